@@ -1,0 +1,1 @@
+int tz_x(void);int tz_x(void){return 1;}

@@ -1,0 +1,188 @@
+"""The nouns of tarazu. Frozen structs, units in the names; every other room speaks in these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+EOF = 2**64 - 1
+"""End of a last component, as Lustre writes it (LUSTRE_EOF)."""
+
+ANY_RANK = -1
+"""Rank of a process that has none, and of a file that several ranks share."""
+
+
+class Component(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One extent of a layout and how it is striped (`lov_comp_md_entry_v1` + `lov_user_md`)."""
+
+    start_bytes: int
+    end_bytes: int
+    """Exclusive; `EOF` for a last component."""
+    stripe_size_bytes: int
+    stripe_count: int
+    """Objects in this component; 0 only for a component on the MDT (DoM)."""
+    pattern: str = "raid0"
+    """`raid0`, `mdt` (DoM) or `overstriped`."""
+    pool: str = ""
+    extension_bytes: int = 0
+    """Extension size of a self-extending component (SEL); 0 for none."""
+
+    @property
+    def length_bytes(self) -> int:
+        return self.end_bytes - self.start_bytes
+
+
+class Layout(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A plain layout (one component [0, EOF)) or a composite (progressive) one."""
+
+    components: tuple[Component, ...]
+    composite: bool = False
+    """True when it is written as `lov_comp_md_v1`, even with a single component."""
+
+    def __iter__(self) -> Iterator[Component]:
+        return iter(self.components)
+
+    def covered(self, size_bytes: int) -> int:
+        """How many components a file of `size_bytes` reaches into (at least one)."""
+        reached = sum(1 for c in self.components if c.start_bytes < size_bytes)
+        return max(1, reached)
+
+
+class Ost(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One object storage target as last reported. A target is keyed by (file system, index)."""
+
+    index: int
+    oss: str
+    """Name of the OSS that reported it last (failover moves it)."""
+    total_bytes: int
+    free_bytes: int
+    """`kbytesfree`; used = total - free."""
+    avail_bytes: int
+    """`kbytesavail`: what users can still write."""
+    files_free: int = 2**32
+    promised_bytes: int = 0
+    """Placed but not yet visible in `kbytesavail` (the reservation ledger)."""
+    write_bytes_per_s: float | None = None
+    """Estimated throughput under load; None while nothing reliable was measured."""
+    write_latency_s: float | None = None
+    degraded: bool = False
+    no_create: bool = False
+    readonly: bool = False
+    active: bool = True
+    stale: bool = False
+    """No report for longer than the view trusts."""
+    pools: tuple[str, ...] = ()
+
+    @property
+    def used_bytes(self) -> int:
+        return self.total_bytes - self.free_bytes
+
+    @property
+    def usable(self) -> bool:
+        """True when Lustre would create an object here and the report is fresh."""
+        return self.active and not (self.no_create or self.readonly or self.stale)
+
+
+class Oss(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One object storage server: its load is max(CPU, memory, LNet), each 0-1."""
+
+    name: str
+    cpu_load: float = 0.0
+    memory_load: float = 0.0
+    lnet_load: float = 0.0
+
+    @property
+    def load(self) -> float:
+        return max(self.cpu_load, self.memory_load, self.lnet_load)
+
+
+class SystemView(msgspec.Struct, frozen=True):
+    """What the metadata server knows of one file system at one moment."""
+
+    fs_name: str
+    taken_s: float
+    """Unix time."""
+    osts: tuple[Ost, ...]
+    """Sorted by index; indices may have gaps."""
+    osses: tuple[Oss, ...] = ()
+
+    def oss_of(self, name: str) -> Oss:
+        """The server of that name; an unloaded one when it never reported host statistics."""
+        return next((o for o in self.osses if o.name == name), Oss(name))
+
+
+class CreateRequest(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A file that is expected to be created: what the allocator is asked to place. It carries no path."""
+
+    size_bytes: int
+    """Forecast size."""
+    layout: Layout
+
+
+class FilePlacement(msgspec.Struct, frozen=True):
+    """The OSTs of one file, one tuple per component of its layout.
+
+    A component that the forecast reaches has `stripe_count` distinct indices (explicit list); one beyond
+    the forecast has one index (start hint) or none; a DoM component has none.
+    """
+
+    osts: tuple[tuple[int, ...], ...]
+
+
+class Allocation(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The allocator's answer: `files[i]` places `requests[i]`."""
+
+    files: tuple[FilePlacement, ...]
+    policy: str
+    ost_cost: float = 0.0
+    """Planned max/mean of the bytes that this allocation puts on each usable OST (paper, equation 4)."""
+    ost_cost_bound: float = 0.0
+    """No allocation of these requests can have a lower OST cost."""
+    elapsed_s: float = 0.0
+
+
+class JobStep(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is known of a job step before it runs."""
+
+    fs_name: str
+    uid: int
+    application: str
+    job_id: str
+    ranks: int = 1
+    nodes: int = 1
+    numbers: tuple[float, ...] = ()
+    """Numeric arguments of the command line, in order: regressors of the prediction."""
+    start_s: float = 0.0
+
+
+class Forecast(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One file that the predictor expects in the next run."""
+
+    key: str
+    """Path below the mount, `/ior/test.0`, the best guess of the exact name."""
+    precise: str
+    """Its template with the known tokens replaced (`docs/formats.md`, "Names")."""
+    loose: str
+    """Its template with every run of digits replaced."""
+    volatile: bool
+    """True when the exact name cannot be known before the run (job id, date, pid or host in it)."""
+    rank: int
+    """Creating rank, or ANY_RANK for a file that several ranks create."""
+    nth_precise: int
+    nth_loose: int
+    """Which create of that template by that process it is, from 0."""
+    size_bytes: int
+    at_s: float = 0.0
+    """Expected time of creation, seconds after the start of the run."""
+    writers: int = 1
+    """Ranks expected to write it."""
+    contiguous: bool = False
+    """History shows one contiguous segment per rank."""
+    method: str = "last"
+    """How the size was forecast: `arima`, `regression`, `drift`, `last`."""
+
+
+def used_ost_indices(placements: Iterable[FilePlacement]) -> set[int]:
+    """Every OST index that any of the placements names."""
+    return {i for p in placements for osts in p.osts for i in osts}

@@ -1,0 +1,181 @@
+"""What the daemons say to one another: msgpack of tagged structs, each with the protocol version.
+
+ossd ──OssReport──► mdsd            PUB → SUB, may be lost
+clientd ──AllocationRequest, FileClosed, StepEnded, StatusRequest──► mdsd      DEALER → ROUTER
+mdsd ──AllocationReply, Acknowledged, StatusReply──► clientd                   resent until answered
+
+mdsd never sees a path: a request carries sizes and layouts only.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from tarazu.errors import WireError
+from tarazu.model import Layout
+
+PROTOCOL = 1
+
+
+class OstReport(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One target of one OSS: state and capacity now, counters since the server started them."""
+
+    fs_name: str
+    index: int
+    total_bytes: int
+    free_bytes: int
+    avail_bytes: int
+    files_free: int = 2**32
+    degraded: bool = False
+    no_create: bool = False
+    readonly: bool = False
+    write_bytes: int = 0
+    """`obdfilter.*.stats` write_bytes sum."""
+    write_samples: int = 0
+    write_usecs: int = 0
+    """`obdfilter.*.stats` write sum (2.15+; 0 where the server has no such row)."""
+    read_bytes: int = 0
+    read_samples: int = 0
+    read_usecs: int = 0
+    counters_start_s: float = 0.0
+    """`start_time` of the counters; a change, or a decrease of a counter, means that they were reset."""
+    io_size_samples: int = 0
+    """Disk I/Os counted by `brw_stats` (writes)."""
+    io_large_samples: int = 0
+    """Those of 1 MiB and more."""
+
+
+class JobRate(msgspec.Struct, frozen=True):
+    """What one job wrote and read on one OSS in the last interval (`job_stats`)."""
+
+    job_id: str
+    write_bytes: int
+    read_bytes: int
+
+
+class OssReport(msgspec.Struct, frozen=True, tag="oss-report", omit_defaults=True):
+    """Everything one OSS publishes in one interval."""
+
+    oss: str
+    sequence: int
+    sent_s: float
+    interval_s: float
+    cpu_load: float
+    """Busy share of all CPUs in the last interval, 0-1."""
+    memory_load: float
+    """Memory in use without page cache, 0-1."""
+    lnet_bytes_per_s: float
+    """LNet bytes sent and received."""
+    osts: tuple[OstReport, ...]
+    jobs: tuple[JobRate, ...] = ()
+    queue_wait_s: float = 0.0
+    """Mean `req_waittime` of `ost.OSS.ost_io` in the last interval."""
+    unreadable: tuple[str, ...] = ()
+    """Parameters that could not be read."""
+    protocol: int = PROTOCOL
+
+
+class FileSpec(msgspec.Struct, frozen=True, array_like=True):
+    """One expected file: forecast size and the index of its layout in the request."""
+
+    size_bytes: int
+    layout: int
+
+
+class AllocationRequest(msgspec.Struct, frozen=True, tag="allocate", omit_defaults=True):
+    """Place these files. Idempotent: the same id is answered with the same reply."""
+
+    id: str
+    fs_name: str
+    uid: int
+    job_id: str
+    layouts: tuple[Layout, ...]
+    files: tuple[FileSpec, ...]
+    deadline_s: float
+    """Seconds after arrival until the gate gives up and declines."""
+    expires_s: float
+    """Seconds after the reply until the promises lapse by themselves."""
+    protocol: int = PROTOCOL
+
+
+class AllocationReply(msgspec.Struct, frozen=True, tag="allocation", omit_defaults=True):
+    """The answer to an AllocationRequest. `osts[file][component]` as in `model.FilePlacement`."""
+
+    id: str
+    status: Literal["allocated", "declined", "never", "later", "unknown-fs"]
+    reason: str = ""
+    osts: tuple[tuple[tuple[int, ...], ...], ...] = ()
+    policy: str = ""
+    ost_cost: float = 0.0
+    ost_cost_bound: float = 0.0
+    elapsed_s: float = 0.0
+    view_age_s: float = 0.0
+    """Age of the oldest report that the allocation used."""
+    protocol: int = PROTOCOL
+
+
+class FileClosed(msgspec.Struct, frozen=True, tag="closed", omit_defaults=True):
+    """Files of an allocation were closed at these sizes: their promises end two intervals later."""
+
+    id: str
+    """Id of the AllocationRequest."""
+    message_id: str
+    files: tuple[tuple[int, int], ...]
+    """(index in the request, real size in bytes)."""
+    protocol: int = PROTOCOL
+
+
+class StepEnded(msgspec.Struct, frozen=True, tag="step-ended", omit_defaults=True):
+    """The job step is over: all its promises end."""
+
+    id: str
+    message_id: str
+    protocol: int = PROTOCOL
+
+
+class Acknowledged(msgspec.Struct, frozen=True, tag="ack", omit_defaults=True):
+    message_id: str
+    protocol: int = PROTOCOL
+
+
+class StatusRequest(msgspec.Struct, frozen=True, tag="status?", omit_defaults=True):
+    message_id: str
+    protocol: int = PROTOCOL
+
+
+class StatusReply(msgspec.Struct, frozen=True, tag="status", omit_defaults=True):
+    message_id: str
+    status: dict[str, Any] = {}
+    protocol: int = PROTOCOL
+
+
+Message = (
+    OssReport
+    | AllocationRequest
+    | AllocationReply
+    | FileClosed
+    | StepEnded
+    | Acknowledged
+    | StatusRequest
+    | StatusReply
+)
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(Message)
+
+
+def encode(message: Message) -> bytes:
+    return _encoder.encode(message)
+
+
+def decode(data: bytes, peer: str = "peer") -> Message:
+    """Raises WireError for anything that is not a message of this protocol version."""
+    try:
+        message: Message = _decoder.decode(data)
+    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
+        raise WireError(peer, "a tarazu message", str(error)) from None
+    if message.protocol != PROTOCOL:
+        raise WireError(peer, f"protocol {PROTOCOL}", message.protocol)
+    return message
