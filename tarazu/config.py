@@ -1,0 +1,307 @@
+"""Every setting, declared once: its section, name, type, default, one line of help and its check.
+
+The configuration file (TOML), the environment (`TARAZU_<SECTION>_<NAME>`), `--help` and the table in
+`docs/operator-guide.md` all come from these classes. Precedence: environment, file, default.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from tarazu.errors import ConfigError
+from tarazu.units import GIB, MIB, exact_bytes, parse_bytes
+
+DEFAULT_FILE = Path("/etc/tarazu/tarazu.toml")
+
+
+@dataclass(frozen=True)
+class Check:
+    """What a value must be, in words, and the test for it."""
+
+    expected: str
+    holds: Callable[[Any], bool]
+
+
+def one_of(*names: str) -> Check:
+    return Check("one of " + ", ".join(names), lambda v: v in names)
+
+
+POSITIVE = Check("a number above 0", lambda v: v > 0)
+NOT_NEGATIVE = Check("0 or more", lambda v: v >= 0)
+SHARE = Check("a share between 0 and 1", lambda v: 0 <= v <= 1)
+ADDRESS = Check(
+    "an address such as tcp://mds1:5770", lambda v: re.fullmatch(r"(tcp|ipc|inproc)://\S+", v) is not None
+)
+
+
+def setting(default: Any, text: str, check: Check | None = None, *, size: bool = False) -> Any:
+    """One setting. `size=True`: a byte size, also written as `64M`."""
+    metadata = {"help": text, "check": check, "size": size}
+    if isinstance(default, (list, dict)):
+        raise TypeError("settings are immutable: use a tuple")
+    return field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True)
+class Keys:
+    directory: str = setting("/etc/tarazu/keys", "where `tarazu keys create` put the CURVE keys")
+    insecure: bool = setting(False, "allow unauthenticated sockets outside loopback")
+
+
+@dataclass(frozen=True)
+class Ossd:
+    name: str = setting("", "name of this OSS; empty: its host name")
+    interval_s: float = setting(60.0, "seconds between two reports", POSITIVE)
+    root: str = setting("/", "root under which /proc and /sys are read")
+
+
+@dataclass(frozen=True)
+class Mdsd:
+    statistics: str = setting("tcp://127.0.0.1:5770", "address that receives statistics", ADDRESS)
+    requests: str = setting("tcp://127.0.0.1:5771", "address that answers allocation requests", ADDRESS)
+    root: str = setting("/", "root under which /proc and /sys are read")
+    cpu_limit: float = setting(0.70, "allocate only while the node's CPU share is below this", SHARE)
+    memory_limit: float = setting(
+        0.50, "allocate only while memory in use (no page cache) is below this", SHARE
+    )
+    stale_after_s: float = setting(180.0, "a target not reported for this long gets no stripes", POSITIVE)
+    audit_log: str = setting("", "file for one line per allocation; empty: standard error")
+
+
+@dataclass(frozen=True)
+class Allocate:
+    policy: str = setting(
+        "tarazu",
+        "allocation policy",
+        one_of("tarazu", "tarazu-linear", "lsa", "random", "round-robin", "greedy"),
+    )
+    seed: int = setting(0, "seed of the rotation among equal OSTs")
+
+
+@dataclass(frozen=True)
+class Clientd:
+    name: str = setting("", "name of this client; empty: its host name")
+    socket: str = setting("/run/tarazu/clientd.sock", "Unix socket where `tarazu run` finds clientd")
+    database: str = setting(
+        "/var/lib/tarazu/interaction.db", "interaction database: a file, or mysql://user@host/database"
+    )
+    keep_plans: int = setting(1000, "plans kept in the interaction database", POSITIVE)
+
+
+@dataclass(frozen=True)
+class LayoutSettings:
+    stripe_count: str = setting(
+        "auto",
+        "stripe count of plain layouts: site (the default layout's), paper (8), auto (by size and sharing) or a number",
+        Check(
+            "site, paper, auto or a number above 0", lambda v: v in ("site", "paper", "auto") or v.isdecimal()
+        ),
+    )
+    striping: str = setting(
+        "auto",
+        "raid0: power-of-two stripe sizes; contiguous: one stripe per object (paper); auto: contiguous only where "
+        "history shows one contiguous segment per rank of a shared file",
+        one_of("auto", "raid0", "contiguous"),
+    )
+    pfl_file: str = setting("", "INI file with progressive layouts; empty: plain layouts only")
+    lists: str = setting(
+        "instantiate",
+        "OST lists of late components: instantiate (at creation) or hints (start index only)",
+        one_of("instantiate", "hints"),
+    )
+    min_size: int = setting(
+        64 * MIB, "files forecast smaller than this are left to Lustre", NOT_NEGATIVE, size=True
+    )
+    shared_stripe_bytes: int = setting(
+        256 * MIB, "auto: a shared file gets one stripe per this many bytes", POSITIVE, size=True
+    )
+    private_stripe_bytes: int = setting(
+        1 * GIB, "auto: a file of one process gets one stripe per this many bytes", POSITIVE, size=True
+    )
+    foreign_defaults: bool = setting(
+        False, "place also in directories whose default layout a user has changed"
+    )
+
+
+@dataclass(frozen=True)
+class Predict:
+    model: str = setting("arima", "forecast model", one_of("arima", "last", "mean", "drift"))
+    runs: int = setting(30, "how many past runs the forecast looks at", POSITIVE)
+    horizon_s: float = setting(1800.0, "only files expected within this time get OSTs (rolling)", POSITIVE)
+
+
+@dataclass(frozen=True)
+class Run:
+    mode: str = setting(
+        "observe",
+        "observe: record only; advise: also plan, and note what would be placed; place: place",
+        one_of("observe", "advise", "place"),
+    )
+    wait_s: float = setting(2.0, "longest wait for the plan before the job starts", NOT_NEGATIVE)
+    history_dir: str = setting("~/.local/state/tarazu/history", "where runs are remembered, one file each")
+    map_dir: str = setting(
+        "~/.local/state/tarazu/maps", "where placement maps are written; visible on all nodes of the job"
+    )
+    spool_dir: str = setting(
+        "/dev/shm/tarazu-{uid}", "node-local directory of the recorder's spools; %h is the host name"
+    )
+    gather: str = setting(
+        "auto",
+        "how spools of other nodes are fetched: auto (srun, or mpirun), none, or a command with {spool} and {dest}",
+    )
+    apply: str = setting(
+        "direct", "how a layout is set: direct (on the descriptor) or llapi", one_of("direct", "llapi")
+    )
+    include: tuple[str, ...] = setting((), "globs of paths below the mount that are managed; empty: all")
+    exclude: tuple[str, ...] = setting((), "globs of paths below the mount that are left alone")
+    exclude_programs: tuple[str, ...] = setting((), "globs of program names that are left alone")
+    exclude_users: tuple[str, ...] = setting((), "names of users whose jobs are left alone")
+
+
+@dataclass(frozen=True)
+class Settings:
+    keys: Keys = field(default_factory=Keys)
+    ossd: Ossd = field(default_factory=Ossd)
+    mdsd: Mdsd = field(default_factory=Mdsd)
+    allocate: Allocate = field(default_factory=Allocate)
+    clientd: Clientd = field(default_factory=Clientd)
+    layout: LayoutSettings = field(default_factory=LayoutSettings)
+    predict: Predict = field(default_factory=Predict)
+    run: Run = field(default_factory=Run)
+
+
+SECTIONS: dict[str, type] = {
+    "keys": Keys,
+    "ossd": Ossd,
+    "mdsd": Mdsd,
+    "allocate": Allocate,
+    "clientd": Clientd,
+    "layout": LayoutSettings,
+    "predict": Predict,
+    "run": Run,
+}
+
+
+def load(path: str | os.PathLike[str] | None = None, environ: Mapping[str, str] | None = None) -> Settings:
+    """Settings from `path` (else $TARAZU_CONFIG, else /etc/tarazu/tarazu.toml if it exists) and the environment.
+
+    Raises ConfigError naming the file and the line or key, what was expected and what was found.
+    """
+    environ = os.environ if environ is None else environ
+    chosen = path or environ.get("TARAZU_CONFIG") or (DEFAULT_FILE if DEFAULT_FILE.exists() else None)
+    text, data = _read(Path(chosen)) if chosen else ("", {})
+    sections: dict[str, Any] = {}
+    for section, values in data.items():
+        if section not in SECTIONS:
+            where = f"{chosen}{_line_of(text, rf'\[\s*{re.escape(section)}\b|{re.escape(section)}\s*=')}"
+            raise ConfigError(where, "a section among " + ", ".join(SECTIONS), section)
+        if not isinstance(values, dict):
+            raise ConfigError(str(chosen), f"a table [{section}]", values)
+    for section, cls in SECTIONS.items():
+        sections[section] = _section(cls, section, data.get(section, {}), chosen, text, environ)
+    return Settings(**sections)
+
+
+def _read(path: Path) -> tuple[str, dict[str, Any]]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(str(path), "a readable configuration file", error.strerror) from None
+    except UnicodeDecodeError:
+        raise ConfigError(str(path), "a configuration file in UTF-8", "other bytes") from None
+    try:
+        return text, tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(str(path), "TOML", str(error)) from None
+
+
+def _section(
+    cls: type, section: str, values: dict[str, Any], path: Any, text: str, environ: Mapping[str, str]
+) -> Any:
+    known = {f.name: f for f in dataclasses.fields(cls)}
+    hints = get_type_hints(cls)
+    chosen: dict[str, Any] = {}
+    for name, value in values.items():
+        where = f"{path}{_line_of(text, rf'{re.escape(name)}\s*=', section)}: [{section}] {name}"
+        if name not in known:
+            raise ConfigError(where, "a setting among " + ", ".join(known), name)
+        chosen[name] = _convert(value, hints[name], known[name], where)
+    for name, item in known.items():
+        variable = f"TARAZU_{section.upper()}_{name.upper()}"
+        if variable in environ:
+            chosen[name] = _convert(
+                _from_text(environ[variable], hints[name]), hints[name], item, f"${variable}"
+            )
+    return cls(**chosen)
+
+
+def _from_text(text: str, kind: Any) -> Any:
+    if kind is bool:
+        return {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}.get(
+            text.lower(), text
+        )
+    if kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            return text
+    if kind == tuple[str, ...]:
+        return [part for part in text.split(":") if part]
+    return text
+
+
+def _convert(value: Any, kind: Any, item: dataclasses.Field[Any], where: str) -> Any:
+    found = value
+    if item.metadata["size"] and isinstance(value, str):
+        try:
+            value = parse_bytes(value)
+        except ValueError:
+            raise ConfigError(where, "a size such as 64M", found) from None
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if kind is str and isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if kind == tuple[str, ...]:
+        if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
+            raise ConfigError(where, "a list of strings", found)
+        value = tuple(value)
+    elif not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        words = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}
+        raise ConfigError(where, words[kind], found)
+    check: Check | None = item.metadata["check"]
+    if check and not check.holds(value):
+        raise ConfigError(where, check.expected, found)
+    return value
+
+
+def _line_of(text: str, pattern: str, section: str = "") -> str:
+    """`:12`, the line where `pattern` first stands (below `[section]`), or nothing."""
+    inside = not section
+    for number, line in enumerate(text.splitlines(), 1):
+        if section and (header := re.match(r"\s*\[\s*([\w.-]+)\s*\]", line)):
+            inside = header[1] == section
+        if inside and re.match(rf"\s*(?:{pattern})", line):
+            return f":{number}"
+    return ""
+
+
+def table() -> str:
+    """Markdown table of all settings, for the operator guide."""
+    lines = ["| setting | default | what |", "|---|---|---|"]
+    for section, cls in SECTIONS.items():
+        for item in dataclasses.fields(cls):
+            value = item.default
+            shown = exact_bytes(value) if item.metadata["size"] else value
+            shown = ":".join(value) if isinstance(value, tuple) else shown
+            text = item.metadata["help"]
+            if item.metadata["check"]:
+                text += f" ({item.metadata['check'].expected})"
+            lines.append(f"| `{section}.{item.name}` | `{shown}` | {text} |")
+    return "\n".join(lines)
