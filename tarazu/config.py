@@ -69,7 +69,7 @@ class Mdsd:
     root: str = setting("/", "root under which /proc and /sys are read")
     cpu_limit: float = setting(0.70, "allocate only while the node's CPU share is below this", SHARE)
     memory_limit: float = setting(
-        0.50, "allocate only while memory in use (no page cache) is below this", SHARE
+        0.50, "allocate only while memory in use (without page cache) is below", SHARE
     )
     stale_after_s: float = setting(180.0, "a target not reported for this long gets no stripes", POSITIVE)
     audit_log: str = setting("", "file for one line per allocation; empty: standard error")
@@ -99,15 +99,15 @@ class Clientd:
 class LayoutSettings:
     stripe_count: str = setting(
         "auto",
-        "stripe count of plain layouts: site (the default layout's), paper (8), auto (by size and sharing) or a number",
+        "stripe count of plain layouts: site (as the default), paper (8), auto (size, sharing), or n",
         Check(
             "site, paper, auto or a number above 0", lambda v: v in ("site", "paper", "auto") or v.isdecimal()
         ),
     )
     striping: str = setting(
         "auto",
-        "raid0: power-of-two stripe sizes; contiguous: one stripe per object (paper); auto: contiguous only where "
-        "history shows one contiguous segment per rank of a shared file",
+        "raid0: power-of-two stripe sizes; contiguous: one stripe per object (paper); auto: contiguous "
+        "only where history shows one contiguous segment per rank of a shared file",
         one_of("auto", "raid0", "contiguous"),
     )
     pfl_file: str = setting("", "INI file with progressive layouts; empty: plain layouts only")
@@ -116,9 +116,7 @@ class LayoutSettings:
         "OST lists of late components: instantiate (at creation) or hints (start index only)",
         one_of("instantiate", "hints"),
     )
-    min_size: int = setting(
-        64 * MIB, "files forecast smaller than this are left to Lustre", NOT_NEGATIVE, size=True
-    )
+    min_size: int = setting(64 * MIB, "files forecast below this are left to Lustre", NOT_NEGATIVE, size=True)
     shared_stripe_bytes: int = setting(
         256 * MIB, "auto: a shared file gets one stripe per this many bytes", POSITIVE, size=True
     )
@@ -154,7 +152,7 @@ class Run:
     )
     gather: str = setting(
         "auto",
-        "how spools of other nodes are fetched: auto (srun, or mpirun), none, or a command with {spool} and {dest}",
+        "how other nodes' spools are fetched: auto (srun, mpirun), none, or a command with {spool}, {dest}",
     )
     apply: str = setting(
         "direct", "how a layout is set: direct (on the descriptor) or llapi", one_of("direct", "llapi")
@@ -190,7 +188,7 @@ SECTIONS: dict[str, type] = {
 
 
 def load(path: str | os.PathLike[str] | None = None, environ: Mapping[str, str] | None = None) -> Settings:
-    """Settings from `path` (else $TARAZU_CONFIG, else /etc/tarazu/tarazu.toml if it exists) and the environment.
+    """Settings from `path` (else $TARAZU_CONFIG, else /etc/tarazu/tarazu.toml) and the environment.
 
     Raises ConfigError naming the file and the line or key, what was expected and what was found.
     """
@@ -200,7 +198,8 @@ def load(path: str | os.PathLike[str] | None = None, environ: Mapping[str, str] 
     sections: dict[str, Any] = {}
     for section, values in data.items():
         if section not in SECTIONS:
-            where = f"{chosen}{_line_of(text, rf'\[\s*{re.escape(section)}\b|{re.escape(section)}\s*=')}"
+            pattern = rf"\[\s*{re.escape(section)}\b|{re.escape(section)}\s*="
+            where = f"{chosen}{_line_of(text, pattern)}"
             raise ConfigError(where, "a section among " + ", ".join(SECTIONS), section)
         if not isinstance(values, dict):
             raise ConfigError(str(chosen), f"a table [{section}]", values)
@@ -229,7 +228,8 @@ def _section(
     hints = get_type_hints(cls)
     chosen: dict[str, Any] = {}
     for name, value in values.items():
-        where = f"{path}{_line_of(text, rf'{re.escape(name)}\s*=', section)}: [{section}] {name}"
+        line = _line_of(text, rf"{re.escape(name)}\s*=", section)
+        where = f"{path}{line}: [{section}] {name}"
         if name not in known:
             raise ConfigError(where, "a setting among " + ", ".join(known), name)
         chosen[name] = _convert(value, hints[name], known[name], where)
@@ -297,7 +297,7 @@ def table() -> str:
     lines = ["| setting | default | what |", "|---|---|---|"]
     for section, cls in SECTIONS.items():
         for item in dataclasses.fields(cls):
-            value = item.default
+            value: Any = item.default
             shown = exact_bytes(value) if item.metadata["size"] else value
             shown = ":".join(value) if isinstance(value, tuple) else shown
             text = item.metadata["help"]
