@@ -1,0 +1,178 @@
+"""The configuration manager: which layout an expected file gets (paper, section 5.5.2; design, "Layouts").
+
+In this order: a matching rule of the PFL file, the site's composite default as a template, a plain layout.
+What the site's default holds on the MDT (DoM), in pools or as self-extending components is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from tarazu.layout.pfl import PflRule
+from tarazu.layout.rules import ALIGNMENT_BYTES, MAX_STRIPE_SIZE_BYTES, check
+from tarazu.model import ANY_RANK, EOF, Component, Forecast, Layout
+from tarazu.units import GIB, MIB
+
+PAPER_STRIPE_COUNT = 8
+MAX_AUTO_STRIPE_COUNT = 160
+MIN_STRIPE_SIZE_BYTES = 1 * MIB
+MAX_RAID0_STRIPE_SIZE_BYTES = 64 * MIB
+ROUNDS = 8
+"""A file of the forecast size goes at least this many times round its stripes, so that a forecast that is
+wrong by 10x still uses all of them evenly."""
+
+
+@dataclass(frozen=True)
+class Targets:
+    """How many OSTs can be used: of the whole file system and of each pool."""
+
+    usable: int
+    pools: Mapping[str, int] = field(default_factory=dict)
+
+    def count(self, pool: str) -> int:
+        return self.pools.get(pool, 0) if pool else self.usable
+
+
+@dataclass(frozen=True)
+class LayoutPolicy:
+    """The site's choices (`[layout]` of the configuration)."""
+
+    stripe_count: str = "auto"
+    striping: str = "auto"
+    rules: tuple[PflRule, ...] = ()
+    min_size_bytes: int = 64 * MIB
+    shared_stripe_bytes: int = 256 * MIB
+    private_stripe_bytes: int = 1 * GIB
+
+
+def raid0_stripe_size(length_bytes: int, stripe_count: int, end_bytes: int = EOF) -> int:
+    """A power of two in [1, 64] MiB that gives at least `ROUNDS` rounds over `length_bytes` where it can.
+
+    Halved further, down to 64 KiB, until the component's end is a multiple of it.
+    """
+    size = MIN_STRIPE_SIZE_BYTES
+    while size < MAX_RAID0_STRIPE_SIZE_BYTES and size * 2 * ROUNDS * stripe_count <= length_bytes:
+        size *= 2
+    while end_bytes != EOF and end_bytes % size and size > ALIGNMENT_BYTES:
+        size //= 2
+    return size
+
+
+def contiguous_stripe_size(size_bytes: int, stripe_count: int) -> int:
+    """One stripe per object (paper, equations 2, 3): the least multiple of 128 KiB that holds it."""
+    unit = ALIGNMENT_BYTES * 2
+    return unit * max(1, -(-size_bytes // (unit * stripe_count)))
+
+
+class ConfigurationManager:
+    """Turns forecasts into layouts. `site_default` is the layout that a new file would get from Lustre."""
+
+    def __init__(self, policy: LayoutPolicy, targets: Targets, site_default: Layout | None = None) -> None:
+        self.policy = policy
+        self.targets = targets
+        self.site_default = site_default
+
+    def layouts(self, forecasts: Sequence[Forecast]) -> tuple[Layout | None, ...]:
+        """One layout per forecast; None for a file that is better left to Lustre (small, or DoM only)."""
+        many = sum(f.rank != ANY_RANK for f in forecasts) >= 4 * max(1, self.targets.usable)
+        return tuple(self._layout(f, many) for f in forecasts)
+
+    def _layout(self, forecast: Forecast, many_files: bool) -> Layout | None:
+        if forecast.size_bytes < max(1, self.policy.min_size_bytes):
+            return None
+        rule = next((r for r in self.policy.rules if r.matches(forecast.key)), None)
+        if rule:
+            layout = self._from_rule(rule, forecast)
+        elif self.site_default and self.site_default.composite:
+            layout = self._from_template(self.site_default, forecast)
+        else:
+            layout = self._plain(forecast, many_files)
+        if layout is None or not any(
+            c.stripe_count for c in layout.components[: layout.covered(forecast.size_bytes)]
+        ):
+            return None
+        check(layout, f"layout for {forecast.key}")
+        return layout
+
+    def _from_rule(self, rule: PflRule, forecast: Forecast) -> Layout | None:
+        on_mdt = [c for c in self._default_components() if c.pattern == "mdt"]
+        mdt_end = on_mdt[-1].end_bytes if on_mdt else 0
+        components = list(on_mdt)
+        for extent in rule.extents:
+            start = max(extent.start_bytes, mdt_end)
+            if start >= extent.end_bytes:
+                continue
+            pool = rule.pool or self._default_pool(start)
+            count = min(extent.stripe_count, self.targets.count(pool))
+            if count < 1:
+                return None
+            components.append(self._component(start, extent.end_bytes, count, pool, forecast.size_bytes))
+        return Layout(tuple(components), composite=True)
+
+    def _from_template(self, template: Layout, forecast: Forecast) -> Layout | None:
+        components = []
+        for component in template.components:
+            if component.pattern != "mdt":
+                available = self.targets.count(component.pool)
+                count = available if component.stripe_count in (-1, 0xFFFF) else component.stripe_count
+                count = min(count, available, MAX_AUTO_STRIPE_COUNT)
+                if count < 1 or component.pattern not in ("raid0", ""):
+                    return None
+                components.append(msgspec.structs.replace(component, stripe_count=count))
+            else:
+                components.append(component)
+        return Layout(tuple(components), composite=True)
+
+    def _plain(self, forecast: Forecast, many_files: bool) -> Layout | None:
+        default = self._default_components()[0] if self._default_components() else None
+        pool = default.pool if default else ""
+        available = self.targets.count(pool)
+        count = min(self._stripe_count(forecast, many_files, available, default), available)
+        if count < 1:
+            return None
+        shared = forecast.writers > 1 or forecast.rank == ANY_RANK
+        contiguous = self.policy.striping == "contiguous" or (
+            self.policy.striping == "auto" and shared and forecast.contiguous
+        )
+        size = contiguous_stripe_size(forecast.size_bytes, count)
+        if not contiguous or size > MAX_STRIPE_SIZE_BYTES:
+            size = raid0_stripe_size(forecast.size_bytes, count)
+        return Layout((Component(0, EOF, size, count, pool=pool),))
+
+    def _stripe_count(
+        self, forecast: Forecast, many_files: bool, available: int, default: Component | None
+    ) -> int:
+        setting = self.policy.stripe_count
+        if setting == "paper":
+            return PAPER_STRIPE_COUNT
+        if setting == "site":
+            count = default.stripe_count if default else 1
+            return available if count in (-1, 0xFFFF) else max(1, count)
+        if setting != "auto":
+            return int(setting)
+        if forecast.writers > 1 or forecast.rank == ANY_RANK:
+            return min(MAX_AUTO_STRIPE_COUNT, -(-forecast.size_bytes // self.policy.shared_stripe_bytes))
+        return 1 if many_files else -(-forecast.size_bytes // self.policy.private_stripe_bytes)
+
+    def _component(self, start: int, end: int, count: int, pool: str, size_bytes: int) -> Component:
+        reach = end if end != EOF else max(size_bytes, 2 * start, MIN_STRIPE_SIZE_BYTES)
+        length = min(reach, size_bytes) - start if size_bytes > start else reach - start
+        return Component(start, end, raid0_stripe_size(length, count, end), count, pool=pool)
+
+    def _default_components(self) -> tuple[Component, ...]:
+        return self.site_default.components if self.site_default else ()
+
+    def _default_pool(self, offset: int) -> str:
+        inside = [c.pool for c in self._default_components() if c.start_bytes <= offset < c.end_bytes]
+        return inside[0] if inside else ""
+
+
+def explicit_components(layout: Layout, size_bytes: int) -> tuple[bool, ...]:
+    """Which components get an explicit OST list: reached by the forecast, on OSTs, not self-extending."""
+    return tuple(
+        bool(c.stripe_count) and not c.extension_bytes and number < layout.covered(size_bytes)
+        for number, c in enumerate(layout.components)
+    )

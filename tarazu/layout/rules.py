@@ -1,0 +1,54 @@
+"""What liblustreapi and the MDS accept, checked here first: a refused layout costs the application time.
+
+Limits seen on Lustre 2.17: stripe sizes are multiples of 64 KiB below 4 GiB; extents are adjacent and
+64 KiB aligned; a component's end is a multiple of its own stripe size; a write past a last component that
+ends before EOF fails, so every layout ends there.
+"""
+
+from __future__ import annotations
+
+from tarazu.errors import LayoutError
+from tarazu.model import EOF, Component, Layout
+from tarazu.units import GIB, KIB, exact_bytes
+
+ALIGNMENT_BYTES = 64 * KIB
+MAX_STRIPE_SIZE_BYTES = 4 * GIB - ALIGNMENT_BYTES
+MAX_STRIPE_COUNT = 2000
+"""LOV_MAX_STRIPE_COUNT."""
+
+
+def check(layout: Layout, where: str = "layout") -> None:
+    """Raise LayoutError, naming the component, unless Lustre accepts `layout`."""
+    if not layout.components:
+        raise LayoutError(where, "at least one component", 0)
+    if not layout.composite and len(layout.components) > 1:
+        raise LayoutError(where, "a composite layout for several components", len(layout.components))
+    expected_start = 0
+    for number, component in enumerate(layout.components, 1):
+        place = f"{where}, component {number}" if len(layout.components) > 1 else where
+        if component.start_bytes != expected_start:
+            raise LayoutError(place, f"to start at {exact_bytes(expected_start)}", component.start_bytes)
+        check_component(component, place)
+        expected_start = component.end_bytes
+    if expected_start != EOF:
+        raise LayoutError(where, "a last component that ends at EOF", exact_bytes(expected_start))
+
+
+def check_component(component: Component, where: str) -> None:
+    """The rules of one component; raises LayoutError."""
+    end, size = component.end_bytes, component.stripe_size_bytes
+    if end <= component.start_bytes:
+        raise LayoutError(where, f"an end above {exact_bytes(component.start_bytes)}", end)
+    if end != EOF and end % ALIGNMENT_BYTES:
+        raise LayoutError(where, "an end that is a multiple of 64K", end)
+    if size <= 0 or size % ALIGNMENT_BYTES or size > MAX_STRIPE_SIZE_BYTES:
+        raise LayoutError(where, "a stripe size that is a multiple of 64K below 4G", size)
+    if end != EOF and end % size:
+        raise LayoutError(
+            where, f"an end that is a multiple of its stripe size {exact_bytes(size)}", exact_bytes(end)
+        )
+    if component.pattern == "mdt":
+        if component.start_bytes or component.stripe_count:
+            raise LayoutError(where, "a DoM component to be the first and to have no stripes", component)
+    elif not 1 <= component.stripe_count <= MAX_STRIPE_COUNT:
+        raise LayoutError(where, f"a stripe count from 1 to {MAX_STRIPE_COUNT}", component.stripe_count)

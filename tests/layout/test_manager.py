@@ -1,0 +1,148 @@
+"""Which layout a forecast gets: rules, site defaults as templates, stripe counts, stripe sizes."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tarazu.errors import LayoutError
+from tarazu.layout import pfl, rules
+from tarazu.layout.manager import (
+    ConfigurationManager,
+    LayoutPolicy,
+    Targets,
+    contiguous_stripe_size,
+    explicit_components,
+    raid0_stripe_size,
+)
+from tarazu.layout.objects import object_bytes
+from tarazu.model import ANY_RANK, EOF, Component, Forecast, Layout
+
+MIB, GIB = 1 << 20, 1 << 30
+PFL_1 = pfl.parse("[c1]\nmatch = /ior/*\ncomponents = 0-128M:1, 128M-512M:3, 512M-2G:8, 2G-EOF:16\n")
+
+
+def file(
+    size: int, key: str = "/ior/x", rank: int = 0, writers: int = 1, contiguous: bool = False
+) -> Forecast:
+    return Forecast(key, key, key, False, rank, 0, 0, size, writers=writers, contiguous=contiguous)
+
+
+def one(
+    policy: LayoutPolicy, forecast: Forecast, default: Layout | None = None, usable: int = 35
+) -> Layout | None:
+    return ConfigurationManager(policy, Targets(usable, {"flash": 5}), default).layouts([forecast])[0]
+
+
+def test_pfl_rule_keeps_its_extents_and_stripe_counts() -> None:
+    layout = one(LayoutPolicy(rules=PFL_1), file(2 * GIB))
+    assert layout is not None and layout.composite
+    assert [(c.end_bytes, c.stripe_count) for c in layout] == [
+        (128 * MIB, 1),
+        (512 * MIB, 3),
+        (2 * GIB, 8),
+        (EOF, 16),
+    ]
+    assert explicit_components(layout, 2 * GIB) == (True, True, True, False)
+    assert explicit_components(layout, 2 * GIB + 1) == (True,) * 4
+
+
+@given(
+    size=st.integers(64 * MIB, 1 << 45),
+    usable=st.integers(1, 4000),
+    stripe_count=st.sampled_from(["auto", "paper", "3"]),
+    striping=st.sampled_from(["auto", "raid0", "contiguous"]),
+    shared=st.booleans(),
+    ruled=st.booleans(),
+)
+def test_every_layout_is_one_that_lustre_accepts(
+    size: int, usable: int, stripe_count: str, striping: str, shared: bool, ruled: bool
+) -> None:
+    policy = LayoutPolicy(stripe_count, striping, PFL_1 if ruled else ())
+    forecast = file(size, rank=ANY_RANK if shared else 0, writers=9 if shared else 1, contiguous=shared)
+    layout = one(policy, forecast, usable=usable)
+    assert layout is not None
+    rules.check(layout)
+    assert all(1 <= c.stripe_count <= usable for c in layout)
+    assert sum(map(sum, object_bytes(layout, size))) == size
+
+
+@pytest.mark.parametrize("factor", [0.1, 1, 10])
+def test_raid0_uses_all_stripes_evenly_when_the_forecast_is_wrong(factor: float) -> None:
+    layout = one(LayoutPolicy("paper", "raid0"), file(2 * GIB, key="/x"))
+    assert layout is not None and layout.components[0].stripe_size_bytes == 32 * MIB
+    sizes = object_bytes(layout, int(2 * GIB * factor))[0]
+    assert max(sizes) <= 2 * sum(sizes) / len(sizes)
+
+
+def test_auto_stripe_counts() -> None:
+    def count(forecast: Forecast) -> int:
+        layout = one(LayoutPolicy(), forecast)
+        assert layout is not None
+        return layout.components[0].stripe_count
+
+    assert count(file(16 * GIB, rank=ANY_RANK, writers=16)) == 35
+    assert count(file(1 * GIB, rank=ANY_RANK, writers=16)) == 4
+    assert count(file(2 * GIB)) == 2
+    assert count(file(100 * MIB)) == 1
+    many = ConfigurationManager(LayoutPolicy(), Targets(35)).layouts([file(2 * GIB)] * 140)
+    assert {x.components[0].stripe_count for x in many if x} == {1}
+
+
+def test_contiguous_only_for_shared_files_with_one_segment_per_rank() -> None:
+    size = 16 * GIB
+    segment = contiguous_stripe_size(size, 35)
+    shared = one(LayoutPolicy(), file(size, rank=ANY_RANK, writers=16, contiguous=True))
+    strided = one(LayoutPolicy(), file(size, rank=ANY_RANK, writers=16))
+    assert shared is not None and shared.components[0].stripe_size_bytes == segment
+    assert strided is not None and strided.components[0].stripe_size_bytes == 32 * MIB
+
+
+def test_dom_and_pools_of_the_site_default_are_kept() -> None:
+    default = Layout(
+        (
+            Component(0, MIB, MIB, 0, pattern="mdt"),
+            Component(MIB, 256 * MIB, MIB, 1, pool="flash"),
+            Component(256 * MIB, EOF, 4 * MIB, -1),
+        ),
+        composite=True,
+    )
+    template = one(LayoutPolicy(), file(GIB), default)
+    assert template is not None
+    assert [(c.pattern, c.pool, c.stripe_count) for c in template] == [
+        ("mdt", "", 0),
+        ("raid0", "flash", 1),
+        ("raid0", "", 35),
+    ]
+    assert explicit_components(template, GIB) == (False, True, True)
+    ruled = one(LayoutPolicy(rules=PFL_1), file(GIB), default)
+    assert ruled is not None
+    assert ruled.components[0].pattern == "mdt" and ruled.components[1].pool == "flash"
+    assert ruled.components[1].start_bytes == MIB
+
+
+def test_small_files_and_files_on_the_mdt_are_left_alone() -> None:
+    assert one(LayoutPolicy(), file(MIB)) is None
+    default = Layout((Component(0, GIB, GIB, 0, pattern="mdt"), Component(GIB, EOF, MIB, 1)), composite=True)
+    assert one(LayoutPolicy(), file(512 * MIB), default) is None
+
+
+def test_self_extending_components_get_no_list() -> None:
+    default = Layout((Component(0, EOF, MIB, 2, extension_bytes=64 * MIB),), composite=True)
+    layout = one(LayoutPolicy(), file(GIB), default)
+    assert layout == default and explicit_components(layout, GIB) == (False,)
+
+
+def test_an_empty_pool_leaves_the_file_to_lustre() -> None:
+    rule = pfl.parse("[a]\nmatch = *\ncomponents = 0-EOF:2\npool = gone\n")
+    assert one(LayoutPolicy(rules=rule), file(GIB)) is None
+
+
+def test_stripe_sizes_divide_component_ends() -> None:
+    assert raid0_stripe_size(2 * GIB, 8) == 32 * MIB
+    assert raid0_stripe_size(1600 * GIB, 1, end_bytes=65536 * 3) == 65536
+
+
+def test_the_layout_of_the_papers_table_1_is_refused() -> None:
+    table_1 = Component(512 * MIB, 2 * GIB, 192 * MIB, 8)
+    with pytest.raises(LayoutError, match="multiple of its stripe size"):
+        rules.check_component(table_1, "table 1")
