@@ -1,0 +1,91 @@
+"""The `tarazu` command: parsing and printing only; the work is done in the rooms below.
+
+A subcommand is a module here with `configure(parser)` and `execute(options) -> exit status`; it is imported
+only when it is called, so that `tarazu run` starts quickly.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+from tarazu.errors import TarazuError
+
+COMMANDS = {
+    "run": ("tarazu.cli.run", "run a program or a parallel job; record it, and place its files"),
+    "predict": ("tarazu.cli.predict", "forecast the files of an application's next run"),
+    "db": ("tarazu.cli.db", "show the interaction database"),
+    "explain": ("tarazu.cli.explain", "say why a file lies where it lies"),
+    "status": ("tarazu.cli.status", "ask the daemons how they are"),
+    "history": ("tarazu.cli.history", "list the remembered runs of your applications"),
+    "map": ("tarazu.cli.map", "print a placement map"),
+    "keys": ("tarazu.cli.keys", "create the keys that authenticate the daemons"),
+    "config": ("tarazu.cli.config", "print the settings in force, or check a file"),
+    "testbed": ("tarazu.sim.testbed.cli", "an emulated Lustre on this machine, for trying and testing"),
+    "demo": ("tarazu.cli.demo", "record, predict, allocate and place on the testbed, and show the balance"),
+    "scenarios": ("tarazu.cli.scenarios", "the design's scenarios under every policy, beside their bounds"),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point: returns the exit status; bad input is one line on standard error and status 2."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _dispatch(words)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except KeyboardInterrupt:
+        return 130
+
+
+def _dispatch(words: list[str]) -> int:
+    parser = _top_parser()
+    if not words or words[0] in ("-h", "--help"):
+        parser.print_help()
+        return 0 if words else 2
+    if words[0] == "--version":
+        from importlib.metadata import version
+
+        print(f"tarazu {version('tarazu')}")
+        return 0
+    if words[0] not in COMMANDS:
+        print(f"tarazu: expected a command among {', '.join(COMMANDS)}, found {words[0]!r}", file=sys.stderr)
+        return 2
+    module_name, help_text = COMMANDS[words[0]]
+    module = importlib.import_module(module_name)
+    sub = argparse.ArgumentParser(
+        prog=f"tarazu {words[0]}",
+        description=(module.__doc__ or help_text).strip(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    sub.add_argument("--config", metavar="FILE", help="configuration file (default: /etc/tarazu/tarazu.toml)")
+    sub.add_argument("--debug", action="store_true", help="show where an error comes from")
+    module.configure(sub)
+    options = sub.parse_args(words[1:])
+    return guarded(lambda: int(module.execute(options)), f"tarazu {words[0]}", debug=options.debug)
+
+
+def guarded(work: object, program: str, *, debug: bool = False) -> int:
+    """Call `work()`; an error of tarazu's tree becomes one line on standard error and its exit status."""
+    try:
+        return int(work())  # type: ignore[operator]
+    except TarazuError as error:
+        if debug:
+            raise
+        print(f"{program}: {error}", file=sys.stderr)
+        return error.exit_status
+
+
+def _top_parser() -> argparse.ArgumentParser:
+    listing = "\n".join(f"  {name:<10} {text}" for name, (_, text) in COMMANDS.items())
+    return argparse.ArgumentParser(
+        prog="tarazu",
+        usage="tarazu COMMAND [OPTIONS]",
+        description="Balance I/O on Lustre, from the application's open() to the disk.",
+        epilog=f"commands:\n{listing}\n\n`tarazu COMMAND --help` explains each. First steps: docs/quickstart.md",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )

@@ -1,0 +1,106 @@
+"""Run the program as if tarazu were not there: its streams, its signals, its exit status."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+
+FORWARDED = (
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+    signal.SIGCONT,
+    signal.SIGWINCH,
+    signal.SIGALRM,
+)
+FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
+"""The terminal sends these to the whole foreground group; sent to the leader alone they are passed on too."""
+
+
+class Program:
+    """A started program. Signals that reach the leader go to it; the leader itself stays until it ended."""
+
+    def __init__(self, argv: Sequence[str], environ: Mapping[str, str]) -> None:
+        """Raises OSError as execve would."""
+        self._argv = argv
+        ignored = [s for s in (*FORWARDED, *FROM_TERMINAL) if signal.getsignal(s) is signal.SIG_IGN]
+        self._restore = {s: signal.getsignal(s) for s in (*FORWARDED, *FROM_TERMINAL) if s not in ignored}
+        self._early: list[int] = []
+        self._process: subprocess.Popen[bytes] | None = None
+        for number in self._restore:
+            signal.signal(number, self._forward)
+        try:
+            # Python ignores SIGPIPE and SIGXFSZ for itself; restore_signals gives the program the defaults.
+            self._process = subprocess.Popen(
+                list(argv), env=dict(environ), close_fds=False, restore_signals=True
+            )
+        except BaseException:
+            self._reset()
+            raise
+        for number in self._early:
+            self._forward(number, None)
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def _forward(self, number: int, _frame: object) -> None:
+        if self._process is None:
+            self._early.append(number)
+        elif self._process.returncode is None:
+            if number in FROM_TERMINAL and _sent_by_terminal():
+                return
+            with contextlib.suppress(OSError):
+                self._process.send_signal(number)
+
+    def _reset(self) -> None:
+        for number, handler in self._restore.items():
+            signal.signal(number, handler)
+
+    def wait(self, tick: Callable[[], None] | None = None, every_s: float = 1.0) -> int:
+        """Wait for the end, calling `tick` now and then; returns the status as `subprocess` gives it."""
+        assert self._process is not None
+        while True:
+            try:
+                status = self._process.wait(timeout=every_s if tick else None)
+                break
+            except subprocess.TimeoutExpired:
+                if tick:
+                    tick()
+        self._reset()
+        return status
+
+
+def _sent_by_terminal() -> bool:
+    """True when the leader is in the terminal's foreground group, so that the program got the signal too."""
+    try:
+        return os.isatty(0) and os.tcgetpgrp(0) == os.getpgrp()
+    except OSError:
+        return False
+
+
+def end_like(status: int) -> int:
+    """An exit status for `sys.exit`; a program that died of a signal makes the leader die of it too."""
+    if status >= 0:
+        return status
+    sys.stdout.flush()
+    sys.stderr.flush()
+    number = -status
+    if number not in (signal.SIGKILL, signal.SIGSTOP):
+        signal.signal(number, signal.SIG_DFL)
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    os.kill(os.getpid(), number)
+    return 128 + number
+
+
+def status_of_error(error: OSError) -> int:
+    """127 for a program that is not there, 126 for one that cannot be run, as `env` has it."""
+    return 127 if isinstance(error, FileNotFoundError) else 126

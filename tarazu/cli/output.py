@@ -1,0 +1,25 @@
+"""Plain text for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on standard output; structs become objects."""
+    print(json.dumps(msgspec.to_builtins(value, order="deterministic"), indent=2))
+
+
+def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, left: int = 1) -> None:
+    """Columns as wide as they need to be; the first `left` are flush left, the others flush right."""
+    cells = [[str(c) for c in row] for row in rows]
+    widths = [max(len(h), *(len(r[i]) for r in cells)) if cells else len(h) for i, h in enumerate(headers)]
+    for row in [list(headers), *cells]:
+        parts = [
+            c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))
+        ]
+        print("  ".join(parts).rstrip())

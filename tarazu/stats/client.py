@@ -1,0 +1,92 @@
+"""What a client knows of its file systems: mounts, the OSTs that exist, pools (`llite`, `osc`, `lov`).
+
+Every reader takes `root=`, the directory under which /proc and /sys are found.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tarazu.errors import BadInput
+
+_OSC = re.compile(r"(?P<fs>.+)-OST(?P<index>[0-9a-fA-F]{4})-osc-[^-]+$")
+
+
+@dataclass(frozen=True)
+class Mount:
+    """One Lustre mount: `path` is where it is seen, `subdirectory` what of the file system it shows."""
+
+    path: str
+    fs_name: str
+    subdirectory: str = ""
+
+
+@dataclass(frozen=True)
+class FileSystem:
+    """The OSTs of one file system, from the client's own device list."""
+
+    fs_name: str
+    osts: frozenset[int]
+    """Indices that exist."""
+    active: frozenset[int]
+    pools: Mapping[str, frozenset[int]] = field(default_factory=dict)
+
+
+def mounts(root: str | Path = "/", environ: Mapping[str, str] | None = None) -> tuple[Mount, ...]:
+    """Lustre mounts from $TARAZU_MOUNTS (`path=fsname:…`), else from proc/mounts. Longest path first."""
+    environ = os.environ if environ is None else environ
+    listed = environ.get("TARAZU_MOUNTS", "")
+    found: list[Mount] = []
+    if listed:
+        for part in listed.split(":"):
+            path, equals, fs_name = part.rpartition("=")
+            if not (equals and path.startswith("/") and fs_name):
+                raise BadInput("$TARAZU_MOUNTS", "/path=fsname:…", listed)
+            found.append(Mount(path.rstrip("/") or "/", fs_name))
+    else:
+        for line in _lines(Path(root) / "proc/mounts"):
+            device, path, kind, *_ = [*line.split(), "", "", ""]
+            # The device is nid[,nid…][:nid…]:/fsname[/subdirectory].
+            if kind == "lustre" and ":/" in device:
+                fs_name, _, below = device.rpartition(":/")[2].partition("/")
+                decoded = path.encode().decode("unicode_escape")
+                found.append(Mount(decoded, fs_name, f"/{below}" if below else ""))
+    return tuple(sorted(found, key=lambda m: -len(m.path)))
+
+
+def file_system(fs_name: str, root: str | Path = "/") -> FileSystem:
+    """The OSTs that this client is connected to (`osc.<fs>-OST*.active`) and the pools (`lov.*.pools.*`)."""
+    existing: set[int] = set()
+    active: set[int] = set()
+    for directory in _glob(root, ("sys/fs/lustre/osc", "proc/fs/lustre/osc"), f"{fs_name}-OST*"):
+        match = _OSC.match(directory.name)
+        if match and match["fs"] == fs_name:
+            index = int(match["index"], 16)
+            existing.add(index)
+            if next(iter(_lines(directory / "active")), "1").strip() != "0":
+                active.add(index)
+    pools: dict[str, frozenset[int]] = {}
+    for lov in _glob(root, ("proc/fs/lustre/lov", "sys/kernel/debug/lustre/lov"), f"{fs_name}-clilov-*"):
+        for pool in sorted((lov / "pools").glob("*")) if (lov / "pools").is_dir() else ():
+            members = (re.search(r"-OST([0-9a-fA-F]{4})", line) for line in _lines(pool))
+            pools[pool.name] = frozenset(int(m[1], 16) for m in members if m)
+    return FileSystem(fs_name, frozenset(existing), frozenset(active), pools)
+
+
+def _glob(root: str | Path, directories: tuple[str, ...], pattern: str) -> list[Path]:
+    for directory in directories:
+        found = sorted((Path(root) / directory).glob(pattern))
+        if found:
+            return found
+    return []
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
