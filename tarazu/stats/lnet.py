@@ -1,0 +1,48 @@
+"""lnet `stats`: eleven numbers; the counts are u32 and wrap, the lengths are u64."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tarazu.stats.counters import wrapped_delta
+
+
+class LnetStats(NamedTuple):
+    """The line's numbers, in Lustre's order; `*_length` in bytes."""
+
+    msgs_alloc: int
+    msgs_max: int
+    errors: int
+    send_count: int
+    recv_count: int
+    route_count: int
+    drop_count: int
+    send_length: int
+    recv_length: int
+    route_length: int
+    drop_length: int
+
+    def bytes_since(self, before: LnetStats) -> int:
+        """Bytes sent and received since `before`; after a reset, those since the reset."""
+        now_bytes = self.send_length + self.recv_length
+        if self.send_length < before.send_length or self.recv_length < before.recv_length:
+            return now_bytes
+        return now_bytes - before.send_length - before.recv_length
+
+    def messages_since(self, before: LnetStats) -> int:
+        """Messages sent and received since `before`, across a wrap of the 32-bit counts."""
+        return wrapped_delta(self.send_count, before.send_count) + wrapped_delta(
+            self.recv_count, before.recv_count
+        )
+
+
+def params() -> tuple[str, ...]:
+    return ("lnet.stats",)
+
+
+def parse(text: str) -> LnetStats:
+    """Raises ValueError unless the text is eleven whole numbers (more, in a later version, are ignored)."""
+    numbers = text.split()
+    if len(numbers) < 11 or not all(n.isdecimal() for n in numbers[:11]):
+        raise ValueError(f"expected eleven numbers, found {text.strip()[:60]!r}")
+    return LnetStats(*(int(n) for n in numbers[:11]))

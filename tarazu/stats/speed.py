@@ -1,0 +1,111 @@
+"""How fast each OST is, estimated from what its own counters say of the writes it served.
+
+The measure is bytes per second of service time: in one interval, Δ`write_bytes` / Δ`write` (`[usecs]`, Lustre
+2.15 and later). How many writes were served at once is not known, so this is no bandwidth; but it does not
+depend on how much was written, and an OST at a tenth of its peers' speed shows a tenth of their value.
+Congestion by one burst lowers it too; a median over several intervals keeps that from looking like sickness.
+
+Only intervals with enough evidence count: bytes, number of writes, and writes large enough that the time is
+that of data and not of requests. An idle OST, or one with a single small write, has no new evidence and is
+not slow. Without new evidence an estimate goes back to its peers' median with a half-life, so that a target
+that recovered is tried again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterable
+from statistics import median
+from typing import NamedTuple
+
+from tarazu.stats.counters import were_reset
+from tarazu.units import KIB, MIB
+from tarazu.wire.messages import OstReport
+
+Target = tuple[str, int]
+"""(file system, OST index)."""
+
+MIN_BYTES = 16 * MIB
+MIN_WRITES = 4
+MIN_MEAN_WRITE_BYTES = 128 * KIB
+"""Below this mean size the service time is that of requests, not of data."""
+INTERVALS = 5
+"""Newest intervals with evidence that the median is taken over: three good ones end a bad verdict."""
+HALF_LIFE_S = 600.0
+GRACE_S = 120.0
+"""An estimate stands unchanged this long after its last evidence (two of the paper's intervals)."""
+
+
+class Estimate(NamedTuple):
+    write_bytes_per_s: float
+    """Per second of service time: comparable between OSTs of one file system, not a bandwidth."""
+    write_latency_s: float
+    """Mean service time of one write."""
+
+
+class _Evidence(NamedTuple):
+    at_s: float
+    bytes_per_s: float
+    latency_s: float
+
+
+class SpeedEstimator:
+    """Estimates for all OSTs of all file systems; `update` with every report, `estimates` when asked."""
+
+    def __init__(self, half_life_s: float = HALF_LIFE_S) -> None:
+        self.half_life_s = half_life_s
+        self._last: dict[Target, OstReport] = {}
+        self._evidence: dict[Target, deque[_Evidence]] = {}
+
+    def update(self, report: OstReport, received_s: float) -> None:
+        """Take in one target's counters; `received_s` is Unix time."""
+        target = (report.fs_name, report.index)
+        before = self._last.get(target)
+        self._last[target] = report
+        if before is not None and (evidence := _evidence(report, before, received_s)):
+            self._evidence.setdefault(target, deque(maxlen=INTERVALS)).append(evidence)
+
+    def estimates(self, fs_name: str, now: float) -> dict[int, Estimate]:
+        """OST index → estimate at `now`. OSTs that never showed enough evidence are absent."""
+        own = {
+            index: (evidence[-1].at_s, _median(evidence))
+            for (fs, index), evidence in self._evidence.items()
+            if fs == fs_name
+        }
+        if not own:
+            return {}
+        peers = Estimate(
+            median(e.write_bytes_per_s for _, e in own.values()),
+            median(e.write_latency_s for _, e in own.values()),
+        )
+        return {index: self._decayed(e, peers, now - at_s) for index, (at_s, e) in own.items()}
+
+    def _decayed(self, estimate: Estimate, peers: Estimate, age_s: float) -> Estimate:
+        """`estimate`, drawn towards `peers` on a logarithmic scale (speeds differ by factors)."""
+        weight = 0.5 ** (max(0.0, age_s - GRACE_S) / self.half_life_s)
+        return Estimate(*(_blend(own, peer, weight) for own, peer in zip(estimate, peers)))
+
+
+def _blend(own: float, peer: float, weight: float) -> float:
+    return math.exp(weight * math.log(own) + (1 - weight) * math.log(peer))
+
+
+def _median(evidence: Iterable[_Evidence]) -> Estimate:
+    seen = list(evidence)
+    return Estimate(median(e.bytes_per_s for e in seen), median(e.latency_s for e in seen))
+
+
+def _evidence(now: OstReport, before: OstReport, at_s: float) -> _Evidence | None:
+    """What the writes between two reports tell, or None when they are too few or too small."""
+    new = (now.write_bytes, now.write_samples, now.write_usecs)
+    old = (before.write_bytes, before.write_samples, before.write_usecs)
+    if were_reset(now.counters_start_s, before.counters_start_s, new, old):
+        # All that the new counters hold happened since `before`.
+        old = (0, 0, 0)
+    size_bytes, writes, usecs = (n - o for n, o in zip(new, old))
+    if size_bytes < MIN_BYTES or writes < MIN_WRITES or usecs <= 0:
+        return None
+    if size_bytes / writes < MIN_MEAN_WRITE_BYTES:
+        return None
+    return _Evidence(at_s, size_bytes / usecs * 1e6, usecs / writes / 1e6)

@@ -1,0 +1,135 @@
+"""The system view: the newest report of every OSS, merged into what the allocator looks at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from tarazu.model import Oss, Ost, SystemView
+from tarazu.stats import mds
+from tarazu.stats.speed import Estimate, SpeedEstimator
+from tarazu.wire.messages import OssReport, OstReport
+
+LNET_FLOOR_BYTES_PER_S = 12.5e6
+"""An LNet rate is never compared with less (100 Mbit/s): else the reports alone would be full load."""
+
+MDS_STATE_INTERVAL_S = 30.0
+"""How long pools and states read on the MDS are kept."""
+
+
+class _Server(NamedTuple):
+    report: OssReport
+    received_s: float
+    highest_lnet_bytes_per_s: float
+
+
+class _Target(NamedTuple):
+    report: OstReport
+    oss: str
+    received_s: float
+
+
+class ViewBuilder:
+    """Follows reports; `view` is cheap enough to be asked for with every allocation.
+
+    `mds_root` is the root below which the MDS's own files (pools, inactive targets) are read; None: nowhere.
+    """
+
+    def __init__(
+        self,
+        stale_after_s: float,
+        mds_root: str | Path | None = None,
+        speeds: SpeedEstimator | None = None,
+    ) -> None:
+        self.stale_after_s = stale_after_s
+        self.mds_root = mds_root
+        self.speeds = speeds or SpeedEstimator()
+        self._servers: dict[str, _Server] = {}
+        self._targets: dict[tuple[str, int], _Target] = {}
+        self._mds = mds.NOTHING
+        self._mds_read_s: float | None = None
+
+    def update(self, report: OssReport, received_s: float) -> None:
+        """Take in a report that arrived at `received_s` (Unix time of this node, not of the sender)."""
+        before = self._servers.get(report.oss)
+        highest = max(before.highest_lnet_bytes_per_s if before else 0.0, report.lnet_bytes_per_s)
+        self._servers[report.oss] = _Server(report, received_s, highest)
+        no_counters = "obdfilter.*.stats" in report.unreadable
+        for ost in report.osts:
+            # Whoever reported a target last serves it: that is how failover shows.
+            self._targets[ost.fs_name, ost.index] = _Target(ost, report.oss, received_s)
+            # Zeros that stand for "could not be read" must not look like a reset.
+            if ost.write_samples or not no_counters:
+                self.speeds.update(ost, received_s)
+
+    def fs_names(self) -> list[str]:
+        return sorted({fs for fs, _ in self._targets})
+
+    def servers(self) -> dict[str, tuple[OssReport, float]]:
+        """OSS name → (its newest report, when that arrived)."""
+        return {name: (server.report, server.received_s) for name, server in sorted(self._servers.items())}
+
+    def age_s(self, fs_name: str, now: float) -> float:
+        """Age of the oldest report that a view of this file system rests on, stale targets apart."""
+        ages = [now - t.received_s for (fs, _), t in self._targets.items() if fs == fs_name]
+        return max((age for age in ages if age <= self.stale_after_s), default=0.0)
+
+    def view(self, fs_name: str, now: float, promised: dict[int, int] | None = None) -> SystemView:
+        """Everything known of `fs_name` at `now` (Unix time); no OSTs when it was never reported.
+
+        `promised`: OST index → bytes (the reservation ledger's).
+        """
+        state = self._mds_state(now)
+        speeds = self.speeds.estimates(fs_name, now)
+        owed = promised or {}
+        osts = tuple(
+            self._ost(key, target, now, state, speeds.get(key[1]), owed.get(key[1], 0))
+            for key, target in sorted(self._targets.items())
+            if key[0] == fs_name
+        )
+        names = sorted({ost.oss for ost in osts})
+        return SystemView(fs_name, now, osts, tuple(self._oss(name) for name in names))
+
+    def _ost(
+        self,
+        key: tuple[str, int],
+        target: _Target,
+        now: float,
+        state: mds.MdsState,
+        speed: Estimate | None,
+        promised_bytes: int,
+    ) -> Ost:
+        report = target.report
+        return Ost(
+            index=report.index,
+            oss=target.oss,
+            total_bytes=report.total_bytes,
+            free_bytes=report.free_bytes,
+            avail_bytes=report.avail_bytes,
+            files_free=report.files_free,
+            promised_bytes=promised_bytes,
+            write_bytes_per_s=speed.write_bytes_per_s if speed else None,
+            write_latency_s=speed.write_latency_s if speed else None,
+            degraded=report.degraded,
+            no_create=report.no_create or key in state.no_create,
+            readonly=report.readonly,
+            active=key not in state.inactive,
+            stale=now - target.received_s > self.stale_after_s,
+            pools=state.pools.get(key, ()),
+        )
+
+    def _oss(self, name: str) -> Oss:
+        server = self._servers[name]
+        # A server that was never busy is compared with a tenth of the busiest, not with its own idle noise.
+        busiest = max(s.highest_lnet_bytes_per_s for s in self._servers.values())
+        full = max(server.highest_lnet_bytes_per_s, busiest / 10, LNET_FLOOR_BYTES_PER_S)
+        report = server.report
+        return Oss(name, report.cpu_load, report.memory_load, min(1.0, report.lnet_bytes_per_s / full))
+
+    def _mds_state(self, now: float) -> mds.MdsState:
+        if self.mds_root is None:
+            return self._mds
+        if self._mds_read_s is None or not 0 <= now - self._mds_read_s < MDS_STATE_INTERVAL_S:
+            self._mds = mds.read(self.mds_root)
+            self._mds_read_s = now
+        return self._mds
