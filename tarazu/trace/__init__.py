@@ -1,0 +1,1 @@
+"""Recorder traces become runs: spools, records, CSV, run history, Darshan import."""

@@ -1,0 +1,194 @@
+"""Run history: one immutable file per run, so any node can lead and isolation is Unix's.
+
+`<directory>/<file system>/<application>/<start>-<id>.run`, mode 0600 in directories of mode 0700. The first
+line is a JSON header (everything but the files), the rest is the CSV of `tarazu.trace.table`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import secrets
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+import msgspec
+
+from tarazu.errors import TraceError
+from tarazu.trace.records import RunRecord
+from tarazu.trace.table import read_rows, to_csv
+
+FORMAT = "tarazu-run"
+VERSION = 1
+SUFFIX = ".run"
+
+_LONGEST_NAME = 120
+
+
+def file_name(name: str) -> str:
+    """A name that is safe as one path component: letters, digits, `_+-.` stay, the rest is `%XX`.
+
+    Long names keep their beginning and end in `~` and a digest.
+    """
+    raw = name.encode("utf-8", "surrogateescape")
+    safe = re.sub(rb"[^A-Za-z0-9_+.-]", lambda m: b"%%%02X" % m.group()[0], raw).decode()
+    if safe.startswith("."):
+        safe = "%2E" + safe[1:]
+    if len(safe) > _LONGEST_NAME:
+        safe = f"{safe[:80]}~{hashlib.sha256(raw).hexdigest()[:24]}"
+    return safe or "%"
+
+
+class History:
+    """The runs under one directory (the setting `history_dir`)."""
+
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
+        self.directory = Path(directory)
+
+    def append(self, run: RunRecord) -> Path:
+        """Write the run to a file of its own. Raises TraceError when that is not possible."""
+        folder = self._folder(run.step.fs_name, run.step.application)
+        started = datetime.fromtimestamp(max(run.start_s, 0.0), UTC)
+        stamp = started.strftime("%Y%m%dT%H%M%S.%f")
+        path = folder / f"{stamp}-{secrets.token_hex(4)}{SUFFIX}"
+        part = path.with_suffix(".part")
+        try:
+            _make_private(folder, self.directory)
+            descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            try:
+                with open(descriptor, "wb") as file:
+                    file.write(encode_run(run))
+                    file.flush()
+                    os.fsync(file.fileno())
+                part.rename(path)
+            except BaseException:
+                part.unlink(missing_ok=True)
+                raise
+        except OSError as error:
+            raise TraceError(str(folder), "a directory that a run can be written to", str(error)) from None
+        return path
+
+    def runs(
+        self,
+        fs_name: str,
+        application: str,
+        last: int | None = None,
+        *,
+        problem: Callable[[TraceError], None] | None = None,
+        strict: bool = False,
+    ) -> list[RunRecord]:
+        """The newest `last` runs, oldest first; all of them when `last` is None.
+
+        A file that cannot be used is reported to `problem` and replaced by the next older one; with
+        `strict` it raises.
+        """
+        found: list[RunRecord] = []
+        for path in reversed(self.paths(fs_name, application)):
+            if last is not None and len(found) >= last:
+                break
+            try:
+                found.append(read_run(path))
+            except TraceError as error:
+                if strict:
+                    raise
+                if problem is not None:
+                    problem(error)
+        return found[::-1]
+
+    def paths(self, fs_name: str, application: str) -> list[Path]:
+        """Files of the runs, oldest first."""
+        folder = self._folder(fs_name, application)
+        try:
+            return sorted(
+                p for p in folder.iterdir() if p.name.endswith(SUFFIX) and not p.name.startswith(".")
+            )
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise TraceError(str(folder), "a readable directory of runs", str(error)) from None
+
+    def applications(self) -> list[tuple[str, str]]:
+        """(file system, application) of everything that has a run, sorted."""
+        names = set()
+        for folder in self.directory.glob("*/*"):
+            newest = max(folder.glob(f"*{SUFFIX}"), default=None)
+            if newest is not None:
+                names.add(_names(newest) or (_plain(folder.parent.name), _plain(folder.name)))
+        return sorted(names)
+
+    def _folder(self, fs_name: str, application: str) -> Path:
+        return self.directory / file_name(fs_name) / file_name(application)
+
+
+def encode_run(run: RunRecord) -> bytes:
+    """The content of a `.run` file."""
+    header: dict[str, Any] = {"format": FORMAT, "version": VERSION, "files": len(run.files)}
+    fields = msgspec.to_builtins(msgspec.structs.replace(run, files=()))
+    header.update({k: v for k, v in fields.items() if k != "files"})
+    text = json.dumps(header, ensure_ascii=True, allow_nan=False) + "\n" + to_csv(run.files)
+    return text.encode("utf-8", "surrogateescape")
+
+
+def read_run(path: str | os.PathLike[str]) -> RunRecord:
+    """One run. Raises TraceError naming file and line."""
+    where = os.fspath(path)
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
+            count, fields = _read_header(file.readline(), where)
+            files = list(read_rows(file, where, first_line=2))
+    except OSError as error:
+        raise TraceError(where, "a readable run", str(error)) from None
+    if len(files) != count:
+        raise TraceError(where, f"{count} files, as the header says", len(files))
+    try:
+        run = msgspec.convert({**fields, "files": ()}, RunRecord)
+    except (msgspec.ValidationError, TypeError) as error:
+        raise TraceError(f"{where}:1", "the header of a run", str(error)) from None
+    return msgspec.structs.replace(run, files=tuple(files))
+
+
+def _read_header(line: str, where: str) -> tuple[int, dict[str, Any]]:
+    """Number of files, and the fields of the RunRecord."""
+    place = f"{where}:1"
+    try:
+        fields = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise TraceError(place, "a JSON header", str(error)) from None
+    if not isinstance(fields, dict) or fields.pop("format", None) != FORMAT:
+        raise TraceError(place, f'a JSON header with "format": "{FORMAT}"', line[:60])
+    version = fields.pop("version", None)
+    if version != VERSION:
+        raise TraceError(place, f"run format version {VERSION}", version)
+    count = fields.pop("files", None)
+    if not isinstance(count, int):
+        raise TraceError(place, "the number of files", count)
+    return count, fields
+
+
+def _make_private(folder: Path, root: Path) -> None:
+    """Create `folder` and what is missing above it; everything from `root` on with mode 0700."""
+    root.parent.mkdir(parents=True, exist_ok=True)
+    for part in (root, folder.parent, folder):
+        part.mkdir(mode=0o700, exist_ok=True)
+
+
+def _names(path: Path) -> tuple[str, str] | None:
+    """File system and application as the run itself names them; None when it cannot be read."""
+    try:
+        with path.open(encoding="utf-8", errors="surrogateescape", newline="") as file:
+            step = _read_header(file.readline(), str(path))[1].get("step")
+    except (OSError, TraceError):
+        return None
+    if not isinstance(step, dict):
+        return None
+    fs_name, application = step.get("fs_name"), step.get("application")
+    return (fs_name, application) if isinstance(fs_name, str) and isinstance(application, str) else None
+
+
+def _plain(name: str) -> str:
+    return unquote_to_bytes(name).decode("utf-8", "surrogateescape")
