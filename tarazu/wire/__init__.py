@@ -1,0 +1,1 @@
+"""What the daemons say to one another: messages, sockets and keys."""

@@ -1,0 +1,309 @@
+"""The real transport: ZeroMQ over TCP with CURVE.
+
+mdsd binds SUB and ROUTER; ossd connects XPUB (which tells when a subscriber comes), clientd DEALER. Every
+socket has a monitor, so that refused handshakes are counted instead of unseen. A transport and its ends
+belong to one thread.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Any
+
+import zmq
+from zmq.utils.monitor import recv_monitor_message
+
+from tarazu.errors import WireError
+from tarazu.wire import messages
+from tarazu.wire.messages import Message, OssReport
+from tarazu.wire.security import Authenticator, Curve, check_address
+from tarazu.wire.transport import (
+    MAX_MESSAGE_BYTES,
+    REPLIES,
+    REQUESTS,
+    STATISTICS,
+    Counts,
+    Peer,
+    Publisher,
+    Replier,
+    Reply,
+    Request,
+    Requester,
+    Subscriber,
+    Transport,
+)
+
+log = logging.getLogger("tarazu.wire")
+
+RETRY_S = 1.0
+"""After a refused handshake ZeroMQ gives up; a connecting end tries again with a new socket after this."""
+
+_OPTIONS = {
+    zmq.LINGER: 0,
+    zmq.MAXMSGSIZE: MAX_MESSAGE_BYTES,
+    # A node that vanished without closing its connections is noticed within half a minute.
+    zmq.HEARTBEAT_IVL: 10_000,
+    zmq.HEARTBEAT_TIMEOUT: 30_000,
+    zmq.HANDSHAKE_IVL: 10_000,
+    zmq.RECONNECT_IVL: 100,
+    zmq.RECONNECT_IVL_MAX: 5_000,
+}
+
+_REFUSED = (
+    zmq.EVENT_HANDSHAKE_FAILED_AUTH
+    | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+    | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+)
+_FINAL = zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+
+Socket = zmq.Socket[bytes]
+
+
+class _End:
+    """One socket with its monitor."""
+
+    def __init__(self, transport: ZmqTransport, kind: int, address: str, *, admits: str = "", **options: Any):
+        self.transport = transport
+        self.kind = kind
+        self.address = address
+        self.admits = admits
+        """Role that may connect here; "" for an end that connects."""
+        self.counts = Counts()
+        self._options = options
+        self._retry_at: float | None = None
+        self._open()
+
+    def _open(self) -> None:
+        self.socket: Socket = self.transport.context.socket(self.kind)
+        for option, value in {**_OPTIONS, **self._options.get("options", {})}.items():
+            self.socket.setsockopt(option, value)
+        if "[" in self.address:
+            self.socket.ipv6 = True
+        self.monitor: Socket = self.socket.get_monitor_socket(_REFUSED)
+        curve = self.transport.curve
+        try:
+            if self.admits:
+                if curve:
+                    self.socket.curve_server = True
+                    self.socket.curve_secretkey = curve.own.secret
+                    self.socket.zap_domain = self.admits.encode()
+                self.socket.bind(self.address)
+                self.address = self.socket.getsockopt_string(zmq.LAST_ENDPOINT)
+            else:
+                if curve:
+                    self.socket.curve_publickey = curve.own.public
+                    self.socket.curve_secretkey = curve.own.secret
+                    self.socket.curve_serverkey = curve.server
+                self.socket.connect(self.address)
+        except zmq.ZMQError as error:
+            verb = "bound" if self.admits else "connected to"
+            self._shut()
+            raise WireError(self.address, f"an address that can be {verb}", str(error)) from None
+
+    def _shut(self) -> None:
+        self.socket.disable_monitor()
+        self.monitor.close(linger=0)
+        self.socket.close(linger=0)
+
+    def close(self) -> None:
+        if not self.socket.closed:
+            self._shut()
+        self.transport.ends.discard(self)
+
+    def look(self) -> None:
+        """Count refused handshakes; replace the socket of a connecting end that was refused."""
+        while self.monitor.poll(0):
+            event = recv_monitor_message(self.monitor)["event"]
+            self.counts.refused += 1
+            if event & _FINAL and not self.admits and self._retry_at is None:
+                self._retry_at = time.monotonic() + RETRY_S
+                if self.counts.refused == 1:
+                    log.warning("%s refused our key; trying again", self.address)
+        if self._retry_at is not None and time.monotonic() >= self._retry_at:
+            self._retry_at = None
+            self._shut()
+            self._open()
+
+    def wait(self, timeout_s: float) -> bool:
+        """True when the socket can be read."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            self.look()
+            left_s = deadline - time.monotonic()
+            if self._retry_at is not None:
+                left_s = min(left_s, self._retry_at - time.monotonic())
+            ready = self.transport.poll([self], left_s)
+            if self.socket in ready:
+                return True
+            if self.transport.wake_fd in ready or time.monotonic() >= deadline:
+                return False
+
+    def frames(self) -> tuple[list[bytes], str]:
+        """The next message and its sender's address; call when it can be read."""
+        parts = self.socket.recv_multipart(copy=False)
+        try:
+            peer = parts[-1].get("Peer-Address")
+        except zmq.ZMQError:
+            peer = "peer"
+        return [part.bytes for part in parts], str(peer)
+
+
+class ZmqPublisher(Publisher):
+    def __init__(self, end: _End) -> None:
+        self._end = end
+        self.counts = end.counts
+
+    def publish(self, report: OssReport) -> None:
+        self._end.look()
+        self._send(messages.encode(report))
+
+    def _send(self, data: bytes) -> None:
+        try:
+            self._end.socket.send(data, zmq.NOBLOCK)
+        except zmq.Again:
+            log.debug("%s does not take reports", self._end.address)
+
+    def wait(self, timeout_s: float) -> bool:
+        deadline = time.monotonic() + timeout_s
+        while self._end.wait(max(0.0, deadline - time.monotonic())):
+            if self._end.socket.recv()[:1] == b"\x01":
+                return True
+        return False
+
+    def close(self) -> None:
+        self._end.close()
+
+
+class ZmqSubscriber(Subscriber):
+    def __init__(self, end: _End) -> None:
+        self._end = end
+        self.counts = end.counts
+        self.address = end.address
+        end.socket.subscribe(b"")
+
+    def receive(self, timeout_s: float) -> OssReport | None:
+        deadline = time.monotonic() + timeout_s
+        while self._end.wait(max(0.0, deadline - time.monotonic())):
+            frames, peer = self._end.frames()
+            message = self.counts.accept(b"".join(frames), peer, STATISTICS)
+            if isinstance(message, OssReport):
+                return message
+        return None
+
+    def close(self) -> None:
+        self._end.close()
+
+
+class ZmqReplier(Replier):
+    def __init__(self, end: _End) -> None:
+        self._end = end
+        self.counts = end.counts
+        self.address = end.address
+
+    def receive(self, timeout_s: float) -> tuple[Peer, Request] | None:
+        deadline = time.monotonic() + timeout_s
+        while self._end.wait(max(0.0, deadline - time.monotonic())):
+            (route, *body), peer = self._end.frames()
+            message = self.counts.accept(b"".join(body), peer, REQUESTS)
+            if isinstance(message, REQUESTS):
+                return Peer(route, peer), message
+        return None
+
+    def reply(self, peer: Peer, message: Reply) -> None:
+        try:
+            self._end.socket.send_multipart([peer.route, messages.encode(message)], zmq.NOBLOCK)
+        except zmq.Again:
+            log.debug("%s does not take replies", peer.name)
+
+    def close(self) -> None:
+        self._end.close()
+
+
+class ZmqRequester(Requester):
+    def __init__(self, end: _End) -> None:
+        super().__init__(end.address)
+        self._end = end
+        self.counts = end.counts
+
+    def _send(self, message: Message) -> bool:
+        self._end.look()
+        try:
+            self._end.socket.send(messages.encode(message), zmq.NOBLOCK)
+        except zmq.Again:
+            return False
+        return True
+
+    def _next(self, timeout_s: float) -> Reply | None:
+        if not self._end.wait(timeout_s):
+            return None
+        frames, peer = self._end.frames()
+        message = self.counts.accept(b"".join(frames), peer, REPLIES)
+        return message if isinstance(message, REPLIES) else None
+
+    def close(self) -> None:
+        self._end.close()
+
+
+class ZmqTransport(Transport):
+    """Ends over TCP (or ipc). `curve` from `security.curve_for`.
+
+    `wake_fd`: a descriptor that, once readable, ends every wait early (signals, worker threads); the owner
+    reads it empty. Ends raise ConfigError for an address that needs keys and has none, WireError for one
+    that cannot be bound.
+    """
+
+    def __init__(
+        self, curve: Curve | None = None, *, insecure: bool = False, wake_fd: int | None = None
+    ) -> None:
+        self.curve = curve
+        self.insecure = insecure
+        self.wake_fd = wake_fd
+        self.context: zmq.Context[Socket] = zmq.Context()
+        self.ends: set[_End] = set()
+        self._authenticator = (
+            Authenticator(self.context, curve.directory) if curve and curve.server is None else None
+        )
+
+    def _end(self, kind: int, address: str, **options: Any) -> _End:
+        check_address(address, self.curve, self.insecure)
+        end = _End(self, kind, address, **options)
+        self.ends.add(end)
+        return end
+
+    def publisher(self, address: str) -> ZmqPublisher:
+        # Of statistics only the newest are worth sending.
+        return ZmqPublisher(self._end(zmq.XPUB, address, options={zmq.SNDHWM: 2}))
+
+    def subscriber(self, address: str) -> ZmqSubscriber:
+        return ZmqSubscriber(self._end(zmq.SUB, address, admits="oss", options={zmq.RCVHWM: 10_000}))
+
+    def requester(self, address: str) -> ZmqRequester:
+        # IMMEDIATE: nothing is queued for a connection that does not stand; what is not answered is resent.
+        return ZmqRequester(self._end(zmq.DEALER, address, options={zmq.IMMEDIATE: 1}))
+
+    def replier(self, address: str) -> ZmqReplier:
+        return ZmqReplier(self._end(zmq.ROUTER, address, admits="client"))
+
+    def poll(self, ends: list[_End], timeout_s: float) -> set[Any]:
+        """Sockets (and `wake_fd`) that can be read, after at most `timeout_s`."""
+        poller = zmq.Poller()
+        for end in ends:
+            poller.register(end.socket, zmq.POLLIN)
+            poller.register(end.monitor, zmq.POLLIN)
+        if self.wake_fd is not None:
+            poller.register(self.wake_fd, zmq.POLLIN)
+        return {source for source, _ in poller.poll(max(0, int(timeout_s * 1000 + 0.999)))}
+
+    def wait(self, timeout_s: float) -> None:
+        """Sleep until any end can be read, `wake_fd` is readable, or `timeout_s` is over."""
+        self.poll(list(self.ends), timeout_s)
+        for end in list(self.ends):
+            end.look()
+
+    def close(self) -> None:
+        for end in list(self.ends):
+            end.close()
+        if self._authenticator:
+            self._authenticator.close()
+        self.context.term()

@@ -1,0 +1,239 @@
+"""The seam between the daemons and the wire: what a transport offers, and what all transports share.
+
+`ZmqTransport` (sockets.py) is the real one, `MemoryTransport` (memory.py) its twin without a network. mdsd
+binds a subscriber and a replier; ossd connects a publisher, clientd a requester.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from abc import ABC, abstractmethod
+from collections import deque
+from dataclasses import asdict, dataclass, field
+from typing import NamedTuple
+
+from tarazu.errors import Unavailable, WireError
+from tarazu.wire.messages import (
+    Acknowledged,
+    AllocationReply,
+    AllocationRequest,
+    FileClosed,
+    Message,
+    OssReport,
+    StatusReply,
+    StatusRequest,
+    StepEnded,
+    decode,
+)
+
+log = logging.getLogger("tarazu.wire")
+
+MAX_MESSAGE_BYTES = 64 << 20
+RESEND_S = 1.0
+_REMEMBERED_PEERS = 1024
+
+Request = AllocationRequest | FileClosed | StepEnded | StatusRequest
+Reply = AllocationReply | Acknowledged | StatusReply
+
+STATISTICS = (OssReport,)
+REQUESTS = (AllocationRequest, FileClosed, StepEnded, StatusRequest)
+REPLIES = (AllocationReply, Acknowledged, StatusReply)
+
+
+class Peer(NamedTuple):
+    """Who sent a request: where the reply goes, and a name for the log."""
+
+    route: bytes
+    name: str
+
+
+@dataclass
+class Counts:
+    """What a socket has seen; `tarazu status` shows it."""
+
+    received: int = 0
+    dropped: int = 0
+    """Messages that were malformed, of another protocol version, or do not belong on this socket."""
+    refused: int = 0
+    """Handshakes that failed: wrong or missing key, or no ZeroMQ peer at all."""
+    _told: set[str] = field(default_factory=set, repr=False)
+
+    def summary(self) -> dict[str, int]:
+        return {name: value for name, value in asdict(self).items() if not name.startswith("_")}
+
+    def accept(self, data: bytes, peer: str, kinds: tuple[type, ...]) -> Message | None:
+        """The message, or None for one that is dropped: counted, and logged once per peer."""
+        try:
+            message = decode(data, peer)
+            if not isinstance(message, kinds):
+                raise WireError(
+                    peer, "one of " + ", ".join(k.__name__ for k in kinds), type(message).__name__
+                )
+        except WireError as error:
+            self.dropped += 1
+            if peer not in self._told and len(self._told) < _REMEMBERED_PEERS:
+                self._told.add(peer)
+                log.warning("dropped a message: %s (said once per peer)", error)
+            return None
+        self.received += 1
+        return message
+
+
+def request_id(message: Message) -> str:
+    """The id under which a request and its reply belong together."""
+    if isinstance(message, AllocationRequest | AllocationReply):
+        return message.id
+    if isinstance(message, OssReport):
+        raise TypeError("a report is not answered")
+    return message.message_id
+
+
+class Publisher(ABC):
+    """Sends statistics. They may be lost: nobody there, nothing kept."""
+
+    counts: Counts
+
+    @abstractmethod
+    def publish(self, report: OssReport) -> None: ...
+
+    @abstractmethod
+    def wait(self, timeout_s: float) -> bool:
+        """True as soon as a subscriber has come (or come back), False after `timeout_s`."""
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+
+class Subscriber(ABC):
+    """Receives statistics of all publishers."""
+
+    counts: Counts
+    address: str
+
+    @abstractmethod
+    def receive(self, timeout_s: float) -> OssReport | None:
+        """The next report, or None after `timeout_s`. Bad messages are dropped."""
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+
+class Replier(ABC):
+    """Receives requests and answers them, in any order and at any time."""
+
+    counts: Counts
+    address: str
+
+    @abstractmethod
+    def receive(self, timeout_s: float) -> tuple[Peer, Request] | None:
+        """The next request, or None after `timeout_s`. Bad messages are dropped."""
+
+    @abstractmethod
+    def reply(self, peer: Peer, message: Reply) -> None:
+        """Answer; a peer that has gone is no error, it will ask again."""
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+
+class Requester(ABC):
+    """Sends requests and resends each until it is answered. Replies to nothing that is open are ignored."""
+
+    counts: Counts
+    resend_s: float = RESEND_S
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.counts = Counts()
+        self._early: deque[Reply] = deque()
+        """Replies to other requests that came while `request` waited for its own."""
+        self._open: dict[str, tuple[Request, float]] = {}
+
+    @abstractmethod
+    def _send(self, message: Request) -> bool:
+        """Try to send now; False when nobody is connected."""
+
+    @abstractmethod
+    def _next(self, timeout_s: float) -> Reply | None:
+        """The next well-formed reply within `timeout_s`."""
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+    def submit(self, message: Request) -> None:
+        """Send without waiting; the reply comes out of `receive`."""
+        self._open[request_id(message)] = (message, 0.0)
+        self._resend()
+
+    def forget(self, message_id: str) -> None:
+        """No longer wait for the reply to this request."""
+        self._open.pop(message_id, None)
+
+    def receive(self, timeout_s: float) -> Reply | None:
+        """The reply to one of the open requests, or None after `timeout_s`; resends meanwhile."""
+        if self._early:
+            return self._early.popleft()
+        return self._receive(timeout_s)
+
+    def _receive(self, timeout_s: float) -> Reply | None:
+        deadline = time.monotonic() + timeout_s
+        while True:
+            due_s = self._resend()
+            left_s = deadline - time.monotonic()
+            reply = self._next(max(0.0, min(left_s, due_s)))
+            if reply is not None and request_id(reply) in self._open:
+                self.forget(request_id(reply))
+                return reply
+            if left_s <= 0 and reply is None:
+                return None
+
+    def request(self, message: Request, timeout_s: float) -> Reply:
+        """Ask and wait. Raises Unavailable when no answer came within `timeout_s`.
+
+        Replies to other open requests that arrive meanwhile are kept for `receive`.
+        """
+        wanted = request_id(message)
+        self.submit(message)
+        deadline = time.monotonic() + timeout_s
+        while (left_s := deadline - time.monotonic()) > 0:
+            reply = self._receive(left_s)
+            if reply is None:
+                break
+            if request_id(reply) == wanted:
+                return reply
+            self._early.append(reply)
+        self.forget(wanted)
+        raise Unavailable(f"{self.address}: expected an answer within {timeout_s:g} s, found none")
+
+    def _resend(self) -> float:
+        """Send whatever is due; seconds until the next is."""
+        now = time.monotonic()
+        wait_s = self.resend_s
+        for message_id, (message, due_s) in list(self._open.items()):
+            due = due_s
+            if due <= now:
+                # Nobody connected: try again soon, so that a peer that comes back is asked at once.
+                due = now + (self.resend_s if self._send(message) else min(0.1, self.resend_s))
+                self._open[message_id] = (message, due)
+            wait_s = min(wait_s, due - now)
+        return max(0.0, wait_s)
+
+
+class Transport(ABC):
+    """Makes the four kinds of ends. Closing it closes them all."""
+
+    @abstractmethod
+    def publisher(self, address: str) -> Publisher: ...
+
+    @abstractmethod
+    def subscriber(self, address: str) -> Subscriber: ...
+
+    @abstractmethod
+    def requester(self, address: str) -> Requester: ...
+
+    @abstractmethod
+    def replier(self, address: str) -> Replier: ...
+
+    @abstractmethod
+    def close(self) -> None: ...
