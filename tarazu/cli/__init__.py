@@ -86,6 +86,6 @@ def _top_parser() -> argparse.ArgumentParser:
         prog="tarazu",
         usage="tarazu COMMAND [OPTIONS]",
         description="Balance I/O on Lustre, from the application's open() to the disk.",
-        epilog=f"commands:\n{listing}\n\n`tarazu COMMAND --help` explains each. First steps: docs/quickstart.md",
+        epilog=f"commands:\n{listing}\n\n`tarazu COMMAND --help` says more. First steps: docs/quickstart.md.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

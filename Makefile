@@ -1,0 +1,59 @@
+# Each verb does what it says; `make` alone lists them.
+VENV   ?= .venv
+PYTHON ?= python3
+BIN     = $(VENV)/bin
+STAMP   = $(VENV)/.stamp
+
+.PHONY: help setup build demo test lint bench docs clean packages
+
+help:
+	@echo "make setup   a virtual environment in $(VENV) with tarazu and all extras; compiles the C"
+	@echo "make demo    an emulated Lustre with the real daemons; shows the balance (about 3 minutes)"
+	@echo "make test    every test"
+	@echo "make lint    ruff, mypy, clang-format"
+	@echo "make bench   speed and growth; results as a table"
+	@echo "make docs    the generated parts of docs/ (table of settings)"
+	@echo "make build   compile the C again after a change"
+
+$(BIN)/python:
+	@command -v $(PYTHON) >/dev/null || { echo "tarazu: python3 (3.11 or later) is needed"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { echo "tarazu: the venv module is needed (Debian: apt install python3-venv)"; exit 1; }
+	@command -v cc >/dev/null || { echo "tarazu: a C compiler is needed (Debian: apt install gcc libc6-dev)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(STAMP): $(BIN)/python pyproject.toml CMakeLists.txt preload/CMakeLists.txt sim/testbed/CMakeLists.txt \
+          $(wildcard preload/*.[ch]) $(wildcard preload/*.def) $(wildcard sim/testbed/*.[ch]) $(wildcard sim/testbed/*/*.[ch])
+	@echo "== installing tarazu and what it needs into $(VENV)"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+setup: $(STAMP)
+
+build:
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $(STAMP)
+
+demo: setup
+	$(BIN)/tarazu demo
+
+packages:
+	@tests/packages.sh
+
+test: packages setup
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	@if command -v clang-format >/dev/null; then clang-format --dry-run --Werror preload/*.[ch] sim/testbed/*.[ch]; \
+	 else echo "clang-format is not installed: the C was not checked"; fi
+
+bench: setup
+	$(BIN)/python -m tests.benchmarks
+
+docs: setup
+	$(BIN)/python docs/generate.py
+
+clean:
+	rm -rf build dist $(VENV) demo-output

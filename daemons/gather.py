@@ -1,0 +1,95 @@
+"""Fetch the spools of all nodes at the end of a job step: one file per node, none per rank on Lustre."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePath
+
+from tarazu.daemons.jobstep import LAUNCHERS, MPI_LAUNCHERS
+
+TIMEOUT_S = 120.0
+
+_COLLECT = (
+    'cd "$1" 2>/dev/null || exit 0; f="$2/$(hostname).$$"; '
+    'cat ./*.tzs > "$f.part" 2>/dev/null && mv "$f.part" "$f.tzs"; rm -rf "$1"'
+)
+"""What runs once on each node: needs a shell, `cat` and `hostname`, no Python. Spools may be concatenated."""
+
+
+def command(
+    setting: str, argv: Sequence[str], environ: Mapping[str, str], spool: str, dest: str
+) -> list[str] | None:
+    """The command that fetches other nodes' spools into `dest`; None when the job has no other nodes.
+
+    `setting` is `run.gather`: `auto`, `none`, or a command with `{spool}` and `{dest}`.
+    """
+    if setting == "none":
+        return None
+    if setting != "auto":
+        return [word.replace("{spool}", spool).replace("{dest}", dest) for word in shlex.split(setting)]
+    collect = ["sh", "-c", _COLLECT, "sh", spool, dest]
+    nodes = environ.get("SLURM_STEP_NUM_NODES") or environ.get("SLURM_JOB_NUM_NODES") or "1"
+    if nodes.isdecimal() and int(nodes) > 1 and shutil.which("srun"):
+        return ["srun", "--overlap", f"--nodes={nodes}", f"--ntasks={nodes}", "--ntasks-per-node=1", *collect]
+    if PurePath(argv[0]).name in MPI_LAUNCHERS:
+        hosts = _host_options(argv)
+        if hosts:
+            return [argv[0], *hosts, "-npernode", "1", *collect]
+    return None
+
+
+def _host_options(argv: Sequence[str]) -> list[str]:
+    """The options of an MPI launcher that say on which hosts it runs."""
+    chosen: list[str] = []
+    for option, value in itertools.pairwise(argv[1:]):
+        if option in (
+            "-host",
+            "--host",
+            "-H",
+            "-hostfile",
+            "--hostfile",
+            "-machinefile",
+            "--machinefile",
+            "-f",
+        ):
+            chosen += [option, value]
+        if PurePath(option).name not in LAUNCHERS and not option.startswith("-") and shutil.which(option):
+            break
+    return chosen
+
+
+def gather(
+    fetch: Sequence[str] | None, local: Path, dest: Path, environ: Mapping[str, str]
+) -> tuple[list[Path], str]:
+    """All spool files of the job step, and what went wrong (empty: nothing).
+
+    `local` holds this node's; `fetch` brings the others' into `dest`.
+    """
+    problem = ""
+    if fetch:
+        clean = {k: v for k, v in environ.items() if not k.startswith("TARAZU_") and k != "LD_PRELOAD"}
+        try:
+            done = subprocess.run(
+                list(fetch),
+                env=clean,
+                capture_output=True,
+                stdin=subprocess.DEVNULL,
+                timeout=TIMEOUT_S,
+                check=False,
+            )
+            if done.returncode:
+                problem = f"{fetch[0]} ended with status {done.returncode}: {_last_line(done.stderr)}"
+        except (OSError, subprocess.TimeoutExpired) as error:
+            problem = f"{fetch[0]}: {error}"
+    found = sorted(dest.glob("*.tzs")) + (sorted(local.glob("*.tzs")) if local.is_dir() else [])
+    return found, problem
+
+
+def _last_line(text: bytes) -> str:
+    lines = os.fsdecode(text).strip().splitlines()
+    return lines[-1] if lines else "no message"

@@ -1,0 +1,75 @@
+"""Run a program, or a parallel job through its launcher, with tarazu around it:
+
+    tarazu run --app NAME -- PROGRAM ARGS…
+    tarazu run -- mpirun -np 16 ./ior -w -F -b 2g
+
+Exit status, signals and streams are the program's own. The first runs are recorded; from then on the files
+of the next run are forecast, and in mode `place` each is created on the OSTs that balance the system.
+Inside a parallel job step (`mpirun tarazu run app`) it only runs the program: the step has one leader.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from tarazu import config
+from tarazu.errors import BadInput, TarazuError
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "tarazu run [--app NAME] [--mode MODE] [--] PROGRAM [ARGS…]"
+    parser.add_argument("--app", default="", metavar="NAME", help="application name (default: the program's)")
+    parser.add_argument(
+        "--mode",
+        default="",
+        choices=["observe", "advise", "place"],
+        help="default: run.mode of the configuration",
+    )
+    parser.add_argument("--root", default="", help=argparse.SUPPRESS)
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="PROGRAM [ARGS…]")
+
+
+def execute(options: argparse.Namespace) -> int:
+    argv = options.command[1:] if options.command[:1] == ["--"] else options.command
+    if not argv:
+        raise BadInput("tarazu run", "a program to run", "none")
+    from tarazu.daemons import jobstep
+
+    if os.environ.get("TARAZU_DISABLE") == "1" or jobstep.inside_job_step(os.environ):
+        return _exec(argv)
+    try:
+        settings = config.load(options.config)
+    except TarazuError:
+        if options.config:
+            raise
+        return _exec(argv)  # a broken site configuration must not stop anyone's job
+    return _lead(argv, settings, options)
+
+
+def _lead(argv: list[str], settings: config.Settings, options: argparse.Namespace) -> int:
+    from tarazu.daemons import launch
+    from tarazu.daemons.leader import Leader
+
+    try:
+        root = options.root or os.environ.get("TARAZU_ROOT", "/")
+        leader = Leader(settings, argv, os.environ, app=options.app, mode=options.mode, root=root)
+    except TarazuError:
+        return _exec(argv)  # no Lustre here: nothing to do
+    try:
+        status = leader.run()
+    except OSError as error:
+        print(f"tarazu run: {argv[0]}: {error.strerror}", file=sys.stderr)
+        return int(launch.status_of_error(error))
+    return int(launch.end_like(status))
+
+
+def _exec(argv: list[str]) -> int:
+    from tarazu.daemons import launch
+
+    try:
+        os.execvp(argv[0], argv)
+    except OSError as error:
+        print(f"tarazu run: {argv[0]}: {error.strerror}", file=sys.stderr)
+        return int(launch.status_of_error(error))

@@ -1,0 +1,77 @@
+"""What a command line says of a job step."""
+
+import pytest
+
+from tarazu.daemons import gather, jobstep
+
+
+@pytest.mark.parametrize(
+    ("command", "application"),
+    [
+        ("dd if=/dev/zero of=x", "dd"),
+        ("/usr/bin/dd if=x", "dd"),
+        ("mpirun -np 4 dd -w", "dd"),
+        ("mpirun --mca btl self,vader -np 4 -x PATH --host a,b dd -w", "dd"),
+        ("srun -n 64 --cpu-bind=cores numactl --interleave all dd", "dd"),
+        ("env A=1 B=2 dd", "dd"),
+        ("python3 -u train.py --epochs 3", "train.py"),
+        ("mpirun -np 2 python3 sim/run.py", "run.py"),
+        ("python3 -m package.module x", "package.module"),
+        ("python3 -c print(1)", "python3"),
+        ("sh ./job.sh", "job.sh"),
+        ("time -p nice -n 5 dd", "dd"),
+    ],
+)
+def test_application_is_the_first_program_that_is_no_launcher(command: str, application: str) -> None:
+    assert jobstep.application(command.split()) == application
+
+
+@pytest.mark.parametrize(
+    ("command", "environ", "ranks"),
+    [
+        ("dd", {}, 1),
+        ("dd", {"SLURM_NTASKS": "64"}, 1),
+        ("srun dd", {"SLURM_NTASKS": "64"}, 64),
+        ("srun -n 8 dd", {"SLURM_NTASKS": "64"}, 8),
+        ("srun --ntasks=12 -c 4 dd", {}, 12),
+        ("mpirun -np 4 dd : -np 4 dd", {}, 8),
+    ],
+)
+def test_ranks(command: str, environ: dict[str, str], ranks: int) -> None:
+    assert jobstep.ranks(command.split(), environ) == ranks
+
+
+def test_numbers_are_regressors() -> None:
+    words = "mpirun -np 4 dd -b 1g --steps=6 out.5 -t 2M x9".split()
+    assert jobstep.numbers(words) == (float(1 << 30), 6.0, float(2 << 20))
+
+
+@pytest.mark.parametrize(
+    ("environ", "inside"),
+    [
+        ({}, False),
+        ({"SLURM_JOB_ID": "1", "SLURM_PROCID": "0"}, False),
+        ({"SLURM_JOB_ID": "1", "SLURM_STEP_ID": "4294967291"}, False),
+        ({"SLURM_JOB_ID": "1", "SLURM_STEP_ID": "0"}, True),
+        ({"OMPI_COMM_WORLD_RANK": "3"}, True),
+        ({"TARAZU_STEP": "x"}, True),
+    ],
+)
+def test_inside_a_job_step(environ: dict[str, str], inside: bool) -> None:
+    assert jobstep.inside_job_step(environ) is inside
+
+
+def test_identity_has_no_ranks_in_its_key() -> None:
+    step = jobstep.identify("srun -n 8 dd -b 1g".split(), {"SLURM_JOB_ID": "77"}, fs_name="lustre", uid=5)
+    assert (step.fs_name, step.uid, step.application, step.job_id, step.ranks) == ("lustre", 5, "dd", "77", 8)
+
+
+def test_gather_runs_once_per_node_where_a_launcher_says_which() -> None:
+    words = "mpirun --host a:2,b:2 -np 4 dd".split()
+    command = gather.command("auto", words, {}, "/dev/shm/s", "/home/u/d")
+    assert command is not None
+    assert command[:5] == ["mpirun", "--host", "a:2,b:2", "-npernode", "1"]
+    assert command[-2:] == ["/dev/shm/s", "/home/u/d"]
+    assert gather.command("auto", "mpirun -np 4 dd".split(), {}, "s", "d") is None
+    assert gather.command("none", words, {}, "s", "d") is None
+    assert gather.command("fetch {spool} to {dest}", words, {}, "s", "d") == ["fetch", "s", "to", "d"]

@@ -1,0 +1,20 @@
+#!/bin/sh
+# Installs what the tests use beyond Python's packages, when that is possible without asking: as root on
+# Debian. Anywhere else it says what is missing; the tests that need it are skipped and say so too.
+set -u
+missing=""
+command -v mpirun >/dev/null || missing="$missing openmpi-bin"
+command -v mpicc >/dev/null || missing="$missing libopenmpi-dev"
+[ -x /usr/sbin/mariadbd ] || command -v mariadbd >/dev/null || missing="$missing mariadb-server-core"
+command -v clang-format >/dev/null || missing="$missing clang-format"
+[ -z "$missing" ] && exit 0
+if [ "$(id -u)" = 0 ] && [ -f /etc/debian_version ] && command -v apt-get >/dev/null; then
+    echo "== installing Debian packages for the tests:$missing"
+    apt-get update -qq || echo "apt-get update failed; trying with the old lists"
+    # shellcheck disable=SC2086
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null ||
+        echo "could not install:$missing (the tests that need them are skipped)"
+else
+    echo "not installed:$missing (the tests that need them are skipped; Debian: apt install$missing)"
+fi
+exit 0

@@ -1,0 +1,57 @@
+"""Settings: one declaration; every mistake is named with its file, line and key."""
+
+from pathlib import Path
+
+import pytest
+
+from tarazu import config
+from tarazu.errors import ConfigError
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "tarazu.toml"
+    path.write_text(text)
+    return path
+
+
+def test_precedence_is_environment_file_default(tmp_path: Path) -> None:
+    path = write(tmp_path, '[ossd]\ninterval_s = 5\n[layout]\nmin_size = "8M"\n')
+    settings = config.load(path, {"TARAZU_OSSD_INTERVAL_S": "2.5", "TARAZU_RUN_EXCLUDE": "/a/*:/b"})
+    assert settings.ossd.interval_s == 2.5
+    assert settings.layout.min_size == 8 << 20
+    assert settings.run.exclude == ("/a/*", "/b")
+    assert settings.mdsd.cpu_limit == 0.70
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[ossd]\n\ninterval_s = "x"\n', "tarazu.toml:3: [ossd] interval_s: expected a number, found 'x'"),
+        ("[ossd]\ninterval_s = 0\n", "tarazu.toml:2: [ossd] interval_s: expected a number above 0"),
+        ("[oss]\nx = 1\n", "tarazu.toml:1: expected a section among"),
+        ("[run]\nmoode = 1\n", "tarazu.toml:2: [run] moode: expected a setting among mode"),
+        ("[run\n", "line 1"),
+        ("[mdsd]\nrequests = 'mds1:5770'\n", "expected an address such as tcp://mds1:5770"),
+        ("[layout]\nmin_size = '64Q'\n", "tarazu.toml:2: [layout] min_size: expected a size such as 64M"),
+        ("[keys]\ninsecure = 1\n", "expected true or false"),
+    ],
+)
+def test_mistakes_are_one_line_with_place_and_expectation(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        config.load(write(tmp_path, text), {})
+    assert message in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_variable_is_named_in_its_error() -> None:
+    with pytest.raises(ConfigError, match=r"\$TARAZU_RUN_MODE: expected one of observe"):
+        config.load(None, {"TARAZU_RUN_MODE": "fast"})
+
+
+def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="expected a readable configuration file"):
+        config.load(tmp_path / "none.toml", {})
+
+
+def test_every_setting_is_documented() -> None:
+    table = config.table()
+    assert table.count("\n") + 1 == 2 + sum(len(c.__dataclass_fields__) for c in config.SECTIONS.values())
