@@ -1,0 +1,96 @@
+"""How good a set of placements is: OST cost, OSS cost, modelled completion time, final fill."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from statistics import median
+
+import msgspec
+
+from tarazu.layout.objects import component_object_bytes
+from tarazu.model import CreateRequest, FilePlacement, Ost, SystemView
+
+
+class Weights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What an OST's level (its marginal cost) is made of; 1 level = the time all OSTs would need when balanced."""
+
+    time: float = 1.0
+    """Levels per mean writing time of the requests: bytes / throughput, the term that balances."""
+    fill: float = 1.0
+    """Levels that a full OST stands above an empty one before anything is placed."""
+    promise: float = 1.0
+    """Share of the promised bytes that counts as writing still to come."""
+    oss_load: float = 0.5
+    """Share of an OST's throughput that a fully loaded OSS takes away."""
+    idle_load: float = 0.1
+    """An OSS load up to here counts as idle."""
+    oss_balance: float = 0.1
+    """Levels per mean bytes per OST on one OSS: spreads over servers what is equal on OSTs."""
+    latency: float = 1.0
+    """Exponent of the slowdown by latency, for OSTs whose throughput is unknown."""
+    degraded: float = 100.0
+    """Levels added to a degraded OST: used only when the others do not suffice."""
+    ceiling: float = 1000.0
+    """Levels per unit of fill above the ceiling (see `fill_tolerance`)."""
+    fill_tolerance: float = 0.17
+    """An OST may end above the even water level by this share of the space left there, or stay below the fullest
+    OST of today; beyond begins the ceiling's cost. Lustre's `qos_threshold_rr` has the same default."""
+    reserve_share: float = 0.02
+    """Share of an OST's total space that placement leaves free."""
+
+
+def speeds(osts: Sequence[Ost]) -> list[float]:
+    """Write throughput of each OST in bytes/s; the median of the known ones where unknown, 1 when none is known."""
+    known = [o.write_bytes_per_s for o in osts if o.write_bytes_per_s]
+    middle = median(known) if known else 1.0
+    return [o.write_bytes_per_s or middle for o in osts]
+
+
+def ost_bytes(
+    view: SystemView, requests: Sequence[CreateRequest], files: Iterable[FilePlacement]
+) -> dict[int, int]:
+    """Bytes that the forecast sizes put on each usable OST, by OST index; hints do not count."""
+    placed = {o.index: 0 for o in view.osts if o.usable}
+    sizes: dict[tuple[int, int], list[tuple[int, ...]]] = {}
+    for request, file in zip(requests, files, strict=True):
+        key = (id(request.layout), request.size_bytes)
+        objects = sizes.get(key)
+        if objects is None:
+            covered = request.layout.components[: request.layout.covered(request.size_bytes)]
+            objects = sizes[key] = [component_object_bytes(c, request.size_bytes) for c in covered]
+        for weights, osts in zip(objects, file.osts, strict=False):
+            for weight, ost in zip(weights, osts, strict=True):
+                placed[ost] = placed.get(ost, 0) + weight
+    return placed
+
+
+def ost_cost(placed: dict[int, int]) -> float:
+    """Max / mean of the bytes per OST (paper, equation 4); 1 when nothing was placed."""
+    total = sum(placed.values())
+    return max(placed.values()) * len(placed) / total if total else 1.0
+
+
+def oss_cost(view: SystemView, placed: dict[int, int]) -> float:
+    """Max / mean over servers of the bytes per OST of that server (paper, section 7.3)."""
+    total = sum(placed.values())
+    per_oss: dict[str, list[int]] = {}
+    for ost in view.osts:
+        if ost.index in placed:
+            per_oss.setdefault(ost.oss, []).append(placed[ost.index])
+    if not total:
+        return 1.0
+    return max(sum(v) / len(v) for v in per_oss.values()) * len(placed) / total
+
+
+def completion_time_s(view: SystemView, placed: dict[int, int]) -> float:
+    """When the last OST has written its bytes, all starting at once, each at its own throughput."""
+    rates = dict(zip((o.index for o in view.osts), speeds(view.osts)))
+    return max((size / rates[ost] for ost, size in placed.items()), default=0.0)
+
+
+def final_fill(view: SystemView, placed: dict[int, int]) -> float:
+    """Max / mean of the fill (used + promised + placed, over total) of the usable OSTs."""
+    osts = [o for o in view.osts if o.index in placed]
+    filled = [o.used_bytes + o.promised_bytes + placed[o.index] for o in osts]
+    mean = sum(filled) / sum(o.total_bytes for o in osts)
+    return max(f / o.total_bytes for f, o in zip(filled, osts)) / mean if mean else 1.0

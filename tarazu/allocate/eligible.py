@@ -1,0 +1,78 @@
+"""Which OSTs may serve a component: pools, state, reserve. Says "never" or "later" when too few can."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tarazu.allocate.cost import Weights
+from tarazu.errors import InfeasibleRequest, InsufficientResources
+from tarazu.model import Component, Ost, SystemView
+from tarazu.units import human_bytes
+
+
+def usable_osts(view: SystemView) -> tuple[Ost, ...]:
+    """OSTs on which an object may be created now; degraded ones are among them (policies take them last)."""
+    return tuple(o for o in view.osts if o.usable and o.files_free > 0)
+
+
+def in_pool(osts: Sequence[Ost], pool: str) -> tuple[Ost, ...]:
+    """Those of `osts` that are in `pool`; all when it is empty."""
+    return tuple(o for o in osts if not pool or pool in o.pools)
+
+
+def room_bytes(ost: Ost, weights: Weights) -> int:
+    """Bytes that may still be placed on an OST: available, less promises, less the reserve; at least 0."""
+    return max(0, ost.avail_bytes - ost.promised_bytes - int(ost.total_bytes * weights.reserve_share))
+
+
+def why_not(ost: Ost) -> str:
+    """The first reason why an OST cannot be used, for messages; empty when it can."""
+    reasons = (
+        (not ost.active, "inactive"),
+        (ost.readonly, "read-only"),
+        (ost.no_create, "no_create"),
+        (ost.stale, "stale"),
+        (ost.files_free <= 0, "out of inodes"),
+    )
+    return next((text for is_so, text in reasons if is_so), "")
+
+
+def distinct_needed(component: Component, osts: int) -> int:
+    """Distinct OSTs that a component needs of `osts` usable ones; overstriping may put several objects on one."""
+    if component.pattern == "overstriped":
+        return min(component.stripe_count, max(1, osts))
+    return component.stripe_count
+
+
+def candidates(view: SystemView, component: Component, largest_bytes: int = 0) -> tuple[Ost, ...]:
+    """OSTs that may serve `component`, whose largest object has `largest_bytes`.
+
+    Raises InfeasibleRequest when file system or pool can never serve it, InsufficientResources when they could
+    if the OSTs named in the message were usable.
+    """
+    where = f"pool {component.pool!r} of {view.fs_name}" if component.pool else f"file system {view.fs_name}"
+    existing = in_pool(view.osts, component.pool)
+    large_enough = [o for o in existing if o.total_bytes >= largest_bytes]
+    needed = distinct_needed(component, len(large_enough))
+    if len(existing) < needed:
+        raise InfeasibleRequest(f"{where}: expected {needed} OSTs or more for one component, found {len(existing)}")
+    if len(large_enough) < needed:
+        raise InfeasibleRequest(
+            f"{where}: expected {needed} OSTs of {human_bytes(largest_bytes)} or more, found {len(large_enough)}"
+        )
+    usable = in_pool(usable_osts(view), component.pool)
+    needed = distinct_needed(component, len(usable))
+    if len(usable) < needed:
+        out = ", ".join(f"{o.index} ({why_not(o)})" for o in existing if why_not(o))
+        raise InsufficientResources(
+            f"{where}: expected {needed} usable OSTs for one component, found {len(usable)}; not usable: {out[:200]}"
+        )
+    return usable
+
+
+def too_little_space(where: str, stripes: int, weight_bytes: int, fitting: int) -> InsufficientResources:
+    """The error for objects that no longer fit into what is available and not promised."""
+    return InsufficientResources(
+        f"{where}: expected room for {stripes} objects of {human_bytes(weight_bytes)} on distinct OSTs, "
+        f"found room for {fitting} after reserve and promises"
+    )

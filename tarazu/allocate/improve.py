@@ -1,0 +1,234 @@
+"""The exchange pass: moves and swaps of single objects that lower the highest OSTs, then the highest servers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tarazu.allocate.levels import Levels
+from tarazu.allocate.problem import Array, Problem
+
+PARTNERS = 96
+"""OSTs that are tried as the other side of an exchange, lowest level first."""
+
+
+class _State:
+    """Where every object is, indexed both ways; numbers are Python's, single steps are faster so."""
+
+    def __init__(self, problem: Problem, level: Levels, placed: Array) -> None:
+        groups = problem.groups
+        self.problem = problem
+        self.levels = level
+        self.ost = np.concatenate([g.osts.ravel() for g in groups])
+        self.weight = np.concatenate([g.weights.ravel() for g in groups])
+        sizes = [g.weights.shape for g in groups]
+        firsts = np.cumsum([0] + [m for m, _ in sizes])
+        self.component = np.concatenate(
+            [np.repeat(np.arange(m) + f, c) for (m, c), f in zip(sizes, firsts.tolist())]
+        )
+        self.eligible_row = np.concatenate([np.full(m * c, g.eligible) for g, (m, c) in zip(groups, sizes)])
+        self.x = placed.astype(float)
+        self.level = level.at(self.x)
+        by_ost = np.argsort(self.ost, kind="stable")
+        self._by_ost = np.split(by_ost, np.cumsum(np.bincount(self.ost, minlength=len(placed)))[:-1])
+        self._objects: dict[int, dict[int, list[int]]] = {}
+        by_component = np.cumsum(np.bincount(self.component))
+        self._component_end = by_component
+        self._osts_of: dict[int, set[int]] = {}
+
+    def objects(self, ost: int) -> dict[int, list[int]]:
+        """Objects on an OST by weight."""
+        found = self._objects.get(ost)
+        if found is None:
+            found = self._objects[ost] = {}
+            for i in self._by_ost[ost].tolist():
+                found.setdefault(int(self.weight[i]), []).append(i)
+        return found
+
+    def osts_of(self, component: int) -> set[int]:
+        found = self._osts_of.get(component)
+        if found is None:
+            start = int(self._component_end[component - 1]) if component else 0
+            found = set(self.ost[start : int(self._component_end[component])].tolist())
+            self._osts_of[component] = found
+        return found
+
+    def may_move(self, i: int, to: int) -> bool:
+        return bool(self.problem.eligible[self.eligible_row[i], to]) and to not in self.osts_of(
+            int(self.component[i])
+        )
+
+    def level_at(self, ost: int, x: float) -> float:
+        v = self.levels
+        return float(max(v.base[ost] + v.slope[ost] * x, v.base2[ost] + v.slope2[ost] * x))
+
+    def shift(self, i: int, to: int) -> None:
+        """Object `i` goes to OST `to`; the caller knows that it may."""
+        source = int(self.ost[i])
+        weight = int(self.weight[i])
+        self.objects(to).setdefault(weight, []).append(i)
+        same = self.objects(source)[weight]
+        same.remove(i)
+        if not same:
+            del self.objects(source)[weight]
+        self.ost[i] = to
+        self.x[source] -= weight
+        self.x[to] += weight
+        for ost in (source, to):
+            self.level[ost] = self.level_at(ost, float(self.x[ost]))
+
+    def swap(self, i: int, j: int) -> None:
+        a, b = int(self.ost[i]), int(self.ost[j])
+        ci, cj = int(self.component[i]), int(self.component[j])
+        if ci != cj:
+            self.osts_of(ci).symmetric_difference_update((a, b))
+            self.osts_of(cj).symmetric_difference_update((a, b))
+        self.shift(i, b)
+        self.shift(j, a)
+
+    def move(self, i: int, to: int) -> None:
+        self.osts_of(int(self.component[i])).symmetric_difference_update((int(self.ost[i]), to))
+        self.shift(i, to)
+
+
+def exchange(problem: Problem, level: Levels, placed: Array, limit: int) -> Array:
+    """Improve `group.osts` of all groups in place; returns the new bytes per OST. At most `limit` steps."""
+    if not problem.groups:
+        return placed
+    state = _State(problem, level, placed)
+    steps = _lower_osts(state, limit)
+    _lower_servers(state, max(0, limit - steps))
+    start = 0
+    for group in problem.groups:
+        end = start + group.osts.size
+        group.osts = state.ost[start:end].reshape(group.osts.shape)
+        start = end
+    return state.x
+
+
+def _lower_osts(state: _State, limit: int) -> int:
+    """Take from the highest OST as long as any exchange with a lower one leaves both below its level."""
+    stuck: set[int] = set()
+    steps = 0
+    while steps < limit:
+        order = np.argsort(-state.level, kind="stable")
+        lowest = float(state.level[order[-1]])
+        high = next((int(a) for a in order[: len(stuck) + 1] if int(a) not in stuck), None)
+        if high is None or state.level[high] <= lowest + 1e-9:
+            break
+        partners = order[::-1][:PARTNERS].tolist()
+        if any(_exchange_with(state, high, low) for low in partners if low != high):
+            stuck.clear()
+        else:
+            stuck.add(high)
+            if len(stuck) > PARTNERS:
+                break
+        steps += 1
+    return steps
+
+
+def _exchange_with(state: _State, high: int, low: int) -> bool:
+    """The move or swap between two OSTs that leaves the lower maximum of both, if it lowers it."""
+    top = float(state.level[high])
+    if state.level[low] >= top - 1e-9:
+        return False
+    best, choice = top - 1e-9 * max(1.0, abs(top)), None
+    ours, theirs = state.objects(high), state.objects(low)
+    room = float(state.levels.room[low] - state.x[low])
+    x_high, x_low = float(state.x[high]), float(state.x[low])
+    for weight in ours:
+        for other in (0, *theirs):
+            change = weight - other
+            if change <= 0 or change > room:
+                continue
+            worst = max(state.level_at(high, x_high - change), state.level_at(low, x_low + change))
+            if worst < best:
+                pair = _free_pair(state, high, low, ours[weight], theirs.get(other))
+                if pair is not None:
+                    best, choice = worst, pair
+    if choice is None:
+        return False
+    i, j = choice
+    if j is None:
+        state.move(i, low)
+    else:
+        state.swap(i, j)
+    return True
+
+
+def _free_pair(
+    state: _State, high: int, low: int, ours: list[int], theirs: list[int] | None
+) -> tuple[int, int | None] | None:
+    """An object of `ours` that may go to `low` and, for a swap, one of `theirs` that may go to `high`."""
+    if theirs is None:
+        return next(((i, None) for i in ours if state.may_move(i, low)), None)
+    i = next((i for i in ours if state.may_move(i, low)), None)
+    j = next((j for j in theirs if state.may_move(j, high)), None)
+    if i is not None and j is not None:
+        return i, j
+    component = {int(state.component[i]): i for i in ours}
+    for j in theirs:
+        i = component.get(int(state.component[j]))
+        if i is not None:
+            return i, j
+    return None
+
+
+def _lower_servers(state: _State, limit: int) -> None:
+    """Even out bytes per OST of the servers by exchanges that do not raise the highest OST."""
+    problem = state.problem
+    servers = len(problem.oss_names)
+    size = np.bincount(problem.oss, minlength=servers)
+    top = float(state.level.max()) + 1e-9
+    stuck: set[int] = set()
+    for _ in range(limit):
+        filled = np.bincount(problem.oss, state.x, servers) / size
+        order = np.argsort(-filled, kind="stable").tolist()
+        high = next((s for s in order if s not in stuck), None)
+        if high is None or len(stuck) > 2:
+            return
+        if not any(_between(state, high, low, filled, size, top) for low in reversed(order) if low != high):
+            stuck.add(high)
+        else:
+            stuck.clear()
+
+
+def _between(state: _State, high: int, low: int, filled: Array, size: Array, top: float) -> bool:
+    """One exchange from server `high` to server `low` that lowers the fuller of the two."""
+    gap = float(filled[high] - filled[low])
+    if gap <= 0:
+        return False
+    oss = state.problem.oss
+    sources = np.flatnonzero(oss == high)
+    targets = np.flatnonzero(oss == low)
+    sources = sources[np.argsort(-state.level[sources], kind="stable")][:16].tolist()
+    targets = targets[np.argsort(state.level[targets], kind="stable")][:16].tolist()
+    most = gap / (1 / size[high] + 1 / size[low]) * 2
+    for a in sources:
+        for b in targets:
+            pair = _pair_within(state, a, b, most, top)
+            if pair is not None:
+                i, j = pair
+                if j is None:
+                    state.move(i, b)
+                else:
+                    state.swap(i, j)
+                return True
+    return False
+
+
+def _pair_within(state: _State, a: int, b: int, most: float, top: float) -> tuple[int, int | None] | None:
+    """An exchange from OST a to b of less than `most` bytes after which b is not above `top`; about half is best."""
+    ours, theirs = state.objects(a), state.objects(b)
+    room = float(state.levels.room[b] - state.x[b])
+    options = []
+    for weight in ours:
+        for other in (0, *theirs):
+            change = weight - other
+            if 0 < change < most * 0.999 and change <= room:
+                if state.level_at(b, float(state.x[b]) + change) <= top:
+                    options.append((abs(change - most / 2), weight, other))
+    for _, weight, other in sorted(options)[:8]:
+        pair = _free_pair(state, a, b, ours[weight], theirs.get(other))
+        if pair is not None:
+            return pair
+    return None

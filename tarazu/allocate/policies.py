@@ -1,0 +1,43 @@
+"""Allocation policies by name: one method, `allocate(view, requests)`; the daemon and the simulator share them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, Protocol
+
+from tarazu.allocate.cost import Weights
+from tarazu.errors import ConfigError
+from tarazu.model import Allocation, CreateRequest, SystemView
+
+_CLASSES = {
+    "tarazu": ("convex", "Convex"),
+    "tarazu-linear": ("linear", "Linear"),
+    "lsa": ("lsa", "LsaPolicy"),
+    "random": ("simple", "RandomChoice"),
+    "round-robin": ("simple", "RoundRobin"),
+    "greedy": ("simple", "Greedy"),
+}
+
+NAMES = tuple(_CLASSES)
+
+
+class Policy(Protocol):
+    """Chooses OSTs for files that are expected to be created."""
+
+    name: str
+
+    def allocate(self, view: SystemView, requests: Sequence[CreateRequest]) -> Allocation:
+        """Place every request; raises InfeasibleRequest (never) or InsufficientResources (not now)."""
+        ...
+
+
+def make(name: str, seed: int = 0, weights: Weights | None = None, **options: Any) -> Policy:
+    """The policy of that name. Same seed and same calls give the same answers. Raises ConfigError."""
+    if name not in _CLASSES:
+        raise ConfigError("allocation policy", f"one of {', '.join(NAMES)}", name)
+    module, attribute = _CLASSES[name]
+    policy: Policy = getattr(import_module(f"tarazu.allocate.{module}"), attribute)(
+        seed=seed, weights=weights or Weights(), **options
+    )
+    return policy

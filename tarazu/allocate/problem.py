@@ -1,0 +1,197 @@
+"""Requests as arrays: usable OSTs, and groups of components that are alike (same layout, component and size)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import log2
+from typing import Any
+
+import numpy as np
+
+from tarazu.allocate.eligible import candidates, usable_osts
+from tarazu.errors import InsufficientResources
+from tarazu.layout.objects import component_object_bytes
+from tarazu.model import Component, CreateRequest, FilePlacement, Layout, Ost, SystemView
+
+Array = np.ndarray[Any, Any]
+
+MAX_GROUPS = 96
+"""Beyond, groups of similar sizes are merged: each group costs one flow."""
+
+
+@dataclass(slots=True)
+class Group:
+    """`m` components of `c` stripes each, alike but for small differences in size."""
+
+    component: int
+    """Index in the layout."""
+    first_stripe: int
+    """0, or where this piece of an overstriped component begins."""
+    eligible: int
+    """Row of `Problem.eligible`."""
+    requests: Array
+    """(m,) index of each member's request."""
+    weights: Array
+    """(m, c) bytes of each object, at least 1 so that empty objects are spread too."""
+    osts: Array = field(default_factory=lambda: np.empty((0, 0), np.int64))
+    """(m, c) position of the chosen OST in `Problem.osts`."""
+
+    @property
+    def unit(self) -> float:
+        return float(self.weights.mean())
+
+
+@dataclass(slots=True)
+class Problem:
+    """What is to be placed, and where it may go."""
+
+    view: SystemView
+    requests: Sequence[CreateRequest]
+    osts: tuple[Ost, ...]
+    """Usable OSTs; every other array speaks of positions in it."""
+    oss: Array
+    """(n,) server of each OST, numbered by first appearance."""
+    oss_names: list[str]
+    eligible: Array
+    """(sets, n) which OSTs may serve a component; one row per pool that occurs."""
+    groups: list[Group]
+
+    @property
+    def total_bytes(self) -> int:
+        return int(sum(int(g.weights.sum()) for g in self.groups))
+
+
+def build(view: SystemView, requests: Sequence[CreateRequest]) -> Problem:
+    """Group the components that the forecast covers. Raises InfeasibleRequest or InsufficientResources."""
+    osts = usable_osts(view)
+    if not osts:
+        raise InsufficientResources(f"file system {view.fs_name}: expected usable OSTs, found none of {len(view.osts)}")
+    names: dict[str, int] = {}
+    oss = np.array([names.setdefault(o.oss, len(names)) for o in osts], np.int64)
+    rows: dict[str, int] = {}
+    masks: list[Array] = []
+    groups: list[Group] = []
+    pieces = _pieces(requests)
+    for merge_log2 in (None, 1 / 64, 1 / 16, 1 / 4, 1.0, 64.0):
+        merged = _merge(pieces, merge_log2)
+        if len(merged) <= MAX_GROUPS:
+            break
+    for members in merged:
+        component = members[0].component
+        if component.pool not in rows:
+            rows[component.pool] = len(masks)
+            masks.append(np.array([not component.pool or component.pool in o.pools for o in osts]))
+        largest = max(max(p.weights) for p in members)
+        width = len(candidates(view, component, largest))
+        groups += _groups(members, width, rows[component.pool])
+    eligible = np.array(masks) if masks else np.ones((1, len(osts)), bool)
+    return Problem(view, requests, osts, oss, list(names), eligible, groups)
+
+
+@dataclass(slots=True)
+class _Piece:
+    """One component of all the requests that have the same layout and size."""
+
+    layout: int
+    position: int
+    component: Component
+    weights: tuple[int, ...]
+    requests: list[int]
+
+
+def _pieces(requests: Sequence[CreateRequest]) -> list[_Piece]:
+    layouts: dict[Layout, int] = {}
+    number_of: dict[int, int] = {}
+    members: dict[tuple[int, int], list[int]] = {}
+    for i, request in enumerate(requests):
+        number = number_of.get(id(request.layout))
+        if number is None:
+            number = number_of[id(request.layout)] = layouts.setdefault(request.layout, len(layouts))
+        members.setdefault((number, request.size_bytes), []).append(i)
+    pieces = []
+    by_number = list(layouts)
+    for (number, size), files in members.items():
+        layout = by_number[number]
+        for position in range(layout.covered(size)):
+            component = layout.components[position]
+            if component.stripe_count and component.pattern != "mdt":
+                weights = component_object_bytes(component, size)
+                pieces.append(_Piece(number, position, component, weights, files))
+    return pieces
+
+
+def _merge(pieces: list[_Piece], step_log2: float | None) -> list[list[_Piece]]:
+    """Pieces by (layout, component, size), sizes equal to within a factor of 2**step."""
+    merged: dict[tuple[int, int, float], list[_Piece]] = {}
+    for p in pieces:
+        total = sum(p.weights)
+        size = total if step_log2 is None else int(log2(max(1, total)) / step_log2)
+        merged.setdefault((p.layout, p.position, size), []).append(p)
+    return list(merged.values())
+
+
+def _groups(members: list[_Piece], width: int, row: int) -> list[Group]:
+    """One group; or several of at most `width` stripes for an overstriped component wider than its OSTs."""
+    files = np.concatenate([np.asarray(p.requests, np.int64) for p in members])
+    counts = [len(p.requests) for p in members]
+    weights = np.repeat(np.array([p.weights for p in members], np.int64), counts, axis=0)
+    np.maximum(weights, 1, out=weights)
+    first = members[0]
+    count = first.component.stripe_count
+    return [
+        Group(first.position, start, row, files, weights[:, start : start + width])
+        for start in range(0, count, width)
+    ]
+
+
+def placements(problem: Problem, order: Array) -> tuple[FilePlacement, ...]:
+    """The answer in OST indices; components beyond the forecast get one hint each, rotating over `order`.
+
+    `order`: OST positions, emptiest first.
+    """
+    index = np.array([o.index for o in problem.osts], np.int64)
+    parts: list[list[tuple[int, ...]]] = [[] for _ in problem.requests]
+    for group in sorted(problem.groups, key=lambda g: (g.component, g.first_stripe)):
+        position, first = group.component, group.first_stripe
+        for request, row in zip(group.requests.tolist(), index[group.osts].tolist()):
+            part = parts[request]
+            if first:
+                part[position] += tuple(row)
+                continue
+            while len(part) < position:
+                part.append(())
+            part.append(tuple(row))
+    hints = _Hints(problem, order)
+    done = []
+    for request, part in zip(problem.requests, parts):
+        wanted = len(request.layout.components)
+        if len(part) < wanted:
+            covered = request.layout.covered(request.size_bytes)
+            while len(part) < covered:
+                part.append(())
+            part += [hints.next(c) for c in request.layout.components[covered:]]
+        done.append(FilePlacement(tuple(part)))
+    return tuple(done)
+
+
+class _Hints:
+    """Start hints for components beyond the forecast: the emptier half of the pool in turn."""
+
+    def __init__(self, problem: Problem, order: Array) -> None:
+        self._osts = [problem.osts[i] for i in order.tolist()]
+        self._turns: dict[str, tuple[list[int], int]] = {}
+
+    def next(self, component: Component) -> tuple[int, ...]:
+        if not component.stripe_count or component.pattern == "mdt":
+            return ()
+        pool = component.pool
+        if pool not in self._turns:
+            osts = [o.index for o in self._osts if not pool or pool in o.pools]
+            self._turns[pool] = (osts[: (len(osts) + 1) // 2], 0)
+        osts, turn = self._turns[pool]
+        if not osts:
+            return ()
+        self._turns[pool] = (osts, turn + 1)
+        return (osts[turn % len(osts)],)
+
