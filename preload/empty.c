@@ -1,1 +1,0 @@
-int tz_x(void);int tz_x(void){return 1;}

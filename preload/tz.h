@@ -1,0 +1,98 @@
+/*
+ * What every file of libtarazu shares: symbol versions, limits, atomics, raw system calls.
+ *
+ * libtarazu_core.so is built from the core files only (siphash, names, lov, map) and exports their API;
+ * in libtarazu.so the same functions are hidden.
+ */
+#ifndef TZ_H
+#define TZ_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+/* A preload that needs a newer libc than the program's kills the program: old versions are asked for by name. */
+#if defined(__x86_64__)
+#define TZ_OLD_GLIBC "GLIBC_2.2.5"
+#elif defined(__aarch64__)
+#define TZ_OLD_GLIBC "GLIBC_2.17"
+#endif
+#ifdef TZ_OLD_GLIBC
+#define TZ_SYMVER(name) __asm__(".symver " #name "," #name "@" TZ_OLD_GLIBC)
+#else
+#define TZ_SYMVER(name)
+#endif
+
+#ifdef TZ_CORE
+#define TZ_API __attribute__((visibility("default")))
+#else
+#define TZ_API
+#endif
+#define TZ_EXPORT __attribute__((visibility("default")))
+
+#define tz_likely(x) __builtin_expect(!!(x), 1)
+#define tz_unlikely(x) __builtin_expect(!!(x), 0)
+
+#define tz_load(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
+#define tz_store(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+#define tz_relaxed(p) __atomic_load_n((p), __ATOMIC_RELAXED)
+
+enum {
+	TZ_KEY_MAX = 4096,      /* longest key, with its NUL */
+	TZ_TEMPLATE_MAX = 8192, /* longest template, with its NUL */
+	TZ_FS_MAX = 64,
+	TZ_HOST_MAX = 64,
+	TZ_JOB_MAX = 64,
+};
+
+#define TZ_EOF UINT64_MAX
+
+static inline uint64_t tz_get64(const void *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof v);
+	return v;
+}
+
+static inline uint32_t tz_get32(const void *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof v);
+	return v;
+}
+
+static inline uint16_t tz_get16(const void *p)
+{
+	uint16_t v;
+
+	memcpy(&v, p, sizeof v);
+	return v;
+}
+
+static inline void tz_put64(void *p, uint64_t v)
+{
+	memcpy(p, &v, sizeof v);
+}
+
+static inline void tz_put32(void *p, uint32_t v)
+{
+	memcpy(p, &v, sizeof v);
+}
+
+static inline void tz_put16(void *p, uint16_t v)
+{
+	memcpy(p, &v, sizeof v);
+}
+
+#endif
