@@ -5,6 +5,9 @@ The measure is bytes per second of service time: in one interval, Δ`write_bytes
 depend on how much was written, and an OST at a tenth of its peers' speed shows a tenth of their value.
 Congestion by one burst lowers it too; a median over several intervals keeps that from looking like sickness.
 
+Equal targets differ in this measure by what they happened to serve. Within a factor `BAND` of its peers'
+median an OST therefore counts as equal to them; beyond, its own value stands.
+
 Only intervals with enough evidence count: bytes, number of writes, and writes large enough that the time is
 that of data and not of requests. An idle OST, or one with a single small write, has no new evidence and is
 not slow. Without new evidence an estimate goes back to its peers' median with a half-life, so that a target
@@ -33,6 +36,7 @@ MIN_MEAN_WRITE_BYTES = 128 * KIB
 INTERVALS = 5
 """Newest intervals with evidence that the median is taken over: three good ones end a bad verdict."""
 HALF_LIFE_S = 600.0
+BAND = 2.0
 GRACE_S = 120.0
 """An estimate stands unchanged this long after its last evidence (two of the paper's intervals)."""
 
@@ -84,7 +88,10 @@ class SpeedEstimator:
     def _decayed(self, estimate: Estimate, peers: Estimate, age_s: float) -> Estimate:
         """`estimate`, drawn towards `peers` on a logarithmic scale (speeds differ by factors)."""
         weight = 0.5 ** (max(0.0, age_s - GRACE_S) / self.half_life_s)
-        return Estimate(*(_blend(own, peer, weight) for own, peer in zip(estimate, peers)))
+        speed, latency = (_blend(own, peer, weight) for own, peer in zip(estimate, peers))
+        if 1 / BAND < speed / peers.write_bytes_per_s < BAND:
+            return peers
+        return Estimate(speed, latency)
 
 
 def _blend(own: float, peer: float, weight: float) -> float:

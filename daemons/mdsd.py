@@ -1,0 +1,337 @@
+"""tarazu-mdsd: knows the state of all OSSs and OSTs, and answers where files should go.
+
+Follows: `OssReport`s of all ossds (bound at `mdsd.statistics`) and requests of clientds (bound at
+`mdsd.requests`). Publishes: nothing by itself; it answers each request: `AllocationReply`, `Acknowledged`,
+`StatusReply`. When an OSS is silent for `mdsd.stale_after_s` its OSTs get no stripes until it reports
+again. When this node is busier than `mdsd.cpu_limit` or `mdsd.memory_limit`, requests wait; one whose
+deadline comes is `declined`, and the job runs unplaced. Without mdsd files are created as Lustre always
+did. Allocations run one at a time in a worker thread, so that statistics and status are served meanwhile.
+Same id, same answer: a request may be resent as often as its sender likes. Everything is kept in memory;
+after a restart reports come at once, promises made before are forgotten. SIGTERM and SIGINT end it, SIGHUP
+does nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import logging
+import sys
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from tarazu import config
+from tarazu.daemons.allocating import Audit, promises, reply_of, why_malformed
+from tarazu.daemons.process import Wakeup, parser, run
+from tarazu.errors import InfeasibleRequest, InsufficientResources
+from tarazu.model import Allocation, CreateRequest, SystemView
+from tarazu.stats.gate import Gate
+from tarazu.stats.view import ViewBuilder
+from tarazu.wire.messages import (
+    Acknowledged,
+    AllocationReply,
+    AllocationRequest,
+    FileClosed,
+    StatusReply,
+    StepEnded,
+)
+from tarazu.wire.security import curve_for
+from tarazu.wire.sockets import ZmqTransport
+from tarazu.wire.transport import Peer, Request
+
+log = logging.getLogger("tarazu.mdsd")
+
+NAME = "tarazu-mdsd"
+
+KEEP_REPLY_S = 600.0
+"""A reply is kept at least this long for a request that is resent."""
+KEEP_REPLIES = 10_000
+DEFAULT_INTERVAL_S = 60.0
+
+
+@dataclass
+class Pending:
+    """A request without an answer yet."""
+
+    request: AllocationRequest
+    peer: Peer
+    """Who asked last: a resent request may come over another connection."""
+    arrived: float
+    due: float
+    """When it is declined, on the monotonic clock."""
+    ended: bool = False
+    """Its job step ended before the answer: nothing is to be promised."""
+
+
+@dataclass
+class Running:
+    pending: Pending
+    files: Sequence[CreateRequest]
+    view_age_s: float
+    future: Future[Allocation]
+
+
+class Mdsd:
+    """All state of the daemon. Times without other notice are on the monotonic clock."""
+
+    def __init__(self, settings: config.Settings, wakeup: Wakeup) -> None:
+        from tarazu.allocate.ledger import Ledger
+        from tarazu.allocate.policies import make
+
+        options = settings.mdsd
+        self.wakeup = wakeup
+        self.started = time.monotonic()
+        self.policy = make(settings.allocate.policy, seed=settings.allocate.seed)
+        self.ledger = Ledger()
+        self.views = ViewBuilder(options.stale_after_s, options.root)
+        self.gate = Gate(options.root, options.cpu_limit, options.memory_limit)
+        self.audit = Audit(options.audit_log)
+        self.waiting: OrderedDict[str, Pending] = OrderedDict()
+        self.running: Running | None = None
+        self.answered: OrderedDict[str, tuple[AllocationReply, float]] = OrderedDict()
+        self.answers: Counter[str] = Counter()
+        self.expired_at = 0.0
+        self.transport = ZmqTransport(
+            curve_for("server", settings.keys.directory, settings.keys.insecure),
+            insecure=settings.keys.insecure,
+            wake_fd=wakeup.fd,
+        )
+        self.subscriber = self.transport.subscriber(options.statistics)
+        self.replier = self.transport.replier(options.requests)
+        self.worker = ThreadPoolExecutor(1, "tarazu-allocate")
+        keyed = "with keys" if self.transport.curve else "without keys"
+        log.info(
+            "statistics at %s, requests at %s (%s)", self.subscriber.address, self.replier.address, keyed
+        )
+
+    def loop(self) -> None:
+        while not self.wakeup.stopping:
+            self.transport.wait(self._next_wait_s())
+            self.wakeup.drain()
+            now = time.monotonic()
+            while report := self.subscriber.receive(0):
+                self.views.update(report, time.time())
+            while asked := self.replier.receive(0):
+                self.handle(*asked, now)
+            self.gate.sample(now)
+            self._finish()
+            self._decline_overdue(now)
+            self._start_next()
+            self._expire(now)
+
+    def close(self) -> None:
+        self.worker.shutdown(wait=False, cancel_futures=True)
+        self.transport.close()
+
+    def handle(self, peer: Peer, message: Request, now: float) -> None:
+        """Answer one request, or put it in the queue."""
+        if isinstance(message, AllocationRequest):
+            self._handle_allocation(peer, message, now)
+        elif isinstance(message, FileClosed):
+            release_at = now + 2 * self._interval_s()
+            for index, size_bytes in message.files:
+                self.ledger.closed(message.id, index, size_bytes, now, release_at)
+            self.replier.reply(peer, Acknowledged(message.message_id))
+        elif isinstance(message, StepEnded):
+            self._handle_end(message)
+            self.replier.reply(peer, Acknowledged(message.message_id))
+        else:
+            self.replier.reply(peer, StatusReply(message.message_id, self.status(now)))
+
+    def _handle_allocation(self, peer: Peer, request: AllocationRequest, now: float) -> None:
+        if request.id in self.answered:
+            self.replier.reply(peer, self.answered[request.id][0])
+        elif request.id in self.waiting:
+            self.waiting[request.id].peer = peer
+        elif self.running and self.running.pending.request.id == request.id:
+            self.running.pending.peer = peer
+        else:
+            wrong = why_malformed(request)
+            pending = Pending(request, peer, now, now if wrong else now + request.deadline_s)
+            if wrong:
+                self._answer(pending, AllocationReply(request.id, "never", wrong))
+            else:
+                self.waiting[request.id] = pending
+
+    def _handle_end(self, message: StepEnded) -> None:
+        self.ledger.ended(message.id)
+        if pending := self.waiting.pop(message.id, None):
+            self._answer(pending, AllocationReply(message.id, "declined", "the job step ended"))
+        elif self.running and self.running.pending.request.id == message.id:
+            self.running.pending.ended = True
+
+    def _start_next(self) -> None:
+        """Give the oldest waiting request to the worker, if gate and worker are free."""
+        while self.waiting and self.running is None and not self.gate.why_closed():
+            _, pending = self.waiting.popitem(last=False)
+            request = pending.request
+            now_s = time.time()
+            view = self.views.view(request.fs_name, now_s, self.ledger.promised(request.fs_name))
+            if not view.osts:
+                known = ", ".join(self.views.fs_names()) or "none yet"
+                reason = f"expected a file system that an OSS reports ({known}), found {request.fs_name}"
+                self._answer(pending, AllocationReply(request.id, "unknown-fs", reason))
+                continue
+            files = [CreateRequest(f.size_bytes, request.layouts[f.layout]) for f in request.files]
+            future = self.worker.submit(self._allocate, view, files)
+            self.running = Running(pending, files, self.views.age_s(request.fs_name, now_s), future)
+            future.add_done_callback(lambda _future: self.wakeup.wake())
+
+    def _allocate(self, view: SystemView, files: Sequence[CreateRequest]) -> Allocation:
+        """In the worker thread."""
+        begin = time.monotonic()
+        allocation = self.policy.allocate(view, files)
+        return msgspec.structs.replace(allocation, elapsed_s=time.monotonic() - begin)
+
+    def _finish(self) -> None:
+        """Answer the request whose allocation is done."""
+        if self.running is None or not self.running.future.done():
+            return
+        done, self.running = self.running, None
+        request = done.pending.request
+        try:
+            allocation = done.future.result()
+        except InfeasibleRequest as error:
+            self._answer(done.pending, AllocationReply(request.id, "never", str(error)))
+            return
+        except InsufficientResources as error:
+            self._answer(done.pending, AllocationReply(request.id, "later", str(error)))
+            return
+        except Exception:
+            # A fault of the allocator must not take the daemon down: the job runs unplaced.
+            log.exception("allocation %s failed", request.id)
+            self._answer(done.pending, AllocationReply(request.id, "declined", "the allocator failed"))
+            return
+        if not done.pending.ended:
+            expires_at = time.monotonic() + request.expires_s
+            self.ledger.promise(request.id, request.fs_name, expires_at, promises(done.files, allocation))
+        self._answer(done.pending, reply_of(request, allocation, done.view_age_s))
+
+    def _decline_overdue(self, now: float) -> None:
+        for id in [id for id, pending in self.waiting.items() if pending.due <= now]:
+            why = self.gate.why_closed() or "other allocations took longer than this one could wait"
+            self._answer(self.waiting.pop(id), AllocationReply(id, "declined", why))
+
+    def _answer(self, pending: Pending, reply: AllocationReply) -> None:
+        now = time.monotonic()
+        keep_s = max(KEEP_REPLY_S, min(pending.request.expires_s, 86_400.0))
+        self.answered[reply.id] = (reply, now + keep_s)
+        self.answers[reply.status] += 1
+        self.replier.reply(pending.peer, reply)
+        self.audit.write(pending.request, reply, now - pending.arrived)
+
+    def _expire(self, now: float) -> None:
+        """Once a second: promises and kept replies whose time is over."""
+        if now - self.expired_at < 1.0:
+            return
+        self.expired_at = now
+        self.ledger.expire(now)
+        for id in [id for id, (_, until) in self.answered.items() if until <= now]:
+            del self.answered[id]
+        while len(self.answered) > KEEP_REPLIES:
+            self.answered.popitem(last=False)
+
+    def _next_wait_s(self) -> float:
+        now = time.monotonic()
+        # While the gate is closed, look again as often as it samples.
+        return max(0.0, min([1.0, *(pending.due - now for pending in self.waiting.values())]))
+
+    def _interval_s(self) -> float:
+        intervals = [report.interval_s for report, _ in self.views.servers().values()]
+        return max((i for i in intervals if i > 0), default=DEFAULT_INTERVAL_S)
+
+    def status(self, now: float) -> dict[str, Any]:
+        """How this daemon is: plain values only, as `tarazu status --json` shows them."""
+        now_s = time.time()
+        closed = self.gate.why_closed()
+        return {
+            "daemon": "mdsd",
+            "uptime_s": now - self.started,
+            "policy": self.policy.name,
+            "keys": self.transport.curve is not None,
+            "gate": {
+                "open": not closed,
+                "why_closed": closed,
+                "cpu_load": self.gate.cpu_load,
+                "cpu_limit": self.gate.cpu_limit,
+                "memory_load": self.gate.memory_load,
+                "memory_limit": self.gate.memory_limit,
+            },
+            "statistics": {"address": self.subscriber.address, **self.subscriber.counts.summary()},
+            "requests": {
+                "address": self.replier.address,
+                **self.replier.counts.summary(),
+                "waiting": len(self.waiting),
+                "running": int(self.running is not None),
+                "promises": len(self.ledger),
+                "answers": dict(self.answers),
+            },
+            "osses": {
+                name: {
+                    "age_s": now_s - received_s,
+                    "stale": now_s - received_s > self.views.stale_after_s,
+                    "interval_s": report.interval_s,
+                    "cpu_load": report.cpu_load,
+                    "memory_load": report.memory_load,
+                    "lnet_bytes_per_s": report.lnet_bytes_per_s,
+                    "queue_wait_s": report.queue_wait_s,
+                    "unreadable": list(report.unreadable),
+                }
+                for name, (report, received_s) in self.views.servers().items()
+            },
+            "file_systems": {fs: self._status_of(fs, now_s) for fs in self.views.fs_names()},
+        }
+
+    def _status_of(self, fs_name: str, now_s: float) -> dict[str, Any]:
+        view = self.views.view(fs_name, now_s, self.ledger.promised(fs_name))
+        return {
+            "osts": [
+                {**{f: getattr(o, f) for f in o.__struct_fields__}, "usable": o.usable} for o in view.osts
+            ],
+            "osses": [{**msgspec.to_builtins(o), "load": o.load} for o in view.osses],
+        }
+
+
+def settings_from(options: argparse.Namespace) -> config.Settings:
+    """The configuration with the command line's options on top. Raises ConfigError."""
+    settings = config.load(options.config)
+    mdsd = {name: getattr(options, name) for name in ("root", "statistics", "requests", "audit_log")}
+    changed = {name: value for name, value in mdsd.items() if value is not None}
+    settings = dataclasses.replace(settings, mdsd=dataclasses.replace(settings.mdsd, **changed))
+    if options.keys:
+        settings = dataclasses.replace(
+            settings, keys=dataclasses.replace(settings.keys, directory=options.keys)
+        )
+    return settings
+
+
+def main(argv: list[str] | None = None) -> int:
+    options = parser(NAME, "Follow the statistics of all OSSs and answer allocation requests.")
+    options.add_argument("--statistics", metavar="ADDRESS", help="bind for statistics, tcp://mds1:5770")
+    options.add_argument("--requests", metavar="ADDRESS", help="bind for requests, tcp://mds1:5771")
+    options.add_argument("--audit-log", metavar="FILE", help="one line per allocation (default: stderr)")
+    chosen = options.parse_args(argv)
+
+    def body() -> int:
+        wakeup = Wakeup()
+        mdsd = Mdsd(settings_from(chosen), wakeup)
+        wakeup.install()
+        try:
+            mdsd.loop()
+        finally:
+            mdsd.close()
+            wakeup.close()
+        log.info("stopped")
+        return 0
+
+    return run(NAME, chosen, body)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

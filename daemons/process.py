@@ -1,0 +1,84 @@
+"""What every daemon does the same way: options, log, signals, one line for an error."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable
+
+from tarazu.errors import TarazuError
+
+
+class Wakeup:
+    """A pipe that ends the main loop's wait: written by signals and by worker threads.
+
+    SIGTERM and SIGINT set `stopping`, SIGHUP does nothing.
+    """
+
+    def __init__(self) -> None:
+        self.stopping = False
+        self.fd, self._writer = os.pipe()
+        os.set_blocking(self.fd, False)
+        os.set_blocking(self._writer, False)
+
+    def install(self) -> None:
+        """Take over the process's signals; from the main thread only."""
+        signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
+        signal.signal(signal.SIGTERM, self._stop)
+        signal.signal(signal.SIGINT, self._stop)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+    def wake(self) -> None:
+        """End the current or the next wait; from any thread."""
+        # A full pipe wakes anyway; a closed one has nobody left to wake.
+        with contextlib.suppress(OSError):
+            os.write(self._writer, b"\0")
+
+    def drain(self) -> None:
+        """Forget what woke us; call after each wait."""
+        with contextlib.suppress(BlockingIOError):
+            while os.read(self.fd, 4096):
+                pass
+
+    def _stop(self, _number: int, _frame: object) -> None:
+        self.stopping = True
+
+    def close(self) -> None:
+        """Give the signals back to whoever comes next."""
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+        os.close(self.fd)
+        os.close(self._writer)
+
+
+def parser(name: str, summary: str) -> argparse.ArgumentParser:
+    """An option parser with what all daemons share."""
+    options = argparse.ArgumentParser(prog=name, description=summary)
+    options.add_argument("--config", metavar="FILE", help="configuration (default: /etc/tarazu/tarazu.toml)")
+    options.add_argument("--root", metavar="DIR", help="read /proc and /sys below this directory")
+    options.add_argument("--keys", metavar="DIR", help="directory of the CURVE keys")
+    options.add_argument("--verbose", action="store_true", help="log more")
+    options.add_argument("--debug", action="store_true", help="show a traceback for an error")
+    return options
+
+
+def run(name: str, options: argparse.Namespace, body: Callable[[], int]) -> int:
+    """`body()` with logging to standard error; an error becomes one line and its exit status."""
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=logging.DEBUG if options.verbose else logging.INFO,
+        format=f"{name}: %(levelname)s: %(message)s",
+        force=True,
+    )
+    try:
+        return body()
+    except TarazuError as error:
+        if options.debug:
+            raise
+        print(f"{name}: {error}", file=sys.stderr)
+        return error.exit_status

@@ -1,0 +1,148 @@
+"""Real daemons as processes on 127.0.0.1, with keys; each test has its own directory, ports and roots."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tarazu.model import EOF, Component, Layout
+from tarazu.wire import keys
+from tarazu.wire.messages import AllocationReply, AllocationRequest, FileSpec, StatusReply, StatusRequest
+from tarazu.wire.security import curve_for
+from tarazu.wire.sockets import ZmqTransport
+
+DATA = Path(__file__).parent.parent / "data" / "lustre"
+PATIENCE_S = 20.0
+"""Only how long a test may hang before it fails."""
+
+PLAIN = Layout((Component(0, EOF, 1 << 20, 2),))
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Site:
+    """One mdsd, any number of ossds and a client, all sharing one configuration file."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.processes: list[subprocess.Popen[str]] = []
+        self.statistics = f"tcp://127.0.0.1:{free_port()}"
+        self.requests = f"tcp://127.0.0.1:{free_port()}"
+        self.keys = directory / "keys"
+        for role in keys.ROLES:
+            keys.create(self.keys, role)
+        self.mds_root = directory / "mds"
+        shutil.copytree(DATA / "mds", self.mds_root)
+        self.audit = directory / "audit.log"
+        self.config = directory / "tarazu.toml"
+        self.configure()
+        self.transports: list[ZmqTransport] = []
+
+    def configure(self, **mdsd: float) -> None:
+        """Write the configuration; `mdsd` overrides settings of that section."""
+        lines = {"cpu_limit": 1.0, "memory_limit": 1.0, **mdsd}
+        self.config.write_text(
+            f"[keys]\ndirectory = '{self.keys}'\n"
+            f"[ossd]\ninterval_s = 0.1\n"
+            f"[allocate]\npolicy = 'greedy'\n"
+            f"[mdsd]\nstatistics = '{self.statistics}'\nrequests = '{self.requests}'\n"
+            f"root = '{self.mds_root}'\naudit_log = '{self.audit}'\n"
+            + "".join(f"{name} = {value}\n" for name, value in lines.items())
+        )
+
+    def start(self, daemon: str, *arguments: str) -> subprocess.Popen[str]:
+        log = (self.directory / f"{daemon}.log").open("a")
+        process = subprocess.Popen(
+            [sys.executable, "-m", f"tarazu.daemons.{daemon}", "--config", str(self.config), *arguments],
+            stdout=log,
+            stderr=log,
+            text=True,
+            env={**os.environ, "PYTHONWARNINGS": "error"},
+        )
+        log.close()
+        self.processes.append(process)
+        return process
+
+    def mdsd(self) -> subprocess.Popen[str]:
+        return self.start("mdsd")
+
+    def ossd(self, name: str = "oss1", root: Path = DATA / "oss") -> subprocess.Popen[str]:
+        return self.start("ossd", "--name", name, "--root", str(root))
+
+    def log(self, daemon: str) -> str:
+        return (self.directory / f"{daemon}.log").read_text()
+
+    def client(self, key_directory: Path | None = None) -> Any:
+        transport = ZmqTransport(curve_for("client", key_directory or self.keys))
+        self.transports.append(transport)
+        requester = transport.requester(self.requests)
+        requester.resend_s = 0.1
+        return requester
+
+    def status(self) -> dict[str, Any]:
+        requester = self.client()
+        reply = requester.request(StatusRequest(f"status-{time.monotonic_ns()}"), PATIENCE_S)
+        requester.close()
+        assert isinstance(reply, StatusReply)
+        json.dumps(reply.status)  # What `--json` prints must be plain values.
+        return reply.status
+
+    def wait_status(self, holds: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
+        """The first status for which `holds`."""
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
+            status = self.status()
+            if holds(status):
+                return status
+            time.sleep(0.05)
+        raise AssertionError(f"never came true; last: {status}\n{self.log('mdsd')}")
+
+    def stop(self) -> None:
+        for process in self.processes:
+            if process.poll() is None:
+                process.send_signal(signal.SIGKILL)
+            process.wait()
+        for transport in self.transports:
+            transport.close()
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    site = Site(tmp_path)
+    yield site
+    site.stop()
+
+
+def allocation(id: str = "a1", fs_name: str = "lustre", **changes: Any) -> AllocationRequest:
+    fields: dict[str, Any] = {
+        "id": id,
+        "fs_name": fs_name,
+        "uid": 1000,
+        "job_id": "4711",
+        "layouts": (PLAIN,),
+        "files": (FileSpec(8 << 20, 0), FileSpec(8 << 20, 0)),
+        "deadline_s": 10.0,
+        "expires_s": 600.0,
+    }
+    return AllocationRequest(**{**fields, **changes})
+
+
+def ask(requester: Any, request: AllocationRequest) -> AllocationReply:
+    reply = requester.request(request, PATIENCE_S)
+    assert isinstance(reply, AllocationReply)
+    return reply

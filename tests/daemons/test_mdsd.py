@@ -1,0 +1,255 @@
+"""mdsd as a process: statistics in, answers out, and what it does when things go wrong."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zmq
+
+from tarazu.wire import keys, messages
+from tarazu.wire.messages import Acknowledged, FileClosed, FileSpec, StepEnded
+from tarazu.wire.security import curve_for
+from tarazu.wire.sockets import ZmqTransport
+
+from .conftest import PATIENCE_S, Site, allocation, ask
+
+
+def promised(status: dict[str, Any]) -> int:
+    return sum(ost["promised_bytes"] for ost in status["file_systems"]["lustre"]["osts"])
+
+
+def has_osts(status: dict[str, Any]) -> bool:
+    return bool(status["file_systems"])
+
+
+@pytest.fixture
+def running(site: Site) -> Site:
+    """mdsd and one ossd, already seen."""
+    site.mdsd()
+    site.ossd()
+    site.wait_status(has_osts)
+    return site
+
+
+def test_reports_flow_into_the_status(running: Site) -> None:
+    status = running.status()
+    osts = status["file_systems"]["lustre"]["osts"]
+    assert [ost["index"] for ost in osts] == [0, 1, 2, 3, 4]
+    assert all(
+        ost["usable"] and ost["pools"] == ("flash",) or list(ost["pools"]) == ["flash"] for ost in osts
+    )
+    assert osts[0]["total_bytes"] == 954304 * 1024
+    assert status["osses"]["oss1"]["stale"] is False
+    assert status["keys"] is True and status["gate"]["open"] is True
+
+
+def test_a_request_is_answered_promised_and_audited(running: Site) -> None:
+    client = running.client()
+    reply = ask(client, allocation())
+    assert reply.status == "allocated" and reply.policy == "greedy"
+    assert len(reply.osts) == 2
+    assert all(len(set(file[0])) == 2 and set(file[0]) <= {0, 1, 2, 3, 4} for file in reply.osts)
+    assert reply.ost_cost >= reply.ost_cost_bound > 0
+    assert promised(running.status()) == 16 << 20
+    (line,) = running.audit.read_text().splitlines()
+    assert re.search(
+        r'status=allocated id="a1" fs="lustre" uid=1000 job="4711" files=2 bytes=16777216 ', line
+    )
+    assert re.search(r"policy=greedy cost=\d\.\d+ bound=\d\.\d+ elapsed_s=\d", line)
+
+
+def test_a_resent_request_gets_the_same_answer_and_no_second_promise(running: Site) -> None:
+    first = ask(running.client(), allocation())
+    again = ask(running.client(), allocation())
+    assert again == first
+    status = running.status()
+    assert promised(status) == 16 << 20
+    assert status["requests"]["answers"] == {"allocated": 1}
+
+
+def test_promises_shrink_at_close_and_end_with_the_step(running: Site) -> None:
+    client = running.client()
+    ask(client, allocation(expires_s=1e6))
+    ask(client, allocation("a2", expires_s=1e6))
+    # Two statistics intervals after its close a file's promise is gone.
+    closed = FileClosed("a1", "m1", ((0, 4 << 20),))
+    assert client.request(closed, PATIENCE_S) == Acknowledged("m1")
+    assert client.request(closed, PATIENCE_S) == Acknowledged("m1")
+    running.wait_status(lambda status: promised(status) == 24 << 20)
+    assert client.request(StepEnded("a1", "m2"), PATIENCE_S) == Acknowledged("m2")
+    assert promised(running.status()) == 16 << 20
+    assert client.request(StepEnded("nobody", "m3"), PATIENCE_S) == Acknowledged("m3")
+
+
+def test_a_promise_expires_by_itself(running: Site) -> None:
+    ask(running.client(), allocation(expires_s=0.2))
+    running.wait_status(lambda status: promised(status) == 0 and status["requests"]["promises"] == 0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "reason"),
+    [
+        ({"fs_name": "scratch"}, "unknown-fs", r"an OSS reports \(lustre\), found scratch"),
+        ({"files": (FileSpec(1, 7),)}, "never", "file 0: expected a layout below 1, found 7"),
+        ({"files": (FileSpec(-1, 0),)}, "never", "file 0: expected a size"),
+        ({"deadline_s": float("nan")}, "never", "expected a deadline"),
+        ({"files": (FileSpec(1_850_000_000, 0),)}, "later", ""),
+        ({"files": (FileSpec(1 << 50, 0),)}, "never", ""),
+    ],
+)
+def test_what_cannot_be_placed_is_answered_with_the_reason(
+    running: Site, changes: dict[str, Any], status: str, reason: str
+) -> None:
+    reply = ask(running.client(), allocation(**changes))
+    assert reply.status == status and re.search(reason, reply.reason)
+    assert ask(running.client(), allocation("next")).status == "allocated"
+
+
+def test_a_request_for_more_distinct_osts_than_there_are_is_never(running: Site) -> None:
+    from tarazu.model import EOF, Component, Layout
+
+    wide = Layout((Component(0, EOF, 1 << 20, 9),))
+    assert ask(running.client(), allocation(layouts=(wide,))).status == "never"
+
+
+def test_the_gate_declines_at_the_deadline_and_status_is_served_meanwhile(site: Site) -> None:
+    site.configure(memory_limit=0.01)
+    site.mdsd()
+    site.ossd()
+    site.wait_status(has_osts)
+    client = site.client()
+    client.submit(allocation(deadline_s=1.0))
+    status = site.wait_status(lambda status: status["requests"]["waiting"] == 1)
+    assert status["gate"]["open"] is False and "memory" in status["gate"]["why_closed"]
+    reply = client.receive(PATIENCE_S)
+    assert reply.status == "declined" and "memory" in reply.reason
+    assert "status=declined" in site.audit.read_text()
+
+
+def test_a_wrong_key_is_refused_counted_and_the_others_go_on(running: Site, tmp_path: Path) -> None:
+    stranger = tmp_path / "stranger"
+    for role in keys.ROLES:
+        keys.create(stranger, role)
+    (stranger / "server.pub").write_bytes((running.keys / "server.pub").read_bytes())
+    refused = running.client(stranger)
+    refused.submit(allocation("stranger"))
+    for _ in range(20):
+        assert refused.receive(0.05) is None
+    assert refused.counts.refused > 0
+    status = running.wait_status(lambda status: status["requests"]["refused"] > 0)
+    assert "stranger" not in running.audit.read_text()
+    assert "its key is not that of any client" in running.log("mdsd")
+    assert ask(running.client(), allocation()).status == "allocated"
+    assert status["statistics"]["refused"] == 0
+
+
+def test_an_oss_key_does_not_open_the_request_socket(running: Site) -> None:
+    transport = ZmqTransport(curve_for("oss", running.keys))
+    requester = transport.requester(running.requests)
+    requester.submit(allocation("from-oss"))
+    assert requester.receive(0.5) is None
+    transport.close()
+    running.wait_status(lambda status: status["requests"]["refused"] > 0)
+
+
+def test_malformed_messages_are_dropped_and_the_daemon_lives(running: Site) -> None:
+    client = running.client()
+    end = client._end
+    ask(client, allocation())
+    for data in (b"", b"\xff" * 100, b"\x80", messages.encode(messages.Acknowledged("x")), b"\x91" * 10_000):
+        end.socket.send(data)
+    other_version = messages.encode(messages.StatusRequest("v")).replace(b"status?", b"statvs?")
+    end.socket.send_multipart([b"several", b"frames", other_version])
+    status = running.wait_status(lambda status: status["requests"]["dropped"] == 6)
+    assert status["requests"]["answers"] == {"allocated": 1}
+    assert running.log("mdsd").count("dropped a message") == 1
+
+
+def test_killed_and_restarted_it_knows_all_at_once_and_answers_what_was_open(site: Site) -> None:
+    # An interval that the test never sees the end of: reports come because mdsd comes.
+    first = site.mdsd()
+    site.start(
+        "ossd",
+        "--name",
+        "oss1",
+        "--root",
+        str(Path(__file__).parent.parent / "data/lustre/oss"),
+        "--interval",
+        "3600",
+    )
+    site.wait_status(has_osts)
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    client = site.client()
+    client.submit(allocation())
+    assert client.receive(0.3) is None
+    site.mdsd()
+    site.wait_status(has_osts)
+    reply = client.receive(PATIENCE_S)
+    # The request may have come before the first report.
+    assert reply.status in ("allocated", "unknown-fs")
+    assert ask(client, allocation("a2")).status == "allocated"
+
+
+def test_sigterm_ends_it_cleanly_and_sighup_does_not(running: Site) -> None:
+    mdsd = running.processes[0]
+    mdsd.send_signal(signal.SIGHUP)
+    assert ask(running.client(), allocation()).status == "allocated"
+    mdsd.send_signal(signal.SIGTERM)
+    assert mdsd.wait(PATIENCE_S) == 0
+    assert "Traceback" not in running.log("mdsd")
+
+
+def run_mdsd(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tarazu.daemons.mdsd", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            "[mdsd]\ncpu_limit = 7\n",
+            "tarazu.toml:2: [mdsd] cpu_limit: expected a share between 0 and 1, found 7",
+        ),
+        ("[mdsd\n", "tarazu.toml: expected TOML"),
+        ("[mdsd]\nrequests = 'tcp://0.0.0.0:0'\n", "tcp://0.0.0.0:0: expected CURVE keys"),
+        ("[mdsd]\nrequests = 'tcp://127.0.0.1:99999'\n", "expected an address that can be bound"),
+        ("[mdsd]\naudit_log = '/nowhere/audit'\n", "/nowhere/audit: expected a writable file"),
+    ],
+)
+def test_bad_configuration_is_one_line_and_status_2(tmp_path: Path, text: str, says: str) -> None:
+    path = tmp_path / "tarazu.toml"
+    path.write_text(f"[keys]\ndirectory = '{tmp_path}'\n[allocate]\npolicy = 'greedy'\n{text}")
+    statistics = () if "statistics" in text else ("--statistics", "tcp://127.0.0.1:*")
+    result = run_mdsd("--config", str(path), *statistics)
+    assert result.returncode == 2
+    assert len(result.stderr.splitlines()) == 1 and says in result.stderr
+
+
+def test_a_port_in_use_is_one_line_and_status_2(tmp_path: Path, site: Site) -> None:
+    with zmq.Context() as context, context.socket(zmq.SUB) as taken:
+        taken.bind(site.requests)
+        result = run_mdsd("--config", str(site.config))
+    assert result.returncode == 2 and len(result.stderr.splitlines()) == 1
+    assert "expected an address that can be bound" in result.stderr
+
+
+def test_a_request_waits_for_its_turn_and_all_are_answered(running: Site) -> None:
+    client = running.client()
+    for number in range(20):
+        client.submit(allocation(f"n{number}", files=tuple(FileSpec(1 << 20, 0) for _ in range(50))))
+    replies = [client.receive(PATIENCE_S) for _ in range(20)]
+    assert {reply.id for reply in replies} == {f"n{number}" for number in range(20)}
+    assert {reply.status for reply in replies} == {"allocated"}
