@@ -7,6 +7,7 @@ line is a JSON header (everything but the files), the rest is the CSV of `tarazu
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import re
@@ -138,11 +139,16 @@ def read_run(path: str | os.PathLike[str]) -> RunRecord:
     """One run. Raises TraceError naming file and line."""
     where = os.fspath(path)
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
-            count, fields = _read_header(file.readline(), where)
-            files = list(read_rows(file, where, first_line=2))
+        return decode_run(Path(path).read_bytes(), where)
     except OSError as error:
         raise TraceError(where, "a readable run", str(error)) from None
+
+
+def decode_run(data: bytes, where: str = "run") -> RunRecord:
+    """The inverse of `encode_run`. Raises TraceError naming `where` and the line."""
+    file = io.StringIO(data.decode("utf-8", "surrogateescape"), newline="")
+    count, fields = _read_header(file.readline(), where)
+    files = list(read_rows(file, where, first_line=2))
     if len(files) != count:
         raise TraceError(where, f"{count} files, as the header says", len(files))
     try:

@@ -1,0 +1,124 @@
+"""When to predict again, to retrain and to record in full (paper, sections 5.5.1 and 5.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from tarazu.trace.records import Mode, RunRecord
+
+PREDICT_AGAIN = 0.10
+"""Share of misses from which the files to come are predicted again."""
+RETRAIN_AFTER = 3
+"""That many predictions again, cumulatively 30 % of misses, make the model start anew."""
+RETRAIN = PREDICT_AGAIN * RETRAIN_AFTER
+RECORD_AGAIN = 0.50
+"""Share of files not found from which the next run is recorded in full."""
+
+
+def miss_rate(outcomes: Mapping[str, int]) -> float:
+    """Misses over managed creates. Late creates (before the map arrived) are managed but no misses.
+
+    Creates that nobody wanted placed (`unmanaged`, `skipped`) do not count.
+    """
+    managed = sum(n for outcome, n in outcomes.items() if outcome not in ("unmanaged", "skipped"))
+    return outcomes.get("miss", 0) / managed if managed else 0.0
+
+
+class Action(msgspec.Struct, frozen=True):
+    """What a tracker asks for."""
+
+    predict: bool = False
+    retrain: bool = False
+    record: bool = False
+
+
+class MissTracker:
+    """The rules during a run: each 10 % of misses asks for a prediction, the third one for a retraining."""
+
+    def __init__(self) -> None:
+        self.predictions = 0
+        """Predictions again since the last retraining."""
+        self._seen: dict[str, int] = {}
+
+    def observe(self, outcomes: Mapping[str, int]) -> Action:
+        """`outcomes`: counts since the start of the run. Counts from the last prediction on are judged."""
+        new = {o: n - self._seen.get(o, 0) for o, n in outcomes.items()}
+        record = miss_rate(outcomes) > RECORD_AGAIN
+        if miss_rate(new) < PREDICT_AGAIN:
+            return Action(record=record)
+        self._seen = dict(outcomes)
+        self.predictions += 1
+        retrain = self.predictions >= RETRAIN_AFTER
+        if retrain:
+            self.predictions = 0
+        return Action(predict=True, retrain=retrain, record=record)
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """How the next run is recorded, and whether the past before a change is to be forgotten."""
+
+    record_mode: Mode
+    retrain: bool
+    reason: str
+    since: int = 0
+    """Index of the first run that a retrained model should use; 0: all of them."""
+
+
+def decide(history: Sequence[RunRecord]) -> Decision:
+    """The rules between runs, from the history (oldest first)."""
+    if not history:
+        return Decision("full", False, "first run")
+    last = history[-1]
+    cumulative, since = _cumulative(history)
+    retrain = cumulative >= RETRAIN
+    first = since if retrain else 0
+    missed = miss_rate(last.outcomes)
+    if missed > RECORD_AGAIN:
+        text = f"{missed:.0%} of the last run's files were not found"
+        return Decision("full", True, text, len(history) - 1)
+    changed = _changed_sharing(history)
+    if changed:
+        return Decision("full", retrain, changed, first)
+    if not any(run.mode == "full" for run in history):
+        return Decision("full", retrain, "no run in history counted its writes", first)
+    if retrain:
+        return Decision("light", True, f"misses add up to {cumulative:.0%} over the last runs", first)
+    return Decision("light", False, f"{missed:.0%} misses in the last run")
+
+
+def _cumulative(history: Sequence[RunRecord]) -> tuple[float, int]:
+    """Misses added up over the latest runs that each had enough of them, and the first of these runs."""
+    total, since = 0.0, len(history)
+    for i in range(len(history) - 1, -1, -1):
+        missed = miss_rate(history[i].outcomes)
+        if missed < PREDICT_AGAIN:
+            break
+        total += missed
+        since = i
+    return total, since
+
+
+def _changed_sharing(history: Sequence[RunRecord]) -> str:
+    """Why the sharing of files is not what it was in the last full recording; empty when it is."""
+    full = next((run for run in reversed(history) if run.mode == "full"), None)
+    last = history[-1]
+    if full is None or full is last:
+        return ""
+    before, now = _shared(full), _shared(last)
+    common = before.keys() & now.keys()
+    changed = sorted(name for name in common if before[name] != now[name])
+    if changed:
+        return f"files like {changed[0]} are {'shared' if now[changed[0]] else 'not shared'} now"
+    if now and not common:
+        return "no file of the last run is like those of the last full recording"
+    return ""
+
+
+def _shared(run: RunRecord) -> dict[str, bool]:
+    """Loose template → whether any file of it is shared."""
+    found: dict[str, bool] = {}
+    for file in run.files:
+        found[file.loose] = found.get(file.loose, False) or file.shared
+    return found
