@@ -70,7 +70,24 @@ def group_sizes(
     for i in open_groups:
         y = [v for _, v in series[i]]
         found[i] = _of(model.ahead(y), y)
+    if model.model == "arima":
+        _lead_newcomers(series, found)
     return found
+
+
+def _lead_newcomers(series: Sequence[Sequence[object]], found: list[SizeForecast | None]) -> None:
+    """A group that came late to the class changes as the nearest group before it that was there all along."""
+    longest = max(map(len, series))
+    leader: SizeForecast | None = None
+    for i, size in enumerate(found):
+        if size is None:
+            continue
+        if len(series[i]) == longest:
+            leader = size
+        elif leader is not None and size.method == "last" and leader.history[-1] > 0:
+            change = leader.mean_bytes / leader.history[-1]
+            detail = f"{size.detail}; changes as the file before it: {leader.detail}"
+            found[i] = SizeForecast(size.mean_bytes * change, leader.method, detail, size.history)
 
 
 def continue_sizes(sizes: list[SizeForecast | None], total: int, model: SeriesModel) -> list[SizeForecast]:
@@ -143,7 +160,7 @@ def _explained(
         return None
     steps = [runs[t].step for t, _ in series]
     y = [v for _, v in series]
-    explained = regression.explain(steps, y, step)
+    explained = regression.explain(steps, y, step) or regression.identity(steps, y, step, least=4096)
     if explained is not None:
         return SizeForecast(
             explained.value, "regression", explained.detail, tuple(y), (("last value", y[-1]),)
