@@ -78,7 +78,9 @@ class Convex:
         self._turn += 1
         return self._turn * stride % osts
 
-    def _counts(self, problem: Problem, level: levels.Levels, group: Group, placed: Array, turn: int) -> Array:
+    def _counts(
+        self, problem: Problem, level: levels.Levels, group: Group, placed: Array, turn: int
+    ) -> Array:
         """Objects of `group` per OST: the cheapest flow."""
         members, stripes = group.weights.shape
         need = members * stripes

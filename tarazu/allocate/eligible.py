@@ -55,7 +55,9 @@ def candidates(view: SystemView, component: Component, largest_bytes: int = 0) -
     large_enough = [o for o in existing if o.total_bytes >= largest_bytes]
     needed = distinct_needed(component, len(large_enough))
     if len(existing) < needed:
-        raise InfeasibleRequest(f"{where}: expected {needed} OSTs or more for one component, found {len(existing)}")
+        raise InfeasibleRequest(
+            f"{where}: expected {needed} OSTs or more for one component, found {len(existing)}"
+        )
     if len(large_enough) < needed:
         raise InfeasibleRequest(
             f"{where}: expected {needed} OSTs of {human_bytes(largest_bytes)} or more, found {len(large_enough)}"

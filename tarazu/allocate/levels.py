@@ -62,7 +62,9 @@ def effective_speeds(view: SystemView, osts: tuple[Ost, ...], weights: Weights) 
     for i, ost in enumerate(osts):
         if ost.write_bytes_per_s is None and ost.write_latency_s and ost.write_latency_s > 2 * usual:
             rate[i] *= (usual / ost.write_latency_s) ** weights.latency
-        busy = max(0.0, min(1.0, load.get(ost.oss, 0.0)) - weights.idle_load) / max(1e-9, 1 - weights.idle_load)
+        busy = max(0.0, min(1.0, load.get(ost.oss, 0.0)) - weights.idle_load) / max(
+            1e-9, 1 - weights.idle_load
+        )
         rate[i] *= max(0.05, 1 - weights.oss_load * busy)
     return np.maximum(rate / np.median(rate), 1e-6)
 

@@ -66,7 +66,9 @@ def build(view: SystemView, requests: Sequence[CreateRequest]) -> Problem:
     """Group the components that the forecast covers. Raises InfeasibleRequest or InsufficientResources."""
     osts = usable_osts(view)
     if not osts:
-        raise InsufficientResources(f"file system {view.fs_name}: expected usable OSTs, found none of {len(view.osts)}")
+        raise InsufficientResources(
+            f"file system {view.fs_name}: expected usable OSTs, found none of {len(view.osts)}"
+        )
     names: dict[str, int] = {}
     oss = np.array([names.setdefault(o.oss, len(names)) for o in osts], np.int64)
     rows: dict[str, int] = {}
@@ -194,4 +196,3 @@ class _Hints:
             return ()
         self._turns[pool] = (osts, turn + 1)
         return (osts[turn % len(osts)],)
-

@@ -46,7 +46,9 @@ class _OneByOne:
             allowed = problem.eligible[group.eligible] & (room - placed >= weights.max())
             order = self._preference(problem, placed, np.flatnonzero(allowed & healthy))
             if len(order) < len(weights):
-                order = np.append(order, self._preference(problem, placed, np.flatnonzero(allowed & ~healthy)))
+                order = np.append(
+                    order, self._preference(problem, placed, np.flatnonzero(allowed & ~healthy))
+                )
             if len(order) < len(weights):
                 where = f"file system {view.fs_name}"
                 raise too_little_space(where, len(weights), int(weights.max()), len(order))

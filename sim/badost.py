@@ -1,0 +1,168 @@
+"""A real job with one sick OST (`sample-badost.darshan`, shipped with PyDarshan), placed again.
+
+The log: IOR, 2,048 ranks, one file of 256 MiB with one stripe each, on 24 OSTs of a production Lustre. The bytes are
+balanced to 0.8 %, yet writing took 728 s instead of about 16 s, because OST 14 wrote 31 MB/s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.resources import as_file, files
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import msgspec
+
+from tarazu.allocate import bounds, cost, policies
+from tarazu.errors import TraceError, Unavailable
+from tarazu.model import EOF, Component, CreateRequest, Layout, Ost, SystemView
+from tarazu.units import MIB, TIB
+
+SAMPLE = "tests/input/sample-badost.darshan"
+SEEDS = 20
+
+
+class WrittenFile(msgspec.Struct, frozen=True):
+    """One file of the log; times in seconds after the start of the job."""
+
+    size_bytes: int
+    ost: int
+    start_s: float
+    """First write began."""
+    end_s: float
+    """Last write returned."""
+
+
+class Log(msgspec.Struct, frozen=True):
+    files: tuple[WrittenFile, ...]
+    stripe_size_bytes: int
+
+    @property
+    def completion_s(self) -> float:
+        """When the last write returned."""
+        return max(f.end_s for f in self.files)
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One OST in the log, under the model of Lustre's allocator and under ours (medians over the seeds)."""
+
+    ost: int
+    write_bytes_per_s: float
+    logged_bytes: int
+    logged_s: float
+    """When its last write returned."""
+    lsa_bytes: int
+    lsa_s: float
+    tarazu_bytes: int
+    tarazu_s: float
+
+
+class Study(msgspec.Struct, frozen=True):
+    rows: tuple[Row, ...]
+    seeds: int
+    logged_s: float
+    bound_s: float
+    """No placement of these files finishes earlier, at these throughputs."""
+    lsa_s: tuple[float, ...]
+    """Modelled completion time for each seed."""
+    tarazu_s: tuple[float, ...]
+
+
+def load(path: Path | None = None) -> Log:
+    """Read the log, PyDarshan's own sample by default.
+
+    Raises Unavailable without PyDarshan or its sample, TraceError for a log without POSIX and Lustre records.
+    """
+    try:
+        import darshan
+    except ImportError:
+        raise Unavailable("sample-badost.darshan: expected PyDarshan, which is not installed") from None
+    if path is not None:
+        return _read(darshan, path)
+    sample = files("darshan").joinpath(SAMPLE)
+    if not sample.is_file():
+        raise Unavailable(f"PyDarshan: expected {SAMPLE} in the package, found none")
+    with as_file(sample) as found:
+        return _read(darshan, found)
+
+
+def _read(darshan: Any, path: Path) -> Log:
+    report = darshan.DarshanReport(str(path), read_all=False)
+    if not {"POSIX", "LUSTRE"} <= set(report.modules):
+        raise TraceError(str(path), "the modules POSIX and LUSTRE", sorted(report.modules))
+    report.mod_read_all_records("POSIX")
+    report.mod_read_all_lustre_records()
+    components = report.records["LUSTRE"].to_df()["components"]
+    osts = {int(i): list(o) for i, o in zip(components["id"], components["LUSTRE_OST_IDS"])}
+    posix = report.records["POSIX"].to_df()
+    counters, times = posix["counters"], posix["fcounters"]
+    written = []
+    for record, size, start, end in zip(
+        counters["id"],
+        counters["POSIX_BYTES_WRITTEN"],
+        times["POSIX_F_WRITE_START_TIMESTAMP"],
+        times["POSIX_F_WRITE_END_TIMESTAMP"],
+    ):
+        stripes = osts.get(int(record), [])
+        if len(stripes) != 1:
+            raise TraceError(str(path), "files with one stripe each", f"{len(stripes)} stripes")
+        written.append(WrittenFile(int(size), int(stripes[0]), float(start), float(end)))
+    return Log(tuple(written), int(components["LUSTRE_COMP_STRIPE_SIZE"].max()))
+
+
+def ost_speeds(log: Log) -> dict[int, float]:
+    """Throughput in bytes/s of each OST: its bytes over its busy span, first write to last return.
+
+    Not bytes over the sum or the mean of the write times: all files of an OST are written at once and share it, so
+    each one's write time is nearly the whole span and the sum counts the same seconds 85 times. The last return, not
+    a typical one: the last file is on the disks only then, and a median would credit what still sits in caches.
+    """
+    by_ost: dict[int, list[WrittenFile]] = {}
+    for file in log.files:
+        by_ost.setdefault(file.ost, []).append(file)
+    return {
+        ost: sum(f.size_bytes for f in held) / (max(f.end_s for f in held) - min(f.start_s for f in held))
+        for ost, held in sorted(by_ost.items())
+    }
+
+
+def view(log: Log) -> SystemView:
+    """The OSTs of the log with their throughput. Space and servers are not in it: equal space, a server for each."""
+    osts = tuple(
+        Ost(ost, f"oss{ost:02d}", 100 * TIB, 100 * TIB, 100 * TIB, write_bytes_per_s=rate)
+        for ost, rate in ost_speeds(log).items()
+    )
+    return SystemView("badost", 0.0, osts)
+
+
+def requests(log: Log) -> tuple[CreateRequest, ...]:
+    """The files of the log as they would be asked for before the job."""
+    one_stripe = Layout((Component(0, EOF, log.stripe_size_bytes or MIB, 1),))
+    return tuple(CreateRequest(f.size_bytes, one_stripe) for f in log.files)
+
+
+def study(log: Log | None = None, seeds: Iterable[int] = range(SEEDS)) -> Study:
+    """Place the log's files with the model of Lustre's allocator and with ours."""
+    log = log or load()
+    system, wanted, drawn = view(log), requests(log), tuple(seeds)
+    placed: dict[str, list[dict[int, int]]] = {"lsa": [], "tarazu": []}
+    for policy, results in placed.items():
+        for seed in drawn:
+            allocation = policies.make(policy, seed=seed).allocate(system, wanted)
+            results.append(cost.ost_bytes(system, wanted, allocation.files))
+    rates = ost_speeds(log)
+    rows = []
+    for ost, rate in rates.items():
+        held = [f for f in log.files if f.ost == ost]
+        lsa, ours = (int(median(p[ost] for p in placed[policy])) for policy in ("lsa", "tarazu"))
+        logged_bytes, logged_s = sum(f.size_bytes for f in held), max(f.end_s for f in held)
+        rows.append(Row(ost, rate, logged_bytes, logged_s, lsa, lsa / rate, ours, ours / rate))
+    return Study(
+        tuple(rows),
+        len(drawn),
+        log.completion_s,
+        bounds.time_bound(system, wanted),
+        tuple(cost.completion_time_s(system, p) for p in placed["lsa"]),
+        tuple(cost.completion_time_s(system, p) for p in placed["tarazu"]),
+    )

@@ -1,0 +1,207 @@
+"""The evaluation scenarios (paper, section 7.2) as data, and what a policy makes of them over many seeds.
+
+Cluster: 7 OSSs × 5 OSTs × 10 GB. Every scenario is a system view and the files that are created on it at once; the
+judged metric is the OST cost unless the scenario says otherwise. Each result carries the lower bound of its metric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from statistics import median
+from typing import Literal
+
+import msgspec
+
+from tarazu.allocate import bounds, cost, policies
+from tarazu.model import EOF, Component, CreateRequest, Layout, Oss, Ost, SystemView
+from tarazu.units import GIB, MIB
+
+SERVERS, OSTS_PER_SERVER, OST_BYTES = 7, 5, 10 * 10**9
+OST_BYTES_PER_S = 500 * 10**6
+"""Throughput of a healthy OST in `slow-ost`; only the ratio matters."""
+HACC_PARTICLE_BYTES, HACC_HEADER_BYTES = 38, 24 * MIB
+MIN_ROUNDS = 8
+"""A stripe size gives at least so many rounds at the forecast size, within [1, 64] MiB."""
+SEEDS = 20
+
+PLAIN = ((0, EOF, 8),)
+PFL_1 = ((0, 128 * MIB, 1), (128 * MIB, 512 * MIB, 3), (512 * MIB, 2 * GIB, 8), (2 * GIB, EOF, 16))
+PFL_2 = ((0, 128 * MIB, 1), (128 * MIB, 2 * GIB, 12), (2 * GIB, EOF, 32))
+AUTO = ((0, EOF, SERVERS * OSTS_PER_SERVER),)
+"""A shared file over all OSTs: stripe count `auto`."""
+
+Striping = tuple[tuple[int, int, int], ...]
+Metric = Literal["ost-cost", "final-fill", "completion-time"]
+
+
+class Scenario(msgspec.Struct, frozen=True):
+    """One row of the evaluation."""
+
+    name: str
+    variant: str
+    """`plain`, `auto`, `pfl-1`, `pfl-2`, or a mixture."""
+    view: SystemView
+    requests: tuple[CreateRequest, ...]
+    metric: Metric = "ost-cost"
+    paper_lsa: float | None = None
+    """OST cost that the paper reports for Lustre's standard allocator."""
+    paper_tarazu: float | None = None
+    """OST cost that the paper reports for its allocator."""
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What one policy reached in one scenario, over all seeds."""
+
+    scenario: str
+    variant: str
+    policy: str
+    metric: Metric
+    seeds: int
+    median: float
+    lowest: float
+    highest: float
+    bound: float
+    gap: float
+    """Highest / bound."""
+    oss_cost: float
+    """Median of the OSS cost."""
+    oss_highest: float
+    oss_bound: float
+    elapsed_s: float
+    """Median time of one allocation."""
+
+
+def cluster(
+    fill: Callable[[int], float] = lambda ost: 0.0,
+    speed: Callable[[int], float | None] = lambda ost: None,
+) -> SystemView:
+    """The paper's cluster; `fill` is the used share, `speed` the known bytes/s of each OST."""
+    osts = []
+    for index in range(SERVERS * OSTS_PER_SERVER):
+        free = OST_BYTES - int(OST_BYTES * fill(index))
+        server = f"oss{index // OSTS_PER_SERVER + 1}"
+        osts.append(Ost(index, server, OST_BYTES, free, free, write_bytes_per_s=speed(index)))
+    return SystemView("lustre", 0.0, tuple(osts), tuple(Oss(f"oss{i + 1}") for i in range(SERVERS)))
+
+
+def layout(striping: Striping, size_bytes: int) -> Layout:
+    """Stripe sizes: the largest power of two in [1, 64] MiB that gives each covered component 8 rounds or more."""
+    components = []
+    for start, end, count in striping:
+        length = min(end, size_bytes) - start if size_bytes > start else 16 * MIB * count * MIN_ROUNDS
+        stripe_size = 64 * MIB
+        while stripe_size > MIB and stripe_size * count * MIN_ROUNDS > length:
+            stripe_size //= 2
+        components.append(Component(start, end, stripe_size, count))
+    return Layout(tuple(components), composite=len(components) > 1)
+
+
+def files(count: int, size_bytes: int, striping: Striping) -> tuple[CreateRequest, ...]:
+    """`count` files of one size, sharing one layout."""
+    return (CreateRequest(size_bytes, layout(striping, size_bytes)),) * count
+
+
+def hacc_bytes(particles: int) -> int:
+    """Size of one HACC-I/O file."""
+    return HACC_PARTICLE_BYTES * particles + HACC_HEADER_BYTES
+
+
+@cache
+def scenarios() -> tuple[Scenario, ...]:
+    """All of them, in the order in which they are reported."""
+    empty = cluster()
+    variants = {"plain": PLAIN, "pfl-1": PFL_1, "pfl-2": PFL_2}
+    paper = {
+        ("ior-fpp-32", "plain"): (1.56, 1.08),
+        ("ior-fpp-32", "pfl-1"): (1.58, 1.08),
+        ("ior-fpp-32", "pfl-2"): (1.5, 1.02),
+        ("ior-fpp-128", "plain"): (1.25, 1.1),
+        ("hacc-fpp-16", "plain"): (1.8, 1.2),
+    }
+    sizes = {
+        "ior-fpp-32": (16, 2 * GIB),
+        "ior-fpp-128": (16, 8 * GIB),
+        "hacc-fpp-8": (8, hacc_bytes(50 * 10**6)),
+        "hacc-fpp-16": (16, hacc_bytes(20 * 10**6)),
+    }
+    rows = [
+        Scenario(name, variant, empty, files(*shape, striping), "ost-cost", *paper.get((name, variant), ()))
+        for name, shape in sizes.items()
+        for variant, striping in variants.items()
+    ]
+    for name, size in (("ior-ssf-8", 8 * GIB), ("ior-ssf-16", 16 * GIB)):
+        for variant, striping in {"plain": PLAIN, "auto": AUTO, "pfl-1": PFL_1}.items():
+            rows.append(Scenario(name, variant, empty, files(1, size, striping)))
+    both = files(8, 8 * GIB, PFL_1) + files(8, hacc_bytes(50 * 10**6), PFL_2)
+    rows.append(Scenario("mixed", "pfl-1 + pfl-2", empty, both, "ost-cost", 1.46, 1.08))
+    unequal = cluster(fill=lambda ost: 0.6 * ost / (SERVERS * OSTS_PER_SERVER - 1))
+    slow = cluster(speed=lambda ost: OST_BYTES_PER_S / (10 if ost == 7 else 1))
+    for variant, striping in variants.items():
+        requests = files(16, 2 * GIB, striping)
+        rows.append(Scenario("unequal-fill", variant, unequal, requests, "final-fill"))
+        rows.append(Scenario("slow-ost", variant, slow, requests, "completion-time"))
+    return tuple(sorted(rows, key=lambda s: s.metric != "ost-cost"))
+
+
+def named(name: str, variant: str | None = None) -> tuple[Scenario, ...]:
+    """Scenarios of that name, of one variant if given. Raises KeyError when there is none."""
+    found = tuple(s for s in scenarios() if s.name == name and variant in (None, s.variant))
+    if not found:
+        raise KeyError(f"no scenario {name!r}" + (f" of variant {variant!r}" if variant else ""))
+    return found
+
+
+def measure(scenario: Scenario, placed: dict[int, int]) -> float:
+    """The judged metric of the bytes placed on each OST."""
+    if scenario.metric == "final-fill":
+        return cost.final_fill(scenario.view, placed)
+    if scenario.metric == "completion-time":
+        return cost.completion_time_s(scenario.view, placed)
+    return cost.ost_cost(placed)
+
+
+def bound(scenario: Scenario) -> float:
+    """The lower bound of the judged metric."""
+    lowest = {
+        "final-fill": bounds.fill_bound,
+        "completion-time": bounds.time_bound,
+        "ost-cost": bounds.utilization_bound,
+    }
+    return lowest[scenario.metric](scenario.view, scenario.requests)
+
+
+def run(scenario: Scenario, policy: str, seeds: Iterable[int] = range(SEEDS)) -> Outcome:
+    """A fresh policy for each seed, each placing all files at once."""
+    values, oss_values, times = [], [], []
+    for seed in seeds:
+        allocation = policies.make(policy, seed=seed).allocate(scenario.view, scenario.requests)
+        placed = cost.ost_bytes(scenario.view, scenario.requests, allocation.files)
+        values.append(measure(scenario, placed))
+        oss_values.append(cost.oss_cost(scenario.view, placed))
+        times.append(allocation.elapsed_s)
+    lower = bound(scenario)
+    return Outcome(
+        scenario.name,
+        scenario.variant,
+        policy,
+        scenario.metric,
+        len(values),
+        median(values),
+        min(values),
+        max(values),
+        lower,
+        max(values) / lower,
+        median(oss_values),
+        max(oss_values),
+        bounds.oss_bound(scenario.view, scenario.requests),
+        median(times),
+    )
+
+
+def table(
+    names: Sequence[str] = policies.NAMES, seeds: Iterable[int] = range(SEEDS)
+) -> tuple[Outcome, ...]:
+    """Every scenario under every policy in `names`."""
+    drawn = tuple(seeds)
+    return tuple(run(scenario, policy, drawn) for scenario in scenarios() for policy in names)

@@ -1,0 +1,380 @@
+"""Lustre's standard allocator (LSA) as a model: what `lod_qos.c` and `lu_tgt_descs.c` of 2.15–2.17 do on the MDS.
+
+Round robin over an order that interleaves the servers while available space is even (`qos_threshold_rr`), else
+weighted random on available space with penalties for recently used OSTs and servers (`qos_prio_free`). Integer
+arithmetic as in the kernel. One creator; objects are always precreated; FLR and EC are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from time import perf_counter
+
+import numpy as np
+
+from tarazu.allocate import bounds, cost
+from tarazu.allocate.cost import Weights
+from tarazu.allocate.problem import Array, Problem, build, placements
+from tarazu.errors import InsufficientResources
+from tarazu.layout.objects import component_object_bytes
+from tarazu.model import Allocation, CreateRequest, SystemView
+
+RESEED_MULTIPLE = 30
+RESEED_MINIMUM = 2000
+MAXAGE_S = 5
+"""`qos_maxage`: age at which the MDS asks the OSTs for their space again."""
+DEGRADED_PASS = 2
+"""Round robin tries three times: unused by other components, any, degraded ones too."""
+
+
+@dataclass(slots=True)
+class _RoundRobin:
+    """Order and position of the round robin of one pool, or of all OSTs."""
+
+    order: list[int]
+    start: int = 0
+    offset: int = 0
+    left: int = 0
+    """Allocations until the start is drawn again."""
+
+
+class Lsa:
+    """The allocator's state: `create` once per component, in the order in which the MDS instantiates them.
+
+    view: `osses` in the order in which their OSTs connected decides the round-robin order; servers that are not
+    listed follow in order of their first OST. threshold_rr, prio_free: the tunables, in percent.
+    """
+
+    def __init__(
+        self, view: SystemView, seed: int = 0, *, threshold_rr: int = 17, prio_free: int = 90
+    ) -> None:
+        self._random = Random(seed)
+        self._threshold = threshold_rr * 256 // 100
+        self._wide = 256 - prio_free * 256 // 100
+        self._now = 0.0
+        self.index = [o.index for o in view.osts]
+        self._pools = [set(o.pools) for o in view.osts]
+        self._creatable = np.array([o.usable and o.files_free > 0 for o in view.osts])
+        self._degraded = np.array([o.degraded for o in view.osts])
+        self._available = np.array([o.avail_bytes for o in view.osts], np.int64)
+        self._reserved = np.array([max(1 << 20, o.total_bytes >> 10) for o in view.osts], np.int64)
+        self._servers = _server_order(view)
+        names = {name: i for i, name in enumerate(self._servers)}
+        self._server = np.array([names[o.oss] for o in view.osts], np.int64)
+        self._rings: dict[str, _RoundRobin] = {}
+        osts, servers = len(view.osts), len(names)
+        self._penalty = np.zeros(osts, np.int64)
+        self._per_object = np.zeros(osts, np.int64)
+        self._last_used = np.zeros(osts)
+        self._server_penalty = np.zeros(servers, np.int64)
+        self._server_per_object = np.zeros(servers, np.int64)
+        self._server_last_used = np.zeros(servers)
+        self._active_servers = servers
+        self._dirty, self._reset, self._same_space = True, True, False
+
+    def create(
+        self, stripe_count: int, pool: str = "", used: frozenset[int] = frozenset()
+    ) -> tuple[int, ...]:
+        """OST indices of one new component; fewer than `stripe_count` where Lustre would make do with fewer.
+
+        `used`: OSTs of the file's other components, avoided by round robin while it can.
+        Raises InsufficientResources where Lustre says ENOSPC.
+        """
+        members = self._members(pool)
+        chosen = self._weighted(members, stripe_count, pool) or self._round_robin(
+            members, stripe_count, pool, used
+        )
+        if not chosen:
+            raise InsufficientResources(
+                f"LSA: expected an OST with space{' in ' + pool if pool else ''}, found none"
+            )
+        return tuple(self.index[i] for i in chosen)
+
+    def start_at(self, ost: int, pool: str = "", offset: int = 0) -> None:
+        """Let the next round-robin component begin at that OST, as if the random start had been this.
+
+        offset: what the precession after each whole round has added so far; it decides when the next round ends.
+        """
+        ring = self._ring(self._members(pool), pool)
+        place = ring.order.index(self.index.index(ost))
+        ring.start, ring.offset = (place - offset) % len(ring.order) - 1, offset
+        ring.left = self._reseed(len(ring.order))
+
+    def refresh(self, available: Mapping[int, int], seconds: float = MAXAGE_S) -> None:
+        """New `kbytesavail` (in bytes, by OST index), `seconds` after the last one; penalties age."""
+        self._now += seconds
+        new = np.array([available.get(i, int(b)) for i, b in zip(self.index, self._available)], np.int64)
+        if (new != self._available).any():
+            self._available = new
+            self._dirty = True
+
+    @property
+    def round_robin(self) -> bool:
+        """True while space counts as even."""
+        return self._same_space
+
+    def _members(self, pool: str) -> Array:
+        return np.array([i for i, pools in enumerate(self._pools) if not pool or pool in pools], np.int64)
+
+    def _usable(self) -> Array:
+        usable: Array = self._creatable & (self._available > self._reserved)
+        return usable
+
+    @staticmethod
+    def _reseed(osts: int) -> int:
+        return (RESEED_MINIMUM // max(1, osts) + RESEED_MULTIPLE) * max(1, osts)
+
+    def _ring(self, members: Array, pool: str) -> _RoundRobin:
+        ring = self._rings.get(pool)
+        if ring is None:
+            ring = self._rings[pool] = _RoundRobin(_interleaved(members.tolist(), self._server.tolist()))
+        return ring
+
+    def _round_robin(self, members: Array, stripe_count: int, pool: str, used: frozenset[int]) -> list[int]:
+        ring = self._ring(members, pool)
+        count = len(ring.order)
+        if not count:
+            return []
+        ring.left -= 1
+        if ring.left <= 0:
+            ring.start = self._random.randrange(count)
+            ring.left = self._reseed(count)
+        elif ring.start >= count:
+            ring.start -= count
+            if stripe_count > 1 and count % stripe_count != 1:
+                ring.offset += 1
+        usable = self._usable()
+        chosen: list[int] = []
+        for attempt in range(DEGRADED_PASS + 1):
+            position = 0
+            for i in range(count):
+                if len(chosen) >= stripe_count:
+                    break
+                if attempt < DEGRADED_PASS or i == 0:
+                    ring.start += 1
+                    position = ring.start + ring.offset
+                else:
+                    position += 1
+                ost = ring.order[position % count]
+                if not usable[ost] or ost in chosen:
+                    continue
+                if self._degraded[ost] and attempt < DEGRADED_PASS:
+                    continue
+                if attempt == 0 and self.index[ost] in used:
+                    continue
+                chosen.append(ost)
+            if len(chosen) >= stripe_count:
+                break
+        return chosen
+
+    def _weighted(self, members: Array, stripe_count: int, pool: str) -> list[int]:
+        """Empty when round robin is to be used instead."""
+        if self._threshold >= 256 or (not self._dirty and self._same_space and not pool):
+            return []
+        same_space = self._pool_penalties(members) if pool else self._penalties()
+        if same_space:
+            return []
+        candidates = members[self._usable()[members] & ~self._degraded[members]]
+        if len(candidates) < stripe_count:
+            return []
+        chosen: list[int] = []
+        while len(chosen) < stripe_count:
+            running = np.cumsum(self._weights()[candidates])
+            total = int(running[-1])
+            drawn = self._random.randrange(total) if total else 0
+            place = int(np.searchsorted(running, drawn, side="left"))
+            chosen.append(int(candidates[place]))
+            candidates = np.delete(candidates, place)
+            self._use(chosen[-1])
+        return chosen
+
+    def _weights(self) -> Array:
+        weights: Array = (self._available >> 8) - self._penalty - self._server_penalty[self._server]
+        return np.maximum(weights, 0)
+
+    def _penalties(self) -> bool:
+        """Penalties per object after the space changed; True when the space counts as even."""
+        if not self._dirty:
+            return self._same_space
+        usable = self._creatable
+        active = int(np.count_nonzero(usable))
+        if active < 2:
+            return True
+        space = np.where(usable, self._available >> 8, 0)
+        counted = usable & (space > 0)
+        if not counted.any():
+            return True
+        per_server = np.bincount(self._server, space, len(self._servers)).astype(np.int64)
+        self._active_servers = int(np.count_nonzero(per_server))
+        targets = np.bincount(self._server, minlength=len(self._servers))
+        self._per_object[counted] = (self._wide * space[counted] >> 9) // (active - 1)
+        self._age(counted)
+        others = self._active_servers - 1
+        if others < 1:
+            # A single server cannot be penalised against others, so its OSTs are twice.
+            others = 1
+            self._per_object[usable] <<= 1
+        self._server_per_object = ((self._wide * per_server >> 8) // (targets * others)) >> 1
+        self._same_space = _even(space[counted], self._threshold)
+        self._reset = self._same_space
+        self._dirty = False
+        return self._same_space
+
+    def _age(self, counted: Array) -> None:
+        """Penalties halve with every 8 x `qos_maxage` without use, and vanish in round-robin mode."""
+        for penalty, last, which in (
+            (self._penalty, self._last_used, counted),
+            (self._server_penalty, self._server_last_used, np.ones(len(self._servers), bool)),
+        ):
+            age = (self._now - last).astype(np.int64) >> 3
+            gone = which & (self._reset | (age > 32 * MAXAGE_S))
+            halved = which & ~gone & (age > MAXAGE_S)
+            penalty[gone] = 0
+            penalty[halved] >>= age[halved] // MAXAGE_S
+
+    def _pool_penalties(self, members: Array) -> bool:
+        """The simpler rule for a pool: only its OSTs' space, no servers."""
+        live = members[self._creatable[members]]
+        space = self._available[live] >> 8
+        live, space = live[space > 0], space[space > 0]
+        if len(members) < 2 or not len(live):
+            return True
+        self._per_object[live] = (self._wide * space >> 9) // (len(members) - 1)
+        return _even(space, self._threshold)
+
+    def _use(self, ost: int) -> None:
+        """The chosen OST and its server get the greatest penalty, all others' shrinks by one object."""
+        server = self._server[ost]
+        self._penalty[ost] >>= 1
+        self._server_penalty[server] >>= 1
+        self._last_used[ost] = self._server_last_used[server] = self._now
+        self._penalty[ost] += self._per_object[ost] * int(np.count_nonzero(self._creatable))
+        self._server_penalty[server] += self._server_per_object[server] * self._active_servers
+        self._server_penalty = np.maximum(0, self._server_penalty - self._server_per_object)
+        lower = np.maximum(0, self._penalty - self._per_object)
+        self._penalty = np.where(self._creatable, lower, self._penalty)
+
+
+def _even(space: Array, threshold: int) -> bool:
+    return bool((int(space.max()) * (256 - threshold)) // 256 < int(space.min()))
+
+
+def _server_order(view: SystemView) -> list[str]:
+    """Servers by number of OSTs, most first; among equals, in the order in which they got their last one."""
+    rank = {oss.name: i for i, oss in enumerate(view.osses)}
+    count: dict[str, int] = {}
+    order: list[str] = []
+    for ost in sorted(view.osts, key=lambda o: (rank.get(o.oss, len(rank)), o.index)):
+        count[ost.oss] = count.get(ost.oss, 0) + 1
+        if ost.oss in order:
+            order.remove(ost.oss)
+        place = next((i for i, s in enumerate(order) if count[ost.oss] > count[s]), len(order))
+        order.insert(place, ost.oss)
+    return order
+
+
+def _interleaved(members: list[int], server: list[int]) -> list[int]:
+    """Each server's OSTs evenly over the array, the next free place where one is taken."""
+    slots: list[int | None] = [None] * len(members)
+    total = {s: server.count(s) for s in set(server)}
+    for s in sorted(total):
+        for j, ost in enumerate(i for i in members if server[i] == s):
+            place = j * len(members) // total[s]
+            while slots[place % len(members)] is not None:
+                place += 1
+            slots[place % len(members)] = ost
+    return [ost for ost in slots if ost is not None]
+
+
+class LsaPolicy:
+    """Policy `lsa`: a whole job on one MDS. All files are opened first, then grow in step; a progressive file gets a
+    later component when it reaches it. Files differ by up to a tenth in pace; the MDS sees the space they have taken
+    after every twentieth of the largest file."""
+
+    name = "lsa"
+    PACE_SPREAD = 0.1
+    REFRESHES = 20
+
+    def __init__(
+        self, seed: int = 0, weights: Weights | None = None, threshold_rr: int = 17, prio_free: int = 90
+    ) -> None:
+        """`weights` is unused: LSA knows space only."""
+        self._random = Random(seed)
+        self._tunables = {"threshold_rr": threshold_rr, "prio_free": prio_free}
+
+    def allocate(self, view: SystemView, requests: Sequence[CreateRequest]) -> Allocation:
+        """Place `requests` as Lustre would. Raises InfeasibleRequest (never) or InsufficientResources (not now)."""
+        start = perf_counter()
+        problem = build(view, requests)
+        lsa = Lsa(view, self._random.getrandbits(32), **self._tunables)
+        job = _Job(view, requests, lsa)
+        for reached, request, component in self._events(requests):
+            job.instantiate(reached, request, component)
+        position = {o.index: i for i, o in enumerate(problem.osts)}
+        placed = _fill_groups(problem, job.osts, position)
+        files = placements(problem, np.argsort(placed, kind="stable"))
+        by_index = {o.index: int(b) for o, b in zip(problem.osts, placed.tolist())}
+        bound = bounds.utilization_of(problem)
+        return Allocation(files, self.name, cost.ost_cost(by_index), bound, perf_counter() - start)
+
+    def _events(self, requests: Sequence[CreateRequest]) -> list[tuple[float, int, int]]:
+        """(bytes that a file of mean pace has written, request, component), in order of time."""
+        events = []
+        for i, request in enumerate(requests):
+            pace = 1 + self._random.uniform(-self.PACE_SPREAD, self.PACE_SPREAD)
+            for c in range(request.layout.covered(request.size_bytes)):
+                component = request.layout.components[c]
+                if component.stripe_count and component.pattern != "mdt":
+                    events.append((component.start_bytes / pace, i, c))
+        return sorted(events)
+
+
+class _Job:
+    """Which components exist, and the space that their files have taken."""
+
+    def __init__(self, view: SystemView, requests: Sequence[CreateRequest], lsa: Lsa) -> None:
+        self._requests = requests
+        self._lsa = lsa
+        self._available = {o.index: o.avail_bytes for o in view.osts}
+        self.osts: list[dict[int, tuple[int, ...]]] = [{} for _ in requests]
+        largest = max((r.size_bytes for r in requests), default=0)
+        self._step = max(1.0, largest / LsaPolicy.REFRESHES)
+        self._next_refresh = self._step
+
+    def instantiate(self, reached: float, request: int, component: int) -> None:
+        if reached >= self._next_refresh:
+            self._refresh(int(reached))
+            self._next_refresh = reached + self._step
+        striping = self._requests[request].layout.components[component]
+        used = frozenset(ost for osts in self.osts[request].values() for ost in osts)
+        chosen: tuple[int, ...] = ()
+        while len(chosen) < striping.stripe_count:
+            more = self._lsa.create(striping.stripe_count - len(chosen), striping.pool, used)
+            if striping.pattern != "overstriped" and len(more) < striping.stripe_count:
+                raise InsufficientResources(
+                    f"LSA: expected {striping.stripe_count} OSTs with space for one component, found {len(more)}"
+                )
+            chosen += more
+        self.osts[request][component] = chosen
+
+    def _refresh(self, reached: int) -> None:
+        left = dict(self._available)
+        for request, parts in zip(self._requests, self.osts):
+            for component, osts in parts.items():
+                written = min(reached, request.size_bytes)
+                objects = component_object_bytes(request.layout.components[component], written)
+                for ost, size in zip(osts, objects):
+                    left[ost] -= size
+        self._lsa.refresh({ost: max(0, size) for ost, size in left.items()})
+
+
+def _fill_groups(problem: Problem, osts: list[dict[int, tuple[int, ...]]], position: dict[int, int]) -> Array:
+    placed = np.zeros(len(problem.osts))
+    for group in problem.groups:
+        end = group.first_stripe + group.weights.shape[1]
+        rows = [osts[r][group.component][group.first_stripe : end] for r in group.requests.tolist()]
+        group.osts = np.array([[position[o] for o in row] for row in rows], np.int64)
+        placed += np.bincount(group.osts.ravel(), group.weights.ravel(), len(placed))
+    return placed
