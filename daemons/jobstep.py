@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
 from tarazu.model import JobStep
-from tarazu.units import parse_bytes
+from tarazu.trace.arguments import numeric_arguments
 
 LAUNCHERS = frozenset(
     "mpirun mpiexec mpiexec.hydra orterun prterun srun jsrun aprun flux ibrun ccc_mprun "
@@ -27,7 +27,6 @@ MPI_LAUNCHERS = frozenset("mpirun mpiexec mpiexec.hydra orterun prterun".split()
 _RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "ALPS_APP_PE")
 _JOB_VARIABLES = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "COBALT_JOBID", "JOB_ID")
 _NODE_VARIABLES = ("SLURM_STEP_NUM_NODES", "SLURM_JOB_NUM_NODES", "SLURM_NNODES", "PBS_NUM_NODES")
-_NUMBER = re.compile(r"(?:[-+\w]*=)?(\d+(?:\.\d+)?[kmgtKMGT]?(?:i?[bB])?)")
 _SPECIAL_SLURM_STEPS = 4_294_967_280
 """Step ids from here on are Slurm's own (batch, extern, interactive)."""
 
@@ -77,19 +76,6 @@ def application(argv: Sequence[str]) -> str:
     return name
 
 
-def numbers(argv: Sequence[str]) -> tuple[float, ...]:
-    """Numeric arguments of the application, sizes in bytes: `-b 1g --steps=6` → (1073741824.0, 6.0)."""
-    found: list[float] = []
-    for word in argv[program_index(argv) + 1 :]:
-        match = _NUMBER.fullmatch(word)
-        if match:
-            try:
-                found.append(float(parse_bytes(match[1])))
-            except ValueError:
-                found.append(float(match[1]))
-    return tuple(found)
-
-
 def ranks(argv: Sequence[str], environ: Mapping[str, str]) -> int:
     """Processes of the step: `-n`/`-np` of the launcher(s), else the batch system's number, else 1."""
     total = 0
@@ -124,6 +110,6 @@ def identify(
         job_id=environ.get("TARAZU_JOB") or job_id(environ),
         ranks=ranks(argv, environ),
         nodes=int(nodes),
-        numbers=numbers(argv),
+        numbers=numeric_arguments(argv[program_index(argv) + 1 :]),
         start_s=time.time(),
     )

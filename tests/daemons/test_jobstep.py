@@ -41,9 +41,9 @@ def test_ranks(command: str, environ: dict[str, str], ranks: int) -> None:
     assert jobstep.ranks(command.split(), environ) == ranks
 
 
-def test_numbers_are_regressors() -> None:
+def test_numeric_arguments_of_the_application_are_regressors() -> None:
     words = "mpirun -np 4 dd -b 1g --steps=6 out.5 -t 2M x9".split()
-    assert jobstep.numbers(words) == (float(1 << 30), 6.0, float(2 << 20))
+    assert jobstep.identify(words, {}, fs_name="lustre").numbers == (float(1 << 30), 6.0, float(2 << 20))
 
 
 @pytest.mark.parametrize(

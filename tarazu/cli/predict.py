@@ -1,0 +1,94 @@
+"""Forecast the files of an application's next run from your history. Nothing is sent or placed.
+
+tarazu predict ior                       the files, sizes and names that are expected
+tarazu predict ior --explain             why: the series, the model chosen, the alternatives
+tarazu predict ior -- mpirun -np 64 ./ior -b 4g     for this command line
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+import msgspec
+
+from tarazu import config
+from tarazu.cli.output import print_json, print_table
+from tarazu.errors import TarazuError
+from tarazu.model import ANY_RANK, JobStep
+from tarazu.predict import aipa
+from tarazu.predict.explain import explain_prediction
+from tarazu.trace.history import History
+from tarazu.trace.records import RunRecord
+from tarazu.units import human_bytes
+
+MOST_LINES = 60
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("application", help="as `tarazu history list` names it")
+    parser.add_argument(
+        "command", nargs="*", help="the command line that will be run (default: the last one)"
+    )
+    parser.add_argument("--fs", help="file system (default: the only one with a history)")
+    parser.add_argument("--model", choices=["arima", "last", "mean", "drift"], help="default: predict.model")
+    parser.add_argument("--explain", action="store_true", help="say how each forecast was made")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def execute(options: argparse.Namespace) -> int:
+    settings = config.load(options.config)
+    history = History(Path(settings.run.history_dir).expanduser())
+    runs = _runs(history, options)[-settings.predict.runs :]
+    step = _next_step(runs[-1], options.command)
+    prediction = aipa.forecast(runs, step, model=options.model or settings.predict.model)
+    if options.explain and not options.json:
+        print("\n".join(explain_prediction(prediction, runs, step)))
+    elif options.json:
+        print_json(prediction)
+    else:
+        shown = prediction.files[:MOST_LINES]
+        print_table(
+            ("file", "rank", "size", "bytes", "after s", "method"),
+            [
+                (
+                    f.key,
+                    "any" if f.rank == ANY_RANK else f.rank,
+                    human_bytes(f.size_bytes),
+                    f.size_bytes,
+                    f"{f.at_s:.1f}",
+                    f.method,
+                )
+                for f in shown
+            ],
+        )
+        more = len(prediction.files) - len(shown)
+        total = human_bytes(sum(f.size_bytes for f in prediction.files))
+        tail = f" ({more} more not shown; --json has all)" if more else ""
+        print(f"{len(prediction.files)} files, {total}, from {len(runs)} runs{tail}")
+    return 0
+
+
+def _runs(history: History, options: argparse.Namespace) -> list[RunRecord]:
+    named = [fs for fs, app in history.applications() if app == options.application]
+    if options.fs:
+        named = [fs for fs in named if fs == options.fs]
+    if len(named) != 1:
+        found = f"one on {', '.join(named)}: choose with --fs" if named else "none"
+        raise TarazuError(f"{options.application}: expected a history in {history.directory}, found {found}")
+    runs = history.runs(named[0], options.application)
+    if not runs:
+        raise TarazuError(f"{options.application}: no run in {history.directory} can be read")
+    return runs
+
+
+def _next_step(last: RunRecord, command: list[str]) -> JobStep:
+    if not command:
+        return msgspec.structs.replace(last.step, job_id="")
+    from tarazu.daemons import jobstep
+
+    step: JobStep = jobstep.identify(
+        command, os.environ, fs_name=last.step.fs_name, app=last.step.application
+    )
+    return step
