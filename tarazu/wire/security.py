@@ -52,7 +52,13 @@ def curve_for(role: str, directory: str | Path, insecure: bool = False) -> Curve
 
 
 def check_address(address: str, curve: Curve | None, insecure: bool) -> None:
-    """Raises ConfigError for an address that others can reach, without keys and without leave."""
+    """Raises ConfigError for an address that others can reach, without keys and without leave.
+
+    Also for a port beyond 65535, of which ZeroMQ would take what is left after a division.
+    """
+    port = address.rpartition(":")[2]
+    if address.startswith("tcp://") and port != "*" and not (port.isdecimal() and int(port) < 65536):
+        raise ConfigError(address, "a port from 0 to 65535", port)
     if curve is None and not insecure and not is_local(address):
         raise ConfigError(
             address, "CURVE keys (`tarazu keys create`), or keys.insecure = true, outside loopback", "no keys"

@@ -273,7 +273,8 @@ class ZmqTransport(Transport):
 
     def publisher(self, address: str) -> ZmqPublisher:
         # Of statistics only the newest are worth sending.
-        return ZmqPublisher(self._end(zmq.XPUB, address, options={zmq.SNDHWM: 2}))
+        # VERBOSE: a subscriber that comes back is told of too, not only a new one.
+        return ZmqPublisher(self._end(zmq.XPUB, address, options={zmq.SNDHWM: 2, zmq.XPUB_VERBOSE: 1}))
 
     def subscriber(self, address: str) -> ZmqSubscriber:
         return ZmqSubscriber(self._end(zmq.SUB, address, admits="oss", options={zmq.RCVHWM: 10_000}))

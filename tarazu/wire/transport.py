@@ -162,7 +162,7 @@ class Requester(ABC):
     def close(self) -> None: ...
 
     def submit(self, message: Request) -> None:
-        """Send without waiting; the reply comes out of `receive`."""
+        """Send as soon as somebody is connected; both that and the reply are up to `receive`."""
         self._open[request_id(message)] = (message, 0.0)
         self._resend()
 
