@@ -1,0 +1,242 @@
+/* What the testbed's Python side calls through ctypes: make the state, read and set it, account for files. */
+#include "tb.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static void init_targets(struct tb_rr *rr, const uint16_t *members, unsigned count)
+{
+    rr->count = count;
+    rr->dirty = 1;
+    rr->start_count = 0; /* the first allocation seeds it */
+    rr->start_idx = rr->offset_idx = 0;
+    memcpy(rr->members, members, count * sizeof(*members));
+}
+
+/* Makes DIR/mds/state for `osts` targets; `oss_of[i]` serves target i. Returns 0 or a negative errno. */
+PUBLIC int testbed_format(const char *dir, uint32_t osts, uint32_t osss, const uint32_t *oss_of, uint64_t seed)
+{
+    static struct tb_state fresh;
+    pthread_mutexattr_t attributes;
+    char path[PATH_MAX];
+    uint16_t members[TB_MAX_OSTS];
+    int fd, rc;
+
+    if (osts == 0 || osts > TB_MAX_OSTS || osss == 0 || osss > TB_MAX_OSSS)
+        return -EINVAL;
+    memset(&fresh, 0, sizeof(fresh));
+    memcpy(fresh.magic, "TBSTATE1", 8);
+    fresh.version = 1;
+    fresh.n_osts = osts;
+    fresh.n_osss = osss;
+    fresh.rng = seed;
+    fresh.keep_bytes = 65536;
+    fresh.threshold_rr = 17 * 256 / 100;
+    fresh.prio_free = 90 * 256 / 100;
+    fresh.default_stripe_count = 1;
+    fresh.default_stripe_size = 4u << 20;
+    fresh.next_file_oid = 1;
+    fresh.qos_dirty = fresh.qos_reset = 1;
+    for (uint32_t i = 0; i < osts; i++) {
+        fresh.ost[i].oss = oss_of[i];
+        fresh.oss[oss_of[i]].targets++;
+        members[i] = i;
+    }
+    for (uint32_t s = 0; s < osss; s++)
+        fresh.oss_order[s] = s;
+    init_targets(&fresh.rr, members, osts);
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(&fresh.lock, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+    snprintf(path, sizeof(path), "%s/mds/state", dir);
+    fd = real_open(path, O_RDWR | O_CREAT | O_TRUNC, 0666);
+    if (fd < 0)
+        return -errno;
+    rc = syscall(SYS_write, fd, &fresh, sizeof(fresh)) == (ssize_t)sizeof(fresh) ? 0 : -EIO;
+    syscall(SYS_fchmod, fd, 0666);
+    real_close(fd);
+    return rc;
+}
+
+/* From now on this process works on the testbed in DIR. */
+PUBLIC int testbed_attach(const char *dir)
+{
+    return tb_attach_to(dir);
+}
+
+static uint64_t *wide_field(const char *name, uint32_t index)
+{
+    if (index < tb_state->n_osts) {
+        if (strcmp(name, "total") == 0)
+            return &tb_state->ost[index].total;
+        if (strcmp(name, "base") == 0)
+            return &tb_state->ost[index].base;
+        if (strcmp(name, "used") == 0)
+            return &tb_state->ost[index].used;
+    }
+    if (strcmp(name, "keep_bytes") == 0)
+        return &tb_state->keep_bytes;
+    return strcmp(name, "rng") == 0 ? &tb_state->rng : NULL;
+}
+
+static uint32_t *narrow_field(const char *name, uint32_t index)
+{
+    static const struct {
+        const char *name;
+        size_t offset;
+    } fields[] = {
+        {"sparse", offsetof(struct tb_state, sparse)},
+        {"threshold_rr", offsetof(struct tb_state, threshold_rr)},
+        {"prio_free", offsetof(struct tb_state, prio_free)},
+        {"stripe_count", offsetof(struct tb_state, default_stripe_count)},
+        {"stripe_size", offsetof(struct tb_state, default_stripe_size)},
+        {"epoch", offsetof(struct tb_state, epoch)},
+        {"osts", offsetof(struct tb_state, n_osts)},
+        {"rr_start_idx", offsetof(struct tb_state, rr.start_idx)},
+        {"rr_offset_idx", offsetof(struct tb_state, rr.offset_idx)},
+        {"rr_start_count", offsetof(struct tb_state, rr.start_count)},
+    };
+
+    if (strcmp(name, "flags") == 0 && index < tb_state->n_osts)
+        return &tb_state->ost[index].flags;
+    for (unsigned i = 0; i < sizeof(fields) / sizeof(*fields); i++)
+        if (strcmp(name, fields[i].name) == 0)
+            return (uint32_t *)((char *)tb_state + fields[i].offset);
+    return NULL;
+}
+
+/* Fields by name, indexed where they belong to a target. -EINVAL for an unknown one. */
+PUBLIC int testbed_set(const char *name, uint32_t index, uint64_t value)
+{
+    uint64_t *wide = wide_field(name, index);
+    uint32_t *narrow = wide ? NULL : narrow_field(name, index);
+    int rc = 0;
+
+    tb_lock();
+    if (wide)
+        *wide = value;
+    else if (narrow)
+        *narrow = value;
+    else if (strcmp(name, "oss_order") == 0 && index < tb_state->n_osss && value < tb_state->n_osss)
+        tb_state->oss_order[index] = value;
+    else
+        rc = -EINVAL;
+    tb_state->qos_dirty = 1;
+    if (strcmp(name, "oss_order") == 0)
+        tb_state->rr.dirty = 1;
+    tb_unlock();
+    return rc;
+}
+
+PUBLIC int testbed_get(const char *name, uint32_t index, uint64_t *value)
+{
+    uint64_t *wide = wide_field(name, index);
+    uint32_t *narrow = wide ? NULL : narrow_field(name, index);
+
+    if (!wide && !narrow)
+        return -EINVAL;
+    *value = wide ? *wide : *narrow;
+    return 0;
+}
+
+PUBLIC int testbed_pool(const char *name, const uint32_t *osts, uint32_t count)
+{
+    struct tb_pool *pool = &tb_state->pool[tb_state->n_pools];
+    uint16_t members[TB_MAX_OSTS];
+
+    if (tb_state->n_pools == TB_MAX_POOLS || strlen(name) >= POOL_NAME || count == 0 || count > tb_state->n_osts)
+        return -EINVAL;
+    for (uint32_t i = 0; i < count; i++) {
+        if (osts[i] >= tb_state->n_osts)
+            return -EINVAL;
+        members[i] = osts[i];
+    }
+    tb_lock();
+    memset(pool, 0, sizeof(*pool));
+    strcpy(pool->name, name);
+    init_targets(&pool->rr, members, count);
+    tb_state->n_pools++;
+    tb_unlock();
+    return 0;
+}
+
+/* Sets the default layout of a directory from a lustre.lov blob; a blob of all defaults removes it. */
+PUBLIC int testbed_set_default(const char *path, const void *blob, size_t size)
+{
+    int rc, fd = real_open(path, O_PATH | O_DIRECTORY, 0);
+
+    if (fd < 0)
+        return -errno;
+    rc = layout_set_dir(fd, blob, size);
+    real_close(fd);
+    return rc;
+}
+
+/* The lustre.lov blob of a file or directory as fgetxattr would show it; its length or a negative errno. */
+PUBLIC ssize_t testbed_layout(const char *path, void *buffer, size_t capacity)
+{
+    int fd = real_open(path, O_PATH | O_NOFOLLOW, 0);
+    ssize_t rc;
+
+    if (fd < 0)
+        return -errno;
+    rc = layout_get(fd, buffer, capacity);
+    real_close(fd);
+    return rc;
+}
+
+static uint64_t bytes_below(uint64_t offset, const struct tb_comp *comp, unsigned stripe)
+{
+    uint64_t size = comp->stripe_size, width = size * comp->stripe_count, rest = offset % width, mine = 0;
+
+    if (rest > stripe * size)
+        mine = rest - stripe * size < size ? rest - stripe * size : size;
+    return offset / width * size + mine;
+}
+
+/* Adds to bytes[ost] and objects[ost] what one file holds there. A file that grew by ways that are not interposed
+ * gets the components that it needs first. Returns its inode's size, or a negative errno. */
+PUBLIC int64_t testbed_account(const char *path, uint64_t *bytes, uint32_t *objects)
+{
+    struct tb_layout *layout = layout_scratch(2);
+    int fd = real_open(path, O_PATH | O_NOFOLLOW, 0);
+    uint64_t covered, size;
+    struct stat st;
+    int rc;
+
+    if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        if (fd >= 0)
+            real_close(fd);
+        return fd < 0 ? -errno : -EINVAL;
+    }
+    size = st.st_size;
+    rc = sidecar_load(fd, layout);
+    if (rc == -ENODATA && size > 0)
+        rc = layout_ensure_default(fd, &st);
+    if (rc == 0 && size > 0 && layout_cover(fd, size, false, &covered) == 0)
+        rc = sidecar_load(fd, layout);
+    real_close(fd);
+    if (rc)
+        return rc == -ENODATA ? 0 : rc;
+    for (unsigned c = 0; c < layout->n_comps; c++) {
+        const struct tb_comp *comp = &layout->comp[c];
+        uint64_t end = comp->end < size ? comp->end : size;
+
+        if (!(comp->flags & FL_INIT) || (comp->pattern & PATTERN_MDT) || comp->stripe_count == 0)
+            continue;
+        for (unsigned s = 0; s < comp->stripe_count; s++) {
+            objects[comp->ost[s]]++;
+            if (end > comp->start)
+                bytes[comp->ost[s]] += bytes_below(end, comp, s) - bytes_below(comp->start, comp, s);
+        }
+    }
+    return (int64_t)size;
+}

@@ -1,0 +1,175 @@
+/* Opening and closing: new files get their layout here. */
+#include "tb.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int open_at(int dirfd, const char *path, int flags, mode_t mode)
+{
+    bool delayed = (flags & DELAY_CREATE) == DELAY_CREATE;
+    int fd, rc;
+
+    if (!tb_attach() || (flags & O_PATH))
+        return NEXT(openat64)(dirfd, path, flags, mode);
+    if ((flags & O_TMPFILE) == O_TMPFILE && path_in_mount(dirfd, path, false)) {
+        errno = EOPNOTSUPP;
+        return -1;
+    }
+    if (delayed && path_in_mount(dirfd, path, true))
+        flags &= ~FASYNC; /* Lustre consumes it; elsewhere it stays in F_GETFL */
+    fd = NEXT(openat64)(dirfd, path, flags, mode);
+    if (fd < 0)
+        return fd;
+    rc = fd_opened(fd, flags, delayed);
+    if (rc) { /* the MDS found no OST: then the file was not created either */
+        struct stat st;
+
+        if ((flags & O_CREAT) && fstat(fd, &st) == 0 && st.st_size == 0 && st.st_nlink == 1)
+            NEXT(unlinkat)(dirfd, path, 0);
+        NEXT(close)(fd);
+        errno = -rc;
+        return -1;
+    }
+    return fd;
+}
+
+static mode_t mode_argument(int flags, va_list arguments)
+{
+    return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(arguments, mode_t) : 0;
+}
+
+#define OPEN_HOOK(name)                                                                                                \
+    PUBLIC int name(const char *path, int flags, ...)                                                                  \
+    {                                                                                                                  \
+        va_list arguments;                                                                                             \
+        mode_t mode;                                                                                                   \
+                                                                                                                       \
+        va_start(arguments, flags);                                                                                    \
+        mode = mode_argument(flags, arguments);                                                                        \
+        va_end(arguments);                                                                                             \
+        return open_at(AT_FDCWD, path, flags, mode);                                                                   \
+    }
+#define OPENAT_HOOK(name)                                                                                              \
+    PUBLIC int name(int dirfd, const char *path, int flags, ...)                                                       \
+    {                                                                                                                  \
+        va_list arguments;                                                                                             \
+        mode_t mode;                                                                                                   \
+                                                                                                                       \
+        va_start(arguments, flags);                                                                                    \
+        mode = mode_argument(flags, arguments);                                                                        \
+        va_end(arguments);                                                                                             \
+        return open_at(dirfd, path, flags, mode);                                                                      \
+    }
+
+OPEN_HOOK(open)
+OPEN_HOOK(open64)
+OPENAT_HOOK(openat)
+OPENAT_HOOK(openat64)
+
+PUBLIC int creat(const char *path, mode_t mode)
+{
+    return open_at(AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC, mode);
+}
+
+PUBLIC int creat64(const char *path, mode_t mode)
+{
+    return open_at(AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC, mode);
+}
+
+/* The fortified forms never create. */
+int __open_2(const char *path, int flags);
+int __open64_2(const char *path, int flags);
+int __openat_2(int dirfd, const char *path, int flags);
+int __openat64_2(int dirfd, const char *path, int flags);
+
+PUBLIC int __open_2(const char *path, int flags)
+{
+    return flags & O_CREAT ? NEXT(__open_2)(path, flags) : open_at(AT_FDCWD, path, flags, 0);
+}
+
+PUBLIC int __open64_2(const char *path, int flags)
+{
+    return flags & O_CREAT ? NEXT(__open64_2)(path, flags) : open_at(AT_FDCWD, path, flags, 0);
+}
+
+PUBLIC int __openat_2(int dirfd, const char *path, int flags)
+{
+    return flags & O_CREAT ? NEXT(__openat_2)(dirfd, path, flags) : open_at(dirfd, path, flags, 0);
+}
+
+PUBLIC int __openat64_2(int dirfd, const char *path, int flags)
+{
+    return flags & O_CREAT ? NEXT(__openat64_2)(dirfd, path, flags) : open_at(dirfd, path, flags, 0);
+}
+
+static int temporary(char *template, int suffix, int flags)
+{
+    int fd = NEXT(mkostemps64)(template, suffix, flags);
+
+    if (fd >= 0)
+        fd_opened(fd, O_RDWR | O_CREAT, false);
+    return fd;
+}
+
+PUBLIC int mkstemp(char *template) { return temporary(template, 0, 0); }
+PUBLIC int mkstemp64(char *template) { return temporary(template, 0, 0); }
+PUBLIC int mkostemp(char *template, int flags) { return temporary(template, 0, flags); }
+PUBLIC int mkostemp64(char *template, int flags) { return temporary(template, 0, flags); }
+PUBLIC int mkstemps(char *template, int suffix) { return temporary(template, suffix, 0); }
+PUBLIC int mkstemps64(char *template, int suffix) { return temporary(template, suffix, 0); }
+PUBLIC int mkostemps(char *template, int suffix, int flags) { return temporary(template, suffix, flags); }
+PUBLIC int mkostemps64(char *template, int suffix, int flags) { return temporary(template, suffix, flags); }
+
+static int flags_of(const char *mode)
+{
+    int flags = strchr(mode, '+') ? O_RDWR : mode[0] == 'r' ? O_RDONLY : O_WRONLY;
+
+    return mode[0] == 'r' ? flags : flags | O_CREAT;
+}
+
+static FILE *opened(FILE *stream, const char *mode)
+{
+    if (stream)
+        fd_opened(fileno(stream), flags_of(mode), false);
+    return stream;
+}
+
+PUBLIC FILE *fopen(const char *path, const char *mode) { return opened(NEXT(fopen)(path, mode), mode); }
+PUBLIC FILE *fopen64(const char *path, const char *mode) { return opened(NEXT(fopen64)(path, mode), mode); }
+
+PUBLIC FILE *freopen(const char *path, const char *mode, FILE *stream)
+{
+    fflush(stream);
+    fd_closing(fileno(stream));
+    return opened(NEXT(freopen)(path, mode, stream), mode);
+}
+
+PUBLIC FILE *freopen64(const char *path, const char *mode, FILE *stream)
+{
+    fflush(stream);
+    fd_closing(fileno(stream));
+    return opened(NEXT(freopen64)(path, mode, stream), mode);
+}
+
+PUBLIC int close(int fd)
+{
+    fd_closing(fd);
+    return NEXT(close)(fd);
+}
+
+PUBLIC int fclose(FILE *stream)
+{
+    struct stat st;
+
+    if (tb_attach() && fileno(stream) >= 0 && fd_managed(fileno(stream), &st)) {
+        fflush(stream);
+        fd_closing(fileno(stream));
+    }
+    return NEXT(fclose)(stream);
+}

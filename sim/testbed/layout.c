@@ -1,0 +1,351 @@
+/* What the MDS does with a layout: what may be set, and which components a write instantiates. */
+#include "tb.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool in_pool(const char *pool, unsigned ost)
+{
+    const struct tb_rr *rr = tb_targets(pool);
+
+    for (unsigned i = 0; i < rr->count; i++)
+        if (rr->members[i] == ost)
+            return true;
+    return false;
+}
+
+static int check_extents(const struct tb_layout *layout, uint64_t expected_start)
+{
+    for (unsigned i = 0; i < layout->n_comps; i++) {
+        const struct tb_comp *comp = &layout->comp[i];
+
+        if (comp->start > comp->end || comp->start % MIN_STRIPE || (comp->end != TB_EOF && comp->end % MIN_STRIPE))
+            return -EINVAL;
+        if (comp->start != expected_start)
+            return -EINVAL;
+        if (comp->start == comp->end && !(i + 1 < layout->n_comps && (layout->comp[i + 1].flags & FL_EXTENSION)))
+            return -EINVAL;
+        expected_start = comp->end;
+    }
+    return 0;
+}
+
+/* An index inside a list that the file system does not have brings a real MDS down; as the first it is EINVAL. */
+static int check_indices(const struct tb_comp *comp)
+{
+    if (comp->hint != TB_NO_OST && !(comp->pattern & PATTERN_MDT) && comp->hint >= tb_state->n_osts)
+        return -EINVAL;
+    if (comp->n_list && comp->list[0] >= tb_state->n_osts)
+        return -EINVAL;
+    for (unsigned i = 1; i < comp->n_list; i++)
+        if (comp->list[i] >= tb_state->n_osts) {
+            char text[96];
+
+            snprintf(text, sizeof(text), "a list names OST %u, the file system has %u\n", comp->list[i],
+                     tb_state->n_osts);
+            tb_crash(text);
+            return -EIO;
+        }
+    return 0;
+}
+
+static int check(struct tb_layout *layout, uint64_t expected_start, const char *inherited_pool)
+{
+    int rc = check_extents(layout, expected_start);
+
+    for (unsigned i = 0; rc == 0 && i < layout->n_comps; i++) {
+        struct tb_comp *comp = &layout->comp[i];
+        uint32_t base = comp->pattern & ~PATTERN_OVERSTRIPING;
+
+        if (base != PATTERN_RAID0 && comp->pattern != PATTERN_MDT)
+            return -EINVAL;
+        if ((comp->pattern & PATTERN_MDT) && (comp->stripe_count || i != 0))
+            return -EINVAL;
+        if (comp->stripe_size % MIN_STRIPE && !(comp->flags & FL_EXTENSION))
+            return -EINVAL;
+        if (comp->stripe_count > TB_MAX_STRIPES && comp->stripe_count < TB_ALL_STRIPES - 31)
+            return -EINVAL;
+        rc = check_indices(comp);
+        if (comp->pool[0] == 0 && inherited_pool)
+            memcpy(comp->pool, inherited_pool, POOL_NAME);
+        for (unsigned l = 0; rc == 0 && comp->pool[0] && l < comp->n_list; l++)
+            if (!in_pool(comp->pool, comp->list[l]))
+                memset(comp->pool, 0, POOL_NAME); /* a list outside the pool loses the pool */
+    }
+    return rc;
+}
+
+static void fill_defaults(struct tb_layout *layout)
+{
+    for (unsigned i = 0; i < layout->n_comps; i++) {
+        struct tb_comp *comp = &layout->comp[i];
+        uint64_t length = comp->end - comp->start;
+
+        if (comp->stripe_size == 0)
+            comp->stripe_size = tb_state->default_stripe_size;
+        if (comp->stripe_count == 0 && !(comp->pattern & PATTERN_MDT))
+            comp->stripe_count = tb_state->default_stripe_count;
+        if (layout->composite && !(comp->flags & FL_EXTENSION) && comp->end != TB_EOF && length && !comp->n_list &&
+            comp->stripe_count < TB_ALL_STRIPES - 31 && (uint64_t)comp->stripe_count * comp->stripe_size > length)
+            comp->stripe_count = (length + comp->stripe_size - 1) / comp->stripe_size;
+        if (layout->composite)
+            comp->id = i + 1;
+    }
+}
+
+/* Self-extending components: the one before takes what it needs from the extension space, in whole units. */
+static void extend(struct tb_layout *layout, unsigned i, uint64_t end)
+{
+    struct tb_comp *space = &layout->comp[i];
+    uint64_t unit = (uint64_t)space->stripe_size * 1024, start = space->start, units;
+
+    if (unit == 0)
+        unit = MIN_STRIPE;
+    units = (end - start + unit - 1) / unit;
+    if (units > (space->end - start) / unit)
+        start = space->end;
+    else
+        start += units * unit;
+    layout->comp[i - 1].end = start;
+    space->start = start;
+    if (space->start >= space->end) {
+        memmove(space, space + 1, (layout->n_comps - i - 1) * sizeof(*space));
+        layout->n_comps--;
+    }
+}
+
+/* Instantiates every component that begins below `end`, also those before the write. */
+static int instantiate(struct tb_layout *layout, uint64_t end, bool default_layout, bool *changed)
+{
+    for (unsigned i = 0; i < layout->n_comps && (i == 0 || layout->comp[i].start < end); i++) {
+        struct tb_comp *comp = &layout->comp[i];
+        uint16_t wanted;
+        int rc;
+
+        if (comp->flags & FL_EXTENSION) {
+            extend(layout, i, end);
+            *changed = true;
+            i--;
+            continue;
+        }
+        if ((comp->flags & FL_INIT) || (comp->start == comp->end && i + 1 < layout->n_comps &&
+                                        !(layout->comp[i + 1].flags & FL_EXTENSION)))
+            continue;
+        wanted = comp->stripe_count;
+        rc = lsa_allocate(layout, i, default_layout);
+        if (rc) {
+            comp->stripe_count = wanted;
+            return rc;
+        }
+        comp->flags |= FL_INIT;
+        layout->gen += layout->composite;
+        *changed = true;
+    }
+    return 0;
+}
+
+static int may_change(const struct stat *st)
+{
+    uid_t uid = geteuid();
+    mode_t bit = uid == st->st_uid ? S_IWUSR : getegid() == st->st_gid ? S_IWGRP : S_IWOTH;
+
+    return uid == 0 || (st->st_mode & bit) ? 0 : -EACCES;
+}
+
+static int create(int fd, const struct stat *st, struct tb_layout *layout, bool default_layout)
+{
+    bool changed = false;
+    int rc;
+
+    fill_defaults(layout);
+    layout->file_oid = tb_state->next_file_oid++;
+    layout->gen = layout->composite;
+    rc = instantiate(layout, st->st_size + (st->st_size == 0), default_layout, &changed);
+    return rc ? rc : sidecar_store(fd, layout, true);
+}
+
+int layout_set(int fd, const struct stat *st, const void *data, size_t size, enum tb_via via)
+{
+    struct tb_layout *layout = layout_scratch(0), *other = layout_scratch(1);
+    const char *pool = NULL;
+    int rc = may_change(st);
+
+    if (rc)
+        return rc;
+    tb_lock();
+    rc = sidecar_load(fd, other);
+    if (rc != -ENODATA) {
+        rc = rc ? rc : via == VIA_IOCTL ? -EEXIST : 0; /* fsetxattr ignores it silently */
+        goto out;
+    }
+    rc = blob_decode(data, size, layout, false);
+    if (rc)
+        goto out;
+    if (sidecar_default_for(fd, other) == 0 && other->comp[0].pool[0])
+        pool = other->comp[0].pool;
+    rc = check(layout, 0, pool);
+    if (rc == 0)
+        rc = create(fd, st, layout, false);
+out:
+    tb_unlock();
+    return rc;
+}
+
+int layout_set_dir(int fd, const void *data, size_t size)
+{
+    struct tb_layout *layout = layout_scratch(0);
+    int rc = blob_decode(data, size, layout, false);
+
+    if (rc)
+        return rc;
+    if (!layout->composite && layout->comp[0].stripe_size == 0 && layout->comp[0].stripe_count == 0 &&
+        layout->comp[0].hint == TB_NO_OST && layout->comp[0].pool[0] == 0) { /* all defaults = delete, as lfs setstripe -d does */
+        rc = sidecar_remove(fd);
+        return rc == -ENOENT ? 0 : rc;
+    }
+    tb_lock();
+    rc = check(layout, 0, NULL);
+    if (rc == 0) {
+        layout->file_oid = tb_state->next_file_oid++;
+        rc = sidecar_store(fd, layout, false);
+    }
+    tb_unlock();
+    return rc;
+}
+
+int layout_add(int fd, const struct stat *st, const void *data, size_t size)
+{
+    struct tb_layout *layout = layout_scratch(0), *more = layout_scratch(1);
+    unsigned id = 0;
+    int rc = may_change(st);
+
+    if (rc)
+        return rc;
+    tb_lock();
+    rc = sidecar_load(fd, layout);
+    if (rc == 0)
+        rc = blob_decode(data, size, more, false);
+    if (rc == 0 && (!layout->composite || !more->composite || layout->n_comps + more->n_comps > TB_MAX_COMPS))
+        rc = -EINVAL;
+    if (rc == 0)
+        rc = check(more, layout->comp[layout->n_comps - 1].end, NULL);
+    if (rc == 0) {
+        fill_defaults(more);
+        for (unsigned i = 0; i < layout->n_comps; i++)
+            id = layout->comp[i].id > id ? layout->comp[i].id : id;
+        for (unsigned i = 0; i < more->n_comps; i++) {
+            layout->comp[layout->n_comps] = more->comp[i];
+            layout->comp[layout->n_comps++].id = ++id;
+        }
+        layout->gen++;
+        tb_state->epoch++;
+        rc = sidecar_store(fd, layout, true);
+    }
+    tb_unlock();
+    return rc;
+}
+
+/* `data` is a composite of one entry: the id of a component, or flags (LCME_FL_NEG | flags: those without them). */
+int layout_del(int fd, const struct stat *st, const void *data, size_t size)
+{
+    struct tb_layout *layout = layout_scratch(0);
+    uint32_t id, flags, left;
+    int rc = may_change(st);
+
+    if (rc || size < 32 + 48 || memcmp(data, &(uint32_t){MAGIC_COMP_V1}, 4) != 0)
+        return rc ? rc : -EINVAL;
+    memcpy(&id, (const char *)data + 32, 4);
+    memcpy(&flags, (const char *)data + 36, 4);
+    if ((id == 0) == (flags == 0))
+        return -EINVAL;
+    tb_lock();
+    rc = sidecar_load(fd, layout);
+    if (rc == 0 && !layout->composite)
+        rc = -EINVAL;
+    left = layout->n_comps;
+    for (int i = rc ? -1 : (int)layout->n_comps - 1; i >= 0; i--) {
+        uint32_t has = layout->comp[i].flags;
+        bool match = id ? id == layout->comp[i].id : flags & FL_NEG ? !(flags & ~FL_NEG & has) : (flags & has) != 0;
+
+        if (!match)
+            continue;
+        if (left != (unsigned)i + 1)
+            rc = -EINVAL; /* it would leave a hole */
+        left--;
+    }
+    if (rc == 0 && (left == layout->n_comps || left == 0))
+        rc = -EINVAL;
+    if (rc == 0) {
+        layout->n_comps = left;
+        layout->gen++;
+        tb_state->epoch++;
+        rc = sidecar_store(fd, layout, true);
+    }
+    tb_unlock();
+    return rc;
+}
+
+ssize_t layout_get(int fd, void *buffer, size_t capacity)
+{
+    struct tb_layout *layout = layout_scratch(0);
+    struct stat st;
+    int rc = sidecar_load(fd, layout);
+
+    if (rc || fstat(fd, &st) != 0)
+        return rc ? rc : -errno;
+    return blob_encode(layout, buffer, capacity, S_ISREG(st.st_mode));
+}
+
+/* A file that was opened to be written, or created, and has no layout: the default, by Lustre's allocator. */
+int layout_ensure_default(int fd, const struct stat *st)
+{
+    struct tb_layout *layout = layout_scratch(0);
+    int rc;
+
+    tb_lock();
+    rc = sidecar_load(fd, layout);
+    if (rc == -ENODATA) {
+        bool inherited = sidecar_default_for(fd, layout) == 0;
+
+        if (!inherited) {
+            memset(&layout->comp[0], 0, offsetof(struct tb_comp, list));
+            layout->composite = 0;
+            layout->n_comps = 1;
+            layout->comp[0].end = TB_EOF;
+            layout->comp[0].pattern = PATTERN_RAID0;
+            layout->comp[0].hint = TB_NO_OST;
+        }
+        rc = create(fd, st, layout, true);
+    }
+    tb_unlock();
+    return rc;
+}
+
+/* Before a write that ends at `end` (or a truncate to it): instantiate what it reaches. -ENODATA: no layout at all.
+ * `covered` becomes the offset below which later writes need not ask again. */
+int layout_cover(int fd, uint64_t end, bool truncate, uint64_t *covered)
+{
+    struct tb_layout *layout = layout_scratch(0);
+    bool changed = false;
+    int rc;
+
+    tb_lock();
+    rc = sidecar_load(fd, layout);
+    if (rc == 0 && end > layout->comp[layout->n_comps - 1].end)
+        rc = -EINVAL;
+    if (rc == 0) {
+        int refused = instantiate(layout, truncate ? end + 1 : end, false, &changed);
+
+        if (changed)
+            rc = sidecar_store(fd, layout, true);
+        if (refused && !truncate)
+            rc = refused; /* a truncate succeeds, the component stays uninstantiated */
+    }
+    *covered = 0;
+    for (unsigned i = 0; rc == 0 && i < layout->n_comps && (layout->comp[i].flags & FL_INIT); i++)
+        *covered = layout->comp[i].end;
+    tb_unlock();
+    return rc;
+}

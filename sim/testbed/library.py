@@ -1,0 +1,140 @@
+"""The testbed's C libraries: where they are, and the control functions of libtestbed.so (control.c) through ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.metadata
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tarazu.errors import BadInput, TarazuError
+
+BLOB_MAX = 65536
+FLAGS = {"inactive": 1, "no_create": 2, "degraded": 4, "readonly": 8, "full": 16}
+"""Bits of an OST's `flags` in the shared state (tb.h)."""
+
+
+def library_directory() -> Path:
+    """Where the build installed `libtestbed.so`; the environment's TESTBED_LIB_DIR goes first.
+
+    Raises BadInput when the C part was not built.
+    """
+    override = os.environ.get("TESTBED_LIB_DIR")
+    candidates = [Path(override)] if override else []
+    candidates.append(Path(__file__).resolve().parents[2] / "lib")
+    try:
+        located = importlib.metadata.distribution("tarazu").locate_file("tarazu/lib")
+        candidates.append(Path(str(located)))
+    except importlib.metadata.PackageNotFoundError:
+        pass
+    for directory in candidates:
+        if (directory / "libtestbed.so").exists():
+            return directory.resolve()
+    raise BadInput("libtestbed.so", "the C part built (make setup)", [str(c) for c in candidates])
+
+
+_loaded: ctypes.CDLL | None = None
+_attached: tuple[str, int, int] | None = None
+
+
+def _library() -> ctypes.CDLL:
+    global _loaded
+    if _loaded is None:
+        library = ctypes.CDLL(str(library_directory() / "libtestbed.so"))
+        u32, u64 = ctypes.c_uint32, ctypes.c_uint64
+        text, words = ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint32)
+        library.testbed_format.argtypes = [text, u32, u32, words, u64]
+        library.testbed_attach.argtypes = [text]
+        library.testbed_set.argtypes = [text, u32, u64]
+        library.testbed_get.argtypes = [text, u32, ctypes.POINTER(u64)]
+        library.testbed_pool.argtypes = [text, words, u32]
+        library.testbed_set_default.argtypes = [text, text, ctypes.c_size_t]
+        library.testbed_layout.argtypes = [text, text, ctypes.c_size_t]
+        library.testbed_layout.restype = ctypes.c_ssize_t
+        library.testbed_account.argtypes = [text, ctypes.POINTER(u64), words]
+        library.testbed_account.restype = ctypes.c_int64
+        _loaded = library
+    return _loaded
+
+
+def _check(rc: int, what: str) -> int:
+    if rc < 0:
+        raise TarazuError(f"testbed: {what}: {os.strerror(-rc)}")
+    return rc
+
+
+class Mds:
+    """The emulated MDS of one testbed directory: its shared state and the layouts that it keeps."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    @classmethod
+    def format(cls, directory: Path, oss_of: Sequence[int], seed: int) -> Mds:
+        """Makes the shared state; `oss_of[i]` is the number of the server of OST i."""
+        words = (ctypes.c_uint32 * len(oss_of))(*oss_of)
+        rc = _library().testbed_format(
+            os.fsencode(directory), len(oss_of), max(oss_of) + 1, words, seed & (2**64 - 1)
+        )
+        _check(rc, f"{directory}/mds/state")
+        return cls(directory)
+
+    def _library(self) -> ctypes.CDLL:
+        global _attached
+        path = self.directory / "mds" / "state"
+        try:
+            found = path.stat()
+        except OSError as error:
+            raise BadInput(str(self.directory), "a testbed", str(error)) from None
+        wanted = (str(path), found.st_dev, found.st_ino)
+        library = _library()
+        if _attached != wanted:
+            _check(library.testbed_attach(os.fsencode(self.directory)), str(self.directory))
+            _attached = wanted
+        return library
+
+    def set(self, field: str, value: int, index: int = 0) -> None:
+        """Sets a field of the state (`control.c` has their names), of target `index` where there is one each."""
+        _check(self._library().testbed_set(field.encode(), index, value), f"no field {field}[{index}]")
+
+    def get(self, field: str, index: int = 0) -> int:
+        value = ctypes.c_uint64()
+        _check(self._library().testbed_get(field.encode(), index, ctypes.byref(value)), f"no field {field}[{index}]")
+        return value.value
+
+    def osts(self) -> int:
+        return self.get("osts")
+
+    def flags(self, index: int) -> dict[str, bool]:
+        bits = self.get("flags", index)
+        return {name: bool(bits & bit) for name, bit in FLAGS.items()}
+
+    def set_flags(self, index: int, changes: Mapping[str, bool]) -> None:
+        bits = self.get("flags", index)
+        for name, on in changes.items():
+            bits = bits | FLAGS[name] if on else bits & ~FLAGS[name]
+        self.set("flags", bits, index)
+
+    def add_pool(self, name: str, osts: Sequence[int]) -> None:
+        words = (ctypes.c_uint32 * len(osts))(*osts)
+        _check(self._library().testbed_pool(name.encode(), words, len(osts)), f"pool {name}")
+
+    def set_default(self, directory: Path, blob: bytes) -> None:
+        """Default layout of a directory, from a `lustre.lov` blob."""
+        rc = self._library().testbed_set_default(os.fsencode(directory), blob, len(blob))
+        _check(rc, f"default layout of {directory}")
+
+    def layout_blob(self, path: Path) -> bytes | None:
+        """The `lustre.lov` of a file or directory; None when it has none."""
+        buffer = ctypes.create_string_buffer(BLOB_MAX)
+        size = self._library().testbed_layout(os.fsencode(path), buffer, BLOB_MAX)
+        return buffer.raw[:size] if size >= 0 else None
+
+    def account(self, paths: Sequence[str]) -> tuple[list[int], list[int]]:
+        """Bytes and objects on each OST of the files at `paths`; files that vanished meanwhile count nothing."""
+        library, count = self._library(), self.osts()
+        used, objects = (ctypes.c_uint64 * count)(), (ctypes.c_uint32 * count)()
+        for path in paths:
+            library.testbed_account(os.fsencode(path), used, objects)
+        return list(used), list(objects)

@@ -1,0 +1,178 @@
+"""The testbed's server process: keeps the nodes' statistics current from what lies in the mount.
+
+Every interval it walks the mount, adds up the objects of all files by their layouts, tells the emulated MDS how full
+its OSTs are, and rewrites the files of the alternate roots. SIGUSR1 makes it do so at once; SIGTERM ends it.
+When it is gone, programs go on working; only the statistics stand still.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from tarazu.sim.testbed import roots, statfiles
+from tarazu.sim.testbed.statfiles import RPC_BYTES, Counter
+from tarazu.sim.testbed.testbed import Testbed, open_testbed
+from tarazu.sim.testbed.usage import regular_files
+
+RPC_OVERHEAD_US = 500
+"""Service time of a write RPC beside its transfer."""
+
+
+class OstCounters:
+    """Counters of one OST since the server started."""
+
+    def __init__(self) -> None:
+        self.stats = {
+            "read_bytes": Counter("bytes"),
+            "write_bytes": Counter("bytes"),
+            "read": Counter("usecs"),
+            "write": Counter("usecs"),
+            "destroy": Counter("usecs"),
+            "create": Counter("usecs"),
+            "statfs": Counter("usecs"),
+        }
+        self.io_sizes: dict[int, int] = {}
+
+    def wrote(self, amount: int, speed: float) -> int:
+        """Returns the number of RPCs; `speed` in bytes per second."""
+        whole, rest = divmod(amount, RPC_BYTES)
+        for size, times in ((RPC_BYTES, whole), (rest, 1 if rest else 0)):
+            if times:
+                self.stats["write_bytes"].add(size, times)
+                self.stats["write"].add(round(size / speed * 1e6) + RPC_OVERHEAD_US, times)
+                disk = min(RPC_BYTES, max(4096, 1 << (size - 1).bit_length()))
+                self.io_sizes[disk] = self.io_sizes.get(disk, 0) + times
+        return whole + (1 if rest else 0)
+
+
+class Server:
+    """One testbed's statistics; `tick` brings all files up to date."""
+
+    def __init__(self, testbed: Testbed) -> None:
+        self.testbed = testbed
+        self.start_s = self.last_s = time.time()
+        count = len(testbed.oss_of_ost)
+        self.counters = [OstCounters() for _ in range(count)]
+        self.jobs = [{name: c.stats[name] for name in ("write_bytes", "write")} for c in self.counters]
+        self.bytes, self.objects = testbed.mds.account(list(regular_files(testbed.mount)))
+        self.waits = {name: Counter("usecs") for name in testbed.oss_names}
+        self.lnet = {name: [0, 0, 0, 0] for name in testbed.oss_names}
+        self.cpu_ticks = {name: [0.0, 0.0] for name in testbed.oss_names}
+        self.ticks = 0
+
+    def tick(self) -> None:
+        now = time.time()
+        used, objects = self.testbed.mds.account(list(regular_files(self.testbed.mount)))
+        grown = [max(0, new - old) for new, old in zip(used, self.bytes, strict=True)]
+        speeds = self.testbed.speeds()
+        for i, counters in enumerate(self.counters):
+            before = counters.stats["write"].total
+            rpcs = counters.wrote(grown[i], speeds[i])
+            counters.stats["create"].add(200, max(0, objects[i] - self.objects[i]))
+            counters.stats["destroy"].add(300, max(0, self.objects[i] - objects[i]))
+            counters.stats["statfs"].add(50)
+            self._network(self.testbed.oss_of_ost[i], rpcs, grown[i], counters.stats["write"].total - before)
+            self.testbed.mds.set("used", used[i], i)
+        self.bytes, self.objects = used, objects
+        self._cpu(grown, speeds, max(now - self.last_s, 1e-3))
+        self._write(now)
+        self.last_s = now
+        self.ticks += 1
+        roots.write(self.testbed.directory / "run" / "ticks", f"{self.ticks}\n")
+
+    def _network(self, oss: str, rpcs: int, amount: int, usecs: int) -> None:
+        lnet = self.lnet[oss]
+        lnet[0] += rpcs + 1
+        lnet[1] += 2 * rpcs + 1
+        lnet[2] += 300 * (rpcs + 1)
+        lnet[3] += amount + 500 * (rpcs + 1)
+        if rpcs:
+            self.waits[oss].add(usecs // rpcs // 10, rpcs)
+
+    def _cpu(self, grown: Sequence[int], speeds: Sequence[float], elapsed_s: float) -> None:
+        loads = self.testbed.oss_loads()
+        for name, ticks in self.cpu_ticks.items():
+            mine = [i for i, oss in enumerate(self.testbed.oss_of_ost) if oss == name]
+            busy_s = sum(grown[i] / speeds[i] for i in mine) / roots.CPUS
+            load = loads.get(name, {})
+            share = load.get("cpu", min(1.0, busy_s / elapsed_s))
+            self.lnet[name][3] += int(load.get("lnet_bytes_per_s", 0.0) * elapsed_s)
+            ticks[0] += 100 * elapsed_s * share
+            ticks[1] += 100 * elapsed_s * (1 - share)
+
+    def _write(self, now: float) -> None:
+        testbed, mds, fs = self.testbed, self.testbed.mds, self.testbed.fs_name
+        flags = [mds.flags(i) for i in range(len(self.counters))]
+        sizes = []
+        for i, state in enumerate(flags):
+            total, taken = mds.get("total", i), mds.get("base", i) + mds.get("used", i)
+            free = max(0, total - taken)
+            sizes.append(roots.capacity(total, free, 0 if state["full"] else free))
+        for i, counters in enumerate(self.counters):
+            root = testbed.oss_root(testbed.oss_of_ost[i])
+            target = roots.target_name(fs, i)
+            roots.write_tree(root, roots.ost_files(fs, i, flags[i], sizes[i]))
+            stats = statfiles.stats(counters.stats, now, self.start_s)
+            jobs = {"testbed.0": (self.jobs[i], now, self.start_s)} if self.jobs[i]["write"].samples else {}
+            roots.write_tree(
+                root,
+                {
+                    f"{roots.DEBUG}/lustre/obdfilter/{target}/stats": stats,
+                    f"{roots.DEBUG}/lustre/osd-ldiskfs/{target}/brw_stats": statfiles.brw_stats(
+                        counters.io_sizes, now, self.start_s
+                    ),
+                    f"proc/fs/lustre/obdfilter/{target}/job_stats": statfiles.job_stats(jobs),
+                },
+            )
+        self._write_hosts(now)
+        striping = (mds.get("stripe_count"), mds.get("stripe_size"))
+        mds_files = roots.mds_files(fs, flags, sizes, testbed.pools, striping)
+        roots.write_tree(testbed.mds_root, mds_files | self._host("mds", now, 0.0, 0.2))
+        for number in range(len(testbed.client_names)):
+            roots.write_tree(
+                testbed.client_root(number),
+                roots.client_files(
+                    fs, f"{0xFF << 56 | number + 1:016x}", testbed.client_mount(number), flags, sizes, testbed.pools, striping
+                ),
+            )
+
+    def _host(self, name: str, now: float, cpu: float, memory: float) -> dict[str, object]:
+        busy, idle = self.cpu_ticks.get(name, [0.0, 100 * (now - self.start_s)])
+        return {
+            "proc/stat": statfiles.proc_stat(int(busy), int(idle), roots.CPUS, int(self.start_s)),
+            "proc/meminfo": statfiles.meminfo(roots.MEMORY_KIB, memory),
+            "proc/loadavg": f"{cpu * roots.CPUS:.2f} {cpu * roots.CPUS:.2f} {cpu * roots.CPUS:.2f} 1/100 1\n",
+        }
+
+    def _write_hosts(self, now: float) -> None:
+        loads = self.testbed.oss_loads()
+        for name in self.testbed.oss_names:
+            load = loads.get(name, {})
+            io_stats = {"req_waittime": self.waits[name], "ost_write": self.waits[name]}
+            files = self._host(name, now, load.get("cpu", 0.0), load.get("memory", 0.2))
+            files |= roots.oss_static(f"{name}@tcp")
+            files[f"{roots.DEBUG}/lnet/stats"] = statfiles.lnet_stats(*self.lnet[name])
+            files[f"{roots.DEBUG}/lustre/ost/OSS/ost_io/stats"] = statfiles.stats(io_stats, now, self.start_s)
+            roots.write_tree(self.testbed.oss_root(name), files)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs until SIGTERM, or until the testbed's directory disappears."""
+    wanted = {signal.SIGUSR1, signal.SIGTERM, signal.SIGINT}
+    signal.pthread_sigmask(signal.SIG_BLOCK, wanted)
+    testbed = open_testbed(Path(arguments[0]))
+    server = Server(testbed)
+    while (testbed.directory / "testbed.json").exists():
+        server.tick()
+        arrived = signal.sigtimedwait(wanted, testbed.interval_s)
+        if arrived is not None and arrived.si_signo != signal.SIGUSR1:
+            break
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

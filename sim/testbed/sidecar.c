@@ -1,0 +1,211 @@
+/* Where the MDS keeps layouts: TB/mds/layout/<inode>, valid only for the inode that it was written for. */
+#include "tb.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define SIDECAR_MAGIC "TBLAY001"
+#define DEPTH_MAX 64
+
+/* Then the blob, then for every component u16 n and n × u16: the list that the MDS keeps for later. */
+struct sidecar_head {
+    char magic[8];
+    uint64_t ino, handle;
+    int64_t btime_ns;
+    uint32_t file_oid, blob_size, is_file, n_comps;
+};
+
+/* Layouts are large, hooks run on any stack: three scratch layouts per thread. */
+struct tb_layout *layout_scratch(unsigned slot)
+{
+    static __thread struct tb_layout *scratch[3];
+
+    if (!scratch[slot])
+        scratch[slot] = calloc(1, sizeof(struct tb_layout));
+    return scratch[slot];
+}
+
+static char *buffer_scratch(void)
+{
+    static __thread char *buffer;
+
+    if (!buffer)
+        buffer = malloc(2 * TB_BLOB_MAX);
+    return buffer;
+}
+
+static uint64_t handle_hash(int fd)
+{
+    struct {
+        struct file_handle head;
+        unsigned char bytes[MAX_HANDLE_SZ];
+    } handle = {.head = {.handle_bytes = MAX_HANDLE_SZ}};
+    uint64_t hash = 0xcbf29ce484222325u;
+    int mount_id;
+
+    if (syscall(SYS_name_to_handle_at, fd, "", &handle.head, &mount_id, AT_EMPTY_PATH) != 0)
+        return 0;
+    for (unsigned i = 0; i < handle.head.handle_bytes; i++)
+        hash = (hash ^ handle.head.f_handle[i]) * 0x100000001b3u;
+    return hash;
+}
+
+static int identify(int fd, struct tb_identity *identity)
+{
+    struct statx stx;
+
+    if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &stx) != 0)
+        return -errno;
+    identity->ino = stx.stx_ino;
+    identity->btime_ns = stx.stx_mask & STATX_BTIME ? stx.stx_btime.tv_sec * 1000000000ll + stx.stx_btime.tv_nsec : 0;
+    identity->handle = handle_hash(fd);
+    return 0;
+}
+
+static void sidecar_path(uint64_t ino, char *path, size_t size, const char *suffix)
+{
+    snprintf(path, size, "%s/layout/%llu%s", tb_mds, (unsigned long long)ino, suffix);
+}
+
+static int decode_lists(const char *data, size_t size, struct tb_layout *layout)
+{
+    size_t at = 0;
+
+    for (unsigned i = 0; i < layout->n_comps; i++) {
+        struct tb_comp *comp = &layout->comp[i];
+
+        if (size < at + 2)
+            return -EIO;
+        memcpy(&comp->n_list, data + at, 2);
+        at += 2;
+        if (comp->n_list > TB_MAX_STRIPES || size < at + 2u * comp->n_list)
+            return -EIO;
+        memcpy(comp->list, data + at, 2u * comp->n_list);
+        at += 2u * comp->n_list;
+    }
+    return 0;
+}
+
+/* -ENODATA: this inode has no layout (or the sidecar is of an earlier inode with that number). */
+int sidecar_load(int fd, struct tb_layout *layout)
+{
+    char path[PATH_MAX + 64], *data = buffer_scratch();
+    struct tb_identity identity;
+    struct sidecar_head head;
+    ssize_t got;
+    int in, rc = identify(fd, &identity);
+
+    if (rc)
+        return rc;
+    sidecar_path(identity.ino, path, sizeof(path), "");
+    in = real_open(path, O_RDONLY, 0);
+    if (in < 0)
+        return errno == ENOENT ? -ENODATA : -errno;
+    got = syscall(SYS_read, in, data, 2 * TB_BLOB_MAX);
+    real_close(in);
+    if (got < (ssize_t)sizeof(head))
+        return -ENODATA;
+    memcpy(&head, data, sizeof(head));
+    if (memcmp(head.magic, SIDECAR_MAGIC, 8) != 0 || head.ino != identity.ino || head.btime_ns != identity.btime_ns ||
+        head.handle != identity.handle)
+        return -ENODATA;
+    if (head.blob_size > got - sizeof(head))
+        return -EIO;
+    rc = blob_decode(data + sizeof(head), head.blob_size, layout, true);
+    if (rc)
+        return -EIO;
+    layout->file_oid = head.file_oid;
+    if (!head.is_file && !layout->composite)
+        layout->comp[0].flags &= ~FL_INIT;
+    return decode_lists(data + sizeof(head) + head.blob_size, got - sizeof(head) - head.blob_size, layout);
+}
+
+/* Written under the lock; complete or not at all, so that readers need no lock. */
+int sidecar_store(int fd, const struct tb_layout *layout, bool file)
+{
+    char path[PATH_MAX + 64], temporary[PATH_MAX + 64], *data = buffer_scratch();
+    struct sidecar_head head = {.magic = SIDECAR_MAGIC, .is_file = file, .n_comps = layout->n_comps};
+    struct tb_identity identity;
+    ssize_t size;
+    size_t at;
+    int out, rc = identify(fd, &identity);
+
+    if (rc)
+        return rc;
+    size = blob_encode(layout, data + sizeof(head), TB_BLOB_MAX, file);
+    if (size < 0)
+        return -ENOSPC;
+    head.ino = identity.ino;
+    head.handle = identity.handle;
+    head.btime_ns = identity.btime_ns;
+    head.file_oid = layout->file_oid;
+    head.blob_size = size;
+    memcpy(data, &head, sizeof(head));
+    at = sizeof(head) + size;
+    for (unsigned i = 0; i < layout->n_comps; i++) {
+        const struct tb_comp *comp = &layout->comp[i];
+        uint16_t kept = comp->flags & FL_INIT ? 0 : comp->n_list;
+
+        memcpy(data + at, &kept, 2);
+        memcpy(data + at + 2, comp->list, 2u * kept);
+        at += 2 + 2u * kept;
+    }
+    sidecar_path(identity.ino, path, sizeof(path), "");
+    sidecar_path(identity.ino, temporary, sizeof(temporary), ".new");
+    out = real_open(temporary, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    if (out < 0)
+        return -errno;
+    rc = syscall(SYS_write, out, data, at) == (ssize_t)at ? 0 : -EIO;
+    syscall(SYS_fchmod, out, 0666);
+    real_close(out);
+    if (rc == 0 && syscall(SYS_rename, temporary, path) != 0)
+        rc = -errno;
+    return rc;
+}
+
+int sidecar_remove(int fd)
+{
+    char path[PATH_MAX + 64];
+    struct stat st;
+
+    if (fstat(fd, &st) != 0)
+        return -errno;
+    sidecar_path(st.st_ino, path, sizeof(path), "");
+    return syscall(SYS_unlink, path) == 0 ? 0 : -errno;
+}
+
+/* The default layout that a new file gets: that of the nearest directory that has one, else -ENODATA. */
+int sidecar_default_for(int fd, struct tb_layout *layout)
+{
+    char link[64], path[PATH_MAX];
+    size_t mount = strlen(tb_mount);
+    ssize_t length;
+
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    length = syscall(SYS_readlink, link, path, sizeof(path) - 1);
+    if (length < 0)
+        return -errno;
+    path[length] = 0;
+    for (int depth = 0; depth < DEPTH_MAX && strlen(path) > mount; depth++) {
+        char *slash = strrchr(path, '/');
+        int dir, rc;
+
+        if (!slash)
+            break;
+        *slash = 0;
+        dir = real_open(path, O_PATH | O_DIRECTORY, 0);
+        if (dir < 0)
+            return -ENODATA;
+        rc = sidecar_load(dir, layout);
+        real_close(dir);
+        if (rc != -ENODATA)
+            return rc;
+    }
+    return -ENODATA;
+}

@@ -1,0 +1,168 @@
+"""The texts of Lustre 2.17's statistics files, from counters. One function per kind of file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+VERSION = "2.17.57_62_gc881f8e\n"
+RPC_BYTES = 4 << 20
+"""What one write RPC of the emulated clients carries at most."""
+
+
+class Counter(msgspec.Struct):
+    """One row of a `stats` file; without samples it is omitted."""
+
+    unit: str
+    samples: int = 0
+    least: int = 0
+    most: int = 0
+    total: int = 0
+    squares: int = 0
+
+    def add(self, value: int, times: int = 1) -> None:
+        if times <= 0:
+            return
+        self.least = value if self.samples == 0 else min(self.least, value)
+        self.most = max(self.most, value)
+        self.samples += times
+        self.total += value * times
+        self.squares += value * value * times
+
+
+def _time(seconds: float) -> str:
+    nanoseconds = round(seconds * 1e9)
+    return f"{nanoseconds // 10**9}.{nanoseconds % 10**9:09d}"
+
+
+def _header(now_s: float, start_s: float) -> str:
+    rows = (("snapshot_time", now_s), ("start_time", start_s), ("elapsed_time", now_s - start_s))
+    return "".join(f"{name:<24}            {_time(value)} secs.nsecs\n" for name, value in rows)
+
+
+def stats(counters: Mapping[str, Counter], now_s: float, start_s: float) -> str:
+    """`obdfilter.*.stats`, `ost.OSS.ost_io.stats`."""
+    text = _header(now_s, start_s)
+    for name, c in counters.items():
+        if c.samples:
+            text += f"{name:<24}    {c.samples} samples [{c.unit}] {c.least} {c.most} {c.total} {c.squares}\n"
+    return text
+
+
+JOB_ROWS = (
+    ("read_bytes", "bytes"),
+    ("write_bytes", "bytes"),
+    ("read", "usecs"),
+    ("write", "usecs"),
+    ("getattr", "usecs"),
+    ("setattr", "usecs"),
+    ("punch", "usecs"),
+    ("sync", "usecs"),
+    ("destroy", "usecs"),
+    ("create", "usecs"),
+    ("statfs", "usecs"),
+    ("get_info", "usecs"),
+    ("set_info", "usecs"),
+    ("quotactl", "usecs"),
+    ("prealloc", "usecs"),
+)
+
+
+def job_stats(jobs: Mapping[str, tuple[Mapping[str, Counter], float, float]]) -> str:
+    """`obdfilter.*.job_stats`: job id → (counters, last update, start), in Unix seconds."""
+    text = "job_stats:\n"
+    for job, (counters, now_s, start_s) in jobs.items():
+        text += f"- job_id:          {job}\n"
+        for name, value in (("snapshot_time", now_s), ("start_time", start_s), ("elapsed_time", now_s - start_s)):
+            text += f"  {name + ':':<17}{_time(value)} secs.nsecs\n"
+        for name, unit in JOB_ROWS:
+            c = counters.get(name) or Counter(unit)
+            row = (
+                f"  {name + ':':<17}{{ samples: {c.samples:>11}, unit: {unit:>5}, min: {c.least:>8}, max: {c.most:>8},"
+                f" sum: {c.total:>16}, sumsq: {c.squares:>18}"
+            )
+            if unit == "bytes":
+                row += f", hist: {{ {'4M: ' + str(c.samples) if c.samples else ''} }}"
+            text += row + " }\n"
+    return text
+
+
+_SIZES = ("4K", "8K", "16K", "32K", "64K", "128K", "256K", "512K", "1M", "2M", "4M")
+
+
+def _table(title: str, unit: str, rows: Sequence[tuple[str, int]]) -> str:
+    text = f"\n                           read      |     write\n{title:<22} {unit:<6} % cum % |  {unit:<11} % cum %\n"
+    total = sum(count for _, count in rows)
+    seen = 0
+    for label, count in rows:
+        seen += count
+        if total:
+            text += f"{label + ':':<10}\t         0   0   0   | {count:>4} {100 * count // total:>3} {100 * seen // total:>3}\n"
+    return text
+
+
+def brw_stats(io_sizes: Mapping[int, int], now_s: float, start_s: float) -> str:
+    """`osd-ldiskfs.*.brw_stats`: number of disk I/Os by size (bytes, a power of two between 4 KiB and 4 MiB)."""
+    text = f"snapshot_time:            {_time(now_s)} secs.nsecs\n"
+    text += f"start_time:               {_time(start_s)} secs.nsecs\n"
+    text += f"elapsed_time:             {_time(now_s - start_s)} secs.nsecs\n"
+    counts = [io_sizes.get(4096 << i, 0) for i in range(len(_SIZES))]
+    last = max((i for i, count in enumerate(counts) if count), default=-1) + 1
+    pages = [(str(1 << i) if i < 10 else "1K", count) for i, count in enumerate(counts[:last])]
+    whole = [("1", sum(counts))]
+    text += _table("pages per bulk r/w", "rpcs", pages)
+    for title, unit in (("discontiguous pages", "rpcs"), ("discontiguous blocks", "rpcs"), ("disk fragmented I/Os", "ios")):
+        text += _table(title, unit, whole)
+    text += _table("disk I/Os in flight", "ios", whole)
+    text += _table("I/O time (1/1000s)", "ios", whole)
+    text += _table("disk I/O size", "ios", list(zip(_SIZES[:last], counts[:last], strict=True)))
+    return text + _table("block maps msec", "maps", whole)
+
+
+def lnet_stats(sends: int, receives: int, sent_bytes: int, received_bytes: int) -> str:
+    """`lnet/stats`: the counts are 32 bits wide and wrap, the lengths 64."""
+    counts = (0, 12, 0, sends % 2**32, receives % 2**32, 0, 0, sent_bytes, received_bytes, 0, 0)
+    return " ".join(map(str, counts)) + "\n"
+
+
+def lnet_nis(nid: str) -> str:
+    return (
+        "nid                      status alive refs peer  rtr   max    tx   min\n"
+        "0@lo                         up     0    2    0    0     0     0     0\n"
+        f"{nid:<29}up    -1    1    8    0   256   256   246\n"
+    )
+
+
+def proc_stat(busy_ticks: int, idle_ticks: int, cpus: int, boot_s: int) -> str:
+    """`/proc/stat`: ticks per CPU (1/100 s)."""
+
+    def line(name: str, factor: int) -> str:
+        return f"{name} {busy_ticks * factor} 0 0 {idle_ticks * factor} 0 0 0 0 0 0\n"
+
+    text = line("cpu ", cpus) + "".join(line(f"cpu{i}", 1) for i in range(cpus))
+    return text + f"intr 0\nctxt 0\nbtime {boot_s}\nprocesses 1\nprocs_running 1\nprocs_blocked 0\n"
+
+
+def meminfo(total_kib: int, used_share: float) -> str:
+    """`/proc/meminfo` of a server that uses `used_share` of its memory beside the page cache."""
+    used = round(total_kib * used_share)
+    cached = (total_kib - used) // 2
+    free = total_kib - used - cached
+    rows = {
+        "MemTotal": total_kib,
+        "MemFree": free,
+        "MemAvailable": free + cached,
+        "Buffers": 0,
+        "Cached": cached,
+        "SwapCached": 0,
+        "Active": used,
+        "Inactive": cached,
+        "SwapTotal": 0,
+        "SwapFree": 0,
+        "Shmem": 0,
+        "Slab": 0,
+        "SReclaimable": 0,
+        "SUnreclaim": 0,
+    }
+    return "".join(f"{name + ':':<16}{value:>8} kB\n" for name, value in rows.items())

@@ -1,0 +1,175 @@
+/* The testbed's kernel client and MDS in one library: what its files share.
+ *
+ * state.c    the emulated MDS: an mmapped file shared by all processes, under a robust lock
+ * lsa.c      Lustre's allocator
+ * blob.c     lustre.lov blobs to struct tb_layout and back
+ * layout.c   what may be set on a file, which components a write instantiates
+ * sidecar.c  where a file's layout is kept
+ * files.c    which descriptors and paths lie in the mount
+ * hooks_*.c  the interposed functions
+ * control.c  what the testbed's Python side calls
+ */
+#ifndef TB_H
+#define TB_H
+
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#define TB_MAX_OSTS 1024
+#define TB_MAX_OSSS 256
+#define TB_MAX_POOLS 16
+#define TB_MAX_STRIPES 1024
+#define TB_MAX_COMPS 32
+#define TB_BLOB_MAX 65536
+#define TB_EOF UINT64_MAX
+#define TB_NO_OST 0xffffu
+#define TB_ALL_STRIPES 0xffffu
+
+/* ---- facts of Lustre's interface (lustre_user.h) ---- */
+#define LUSTRE_SUPER_MAGIC 0x0BD00BD0
+#define DELAY_CREATE (0400 /* O_NOCTTY */ | 020000 /* FASYNC */)
+#define MAGIC_V1 0x0BD10BD0u
+#define MAGIC_V3 0x0BD30BD0u
+#define MAGIC_SPECIFIC 0x0BD50BD0u
+#define MAGIC_COMP_V1 0x0BD60BD0u
+#define PATTERN_RAID0 0x001u
+#define PATTERN_MDT 0x100u
+#define PATTERN_OVERSTRIPING 0x200u
+#define FL_INIT 0x10u
+#define FL_EXTENSION 0x40u
+#define FL_NEG 0x80000000u
+#define POOL_NAME 16
+#define MIN_STRIPE 65536u
+
+/* ---- the MDS's memory, in TB/mds/state ---- */
+enum { OST_INACTIVE = 1, OST_NO_CREATE = 2, OST_DEGRADED = 4, OST_READONLY = 8, OST_FULL = 16 };
+
+struct tb_ost {
+    uint64_t total, base, used; /* bytes; base = filled before, used = by files in the mount */
+    uint64_t penalty, penalty_per_obj, weight;
+    int64_t last_used;
+    uint32_t flags, oss, next_oid, usable;
+};
+
+struct tb_oss {
+    uint64_t avail, penalty, penalty_per_obj;
+    int64_t last_used;
+    uint32_t targets, pad;
+};
+
+struct tb_rr {
+    uint32_t start_idx, offset_idx;
+    int32_t start_count;
+    uint32_t count, dirty, same_space;
+    int64_t same_space_until;
+    uint16_t members[TB_MAX_OSTS], order[TB_MAX_OSTS];
+};
+
+struct tb_pool {
+    char name[POOL_NAME];
+    struct tb_rr rr;
+};
+
+struct tb_state {
+    char magic[8];
+    uint32_t version, n_osts, n_osss, n_pools;
+    pthread_mutex_t lock;
+    uint64_t rng, keep_bytes;
+    uint32_t sparse, threshold_rr, prio_free, active_osss; /* threshold and prio of 256 */
+    uint32_t default_stripe_count, default_stripe_size, next_file_oid, epoch;
+    uint32_t qos_dirty, qos_reset, qos_same_space, pad;
+    struct tb_rr rr;
+    uint16_t oss_order[TB_MAX_OSSS];
+    struct tb_oss oss[TB_MAX_OSSS];
+    struct tb_ost ost[TB_MAX_OSTS];
+    struct tb_pool pool[TB_MAX_POOLS];
+};
+
+/* ---- a layout ---- */
+struct tb_comp {
+    uint64_t start, end;
+    uint32_t stripe_size, pattern, flags, id;
+    uint16_t stripe_count, hint; /* hint: TB_NO_OST = none */
+    uint16_t n_list, reserved;   /* explicit list as given; kept by the MDS until instantiation */
+    char pool[POOL_NAME];
+    uint16_t list[TB_MAX_STRIPES];
+    uint16_t ost[TB_MAX_STRIPES]; /* objects, when FL_INIT */
+    uint32_t oid[TB_MAX_STRIPES];
+};
+
+struct tb_layout {
+    uint32_t composite, gen, n_comps, file_oid;
+    struct tb_comp comp[TB_MAX_COMPS];
+};
+
+struct tb_identity {
+    uint64_t ino, handle; /* handle: hash of the file handle, which holds the inode's generation */
+    int64_t btime_ns;
+};
+
+extern struct tb_state *tb_state;
+extern char tb_dir[], tb_mount[], tb_mds[];
+
+/* state.c */
+bool tb_attach(void);
+int tb_attach_to(const char *dir);
+void tb_lock(void);
+void tb_unlock(void);
+uint64_t tb_random_below(uint64_t limit);
+void tb_crash(const char *reason);
+uint64_t tb_ost_free(const struct tb_ost *ost);
+uint64_t tb_ost_avail(const struct tb_ost *ost);
+int tb_ost_refuses(const struct tb_ost *ost);
+struct tb_rr *tb_targets(const char *pool);
+
+/* lsa.c: fills comp->ost and oid; returns 0 or a negative errno */
+int lsa_allocate(struct tb_layout *layout, unsigned index, bool default_layout);
+
+/* blob.c */
+int blob_decode(const void *data, size_t size, struct tb_layout *layout, bool stored);
+ssize_t blob_encode(const struct tb_layout *layout, void *buffer, size_t capacity, bool file);
+
+/* layout.c: return 0 or a negative errno */
+enum tb_via { VIA_IOCTL, VIA_XATTR };
+int layout_set(int fd, const struct stat *st, const void *data, size_t size, enum tb_via via);
+int layout_set_dir(int fd, const void *data, size_t size);
+int layout_add(int fd, const struct stat *st, const void *data, size_t size);
+int layout_del(int fd, const struct stat *st, const void *data, size_t size);
+ssize_t layout_get(int fd, void *buffer, size_t capacity);
+int layout_ensure_default(int fd, const struct stat *st);
+int layout_cover(int fd, uint64_t end, bool truncate, uint64_t *covered);
+
+/* sidecar.c */
+int sidecar_load(int fd, struct tb_layout *layout);
+int sidecar_store(int fd, const struct tb_layout *layout, bool file);
+int sidecar_remove(int fd);
+int sidecar_default_for(int fd, struct tb_layout *layout);
+struct tb_layout *layout_scratch(unsigned slot);
+
+/* files.c */
+bool fd_in_mount(int fd, struct stat *st);
+bool path_in_mount(int dirfd, const char *path, bool parent);
+int fd_opened(int fd, int flags, bool delayed);
+bool fd_managed(int fd, struct stat *st);
+int fd_cover(int fd, const struct stat *st, uint64_t end, bool truncate);
+void fd_closing(int fd);
+
+int real_open(const char *path, int flags, int mode);
+void real_close(int fd);
+
+/* The next function of that name in the chain (libc, or a tool preloaded behind us). */
+#define NEXT(name)                                                                                                     \
+    ({                                                                                                                 \
+        static __typeof__(&name) next_;                                                                                \
+        if (!next_)                                                                                                    \
+            next_ = (__typeof__(&name))dlsym(RTLD_NEXT, #name);                                                        \
+        next_;                                                                                                         \
+    })
+#define PUBLIC __attribute__((visibility("default")))
+
+#endif

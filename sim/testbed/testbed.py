@@ -1,0 +1,387 @@
+"""Making, opening and ending testbeds, and running programs on them.
+
+TB/testbed.json     what it is          TB/mnt              what lies in the file system
+TB/settings.json    speeds and loads    TB/mds              the MDS's state and layouts; mds/root its parameters
+TB/oss/NAME         alternate roots     TB/clients/NAME     the same for clients; mnt is their view of the mount
+TB/run, TB/log      pids and logs       TB/etc              the daemons' configuration, when somebody puts one there
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tarazu.errors import BadInput, TarazuError, Unavailable
+from tarazu.model import Layout
+from tarazu.sim.testbed import lov, processes
+from tarazu.sim.testbed.library import FLAGS, Mds, library_directory
+from tarazu.sim.testbed.usage import Usage, regular_files, usage
+from tarazu.units import GIB
+
+FORMAT = 1
+FS_NAME = "lustre"
+OST_BYTES_PER_S = float(GIB)
+"""Write speed of an OST that is not slowed down."""
+SERVER = "testbed-server"
+_START_TIMEOUT_S = 30.0
+
+
+class Config(msgspec.Struct, frozen=True):
+    """testbed.json: what never changes while it is up."""
+
+    format: int
+    fs_name: str
+    oss_names: list[str]
+    oss_of_ost: list[str]
+    ost_bytes: int
+    client_names: list[str]
+    interval_s: float
+    sparse: bool
+    seed: int
+    pools: dict[str, list[int]]
+    ports: dict[str, int]
+    """Free TCP ports for the daemons: `statistics` and `allocation`."""
+
+
+class Settings(msgspec.Struct):
+    """settings.json: what `set_ost` and `set_oss` change; the server reads it again at every tick."""
+
+    speeds: list[float]
+    """Bytes per second of each OST."""
+    oss_loads: dict[str, dict[str, float]] = {}
+
+
+class Testbed:
+    """One testbed directory. All methods work from any process while it is up."""
+
+    __test__ = False
+
+    def __init__(self, directory: Path, config: Config) -> None:
+        self.directory = directory
+        self.config = config
+        self.mds = Mds(directory)
+        self.fs_name = config.fs_name
+        self.oss_names = config.oss_names
+        self.oss_of_ost = config.oss_of_ost
+        self.client_names = config.client_names
+        self.interval_s = config.interval_s
+        self.pools = config.pools
+
+    @property
+    def mount(self) -> Path:
+        """The backing directory, the same for all clients."""
+        return self.directory / "mnt"
+
+    @property
+    def mds_root(self) -> Path:
+        return self.directory / "mds" / "root"
+
+    def oss_root(self, name: str) -> Path:
+        return self.directory / "oss" / name
+
+    def client_root(self, client: int = 0) -> Path:
+        return self.directory / "clients" / self.client_names[client]
+
+    def client_mount(self, client: int = 0) -> Path:
+        """The mount as that client sees it."""
+        return self.client_root(client) / "mnt"
+
+    def environment(self, client: int = 0) -> dict[str, str]:
+        """What a program on that client needs, on top of the caller's own environment."""
+        libraries, root = library_directory(), self.client_root(client)
+        preload = [part for part in os.environ.get("LD_PRELOAD", "").split() if "libtestbed.so" not in part]
+        search = [str(libraries / "testbed")]
+        search += [p for p in os.environ.get("LD_LIBRARY_PATH", "").split(":") if p and p not in search]
+        result = {
+            "LD_PRELOAD": " ".join([*preload, str(libraries / "libtestbed.so")]),
+            "LD_LIBRARY_PATH": ":".join(search),
+            "TESTBED": str(self.directory),
+            "TESTBED_CLIENT": self.client_names[client],
+            "TESTBED_HOST": self.client_names[client],
+            "TARAZU_ROOT": str(root),
+            "TARAZU_MOUNTS": f"{self.client_mount(client)}={self.fs_name}:{self.mount}={self.fs_name}",
+        }
+        configuration = self.directory / "etc" / "tarazu.toml"
+        if configuration.exists():
+            result["TARAZU_CONFIG"] = str(configuration)
+        return result
+
+    def exec(
+        self, client: int, argv: Sequence[str | Path], *, env: Mapping[str, str] | None = None, **options: Any
+    ) -> subprocess.CompletedProcess[Any]:
+        """Runs a program on a client; `env` is added to its environment, `options` go to `subprocess.run`."""
+        whole = os.environ | self.environment(client) | dict(env or {})
+        return subprocess.run([os.fspath(a) for a in argv], env=whole, check=False, **options)
+
+    def _settings(self) -> Settings:
+        return msgspec.json.decode((self.directory / "settings.json").read_bytes(), type=Settings)
+
+    def _save(self, settings: Settings) -> None:
+        temporary = self.directory / "settings.json.new"
+        temporary.write_bytes(msgspec.json.encode(settings))
+        temporary.replace(self.directory / "settings.json")
+
+    def speeds(self) -> list[float]:
+        """Bytes per second that each OST writes."""
+        return self._settings().speeds
+
+    def oss_loads(self) -> dict[str, dict[str, float]]:
+        return self._settings().oss_loads
+
+    def set_ost(
+        self, index: int, *, active: bool | None = None, speed: float | None = None, **flags: bool | None
+    ) -> None:
+        """Changes one OST: `active`, `no_create`, `degraded`, `readonly`, `full`, `speed` (bytes per second).
+
+        Raises BadInput for an index or a flag that does not exist.
+        """
+        if not 0 <= index < len(self.oss_of_ost):
+            raise BadInput("set_ost", f"an OST index below {len(self.oss_of_ost)}", index)
+        changes = {name: on for name, on in flags.items() if on is not None}
+        if active is not None:
+            changes["inactive"] = not active
+        if unknown := set(changes) - set(FLAGS):
+            raise BadInput("set_ost", f"flags of {', '.join(FLAGS)}", sorted(unknown))
+        self.mds.set_flags(index, changes)
+        if speed is not None:
+            settings = self._settings()
+            settings.speeds[index] = float(speed)
+            self._save(settings)
+
+    def set_oss(self, name: str, **loads: float) -> None:
+        """Emulated load of one OSS: `cpu` and `memory` (0-1), `lnet_bytes_per_s`; shown from the next tick on."""
+        if name not in self.oss_names or set(loads) - {"cpu", "memory", "lnet_bytes_per_s"}:
+            raise BadInput("set_oss", f"one of {', '.join(self.oss_names)} and cpu, memory, lnet_bytes_per_s", name)
+        settings = self._settings()
+        settings.oss_loads.setdefault(name, {}).update(loads)
+        self._save(settings)
+
+    def set_default_layout(self, layout: Layout | str, directory: Path | None = None) -> None:
+        """Default of new files below `directory` (below the mount; None for the root); text as in `lov.parse_layout`."""
+        parsed = lov.parse_layout(layout) if isinstance(layout, str) else layout
+        self.mds.set_default(self.mount if directory is None else directory, lov.encode(parsed))
+
+    def layout(self, path: Path | str) -> lov.ActualLayout:
+        """The layout that a file really has; `path` below the mount or absolute.
+
+        Raises TarazuError when it has none.
+        """
+        whole = self.mount / path
+        blob = self.mds.layout_blob(Path(os.path.realpath(whole)))
+        if blob is None:
+            raise TarazuError(f"{whole}: no layout")
+        return lov.decode(blob, file=whole.is_file())
+
+    def usage(self) -> Usage:
+        return usage(self)
+
+    def refresh(self, timeout_s: float = 20.0) -> None:
+        """Returns after the server has seen everything that lies in the mount now."""
+        ticks = self.directory / "run" / "ticks"
+        pid = processes.running(self.directory, SERVER)
+        if pid is None:
+            raise Unavailable(f"{self.directory}: the testbed's server is not running")
+        before, deadline = int(ticks.read_text()), time.monotonic() + timeout_s
+        while int(ticks.read_text()) < before + 2:
+            if time.monotonic() > deadline:
+                raise Unavailable(f"{self.directory}: the testbed's server did not refresh in {timeout_s} s")
+            os.kill(pid, signal.SIGUSR1)
+            time.sleep(0.01)
+
+    def clear(self) -> None:
+        """Removes all files and directories in the mount; fills, flags and default layouts of the root stay."""
+        for entry in self.mount.iterdir():
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry)
+            else:
+                entry.unlink()
+        keep = str(self.mount.stat().st_ino)
+        for sidecar in (self.directory / "mds" / "layout").iterdir():
+            if sidecar.name != keep:
+                sidecar.unlink(missing_ok=True)
+        for index in range(len(self.oss_of_ost)):
+            self.mds.set("used", 0, index)
+
+    def crashed(self) -> str | None:
+        """Why a real MDS would be down by now; None while it would not."""
+        path = self.directory / "mds" / "CRASHED"
+        return path.read_text() if path.exists() else None
+
+    def start_daemons(self) -> list[str]:
+        """Starts what `daemons.daemon_commands` lists and is not running; returns the names started."""
+        from tarazu.sim.testbed.daemons import daemon_commands
+
+        return processes.start(self.directory, daemon_commands(self))
+
+    def stop_daemons(self) -> list[str]:
+        """Stops every process of this testbed except its own server; returns their names."""
+        return processes.stop(self.directory, except_names={SERVER})
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()
+
+
+def _make_directories(directory: Path, config: Config) -> None:
+    for name in ("mnt", "mds/layout", "mds/root", "run", "log", "etc"):
+        (directory / name).mkdir(parents=True, exist_ok=True)
+    for name in config.oss_names:
+        (directory / "oss" / name).mkdir(parents=True, exist_ok=True)
+    for name in config.client_names:
+        root = directory / "clients" / name
+        for part in ("spool", "state"):
+            (root / part).mkdir(parents=True, exist_ok=True)
+        (root / "mnt").symlink_to("../../mnt")
+    # Programs that give up root must still reach the MDS.
+    (directory / "mds" / "layout").chmod(0o777)
+    (directory / "mds").chmod(0o777)
+
+
+def up(
+    directory: Path | str,
+    *,
+    osss: int = 7,
+    osts_per_oss: int = 5,
+    ost_bytes: int = 10 * GIB,
+    clients: int = 1,
+    interval_s: float = 1.0,
+    fill: Sequence[float] | None = None,
+    slow: Mapping[int, float] | None = None,
+    sparse: bool = True,
+    seed: int = 0,
+    default_layout: Layout | str | None = None,
+    pools: Mapping[str, Sequence[int]] | None = None,
+) -> Testbed:
+    """Makes a testbed in a new or empty directory and starts its server.
+
+    `fill`: share of each OST that is used already, 0-1. `slow`: OST index → how many times slower than the others (a
+    factor below 1 is taken as the share of their speed). `pools`: name → OST indices. Raises BadInput for values that
+    make no sense and for a directory that holds something else.
+    """
+    path, count = Path(directory).resolve(), osss * osts_per_oss
+    fills = list(fill or [0.0] * count)
+    factors = dict(slow or {})
+    if osss < 1 or osts_per_oss < 1 or count > 1024 or clients < 1 or interval_s <= 0 or ost_bytes < 1 << 20:
+        raise BadInput("testbed", "1-1024 OSTs of 1 MiB or more, one client or more, an interval above 0")
+    if len(fills) != count or any(not 0 <= f <= 1 for f in fills):
+        raise BadInput("fill", f"{count} shares between 0 and 1", fills)
+    if any(not 0 <= i < count or f <= 0 for i, f in factors.items()):
+        raise BadInput("slow", f"OST indices below {count} and factors above 0", factors)
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise BadInput(str(path), "a new or empty directory (tarazu testbed down removes a testbed)")
+    statistics, allocation = _free_ports(2)
+    config = Config(
+        FORMAT,
+        FS_NAME,
+        [f"oss{i + 1}" for i in range(osss)],
+        [f"oss{i // osts_per_oss + 1}" for i in range(count)],
+        ost_bytes,
+        [f"client{i + 1}" for i in range(clients)],
+        interval_s,
+        sparse,
+        seed,
+        {name: list(osts) for name, osts in (pools or {}).items()},
+        {"statistics": statistics, "allocation": allocation},
+    )
+    library_directory()
+    path.mkdir(parents=True, exist_ok=True)
+    try:
+        _make_directories(path, config)
+        (path / "testbed.json").write_bytes(msgspec.json.format(msgspec.json.encode(config)))
+        mds = Mds.format(path, [i // osts_per_oss for i in range(count)], seed)
+        for i in range(count):
+            mds.set("total", ost_bytes, i)
+            mds.set("base", round(fills[i] * ost_bytes), i)
+        mds.set("sparse", int(sparse))
+        for name, osts in config.pools.items():
+            mds.add_pool(name, osts)
+        testbed = Testbed(path, config)
+        testbed._save(Settings([OST_BYTES_PER_S * min(factors.get(i, 1), 1 / factors.get(i, 1)) for i in range(count)]))
+        if default_layout is not None:
+            testbed.set_default_layout(default_layout)
+        _start_server(testbed)
+    except BaseException:
+        processes.stop(path)
+        shutil.rmtree(path, ignore_errors=True)
+        raise
+    return testbed
+
+
+def _start_server(testbed: Testbed) -> None:
+    command = [sys.executable, "-m", "tarazu.sim.testbed.server", str(testbed.directory)]
+    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    processes.start(testbed.directory, [processes.Daemon(SERVER, command, environment)])
+    deadline = time.monotonic() + _START_TIMEOUT_S
+    while not (testbed.directory / "run" / "ticks").exists():
+        if processes.running(testbed.directory, SERVER) is None or time.monotonic() > deadline:
+            log = (testbed.directory / "log" / f"{SERVER}.log").read_text()[-2000:]
+            raise TarazuError(f"{testbed.directory}: the testbed's server did not start: {log}")
+        time.sleep(0.01)
+
+
+def open_testbed(directory: Path | str) -> Testbed:
+    """An existing testbed. Raises BadInput when the directory holds none."""
+    path = Path(directory).resolve()
+    try:
+        config = msgspec.json.decode((path / "testbed.json").read_bytes(), type=Config)
+    except (OSError, msgspec.DecodeError) as error:
+        raise BadInput(str(path), "a testbed", str(error)) from None
+    if config.format != FORMAT:
+        raise BadInput(str(path / "testbed.json"), f"format {FORMAT}", config.format)
+    return Testbed(path, config)
+
+
+def down(directory: Path | str, *, keep: bool = False) -> bool:
+    """Stops a testbed's processes and removes it (`keep`: leaves its files). False when there was none.
+
+    Raises BadInput when the directory holds something else.
+    """
+    path = Path(directory).resolve()
+    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
+        return False
+    open_testbed(path)
+    processes.stop(path)
+    if not keep:
+        shutil.rmtree(path)
+    return True
+
+
+def status(directory: Path | str) -> dict[str, Any]:
+    """What a testbed is and which of its processes run, as plain values."""
+    testbed = open_testbed(directory)
+    count = len(testbed.oss_of_ost)
+    flags = {i: [name for name, on in testbed.mds.flags(i).items() if on] for i in range(count)}
+    slow = {i: s for i, s in enumerate(testbed.speeds()) if s != OST_BYTES_PER_S}
+    return {
+        "directory": str(testbed.directory),
+        "fs_name": testbed.fs_name,
+        "osss": len(testbed.oss_names),
+        "osts": count,
+        "ost_bytes": testbed.config.ost_bytes,
+        "clients": testbed.client_names,
+        "mounts": [str(testbed.client_mount(i)) for i in range(len(testbed.client_names))],
+        "interval_s": testbed.interval_s,
+        "sparse": testbed.config.sparse,
+        "files": sum(1 for _ in regular_files(testbed.mount)),
+        "flags": {str(i): names for i, names in flags.items() if names},
+        "speeds": {str(i): s for i, s in slow.items()},
+        "processes": processes.states(testbed.directory),
+        "crashed": testbed.crashed(),
+    }
