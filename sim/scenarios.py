@@ -199,9 +199,7 @@ def run(scenario: Scenario, policy: str, seeds: Iterable[int] = range(SEEDS)) ->
     )
 
 
-def table(
-    names: Sequence[str] = policies.NAMES, seeds: Iterable[int] = range(SEEDS)
-) -> tuple[Outcome, ...]:
+def table(names: Sequence[str] = policies.NAMES, seeds: Iterable[int] = range(SEEDS)) -> tuple[Outcome, ...]:
     """Every scenario under every policy in `names`."""
     drawn = tuple(seeds)
     return tuple(run(scenario, policy, drawn) for scenario in scenarios() for policy in names)

@@ -14,12 +14,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tarazu.allocate import packing
 from tarazu.allocate.cost import speeds
 from tarazu.allocate.problem import Array, Problem, build
 from tarazu.model import CreateRequest, SystemView
 
 MAX_SUMS = 50_000
 """Distinct sums of object sizes that are worth listing; beyond, every sum counts as possible."""
+SEARCHED = 1.3
+"""How far above the counting bound the exact search looks."""
 MAX_SIZES = 48
 """Distinct object sizes whose number is checked; beyond, evenly chosen ones."""
 
@@ -56,7 +59,7 @@ class _Items:
 
 def utilization_bound(view: SystemView, requests: Sequence[CreateRequest]) -> float:
     """Lower bound of the OST cost: max / mean of the new bytes per usable OST (paper, equation 4)."""
-    return utilization_of(build(view, requests))
+    return utilization_of(build(view, requests), exact=True)
 
 
 def fill_bound(view: SystemView, requests: Sequence[CreateRequest]) -> float:
@@ -89,12 +92,15 @@ def oss_bound(view: SystemView, requests: Sequence[CreateRequest]) -> float:
     return max(1.0, level * len(problem.osts) / total)
 
 
-def utilization_of(problem: Problem) -> float:
-    """`utilization_bound` of a problem that is built already."""
+def utilization_of(problem: Problem, exact: bool = False) -> float:
+    """`utilization_bound` of a problem that is built already; `exact` adds the search of `packing.py`."""
     total, osts = problem.total_bytes, len(problem.osts)
     if not total:
         return 1.0
-    return max(1.0, _lowest_level(problem, np.ones(osts), np.zeros(osts)) * osts / total)
+    level = _lowest_level(problem, np.ones(osts), np.zeros(osts))
+    if exact:
+        level = packing.pack(problem, level, int(level * SEARCHED)).bound
+    return max(1.0, level * osts / total)
 
 
 def _lowest_level(problem: Problem, rate: Array, base: Array) -> float:

@@ -12,7 +12,7 @@ from time import perf_counter
 
 import numpy as np
 
-from tarazu.allocate import bounds, cost, improve, levels
+from tarazu.allocate import bounds, cost, improve, levels, packing
 from tarazu.allocate.cost import Weights
 from tarazu.allocate.eligible import too_little_space
 from tarazu.allocate.flow import Solver, min_cost_flow
@@ -22,6 +22,8 @@ from tarazu.model import Allocation, CreateRequest, SystemView
 COST_SCALE = 1 << 24
 """Integer cost of one level; ties are broken below it."""
 TIE_STEPS = 64
+EXACT_FROM = 1e-3
+"""Relative distance from the bound at which equal OSTs are given to the exact search."""
 ORDERED_OBJECTS = 20_000
 """Up to so many objects of a group, each member's heavier objects are given to the emptier of its OSTs one by one."""
 
@@ -57,18 +59,15 @@ class Convex:
             _deal(problem, level, group, counts, placed, turn)
             sharing.separate(group)
             placed += np.bincount(group.osts.ravel(), group.weights.ravel(), len(placed))
-        if self._exchanges:
-            placed = improve.exchange(problem, level, placed, self._exchanges)
+        placed = improve.exchange(problem, level, placed, self._exchanges)
+        bound = bounds.utilization_of(problem)
+        if self._exchanges and level.equal:
+            placed, bound = _exact(problem, placed, bound, turn)
+        placed = improve.spread(problem, level, placed, self._exchanges)
         order = np.lexsort(((np.arange(len(placed)) - turn) % len(placed), level.at(placed)))
         files = placements(problem, order)
-        by_index = {o.index: b for o, b in zip(problem.osts, placed.tolist())}
-        return Allocation(
-            files,
-            self.name,
-            cost.ost_cost({i: int(b) for i, b in by_index.items()}),
-            bounds.utilization_of(problem),
-            perf_counter() - start,
-        )
+        reached = cost.ost_cost({i: int(b) for i, b in enumerate(placed.tolist())})
+        return Allocation(files, self.name, reached, bound, perf_counter() - start)
 
     def _next_turn(self, osts: int) -> int:
         """Where ties begin: a stride coprime with the number of OSTs visits them all, so first stripes are shared."""
@@ -160,6 +159,23 @@ class Convex:
         filled = (bytes_now[oss_of_arc] + (nth + 0.5) * unit) / (size[oss_of_arc] * mean)
         costs = np.rint(self.weights.oss_balance * filled * COST_SCALE).astype(np.int64) * TIE_STEPS
         return oss_of_arc, costs
+
+
+def _exact(problem: Problem, placed: Array, bound: float, turn: int) -> tuple[Array, float]:
+    """The exact optimum where exchanges may have missed it: equal OSTs, few sizes. Returns bytes per OST, and bound."""
+    osts = len(placed)
+    per_level = problem.total_bytes / osts
+    highest = int(placed.max())
+    if highest <= bound * per_level * (1 + EXACT_FROM) or not packing.equal_rows(
+        [g.weights for g in problem.groups]
+    ):
+        return placed, bound
+    found = packing.pack(problem, bound * per_level, highest)
+    if found.counts is not None and packing.apply(problem, found.counts, turn):
+        placed = np.zeros(osts)
+        for group in problem.groups:
+            placed += np.bincount(group.osts.ravel(), group.weights.ravel(), osts)
+    return placed, max(bound, found.bound / per_level)
 
 
 def _relaxed(level: levels.Levels, placed: Array, unit: float, need: int, fits: Array) -> Array:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from tarazu.allocate.levels import Levels
@@ -9,6 +11,13 @@ from tarazu.allocate.problem import Array, Problem
 
 PARTNERS = 96
 """OSTs that are tried as the other side of an exchange, lowest level first."""
+SERVER_PARTNERS = 8
+SERVER_OSTS = 8
+"""OSTs of each server that are tried, the highest of one with the lowest of the other."""
+STUCK_SERVERS = 3
+"""Servers from the fullest on that may fail to find an exchange before the pass ends."""
+OPTIONS = 16
+"""Exchanges between two servers, best first, that are checked for distinct OSTs."""
 
 
 class _State:
@@ -85,18 +94,47 @@ class _State:
         self.shift(i, b)
         self.shift(j, a)
 
+    def alike(self, a: int, b: int) -> bool:
+        """True when two OSTs may exchange all that they hold."""
+        v = self.levels
+        same_level = v.base[a] == v.base[b] and v.slope[a] == v.slope[b] and v.slope2[a] == v.slope2[b]
+        fits = self.x[a] <= v.room[b] and self.x[b] <= v.room[a]
+        return bool(
+            same_level and fits and (self.problem.eligible[:, a] == self.problem.eligible[:, b]).all()
+        )
+
+    def swap_all(self, a: int, b: int) -> None:
+        """Exchange everything on two OSTs that are `alike`."""
+        for source, to in ((a, b), (b, a)):
+            for i in (i for same in self.objects(source).values() for i in same):
+                self.ost[i] = to
+                self._osts_of.pop(int(self.component[i]), None)
+        self._objects[a], self._objects[b] = self._objects[b], self._objects[a]
+        for values in (self.x, self.level):
+            values[a], values[b] = values[b], values[a]
+
     def move(self, i: int, to: int) -> None:
         self.osts_of(int(self.component[i])).symmetric_difference_update((int(self.ost[i]), to))
         self.shift(i, to)
 
 
 def exchange(problem: Problem, level: Levels, placed: Array, limit: int) -> Array:
-    """Improve `group.osts` of all groups in place; returns the new bytes per OST. At most `limit` steps."""
-    if not problem.groups:
+    """Lower the highest OSTs, `group.osts` in place; returns the new bytes per OST. At most `limit` steps."""
+    return _with_state(problem, level, placed, limit, _lower_osts)
+
+
+def spread(problem: Problem, level: Levels, placed: Array, limit: int) -> Array:
+    """Even out the servers without raising the highest OST; as `exchange`."""
+    return _with_state(problem, level, placed, limit, _lower_servers)
+
+
+def _with_state(
+    problem: Problem, level: Levels, placed: Array, limit: int, improve: Callable[[_State, int], None]
+) -> Array:
+    if not problem.groups or limit <= 0:
         return placed
     state = _State(problem, level, placed)
-    steps = _lower_osts(state, limit)
-    _lower_servers(state, max(0, limit - steps))
+    improve(state, limit)
     start = 0
     for group in problem.groups:
         end = start + group.osts.size
@@ -105,7 +143,7 @@ def exchange(problem: Problem, level: Levels, placed: Array, limit: int) -> Arra
     return state.x
 
 
-def _lower_osts(state: _State, limit: int) -> int:
+def _lower_osts(state: _State, limit: int) -> None:
     """Take from the highest OST as long as any exchange with a lower one leaves both below its level."""
     stuck: set[int] = set()
     steps = 0
@@ -123,7 +161,6 @@ def _lower_osts(state: _State, limit: int) -> int:
             if len(stuck) > PARTNERS:
                 break
         steps += 1
-    return steps
 
 
 def _exchange_with(state: _State, high: int, low: int) -> bool:
@@ -179,56 +216,64 @@ def _lower_servers(state: _State, limit: int) -> None:
     servers = len(problem.oss_names)
     size = np.bincount(problem.oss, minlength=servers)
     top = float(state.level.max()) + 1e-9
-    stuck: set[int] = set()
+    stuck = 0
     for _ in range(limit):
         filled = np.bincount(problem.oss, state.x, servers) / size
         order = np.argsort(-filled, kind="stable").tolist()
-        high = next((s for s in order if s not in stuck), None)
-        if high is None or len(stuck) > 2:
+        if stuck >= min(STUCK_SERVERS, servers - 1):
             return
-        if not any(_between(state, high, low, filled, size, top) for low in reversed(order) if low != high):
-            stuck.add(high)
+        high = order[stuck]
+        lower = [low for low in reversed(order) if filled[low] < filled[high]][:SERVER_PARTNERS]
+        if any(_between(state, high, low, filled, size, top) for low in lower):
+            stuck = 0
         else:
-            stuck.clear()
+            stuck += 1
 
 
 def _between(state: _State, high: int, low: int, filled: Array, size: Array, top: float) -> bool:
-    """One exchange from server `high` to server `low` that lowers the fuller of the two."""
+    """The exchange from server `high` to server `low` that comes nearest to evening out the two."""
     gap = float(filled[high] - filled[low])
-    if gap <= 0:
-        return False
+    most = gap * float(size[low]) * (1 - 1e-9)
+    ideal = gap / (1 / float(size[high]) + 1 / float(size[low]))
     oss = state.problem.oss
     sources = np.flatnonzero(oss == high)
     targets = np.flatnonzero(oss == low)
-    sources = sources[np.argsort(-state.level[sources], kind="stable")][:16].tolist()
-    targets = targets[np.argsort(state.level[targets], kind="stable")][:16].tolist()
-    most = gap / (1 / size[high] + 1 / size[low]) * 2
+    sources = sources[np.argsort(-state.level[sources], kind="stable")][:SERVER_OSTS].tolist()
+    targets = targets[np.argsort(state.level[targets], kind="stable")][:SERVER_OSTS].tolist()
+    options: list[tuple[float, int, int, int, int]] = []
     for a in sources:
         for b in targets:
-            pair = _pair_within(state, a, b, most, top)
-            if pair is not None:
-                i, j = pair
-                if j is None:
-                    state.move(i, b)
-                else:
-                    state.swap(i, j)
-                return True
+            options += _changes(state, a, b, most, ideal, top)
+    for _, a, b, weight, other in sorted(options)[:OPTIONS]:
+        if weight < 0:
+            state.swap_all(a, b)
+            return True
+        pair = _free_pair(state, a, b, state.objects(a)[weight], state.objects(b).get(other))
+        if pair is not None:
+            i, j = pair
+            if j is None:
+                state.move(i, b)
+            else:
+                state.swap(i, j)
+            return True
     return False
 
 
-def _pair_within(state: _State, a: int, b: int, most: float, top: float) -> tuple[int, int | None] | None:
-    """An exchange from OST a to b of less than `most` bytes after which b is not above `top`; about half is best."""
-    ours, theirs = state.objects(a), state.objects(b)
+def _changes(
+    state: _State, a: int, b: int, most: float, ideal: float, top: float
+) -> list[tuple[float, int, int, int, int]]:
+    """Exchanges from OST a to b of less than `most` bytes, b not above `top` then: (distance from ideal, a, b, sizes).
+
+    Size -1 stands for all that the two OSTs hold.
+    """
     room = float(state.levels.room[b] - state.x[b])
-    options = []
-    for weight in ours:
-        for other in (0, *theirs):
+    found = []
+    for weight in state.objects(a):
+        for other in (0, *state.objects(b)):
             change = weight - other
-            if 0 < change < most * 0.999 and change <= room:
-                if state.level_at(b, float(state.x[b]) + change) <= top:
-                    options.append((abs(change - most / 2), weight, other))
-    for _, weight, other in sorted(options)[:8]:
-        pair = _free_pair(state, a, b, ours[weight], theirs.get(other))
-        if pair is not None:
-            return pair
-    return None
+            if 0 < change < min(most, room + 1) and state.level_at(b, float(state.x[b]) + change) <= top:
+                found.append((abs(change - ideal), a, b, weight, other))
+    change = float(state.x[a] - state.x[b])
+    if 0 < change < most and state.alike(a, b):
+        found.append((abs(change - ideal), a, b, -1, -1))
+    return found

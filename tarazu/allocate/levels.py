@@ -32,15 +32,22 @@ class Levels:
     room: Array
     """Bytes that still fit, reserve and promises excluded."""
 
+    @property
+    def equal(self) -> bool:
+        """True when all OSTs have the same level and room enough for an equal share."""
+        return not any(np.ptp(v).any() for v in (self.base, self.slope, self.base2, self.slope2, self.room))
+
     def at(self, x: Array) -> Array:
         """Level of each OST with `x` new bytes on it."""
-        return np.maximum(self.base + self.slope * x, self.base2 + self.slope2 * x)
+        level: Array = np.maximum(self.base + self.slope * x, self.base2 + self.slope2 * x)
+        return level
 
     def units_below(self, level: float, x: Array, unit: float) -> Array:
         """How many objects of `unit` bytes each OST takes before the next one's middle passes `level`."""
         first = (level - self.base - self.slope * x) / (self.slope * unit) + 0.5
         second = (level - self.base2 - self.slope2 * x) / (self.slope2 * unit) + 0.5
-        return np.maximum(0, np.floor(np.minimum(first, second) + 1e-9)).astype(np.int64)
+        units: Array = np.maximum(0, np.floor(np.minimum(first, second) + 1e-9)).astype(np.int64)
+        return units
 
 
 def water_level(base: Array, rate: Array, total: float) -> float:
@@ -66,7 +73,8 @@ def effective_speeds(view: SystemView, osts: tuple[Ost, ...], weights: Weights) 
             1e-9, 1 - weights.idle_load
         )
         rate[i] *= max(0.05, 1 - weights.oss_load * busy)
-    return np.maximum(rate / np.median(rate), 1e-6)
+    relative: Array = np.maximum(rate / np.median(rate), 1e-6)
+    return relative
 
 
 def build(problem: Problem, weights: Weights) -> Levels:

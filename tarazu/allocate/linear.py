@@ -63,5 +63,5 @@ class Linear:
             placed += np.bincount(group.osts.ravel(), group.weights.ravel(), osts)
         files = placements(problem, np.argsort(placed, kind="stable"))
         by_index = {o.index: int(b) for o, b in zip(problem.osts, placed.tolist())}
-        bound = bounds.utilization_of(problem)
+        bound = bounds.utilization_of(problem, exact=True)
         return Allocation(files, self.name, cost.ost_cost(by_index), bound, perf_counter() - start)

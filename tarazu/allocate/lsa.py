@@ -316,7 +316,7 @@ class LsaPolicy:
         placed = _fill_groups(problem, job.osts, position)
         files = placements(problem, np.argsort(placed, kind="stable"))
         by_index = {o.index: int(b) for o, b in zip(problem.osts, placed.tolist())}
-        bound = bounds.utilization_of(problem)
+        bound = bounds.utilization_of(problem, exact=True)
         return Allocation(files, self.name, cost.ost_cost(by_index), bound, perf_counter() - start)
 
     def _events(self, requests: Sequence[CreateRequest]) -> list[tuple[float, int, int]]:
