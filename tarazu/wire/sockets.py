@@ -7,7 +7,9 @@ belong to one thread.
 
 from __future__ import annotations
 
+import errno
 import logging
+import socket
 import time
 from typing import Any
 
@@ -17,7 +19,7 @@ from zmq.utils.monitor import recv_monitor_message
 from tarazu.errors import WireError
 from tarazu.wire import messages
 from tarazu.wire.messages import Message, OssReport
-from tarazu.wire.security import Authenticator, Curve, check_address
+from tarazu.wire.security import Authenticator, Curve, check_address, is_local
 from tarazu.wire.transport import (
     MAX_MESSAGE_BYTES,
     REPLIES,
@@ -88,7 +90,7 @@ class _End:
                     self.socket.curve_server = True
                     self.socket.curve_secretkey = curve.own.secret
                     self.socket.zap_domain = self.admits.encode()
-                self.socket.bind(self.address)
+                self._bind()
                 self.address = self.socket.getsockopt_string(zmq.LAST_ENDPOINT)
             else:
                 if curve:
@@ -96,10 +98,22 @@ class _End:
                     self.socket.curve_secretkey = curve.own.secret
                     self.socket.curve_serverkey = curve.server
                 self.socket.connect(self.address)
+        except WireError:
+            self._shut()
+            raise
         except zmq.ZMQError as error:
             verb = "bound" if self.admits else "connected to"
             self._shut()
             raise WireError(self.address, f"an address that can be {verb}", str(error)) from None
+
+    def _bind(self) -> None:
+        try:
+            self.socket.bind(self.address)
+        except zmq.ZMQError as error:
+            # ZeroMQ binds addresses and interfaces only; one configuration for all nodes names the host.
+            if error.errno != errno.ENODEV:
+                raise
+            self.socket.bind(_resolved(self.address))
 
     def _shut(self) -> None:
         self.socket.disable_monitor()
@@ -147,6 +161,19 @@ class _End:
         except zmq.ZMQError:
             peer = "peer"
         return [part.bytes for part in parts], str(peer)
+
+
+def _resolved(address: str) -> str:
+    """`tcp://mds1:5770` → `tcp://10.0.0.1:5770`. Raises WireError for a name that is not known."""
+    host, _, port = address.removeprefix("tcp://").rpartition(":")
+    try:
+        found = socket.getaddrinfo(host, None, socket.AF_INET, socket.SOCK_STREAM)
+    except OSError as error:
+        raise WireError(address, "a host name that can be resolved", error.strerror) from None
+    resolved = f"tcp://{found[0][4][0]}:{port}"
+    if is_local(resolved):
+        log.warning("%s is %s here: other nodes will not reach it", address, resolved)
+    return resolved
 
 
 class ZmqPublisher(Publisher):
@@ -272,9 +299,9 @@ class ZmqTransport(Transport):
         return end
 
     def publisher(self, address: str) -> ZmqPublisher:
-        # Of statistics only the newest are worth sending.
+        # Statistics that could not be sent are soon too old to be worth it.
         # VERBOSE: a subscriber that comes back is told of too, not only a new one.
-        return ZmqPublisher(self._end(zmq.XPUB, address, options={zmq.SNDHWM: 2, zmq.XPUB_VERBOSE: 1}))
+        return ZmqPublisher(self._end(zmq.XPUB, address, options={zmq.SNDHWM: 8, zmq.XPUB_VERBOSE: 1}))
 
     def subscriber(self, address: str) -> ZmqSubscriber:
         return ZmqSubscriber(self._end(zmq.SUB, address, admits="oss", options={zmq.RCVHWM: 10_000}))

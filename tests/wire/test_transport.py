@@ -1,0 +1,299 @@
+"""One contract for all transports: ZeroMQ with keys, ZeroMQ without, and the twin in memory."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tarazu.errors import Unavailable, WireError
+from tarazu.wire import keys, messages
+from tarazu.wire.memory import MemoryTransport
+from tarazu.wire.messages import (
+    Acknowledged,
+    AllocationReply,
+    FileClosed,
+    OssReport,
+    StatusReply,
+    StatusRequest,
+    StepEnded,
+)
+from tarazu.wire.security import curve_for
+from tarazu.wire.sockets import ZmqTransport
+from tarazu.wire.transport import Counts, Requester, Transport, request_id
+
+PATIENCE_S = 10.0
+
+
+class Sides:
+    """The transports of three processes. In memory they are one."""
+
+    def __init__(self, kind: str, directory: Path) -> None:
+        self.transports: list[Transport] = []
+        self.address = "tcp://127.0.0.1:*"
+        if kind == "memory":
+            self.server = self.oss = self.client = MemoryTransport()
+            self.transports = [self.server]
+            return
+        if kind == "curve":
+            for role in keys.ROLES:
+                keys.create(directory, role)
+        self.server, self.oss, self.client = (
+            ZmqTransport(curve_for(role, directory)) for role in ("server", "oss", "client")
+        )
+        self.transports = [self.oss, self.client, self.server]
+
+    def close(self) -> None:
+        for transport in self.transports:
+            transport.close()
+
+
+def report(sequence: int) -> OssReport:
+    return OssReport("oss1", sequence, 0.0, 60.0, 0.5, 0.25, 0.0, ())
+
+
+class Echo(threading.Thread):
+    """Answers in a thread of its own, as another process would, until told to stop."""
+
+    def __init__(self, replier: Any, silent_for: int = 0) -> None:
+        super().__init__(daemon=True)
+        self.replier, self.silent_for = replier, silent_for
+        self.seen: list[str] = []
+        self.stopping = threading.Event()
+
+    def run(self) -> None:
+        while not self.stopping.is_set():
+            if (asked := self.replier.receive(0.02)) is None:
+                continue
+            peer, message = asked
+            self.seen.append(request_id(message))
+            if len(self.seen) > self.silent_for:
+                self.replier.reply(peer, StatusReply(request_id(message), {"seen": len(self.seen)}))
+
+    def __enter__(self) -> Echo:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stopping.set()
+        self.join()
+
+
+@pytest.fixture(params=["memory", "plain", "curve"])
+def sides(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Sides]:
+    sides = Sides(request.param, tmp_path / "keys")
+    yield sides
+    sides.close()
+
+
+def requester(sides: Sides, address: str, resend_s: float = 0.05) -> Requester:
+    made = sides.client.requester(address)
+    made.resend_s = resend_s
+    return made
+
+
+class TestContract:
+    def test_reports_arrive_once_a_subscriber_is_there(self, sides: Sides) -> None:
+        subscriber = sides.server.subscriber(sides.address)
+        publisher = sides.oss.publisher(subscriber.address)
+        received = []
+        listening = threading.Thread(target=lambda: received.append(subscriber.receive(PATIENCE_S)))
+        listening.start()
+        assert publisher.wait(PATIENCE_S)
+        publisher.publish(report(7))
+        listening.join()
+        assert received == [report(7)] and subscriber.counts.received == 1
+        assert subscriber.receive(0) is None
+        assert not publisher.wait(0)
+
+    def test_publishing_to_nobody_costs_nothing(self, sides: Sides) -> None:
+        subscriber = sides.server.subscriber(sides.address)
+        address = subscriber.address
+        subscriber.close()
+        publisher = sides.oss.publisher(address)
+        for number in range(100):
+            publisher.publish(report(number))
+        publisher.close()
+
+    def test_a_request_is_answered(self, sides: Sides) -> None:
+        replier = sides.server.replier(sides.address)
+        with Echo(replier):
+            client = requester(sides, replier.address)
+            assert client.request(StatusRequest("m1"), PATIENCE_S) == StatusReply("m1", {"seen": 1})
+
+    def test_it_is_resent_until_answered(self, sides: Sides) -> None:
+        replier = sides.server.replier(sides.address)
+        with Echo(replier, silent_for=3) as echo:
+            client = requester(sides, replier.address)
+            reply = client.request(StatusRequest("m1"), PATIENCE_S)
+        assert reply == StatusReply("m1", {"seen": 4}) and echo.seen[:4] == ["m1"] * 4
+
+    def test_no_answer_is_unavailable_and_names_the_address(self, sides: Sides) -> None:
+        replier = sides.server.replier(sides.address)
+        address = replier.address
+        replier.close()
+        client = requester(sides, address)
+        with pytest.raises(Unavailable, match="expected an answer within 0"):
+            client.request(StatusRequest("m1"), 0.1)
+
+    def test_a_second_answer_to_the_same_request_is_ignored(self, sides: Sides) -> None:
+        replier = sides.server.replier(sides.address)
+        client = requester(sides, replier.address, resend_s=60.0)
+        client.submit(StatusRequest("m1"))
+        asked = None
+        while asked is None:
+            assert client.receive(0.01) is None
+            asked = replier.receive(0.01)
+        for _ in range(3):
+            replier.reply(asked[0], Acknowledged("m1"))
+        replier.reply(asked[0], Acknowledged("nobody asked"))
+        assert client.receive(PATIENCE_S) == Acknowledged("m1")
+        assert client.receive(0.1) is None
+        assert client.counts.received == 4
+
+    def test_replies_in_another_order_find_their_requests(self, sides: Sides) -> None:
+        replier = sides.server.replier(sides.address)
+        client = requester(sides, replier.address, resend_s=60.0)
+        asked: dict[str, Any] = {}
+        client.submit(FileClosed("a", "m1", ((0, 1),)))
+        client.submit(StepEnded("a", "m2"))
+        while len(asked) < 2:
+            assert client.receive(0.01) is None
+            if got := replier.receive(0.01):
+                asked[request_id(got[1])] = got[0]
+        replier.reply(asked["m2"], Acknowledged("m2"))
+        replier.reply(asked["m1"], Acknowledged("m1"))
+        with Echo(replier):
+            assert request_id(client.request(StatusRequest("m3"), PATIENCE_S)) == "m3"
+        assert [client.receive(0), client.receive(0)] == [Acknowledged("m2"), Acknowledged("m1")]
+
+    def test_a_forgotten_request_is_not_resent(self, sides: Sides) -> None:
+        replier = sides.server.replier(sides.address)
+        with Echo(replier, silent_for=10**6) as echo:
+            client = requester(sides, replier.address)
+            client.submit(StatusRequest("m1"))
+            while not echo.seen:
+                assert client.receive(0.02) is None
+            client.forget("m1")
+            client.receive(0.1)
+            sent = len(echo.seen)
+            client.receive(0.2)
+            assert len(echo.seen) == sent
+
+    def test_two_requesters_get_their_own_answers(self, sides: Sides) -> None:
+        replier = sides.server.replier(sides.address)
+        with Echo(replier):
+            one, two = requester(sides, replier.address), requester(sides, replier.address)
+            two.submit(StatusRequest("two"))
+            assert request_id(one.request(StatusRequest("one"), PATIENCE_S)) == "one"
+            reply = two.receive(PATIENCE_S)
+            assert reply is not None and request_id(reply) == "two"
+
+    def test_a_replier_that_comes_later_gets_what_is_open(self, sides: Sides) -> None:
+        first = sides.server.replier(sides.address)
+        address = first.address
+        client = requester(sides, address)
+        with Echo(first):
+            client.request(StatusRequest("m1"), PATIENCE_S)
+        first.close()
+        client.submit(StatusRequest("m2"))
+        assert client.receive(0.2) is None
+        with Echo(sides.server.replier(address)):
+            reply = client.receive(PATIENCE_S)
+        assert reply is not None and request_id(reply) == "m2"
+
+    def test_an_address_is_bound_once(self, sides: Sides) -> None:
+        replier = sides.server.replier(sides.address)
+        with pytest.raises(WireError, match="expected an address that can be bound"):
+            sides.server.replier(replier.address)
+
+    def test_what_does_not_belong_here_is_dropped_and_counted(self, sides: Sides) -> None:
+        subscriber = sides.server.subscriber(sides.address)
+        publisher = sides.oss.publisher(subscriber.address)
+        received: list[Any] = []
+        listening = threading.Thread(target=lambda: received.append(subscriber.receive(PATIENCE_S)))
+        listening.start()
+        assert publisher.wait(PATIENCE_S)
+        publisher._send(b"\xc1 no msgpack")
+        publisher._send(messages.encode(StatusRequest("m1")))
+        publisher.publish(report(1))
+        listening.join()
+        assert received == [report(1)]
+        assert subscriber.counts.summary() == {"received": 1, "dropped": 2, "refused": 0}
+
+
+def test_bad_messages_are_logged_once_per_peer(caplog: pytest.LogCaptureFixture) -> None:
+    counts = Counts()
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            assert counts.accept(b"\xc1", "10.0.0.1", (OssReport,)) is None
+        assert counts.accept(messages.encode(StatusRequest("m")), "10.0.0.2", (OssReport,)) is None
+    assert [record.getMessage().split(":")[1].strip() for record in caplog.records] == [
+        "10.0.0.1",
+        "10.0.0.2",
+    ]
+    assert counts.dropped == 4
+
+
+def test_another_protocol_version_is_dropped() -> None:
+    counts = Counts()
+    other = messages.encode(StatusRequest("m", protocol=messages.PROTOCOL + 1))
+    assert counts.accept(other, "peer", (StatusRequest,)) is None and counts.dropped == 1
+
+
+def test_a_client_refused_for_its_key_gets_in_once_it_is_admitted(tmp_path: Path) -> None:
+    for role in keys.ROLES:
+        keys.create(tmp_path / "site", role)
+        keys.create(tmp_path / "new", role)
+    (tmp_path / "new/server.pub").write_bytes((tmp_path / "site/server.pub").read_bytes())
+    server = ZmqTransport(curve_for("server", tmp_path / "site"))
+    client = ZmqTransport(curve_for("client", tmp_path / "new"))
+    replier = server.replier("tcp://127.0.0.1:*")
+    asking = client.requester(replier.address)
+    with Echo(replier) as echo:
+        asking.submit(StatusRequest("m1"))
+        while not replier.counts.refused:
+            assert asking.receive(0.05) is None
+        assert not echo.seen and asking.counts.refused
+        (tmp_path / "new/client.pub").rename(tmp_path / "site/client-new.pub")
+        assert asking.receive(PATIENCE_S) == StatusReply("m1", {"seen": 1})
+    client.close()
+    server.close()
+
+
+def test_a_peer_without_keys_is_refused_by_a_server_with_keys(tmp_path: Path) -> None:
+    for role in keys.ROLES:
+        keys.create(tmp_path, role)
+    server, client = ZmqTransport(curve_for("server", tmp_path)), ZmqTransport()
+    replier = server.replier("tcp://127.0.0.1:*")
+    asking = client.requester(replier.address)
+    asking.submit(StatusRequest("m1"))
+    while not replier.counts.refused:
+        assert asking.receive(0.02) is None
+        assert replier.receive(0.02) is None
+    client.close()
+    server.close()
+
+
+def test_a_server_bound_by_name_can_be_reached() -> None:
+    transport = ZmqTransport()
+    replier = transport.replier("tcp://localhost:*")
+    with Echo(replier):
+        asking = ZmqTransport()
+        assert asking.requester(replier.address).request(StatusRequest("m"), PATIENCE_S)
+        asking.close()
+    transport.close()
+    open_to_all = ZmqTransport(insecure=True)
+    with pytest.raises(WireError, match="expected a host name that can be resolved"):
+        open_to_all.subscriber("tcp://no-such-host.invalid:1")
+    open_to_all.close()
+
+
+def test_replies_and_requests_belong_together_by_id() -> None:
+    assert request_id(AllocationReply("a", "declined")) == "a"
+    with pytest.raises(TypeError):
+        request_id(report(1))
