@@ -23,11 +23,20 @@ def daemon_commands(testbed: Testbed) -> list[Daemon]:
     """One `tarazu-mdsd`, one `tarazu-ossd` per OSS, one `tarazu-clientd` per client, with TB/etc/tarazu.toml."""
     config = ["--config", str(testbed.directory / "etc" / "tarazu.toml")]
     server_env = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-    daemons = [Daemon("tarazu-mdsd", [_program("tarazu-mdsd"), *config, "--root", str(testbed.mds_root)], server_env)]
+    daemons = [
+        Daemon("tarazu-mdsd", [_program("tarazu-mdsd"), *config, "--root", str(testbed.mds_root)], server_env)
+    ]
     for name in testbed.oss_names:
         argv = [_program("tarazu-ossd"), *config, "--root", str(testbed.oss_root(name)), "--name", name]
         daemons.append(Daemon(f"tarazu-ossd-{name}", argv, server_env))
     for number, name in enumerate(testbed.client_names):
-        argv = [_program("tarazu-clientd"), *config, "--root", str(testbed.client_root(number)), "--name", name]
+        argv = [
+            _program("tarazu-clientd"),
+            *config,
+            "--root",
+            str(testbed.client_root(number)),
+            "--name",
+            name,
+        ]
         daemons.append(Daemon(f"tarazu-clientd-{name}", argv, os.environ | testbed.environment(number)))
     return daemons

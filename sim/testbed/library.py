@@ -100,7 +100,10 @@ class Mds:
 
     def get(self, field: str, index: int = 0) -> int:
         value = ctypes.c_uint64()
-        _check(self._library().testbed_get(field.encode(), index, ctypes.byref(value)), f"no field {field}[{index}]")
+        _check(
+            self._library().testbed_get(field.encode(), index, ctypes.byref(value)),
+            f"no field {field}[{index}]",
+        )
         return value.value
 
     def osts(self) -> int:

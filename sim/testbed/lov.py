@@ -72,7 +72,9 @@ def decode(blob: bytes, file: bool = True) -> ActualLayout:
         entries = _HEAD.unpack_from(blob)[4]
         for i in range(entries):
             try:
-                _, flags, start, end, offset, size, _, _ = _ENTRY.unpack_from(blob, _HEAD.size + i * _ENTRY.size)
+                _, flags, start, end, offset, size, _, _ = _ENTRY.unpack_from(
+                    blob, _HEAD.size + i * _ENTRY.size
+                )
             except struct.error as error:
                 raise LayoutError("lustre.lov", f"{entries} entries", str(error)) from None
             parts.append(_plain(blob[offset : offset + size], start, end, flags))

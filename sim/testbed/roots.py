@@ -66,7 +66,9 @@ def oss_static(nid: str) -> dict[str, object]:
     }
 
 
-def ost_files(fs_name: str, index: int, flags: Mapping[str, bool], sizes: Mapping[str, object]) -> dict[str, object]:
+def ost_files(
+    fs_name: str, index: int, flags: Mapping[str, bool], sizes: Mapping[str, object]
+) -> dict[str, object]:
     """State and capacity of one OST on its OSS."""
     target = target_name(fs_name, index)
     base = f"sys/fs/lustre/obdfilter/{target}"
@@ -90,13 +92,15 @@ def ost_files(fs_name: str, index: int, flags: Mapping[str, bool], sizes: Mappin
 
 def _target_obd(fs_name: str, active: Sequence[bool]) -> str:
     return "".join(
-        f"{i}: {target_name(fs_name, i)}_UUID {'ACTIVE' if on else 'INACTIVE'}\n" for i, on in enumerate(active)
+        f"{i}: {target_name(fs_name, i)}_UUID {'ACTIVE' if on else 'INACTIVE'}\n"
+        for i, on in enumerate(active)
     )
 
 
 def _pool_files(prefix: str, fs_name: str, pools: Mapping[str, Sequence[int]]) -> dict[str, object]:
     return {
-        f"{prefix}/{name}": "".join(f"{target_name(fs_name, i)}_UUID\n" for i in osts) for name, osts in pools.items()
+        f"{prefix}/{name}": "".join(f"{target_name(fs_name, i)}_UUID\n" for i in osts)
+        for name, osts in pools.items()
     }
 
 
@@ -151,7 +155,9 @@ def client_files(
     active = [not f["inactive"] for f in flags]
     lov, llite = f"lov/{fs_name}-clilov-{instance}", f"llite/{fs_name}-{instance}"
     escaped = str(mount).replace(" ", "\\040")
-    whole = {name: sum(int(str(s[name])) for s in sizes) for name in ("kbytestotal", "kbytesfree", "kbytesavail")}
+    whole = {
+        name: sum(int(str(s[name])) for s in sizes) for name in ("kbytestotal", "kbytesfree", "kbytesavail")
+    }
     files: dict[str, object] = {
         "sys/fs/lustre/version": statfiles.VERSION,
         "sys/fs/lustre/jobid_var": "procname_uid",

@@ -136,7 +136,13 @@ class Server:
             roots.write_tree(
                 testbed.client_root(number),
                 roots.client_files(
-                    fs, f"{0xFF << 56 | number + 1:016x}", testbed.client_mount(number), flags, sizes, testbed.pools, striping
+                    fs,
+                    f"{0xFF << 56 | number + 1:016x}",
+                    testbed.client_mount(number),
+                    flags,
+                    sizes,
+                    testbed.pools,
+                    striping,
                 ),
             )
 

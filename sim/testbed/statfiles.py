@@ -74,7 +74,11 @@ def job_stats(jobs: Mapping[str, tuple[Mapping[str, Counter], float, float]]) ->
     text = "job_stats:\n"
     for job, (counters, now_s, start_s) in jobs.items():
         text += f"- job_id:          {job}\n"
-        for name, value in (("snapshot_time", now_s), ("start_time", start_s), ("elapsed_time", now_s - start_s)):
+        for name, value in (
+            ("snapshot_time", now_s),
+            ("start_time", start_s),
+            ("elapsed_time", now_s - start_s),
+        ):
             text += f"  {name + ':':<17}{_time(value)} secs.nsecs\n"
         for name, unit in JOB_ROWS:
             c = counters.get(name) or Counter(unit)
@@ -112,7 +116,11 @@ def brw_stats(io_sizes: Mapping[int, int], now_s: float, start_s: float) -> str:
     pages = [(str(1 << i) if i < 10 else "1K", count) for i, count in enumerate(counts[:last])]
     whole = [("1", sum(counts))]
     text += _table("pages per bulk r/w", "rpcs", pages)
-    for title, unit in (("discontiguous pages", "rpcs"), ("discontiguous blocks", "rpcs"), ("disk fragmented I/Os", "ios")):
+    for title, unit in (
+        ("discontiguous pages", "rpcs"),
+        ("discontiguous blocks", "rpcs"),
+        ("disk fragmented I/Os", "ios"),
+    ):
         text += _table(title, unit, whole)
     text += _table("disk I/Os in flight", "ios", whole)
     text += _table("I/O time (1/1000s)", "ios", whole)

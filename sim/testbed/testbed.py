@@ -161,7 +161,9 @@ class Testbed:
     def set_oss(self, name: str, **loads: float) -> None:
         """Emulated load of one OSS: `cpu` and `memory` (0-1), `lnet_bytes_per_s`; shown from the next tick on."""
         if name not in self.oss_names or set(loads) - {"cpu", "memory", "lnet_bytes_per_s"}:
-            raise BadInput("set_oss", f"one of {', '.join(self.oss_names)} and cpu, memory, lnet_bytes_per_s", name)
+            raise BadInput(
+                "set_oss", f"one of {', '.join(self.oss_names)} and cpu, memory, lnet_bytes_per_s", name
+            )
         settings = self._settings()
         settings.oss_loads.setdefault(name, {}).update(loads)
         self._save(settings)
@@ -313,7 +315,9 @@ def up(
         for name, osts in config.pools.items():
             mds.add_pool(name, osts)
         testbed = Testbed(path, config)
-        testbed._save(Settings([OST_BYTES_PER_S * min(factors.get(i, 1), 1 / factors.get(i, 1)) for i in range(count)]))
+        testbed._save(
+            Settings([OST_BYTES_PER_S * min(factors.get(i, 1), 1 / factors.get(i, 1)) for i in range(count)])
+        )
         if default_layout is not None:
             testbed.set_default_layout(default_layout)
         _start_server(testbed)

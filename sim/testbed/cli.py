@@ -1,0 +1,227 @@
+"""`tarazu testbed up|down|status|usage|exec|env`: arguments and printing, no logic."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tarazu.errors import BadInput
+from tarazu.sim.testbed import testbed as beds
+from tarazu.units import GIB, human_bytes, parse_bytes
+
+DESCRIPTION = """\
+An emulated Lustre on one machine, without root and without Lustre.
+
+  tarazu testbed up /tmp/tb                     1 MDS, 7 OSSs x 5 OSTs x 10 GiB
+  tarazu testbed exec /tmp/tb -- dd if=/dev/zero of=/tmp/tb/clients/client1/mnt/f bs=1M count=100
+  tarazu testbed usage /tmp/tb                  bytes per OST and OSS, max/mean
+  tarazu testbed down /tmp/tb
+"""
+
+
+def _size(text: str) -> int:
+    try:
+        return parse_bytes(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _slow(text: str) -> tuple[int, float]:
+    index, _, factor = text.partition("=")
+    try:
+        return int(index), float(factor)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected INDEX=FACTOR, found {text!r}") from None
+
+
+def _fill(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected shares such as 0,0.1,0.2, found {text!r}") from None
+
+
+def _pool(text: str) -> tuple[str, list[int]]:
+    name, _, osts = text.partition("=")
+    try:
+        return name, [int(part) for part in osts.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected NAME=INDEX,INDEX,..., found {text!r}") from None
+
+
+def add_parser(subparsers: Any) -> None:
+    """Adds `testbed` to a parser's subcommands; each handler is left in `arguments.handler`."""
+    parser = subparsers.add_parser(
+        "testbed",
+        help="an emulated Lustre on this machine",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_commands(parser)
+
+
+def add_commands(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(
+        title="commands", dest="testbed_command", required=True, metavar="COMMAND"
+    )
+
+    def command(
+        name: str, handler: Callable[[argparse.Namespace], int], text: str
+    ) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=text, description=text)
+        added.add_argument("directory", metavar="DIR", type=Path, help="the testbed's directory")
+        added.set_defaults(handler=handler)
+        return added
+
+    _add_up(command("up", _up, "make a testbed and start its server"))
+    down = command("down", _down, "stop a testbed and remove it; does nothing when there is none")
+    down.add_argument("--keep", action="store_true", help="leave the files")
+    status = command("status", _status, "what it is and which of its processes run")
+    usage = command("usage", _usage, "bytes per OST and OSS, from the files' actual layouts")
+    execute = command("exec", _exec, "run a program on an emulated client")
+    execute.add_argument(
+        "program", nargs=argparse.REMAINDER, metavar="-- PROGRAM ...", help="program and arguments"
+    )
+    environment = command("env", _env, "print the environment of a client as shell commands")
+    for each in (execute, environment):
+        each.add_argument(
+            "--client", type=int, default=1, metavar="N", help="which client, from 1 (default 1)"
+        )
+    for each in (status, usage, down, environment):
+        each.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _add_up(up: argparse.ArgumentParser) -> None:
+    up.add_argument("--osss", type=int, default=7, metavar="N", help="servers (default 7)")
+    up.add_argument("--osts-per-oss", type=int, default=5, metavar="N", help="targets of each (default 5)")
+    up.add_argument(
+        "--ost-size", type=_size, default=10 * GIB, metavar="SIZE", help="of each target (default 10G)"
+    )
+    up.add_argument("--clients", type=int, default=1, metavar="N", help="client nodes (default 1)")
+    up.add_argument(
+        "--interval", type=float, default=1.0, metavar="S", help="statistics interval (default 1 s)"
+    )
+    up.add_argument("--fill", type=_fill, metavar="A,B,...", help="used share of each target before, 0-1")
+    up.add_argument(
+        "--slow",
+        type=_slow,
+        action="append",
+        default=[],
+        metavar="INDEX=FACTOR",
+        help="a target that is FACTOR times slower (below 1: that share of the speed); may be repeated",
+    )
+    up.add_argument(
+        "--pool", type=_pool, action="append", default=[], metavar="NAME=I,J,...", help="an OST pool"
+    )
+    up.add_argument(
+        "--layout",
+        metavar="LAYOUT",
+        help="default layout: COUNT[@SIZE], or START-END:COUNT[@SIZE], ... such as '0-128M:1, 128M-EOF:8'",
+    )
+    up.add_argument("--real-data", action="store_true", help="store what is written (default: sizes only)")
+    up.add_argument("--seed", type=int, default=0, metavar="N", help="of Lustre's allocator (default 0)")
+    up.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _print(arguments: argparse.Namespace, value: Any, text: str) -> int:
+    print(json.dumps(value, indent=2) if arguments.json else text)
+    return 0
+
+
+def _up(arguments: argparse.Namespace) -> int:
+    made = beds.up(
+        arguments.directory,
+        osss=arguments.osss,
+        osts_per_oss=arguments.osts_per_oss,
+        ost_bytes=arguments.ost_size,
+        clients=arguments.clients,
+        interval_s=arguments.interval,
+        fill=arguments.fill,
+        slow=dict(arguments.slow),
+        sparse=not arguments.real_data,
+        seed=arguments.seed,
+        default_layout=arguments.layout,
+        pools=dict(arguments.pool),
+    )
+    return _print(arguments, beds.status(made.directory), _describe(beds.status(made.directory)))
+
+
+def _down(arguments: argparse.Namespace) -> int:
+    there = beds.down(arguments.directory, keep=arguments.keep)
+    return _print(
+        arguments, {"removed": there}, f"{arguments.directory}: {'down' if there else 'no testbed there'}"
+    )
+
+
+def _describe(status: dict[str, Any]) -> str:
+    lines = [
+        f"{status['directory']}: file system {status['fs_name']}, {status['osss']} OSSs, {status['osts']} OSTs of "
+        f"{human_bytes(status['ost_bytes'])}, {'sparse' if status['sparse'] else 'real'} data, "
+        f"{status['files']} files"
+    ]
+    pairs = zip(status["clients"], status["mounts"], strict=True)
+    lines += [f"  {name:<24} {mount}" for name, mount in pairs]
+    for name, pid in status["processes"].items():
+        lines.append(f"  {name:<24} {'pid ' + str(pid) if pid else 'not running'}")
+    lines += [f"  OST {index:<20} {', '.join(names)}" for index, names in status["flags"].items()]
+    lines += [f"  OST {index:<20} {human_bytes(speed)}/s" for index, speed in status["speeds"].items()]
+    if status["crashed"]:
+        lines.append(f"  a real MDS would be down: {status['crashed'].strip()}")
+    return "\n".join(lines)
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    status = beds.status(arguments.directory)
+    return _print(arguments, status, _describe(status))
+
+
+def _usage(arguments: argparse.Namespace) -> int:
+    testbed = beds.open_testbed(arguments.directory)
+    used = testbed.usage()
+    lines = [f"{used.files} files, {human_bytes(used.total_bytes)}"]
+    for name in testbed.oss_names:
+        mine = [i for i, oss in enumerate(testbed.oss_of_ost) if oss == name]
+        cells = "  ".join(f"{i}: {human_bytes(used.ost_bytes[i])}" for i in mine)
+        lines.append(f"  {name:<8}{human_bytes(used.oss_bytes[name]):>12}   {cells}")
+    lines.append(
+        f"OST cost {used.ost_cost:.3f}   OSS cost {used.oss_cost:.3f}   fill max/mean {used.fill_cost:.3f}"
+    )
+    value = {name: getattr(used, name) for name in used.__struct_fields__}
+    return _print(arguments, value, "\n".join(lines))
+
+
+def _client(testbed: beds.Testbed, number: int) -> int:
+    if not 1 <= number <= len(testbed.client_names):
+        raise BadInput("--client", f"a number between 1 and {len(testbed.client_names)}", number)
+    return number - 1
+
+
+def _exec(arguments: argparse.Namespace) -> int:
+    program = arguments.program[1:] if arguments.program[:1] == ["--"] else arguments.program
+    if not program:
+        raise BadInput("tarazu testbed exec", "a program after --")
+    testbed = beds.open_testbed(arguments.directory)
+    client = _client(testbed, arguments.client)
+    sys.stdout.flush()
+    try:
+        status = testbed.exec(client, program).returncode
+    except (FileNotFoundError, PermissionError) as error:
+        print(f"tarazu: {program[0]}: {error.strerror}", file=sys.stderr)
+        return 127 if isinstance(error, FileNotFoundError) else 126
+    except subprocess.SubprocessError as error:
+        print(f"tarazu: {program[0]}: {error}", file=sys.stderr)
+        return 1
+    return status if status >= 0 else 128 - status
+
+
+def _env(arguments: argparse.Namespace) -> int:
+    testbed = beds.open_testbed(arguments.directory)
+    environment = testbed.environment(_client(testbed, arguments.client))
+    text = "\n".join(f"export {name}={shlex.quote(value)}" for name, value in environment.items())
+    return _print(arguments, environment, text)

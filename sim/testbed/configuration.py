@@ -1,0 +1,62 @@
+"""The daemons' configuration on a testbed: TB/etc/tarazu.toml, keys in TB/etc/keys, a home in TB/home."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tarazu.wire import keys
+
+if TYPE_CHECKING:
+    from tarazu.sim.testbed.testbed import Testbed
+
+
+def configure(testbed: Testbed, changes: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+    """Write the configuration with `changes` (section → name → value) on top, and keys if there are none.
+
+    One machine plays all nodes, so its own load would close mdsd's gate at random: the limits are off here.
+    """
+    etc = testbed.directory / "etc"
+    if not (etc / "keys").exists():
+        for role in keys.ROLES:
+            keys.create(etc / "keys", role)
+    home = testbed.directory / "home"
+    home.mkdir(exist_ok=True)
+    sections: dict[str, dict[str, Any]] = {
+        "keys": {"directory": str(etc / "keys")},
+        "ossd": {"interval_s": testbed.interval_s},
+        "mdsd": {
+            "statistics": f"tcp://127.0.0.1:{testbed.config.ports['statistics']}",
+            "requests": f"tcp://127.0.0.1:{testbed.config.ports['allocation']}",
+            "cpu_limit": 1.0,
+            "memory_limit": 1.0,
+            "stale_after_s": max(30.0, 5 * testbed.interval_s),
+            "audit_log": str(testbed.directory / "log" / "audit.log"),
+        },
+        "run": {
+            "mode": "place",
+            "wait_s": 20.0,
+            "history_dir": str(home / "history"),
+            "map_dir": str(home / "maps"),
+            "spool_dir": f"{testbed.directory}/clients/%h/spool",
+            "gather": gather_command(testbed),
+        },
+    }
+    for section, values in (changes or {}).items():
+        sections.setdefault(section, {}).update(values)
+    lines: list[str] = []
+    for section, values in sections.items():
+        lines += [f"[{section}]", *(f"{name} = {json.dumps(value)}" for name, value in values.items()), ""]
+    temporary = etc / "tarazu.toml.new"
+    temporary.write_text("\n".join(lines))
+    temporary.rename(etc / "tarazu.toml")
+
+
+def gather_command(testbed: Testbed) -> str:
+    """What `srun` does on a cluster: one file per client, from its own node-local spool directory."""
+    collect = (
+        f'for c in "{testbed.directory}"/clients/*; do n="${{c##*/}}"; s="$c/spool/${{1##*/}}"; '
+        'if ls "$s"/*.tzs >/dev/null 2>&1; then cat "$s"/*.tzs > "$2/$n.tzs"; rm -rf "$s"; fi; done'
+    )
+    return f"sh -c '{collect}' sh {{spool}} {{dest}}"
