@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 
 from tarazu import config
-from tarazu.daemons.planner import Planner, mdsd_status, read_history
+from tarazu.daemons.planner import Planner, read_history
 from tarazu.daemons.process import Wakeup, parser, run
 from tarazu.errors import ConfigError, TarazuError, WireError
 from tarazu.wire import local
@@ -127,12 +127,11 @@ class Clientd:
             "ready": self.planner.ready.is_set(),
             **self.counts,
         }
-        return {"clientd": mine, "mdsd": mdsd_status(self.settings)}
+        return {"clientd": mine, "mdsd": self.planner.mdsd_status()}
 
     def close(self) -> None:
         self.listener.close()
         Path(self.settings.clientd.socket).unlink(missing_ok=True)
-        self.planner.close()
 
 
 def listen(path: Path) -> socket.socket:

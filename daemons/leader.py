@@ -19,17 +19,21 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import msgspec
+
 from tarazu import native
 from tarazu.config import Settings
 from tarazu.daemons import directories, gather, jobstep
 from tarazu.daemons.launch import Program
-from tarazu.errors import TarazuError
+from tarazu.errors import TarazuError, TraceError
+from tarazu.layout.manager import explicit_components
 from tarazu.predict import rules
 from tarazu.stats import client
-from tarazu.store import placement_map
+from tarazu.store import control, placement_map
 from tarazu.trace.history import History
 from tarazu.trace.parser import parse_run
 from tarazu.trace.records import RunRecord
+from tarazu.trace.spool import Spool, read_spools
 from tarazu.wire import local
 
 PLAN_TIMEOUT_S = 60.0
@@ -63,7 +67,7 @@ class Leader:
         self.history = History(Path(settings.run.history_dir).expanduser())
         self.state_dir = Path(settings.run.map_dir).expanduser()
         self.map_dir = self.state_dir / self.run_id
-        self.spool = f"{settings.run.spool_dir.format(uid=os.getuid())}/{self.run_id}"
+        self.spool = "/".join((settings.run.spool_dir.replace("{uid}", str(os.getuid())), self.run_id))
         self.record_mode = "full"
         self.plans: list[local.PlanReply] = []
         self.problems: list[str] = []
@@ -77,7 +81,7 @@ class Leader:
     def prepare(self) -> None:
         """Directories, control page and the first plan, for which it waits `run.wait_s` at most."""
         self.map_dir.mkdir(parents=True, mode=0o700)
-        placement_map.write_control(self.map_dir)
+        control.write_control(self.map_dir)
         self.record_mode = rules.decide(
             self.history.runs(self.step.fs_name, self.step.application)
         ).record_mode
@@ -120,10 +124,10 @@ class Leader:
         """Called about once a second while the program runs: plan again when the horizon is reached."""
         if self._planning and self._planning.is_alive():
             return
-        due = self.plans[-1].next_s if self.plans else None
-        elapsed_s = time.monotonic() - self._started_s
-        if due is not None and elapsed_s >= due:
-            self._planning = threading.Thread(target=self._guard(lambda: self._plan(elapsed_s)), daemon=True)
+        last = self.plans[-1] if self.plans else None
+        if last and last.next_s is not None and time.monotonic() - self._started_s >= last.next_s:
+            from_s = last.until_s
+            self._planning = threading.Thread(target=self._guard(lambda: self._plan(from_s)), daemon=True)
             self._planning.start()
 
     def run(self) -> int:
@@ -143,7 +147,7 @@ class Leader:
         self._remove()
         return status
 
-    def _plan(self, elapsed_s: float) -> None:
+    def _plan(self, from_s: float) -> None:
         """One conversation with clientd; on success the new map is written and announced."""
         fs = client.file_system(self.step.fs_name, self.root)
         runs = self.history.paths(self.step.fs_name, self.step.application)[-self.settings.predict.runs :]
@@ -153,7 +157,7 @@ class Leader:
             osts=tuple(sorted(fs.osts)),
             active=tuple(sorted(fs.active)),
             pools={name: tuple(sorted(members)) for name, members in fs.pools.items()},
-            elapsed_s=elapsed_s,
+            from_s=from_s,
             place=self.mode != "observe",
         )
         with contextlib.ExitStack() as stack:
@@ -185,7 +189,7 @@ class Leader:
             rows=[row for p in self.plans for row in map_rows(p, fs.fs_name)],
             expires_s=0,
         )
-        placement_map.announce(self.map_dir, self._generation)
+        control.announce(self.map_dir, self._generation)
 
     # After
 
@@ -209,12 +213,20 @@ class Leader:
         paths, problem = gather.gather(fetch, here, dest, self.environ)
         if problem:
             self.problems.append(f"spools of other nodes are lost: {problem}")
-        run = parse_run(
-            paths, self.step, start_s=started_s, duration_s=time.time() - started_s, exit_status=status
-        )
+        run = parse_run(self._spools(paths), self.step, exit_status=status)
+        run = msgspec.structs.replace(run, start_s=started_s, duration_s=time.time() - started_s)
         if run.ranks_seen < run.ranks_expected:
             self.problems.append(f"spools of {run.ranks_expected - run.ranks_seen} ranks are lost")
         return run if run.files else None
+
+    def _spools(self, paths: Sequence[Path]) -> list[Spool]:
+        found: list[Spool] = []
+        for path in paths:
+            try:
+                found += read_spools(path)
+            except TraceError as error:
+                self.problems.append(str(error))
+        return found
 
     def _report(self, path: Path) -> None:
         """Tell clientd what came of its plans."""
@@ -266,11 +278,12 @@ def map_rows(plan: local.PlanReply, fs_name: str) -> list[placement_map.MapRow]:
             loose=file.loose,
             volatile=file.volatile,
             rank=file.rank,
-            n_precise=file.nth_precise,
-            n_loose=file.nth_loose,
+            nth_precise=file.nth_precise,
+            nth_loose=file.nth_loose,
             row_id=file.row_id,
             layout=plan.layouts[file.layout],
             osts=file.osts,
+            explicit=explicit_components(plan.layouts[file.layout], file.size_bytes),
         )
         for file in plan.files
     ]

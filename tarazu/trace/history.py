@@ -135,9 +135,9 @@ def encode_run(run: RunRecord) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def read_run(path: str | os.PathLike[str]) -> RunRecord:
-    """One run. Raises TraceError naming file and line."""
-    where = os.fspath(path)
+def read_run(path: str | os.PathLike[str] | int) -> RunRecord:
+    """One run, from a path or from an open descriptor (closed afterwards). Raises TraceError."""
+    where = f"descriptor {path}" if isinstance(path, int) else os.fspath(path)
     try:
         return decode_run(Path(path).read_bytes(), where)
     except OSError as error:

@@ -39,8 +39,10 @@ class PlanRequest(msgspec.Struct, frozen=True, tag="plan"):
     """OST indices that exist in the file system."""
     active: tuple[int, ...]
     pools: dict[str, tuple[int, ...]] = {}
-    elapsed_s: float = 0.0
-    """How far the job step has run: files expected before are not planned again."""
+    from_s: float = 0.0
+    """Seconds after the start of the step: files expected before are planned already."""
+    in_run: bool = False
+    """The last history is this run so far: predict its next steps from itself."""
     place: bool = True
     """False: forecast and store only (mode observe)."""
 
@@ -89,10 +91,10 @@ class PlanReply(msgspec.Struct, frozen=True, tag="planned"):
     ost_cost: float = 0.0
     ost_cost_bound: float = 0.0
     elapsed_s: float = 0.0
+    until_s: float = 0.0
+    """The plan holds the files expected until then, seconds after the start of the step."""
     next_s: float | None = None
-    """Ask again this long after the start of the step: more files are expected beyond the horizon."""
-    record_full: bool = False
-    """The history asks for the recorder's full mode (first runs, many misses)."""
+    """Ask again then: more files are expected."""
 
 
 class StepReport(msgspec.Struct, frozen=True, tag="step-report"):

@@ -104,7 +104,7 @@ class AllocationReply(msgspec.Struct, frozen=True, tag="allocation", omit_defaul
     """The answer to an AllocationRequest. `osts[file][component]` as in `model.FilePlacement`."""
 
     id: str
-    status: Literal["allocated", "declined", "never", "later", "unknown-fs"]
+    status: Literal["allocated", "declined", "never", "later", "unknown-fs", "unavailable"]
     reason: str = ""
     osts: tuple[tuple[tuple[int, ...], ...], ...] = ()
     policy: str = ""

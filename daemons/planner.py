@@ -1,0 +1,356 @@
+"""Phases 2a and 3 of a job step: forecast, configure, store, have the OSTs allocated (paper, 5.5 to 5.7).
+
+A Planner belongs to clientd. Each call serves one conversation, in its own thread, with its own connections
+to the interaction database and to mdsd.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+import msgspec
+
+from tarazu import native
+from tarazu.config import Settings
+from tarazu.errors import TarazuError, Unavailable, WireError
+from tarazu.layout import pfl
+from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
+from tarazu.model import FilePlacement, Forecast, JobStep, Layout
+from tarazu.predict import aipa, rules
+from tarazu.store.database import open_database
+from tarazu.store.rows import FileRow, NewFile
+from tarazu.trace.history import read_run
+from tarazu.trace.records import RunRecord
+from tarazu.wire import local, messages
+from tarazu.wire.security import curve_for
+from tarazu.wire.sockets import ZmqTransport
+from tarazu.wire.transport import Requester
+
+log = logging.getLogger("tarazu.clientd")
+
+ANSWER_S = 30.0
+"""What mdsd gets to answer an allocation request before the job runs unplaced."""
+STATUS_S = 3.0
+EARLY_S = 120.0
+"""A new plan is asked for this long before the horizon of the last one is reached."""
+
+Directories = Callable[[tuple[str, ...]], local.DirectoryLayouts]
+"""Asks the leader for the default layouts of directories."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A forecast file and the layout chosen for it; None: left to Lustre."""
+
+    forecast: Forecast
+    layout: Layout | None
+
+
+class Planner:
+    """The pipeline from a history to a plan. `ready` is set once the heavy imports are done."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Raises a TarazuError when the PFL file, the keys or the database cannot be used."""
+        self.settings = settings
+        layout = settings.layout
+        self.policy = LayoutPolicy(
+            stripe_count=layout.stripe_count,
+            striping=layout.striping,
+            rules=pfl.read(layout.pfl_file) if layout.pfl_file else (),
+            min_size_bytes=layout.min_size,
+            shared_stripe_bytes=layout.shared_stripe_bytes,
+            private_stripe_bytes=layout.private_stripe_bytes,
+        )
+        self.ready = threading.Event()
+        curve_for("client", settings.keys.directory, settings.keys.insecure)
+        open_database(settings.clientd.database).close()
+
+    def warm_up(self) -> None:
+        """Import what the first forecast would otherwise wait for."""
+        import statsmodels.tsa.arima.model  # noqa: F401
+
+        self.ready.set()
+
+    def plan(
+        self, request: local.PlanRequest, history: Sequence[RunRecord], uid: int, directories: Directories
+    ) -> local.PlanReply:
+        """Forecast the step's files, store them, have them placed. Never raises for want of a peer."""
+        step = msgspec.structs.replace(request.step, uid=uid)
+        prediction = self._forecast(request, history, step)
+        until_s = request.from_s + self.settings.predict.horizon_s
+        wanted = [f for f in prediction.files if request.from_s <= f.at_s < until_s or request.in_run]
+        later = any(f.at_s >= until_s for f in prediction.files)
+        outline = local.PlanReply(
+            status="nothing",
+            reason=prediction.warnings[0] if prediction.warnings and not prediction.files else "",
+            forecast_files=len(wanted),
+            forecast_bytes=sum(f.size_bytes for f in wanted),
+            until_s=until_s,
+            next_s=max(request.from_s, until_s - EARLY_S) if later else None,
+        )
+        if not wanted:
+            return outline
+        with self._mdsd() as mdsd:
+            try:
+                targets = targets_of(ask_status(mdsd), request)
+                problem = ""
+            except TarazuError as error:
+                targets, problem = Targets(len(request.active)), str(error)
+            expected = self._configure(wanted, targets, directories)
+            return self._store_and_place(step, request, expected, outline, mdsd, problem)
+
+    def _forecast(
+        self, request: local.PlanRequest, history: Sequence[RunRecord], step: JobStep
+    ) -> aipa.Prediction:
+        model = self.settings.predict.model
+        if request.in_run and history:
+            return aipa.extend(history[-1], step, horizon_s=self.settings.predict.horizon_s, model=model)
+        decision = rules.decide(history)
+        return aipa.forecast(history[decision.since :], step, model=model)
+
+    def _configure(
+        self, forecasts: Sequence[Forecast], targets: Targets, directories: Directories
+    ) -> list[Expected]:
+        """The layout of each file; files below directories with a user's own default are left alone."""
+        parents = {f.key: str(PurePosixPath(f.key).parent) for f in forecasts}
+        answer = directories(tuple(sorted(set(parents.values()))))
+        found: list[Expected] = []
+        by_default: dict[bytes, list[Forecast]] = {}
+        for forecast in forecasts:
+            blob = answer.parents.get(parents[forecast.key], answer.root)
+            by_default.setdefault(blob, []).append(forecast)
+        for blob, group in by_default.items():
+            if blob != answer.root and not self.settings.layout.foreign_defaults:
+                found += [Expected(f, None) for f in group]
+                continue
+            manager = ConfigurationManager(self.policy, targets, default_layout(blob))
+            found += [Expected(f, layout) for f, layout in zip(group, manager.layouts(group), strict=True)]
+        order = {id(f): i for i, f in enumerate(forecasts)}
+        return sorted(found, key=lambda e: order[id(e.forecast)])
+
+    def _store_and_place(
+        self,
+        step: JobStep,
+        request: local.PlanRequest,
+        expected: Sequence[Expected],
+        outline: local.PlanReply,
+        mdsd: Requester,
+        problem: str,
+    ) -> local.PlanReply:
+        with open_database(self.settings.clientd.database) as database:
+            plan_id = database.new_plan(step)
+            row_ids = database.add_files(plan_id, [NewFile(e.forecast, e.layout) for e in expected])
+            placeable = [
+                (r, e.forecast, e.layout) for r, e in zip(row_ids, expected, strict=True) if e.layout
+            ]
+            reply = msgspec.structs.replace(outline, plan_id=plan_id)
+            if not request.place or not placeable:
+                status = "forecast" if not request.place else "left to Lustre"
+                database.set_allocation(plan_id, status=status)
+                return msgspec.structs.replace(reply, status=status)
+            answer = self._allocate(step, placeable, mdsd, problem)
+            placed = {
+                row_id: FilePlacement(osts)
+                for (row_id, _, _), osts in zip(placeable, answer.osts)
+                if any(osts)
+            }
+            database.set_allocation(
+                plan_id,
+                status=answer.status,
+                request_id=answer.id,
+                reason=answer.reason,
+                policy=answer.policy,
+                ost_cost=answer.ost_cost,
+                ost_cost_bound=answer.ost_cost_bound,
+                elapsed_s=answer.elapsed_s,
+                placements=placed,
+            )
+            database.prune(self.settings.clientd.keep_plans)
+        return msgspec.structs.replace(
+            reply,
+            status="planned" if answer.status == "allocated" else answer.status,
+            reason=answer.reason,
+            request_id=answer.id if answer.status == "allocated" else "",
+            ost_cost=answer.ost_cost,
+            ost_cost_bound=answer.ost_cost_bound,
+            elapsed_s=answer.elapsed_s,
+            **planned_files(placeable, placed),
+        )
+
+    def _allocate(
+        self,
+        step: JobStep,
+        placeable: Sequence[tuple[int, Forecast, Layout]],
+        mdsd: Requester,
+        problem: str,
+    ) -> messages.AllocationReply:
+        """mdsd's answer; a made-up `unavailable` one when it is silent."""
+        request_id = uuid.uuid4().hex
+        unavailable = messages.AllocationReply(request_id, "unavailable", problem)
+        if problem:
+            return unavailable
+        layouts: dict[Layout, int] = {}
+        files = tuple(
+            messages.FileSpec(f.size_bytes, layouts.setdefault(layout, len(layouts)))
+            for _, f, layout in placeable
+        )
+        request = messages.AllocationRequest(
+            id=request_id,
+            fs_name=step.fs_name,
+            uid=step.uid,
+            job_id=step.job_id,
+            layouts=tuple(layouts),
+            files=files,
+            deadline_s=ANSWER_S - STATUS_S,
+            expires_s=2 * self.settings.predict.horizon_s,
+        )
+        try:
+            answer = mdsd.request(request, ANSWER_S)
+        except Unavailable as error:
+            return msgspec.structs.replace(unavailable, reason=str(error))
+        if not isinstance(answer, messages.AllocationReply):
+            raise WireError("mdsd", "an allocation", type(answer).__name__)
+        return answer
+
+    def ended(self, report: local.StepReport, run: RunRecord, uid: int) -> None:
+        """Store what became of the plans, and tell mdsd: real sizes of closed files, then the step's end."""
+        with open_database(self.settings.clientd.database) as database:
+            rows: list[FileRow] = []
+            for plan_id in report.plan_ids:
+                plan = database.plan(plan_id)
+                if plan is None or plan.step.uid not in (uid, _owner_if_root(uid, plan.step.uid)):
+                    raise WireError("step report", "one's own plan", plan_id)
+                database.record_outcomes(plan_id, run)
+                rows += database.files(plan_id)
+        closed: dict[str, list[tuple[int, int]]] = {r.request_id: [] for r in rows if r.request_id}
+        for row in rows:
+            if row.request_id and row.actual_bytes is not None:
+                closed[row.request_id].append((row.request_index, row.actual_bytes))
+        if not closed:
+            return
+        with self._mdsd() as mdsd:
+            for request_id, files in closed.items():
+                _tell(mdsd, messages.FileClosed(request_id, uuid.uuid4().hex, tuple(files)))
+                _tell(mdsd, messages.StepEnded(request_id, uuid.uuid4().hex))
+
+    def rows(self, query: local.PlansQuery, uid: int) -> local.PlansReply:
+        """Rows of the interaction database that this user may see."""
+        with open_database(self.settings.clientd.database) as database:
+            if query.key:
+                found = database.explain(query.key, fs_name=query.fs_name or None)
+                mine = [e for e in found if uid in (0, e.plan.step.uid)]
+                if not mine:
+                    return local.PlansReply(None)
+                return local.PlansReply(msgspec.to_builtins(mine[0].plan), (_builtins(mine[0].file),))
+            for plan in database.plans():
+                wanted = query.application in ("", plan.step.application) and query.plan_id in (0, plan.id)
+                if wanted and uid in (0, plan.step.uid):
+                    files = tuple(_builtins(f) for f in database.files(plan.id))
+                    return local.PlansReply(msgspec.to_builtins(plan), files)
+        return local.PlansReply(None)
+
+    @contextmanager
+    def _mdsd(self) -> Iterator[Requester]:
+        settings = self.settings
+        curve = curve_for("client", settings.keys.directory, settings.keys.insecure)
+        transport = ZmqTransport(curve, insecure=settings.keys.insecure)
+        try:
+            yield transport.requester(settings.mdsd.requests)
+        finally:
+            transport.close()
+
+    def mdsd_status(self) -> dict[str, Any]:
+        """mdsd's own status, or why there is none."""
+        try:
+            with self._mdsd() as mdsd:
+                return ask_status(mdsd)
+        except TarazuError as error:
+            return {"unavailable": str(error)}
+
+
+def read_history(descriptor: int) -> RunRecord:
+    """A run from a descriptor that a user passed. Raises TraceError."""
+    return read_run(os.dup(descriptor))
+
+
+def ask_status(mdsd: Requester) -> dict[str, Any]:
+    """mdsd's status. Raises Unavailable."""
+    answer = mdsd.request(messages.StatusRequest(uuid.uuid4().hex), STATUS_S)
+    if not isinstance(answer, messages.StatusReply):
+        raise WireError("mdsd", "its status", type(answer).__name__)
+    return answer.status
+
+
+def targets_of(status: Mapping[str, Any], request: local.PlanRequest) -> Targets:
+    """OSTs that both mdsd and the client can use, in all and per pool."""
+    known = status.get("file_systems", {}).get(request.step.fs_name)
+    if known is None:
+        raise Unavailable(f"mdsd: no OSS has reported {request.step.fs_name} yet")
+    active = set(request.active)
+    osts = [o for o in known["osts"] if o["usable"] and o["index"] in active]
+    pools: dict[str, int] = dict.fromkeys(request.pools, 0)
+    for ost in osts:
+        for pool in ost["pools"]:
+            pools[pool] = pools.get(pool, 0) + 1
+    return Targets(len(osts), pools)
+
+
+def default_layout(blob: bytes) -> Layout | None:
+    """The layout in a directory's `lustre.lov`; None where there is none or it cannot be a template."""
+    if not blob:
+        return None
+    try:
+        return native.decode_lov(blob).layout()
+    except TarazuError as error:
+        log.warning("a directory's default layout is not understood: %s", error)
+        return None
+
+
+def planned_files(
+    placeable: Sequence[tuple[int, Forecast, Layout]], placed: Mapping[int, FilePlacement]
+) -> dict[str, Any]:
+    """The `layouts` and `files` of a PlanReply."""
+    layouts: dict[Layout, int] = {}
+    files = tuple(
+        local.PlannedFile(
+            row_id=row_id,
+            key=f.key,
+            precise=f.precise,
+            loose=f.loose,
+            volatile=f.volatile,
+            rank=f.rank,
+            nth_precise=f.nth_precise,
+            nth_loose=f.nth_loose,
+            size_bytes=f.size_bytes,
+            layout=layouts.setdefault(layout, len(layouts)),
+            osts=placed[row_id].osts,
+        )
+        for row_id, f, layout in placeable
+        if row_id in placed
+    )
+    return {"layouts": tuple(layouts), "files": files}
+
+
+def _tell(mdsd: Requester, message: messages.FileClosed | messages.StepEnded) -> None:
+    try:
+        mdsd.request(message, STATUS_S)
+    except Unavailable as error:
+        log.warning("%s; the promises of %s end by themselves", error, message.id)
+
+
+def _owner_if_root(uid: int, owner: int) -> int:
+    return owner if uid == 0 else uid
+
+
+def _builtins(row: FileRow) -> dict[str, Any]:
+    values: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(row, actual_layout=b""))
+    values["actual_layout"] = row.actual_layout.hex()
+    return values
