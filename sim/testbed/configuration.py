@@ -13,10 +13,7 @@ if TYPE_CHECKING:
 
 
 def configure(testbed: Testbed, changes: Mapping[str, Mapping[str, Any]] | None = None) -> None:
-    """Write the configuration with `changes` (section → name → value) on top, and keys if there are none.
-
-    One machine plays all nodes, so its own load would close mdsd's gate at random: the limits are off here.
-    """
+    """Write the configuration with `changes` (section → name → value) on top, and keys if there are none."""
     etc = testbed.directory / "etc"
     if not (etc / "keys").exists():
         for role in keys.ROLES:
@@ -29,8 +26,6 @@ def configure(testbed: Testbed, changes: Mapping[str, Mapping[str, Any]] | None 
         "mdsd": {
             "statistics": f"tcp://127.0.0.1:{testbed.config.ports['statistics']}",
             "requests": f"tcp://127.0.0.1:{testbed.config.ports['allocation']}",
-            "cpu_limit": 1.0,
-            "memory_limit": 1.0,
             "stale_after_s": max(30.0, 5 * testbed.interval_s),
             "audit_log": str(testbed.directory / "log" / "audit.log"),
         },

@@ -30,13 +30,8 @@ def daemon_commands(testbed: Testbed) -> list[Daemon]:
         argv = [_program("tarazu-ossd"), *config, "--root", str(testbed.oss_root(name)), "--name", name]
         daemons.append(Daemon(f"tarazu-ossd-{name}", argv, server_env))
     for number, name in enumerate(testbed.client_names):
-        argv = [
-            _program("tarazu-clientd"),
-            *config,
-            "--root",
-            str(testbed.client_root(number)),
-            "--name",
-            name,
-        ]
-        daemons.append(Daemon(f"tarazu-clientd-{name}", argv, os.environ | testbed.environment(number)))
+        root = testbed.client_root(number)
+        argv = [_program("tarazu-clientd"), *config, "--name", name, "--socket", str(root / "clientd.sock")]
+        argv += ["--database", str(root / "state" / "interaction.db")]
+        daemons.append(Daemon(f"tarazu-clientd-{name}", argv, server_env))
     return daemons

@@ -109,6 +109,7 @@ class Testbed:
             "TESTBED_CLIENT": self.client_names[client],
             "TESTBED_HOST": self.client_names[client],
             "TARAZU_ROOT": str(root),
+            "TARAZU_CLIENTD_SOCKET": str(root / "clientd.sock"),
             "TARAZU_MOUNTS": f"{self.client_mount(client)}={self.fs_name}:{self.mount}={self.fs_name}",
         }
         configuration = self.directory / "etc" / "tarazu.toml"
