@@ -1,0 +1,373 @@
+"""Writes and reads placement maps (`docs/formats.md`), in which `libtarazu.so` looks names up."""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tarazu.errors import StoreError
+from tarazu.model import EOF, Component, Layout
+from tarazu.store.control import announce, read_control, replace_file, stop, write_control
+
+MAGIC = b"TZMAP001"
+VERSION = 1
+HEADER_BYTES = 128
+MOST_OSTS = 0xFFE0
+FULLEST_INDEX = 0.75
+
+FLAG_LIST, FLAG_HINT, FLAG_SEL = 1, 2, 4
+PATTERNS = {"raid0": 0x1, "mdt": 0x100, "overstriped": 0x201}
+
+_HEADER = struct.Struct("<8sIIQQQQ16sIIQQQQQII")
+_LAYOUT = struct.Struct("<HHIQ")
+_COMPONENT = struct.Struct("<QQIHHIIQ16sQ")
+_ROW = struct.Struct("<QQHHI")
+
+SipHash = Callable[[bytes, bytes], int]
+"""(16-byte key, data) → SipHash-2-4."""
+
+
+class MapRow(msgspec.Struct, frozen=True):
+    """One expected file and where it goes."""
+
+    fs_name: str
+    key: str
+    precise: str
+    loose: str
+    volatile: bool
+    rank: int
+    """Creating rank or ANY_RANK."""
+    nth_precise: int
+    nth_loose: int
+    row_id: int
+    layout: Layout
+    osts: tuple[tuple[int, ...], ...]
+    """Per component: `stripe_count` indices (explicit), one (start hint) or none."""
+    explicit: tuple[bool, ...]
+    """Per component: the indices are a list, not a hint."""
+
+
+class MapEntry(msgspec.Struct, frozen=True):
+    """One row as a map holds it: names are hashes."""
+
+    name_hash: int
+    """Of the exact key; of the precise template where the name is volatile."""
+    loose_hash: int
+    row_id: int
+    layout: Layout
+    osts: tuple[tuple[int, ...], ...]
+    explicit: tuple[bool, ...]
+
+
+class PlacementMap(msgspec.Struct, frozen=True):
+    """A whole map, for `tarazu map show`."""
+
+    generation: int
+    created_s: int
+    expires_s: int
+    """Unix seconds; 0 = never."""
+    hash_key: bytes
+    ost_count: int
+    entries: tuple[MapEntry, ...]
+    size_bytes: int
+
+
+def write_map(
+    path: str | os.PathLike[str],
+    *,
+    generation: int,
+    hash_key: bytes,
+    ost_count: int,
+    rows: Iterable[MapRow],
+    expires_s: int = 0,
+    created_s: int | None = None,
+    siphash: SipHash | None = None,
+) -> int:
+    """Write a map and rename it into place; its size in bytes. The control page announces it afterwards.
+
+    `ost_count`: every index is below it and must be known to exist. `expires_s`: Unix seconds, 0 = never.
+    `siphash`: the C library's unless given. Raises StoreError, leaving what was there, for a row that the
+    library would not trust or Lustre would not take.
+    """
+    where = os.fspath(path)
+    if len(hash_key) != 16:
+        raise StoreError(where, "a hash key of 16 bytes", f"{len(hash_key)} bytes")
+    if not 0 < ost_count <= MOST_OSTS:
+        raise StoreError(where, f"an OST count from 1 to {MOST_OSTS}", ost_count)
+    created = int(time.time()) if created_s is None else created_s
+    sip = _native() if siphash is None else siphash
+    data = _encode(where, generation, hash_key, ost_count, list(rows), expires_s, created, sip)
+    replace_file(Path(path), data)
+    return len(data)
+
+
+def _encode(
+    where: str,
+    generation: int,
+    hash_key: bytes,
+    ost_count: int,
+    rows: Sequence[MapRow],
+    expires_s: int,
+    created_s: int,
+    siphash: SipHash,
+) -> bytes:
+    layouts: dict[tuple[Layout, tuple[int, ...]], int] = {}
+    checked: set[tuple[object, ...]] = set()
+    body = bytearray()
+    hashes: list[tuple[int, int, int]] = []
+    for row in rows:
+        shape = (row.layout, row.explicit, tuple(map(len, row.osts)))
+        if shape not in checked:
+            _check_layout(where, row)
+            checked.add(shape)
+        osts = _check_osts(where, row, ost_count)
+        flags = tuple(_flags(c, x, o) for c, x, o in zip(row.layout, row.explicit, row.osts, strict=True))
+        layout = layouts.setdefault((row.layout, flags), len(layouts))
+        first, second = _hashes(row, hash_key, siphash)
+        hashes.append((first, second, len(body)))
+        body += _ROW.pack(first, second, layout, len(osts), row.row_id)
+        body += struct.pack(f"<{len(osts)}H", *osts)
+        body += bytes(-len(body) % 8)
+    if len(layouts) > 0xFFFF:
+        raise StoreError(where, "at most 65535 different layouts", len(layouts))
+    table = _layout_table(layouts)
+    index = _index(hashes)
+    rows_at = HEADER_BYTES + len(table)
+    index_at = rows_at + len(body)
+    head = _HEADER.pack(
+        MAGIC,
+        VERSION,
+        HEADER_BYTES,
+        index_at + len(index),
+        generation,
+        created_s,
+        expires_s,
+        hash_key,
+        ost_count,
+        len(layouts),
+        HEADER_BYTES,
+        rows_at,
+        len(body),
+        index_at,
+        len(index) // 4,
+        len(rows),
+        0,
+    )
+    checksum = struct.pack("<Q", siphash(hash_key, head + table))
+    return b"".join((head, checksum, table, body, index))
+
+
+def _hashes(row: MapRow, hash_key: bytes, siphash: SipHash) -> tuple[int, int]:
+    """(exact, or precise where volatile; loose)."""
+    fs = _bytes(row.fs_name)
+    if row.volatile:
+        precise = b"T%b:%b%b" % (fs, _bytes(row.precise), struct.pack("<iI", row.rank, row.nth_precise))
+        first = siphash(hash_key, precise)
+    else:
+        first = siphash(hash_key, b"E%b:%b" % (fs, _bytes(row.key)))
+    loose = b"L%b:%b%b" % (fs, _bytes(row.loose), struct.pack("<iI", row.rank, row.nth_loose))
+    return first, siphash(hash_key, loose)
+
+
+def _layout_table(layouts: dict[tuple[Layout, tuple[int, ...]], int]) -> bytes:
+    offsets, body = [], bytearray()
+    start = 4 * len(layouts) + (-4 * len(layouts)) % 8
+    for layout, flags in layouts:
+        offsets.append(start + len(body))
+        first = 0
+        parts = bytearray()
+        for component, flag in zip(layout.components, flags, strict=True):
+            parts += _component(component, flag, first)
+            first += _used(component, flag)
+        body += _LAYOUT.pack(len(layout.components), int(layout.composite), first, 0) + parts
+    table = struct.pack(f"<{len(offsets)}I", *offsets)
+    return table + bytes(start - len(table)) + bytes(body)
+
+
+def _component(c: Component, flag: int, first: int) -> bytes:
+    return _COMPONENT.pack(
+        c.start_bytes,
+        c.end_bytes,
+        c.stripe_size_bytes,
+        c.stripe_count & 0xFFFF,
+        first,
+        PATTERNS[c.pattern],
+        flag,
+        c.extension_bytes,
+        c.pool.encode("ascii"),
+        0,
+    )
+
+
+def _index(hashes: Sequence[tuple[int, int, int]]) -> bytes:
+    """Open addressing with linear probing; of equal hashes the first row stays."""
+    seen: set[int] = set()
+    entries = []
+    for first, second, offset in hashes:
+        for value in (first, second):
+            if value not in seen:
+                seen.add(value)
+                entries.append((value, 1 + offset // 8))
+    slots = max(int(len(entries) / FULLEST_INDEX) + 1, 8)
+    table = [0] * slots
+    for value, entry in entries:
+        slot = value * slots >> 64
+        while table[slot]:
+            slot = slot + 1 if slot + 1 < slots else 0
+        table[slot] = entry
+    return struct.pack(f"<{slots}I", *table)
+
+
+def _flags(component: Component, explicit: bool, osts: Sequence[int]) -> int:
+    flag = FLAG_SEL if component.extension_bytes else 0
+    if osts:
+        flag |= FLAG_LIST if explicit else FLAG_HINT
+    return flag
+
+
+def _used(component: Component, flag: int) -> int:
+    return component.stripe_count if flag & FLAG_LIST else 1 if flag & FLAG_HINT else 0
+
+
+def _check_layout(where: str, row: MapRow) -> None:
+    """What a row's layout must be for the library to trust it and for Lustre to take it."""
+    components = row.layout.components
+    place = f"{where}: row {row.row_id}"
+    if not len(components) == len(row.osts) == len(row.explicit):
+        raise StoreError(place, "OSTs and flags for each component", (len(row.osts), len(row.explicit)))
+    if not components or (len(components) > 1 and not row.layout.composite):
+        raise StoreError(place, "one component, or a composite layout", len(components))
+    reached = 0
+    for c in components:
+        if c.start_bytes != reached or c.end_bytes <= c.start_bytes:
+            raise StoreError(place, f"a component that begins at {reached}", (c.start_bytes, c.end_bytes))
+        if c.pattern not in PATTERNS or len(c.pool) > 15 or not c.pool.isascii():
+            raise StoreError(place, "a known pattern and a pool name", (c.pattern, c.pool))
+        if c.stripe_size_bytes % 65536 or not 0 <= c.stripe_size_bytes < 2**32:
+            raise StoreError(place, "a stripe size in 64 KiB below 4 GiB", c.stripe_size_bytes)
+        reached = c.end_bytes
+    if reached != EOF:
+        raise StoreError(place, "a layout that ends at EOF", reached)
+    for c, osts, explicit in zip(components, row.osts, row.explicit, strict=True):
+        wanted = (0, c.stripe_count) if explicit else (0, 1)
+        if len(osts) not in wanted:
+            raise StoreError(place, f"{wanted[1]} OSTs or none in a component", len(osts))
+
+
+def _check_osts(where: str, row: MapRow, ost_count: int) -> tuple[int, ...]:
+    """The row's OSTs in one list; distinct within a component, and all known to exist."""
+    flat: tuple[int, ...] = ()
+    for component, osts in zip(row.layout.components, row.osts, strict=True):
+        if len(osts) > 1 and len(set(osts)) != len(osts) and component.pattern != "overstriped":
+            raise StoreError(f"{where}: row {row.row_id}", "distinct OSTs in a component", osts)
+        flat += tuple(osts)
+    if flat and not 0 <= min(flat) <= max(flat) < ost_count:
+        raise StoreError(f"{where}: row {row.row_id}", f"OST indices below {ost_count}", max(flat))
+    if len(flat) > 0xFFFF:
+        raise StoreError(f"{where}: row {row.row_id}", "at most 65535 OSTs in a row", len(flat))
+    return flat
+
+
+def read_map(path: str | os.PathLike[str], *, siphash: SipHash | None = None) -> PlacementMap:
+    """A whole map. Raises StoreError for one that the library would not trust (expiry and owner aside)."""
+    where = os.fspath(path)
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise StoreError(where, "a readable placement map", str(error)) from None
+    return decode_map(data, where, siphash=siphash)
+
+
+def decode_map(data: bytes, where: str = "map", *, siphash: SipHash | None = None) -> PlacementMap:
+    """The content of a map file, checked: lengths, checksum, layouts, OST indices."""
+    if data[:8] != MAGIC or len(data) < HEADER_BYTES:
+        raise StoreError(where, f"a placement map that begins with {MAGIC.decode()}", data[:8])
+    (_, version, header, length, generation, created, expires, hash_key, ost_count, layout_count, *rest) = (
+        _HEADER.unpack_from(data)
+    )
+    table_at, rows_at, rows_length, index_at, slots, row_count, _ = rest
+    if version != VERSION or header != HEADER_BYTES:
+        raise StoreError(where, f"map version {VERSION}", version)
+    ends = [HEADER_BYTES, table_at, rows_at, rows_at + rows_length, index_at, index_at + 4 * slots, length]
+    if ends != sorted(ends) or length != len(data):
+        raise StoreError(where, f"{length} bytes in order, as the header says", f"{len(data)} bytes")
+    table = data[table_at:rows_at]
+    checksum = struct.unpack_from("<Q", data, _HEADER.size)[0]
+    if (siphash or _native())(hash_key, data[: _HEADER.size] + table) != checksum:
+        raise StoreError(where, "a matching checksum", f"{checksum:#x}")
+    try:
+        layouts = [_read_layout(table, i) for i in range(layout_count)]
+        entries = _read_rows(data[rows_at : rows_at + rows_length], layouts, ost_count)
+    except (struct.error, ValueError, IndexError) as error:
+        raise StoreError(where, "well-formed layouts and rows", str(error)) from None
+    if len(entries) != row_count:
+        raise StoreError(where, f"{row_count} rows", len(entries))
+    return PlacementMap(generation, created, expires, hash_key, ost_count, tuple(entries), len(data))
+
+
+def _read_layout(table: bytes, index: int) -> tuple[Layout, tuple[int, ...], int]:
+    """(layout, flags of its components, OSTs of a row with it)."""
+    at = struct.unpack_from("<I", table, 4 * index)[0]
+    count, composite, osts, _ = _LAYOUT.unpack_from(table, at)
+    names = {value: name for name, value in PATTERNS.items()}
+    components, flags = [], []
+    for i in range(count):
+        v = _COMPONENT.unpack_from(table, at + _LAYOUT.size + i * _COMPONENT.size)
+        if v[5] not in names:
+            raise ValueError(f"pattern {v[5]:#x}")
+        pool = v[8].split(b"\0", 1)[0].decode("ascii")
+        components.append(Component(v[0], v[1], v[2], v[3], names[v[5]], pool, v[7]))
+        flags.append(v[6])
+    return Layout(tuple(components), composite=bool(composite & 1)), tuple(flags), osts
+
+
+def _read_rows(
+    body: bytes, layouts: Sequence[tuple[Layout, tuple[int, ...], int]], ost_count: int
+) -> list[MapEntry]:
+    entries = []
+    at = 0
+    while at < len(body):
+        first, second, number, count, row_id = _ROW.unpack_from(body, at)
+        flat = struct.unpack_from(f"<{count}H", body, at + _ROW.size)
+        layout, flags, expected = layouts[number]
+        if count != expected or any(i >= ost_count for i in flat):
+            raise ValueError(f"OSTs {flat} in row {row_id}")
+        osts, used = [], 0
+        for component, flag in zip(layout.components, flags, strict=True):
+            n = _used(component, flag)
+            osts.append(tuple(flat[used : used + n]))
+            used += n
+        explicit = tuple(bool(f & FLAG_LIST) for f in flags)
+        entries.append(MapEntry(first, second, row_id, layout, tuple(osts), explicit))
+        at += _ROW.size + 2 * count
+        at += -at % 8
+    return entries
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _native() -> SipHash:
+    from tarazu.native import siphash
+
+    return siphash
+
+
+__all__ = [
+    "MapEntry",
+    "MapRow",
+    "PlacementMap",
+    "announce",
+    "decode_map",
+    "read_control",
+    "read_map",
+    "stop",
+    "write_control",
+    "write_map",
+]

@@ -1,0 +1,113 @@
+"""What goes into the interaction database and comes out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+from urllib.parse import quote, unquote_to_bytes
+
+import msgspec
+
+from tarazu.model import FilePlacement, Forecast, JobStep, Layout
+
+
+class PlanRow(msgspec.Struct, frozen=True):
+    """One plan: the files forecast for one job step, and what came of placing them."""
+
+    id: int
+    step: JobStep
+    created_s: float
+    policy: str
+    status: str
+    """`new` until an allocation is set, then its status, then `done` with the run's outcomes."""
+    reason: str
+    request_id: str
+    ost_cost: float
+    ost_cost_bound: float
+    elapsed_s: float
+    ended_s: float | None
+
+
+class NewFile(msgspec.Struct, frozen=True):
+    """A file to be planned. `layout` is None for one that is left to Lustre."""
+
+    forecast: Forecast
+    layout: Layout | None
+
+
+class FileRow(msgspec.Struct, frozen=True):
+    """One file of a plan."""
+
+    id: int
+    """Row id, also in the placement map."""
+    plan_id: int
+    forecast: Forecast
+    layout: Layout | None
+    placement: FilePlacement | None
+    """None while no OSTs were allocated."""
+    request_id: str
+    request_index: int
+    """Place in the allocation request; −1 before."""
+    outcome: str
+    """Empty before the run ended; `unseen` when it ended without creating the file."""
+    found: str
+    actual_key: str
+    actual_bytes: int | None
+    actual_layout: bytes
+    """`lustre.lov` as read back."""
+
+
+class Explained(msgspec.Struct, frozen=True):
+    """Why a file went where it is."""
+
+    plan: PlanRow
+    file: FileRow
+
+
+class CreatedFile(Protocol):
+    """What `record_outcomes` needs to know of a file that a run created (`trace.records.FileRecord`)."""
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def size_bytes(self) -> int: ...
+    @property
+    def closed(self) -> bool: ...
+    @property
+    def outcome(self) -> str: ...
+    @property
+    def found(self) -> str: ...
+    @property
+    def row_id(self) -> int: ...
+    @property
+    def layout(self) -> bytes: ...
+
+
+class FinishedRun(Protocol):
+    """`trace.records.RunRecord`, as far as `record_outcomes` needs it."""
+
+    @property
+    def start_s(self) -> float: ...
+    @property
+    def duration_s(self) -> float: ...
+    @property
+    def files(self) -> Sequence[CreatedFile]: ...
+
+
+def to_text(name: str) -> str:
+    """A name as the database keeps it: itself, or `//` and percent-encoded where it is no UTF-8.
+
+    No key begins with `//`, so the two cannot be confused.
+    """
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return "//" + quote(name.encode("utf-8", "surrogateescape"))
+    return name
+
+
+def from_text(text: str) -> str:
+    """The inverse of `to_text`."""
+    if text.startswith("//"):
+        return unquote_to_bytes(text[2:]).decode("utf-8", "surrogateescape")
+    return text

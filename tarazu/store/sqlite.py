@@ -1,0 +1,123 @@
+"""The interaction database in an SQLite file: WAL, mode 0600, created whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tarazu.errors import StoreError
+from tarazu.store.schema import APPLICATION_ID, SQLITE, VERSION, statements
+
+_MAGIC = b"SQLite format 3\0"
+BUSY_S = 10.0
+"""Another process's transaction is waited for this long."""
+
+
+class SqliteConnection:
+    """One connection; every failure of SQLite is a StoreError naming the file."""
+
+    dialect = SQLITE
+
+    def __init__(self, path: Path) -> None:
+        self.where = str(path)
+        with self._errors():
+            self._connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
+
+    def begin(self) -> None:
+        with self._errors():
+            self._connection.execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        with self._errors():
+            self._connection.execute("COMMIT")
+
+    def rollback(self) -> None:
+        with self._errors():
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> int:
+        with self._errors():
+            return self._connection.execute(statement, values).rowcount
+
+    def insert(self, statement: str, values: Sequence[Any]) -> int:
+        with self._errors():
+            return int(self._connection.execute(statement, values).lastrowid or 0)
+
+    def many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+        with self._errors():
+            self._connection.executemany(statement, rows)
+
+    def query(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with self._errors():
+            return self._connection.execute(statement, values).fetchall()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OverflowError) as error:
+            raise StoreError(self.where, "a usable interaction database", str(error)) from None
+
+
+def connect(location: str) -> SqliteConnection:
+    """Open or create the file. Raises StoreError, and then leaves what was there as it was."""
+    path = Path(location)
+    _check_file(path)
+    connection = SqliteConnection(path)
+    try:
+        _prepare(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _check_file(path: Path) -> None:
+    """Refuse what is no SQLite file before SQLite touches it; create a new one with mode 0600."""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "rb") as file:
+            head = file.read(len(_MAGIC))
+    except OSError as error:
+        raise StoreError(str(path), "a readable and writable file", error.strerror or str(error)) from None
+    if head and head != _MAGIC:
+        raise StoreError(str(path), "an SQLite database", head)
+
+
+def _prepare(connection: SqliteConnection) -> None:
+    """Check that the file is ours and of this version; write the schema into an empty one."""
+    where = connection.where
+    if not _tables(connection):
+        connection.query("PRAGMA journal_mode = WAL")
+    connection.query("PRAGMA synchronous = NORMAL")
+    connection.query("PRAGMA foreign_keys = ON")
+    if not _tables(connection):
+        connection.begin()
+        try:
+            if not _tables(connection):
+                for statement in statements(SQLITE):
+                    connection.execute(statement)
+                connection.query(f"PRAGMA application_id = {APPLICATION_ID}")
+                connection.query(f"PRAGMA user_version = {VERSION}")
+            connection.commit()
+        except BaseException:
+            connection.rollback()
+            raise
+    if connection.query("PRAGMA application_id")[0][0] != APPLICATION_ID:
+        raise StoreError(where, "an interaction database of tarazu", "another program's database")
+    version = connection.query("PRAGMA user_version")[0][0]
+    if version != VERSION:
+        raise StoreError(where, f"schema version {VERSION}", version)
+
+
+def _tables(connection: SqliteConnection) -> int:
+    return int(connection.query("SELECT COUNT(*) FROM sqlite_master")[0][0])
