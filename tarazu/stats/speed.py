@@ -8,10 +8,10 @@ Congestion by one burst lowers it too; a median over several intervals keeps tha
 Equal targets differ in this measure by what they happened to serve. Within a factor `BAND` of its peers'
 median an OST therefore counts as equal to them; beyond, its own value stands.
 
-Only intervals with enough evidence count: bytes, number of writes, and writes large enough that the time is
-that of data and not of requests. An idle OST, or one with a single small write, has no new evidence and is
-not slow. Without new evidence an estimate goes back to its peers' median with a half-life, so that a target
-that recovered is tried again.
+Only enough evidence counts: bytes, number of writes, and writes large enough that the time is that of data
+and not of requests; fewer writes wait for those of the next intervals. An idle OST, or one with a single
+small write, has no new evidence and is not slow. Without new evidence an estimate goes back to its peers'
+median with a half-life, so that a target that recovered is tried again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ Target = tuple[str, int]
 """(file system, OST index)."""
 
 MIN_BYTES = 16 * MIB
-MIN_WRITES = 4
+MIN_WRITES = 16
+"""Fewer say little: on a healthy, idle server the mean of six differed by a factor of two between its OSTs."""
+MAX_SPAN_S = 600.0
+"""Writes are gathered over several intervals until they suffice, but not longer than this."""
 MIN_MEAN_WRITE_BYTES = 128 * KIB
 """Below this mean size the service time is that of requests, not of data."""
 INTERVALS = 5
@@ -59,15 +62,18 @@ class SpeedEstimator:
 
     def __init__(self, half_life_s: float = HALF_LIFE_S) -> None:
         self.half_life_s = half_life_s
-        self._last: dict[Target, OstReport] = {}
+        self._base: dict[Target, tuple[OstReport, float]] = {}
+        """Report that the next evidence is counted from, and when it came."""
         self._evidence: dict[Target, deque[_Evidence]] = {}
 
     def update(self, report: OstReport, received_s: float) -> None:
         """Take in one target's counters; `received_s` is Unix time."""
         target = (report.fs_name, report.index)
-        before = self._last.get(target)
-        self._last[target] = report
-        if before is not None and (evidence := _evidence(report, before, received_s)):
+        base, since_s = self._base.get(target, (None, received_s))
+        moved, evidence = (True, None) if base is None else _judge(report, base, received_s)
+        if moved or received_s - since_s > MAX_SPAN_S:
+            self._base[target] = (report, received_s)
+        if evidence:
             self._evidence.setdefault(target, deque(maxlen=INTERVALS)).append(evidence)
 
     def estimates(self, fs_name: str, now: float) -> dict[int, Estimate]:
@@ -103,16 +109,16 @@ def _median(evidence: Iterable[_Evidence]) -> Estimate:
     return Estimate(median(e.bytes_per_s for e in seen), median(e.latency_s for e in seen))
 
 
-def _evidence(now: OstReport, before: OstReport, at_s: float) -> _Evidence | None:
-    """What the writes between two reports tell, or None when they are too few or too small."""
+def _judge(now: OstReport, base: OstReport, at_s: float) -> tuple[bool, _Evidence | None]:
+    """(whether `now` is the new base, what the writes since `base` tell)."""
     new = (now.write_bytes, now.write_samples, now.write_usecs)
-    old = (before.write_bytes, before.write_samples, before.write_usecs)
-    if were_reset(now.counters_start_s, before.counters_start_s, new, old):
-        # All that the new counters hold happened since `before`.
+    old = (base.write_bytes, base.write_samples, base.write_usecs)
+    if were_reset(now.counters_start_s, base.counters_start_s, new, old):
+        # All that the new counters hold happened since `base`.
         old = (0, 0, 0)
     size_bytes, writes, usecs = (n - o for n, o in zip(new, old))
-    if size_bytes < MIN_BYTES or writes < MIN_WRITES or usecs <= 0:
-        return None
-    if size_bytes / writes < MIN_MEAN_WRITE_BYTES:
-        return None
-    return _Evidence(at_s, size_bytes / usecs * 1e6, usecs / writes / 1e6)
+    if writes and size_bytes / writes < MIN_MEAN_WRITE_BYTES:
+        return True, None
+    if size_bytes < MIN_BYTES or writes < MIN_WRITES:
+        return False, None
+    return True, _Evidence(at_s, size_bytes / usecs * 1e6, usecs / writes / 1e6) if usecs > 0 else None

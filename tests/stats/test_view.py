@@ -1,0 +1,175 @@
+"""The system view: merging, staleness, failover, pools, LNet load; and the gate."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tarazu.stats.gate import Gate
+from tarazu.stats.view import LNET_FLOOR_BYTES_PER_S, ViewBuilder
+from tarazu.wire.messages import OssReport, OstReport
+
+GB = 10**9
+
+
+def ost(index: int, fs_name: str = "lustre", **fields: Any) -> OstReport:
+    return OstReport(fs_name, index, 10 * GB, 8 * GB, 7 * GB, **fields)
+
+
+def report(oss: str, *osts: OstReport, **fields: Any) -> OssReport:
+    values = {"cpu_load": 0.0, "memory_load": 0.0, "lnet_bytes_per_s": 0.0, **fields}
+    return OssReport(oss=oss, sequence=1, sent_s=0.0, interval_s=60.0, osts=osts, **values)
+
+
+def test_reports_of_several_servers_make_one_view() -> None:
+    views = ViewBuilder(180)
+    views.update(report("oss2", ost(5), ost(1, degraded=True), cpu_load=0.4), 100.0)
+    views.update(report("oss1", ost(0), ost(0, "scratch"), memory_load=0.3), 110.0)
+    view = views.view("lustre", 120.0, {1: 42})
+    assert [(o.index, o.oss) for o in view.osts] == [(0, "oss1"), (1, "oss2"), (5, "oss2")]
+    assert (view.fs_name, view.taken_s) == ("lustre", 120.0)
+    assert view.osts[1].promised_bytes == 42 and view.osts[1].degraded and not view.osts[0].degraded
+    assert (view.osts[0].total_bytes, view.osts[0].free_bytes, view.osts[0].avail_bytes) == (
+        10 * GB,
+        8 * GB,
+        7 * GB,
+    )
+    assert [(o.name, o.load) for o in view.osses] == [("oss1", 0.3), ("oss2", 0.4)]
+    assert views.fs_names() == ["lustre", "scratch"]
+    assert views.view("nowhere", 120.0).osts == ()
+    assert views.age_s("lustre", 120.0) == 20.0
+
+
+def test_a_silent_server_goes_stale_and_comes_back() -> None:
+    views = ViewBuilder(180)
+    views.update(report("oss1", ost(0)), 0.0)
+    views.update(report("oss2", ost(1)), 100.0)
+    assert [o.usable for o in views.view("lustre", 180.0).osts] == [True, True]
+    assert [o.usable for o in views.view("lustre", 181.0).osts] == [False, True]
+    assert views.age_s("lustre", 181.0) == 81.0
+    views.update(report("oss1", ost(0)), 182.0)
+    assert [o.stale for o in views.view("lustre", 183.0).osts] == [False, False]
+
+
+def test_an_ost_belongs_to_the_oss_that_reported_it_last() -> None:
+    views = ViewBuilder(180)
+    views.update(report("oss1", ost(0), ost(1)), 0.0)
+    views.update(report("oss2", ost(2)), 0.0)
+    views.update(report("oss2", ost(1), ost(2)), 60.0)
+    views.update(report("oss1", ost(0)), 61.0)
+    view = views.view("lustre", 62.0)
+    assert [(o.index, o.oss, o.usable) for o in view.osts] == [
+        (0, "oss1", True),
+        (1, "oss2", True),
+        (2, "oss2", True),
+    ]
+
+
+def test_an_ost_that_nobody_serves_goes_stale_though_its_server_reports() -> None:
+    views = ViewBuilder(180)
+    views.update(report("oss1", ost(0), ost(1)), 0.0)
+    for now in range(60, 300, 60):
+        views.update(report("oss1", ost(0)), float(now))
+    assert [o.stale for o in views.view("lustre", 241.0).osts] == [False, True]
+
+
+def test_pools_and_states_come_from_the_mds(data: Path) -> None:
+    views = ViewBuilder(180, data / "mds")
+    views.update(report("oss1", *(ost(i) for i in range(7))), 0.0)
+    view = views.view("lustre", 1.0)
+    assert [o.pools for o in view.osts] == [("flash",)] * 5 + [()] * 2
+    assert all(o.active for o in view.osts)
+
+
+def test_what_the_mds_closed_is_not_usable(tmp_path: Path) -> None:
+    for index, name, value in ((0, "active", 0), (1, "max_create_count", 0), (2, "active", 1)):
+        path = tmp_path / f"sys/fs/lustre/osp/lustre-OST000{index}-osc-MDT0000/{name}"
+        path.parent.mkdir(parents=True)
+        path.write_text(f"{value}\n")
+    views = ViewBuilder(180, tmp_path)
+    views.update(report("oss1", ost(0), ost(1), ost(2), ost(3, readonly=True)), 0.0)
+    view = views.view("lustre", 1.0)
+    assert [o.usable for o in view.osts] == [False, False, True, False]
+    assert [o.active for o in view.osts] == [False, True, True, True] and view.osts[1].no_create
+
+
+def test_the_mds_state_is_read_again_after_a_while(tmp_path: Path) -> None:
+    path = tmp_path / "sys/fs/lustre/osp/lustre-OST0000-osc-MDT0000/active"
+    path.parent.mkdir(parents=True)
+    path.write_text("1\n")
+    views = ViewBuilder(1e9, tmp_path)
+    views.update(report("oss1", ost(0)), 0.0)
+    assert views.view("lustre", 0.0).osts[0].active
+    path.write_text("0\n")
+    assert views.view("lustre", 5.0).osts[0].active
+    assert not views.view("lustre", 31.0).osts[0].active
+
+
+def lnet_loads(*rates: dict[str, float]) -> dict[str, float]:
+    views = ViewBuilder(180)
+    for now, moment in enumerate(rates):
+        for oss, rate in moment.items():
+            views.update(report(oss, ost(int(oss[-1])), lnet_bytes_per_s=rate), float(now))
+    return {oss.name: oss.lnet_load for oss in views.view("lustre", 1.0).osses}
+
+
+def test_lnet_load_is_relative_to_the_highest_rate_seen() -> None:
+    assert lnet_loads({"oss1": 4e9}, {"oss1": 1e9}) == {"oss1": 0.25}
+    assert lnet_loads({"oss1": 1e9}, {"oss1": 4e9}) == {"oss1": 1.0}
+
+
+def test_a_server_that_was_never_busy_is_not_loaded_by_its_own_noise() -> None:
+    assert lnet_loads({"oss1": 3000.0})["oss1"] == 3000.0 / LNET_FLOOR_BYTES_PER_S
+    assert lnet_loads({"oss1": 4e9, "oss2": 4e7})["oss2"] == pytest.approx(0.1)
+
+
+def test_speeds_reach_the_view() -> None:
+    views = ViewBuilder(180)
+    for now, size in ((0, 0), (60, 4 * GB)):
+        osts = [
+            ost(i, write_bytes=size, write_samples=size // 10**6, write_usecs=size // (10 if i == 2 else 100))
+            for i in range(4)
+        ]
+        views.update(report("oss1", *osts), float(now))
+    speeds = [o.write_bytes_per_s for o in views.view("lustre", 61.0).osts]
+    assert speeds == pytest.approx([100e6, 100e6, 10e6, 100e6])
+
+
+def test_counters_that_could_not_be_read_once_are_no_reset() -> None:
+    views = ViewBuilder(180)
+    blind = report("oss1", ost(0), unreadable=("obdfilter.*.stats",))
+    seen = report("oss1", ost(0, write_bytes=GB, write_samples=1000, write_usecs=10**9))
+    for now, message in enumerate((seen, blind, seen)):
+        views.update(message, float(now))
+    assert views.view("lustre", 3.0).osts[0].write_bytes_per_s is None
+
+
+def test_the_gate_closes_at_its_limits(oss_root: Path) -> None:
+    stat = oss_root / "proc/stat"
+    gate = Gate(oss_root, cpu_limit=0.70, memory_limit=0.50)
+    stat.write_text("cpu  100 0 100 800 0 0 0 0 0 0\n")
+    gate.sample(0.0)
+    assert gate.why_closed() == "" and 0.2 < gate.memory_load < 0.3
+    stat.write_text("cpu  175 0 100 825 0 0 0 0 0 0\n")
+    gate.sample(0.5)
+    assert gate.why_closed() == "", "too short a time for a share"
+    gate.sample(1.0)
+    assert gate.why_closed() == "CPU at 75% of this node, limit 70%"
+    stat.write_text("cpu  175 0 100 925 0 0 0 0 0 0\n")
+    gate.sample(2.0)
+    assert gate.why_closed() == ""
+    gate.memory_limit = 0.25
+    assert gate.why_closed() == "memory at 25% of this node, limit 25%"
+
+
+def test_the_gate_stays_open_when_the_node_cannot_be_read(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    gate = Gate(tmp_path, 0.7, 0.5)
+    with caplog.at_level(logging.WARNING):
+        gate.sample(0.0)
+        gate.sample(5.0)
+    assert gate.why_closed() == "" and len(caplog.records) == 1
