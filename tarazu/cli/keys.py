@@ -3,7 +3,8 @@
     tarazu keys create                     all three pairs into keys.directory of the configuration
     tarazu keys create --directory DIR oss
 
-mdsd needs server.key, oss.pub and client.pub; an OSS oss.key and server.pub; a client client.key and server.pub.
+mdsd needs server.key, oss.pub and client.pub; an OSS oss.key and server.pub; a client client.key and
+server.pub.
 Secret keys (.key) must be readable by their daemon alone. An existing key is never replaced without --force.
 """
 

@@ -1,0 +1,134 @@
+"""Show the interaction database: what was expected, where it was placed, what became of it.
+
+    tarazu db show                      the newest plan
+    tarazu db show --app ior --plan 12
+    tarazu db show --paper              as the tables 1, 2, 4 and 5 of the paper print it
+
+The paper's stripe sizes (its equations 2 and 3) are a view: what Lustre is given always ends at EOF and has
+stripe sizes that it accepts; `db show` without --paper shows that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from typing import Any
+
+import msgspec
+
+from tarazu import config
+from tarazu.cli.output import print_json, print_table
+from tarazu.errors import TarazuError
+from tarazu.layout.setstripe import format_layout
+from tarazu.model import ANY_RANK
+from tarazu.stats import client
+from tarazu.store.database import open_database
+from tarazu.store.paper_view import PaperFile, paper_rows, paper_tables
+from tarazu.store.rows import FileRow, PlanRow
+from tarazu.units import human_bytes
+from tarazu.wire import local
+
+TIMEOUT_S = 10.0
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    sub = parser.add_subparsers(dest="action", required=True, metavar="show")
+    show = sub.add_parser("show", help="rows of a plan")
+    show.add_argument("--app", default="", metavar="NAME", help="newest plan of this application")
+    show.add_argument("--plan", default=0, type=int, metavar="ID", help="this plan")
+    show.add_argument("--paper", action="store_true", help="as the paper's tables")
+    show.add_argument("--database", metavar="PATH", help="read this database instead of asking clientd")
+    show.add_argument("--json", action="store_true", help="as JSON")
+
+
+def execute(options: argparse.Namespace) -> int:
+    query = local.PlansQuery(application=options.app, plan_id=options.plan)
+    plan, files = from_file(options.database, query) if options.database else from_clientd(options, query)
+    if options.paper:
+        _print_paper(plan, files, as_json=options.json)
+    elif options.json:
+        print_json({"plan": plan, "files": files})
+    else:
+        _print(plan, files)
+    return 0
+
+
+def from_clientd(options: argparse.Namespace, query: local.PlansQuery) -> tuple[PlanRow, list[FileRow]]:
+    """Ask clientd. Raises TarazuError when it has no such plan."""
+    settings = config.load(options.config)
+    with local.connect(settings.clientd.socket, TIMEOUT_S) as channel:
+        answer = channel.ask(query)
+    if not isinstance(answer, local.PlansReply) or answer.plan is None:
+        raise TarazuError("clientd: expected a plan of yours in the interaction database, found none")
+    return msgspec.convert(answer.plan, PlanRow), [_row(f) for f in answer.files]
+
+
+def from_file(path: str, query: local.PlansQuery) -> tuple[PlanRow, list[FileRow]]:
+    """Read a database file that may be read."""
+    if "://" not in path and not os.path.exists(path):
+        raise TarazuError(f"{path}: expected an interaction database, found nothing")
+    with open_database(path) as database:
+        for plan in database.plans():
+            if query.application in ("", plan.step.application) and query.plan_id in (0, plan.id):
+                return plan, database.files(plan.id)
+    raise TarazuError(f"{path}: expected such a plan, found none")
+
+
+def _row(values: dict[str, Any]) -> FileRow:
+    return msgspec.convert({**values, "actual_layout": bytes.fromhex(values["actual_layout"])}, FileRow)
+
+
+def _print(plan: PlanRow, files: list[FileRow]) -> None:
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(plan.created_s))
+    print(
+        f"plan {plan.id}: {plan.step.application} on {plan.step.fs_name}, {when}, {plan.status}"
+        + (f" ({plan.reason})" if plan.reason else "")
+    )
+    if plan.policy:
+        print(f"policy {plan.policy}: planned OST cost {plan.ost_cost:.3f}, bound {plan.ost_cost_bound:.3f}")
+    print_table(
+        ("file", "rank", "forecast", "actual", "outcome", "layout and OSTs"),
+        [
+            (
+                row.actual_key or row.forecast.key,
+                "any" if row.forecast.rank == ANY_RANK else row.forecast.rank,
+                human_bytes(row.forecast.size_bytes),
+                "" if row.actual_bytes is None else human_bytes(row.actual_bytes),
+                row.outcome or "-",
+                _layout(row),
+            )
+            for row in files
+        ],
+    )
+
+
+def _layout(row: FileRow) -> str:
+    if row.layout is None:
+        return "left to Lustre"
+    return format_layout(row.layout, row.placement.osts if row.placement else ())
+
+
+def _print_paper(plan: PlanRow, files: list[FileRow], *, as_json: bool) -> None:
+    mounts = [m for m in client.mounts(os.environ.get("TARAZU_ROOT", "/")) if m.fs_name == plan.step.fs_name]
+    mount = mounts[0].path if mounts else f"/{plan.step.fs_name}"
+    rows = paper_rows(
+        mount,
+        [
+            PaperFile(
+                row.forecast.key,
+                row.forecast.size_bytes,
+                row.forecast.rank,
+                row.layout,
+                row.placement.osts if row.placement else None,
+            )
+            for row in files
+            if row.layout
+        ],
+    )
+    if as_json:
+        print_json(rows)
+        return
+    for header, cells in paper_tables(rows):
+        print_table(header, cells)
+        print()

@@ -1,0 +1,95 @@
+"""Say why a file lies where it lies: what was forecast for it, how, what was planned, and its actual layout.
+
+tarazu explain /mnt/lustre/ior/test.0
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from tarazu import native
+from tarazu.cli.db import from_clientd
+from tarazu.cli.output import print_json
+from tarazu.errors import BadInput, LayoutError, TarazuError, Unavailable
+from tarazu.layout.setstripe import format_layout
+from tarazu.model import ANY_RANK
+from tarazu.stats import client
+from tarazu.store.rows import FileRow, PlanRow
+from tarazu.units import human_bytes
+from tarazu.wire import local
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("path", help="a file on Lustre, whether it exists already or not")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def execute(options: argparse.Namespace) -> int:
+    fs_name, key = key_of(options.path)
+    plan: PlanRow | None = None
+    files: list[FileRow] = []
+    problem = ""
+    try:
+        plan, files = from_clientd(options, local.PlansQuery(fs_name=fs_name, key=key))
+    except Unavailable as error:
+        problem = str(error)
+    except TarazuError:
+        problem = "no plan of yours in the interaction database expected it"
+    actual = actual_layout(options.path)
+    if options.json:
+        print_json({"fs": fs_name, "key": key, "plan": plan, "file": files[:1], "actual": actual})
+        return 0
+    print(f"{fs_name}:{key}")
+    if plan and files:
+        _print_plan(plan, files[0])
+    else:
+        print(f"  not planned: {problem}")
+    print(f"  actual layout: {actual['setstripe'] or actual['problem']}")
+    return 0
+
+
+def key_of(path: str) -> tuple[str, str]:
+    """(file system, key) of a path: symbolic links in its directory part are resolved. Raises BadInput."""
+    absolute = os.path.join(os.path.realpath(os.path.dirname(path) or "."), os.path.basename(path))
+    for mount in client.mounts(os.environ.get("TARAZU_ROOT", "/")):
+        for candidate in (os.path.abspath(path), absolute):
+            root = mount.path.rstrip("/")
+            if candidate.startswith(root + "/"):
+                return mount.fs_name, mount.subdirectory + candidate[len(root) :]
+    raise BadInput(path, "a path on a mounted Lustre file system")
+
+
+def actual_layout(path: str) -> dict[str, Any]:
+    """The file's own `lustre.lov`, as `lfs setstripe` options with the OSTs of instantiated components."""
+    try:
+        decoded = native.decode_lov(os.getxattr(path, "lustre.lov"))
+    except OSError as error:
+        found = "does not exist yet" if not Path(path).exists() else f"cannot be read ({error.strerror})"
+        return {"setstripe": "", "osts": [], "problem": found}
+    except LayoutError as error:
+        return {"setstripe": "", "osts": [], "problem": str(error)}
+    osts = [c.osts for c in decoded.components if not c.extension]
+    return {"setstripe": format_layout(decoded.layout(), osts), "osts": osts, "problem": ""}
+
+
+def _print_plan(plan: PlanRow, row: FileRow) -> None:
+    forecast = row.forecast
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(plan.created_s))
+    rank = "any rank" if forecast.rank == ANY_RANK else f"rank {forecast.rank}"
+    print(f"  plan {plan.id} of {when} for {plan.step.application}, {plan.step.ranks} ranks: {plan.status}")
+    print(f"  forecast: {human_bytes(forecast.size_bytes)} by {forecast.method}, {rank}, name {forecast.key}")
+    if row.layout is None:
+        print("  left to Lustre: too small, in a directory with a user's own layout, or no usable OST")
+        return
+    print(f"  planned layout: {format_layout(row.layout, row.placement.osts if row.placement else ())}")
+    if plan.policy:
+        print(f"  policy {plan.policy}: OST cost {plan.ost_cost:.3f}, lower bound {plan.ost_cost_bound:.3f}")
+    elif plan.reason:
+        print(f"  no OSTs: {plan.reason}")
+    if row.outcome:
+        size = "size unknown" if row.actual_bytes is None else human_bytes(row.actual_bytes)
+        print(f"  outcome: {row.outcome} (found: {row.found}), {size}")

@@ -1,0 +1,45 @@
+"""Print a placement map: its header and its rows. Names are kept as keyed hashes only.
+
+tarazu map show FILE
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+from tarazu.cli.output import print_json, print_table
+from tarazu.layout.setstripe import format_layout
+from tarazu.store.placement_map import read_map
+from tarazu.units import human_bytes
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    sub = parser.add_subparsers(dest="action", required=True, metavar="show")
+    show = sub.add_parser("show", help="header and rows of a map")
+    show.add_argument("file", help="map.<generation>")
+    show.add_argument("--json", action="store_true", help="as JSON")
+
+
+def execute(options: argparse.Namespace) -> int:
+    placement_map = read_map(options.file)
+    if options.json:
+        print_json(placement_map)
+        return 0
+    m = placement_map
+    expires = _when(m.expires_s) if m.expires_s else "never"
+    print(f"generation {m.generation}, created {_when(m.created_s)}, expires {expires}")
+    print(f"{m.ost_count} OSTs, {len(m.entries)} rows, {human_bytes(m.size_bytes)}")
+    print_table(
+        ("row", "name", "loose", "layout and OSTs"),
+        [
+            (e.row_id, f"{e.name_hash:016x}", f"{e.loose_hash:016x}", format_layout(e.layout, e.osts))
+            for e in placement_map.entries
+        ],
+        left=4,
+    )
+    return 0
+
+
+def _when(seconds: int) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
