@@ -31,15 +31,17 @@ Target = tuple[str, int]
 
 MIN_BYTES = 16 * MIB
 MIN_WRITES = 16
-"""Fewer say little: on a healthy, idle server the mean of six differed by a factor of two between its OSTs."""
+"""Fewer say little: the mean of six differed by a factor of two between OSTs of a healthy server."""
 MAX_SPAN_S = 600.0
 """Writes are gathered over several intervals until they suffice, but not longer than this."""
 MIN_MEAN_WRITE_BYTES = 128 * KIB
 """Below this mean size the service time is that of requests, not of data."""
 INTERVALS = 5
 """Newest intervals with evidence that the median is taken over: three good ones end a bad verdict."""
-HALF_LIFE_S = 600.0
 BAND = 2.0
+"""Within this factor of the peers' median an OST counts as equal to them."""
+HALF_LIFE_S = 600.0
+"""Without new evidence, half of the difference (in powers) to the peers is left after this."""
 GRACE_S = 120.0
 """An estimate stands unchanged this long after its last evidence (two of the paper's intervals)."""
 
