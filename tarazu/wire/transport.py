@@ -214,7 +214,7 @@ class Requester(ABC):
             due = due_s
             if due <= now:
                 # Nobody connected: try again soon, so that a peer that comes back is asked at once.
-                due = now + (self.resend_s if self._send(message) else min(0.1, self.resend_s))
+                due = now + (self.resend_s if self._send(message) else min(0.05, self.resend_s))
                 self._open[message_id] = (message, due)
             wait_s = min(wait_s, due - now)
         return max(0.0, wait_s)
