@@ -38,9 +38,9 @@ class Convex:
         seed: int = 0,
         weights: Weights | None = None,
         solver: Solver = "auto",
-        exchanges: int = 20_000,
+        exchanges: int = 8_000,
     ) -> None:
-        """`exchanges`: upper limit of the improvement pass; 0 turns it off."""
+        """`exchanges`: pairs of OSTs that the improvement pass tries at most; 0 turns it off."""
         self.weights = weights or Weights()
         self._solver: Solver = solver
         self._exchanges = exchanges
@@ -59,8 +59,9 @@ class Convex:
             _deal(problem, level, group, counts, placed, turn)
             sharing.separate(group)
             placed += np.bincount(group.osts.ravel(), group.weights.ravel(), len(placed))
-        placed = improve.exchange(problem, level, placed, self._exchanges)
         bound = bounds.utilization_of(problem)
+        target = _target(problem, level, bound)
+        placed = improve.exchange(problem, level, placed, self._exchanges, target)
         if self._exchanges and level.equal:
             placed, bound = _exact(problem, placed, bound, turn)
         placed = improve.spread(problem, level, placed, self._exchanges)
@@ -159,6 +160,16 @@ class Convex:
         filled = (bytes_now[oss_of_arc] + (nth + 0.5) * unit) / (size[oss_of_arc] * mean)
         costs = np.rint(self.weights.oss_balance * filled * COST_SCALE).astype(np.int64) * TIE_STEPS
         return oss_of_arc, costs
+
+
+def _target(problem: Problem, level: levels.Levels, bound: float) -> float:
+    """No placement has a lower highest level; a little above, since the last thousandth is not worth a search."""
+    rate = 1 / level.slope
+    even = levels.water_level(level.base * rate, rate, float(problem.total_bytes))
+    if level.equal:
+        per_level = problem.total_bytes / len(problem.osts)
+        even = max(even, float(level.at(np.full(len(rate), bound * per_level)).max()))
+    return even + EXACT_FROM
 
 
 def _exact(problem: Problem, placed: Array, bound: float, turn: int) -> tuple[Array, float]:

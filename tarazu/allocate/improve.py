@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from tarazu.allocate.levels import Levels
 from tarazu.allocate.problem import Array, Problem
 
-PARTNERS = 96
+PARTNERS = 40
 """OSTs that are tried as the other side of an exchange, lowest level first."""
+MAX_STUCK = 40
+"""OSTs from the highest on that may fail to find an exchange before the pass ends."""
+FEW_PAIRS = 100
+"""Pairs of object sizes on two OSTs up to which all are looked at."""
 SERVER_PARTNERS = 8
 SERVER_OSTS = 8
 """OSTs of each server that are tried, the highest of one with the lowest of the other."""
@@ -113,14 +117,25 @@ class _State:
         for values in (self.x, self.level):
             values[a], values[b] = values[b], values[a]
 
+    def carry_out(self, pair: tuple[int, int | None], to: int) -> None:
+        """A move of the first object to OST `to`, or its swap with the second."""
+        i, j = pair
+        if j is None:
+            self.move(i, to)
+        else:
+            self.swap(i, j)
+
     def move(self, i: int, to: int) -> None:
         self.osts_of(int(self.component[i])).symmetric_difference_update((int(self.ost[i]), to))
         self.shift(i, to)
 
 
-def exchange(problem: Problem, level: Levels, placed: Array, limit: int) -> Array:
-    """Lower the highest OSTs, `group.osts` in place; returns the new bytes per OST. At most `limit` steps."""
-    return _with_state(problem, level, placed, limit, _lower_osts)
+def exchange(problem: Problem, level: Levels, placed: Array, limit: int, target: float) -> Array:
+    """Lower the highest OSTs, `group.osts` in place; returns the new bytes per OST.
+
+    limit: pairs of OSTs that are tried; target: level at which nothing more can be won.
+    """
+    return _with_state(problem, level, placed, limit, lambda state, pairs: _lower_osts(state, pairs, target))
 
 
 def spread(problem: Problem, level: Levels, placed: Array, limit: int) -> Array:
@@ -143,53 +158,83 @@ def _with_state(
     return state.x
 
 
-def _lower_osts(state: _State, limit: int) -> None:
+def _lower_osts(state: _State, limit: int, target: float) -> None:
     """Take from the highest OST as long as any exchange with a lower one leaves both below its level."""
     stuck: set[int] = set()
-    steps = 0
-    while steps < limit:
-        order = np.argsort(-state.level, kind="stable")
-        lowest = float(state.level[order[-1]])
-        high = next((int(a) for a in order[: len(stuck) + 1] if int(a) not in stuck), None)
-        if high is None or state.level[high] <= lowest + 1e-9:
-            break
-        partners = order[::-1][:PARTNERS].tolist()
-        if any(_exchange_with(state, high, low) for low in partners if low != high):
-            stuck.clear()
-        else:
-            stuck.add(high)
-            if len(stuck) > PARTNERS:
+    pairs = 0
+    while pairs < limit and len(stuck) <= MAX_STUCK:
+        highest = _extremes(-state.level, MAX_STUCK + 1)
+        high = next((a for a in highest if a not in stuck), None)
+        if high is None or state.level[high] <= target:
+            return
+        stuck.add(high)
+        for low in _extremes(state.level, PARTNERS):
+            pairs += 1
+            if low != high and _exchange_with(state, high, low):
+                stuck.clear()
                 break
-        steps += 1
+
+
+def _extremes(values: Array, count: int) -> list[int]:
+    """Positions of the `count` lowest values, lowest first."""
+    if len(values) <= 4 * count:
+        order: list[int] = np.argsort(values, kind="stable")[:count].tolist()
+        return order
+    lowest = np.sort(np.argpartition(values, count)[:count])
+    order = lowest[np.argsort(values[lowest], kind="stable")].tolist()
+    return order
 
 
 def _exchange_with(state: _State, high: int, low: int) -> bool:
     """The move or swap between two OSTs that leaves the lower maximum of both, if it lowers it."""
-    top = float(state.level[high])
-    if state.level[low] >= top - 1e-9:
+    top = float(state.level[high]) - 1e-9
+    if state.level[low] >= top:
         return False
-    best, choice = top - 1e-9 * max(1.0, abs(top)), None
-    ours, theirs = state.objects(high), state.objects(low)
     room = float(state.levels.room[low] - state.x[low])
     x_high, x_low = float(state.x[high]), float(state.x[low])
-    for weight in ours:
-        for other in (0, *theirs):
-            change = weight - other
-            if change <= 0 or change > room:
-                continue
+    ours, theirs = state.objects(high), state.objects(low)
+    options = []
+    for change, weight, other in _near(ours, theirs, _evening(state, high, low)):
+        if change <= room:
             worst = max(state.level_at(high, x_high - change), state.level_at(low, x_low + change))
-            if worst < best:
-                pair = _free_pair(state, high, low, ours[weight], theirs.get(other))
-                if pair is not None:
-                    best, choice = worst, pair
-    if choice is None:
-        return False
-    i, j = choice
-    if j is None:
-        state.move(i, low)
-    else:
-        state.swap(i, j)
-    return True
+            if worst < top:
+                options.append((worst, weight, other))
+    for _, weight, other in sorted(options)[:OPTIONS]:
+        pair = _free_pair(state, high, low, ours[weight], theirs.get(other))
+        if pair is not None:
+            state.carry_out(pair, low)
+            return True
+    return False
+
+
+def _evening(state: _State, high: int, low: int) -> float:
+    """Bytes that would bring both OSTs to one level."""
+    v = state.levels
+    steep_high = v.base2[high] + v.slope2[high] * state.x[high] >= state.level[high]
+    steep_low = v.base2[low] + v.slope2[low] * state.x[low] >= state.level[low]
+    slope = (v.slope2 if steep_high else v.slope)[high] + (v.slope2 if steep_low else v.slope)[low]
+    return float((state.level[high] - state.level[low]) / slope)
+
+
+def _near(
+    ours: dict[int, list[int]], theirs: dict[int, list[int]], ideal: float
+) -> Iterator[tuple[int, int, int]]:
+    """(bytes, our size, their size or 0) of exchanges: all if few, else for each size of ours those nearest to ideal."""
+    if len(ours) * len(theirs) <= FEW_PAIRS:
+        for weight in ours:
+            for other in (0, *theirs):
+                if weight > other:
+                    yield weight - other, weight, other
+        return
+    others = np.array([0, *sorted(theirs)], np.int64)
+    weights = np.array(list(ours), np.int64)
+    at = np.searchsorted(others, weights - ideal)
+    for side in (at - 1, at):
+        other = others[side.clip(0, len(others) - 1)]
+        change = weights - other
+        for i in np.argsort(np.abs(change - ideal), kind="stable")[: 2 * OPTIONS].tolist():
+            if change[i] > 0:
+                yield int(change[i]), int(weights[i]), int(other[i])
 
 
 def _free_pair(
@@ -250,11 +295,7 @@ def _between(state: _State, high: int, low: int, filled: Array, size: Array, top
             return True
         pair = _free_pair(state, a, b, state.objects(a)[weight], state.objects(b).get(other))
         if pair is not None:
-            i, j = pair
-            if j is None:
-                state.move(i, b)
-            else:
-                state.swap(i, j)
+            state.carry_out(pair, b)
             return True
     return False
 
@@ -268,12 +309,10 @@ def _changes(
     """
     room = float(state.levels.room[b] - state.x[b])
     found = []
-    for weight in state.objects(a):
-        for other in (0, *state.objects(b)):
-            change = weight - other
-            if 0 < change < min(most, room + 1) and state.level_at(b, float(state.x[b]) + change) <= top:
-                found.append((abs(change - ideal), a, b, weight, other))
-    change = float(state.x[a] - state.x[b])
-    if 0 < change < most and state.alike(a, b):
-        found.append((abs(change - ideal), a, b, -1, -1))
+    for change, weight, other in _near(state.objects(a), state.objects(b), ideal):
+        if change < min(most, room + 1) and state.level_at(b, float(state.x[b]) + change) <= top:
+            found.append((abs(change - ideal), a, b, weight, other))
+    whole = float(state.x[a] - state.x[b])
+    if 0 < whole < most and state.alike(a, b):
+        found.append((abs(whole - ideal), a, b, -1, -1))
     return found
