@@ -113,8 +113,8 @@ static int decode_composite(const char *data, size_t size, struct tb_layout *lay
     return 0;
 }
 
-/* -EINVAL for anything that is no blob. A plain stored layout is always instantiated. */
-int blob_decode(const void *data, size_t size, struct tb_layout *layout, bool stored)
+/* -EINVAL for anything that is no blob. A file's plain layout is always instantiated. */
+int blob_decode(const void *data, size_t size, struct tb_layout *layout, enum blob_of of)
 {
     uint32_t magic;
 
@@ -122,15 +122,15 @@ int blob_decode(const void *data, size_t size, struct tb_layout *layout, bool st
         return -EINVAL;
     memcpy(&magic, data, sizeof(magic));
     if (magic == MAGIC_COMP_V1)
-        return decode_composite(data, size, layout, stored);
+        return decode_composite(data, size, layout, of != BLOB_USER);
     layout->composite = 0;
     layout->gen = 0;
     layout->n_comps = 1;
     layout->comp[0].start = 0;
     layout->comp[0].end = TB_EOF;
     layout->comp[0].id = 0;
-    layout->comp[0].flags = stored ? FL_INIT : 0;
-    return decode_plain(data, size, &layout->comp[0], stored);
+    layout->comp[0].flags = of == BLOB_FILE ? FL_INIT : 0;
+    return decode_plain(data, size, &layout->comp[0], of != BLOB_USER);
 }
 
 static size_t plain_size(const struct tb_comp *comp)

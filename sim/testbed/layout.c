@@ -180,7 +180,7 @@ int layout_set(int fd, const struct stat *st, const void *data, size_t size, enu
         rc = rc ? rc : via == VIA_IOCTL ? -EEXIST : 0; /* fsetxattr ignores it silently */
         goto out;
     }
-    rc = blob_decode(data, size, layout, false);
+    rc = blob_decode(data, size, layout, BLOB_USER);
     if (rc)
         goto out;
     if (sidecar_default_for(fd, other) == 0 && other->comp[0].pool[0])
@@ -196,7 +196,7 @@ out:
 int layout_set_dir(int fd, const void *data, size_t size)
 {
     struct tb_layout *layout = layout_scratch(0);
-    int rc = blob_decode(data, size, layout, false);
+    int rc = blob_decode(data, size, layout, BLOB_USER);
 
     if (rc)
         return rc;
@@ -226,7 +226,7 @@ int layout_add(int fd, const struct stat *st, const void *data, size_t size)
     tb_lock();
     rc = sidecar_load(fd, layout);
     if (rc == 0)
-        rc = blob_decode(data, size, more, false);
+        rc = blob_decode(data, size, more, BLOB_USER);
     if (rc == 0 && (!layout->composite || !more->composite || layout->n_comps + more->n_comps > TB_MAX_COMPS))
         rc = -EINVAL;
     if (rc == 0)

@@ -117,12 +117,10 @@ int sidecar_load(int fd, struct tb_layout *layout)
         return -ENODATA;
     if (head.blob_size > got - sizeof(head))
         return -EIO;
-    rc = blob_decode(data + sizeof(head), head.blob_size, layout, true);
+    rc = blob_decode(data + sizeof(head), head.blob_size, layout, head.is_file ? BLOB_FILE : BLOB_DIR);
     if (rc)
         return -EIO;
     layout->file_oid = head.file_oid;
-    if (!head.is_file && !layout->composite)
-        layout->comp[0].flags &= ~FL_INIT;
     return decode_lists(data + sizeof(head) + head.blob_size, got - sizeof(head) - head.blob_size, layout);
 }
 

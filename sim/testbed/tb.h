@@ -131,7 +131,8 @@ struct tb_rr *tb_targets(const char *pool);
 int lsa_allocate(struct tb_layout *layout, unsigned index, bool default_layout);
 
 /* blob.c */
-int blob_decode(const void *data, size_t size, struct tb_layout *layout, bool stored);
+enum blob_of { BLOB_USER, BLOB_FILE, BLOB_DIR }; /* given by a user, or stored for a file or a directory */
+int blob_decode(const void *data, size_t size, struct tb_layout *layout, enum blob_of of);
 ssize_t blob_encode(const struct tb_layout *layout, void *buffer, size_t capacity, bool file);
 
 /* layout.c: return 0 or a negative errno */
