@@ -1,0 +1,306 @@
+"""The demonstration: the whole loop on a testbed with the real daemons, one scenario after another.
+
+Five runs of an IOR-like, unmodified program are recorded while its files grow; the sixth is forecast and
+placed. What it reached is read back from the files' actual layouts and stands beside Lustre's allocator (its
+model, over many seeds, on the same system with the same files) and the bound that nothing can beat.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any, Literal
+
+import msgspec
+
+from tarazu.allocate import bounds, cost, policies
+from tarazu.errors import TarazuError
+from tarazu.model import EOF, Component, CreateRequest, Layout, SystemView
+from tarazu.sim.testbed import testbed as testbeds
+from tarazu.sim.testbed.configuration import configure
+from tarazu.sim.testbed.library import library_directory
+from tarazu.units import GIB, MIB
+
+RUNS = 5
+RANKS = 16
+SEEDS = 20
+GROWTH = 0.1
+"""Each recorded run writes this share of the last one's size more than the one before."""
+READY_S = 60.0
+PFL_1 = "[pfl-1]\nmatch = /ior/*\ncomponents = 0-128M:1, 128M-512M:3, 512M-2G:8, 2G-EOF:16\n"
+SLOW_OST = 7
+
+Metric = Literal["OST cost", "final fill", "completion time"]
+
+
+class DemoScenario(msgspec.Struct, frozen=True):
+    """One scenario of the demonstration (docs/benchmarks.md has them all)."""
+
+    name: str
+    metric: Metric
+    block_bytes: int
+    """Bytes per rank of the sixth run."""
+    shared: bool = False
+    pfl: str = ""
+    stripe_count: str = "paper"
+    fill: tuple[float, ...] | None = None
+    slow: dict[int, float] = {}
+    lustre_stripes: int = 8
+    """Stripe count of the default layout with which Lustre's allocator is asked for plain files."""
+
+
+def scenarios() -> tuple[DemoScenario, ...]:
+    """In the order in which they are shown."""
+    unequal = tuple(0.6 * i / 34 for i in range(35))
+    return (
+        DemoScenario("ior-fpp-32 plain", "OST cost", 2 * GIB),
+        DemoScenario("ior-fpp-32 PFL 1", "OST cost", 2 * GIB, pfl=PFL_1),
+        DemoScenario("unequal-fill", "final fill", 2 * GIB, fill=unequal),
+        DemoScenario("slow-ost", "completion time", 2 * GIB, slow={SLOW_OST: 0.1}),
+        DemoScenario("ior-ssf-16 auto", "OST cost", GIB, shared=True, stripe_count="auto"),
+    )
+
+
+class Compared(msgspec.Struct, frozen=True):
+    """One quantity under Lustre's allocator (over the seeds), under tarazu, and its lower bound."""
+
+    lustre_median: float
+    lustre_lowest: float
+    lustre_highest: float
+    tarazu: float
+    bound: float
+
+
+class DemoResult(msgspec.Struct, frozen=True):
+    """What came of one scenario."""
+
+    name: str
+    metric: Metric
+    judged: Compared
+    ost_cost: Compared
+    oss_cost: Compared
+    outcomes: dict[str, int]
+    forecast_error: float
+    """Mean relative error of the sixth run's file sizes."""
+    last_value_error: float
+    """The same for the baseline: as large as in the run before."""
+    layouts_as_planned: int
+    files: int
+    fill_before: tuple[float, ...]
+    """Used share of each OST before the sixth run."""
+    lustre_shares: tuple[tuple[float, ...], ...]
+    """Share of each OST's capacity that the sixth run used, per seed."""
+    tarazu_shares: tuple[float, ...]
+    seconds: float
+
+
+Progress = Callable[[str], None]
+
+
+class Demo:
+    """One testbed per scenario, in `directory`, removed afterwards."""
+
+    def __init__(self, directory: Path, progress: Progress = lambda text: None) -> None:
+        self.directory = directory
+        self.progress = progress
+
+    def run(self, scenario: DemoScenario) -> DemoResult:
+        """Record, predict, allocate, place, read back."""
+        started = time.monotonic()
+        with self._testbed(scenario) as testbed:
+            for number in range(1, RUNS + 1):
+                self.progress(f"{scenario.name}: recording run {number} of {RUNS}")
+                size = round(scenario.block_bytes * (1 - GROWTH * (RUNS + 1 - number)) / MIB) * MIB
+                self._job(testbed, scenario, number, size, "observe")
+                testbed.clear()
+                testbed.refresh()
+            view = self._view_after_refresh(testbed)
+            self.progress(f"{scenario.name}: run {RUNS + 1}, forecast and placed")
+            self._job(testbed, scenario, RUNS + 1, scenario.block_bytes, "place")
+            return self._result(testbed, scenario, view, started)
+
+    @contextmanager
+    def _testbed(self, scenario: DemoScenario) -> Iterator[testbeds.Testbed]:
+        self.progress(f"{scenario.name}: starting 7 OSSs, 35 OSTs and their daemons")
+        testbeds.down(self.directory)
+        testbed = testbeds.up(self.directory, fill=scenario.fill, slow=scenario.slow)
+        try:
+            settings: dict[str, Any] = {"stripe_count": scenario.stripe_count, "striping": "raid0"}
+            if scenario.pfl:
+                (self.directory / "etc" / "pfl.ini").write_text(scenario.pfl)
+                settings["pfl_file"] = str(self.directory / "etc" / "pfl.ini")
+            configure(testbed, {"layout": settings})
+            testbed.start_daemons()
+            wait_until_ready(testbed)
+            yield testbed
+        finally:
+            testbeds.down(self.directory)
+
+    def _job(
+        self, testbed: testbeds.Testbed, scenario: DemoScenario, number: int, size: int, mode: str
+    ) -> None:
+        name = "run{run:03}/step{step}" + ("" if scenario.shared else ".rank{rank:05}")
+        words = [
+            *tarazu_command("run", "--app", "ior", "--mode", mode, "--"),
+            library_directory() / "testbed" / "iorlike",
+            *([] if scenario.shared else ["-F"]),
+            *(
+                "-n",
+                RANKS,
+                "-b",
+                size,
+                "-t",
+                4 * MIB,
+                "-r",
+                number,
+                "-o",
+                testbed.client_mount() / "ior" / name,
+            ),
+        ]
+        done = testbed.exec(0, [str(w) for w in words], capture_output=True, text=True)
+        if done.returncode:
+            raise TarazuError(
+                f"{scenario.name}: the program ended with status {done.returncode}: {done.stderr}"
+            )
+
+    def _view_after_refresh(self, testbed: testbeds.Testbed) -> SystemView:
+        """mdsd's view once every OSS has reported after the last change."""
+        changed_s = time.time()
+        deadline = time.monotonic() + READY_S
+        while time.monotonic() < deadline:
+            mdsd = status(testbed)["mdsd"]
+            ages = [o["age_s"] for o in mdsd.get("osses", {}).values()]
+            if ages and time.time() - max(ages) > changed_s:
+                known = mdsd["file_systems"][testbed.fs_name]
+                return msgspec.convert(
+                    {"fs_name": testbed.fs_name, "taken_s": changed_s, **known}, SystemView
+                )
+            time.sleep(0.2)
+        raise TarazuError("mdsd: expected a report of every OSS after the last run, found older ones")
+
+    def _result(
+        self, testbed: testbeds.Testbed, scenario: DemoScenario, view: SystemView, started: float
+    ) -> DemoResult:
+        rows = json.loads(query(testbed, "db", "show", "--json"))["files"]
+        placed = dict(enumerate(testbed.usage().ost_bytes))
+        plain = Layout((Component(0, EOF, 32 * MIB, scenario.lustre_stripes),))
+        ours = [request(row) for row in rows]
+        asked = ours if scenario.pfl else [CreateRequest(r.size_bytes, plain) for r in ours]
+        speeds = testbed.speeds()
+        truth = msgspec.structs.replace(
+            view, osts=tuple(msgspec.structs.replace(o, write_bytes_per_s=speeds[o.index]) for o in view.osts)
+        )
+        drawn = [lustre_bytes(view, asked, seed) for seed in range(SEEDS)]
+        capacity = {o.index: o.total_bytes for o in view.osts}
+        compared = {
+            "OST cost": compare(drawn, placed, cost.ost_cost, bounds.utilization_bound(view, ours)),
+            "OSS cost": compare(
+                drawn, placed, lambda p: cost.oss_cost(view, p), bounds.oss_bound(view, ours)
+            ),
+            "final fill": compare(
+                drawn, placed, lambda p: cost.final_fill(view, p), bounds.fill_bound(view, ours)
+            ),
+            "completion time": compare(
+                drawn, placed, lambda p: cost.completion_time_s(truth, p), bounds.time_bound(truth, ours)
+            ),
+        }
+        last_size = round(scenario.block_bytes * (1 - GROWTH) / MIB) * MIB * (RANKS if scenario.shared else 1)
+        return DemoResult(
+            name=scenario.name,
+            metric=scenario.metric,
+            judged=compared[scenario.metric],
+            ost_cost=compared["OST cost"],
+            oss_cost=compared["OSS cost"],
+            outcomes=last_outcomes(testbed),
+            forecast_error=mean_error((row["forecast"]["size_bytes"], row["actual_bytes"]) for row in rows),
+            last_value_error=mean_error((last_size, row["actual_bytes"]) for row in rows),
+            layouts_as_planned=sum(as_planned(testbed, row) for row in rows),
+            files=len(rows),
+            fill_before=tuple(o.used_bytes / o.total_bytes for o in view.osts),
+            lustre_shares=tuple(tuple(d[i] / capacity[i] for i in sorted(d)) for d in drawn),
+            tarazu_shares=tuple(placed[i] / capacity[i] for i in sorted(placed)),
+            seconds=time.monotonic() - started,
+        )
+
+
+def tarazu_command(*words: str) -> list[str]:
+    """The `tarazu` of this installation."""
+    return [sys.executable, "-m", "tarazu", *words]
+
+
+def query(testbed: testbeds.Testbed, *words: str) -> str:
+    """What a tarazu command prints on the testbed's first client."""
+    done = testbed.exec(0, tarazu_command(*words), capture_output=True, text=True)
+    if done.returncode:
+        raise TarazuError(f"tarazu {words[0]}: {done.stderr.strip()}")
+    return str(done.stdout)
+
+
+def status(testbed: testbeds.Testbed) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(query(testbed, "status", "--json"))
+    return found
+
+
+def wait_until_ready(testbed: testbeds.Testbed) -> None:
+    """Until mdsd has heard of every OST and clientd has loaded its model. Raises TarazuError."""
+    deadline = time.monotonic() + READY_S
+    problem = "no answer"
+    while time.monotonic() < deadline:
+        try:
+            found = status(testbed)
+            osts = found["mdsd"].get("file_systems", {}).get(testbed.fs_name, {}).get("osts", [])
+            if len(osts) == len(testbed.oss_of_ost) and found["clientd"]["ready"]:
+                return
+            problem = f"{len(osts)} OSTs known"
+        except TarazuError as error:
+            problem = str(error)
+        time.sleep(0.2)
+    raise TarazuError(f"testbed: expected its daemons to be ready in {READY_S:g} s, found {problem}")
+
+
+def request(row: dict[str, Any]) -> CreateRequest:
+    """The file as it was really written, in the layout that was planned for it."""
+    return CreateRequest(row["actual_bytes"], msgspec.convert(row["layout"], Layout))
+
+
+def lustre_bytes(view: SystemView, requests: list[CreateRequest], seed: int) -> dict[int, int]:
+    """Bytes per OST when the model of Lustre's allocator places the same files."""
+    allocation = policies.make("lsa", seed=seed).allocate(view, requests)
+    return cost.ost_bytes(view, requests, allocation.files)
+
+
+def compare(
+    drawn: list[dict[int, int]],
+    placed: dict[int, int],
+    measure: Callable[[dict[int, int]], float],
+    bound: float,
+) -> Compared:
+    values = [measure(d) for d in drawn]
+    return Compared(median(values), min(values), max(values), measure(placed), bound)
+
+
+def mean_error(pairs: Iterator[tuple[int, int | None]] | Any) -> float:
+    """Mean of |expected - real| / real over the files whose size is known."""
+    errors = [abs(expected - real) / real for expected, real in pairs if real]
+    return sum(errors) / len(errors) if errors else 0.0
+
+
+def last_outcomes(testbed: testbeds.Testbed) -> dict[str, int]:
+    runs = json.loads(query(testbed, "history", "list", "--json"))
+    outcomes: dict[str, int] = runs[-1]["outcomes"]
+    return outcomes
+
+
+def as_planned(testbed: testbeds.Testbed, row: dict[str, Any]) -> bool:
+    """The file's actual OSTs, read back, are those of its row in the interaction database."""
+    if row["placement"] is None or not row["actual_key"]:
+        return False
+    actual = testbed.layout(row["actual_key"].lstrip("/"))
+    planned = [tuple(osts) for osts in row["placement"]["osts"]]
+    covered = sum(c["start_bytes"] < row["actual_bytes"] for c in row["layout"]["components"])
+    return [tuple(osts) for osts in actual.osts[:covered]] == planned[:covered]

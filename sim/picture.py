@@ -1,0 +1,65 @@
+"""Pictures of OST utilization, as the paper's figures 15 to 18 draw it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+
+from tarazu.errors import Unavailable
+from tarazu.sim.demo import DemoResult
+
+LUSTRE, OURS, QUIET = "#c0504d", "#1f6fb4", "#888888"
+
+
+def utilization(results: Sequence[DemoResult], path: Path) -> Path:
+    """One panel per scenario: share of each OST in use after the last run.
+
+    Raises Unavailable without matplotlib.
+    """
+    try:
+        import matplotlib as mpl
+    except ImportError:
+        raise Unavailable("picture: expected matplotlib (pip install 'tarazu[viz]'), found none") from None
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    columns = 2
+    rows = -(-len(results) // columns)
+    figure, axes = plt.subplots(rows, columns, figsize=(12, 3.2 * rows), squeeze=False, layout="constrained")
+    for axis in axes.flat[len(results) :]:
+        axis.set_visible(False)
+    for axis, result in zip(axes.flat, results):
+        _panel(axis, result)
+    axes.flat[0].legend(loc="lower left", fontsize=8)
+    figure.suptitle("OST utilization after the job: Lustre's allocator and tarazu")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+    return path
+
+
+def _panel(axis: object, result: DemoResult) -> None:
+    indices = list(range(len(result.tarazu_shares)))
+    before = [100 * share for share in result.fill_before]
+    ours = [b + 100 * share for b, share in zip(before, result.tarazu_shares)]
+    drawn = [[b + 100 * share for b, share in zip(before, seed)] for seed in result.lustre_shares]
+    # The seed whose worst OST is the median one stands for Lustre; the band holds all of them.
+    typical = sorted(drawn, key=max)[len(drawn) // 2]
+    low = [min(values) for values in zip(*drawn)]
+    high = [max(values) for values in zip(*drawn)]
+    axis.fill_between(indices, low, high, color=LUSTRE, alpha=0.15, label=f"Lustre, all {len(drawn)} seeds")
+    axis.plot(indices, typical, color=LUSTRE, marker=".", label="Lustre, median seed")
+    axis.plot(indices, ours, color=OURS, marker="o", markersize=4, label="tarazu")
+    if any(before):
+        axis.plot(indices, before, color=QUIET, linestyle=":", label="before the job")
+    else:
+        axis.axhline(median(ours), color=QUIET, linewidth=0.6)
+    j = result.judged
+    axis.set_title(
+        f"{result.name}: {result.metric} {j.lustre_median:.3g} → {j.tarazu:.3g} (bound {j.bound:.3g})",
+        fontsize=10,
+    )
+    axis.set_xlabel("OST")
+    axis.set_ylabel("in use, %")
+    axis.set_ylim(bottom=0)
