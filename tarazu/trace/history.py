@@ -139,9 +139,11 @@ def read_run(path: str | os.PathLike[str] | int) -> RunRecord:
     """One run, from a path or from an open descriptor (closed afterwards). Raises TraceError."""
     where = f"descriptor {path}" if isinstance(path, int) else os.fspath(path)
     try:
-        return decode_run(Path(path).read_bytes(), where)
+        with open(path, "rb") as file:
+            data = file.read()
     except OSError as error:
         raise TraceError(where, "a readable run", str(error)) from None
+    return decode_run(data, where)
 
 
 def decode_run(data: bytes, where: str = "run") -> RunRecord:
@@ -153,7 +155,7 @@ def decode_run(data: bytes, where: str = "run") -> RunRecord:
         raise TraceError(where, f"{count} files, as the header says", len(files))
     try:
         run = msgspec.convert({**fields, "files": ()}, RunRecord)
-    except (msgspec.ValidationError, TypeError) as error:
+    except (msgspec.ValidationError, TypeError, ValueError) as error:
         raise TraceError(f"{where}:1", "the header of a run", str(error)) from None
     return msgspec.structs.replace(run, files=tuple(files))
 

@@ -41,7 +41,11 @@ def to_csv(files: Iterable[FileRecord]) -> str:
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
-    writer.writerows(_row(f) for f in files)
+    quoting = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    for file in files:
+        # The writer quotes a line feed in a name, but not a lone carriage return.
+        odd = "\r" in file.key or "\r" in file.precise or "\r" in file.loose
+        (quoting if odd else writer).writerow(_row(file))
     return out.getvalue()
 
 
