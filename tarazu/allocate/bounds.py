@@ -19,7 +19,7 @@ from tarazu.allocate.cost import speeds
 from tarazu.allocate.problem import Array, Problem, build
 from tarazu.model import CreateRequest, SystemView
 
-MAX_SUMS = 50_000
+MAX_SUMS = 20_000
 """Distinct sums of object sizes that are worth listing; beyond, every sum counts as possible."""
 SEARCHED = 1.3
 """How far above the counting bound the exact search looks."""
@@ -161,7 +161,7 @@ def _sums(sizes: Array, copies: Array, most: float) -> Array | None:
     sums = np.zeros(1, np.int64)
     for size, available in zip(sizes[::-1].tolist(), copies[::-1].tolist()):
         times = np.arange(min(available, int(most // size)) + 1) * size
-        if len(times) * len(sums) > 40 * MAX_SUMS:
+        if len(times) * len(sums) > 20 * MAX_SUMS:
             return None
         sums = np.unique((sums[:, None] + times).ravel())
         sums = sums[sums <= most]

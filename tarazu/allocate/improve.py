@@ -18,6 +18,8 @@ FEW_PAIRS = 100
 SERVER_PARTNERS = 8
 SERVER_OSTS = 8
 """OSTs of each server that are tried, the highest of one with the lowest of the other."""
+SERVER_TOLERANCE = 2e-3
+"""A server this far above the mean is even enough."""
 STUCK_SERVERS = 3
 """Servers from the fullest on that may fail to find an exchange before the pass ends."""
 OPTIONS = 16
@@ -261,18 +263,21 @@ def _lower_servers(state: _State, limit: int) -> None:
     servers = len(problem.oss_names)
     size = np.bincount(problem.oss, minlength=servers)
     top = float(state.level.max()) + 1e-9
+    enough = float(state.x.sum()) / len(state.x) * (1 + SERVER_TOLERANCE)
     stuck = 0
-    for _ in range(limit):
+    while limit > 0 and stuck < min(STUCK_SERVERS, servers - 1):
         filled = np.bincount(problem.oss, state.x, servers) / size
         order = np.argsort(-filled, kind="stable").tolist()
-        if stuck >= min(STUCK_SERVERS, servers - 1):
-            return
         high = order[stuck]
+        if filled[high] <= enough:
+            return
         lower = [low for low in reversed(order) if filled[low] < filled[high]][:SERVER_PARTNERS]
-        if any(_between(state, high, low, filled, size, top) for low in lower):
-            stuck = 0
-        else:
-            stuck += 1
+        moved = False
+        while lower and not moved:
+            low = lower.pop(0)
+            limit -= min(SERVER_OSTS, int(size[high])) * min(SERVER_OSTS, int(size[low]))
+            moved = _between(state, high, low, filled, size, top)
+        stuck = 0 if moved else stuck + 1
 
 
 def _between(state: _State, high: int, low: int, filled: Array, size: Array, top: float) -> bool:
