@@ -93,6 +93,7 @@ enum tz_request_lists {
 	TZ_LISTS_ALL = 0,
 	TZ_LISTS_FIRST = 1, /* components that do not start at 0 get start hints */
 	TZ_LISTS_NONE = 2,  /* all get start hints */
+	TZ_LISTS_ANYWHERE = 3, /* not even hints */
 };
 
 /*

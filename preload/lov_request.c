@@ -8,7 +8,7 @@ struct part {
 
 static bool wants_list(const struct tz_component *c, enum tz_request_lists lists)
 {
-	return (c->flags & TZ_COMP_LIST) && lists != TZ_LISTS_NONE && (lists == TZ_LISTS_ALL || c->start == 0);
+	return (c->flags & TZ_COMP_LIST) && (lists == TZ_LISTS_ALL || (lists == TZ_LISTS_FIRST && c->start == 0));
 }
 
 static void fill_pool(struct tz_lov_entry *e, const struct tz_component *c)
@@ -22,7 +22,8 @@ static bool fill_part(struct part *part, const struct tz_component *c, const uin
 		      enum tz_request_lists lists)
 {
 	struct tz_lov_entry *e = &part->entry;
-	bool list = wants_list(c, lists), hint = !list && (c->flags & (TZ_COMP_LIST | TZ_COMP_HINT));
+	bool list = wants_list(c, lists);
+	bool hint = !list && lists != TZ_LISTS_ANYWHERE && (c->flags & (TZ_COMP_LIST | TZ_COMP_HINT));
 
 	memset(part, 0, sizeof *part);
 	if ((list && (c->first_ost > ost_count || c->stripe_count > ost_count - c->first_ost)) ||

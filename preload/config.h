@@ -1,0 +1,52 @@
+/* Settings of this process, read once from the environment at the first hook; see docs for each variable. */
+#ifndef TZ_CONFIG_H
+#define TZ_CONFIG_H
+
+#include "names.h"
+
+enum tz_mode { TZ_OBSERVE, TZ_ADVISE, TZ_PLACE };
+enum tz_recorder { TZ_RECORD_FULL, TZ_RECORD_LIGHT, TZ_RECORD_OFF };
+enum { TZ_MOUNTS_MAX = 32, TZ_PATH_MAX = 4096, TZ_GLOBS_MAX = 4096 };
+
+struct tz_mount {
+	char path[256]; /* without a slash at the end */
+	char real[256]; /* the same without symbolic links, known after the first use; else empty */
+	char fs[TZ_FS_MAX];
+	char below[256]; /* directory of the file system that is mounted here, "" for its root */
+	uint32_t path_length, fs_length, below_length;
+	uint32_t real_length; /* atomic, written after `real` */
+	uint32_t resolved; /* atomic: 1 from when a thread looks for `real` */
+	uint32_t lustre;   /* atomic: 0 unknown, 1 yes, 2 no */
+};
+
+struct tz_config {
+	enum tz_mode mode;
+	enum tz_recorder recorder;
+	bool llapi;         /* TARAZU_APPLY=llapi */
+	bool hints;         /* TARAZU_LISTS=hints */
+	char spool[1024];   /* empty: no recording */
+	char map[1024];     /* empty: no placement */
+	char job[TZ_JOB_MAX], host[TZ_HOST_MAX], program[64];
+	char include[TZ_GLOBS_MAX], exclude[TZ_GLOBS_MAX];
+	int64_t trusted_uid;
+	int32_t ranks;
+	struct tz_ident ident;
+	uint32_t mount_count;
+	struct tz_mount mounts[TZ_MOUNTS_MAX];
+};
+
+extern struct tz_config tz_config;
+
+/* Fills tz_config; false when there is nothing to do for this process. */
+bool tz_config_read(void);
+
+/* Reads mount entries of type lustre from /proc/self/mounts, or of TARAZU_MOUNTS. */
+void tz_mounts_read(const char *setting);
+
+/* Is a key wanted by TARAZU_INCLUDE and TARAZU_EXCLUDE, and no lock test of OMPIO? */
+bool tz_key_wanted(const char *key);
+
+/* A list of ':'-separated globs. */
+bool tz_glob_any(const char *globs, const char *text);
+
+#endif

@@ -1,0 +1,20 @@
+/* n of a created name: how many names of its template this process has created before (docs/formats.md, "Names"). */
+#ifndef TZ_COUNTERS_H
+#define TZ_COUNTERS_H
+
+#include "state.h"
+
+struct tz_nth {
+	uint32_t precise, loose;
+	bool again; /* the name was created before by this process and keeps its n */
+	uint64_t keys[3];
+};
+
+/* Takes the numbers of a name that is about to be created. */
+void tz_counters_take(const struct tz_mount *mount, const char *key, size_t key_length, const struct tz_names *names,
+		      struct tz_nth *nth);
+
+/* The file was not created: gives the numbers back, unless a later name has taken the next ones. */
+void tz_counters_return(const struct tz_nth *nth);
+
+#endif

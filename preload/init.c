@@ -1,0 +1,173 @@
+#include "state.h"
+#include "files.h"
+#include "rawsys.h"
+#include "record.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <time.h>
+
+int tz_state;
+int tz_counting;
+__thread int tz_depth __attribute__((tls_model("initial-exec")));
+
+static int owner_pid;
+static int *copy_mark; /* on a page that a forked copy sees as zeros; NULL where the kernel has no such page */
+
+static void forked(void)
+{
+	owner_pid = tz_getpid();
+	tz_config.ident.pid = owner_pid;
+	if (copy_mark)
+		tz_store(copy_mark, 1);
+	tz_scratch_forked();
+	tz_paths_forked();
+	tz_counters_forked();
+	tz_map_forked();
+	tz_files_forked();
+	tz_spool_forked();
+}
+
+static void fork_child(void)
+{
+	if (tz_load(&tz_state) == TZ_ON)
+		forked();
+	/* Another thread may have been starting the library when the process was copied. */
+	if (tz_load(&tz_state) == TZ_STARTING)
+		tz_store(&tz_state, TZ_OFF);
+}
+
+static void make_mark(void)
+{
+	int *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		return;
+#ifdef MADV_WIPEONFORK
+	if (madvise(page, 4096, MADV_WIPEONFORK) == 0) {
+		*page = 1;
+		copy_mark = page;
+		return;
+	}
+#endif
+	munmap(page, 4096);
+}
+
+bool tz_start(void)
+{
+	int expected = TZ_UNKNOWN, saved = errno;
+	bool on;
+
+	if (!__atomic_compare_exchange_n(&tz_state, &expected, TZ_STARTING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return expected == TZ_ON;
+	tz_depth = 1;
+	on = tz_config_read();
+	if (on) {
+		owner_pid = tz_config.ident.pid;
+		make_mark();
+		pthread_atfork(NULL, NULL, fork_child);
+		tz_counting = tz_config.recorder == TZ_RECORD_FULL;
+	}
+	tz_store(&tz_state, on ? TZ_ON : TZ_OFF);
+	if (on && tz_config.recorder != TZ_RECORD_OFF)
+		tz_record_adopt();
+	tz_depth = 0;
+	errno = saved;
+	return on;
+}
+
+bool tz_owner(void)
+{
+	if (copy_mark && tz_load(copy_mark) == 0)
+		forked(); /* copied by a raw clone, which runs no atfork handler */
+	return tz_getpid() == owner_pid;
+}
+
+bool tz_trylock(struct tz_lock *lock)
+{
+	for (int i = 0; i < 2000; i++) {
+		if (!tz_relaxed(&lock->held) && !__atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE))
+			return true;
+		if (i % 64 == 63)
+			syscall(SYS_sched_yield);
+	}
+	return false;
+}
+
+void tz_unlock(struct tz_lock *lock)
+{
+	__atomic_store_n(&lock->held, 0, __ATOMIC_RELEASE);
+}
+
+void *tz_pages(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+void tz_pages_free(void *pages, size_t size)
+{
+	if (pages)
+		munmap(pages, size);
+}
+
+uint64_t tz_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
+}
+
+enum { SCRATCH_SLOTS = 64 };
+
+static struct {
+	int used;
+	struct tz_scratch *scratch;
+} slots[SCRATCH_SLOTS];
+
+struct tz_scratch *tz_scratch_get(void)
+{
+	for (int i = 0; i < SCRATCH_SLOTS; i++) {
+		if (tz_relaxed(&slots[i].used) || __atomic_exchange_n(&slots[i].used, 1, __ATOMIC_ACQUIRE))
+			continue;
+		if (!slots[i].scratch)
+			slots[i].scratch = tz_pages(sizeof(struct tz_scratch));
+		if (slots[i].scratch)
+			return slots[i].scratch;
+		tz_store(&slots[i].used, 0);
+		return NULL;
+	}
+	return tz_pages(sizeof(struct tz_scratch));
+}
+
+void tz_scratch_put(struct tz_scratch *scratch)
+{
+	if (!scratch)
+		return;
+	for (int i = 0; i < SCRATCH_SLOTS; i++)
+		if (tz_relaxed(&slots[i].used) && slots[i].scratch == scratch) {
+			tz_store(&slots[i].used, 0);
+			return;
+		}
+	tz_pages_free(scratch, sizeof *scratch);
+}
+
+/* Slots of threads that do not exist in the child. */
+void tz_scratch_forked(void)
+{
+	for (int i = 0; i < SCRATCH_SLOTS; i++)
+		tz_store(&slots[i].used, 0);
+}
+
+__attribute__((constructor)) static void constructor(void)
+{
+	if (tz_relaxed(&tz_state) == TZ_UNKNOWN)
+		tz_start();
+}
+
+__attribute__((destructor)) static void destructor(void)
+{
+	tz_record_exit();
+}
