@@ -14,6 +14,7 @@ does nothing.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import logging
 import sys
@@ -96,6 +97,8 @@ class Mdsd:
         self.running: Running | None = None
         self.answered: OrderedDict[str, tuple[AllocationReply, float]] = OrderedDict()
         self.answers: Counter[str] = Counter()
+        self.closed: dict[str, set[int]] = {}
+        """Files of each allocation whose close was told."""
         self.expired_at = 0.0
         self.transport = ZmqTransport(
             curve_for("server", settings.keys.directory, settings.keys.insecure),
@@ -137,9 +140,10 @@ class Mdsd:
             release_at = now + 2 * self._interval_s()
             for index, size_bytes in message.files:
                 self.ledger.closed(message.id, index, size_bytes, now, release_at)
+                self.closed.setdefault(message.id, set()).add(index)
             self.replier.reply(peer, Acknowledged(message.message_id))
         elif isinstance(message, StepEnded):
-            self._handle_end(message)
+            self._handle_end(message, now)
             self.replier.reply(peer, Acknowledged(message.message_id))
         else:
             self.replier.reply(peer, StatusReply(message.message_id, self.status(now)))
@@ -159,8 +163,15 @@ class Mdsd:
             else:
                 self.waiting[request.id] = pending
 
-    def _handle_end(self, message: StepEnded) -> None:
-        self.ledger.ended(message.id)
+    def _handle_end(self, message: StepEnded, now: float) -> None:
+        """Nothing is promised any more, but for closed files whose bytes no report can show yet."""
+        closed = self.closed.get(message.id)
+        if closed and message.id in self.answered:
+            files = range(len(self.answered[message.id][0].osts))
+            for index in set(files) - closed:
+                self.ledger.closed(message.id, index, 0, now, now)
+        else:
+            self.ledger.ended(message.id)
         if pending := self.waiting.pop(message.id, None):
             self._answer(pending, AllocationReply(message.id, "declined", "the job step ended"))
         elif self.running and self.running.pending.request.id == message.id:
@@ -234,8 +245,9 @@ class Mdsd:
         self.ledger.expire(now)
         for id in [id for id, (_, until) in self.answered.items() if until <= now]:
             del self.answered[id]
+            self.closed.pop(id, None)
         while len(self.answered) > KEEP_REPLIES:
-            self.answered.popitem(last=False)
+            self.closed.pop(self.answered.popitem(last=False)[0], None)
 
     def _next_wait_s(self) -> float:
         now = time.monotonic()
@@ -319,14 +331,9 @@ def main(argv: list[str] | None = None) -> int:
     chosen = options.parse_args(argv)
 
     def body() -> int:
-        wakeup = Wakeup()
-        mdsd = Mdsd(settings_from(chosen), wakeup)
-        wakeup.install()
-        try:
+        settings = settings_from(chosen)
+        with Wakeup() as wakeup, contextlib.closing(Mdsd(settings, wakeup)) as mdsd:
             mdsd.loop()
-        finally:
-            mdsd.close()
-            wakeup.close()
         log.info("stopped")
         return 0
 

@@ -10,6 +10,7 @@ that cannot be read is left out and said once. SIGTERM and SIGINT end it, SIGHUP
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import logging
 import math
@@ -133,14 +134,8 @@ def main(argv: list[str] | None = None) -> int:
         settings = settings_from(chosen)
         if chosen.once:
             return once(settings, chosen.json)
-        wakeup = Wakeup()
-        ossd = Ossd(settings, wakeup)
-        wakeup.install()
-        try:
+        with Wakeup() as wakeup, contextlib.closing(Ossd(settings, wakeup)) as ossd:
             ossd.loop()
-        finally:
-            ossd.close()
-            wakeup.close()
         log.info("stopped")
         return 0
 

@@ -16,7 +16,8 @@ from tarazu.errors import TarazuError
 class Wakeup:
     """A pipe that ends the main loop's wait: written by signals and by worker threads.
 
-    SIGTERM and SIGINT set `stopping`, SIGHUP does nothing.
+    As a context it takes over the process's signals: SIGTERM and SIGINT set `stopping`, SIGHUP does nothing.
+    Enter it before anything that a signal must not catch half made.
     """
 
     def __init__(self) -> None:
@@ -24,6 +25,13 @@ class Wakeup:
         self.fd, self._writer = os.pipe()
         os.set_blocking(self.fd, False)
         os.set_blocking(self._writer, False)
+
+    def __enter__(self) -> Wakeup:
+        self.install()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def install(self) -> None:
         """Take over the process's signals; from the main thread only."""

@@ -17,7 +17,7 @@ from tarazu.wire.messages import Acknowledged, FileClosed, FileSpec, StepEnded
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
 
-from .conftest import PATIENCE_S, Site, allocation, ask
+from .conftest import DATA, PATIENCE_S, Site, allocation, ask
 
 
 def promised(status: dict[str, Any]) -> int:
@@ -83,6 +83,19 @@ def test_promises_shrink_at_close_and_end_with_the_step(running: Site) -> None:
     assert client.request(StepEnded("a1", "m2"), PATIENCE_S) == Acknowledged("m2")
     assert promised(running.status()) == 16 << 20
     assert client.request(StepEnded("nobody", "m3"), PATIENCE_S) == Acknowledged("m3")
+
+
+def test_what_was_written_stays_promised_until_reports_can_show_it(site: Site) -> None:
+    site.mdsd()
+    site.start("ossd", "--name", "oss1", "--root", str(DATA / "oss"), "--interval", "3600")
+    site.wait_status(has_osts)
+    client = site.client()
+    ask(client, allocation())
+    for message in (FileClosed("a1", "m1", ((0, 4 << 20),)), StepEnded("a1", "m2"), StepEnded("a1", "m3")):
+        client.request(message, PATIENCE_S)
+        if isinstance(message, FileClosed):
+            assert promised(site.status()) == (4 << 20) + (8 << 20)
+    assert promised(site.status()) == 4 << 20
 
 
 def test_a_promise_expires_by_itself(running: Site) -> None:
@@ -178,7 +191,7 @@ def test_killed_and_restarted_it_knows_all_at_once_and_answers_what_was_open(sit
         "--name",
         "oss1",
         "--root",
-        str(Path(__file__).parent.parent / "data/lustre/oss"),
+        str(DATA / "oss"),
         "--interval",
         "3600",
     )
