@@ -119,7 +119,8 @@ class Mdsd:
             self.wakeup.drain()
             now = time.monotonic()
             while report := self.subscriber.receive(0):
-                self.views.update(report, time.time())
+                if not self.views.update(report, time.time()):
+                    self.subscriber.counts.drop(report.oss, "a report with possible values")
             while asked := self.replier.receive(0):
                 self.handle(*asked, now)
             self.gate.sample(now)

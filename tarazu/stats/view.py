@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,8 +50,13 @@ class ViewBuilder:
         self._mds = mds.NOTHING
         self._mds_read_s: float | None = None
 
-    def update(self, report: OssReport, received_s: float) -> None:
-        """Take in a report that arrived at `received_s` (Unix time of this node, not of the sender)."""
+    def update(self, report: OssReport, received_s: float) -> bool:
+        """Take in a report that arrived at `received_s` (Unix time of this node, not of the sender).
+
+        False, and nothing is changed, for one whose values cannot be.
+        """
+        if not _is_plausible(report):
+            return False
         before = self._servers.get(report.oss)
         highest = max(before.highest_lnet_bytes_per_s if before else 0.0, report.lnet_bytes_per_s)
         self._servers[report.oss] = _Server(report, received_s, highest)
@@ -61,6 +67,7 @@ class ViewBuilder:
             # Zeros that stand for "could not be read" must not look like a reset.
             if ost.write_samples or not no_counters:
                 self.speeds.update(ost, received_s)
+        return True
 
     def fs_names(self) -> list[str]:
         return sorted({fs for fs, _ in self._targets})
@@ -133,3 +140,22 @@ class ViewBuilder:
             self._mds = mds.read(self.mds_root)
             self._mds_read_s = now
         return self._mds
+
+
+def _is_plausible(report: OssReport) -> bool:
+    """One report with a NaN or a negative size must not spoil what the allocator computes for all."""
+    rates = (report.interval_s, report.lnet_bytes_per_s, report.queue_wait_s)
+    loads = (report.cpu_load, report.memory_load)
+    return (
+        all(0 <= rate < math.inf for rate in rates)
+        and all(0 <= load <= 1 for load in loads)
+        and all(
+            0 <= ost.index < 2**16
+            and 0 <= ost.avail_bytes <= ost.total_bytes
+            and 0 <= ost.free_bytes <= ost.total_bytes
+            and ost.total_bytes > 0
+            and min(ost.write_bytes, ost.write_samples, ost.write_usecs, ost.files_free) >= 0
+            and math.isfinite(ost.counters_start_s)
+            for ost in report.osts
+        )
+    )

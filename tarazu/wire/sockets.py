@@ -334,4 +334,5 @@ class ZmqTransport(Transport):
             end.close()
         if self._authenticator:
             self._authenticator.close()
+            self._authenticator = None
         self.context.term()

@@ -71,13 +71,20 @@ class Counts:
                     peer, "one of " + ", ".join(k.__name__ for k in kinds), type(message).__name__
                 )
         except WireError as error:
-            self.dropped += 1
-            if peer not in self._told and len(self._told) < _REMEMBERED_PEERS:
-                self._told.add(peer)
-                log.warning("dropped a message: %s (said once per peer)", error)
+            self._drop(peer, str(error))
             return None
         self.received += 1
         return message
+
+    def drop(self, peer: str, expected: str) -> None:
+        """Count a message as dropped that was well-formed, but not `expected`."""
+        self._drop(peer, f"{peer}: expected {expected}")
+
+    def _drop(self, peer: str, reason: str) -> None:
+        self.dropped += 1
+        if peer not in self._told and len(self._told) < _REMEMBERED_PEERS:
+            self._told.add(peer)
+            log.warning("dropped a message: %s (said once per peer)", reason)
 
 
 def request_id(message: Message) -> str:

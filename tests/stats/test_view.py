@@ -108,6 +108,27 @@ def test_the_mds_state_is_read_again_after_a_while(tmp_path: Path) -> None:
     assert not views.view("lustre", 31.0).osts[0].active
 
 
+@pytest.mark.parametrize(
+    "bad",
+    [
+        report("oss1", ost(0), cpu_load=float("nan")),
+        report("oss1", ost(0), memory_load=1.5),
+        report("oss1", ost(0), lnet_bytes_per_s=float("inf")),
+        report("oss1", ost(-1)),
+        report("oss1", ost(0), ost(70_000)),
+        report("oss1", OstReport("lustre", 0, 10, 11, 5)),
+        report("oss1", OstReport("lustre", 0, 0, 0, 0)),
+        report("oss1", ost(0, write_usecs=-1)),
+        report("oss1", ost(0, counters_start_s=float("nan"))),
+    ],
+)
+def test_a_report_with_impossible_values_changes_nothing(bad: OssReport) -> None:
+    views = ViewBuilder(180)
+    assert not views.update(bad, 0.0)
+    assert views.fs_names() == [] and views.servers() == {}
+    assert views.update(report("oss1", ost(0)), 0.0)
+
+
 def lnet_loads(*rates: dict[str, float]) -> dict[str, float]:
     views = ViewBuilder(180)
     for now, moment in enumerate(rates):
