@@ -12,15 +12,17 @@ from time import perf_counter
 
 import numpy as np
 
-from tarazu.allocate import bounds, cost, improve, levels, packing
+from tarazu.allocate import arrange, bounds, cost, improve, levels, packing
 from tarazu.allocate.cost import Weights
 from tarazu.allocate.eligible import too_little_space
 from tarazu.allocate.flow import Solver, min_cost_flow
 from tarazu.allocate.problem import Array, Group, Problem, build, placements
 from tarazu.model import Allocation, CreateRequest, SystemView
 
-COST_SCALE = 1 << 24
+COST_SCALE = 1 << 20
 """Integer cost of one level; ties are broken below it."""
+HIGHEST_LEVEL = 1e5
+"""Levels above cost the same: OSTs of last resort; keeps costs within the solvers' range."""
 TIE_STEPS = 64
 EXACT_FROM = 1e-3
 """Relative distance from the bound at which equal OSTs are given to the exact search."""
@@ -53,11 +55,9 @@ class Convex:
         level = levels.build(problem, self.weights)
         placed = np.zeros(len(problem.osts))
         turn = self._next_turn(len(problem.osts))
-        sharing = _Sharing(problem)
         for group in sorted(problem.groups, key=lambda g: -g.unit):
             counts = self._counts(problem, level, group, placed, turn)
             _deal(problem, level, group, counts, placed, turn)
-            sharing.separate(group)
             placed += np.bincount(group.osts.ravel(), group.weights.ravel(), len(placed))
         bound = bounds.utilization_of(problem)
         target = _target(problem, level, bound)
@@ -65,8 +65,8 @@ class Convex:
         if self._exchanges and level.equal:
             placed, bound = _exact(problem, placed, bound, turn)
         placed = improve.spread(problem, level, placed, self._exchanges)
-        order = np.lexsort(((np.arange(len(placed)) - turn) % len(placed), level.at(placed)))
-        files = placements(problem, order)
+        arrange.arrange(problem, turn)
+        files = placements(problem, _emptiest_first(problem, placed, turn))
         reached = cost.ost_cost({i: int(b) for i, b in enumerate(placed.tolist())})
         return Allocation(files, self.name, reached, bound, perf_counter() - start)
 
@@ -129,9 +129,10 @@ class Convex:
         middle = placed[ost_of_arc] + (kth + 0.5) * unit
         first = level.base[ost_of_arc] + level.slope[ost_of_arc] * middle
         second = level.base2[ost_of_arc] + level.slope2[ost_of_arc] * middle
-        rank = (np.arange(osts) - turn) % osts
+        rank = (arrange.ring(problem.oss) - turn) % osts
         tie = rank[ost_of_arc] * TIE_STEPS // osts
-        ost_costs = np.rint(np.maximum(first, second) * COST_SCALE).astype(np.int64) * TIE_STEPS + tie
+        level_of_arc = np.maximum(first, second).clip(None, HIGHEST_LEVEL)
+        ost_costs = np.rint(level_of_arc * COST_SCALE).astype(np.int64) * TIE_STEPS + tie
         oss_of_arc, oss_costs = self._oss_arcs(problem, level, placed, unit, low, high)
         # Nodes: 0 source, 1.. servers, then OSTs, then the sink.
         ost_nodes = 1 + servers + np.arange(osts)
@@ -160,6 +161,15 @@ class Convex:
         filled = (bytes_now[oss_of_arc] + (nth + 0.5) * unit) / (size[oss_of_arc] * mean)
         costs = np.rint(self.weights.oss_balance * filled * COST_SCALE).astype(np.int64) * TIE_STEPS
         return oss_of_arc, costs
+
+
+def _emptiest_first(problem: Problem, placed: Array, turn: int) -> Array:
+    """Positions of the OSTs by final fill, degraded ones last."""
+    osts = problem.osts
+    used = np.array([o.used_bytes + o.promised_bytes for o in osts], float) + placed
+    fill = used / np.array([max(1, o.total_bytes) for o in osts], float)
+    turned = (arrange.ring(problem.oss) - turn) % len(osts)
+    return np.lexsort((turned, fill, np.array([o.degraded for o in osts])))
 
 
 def _target(problem: Problem, level: levels.Levels, bound: float) -> float:
@@ -229,30 +239,3 @@ def _deal(
             placed[row] += weights
     group.osts = rows
     assert rows.max() < osts
-
-
-class _Sharing:
-    """Keeps the components of one file on different OSTs where dealing leaves a choice."""
-
-    SHIFTS = 32
-    MAX_CELLS = 20_000_000
-
-    def __init__(self, problem: Problem) -> None:
-        self._used: Array | None = None
-        components = sum(len(g.requests) for g in problem.groups)
-        cells = len(problem.requests) * len(problem.osts)
-        if components > len(problem.requests) and cells <= self.MAX_CELLS:
-            self._used = np.zeros((len(problem.requests), len(problem.osts)), bool)
-
-    def separate(self, group: Group) -> None:
-        """Turn the rows of `group` among its members so that fewest objects share an OST with another component."""
-        if self._used is None:
-            return
-        members = len(group.requests)
-        equal_rows = not np.ptp(group.weights, axis=0).any()
-        if members > 1 and equal_rows:
-            files = group.requests[:, None]
-            shifts = np.unique(np.linspace(0, members - 1, min(members, self.SHIFTS)).astype(np.int64))
-            shared = [int(self._used[files, np.roll(group.osts, s, axis=0)].sum()) for s in shifts.tolist()]
-            group.osts = np.roll(group.osts, int(shifts[int(np.argmin(shared))]), axis=0)
-        self._used[group.requests[:, None], group.osts] = True

@@ -3,7 +3,7 @@
 level(x) = time · (promise · promised + x) / (throughput · T) + fill · (fill − lowest fill) + degraded
            + ceiling · max(0, fill after x − highest fill that is acceptable)
 
-T is the time that all OSTs need when they finish together, so a balanced OST of an empty, idle, equal file system
+T is the time that all OSTs need for the new and the promised bytes when they finish together, so a balanced OST of an empty, idle, equal file system
 ends at level 1. A placement minimises the sum over OSTs of the integral of its level: where all objects are equal
 the optimum of that sum is the lowest possible maximum too.
 """
@@ -19,6 +19,10 @@ from tarazu.allocate.cost import Weights, speeds
 from tarazu.allocate.eligible import room_bytes
 from tarazu.allocate.problem import Array, Problem
 from tarazu.model import Ost, SystemView
+
+
+SLOWEST = 1e-4
+"""Share of the median throughput below which an OST is as good as stopped."""
 
 
 @dataclass(slots=True)
@@ -73,7 +77,7 @@ def effective_speeds(view: SystemView, osts: tuple[Ost, ...], weights: Weights) 
             1e-9, 1 - weights.idle_load
         )
         rate[i] *= max(0.05, 1 - weights.oss_load * busy)
-    relative: Array = np.maximum(rate / np.median(rate), 1e-6)
+    relative: Array = np.maximum(rate / np.median(rate), SLOWEST)
     return relative
 
 
@@ -86,7 +90,7 @@ def build(problem: Problem, weights: Weights) -> Levels:
     rate = effective_speeds(problem.view, osts, weights)
     waiting = weights.promise * promised
     new = max(1.0, float(problem.total_bytes))
-    even_time = max(water_level(waiting, rate, new) - float(waiting.sum()) / float(rate.sum()), 1e-9)
+    even_time = (new + float(waiting.sum())) / float(rate.sum())
     slope = weights.time / (rate * even_time)
     fill = used / total
     base = slope * waiting + weights.fill * (fill - fill.min())

@@ -1,0 +1,101 @@
+"""The last touch: which member of a group gets which list, and where each list begins. Bytes per OST do not change."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tarazu.allocate.problem import Array, Group, Problem
+
+MATCHED_MEMBERS = 512
+"""Up to so many members every list is compared with every file; beyond, whole turns of the lists are."""
+TURNS = 16
+MAX_CELLS = 20_000_000
+"""Files × OSTs up to which sharing between the components of a file is looked at."""
+
+
+def ring(oss: Array) -> Array:
+    """Place of each OST in an order that goes from server to server: neighbours are on different servers."""
+    by_server = np.argsort(oss, kind="stable")
+    sizes = np.bincount(oss)
+    nth = np.empty(len(oss), np.int64)
+    nth[by_server] = np.arange(len(oss)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    place = np.empty(len(oss), np.int64)
+    place[np.lexsort((oss, nth))] = np.arange(len(oss))
+    return place
+
+
+def arrange(problem: Problem, turn: int) -> None:
+    """Components of one file on different OSTs where lists can be exchanged for that; first stripes spread."""
+    components = sum(len(g.requests) for g in problem.groups)
+    cells = len(problem.requests) * len(problem.osts)
+    if components > len(problem.requests) and cells <= MAX_CELLS:
+        used = np.zeros((len(problem.requests), len(problem.osts)), bool)
+        for group in sorted(problem.groups, key=lambda g: -g.weights.shape[1]):
+            if len(group.requests) > 1:
+                if not np.ptp(group.weights, axis=0).any():
+                    _separate(group, used)
+                _part(group, used)
+            used[group.requests[:, None], group.osts] = True
+    rank = (ring(problem.oss) - turn) % len(problem.osts)
+    for group in problem.groups:
+        if group.osts.shape[1] > 1 and not np.ptp(group.weights, axis=1).any():
+            _spread_first(group, rank)
+
+
+def _spread_first(group: Group, rank: Array) -> None:
+    """From server to server; each list begins one stripe further than its neighbour's, the first with the OST whose
+    turn it is."""
+    members, stripes = group.osts.shape
+    by_rank = np.argsort(rank[group.osts], axis=1, kind="stable")
+    columns = (np.arange(stripes) + np.arange(members)[:, None]) % stripes
+    group.osts = np.take_along_axis(group.osts, np.take_along_axis(by_rank, columns, axis=1), axis=1)
+
+
+def _separate(group: Group, used: Array) -> None:
+    """Give each file the list that shares fewest OSTs with its other components."""
+    members = len(group.requests)
+    if members > MATCHED_MEMBERS:
+        files = group.requests[:, None]
+        turns = np.unique(np.linspace(0, members - 1, TURNS).astype(np.int64)).tolist()
+        shared = [int(used[files, np.roll(group.osts, t, axis=0)].sum()) for t in turns]
+        group.osts = np.roll(group.osts, turns[int(np.argmin(shared))], axis=0)
+        return
+    held = np.zeros((members, used.shape[1]), np.float32)
+    held[np.arange(members)[:, None], group.osts] = 1
+    shared_with = used[group.requests].astype(np.float32) @ held.T
+    group.osts = group.osts[_matching(shared_with)]
+
+
+def _part(group: Group, used: Array) -> None:
+    """Exchange single objects of equal size between two members where one shares an OST and neither would then."""
+    if len(group.requests) > MATCHED_MEMBERS:
+        return
+    osts, files = group.osts, group.requests
+    for member, stripe in np.argwhere(used[files[:, None], osts]).tolist():
+        ost = int(osts[member, stripe])
+        free_here = ~used[files[member], osts] & ~np.isin(osts, osts[member])
+        free_there = ~used[files, ost] & ~(osts == ost).any(axis=1)
+        equal = group.weights == group.weights[member, stripe]
+        found = np.argwhere(free_here & free_there[:, None] & equal)
+        if len(found):
+            other = tuple(found[0].tolist())
+            osts[member, stripe], osts[other] = int(osts[other]), ost
+
+
+def _matching(cost: Array) -> Array:
+    """A row → column matching: cheapest pairs first, then exchanges of two while they help."""
+    size = len(cost)
+    column = np.full(size, -1, np.int64)
+    taken = np.zeros(size, bool)
+    for cell in np.argsort(cost, axis=None, kind="stable").tolist():
+        row, candidate = divmod(cell, size)
+        if column[row] < 0 and not taken[candidate]:
+            column[row] = candidate
+            taken[candidate] = True
+    for row in range(size):
+        now = cost[row, column[row]] + cost[np.arange(size), column]
+        then = cost[row, column] + cost[np.arange(size), column[row]]
+        other = int(np.argmax(now - then))
+        if now[other] > then[other]:
+            column[row], column[other] = column[other], column[row]
+    return column
