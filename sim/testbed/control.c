@@ -72,6 +72,12 @@ PUBLIC int testbed_attach(const char *dir)
     return tb_attach_to(dir);
 }
 
+/* For tests: takes the lock and keeps it, as a process that is killed inside would. */
+PUBLIC void testbed_hold_lock(void)
+{
+    tb_lock();
+}
+
 static uint64_t *wide_field(const char *name, uint32_t index)
 {
     if (index < tb_state->n_osts) {

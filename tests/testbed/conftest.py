@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import json
+import os
 import subprocess
 import sys
 import textwrap
@@ -81,8 +81,6 @@ class Agent:
     """Runs Python source on a client; what the source leaves in `result` comes back."""
 
     def __init__(self, bed: Testbed, client: int = 0) -> None:
-        import os
-
         self.process = subprocess.Popen(
             [sys.executable, "-c", AGENT, str(bed.client_mount(client))],
             env=os.environ | bed.environment(client),
@@ -164,5 +162,12 @@ def new_bed(tmp_path: Path) -> Iterator[Any]:
 
 
 @pytest.fixture
-def name_of() -> Any:
-    return lambda number: errno.errorcode[number]
+def make_agent(request: pytest.FixtureRequest) -> Any:
+    """A function that starts an agent on a testbed."""
+
+    def make(bed: Testbed) -> Agent:
+        agent = Agent(bed)
+        request.addfinalizer(agent.close)
+        return agent
+
+    return make
