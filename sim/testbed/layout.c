@@ -130,8 +130,7 @@ static int instantiate(struct tb_layout *layout, uint64_t end, bool default_layo
             i--;
             continue;
         }
-        if ((comp->flags & FL_INIT) || (comp->start == comp->end && i + 1 < layout->n_comps &&
-                                        !(layout->comp[i + 1].flags & FL_EXTENSION)))
+        if (comp->flags & FL_INIT)
             continue;
         wanted = comp->stripe_count;
         rc = lsa_allocate(layout, i, default_layout);

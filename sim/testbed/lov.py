@@ -38,7 +38,7 @@ def _plain(blob: bytes, start: int, end: int, flags: int) -> tuple[Component, tu
         magic, pattern, _, _, stripe_size, count, offset = _PLAIN.unpack_from(blob)
         at, pool = _PLAIN.size, ""
         if magic in (V3, SPECIFIC):
-            pool = blob[at : at + 16].split(b"\0", 1)[0].decode()
+            pool = blob[at : at + 16].split(b"\0", 1)[0].decode(errors="replace")
             at += 16
         elif magic != V1:
             raise LayoutError("lustre.lov", "a lov_user_md magic", hex(magic))

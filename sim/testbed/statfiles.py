@@ -102,7 +102,8 @@ def _table(title: str, unit: str, rows: Sequence[tuple[str, int]]) -> str:
     for label, count in rows:
         seen += count
         if total:
-            text += f"{label + ':':<10}\t         0   0   0   | {count:>4} {100 * count // total:>3} {100 * seen // total:>3}\n"
+            share, below = 100 * count // total, 100 * seen // total
+            text += f"{label + ':':<10}\t         0   0   0   | {count:>4} {share:>3} {below:>3}\n"
     return text
 
 

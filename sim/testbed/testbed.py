@@ -170,7 +170,7 @@ class Testbed:
         self._save(settings)
 
     def set_default_layout(self, layout: Layout | str, directory: Path | None = None) -> None:
-        """Default of new files below `directory` (below the mount; None for the root); text as in `lov.parse_layout`."""
+        """Default of new files below `directory`, an absolute path (None: the root); text as in `lov.parse_layout`."""
         parsed = lov.parse_layout(layout) if isinstance(layout, str) else layout
         self.mds.set_default(self.mount if directory is None else directory, lov.encode(parsed))
 

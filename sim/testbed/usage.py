@@ -58,7 +58,9 @@ def usage(testbed: Testbed) -> Usage:
     """Reads every file's layout back and adds up its objects."""
     count = len(testbed.oss_of_ost)
     ost_bytes, files, total = [0] * count, 0, 0
-    for path in regular_files(testbed.mount):
+    paths = list(regular_files(testbed.mount))
+    testbed.mds.account(paths)  # a program that ended without close() may have left components uninstantiated
+    for path in paths:
         size = os.lstat(path).st_size
         blob = testbed.mds.layout_blob(Path(path))
         files, total = files + 1, total + size

@@ -115,7 +115,9 @@ def _need_library() -> None:
 def shared_bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Testbed]:
     _need_library()
     directory = tmp_path_factory.mktemp("testbed") / "tb"
-    bed = up(directory, osss=4, osts_per_oss=2, clients=2, interval_s=60, sparse=False, pools={"flash": [1, 2, 3]})
+    bed = up(
+        directory, osss=4, osts_per_oss=2, clients=2, interval_s=60, sparse=False, pools={"flash": [1, 2, 3]}
+    )
     # An ordinary user's test must get through pytest's private directories.
     for parent in (bed.directory, *list(bed.directory.parents)[:3]):
         parent.chmod(parent.stat().st_mode | 0o011)

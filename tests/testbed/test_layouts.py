@@ -94,7 +94,9 @@ def test_an_index_inside_a_list_that_does_not_exist_is_recorded_as_a_crash(new_b
     bed = new_bed(osss=2, osts_per_oss=2)
     script = "import os,sys; from tarazu.sim.testbed import lov; from tarazu.model import *\n"
     script += "fd = os.open(sys.argv[1], os.O_CREAT | os.O_RDWR | os.O_NOCTTY | 0o20000)\n"
-    script += "try: os.setxattr(fd, 'lustre.lov', lov.encode(Layout((Component(0, EOF, 65536, 2),)), ((3, 99),)))\n"
+    script += (
+        "try: os.setxattr(fd, 'lustre.lov', lov.encode(Layout((Component(0, EOF, 65536, 2),)), ((3, 99),)))\n"
+    )
     script += "except OSError as e: print(e.errno)"
     done = bed.exec(0, [sys.executable, "-c", script, str(bed.mount / "a")], capture_output=True, text=True)
     assert done.stdout.strip() == "5"
@@ -102,7 +104,13 @@ def test_an_index_inside_a_list_that_does_not_exist_is_recorded_as_a_crash(new_b
 
 
 STATES = ["no_create", "inactive", "full", "readonly", "degraded"]
-REFUSAL = {"no_create": "ENOBUFS", "inactive": "EREMOTEIO", "full": "ENOSPC", "readonly": "EROFS", "degraded": 0}
+REFUSAL = {
+    "no_create": "ENOBUFS",
+    "inactive": "EREMOTEIO",
+    "full": "ENOSPC",
+    "readonly": "EROFS",
+    "degraded": 0,
+}
 
 
 def _change(bed: Testbed, index: int, state: str) -> None:
@@ -226,7 +234,9 @@ def test_read_only_mode_as_an_ordinary_user(bed, agent):
     (bed.mount / "free").mkdir()
     (bed.mount / "free").chmod(0o777)
     bed.mount.chmod(0o755)
-    done = bed.exec(0, [sys.executable, "-c", script, str(bed.mount / "free")], capture_output=True, text=True)
+    done = bed.exec(
+        0, [sys.executable, "-c", script, str(bed.mount / "free")], capture_output=True, text=True
+    )
     assert done.stdout.split() == ["EACCES", "EBADF", "EACCES"], done.stderr
     assert agent("result = attempt(set_layout, delayed('r', mode=0o444), plain(osts=[3]))") == 0  # root may
 
@@ -312,7 +322,10 @@ def test_unlinked_but_open_and_renamed_files_keep_their_layout(bed, agent):
 def test_full_file_system_refuses_creation_and_leaves_nothing(bed, agent):
     for index in range(8):
         bed.set_ost(index, full=True)
-    assert agent("result = [attempt(os.open, 'a', os.O_CREAT | os.O_WRONLY), os.path.exists('a')]") == ["ENOSPC", False]
+    assert agent("result = [attempt(os.open, 'a', os.O_CREAT | os.O_WRONLY), os.path.exists('a')]") == [
+        "ENOSPC",
+        False,
+    ]
 
 
 def test_ordinary_tools_see_no_layout_attribute_as_a_failure(bed):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,8 +13,11 @@ from tarazu.model import EOF, Component, Layout
 from tarazu.sim.testbed import lov
 
 MIB = 1 << 20
-components = st.lists(st.tuples(st.integers(1, 1000), st.integers(1, 100), st.sampled_from(["", "flash", "a" * 15])),
-                      min_size=1, max_size=8)
+components = st.lists(
+    st.tuples(st.integers(1, 1000), st.integers(1, 100), st.sampled_from(["", "flash", "a" * 15])),
+    min_size=1,
+    max_size=8,
+)
 
 
 @settings(max_examples=50, deadline=None)
@@ -25,7 +30,8 @@ def test_defaults_survive_a_round_trip(parts, composite):
     bounds[-1] = EOF
     layout = Layout(
         tuple(
-            Component(bounds[i], bounds[i + 1], MIB, count, pool=pool) for i, (_, count, pool) in enumerate(parts)
+            Component(bounds[i], bounds[i + 1], MIB, count, pool=pool)
+            for i, (_, count, pool) in enumerate(parts)
         ),
         composite,
     )
@@ -35,10 +41,8 @@ def test_defaults_survive_a_round_trip(parts, composite):
 @settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=200), st.sampled_from([0x0BD10BD0, 0x0BD30BD0, 0x0BD60BD0]))
 def test_damaged_blobs_are_refused_or_read(data, magic):
-    try:
+    with contextlib.suppress(LayoutError):
         lov.decode(magic.to_bytes(4, "little") + data)
-    except (LayoutError, UnicodeDecodeError):
-        pass
 
 
 def test_layout_texts():
@@ -77,7 +81,9 @@ def pfl(last_end=EOF, size=MIB, extra=()):
 
 
 def test_llapi_creates_with_a_layout(bed, agent):
-    result = agent(LLAPI + """
+    result = agent(
+        LLAPI
+        + """
 l = pfl()
 fd = call('llapi_layout_file_open', b'a', os.O_CREAT | os.O_RDWR, 0o640, L(l))
 os.pwrite(fd, b'x', 20 * MIB)
@@ -90,12 +96,15 @@ for i in range(3):
 call('llapi_layout_stripe_count_get', L(g), ctypes.byref(count))
 result = [osts('a'), got, count.value, oct(os.stat('a').st_mode & 0o777), call('llapi_layout_comp_use', L(g), 3)]
 api.llapi_layout_free(L(l)); api.llapi_layout_free(L(g))
-""")
+"""
+    )
     assert result == [[[2], [5, 1, 7]], [5, 1, 7], 3, "0o640", 1]
 
 
 def test_llapi_checks_before_it_touches_anything(bed, agent, tmp_path):
-    result = agent(LLAPI + f"""
+    result = agent(
+        LLAPI
+        + f"""
 bad = pfl(last_end=2048 * MIB, size=192 * MIB)
 rc = call('llapi_layout_sanity', L(bad), False, False)
 os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
@@ -105,12 +114,15 @@ elsewhere = {str(tmp_path / "f")!r}.encode()
 out = call('llapi_layout_file_open', elsewhere, os.O_CREAT | os.O_RDWR, 0o640, L(good))
 result = [rc > 0, opened, os.path.exists('a'), call('llapi_layout_sanity', L(good), False, False), out, err(),
           os.path.exists(elsewhere), call('llapi_layout_stripe_size_set', L(good), u64(1000))]
-""")
+"""
+    )
     assert result == [True, -1, False, 0, -1, "ENOTTY", True, -1]
 
 
 def test_llapi_base_functions(bed, agent):
-    result = agent(LLAPI + """
+    result = agent(
+        LLAPI
+        + """
 count = ctypes.c_int()
 call('llapi_msg_set_level', 0)
 fds = [call('llapi_file_open', b'a', os.O_CREAT | os.O_WRONLY, 0o644, ctypes.c_ulonglong(MIB), 4, 2, 0)]
@@ -125,12 +137,29 @@ result += [call('llapi_lov_get_uuids', directory, uuids, ctypes.byref(number)), 
 stat, uuid = (ctypes.c_uint64 * 18)(), ctypes.create_string_buffer(40)
 result += [call('llapi_obd_statfs', b'.', 2, 7, stat, uuid), stat[1] * 4096, uuid.value.decode()]
 result += [-call('llapi_obd_statfs', b'.', 2, 8, stat, uuid) == errno.ENODEV]
-""")
-    assert result == [True, True, 0, [[4, 5]], 8, 0, 8, 0, "lustre-OST0005_UUID", 0, 10 << 30, "lustre-OST0007_UUID", True]
+"""
+    )
+    assert result == [
+        True,
+        True,
+        0,
+        [[4, 5]],
+        8,
+        0,
+        8,
+        0,
+        "lustre-OST0005_UUID",
+        0,
+        10 << 30,
+        "lustre-OST0007_UUID",
+        True,
+    ]
 
 
 def test_llapi_replaces_a_tail(bed, agent):
-    result = agent(LLAPI + """
+    result = agent(
+        LLAPI
+        + """
 l = pfl()
 os.close(call('llapi_layout_file_open', b'a', os.O_CREAT | os.O_RDWR, 0o640, L(l)))
 first = call('llapi_layout_file_comp_del', b'a', u32(2), u32(0))
@@ -141,5 +170,6 @@ call('llapi_layout_ost_index_set', L(more), 0, u64(6))
 second = call('llapi_layout_file_comp_add', b'a', L(more))
 os.truncate('a', 17 * MIB)
 result = [first, second, osts('a')]
-""")
+"""
+    )
     assert result == [0, 0, [[2], [6, 7]]]

@@ -44,7 +44,9 @@ def test_oss_files_follow_usage(bed, agent):
     assert int(rows["write"][0]) == int(rows["write_bytes"][0])
     lines = read(root, "proc/fs/lustre/obdfilter/lustre-OST0003/job_stats").splitlines()
     assert lines[:2] == ["job_stats:", "- job_id:          testbed.0"]
-    assert any(re.match(r"  write_bytes: +\{ samples: +\d+, unit: bytes, min: .* hist: ", line) for line in lines)
+    assert any(
+        re.match(r"  write_bytes: +\{ samples: +\d+, unit: bytes, min: .* hist: ", line) for line in lines
+    )
     assert "disk I/O size" in read(root, "sys/kernel/debug/lustre/osd-ldiskfs/lustre-OST0003/brw_stats")
     assert len(read(root, "sys/kernel/debug/lnet/stats").split()) == 11
 
@@ -58,7 +60,11 @@ def test_a_slow_target_shows_a_longer_service_time(bed, agent):
 
     def longest(index: int) -> int:
         root = bed.oss_root(bed.oss_of_ost[index])
-        return int(stats_rows(read(root, f"sys/kernel/debug/lustre/obdfilter/lustre-OST{index:04x}/stats"))["write"][4])
+        return int(
+            stats_rows(read(root, f"sys/kernel/debug/lustre/obdfilter/lustre-OST{index:04x}/stats"))["write"][
+                4
+            ]
+        )
 
     assert longest(2) > 5 * longest(4)
 
@@ -106,7 +112,9 @@ def test_hosts_carry_the_load_that_is_set(bed):
 
 def test_clients_see_one_file_system_through_their_own_mounts(bed):
     bed.refresh()
-    done = bed.exec(1, ["sh", "-c", "echo hi > $TARAZU_ROOT/mnt/from2; hostname"], capture_output=True, text=True)
+    done = bed.exec(
+        1, ["sh", "-c", "echo hi > $TARAZU_ROOT/mnt/from2; hostname"], capture_output=True, text=True
+    )
     assert done.stdout == "client2\n"
     assert (bed.client_mount(0) / "from2").read_text() == "hi\n"
     assert bed.client_mount(0) != bed.client_mount(1)
@@ -128,7 +136,13 @@ def test_counters_and_tables_are_written_in_lustres_form():
     counter = Counter("bytes")
     counter.add(100, 2)
     counter.add(50)
-    assert (counter.samples, counter.least, counter.most, counter.total, counter.squares) == (3, 50, 100, 250, 22500)
+    assert (counter.samples, counter.least, counter.most, counter.total, counter.squares) == (
+        3,
+        50,
+        100,
+        250,
+        22500,
+    )
     text = statfiles.stats({"write_bytes": counter, "read": Counter("usecs")}, 20.5, 10.0)
     assert text.splitlines()[0].split() == ["snapshot_time", "20.500000000", "secs.nsecs"]
     assert text.splitlines()[3].split() == "write_bytes 3 samples [bytes] 50 100 250 22500".split()

@@ -18,7 +18,15 @@ from tarazu.sim.testbed.daemons import daemon_commands
 
 
 def test_a_killed_process_does_not_wedge_the_others(bed):
-    writer = "import os\ni = 0\nwhile True:\n    open('k%d.%d' % (os.getpid(), i % 50), 'w').close(); os.unlink('k%d.%d' % (os.getpid(), i % 50)); i += 1"
+    writer = """
+import os
+i = 0
+while True:
+    name = 'k%d.%d' % (os.getpid(), i % 50)
+    open(name, 'w').close()
+    os.unlink(name)
+    i += 1
+"""
     environment = os.environ | bed.environment(0)
     for round_ in range(5):
         victims = [
@@ -30,8 +38,13 @@ def test_a_killed_process_does_not_wedge_the_others(bed):
         for victim in victims:
             victim.kill()
             victim.wait()
-        done = bed.exec(0, ["dd", "if=/dev/zero", "of=after", "bs=1k", "count=1"], cwd=bed.mount, timeout=10,
-                        capture_output=True)
+        done = bed.exec(
+            0,
+            ["dd", "if=/dev/zero", "of=after", "bs=1k", "count=1"],
+            cwd=bed.mount,
+            timeout=10,
+            capture_output=True,
+        )
         assert done.returncode == 0
         bed.clear()
 
@@ -84,7 +97,12 @@ def test_a_stale_pid_is_no_running_process(tmp_path):
 def test_supervisor_starts_logs_and_stops(tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "log").mkdir()
-    stubborn = "import signal,time; signal.signal(signal.SIGTERM, lambda *a: exit(0)); print('up', flush=True); time.sleep(60)"
+    stubborn = """
+import signal, time
+signal.signal(signal.SIGTERM, lambda *a: exit(0))
+print('up', flush=True)
+time.sleep(60)
+"""
     daemon = processes.Daemon("d", [sys.executable, "-c", stubborn], dict(os.environ))
     assert processes.start(tmp_path, [daemon]) == ["d"]
     assert processes.start(tmp_path, [daemon]) == []
@@ -99,7 +117,12 @@ def test_daemon_command_lines(bed):
     assert len(commands) == 1 + 4 + 2
     argv = commands["tarazu-ossd-oss3"].argv
     assert argv[1:] == [
-        "--config", str(bed.directory / "etc/tarazu.toml"), "--root", str(bed.oss_root("oss3")), "--name", "oss3"
+        "--config",
+        str(bed.directory / "etc/tarazu.toml"),
+        "--root",
+        str(bed.oss_root("oss3")),
+        "--name",
+        "oss3",
     ]
     assert commands["tarazu-mdsd"].argv[-1] == str(bed.mds_root)
     assert str(bed.client_root(1)) in " ".join(commands["tarazu-clientd-client2"].argv)
@@ -117,8 +140,17 @@ def test_without_its_server_programs_go_on(new_bed):
 
 @pytest.mark.parametrize(
     "options",
-    [{"osss": 0}, {"fill": [0.5]}, {"fill": [2.0] * 35}, {"slow": {99: 2}}, {"slow": {1: 0}}, {"interval_s": 0},
-     {"default_layout": "nonsense"}, {"pools": {"p": [99]}}, {"default_layout": "0-1000:1, 1000-EOF:2"}],
+    [
+        {"osss": 0},
+        {"fill": [0.5]},
+        {"fill": [2.0] * 35},
+        {"slow": {99: 2}},
+        {"slow": {1: 0}},
+        {"interval_s": 0},
+        {"default_layout": "nonsense"},
+        {"pools": {"p": [99]}},
+        {"default_layout": "0-1000:1, 1000-EOF:2"},
+    ],
 )
 def test_values_that_make_no_sense_leave_nothing_behind(tmp_path, options):
     with pytest.raises(TarazuError):
@@ -142,14 +174,42 @@ def cli(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 def test_command_line(tmp_path):
     directory = tmp_path / "tb"
-    made = cli("up", directory, "--osss", 2, "--osts-per-oss", 2, "--ost-size", "1G", "--slow", "1=10", "--pool",
-               "p=0,3", "--layout", "2@1M", "--fill", "0,0.5,0,0", "--clients", 2, "--json")
+    made = cli(
+        "up",
+        directory,
+        "--osss",
+        2,
+        "--osts-per-oss",
+        2,
+        "--ost-size",
+        "1G",
+        "--slow",
+        "1=10",
+        "--pool",
+        "p=0,3",
+        "--layout",
+        "2@1M",
+        "--fill",
+        "0,0.5,0,0",
+        "--clients",
+        2,
+        "--json",
+    )
     assert made.returncode == 0, made.stderr
     shown = json.loads(made.stdout)
     assert shown["osts"] == 4 and shown["ost_bytes"] == 1 << 30 and list(shown["speeds"]) == ["1"]
     again = cli("up", directory)
     assert again.returncode == 2 and again.stderr.startswith("tarazu: ") and again.stderr.count("\n") == 1
-    ran = cli("exec", "--client", "2", directory, "--", "sh", "-c", "hostname; truncate -s 4M $TESTBED/mnt/a; exit 7")
+    ran = cli(
+        "exec",
+        "--client",
+        "2",
+        directory,
+        "--",
+        "sh",
+        "-c",
+        "hostname; truncate -s 4M $TESTBED/mnt/a; exit 7",
+    )
     assert (ran.returncode, ran.stdout) == (7, "client2\n")
     assert cli("exec", directory, "--", "/nonexistent").returncode == 127
     assert cli("exec", directory, "--", "sh", "-c", "kill -9 $$").returncode == 137

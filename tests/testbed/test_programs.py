@@ -21,7 +21,9 @@ def iorlike() -> str:
 
 
 def run(bed, *argv: str | Path, client: int = 0, **options):
-    return bed.exec(client, argv, capture_output=True, text=True, cwd=bed.client_mount(client), timeout=60, **options)
+    return bed.exec(
+        client, argv, capture_output=True, text=True, cwd=bed.client_mount(client), timeout=60, **options
+    )
 
 
 @pytest.fixture(params=[False, True], ids=["real", "sparse"])
@@ -44,7 +46,9 @@ def test_cp_tar_and_mv_keep_contents(bed, tmp_path):
     source = tmp_path / "source"
     source.mkdir()
     (source / "b").write_bytes(os.urandom(3 * MIB))
-    done = run(bed, "sh", "-c", f"cp -r {source} . && tar cf t.tar source && mkdir x && tar xf t.tar -C x && mv x y")
+    done = run(
+        bed, "sh", "-c", f"cp -r {source} . && tar cf t.tar source && mkdir x && tar xf t.tar -C x && mv x y"
+    )
     assert done.returncode == 0, done.stderr
     assert (bed.mount / "y/source/b").read_bytes() == (source / "b").read_bytes()
     with tarfile.open(bed.mount / "t.tar") as archive:
@@ -55,7 +59,12 @@ def test_cp_tar_and_mv_keep_contents(bed, tmp_path):
 
 def test_sparse_copies_count_but_take_no_space(bed):
     bed.mds.set("sparse", 1)
-    done = run(bed, "sh", "-c", "dd if=/dev/zero of=a bs=1M count=50 && cp a b && cp --reflink=never --sparse=never a c")
+    done = run(
+        bed,
+        "sh",
+        "-c",
+        "dd if=/dev/zero of=a bs=1M count=50 && cp a b && cp --reflink=never --sparse=never a c",
+    )
     bed.mds.set("sparse", 0)
     assert done.returncode == 0, done.stderr
     for name in "abc":
@@ -84,7 +93,9 @@ assert open('text').read() == 'hello\\nmore' and open('map', 'rb').read(5) == b'
 
 
 def test_standard_streams_and_c_stdio(bed):
-    done = run(bed, "sh", "-c", "seq 100000 > a; awk '{print > \"b\"}' a; sed -i s/1/2/ b; sort -o c a; cat a b > d")
+    done = run(
+        bed, "sh", "-c", "seq 100000 > a; awk '{print > \"b\"}' a; sed -i s/1/2/ b; sort -o c a; cat a b > d"
+    )
     assert done.returncode == 0, done.stderr
     used = bed.usage()
     assert used.files == 4 and sum(used.ost_bytes) == used.total_bytes > 4 * 500000
@@ -92,15 +103,31 @@ def test_standard_streams_and_c_stdio(bed):
 
 def test_late_components_of_a_default_layout_follow_stdio(new_bed):
     bed = new_bed(osss=2, osts_per_oss=4, sparse=False, default_layout="0-1M:1@1M, 1M-4M:2@1M, 4M-EOF:4@1M")
-    done = run(bed, "sh", "-c", "awk 'BEGIN{for(i=0;i<300000;i++) print \"0123456789\" > \"a\"}'")
+    done = run(bed, "sh", "-c", 'awk \'BEGIN{for(i=0;i<300000;i++) print "0123456789" > "a"}\'')
     assert done.returncode == 0, done.stderr
     assert bed.layout("a").instantiated == (True, True, False)
     assert sum(bed.usage().ost_bytes) == 3300000
 
 
 def test_iorlike_forks_ranks(either):
-    done = run(either, iorlike(), "-F", "-n", "4", "-b", "2m", "-s", "2", "-S", "2", "-r", "7", "-v",
-               "-o", "run{run:03}/s{step}/data")
+    done = run(
+        either,
+        iorlike(),
+        "-F",
+        "-n",
+        "4",
+        "-b",
+        "2m",
+        "-s",
+        "2",
+        "-S",
+        "2",
+        "-r",
+        "7",
+        "-v",
+        "-o",
+        "run{run:03}/s{step}/data",
+    )
     assert done.returncode == 0, done.stderr
     names = sorted(str(p.relative_to(either.mount)) for p in either.mount.rglob("*") if p.is_file())
     assert names == [f"run007/s{step}/data.{rank}" for step in range(2) for rank in range(4)]
@@ -126,7 +153,18 @@ def test_iorlike_says_what_is_wrong(bed):
 @pytest.mark.skipif(shutil.which("mpirun") is None, reason="needs Open MPI (Debian: openmpi-bin)")
 def test_mpirun(bed):
     done = run(
-        bed, "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "4", iorlike(), "-F", "-b", "1m", "-o", "m{rank}"
+        bed,
+        "mpirun",
+        "--allow-run-as-root",
+        "--oversubscribe",
+        "-n",
+        "4",
+        iorlike(),
+        "-F",
+        "-b",
+        "1m",
+        "-o",
+        "m{rank}",
     )
     assert done.returncode == 0, done.stderr
     assert sorted(p.name for p in bed.mount.iterdir()) == ["m0", "m1", "m2", "m3"]
@@ -141,7 +179,11 @@ def test_files_made_by_a_static_program_are_accounted_for(bed):
 
 def test_statfs_and_df(new_bed):
     bed = new_bed(osss=2, osts_per_oss=2, ost_bytes=1 << 30, fill=[0.5, 0, 0, 0])
-    assert run(bed, "stat", "-f", "-c", "%t %b %f", ".").stdout.split() == ["bd00bd0", str(1 << 20), str((1 << 20) * 7 // 8)]
+    assert run(bed, "stat", "-f", "-c", "%t %b %f", ".").stdout.split() == [
+        "bd00bd0",
+        str(1 << 20),
+        str((1 << 20) * 7 // 8),
+    ]
     assert run(bed, "stat", "-f", "-c", "%t", "/").stdout.strip() != "bd00bd0"
     run(bed, "truncate", "-s", "512M", "a")
     bed.refresh()
@@ -176,5 +218,6 @@ assert [os.waitpid(p, 0)[1] for p in children] == [0, 0, 0]
 
 def test_environment_runs_a_shell(bed):
     environment = os.environ | bed.environment(1)
-    done = subprocess.run(["sh", "-c", "echo $TESTBED_CLIENT; uname -n"], env=environment, capture_output=True, text=True)
+    command = ["sh", "-c", "echo $TESTBED_CLIENT; uname -n"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["client2", "client2"]
