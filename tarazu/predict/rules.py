@@ -12,7 +12,7 @@ PREDICT_AGAIN = 0.10
 """Share of misses from which the files to come are predicted again."""
 RETRAIN_AFTER = 3
 """That many predictions again, cumulatively 30 % of misses, make the model start anew."""
-RETRAIN = PREDICT_AGAIN * RETRAIN_AFTER
+RETRAIN = 0.30
 RECORD_AGAIN = 0.50
 """Share of files not found from which the next run is recorded in full."""
 
@@ -72,7 +72,7 @@ def decide(history: Sequence[RunRecord]) -> Decision:
         return Decision("full", False, "first run")
     last = history[-1]
     cumulative, since = _cumulative(history)
-    retrain = cumulative >= RETRAIN
+    retrain = cumulative >= RETRAIN - 1e-9
     first = since if retrain else 0
     missed = miss_rate(last.outcomes)
     if missed > RECORD_AGAIN:

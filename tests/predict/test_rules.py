@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from tarazu.predict.rules import MissTracker, decide, miss_rate
+from tarazu.trace.records import RunRecord
+
+Build = Callable[..., RunRecord]
+
+
+def with_outcomes(build: Build, hits: int, misses: int, late: int = 0, **fields: Any) -> RunRecord:
+    outcomes = ["hit"] * hits + ["miss"] * misses + ["late"] * late
+    run = build(lambda rank: [(f"/f.{i}", 1) for i in range(len(outcomes))], ranks=1, **fields)
+    files = tuple(msgspec.structs.replace(f, outcome=o) for f, o in zip(run.files, outcomes, strict=True))
+    return msgspec.structs.replace(run, files=files)
+
+
+def test_late_creates_are_managed_but_no_misses() -> None:
+    assert miss_rate({"hit": 5, "miss": 1, "late": 4}) == 0.1
+    assert miss_rate({"late": 10}) == 0.0
+    assert miss_rate({"miss": 1, "unmanaged": 50, "skipped": 50}) == 1.0
+    assert miss_rate({}) == 0.0
+
+
+def test_ten_percent_predict_again_and_the_third_time_retrain() -> None:
+    tracker = MissTracker()
+    assert not tracker.observe({"hit": 91, "miss": 9}).predict
+    counts, actions = {"hit": 90, "miss": 10}, []
+    for _ in range(3):
+        actions.append(tracker.observe(counts))
+        counts = {"hit": counts["hit"] + 90, "miss": counts["miss"] + 10}
+    assert [a.predict for a in actions] == [True] * 3
+    assert [a.retrain for a in actions] == [False, False, True]
+    assert tracker.predictions == 0
+
+
+def test_misses_are_counted_anew_after_a_prediction() -> None:
+    tracker = MissTracker()
+    assert tracker.observe({"hit": 80, "miss": 20}).predict
+    assert not tracker.observe({"hit": 180, "miss": 21}).predict
+
+
+def test_more_than_half_not_found_asks_for_a_recording() -> None:
+    assert MissTracker().observe({"hit": 4, "miss": 6}).record
+    assert not MissTracker().observe({"hit": 5, "miss": 5}).record
+
+
+def test_first_run_is_recorded_in_full() -> None:
+    decision = decide([])
+    assert (decision.record_mode, decision.retrain, decision.reason) == ("full", False, "first run")
+
+
+def test_good_runs_are_recorded_lightly(build: Build) -> None:
+    decision = decide([with_outcomes(build, 19, 1)])
+    assert (decision.record_mode, decision.retrain, decision.since) == ("light", False, 0)
+
+
+def test_a_run_that_found_less_than_half_is_recorded_again(build: Build) -> None:
+    good, bad = with_outcomes(build, 10, 0), with_outcomes(build, 4, 6)
+    decision = decide([good, bad])
+    assert decision.record_mode == "full" and decision.retrain and "60%" in decision.reason
+    assert decision.since == 1
+    assert decide([good, with_outcomes(build, 0, 0, late=9)]).record_mode == "light"
+
+
+def test_thirty_percent_over_runs_retrain_from_where_it_began(build: Build) -> None:
+    good, poor = with_outcomes(build, 10, 0), with_outcomes(build, 17, 3)
+    assert not decide([good, good, poor]).retrain
+    decision = decide([good, good, poor, poor])
+    assert decision.retrain and decision.since == 2 and decision.record_mode == "light"
+    assert not decide([good, poor, poor, good]).retrain
+
+
+def test_changed_sharing_is_recorded_in_full(build: Build) -> None:
+    full = with_outcomes(build, 3, 0)
+    light = msgspec.structs.replace(
+        full, mode="light", files=tuple(msgspec.structs.replace(f, writers=4) for f in full.files)
+    )
+    decision = decide([full, light])
+    assert decision.record_mode == "full" and "shared now" in decision.reason
+    same = msgspec.structs.replace(full, mode="light")
+    assert decide([full, same]).record_mode == "light"
+
+
+def test_entirely_new_names_are_recorded_in_full(build: Build) -> None:
+    other = build(lambda rank: [("/else/where", 1)], ranks=1, number=1)
+    decision = decide([with_outcomes(build, 3, 0), msgspec.structs.replace(other, mode="light")])
+    assert decision.record_mode == "full" and "no file" in decision.reason
+
+
+@pytest.mark.parametrize("runs", [1, 3])
+def test_history_without_any_full_recording_asks_for_one(build: Build, runs: int) -> None:
+    light = msgspec.structs.replace(with_outcomes(build, 3, 0), mode="light")
+    assert decide([light] * runs).record_mode == "full"
