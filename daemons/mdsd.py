@@ -53,6 +53,9 @@ NAME = "tarazu-mdsd"
 KEEP_REPLY_S = 600.0
 """A reply is kept at least this long for a request that is resent."""
 KEEP_REPLIES = 10_000
+SETTLE_S = 5.0
+QUIET_S = 0.3
+"""For `SETTLE_S` after the start, no allocation before no new server has come for `QUIET_S`."""
 DEFAULT_INTERVAL_S = 60.0
 
 
@@ -100,6 +103,7 @@ class Mdsd:
         self.closed: dict[str, set[int]] = {}
         """Files of each allocation whose close was told."""
         self.expired_at = 0.0
+        self.newcomer_at = self.started
         self.transport = ZmqTransport(
             curve_for("server", settings.keys.directory, settings.keys.insecure),
             insecure=settings.keys.insecure,
@@ -119,6 +123,8 @@ class Mdsd:
             self.wakeup.drain()
             now = time.monotonic()
             while report := self.subscriber.receive(0):
+                if report.oss not in self.views:
+                    self.newcomer_at = now
                 if not self.views.update(report, time.time()):
                     self.subscriber.counts.drop(report.oss, "a report with possible values")
             while asked := self.replier.receive(0):
@@ -181,6 +187,8 @@ class Mdsd:
     def _start_next(self) -> None:
         """Give the oldest waiting request to the worker, if gate and worker are free."""
         while self.waiting and self.running is None and not self.gate.why_closed():
+            if self._settling(next(iter(self.waiting.values())).request.fs_name):
+                return
             _, pending = self.waiting.popitem(last=False)
             request = pending.request
             now_s = time.time()
@@ -194,6 +202,13 @@ class Mdsd:
             future = self.worker.submit(self._allocate, view, files)
             self.running = Running(pending, files, self.views.age_s(request.fs_name, now_s), future)
             future.add_done_callback(lambda _future: self.wakeup.wake())
+
+    def _settling(self, fs_name: str) -> bool:
+        """True just after the start, while servers are still coming back: a part must not get all."""
+        now = time.monotonic()
+        if now - self.started > SETTLE_S:
+            return False
+        return fs_name not in self.views.fs_names() or now - self.newcomer_at < QUIET_S
 
     def _allocate(self, view: SystemView, files: Sequence[CreateRequest]) -> Allocation:
         """In the worker thread."""
@@ -235,8 +250,8 @@ class Mdsd:
         keep_s = max(KEEP_REPLY_S, min(pending.request.expires_s, 86_400.0))
         self.answered[reply.id] = (reply, now + keep_s)
         self.answers[reply.status] += 1
-        self.replier.reply(pending.peer, reply)
         self.audit.write(pending.request, reply, now - pending.arrived)
+        self.replier.reply(pending.peer, reply)
 
     def _expire(self, now: float) -> None:
         """Once a second: promises and kept replies whose time is over."""
@@ -252,8 +267,9 @@ class Mdsd:
 
     def _next_wait_s(self) -> float:
         now = time.monotonic()
-        # While the gate is closed, look again as often as it samples.
-        return max(0.0, min([1.0, *(pending.due - now for pending in self.waiting.values())]))
+        # With requests waiting, look again soon at gate and newcomers.
+        longest_s = 0.1 if self.waiting and now - self.started < SETTLE_S else 1.0
+        return max(0.0, min([longest_s, *(pending.due - now for pending in self.waiting.values())]))
 
     def _interval_s(self) -> float:
         intervals = [report.interval_s for report, _ in self.views.servers().values()]

@@ -69,6 +69,9 @@ class ViewBuilder:
                 self.speeds.update(ost, received_s)
         return True
 
+    def __contains__(self, oss: str) -> bool:
+        return oss in self._servers
+
     def fs_names(self) -> list[str]:
         return sorted({fs for fs, _ in self._targets})
 
