@@ -53,7 +53,7 @@ NAME = "tarazu-mdsd"
 KEEP_REPLY_S = 600.0
 """A reply is kept at least this long for a request that is resent."""
 KEEP_REPLIES = 10_000
-SETTLE_S = 5.0
+SETTLE_S = 3.0
 QUIET_S = 0.3
 """For `SETTLE_S` after the start, no allocation before no new server has come for `QUIET_S`."""
 DEFAULT_INTERVAL_S = 60.0
@@ -242,7 +242,7 @@ class Mdsd:
 
     def _decline_overdue(self, now: float) -> None:
         for id in [id for id, pending in self.waiting.items() if pending.due <= now]:
-            why = self.gate.why_closed() or "other allocations took longer than this one could wait"
+            why = self.gate.why_closed() or "mdsd had no time for it before its deadline"
             self._answer(self.waiting.pop(id), AllocationReply(id, "declined", why))
 
     def _answer(self, pending: Pending, reply: AllocationReply) -> None:

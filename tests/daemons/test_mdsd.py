@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import zmq
 
+from tarazu.model import EOF, Component, Layout
 from tarazu.wire import keys, messages
 from tarazu.wire.messages import Acknowledged, FileClosed, FileSpec, StepEnded
 from tarazu.wire.security import curve_for
@@ -103,9 +104,9 @@ def test_a_promise_expires_by_itself(running: Site) -> None:
     running.wait_status(lambda status: promised(status) == 0 and status["requests"]["promises"] == 0)
 
 
-@pytest.mark.parametrize(
-    ("changes", "status", "reason"),
-    [
+def test_what_cannot_be_placed_is_answered_with_the_reason(running: Site) -> None:
+    wide = Layout((Component(0, EOF, 1 << 20, 9),))
+    cases: list[tuple[dict[str, Any], str, str]] = [
         (
             {"fs_name": "scratch", "deadline_s": 60.0},
             "unknown-fs",
@@ -114,23 +115,17 @@ def test_a_promise_expires_by_itself(running: Site) -> None:
         ({"files": (FileSpec(1, 7),)}, "never", "file 0: expected a layout below 1, found 7"),
         ({"files": (FileSpec(-1, 0),)}, "never", "file 0: expected a size"),
         ({"deadline_s": float("nan")}, "never", "expected a deadline"),
+        ({"layouts": (Layout(()),)}, "never", "layout 0: expected components, found none"),
+        ({"layouts": (wide,)}, "never", ""),
         ({"files": (FileSpec(1_850_000_000, 0),)}, "later", ""),
         ({"files": (FileSpec(1 << 50, 0),)}, "never", ""),
-    ],
-)
-def test_what_cannot_be_placed_is_answered_with_the_reason(
-    running: Site, changes: dict[str, Any], status: str, reason: str
-) -> None:
-    reply = ask(running.client(), allocation(**changes))
-    assert reply.status == status and re.search(reason, reply.reason)
-    assert ask(running.client(), allocation("next")).status == "allocated"
-
-
-def test_a_request_for_more_distinct_osts_than_there_are_is_never(running: Site) -> None:
-    from tarazu.model import EOF, Component, Layout
-
-    wide = Layout((Component(0, EOF, 1 << 20, 9),))
-    assert ask(running.client(), allocation(layouts=(wide,))).status == "never"
+    ]
+    client = running.client()
+    for number, (changes, status, reason) in enumerate(cases):
+        reply = ask(client, allocation(f"n{number}", **changes))
+        assert reply.status == status and re.search(reason, reply.reason) and reply.reason, changes
+    assert ask(client, allocation("next")).status == "allocated"
+    assert len(running.audit.read_text().splitlines()) == len(cases) + 1
 
 
 def test_the_gate_declines_at_the_deadline_and_status_is_served_meanwhile(site: Site) -> None:
