@@ -8,6 +8,7 @@ model, over many seeds, on the same system with the same files) and the bound th
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -117,6 +118,7 @@ class Demo:
                 self.progress(f"{scenario.name}: recording run {number} of {RUNS}")
                 size = round(scenario.block_bytes * (1 - GROWTH * (RUNS + 1 - number)) / MIB) * MIB
                 self._job(testbed, scenario, number, size, "observe")
+                testbed.refresh()
                 testbed.clear()
                 testbed.refresh()
             view = self._view_after_refresh(testbed)

@@ -19,7 +19,8 @@ from tarazu.units import GIB, MIB
 PAPER_STRIPE_COUNT = 8
 MAX_AUTO_STRIPE_COUNT = 160
 MIN_STRIPE_SIZE_BYTES = 1 * MIB
-MAX_RAID0_STRIPE_SIZE_BYTES = 64 * MIB
+_POWERS = tuple(MIB << shift for shift in range(6, -1, -1))
+EVEN = 1.01
 ROUNDS = 8
 """A file of the forecast size goes at least this many times round its stripes, so that a forecast that is
 wrong by 10x still uses all of them evenly."""
@@ -49,16 +50,24 @@ class LayoutPolicy:
 
 
 def raid0_stripe_size(length_bytes: int, stripe_count: int, end_bytes: int = EOF) -> int:
-    """A power of two in [1, 64] MiB that gives at least `ROUNDS` rounds over `length_bytes` where it can.
+    """The largest power of two in [1, 64] MiB with `ROUNDS` rounds over `length_bytes` and even stripes.
 
-    Halved further, down to 64 KiB, until the component's end is a multiple of it.
+    Even: the fullest stripe holds at most `EVEN` times the mean at that length; where no size reaches it, the
+    most even one. Halved further, down to 64 KiB, until the component's end is a multiple of it.
     """
-    size = MIN_STRIPE_SIZE_BYTES
-    while size < MAX_RAID0_STRIPE_SIZE_BYTES and size * 2 * ROUNDS * stripe_count <= length_bytes:
-        size *= 2
+    sizes = [s for s in _POWERS if s * ROUNDS * stripe_count <= length_bytes] or [MIN_STRIPE_SIZE_BYTES]
+    even = (s for s in sizes if unevenness(s, length_bytes, stripe_count) <= EVEN)
+    size = next(even, None) or min(sizes, key=lambda s: unevenness(s, length_bytes, stripe_count))
     while end_bytes != EOF and end_bytes % size and size > ALIGNMENT_BYTES:
         size //= 2
     return size
+
+
+def unevenness(stripe_size_bytes: int, length_bytes: int, stripe_count: int) -> float:
+    """Bytes of the fullest stripe over the mean, for `length_bytes` from a stripe boundary on."""
+    rounds, rest = divmod(length_bytes, stripe_size_bytes * stripe_count)
+    fullest = rounds * stripe_size_bytes + min(rest, stripe_size_bytes)
+    return fullest * stripe_count / length_bytes if length_bytes else 1.0
 
 
 def contiguous_stripe_size(size_bytes: int, stripe_count: int) -> int:

@@ -94,7 +94,7 @@ def test_contiguous_only_for_shared_files_with_one_segment_per_rank() -> None:
     shared = one(LayoutPolicy(), file(size, rank=ANY_RANK, writers=16, contiguous=True))
     strided = one(LayoutPolicy(), file(size, rank=ANY_RANK, writers=16))
     assert shared is not None and shared.components[0].stripe_size_bytes == segment
-    assert strided is not None and strided.components[0].stripe_size_bytes == 32 * MIB
+    assert strided is not None and strided.components[0].stripe_size_bytes == 8 * MIB
 
 
 def test_dom_and_pools_of_the_site_default_are_kept() -> None:
@@ -146,3 +146,12 @@ def test_the_layout_of_the_papers_table_1_is_refused() -> None:
     table_1 = Component(512 * MIB, 2 * GIB, 192 * MIB, 8)
     with pytest.raises(LayoutError, match="multiple of its stripe size"):
         rules.check_component(table_1, "table 1")
+
+
+@given(length=st.integers(64 * MIB, 1 << 44), count=st.integers(1, 160))
+def test_stripes_are_as_even_as_a_size_in_the_range_allows(length: int, count: int) -> None:
+    size = raid0_stripe_size(length, count)
+    assert size in [MIB << shift for shift in range(7)]
+    shares = object_bytes(Layout((Component(0, EOF, size, count),)), length)[0]
+    smallest = object_bytes(Layout((Component(0, EOF, MIB, count),)), length)[0]
+    assert max(shares) <= max(1.01 * length / count, max(smallest))
