@@ -79,8 +79,11 @@ def time_bound(view: SystemView, requests: Sequence[CreateRequest]) -> float:
     return _lowest_level(problem, rate, np.zeros(len(rate)))
 
 
-def oss_bound(view: SystemView, requests: Sequence[CreateRequest]) -> float:
-    """Lower bound of the OSS cost: max / mean over servers of the new bytes per OST of the server."""
+def oss_bound(view: SystemView, requests: Sequence[CreateRequest], ost_cost: float | None = None) -> float:
+    """Lower bound of the OSS cost: max / mean over servers of the new bytes per OST of the server.
+
+    ost_cost: only placements whose OST cost is not above it count; the two goals can exclude one another.
+    """
     problem = build(view, requests)
     servers = len(problem.oss_names)
     size = np.bincount(problem.oss, minlength=servers)
@@ -89,7 +92,10 @@ def oss_bound(view: SystemView, requests: Sequence[CreateRequest]) -> float:
     if not total:
         return 1.0
     level = _lowest(problem, size.astype(float), np.zeros(servers), width.astype(np.int64))
-    return max(1.0, level * len(problem.osts) / total)
+    mean = total / len(problem.osts)
+    if ost_cost is not None:
+        level = packing.servers_lowest(problem, int(ost_cost * mean * (1 + 1e-9)), max(level, mean))
+    return max(1.0, level / mean)
 
 
 def utilization_of(problem: Problem, exact: bool = False) -> float:

@@ -19,6 +19,10 @@ MAX_PATTERNS = 4_000
 MAX_SIZES = 10
 TOLERANCE = 2e-4
 """Relative distance of bound and placement at which the search ends."""
+MAX_SERVER_PATTERNS = 1_500
+SERVERS_SEARCHED = 1.1
+"""How far above the counting bound the servers' bound is looked for."""
+SERVER_TOLERANCE = 2e-3
 EFFORT = 2.0
 """CP-SAT's deterministic time per question: the same answer on every machine."""
 
@@ -130,6 +134,49 @@ def _contained(patterns: Array) -> Array:
         one_more = (tuple(row[:k] + [row[k] + 1] + row[k + 1 :]) for k in range(len(row)))
         contained.append(any(larger in known for larger in one_more))
     return np.array(contained)
+
+
+def servers_lowest(problem: Problem, ost_limit: int, lowest: float) -> float:
+    """Lower bound of the highest bytes per OST of a server where no OST holds more than `ost_limit` bytes.
+
+    Never below `lowest`, which is known; that is the answer too where there are too many fillings.
+    """
+    found = sizes_of(problem)
+    patterns = None if found is None else _patterns(found[0].tolist(), found[2].tolist(), ost_limit)
+    width = np.bincount(problem.oss, minlength=len(problem.oss_names)).tolist()
+    if found is None or patterns is None or len(patterns) * len(width) > MAX_SERVER_PATTERNS:
+        return lowest
+    sizes, counts, _ = found
+    low, high = lowest, lowest * SERVERS_SEARCHED
+    while high > low * (1 + SERVER_TOLERANCE):
+        middle = (low + high) / 2
+        if _servers_fit(patterns, sizes, counts, width, middle) is not False:
+            high = middle
+        else:
+            low = middle
+    return low
+
+
+def _servers_fit(patterns: Array, sizes: Array, counts: Array, width: list[int], level: float) -> bool | None:
+    """False when no filling keeps every server at `level` bytes per OST; None when undecided."""
+    from ortools.sat.python import cp_model
+
+    model = cp_model.CpModel()
+    uses = [[model.new_int_var(0, w, "") for _ in patterns] for w in width]
+    loads = (patterns @ sizes).tolist()
+    for row, w in zip(uses, width):
+        model.add(sum(row) == w)
+        model.add(sum(load * use for load, use in zip(loads, row)) <= int(level * w))
+    for k, count in enumerate(counts.tolist()):
+        holding = [(int(n), p) for p, n in enumerate(patterns[:, k].tolist()) if n]
+        model.add(sum(n * row[p] for row in uses for n, p in holding) == count)
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.max_deterministic_time = EFFORT
+    status = solver.solve(model)
+    if status == cp_model.INFEASIBLE:
+        return False
+    return True if status in (cp_model.OPTIMAL, cp_model.FEASIBLE) else None
 
 
 def apply(problem: Problem, counts: Array, turn: int) -> bool:

@@ -68,7 +68,9 @@ def problems(draw: st.DrawFn) -> tuple[SystemView, list[CreateRequest]]:
     indices = sorted(draw(st.sets(st.integers(0, 30), min_size=4, max_size=14)))
     servers = tuple(Oss(f"oss{i}", cpu_load=draw(st.sampled_from((0.0, 0.5, 1.0)))) for i in range(3))
     view = SystemView("lustre", 0.0, tuple(draw(osts(index=i)) for i in indices), servers)
-    layouts = [Layout(parts, len(parts) > 1) for parts in draw(st.lists(components(), min_size=1, max_size=3))]
+    layouts = [
+        Layout(parts, len(parts) > 1) for parts in draw(st.lists(components(), min_size=1, max_size=3))
+    ]
     sizes = st.one_of(st.integers(0, 3 * GIB), st.sampled_from((0, 1, 64 * MIB, GIB)))
     wanted = [
         CreateRequest(draw(sizes), draw(st.sampled_from(layouts))) for _ in range(draw(st.integers(1, 20)))
@@ -99,7 +101,10 @@ def check(view: SystemView, requests: list[CreateRequest], allocation: Allocatio
                 for index, size in zip(chosen, component_object_bytes(component, request.size_bytes)):
                     placed[index] = placed.get(index, 0) + size
     on_osts = sum(
-        sum(component_object_bytes(c, r.size_bytes)) for r in requests for c in r.layout.components if c.stripe_count
+        sum(component_object_bytes(c, r.size_bytes))
+        for r in requests
+        for c in r.layout.components
+        if c.stripe_count
     )
     assert sum(placed.values()) == on_osts
     counted = cost.ost_bytes(view, requests, allocation.files)
@@ -228,7 +233,11 @@ def test_first_stripes_within_one_request_are_spread(make) -> None:
 def test_components_of_one_file_avoid_each_others_osts(make) -> None:
     view = make.view(16)
     files = policies.make("tarazu").allocate(view, [make.progressive(GIB, (1, 3, 8))] * 4).files
-    shared = sum(len(f.osts[i] + f.osts[j]) - len({*f.osts[i], *f.osts[j]}) for f in files for i, j in ((0, 1), (0, 2), (1, 2)))
+    shared = sum(
+        len(f.osts[i] + f.osts[j]) - len({*f.osts[i], *f.osts[j]})
+        for f in files
+        for i, j in ((0, 1), (0, 2), (1, 2))
+    )
     assert shared <= 4
 
 
@@ -301,7 +310,9 @@ class TestEachCostTermMovesStripes:
 
     def test_oss_balance(self) -> None:
         """One file of two stripes on two servers of different width: one stripe on each."""
-        view = SystemView("lustre", 0.0, tuple(Ost(i, "a" if i < 4 else "b", 10**12, 10**12, 10**12) for i in range(8)))
+        view = SystemView(
+            "lustre", 0.0, tuple(Ost(i, "a" if i < 4 else "b", 10**12, 10**12, 10**12) for i in range(8))
+        )
         request = CreateRequest(GIB, Layout((Component(0, EOF, MIB, 2),)))
         for seed in range(8):
             (file,) = policies.make("tarazu", seed=seed).allocate(view, [request]).files

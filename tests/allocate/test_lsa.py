@@ -1,0 +1,153 @@
+"""The model of Lustre's allocator against sequences captured on a real 2.17 (tests/data/lsa/README.md)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tarazu.allocate import cost, policies
+from tarazu.allocate.lsa import Lsa
+from tarazu.errors import InsufficientResources
+from tarazu.model import EOF, Component, CreateRequest, Layout, Oss, Ost, SystemView
+from tarazu.units import GIB, MIB
+
+DATA = Path(__file__).parents[1] / "data" / "lsa"
+CONNECTED = (1, 5, 7, 2, 3, 6, 4)
+"""Order in which the servers of the captured system connected, read off its round-robin cycle."""
+CHI2_34_AT_1_PERCENT = 56.061
+"""χ² with 34 degrees of freedom is above this with probability 0.01."""
+
+
+def captured(name: str) -> list[tuple[int, ...]]:
+    """OST indices of each file, in order of creation."""
+    return [tuple(map(int, line.split()[1:])) for line in (DATA / name).read_text().splitlines()]
+
+
+def system(df: str) -> SystemView:
+    """The 35 OSTs as `lfs df` showed them."""
+    lines = [line.split() for line in (DATA / df).read_text().splitlines() if "-OST" in line]
+    sizes = [tuple(int(kib) * 1024 for kib in line[1:4]) for line in lines]
+    osts = tuple(Ost(i, f"oss{i // 5 + 1}", t, t - u, a) for i, (t, u, a) in enumerate(sizes))
+    return SystemView("lustre", 0.0, osts, tuple(Oss(f"oss{k}") for k in CONNECTED))
+
+
+def test_round_robin_reproduces_the_real_sequences() -> None:
+    """The four runs were made one after another on one file system: only the very first index is given."""
+    lsa = Lsa(system("df.empty.txt"))
+    lsa.start_at(captured("rr-c1.txt")[0][0])
+    for stripes in (1, 3, 8, 16):
+        real = captured(f"rr-c{stripes}.txt")
+        assert [lsa.create(stripes) for _ in real] == real, stripes
+    assert lsa.round_robin
+
+
+@pytest.mark.parametrize(("stripes", "offset"), [(1, 0), (3, 0), (8, 6), (16, 22)])
+def test_round_robin_from_the_first_index_and_the_precession_so_far(stripes: int, offset: int) -> None:
+    real = captured(f"rr-c{stripes}.txt")
+    lsa = Lsa(system("df.empty.txt"))
+    lsa.start_at(real[0][0], offset=offset)
+    assert [lsa.create(stripes) for _ in real] == real
+
+
+@pytest.mark.parametrize("stripes", (1, 4))
+def test_weighted_mode_has_the_real_distribution(stripes: int) -> None:
+    real = captured(f"qos-c{stripes}.txt")
+    drawn = Counter(ost for file in real for ost in file)
+    expected: Counter[int] = Counter()
+    runs = 60
+    for seed in range(runs):
+        lsa = Lsa(system("df.unequal.txt"), seed)
+        for _ in real:
+            expected.update(lsa.create(stripes))
+        assert not lsa.round_robin
+    statistic = sum((drawn[i] - expected[i] / runs) ** 2 / (expected[i] / runs) for i in range(35))
+    assert statistic < CHI2_34_AT_1_PERCENT
+    uniform = sum(drawn.values()) / 35
+    assert sum((drawn[i] - uniform) ** 2 / uniform for i in range(35)) > CHI2_34_AT_1_PERCENT
+
+
+def test_weighted_lists_are_distinct_and_prefer_the_emptiest_about_four_to_one() -> None:
+    lsa = Lsa(system("df.unequal.txt"), 1)
+    counts: Counter[int] = Counter()
+    for _ in range(2_000):
+        chosen = lsa.create(4)
+        assert len(set(chosen)) == 4
+        counts.update(chosen)
+    assert 2.5 < sum(counts[i] for i in range(5)) / sum(counts[i] for i in range(30, 35)) < 5
+
+
+def test_a_progressive_job_is_as_uneven_as_on_the_real_system() -> None:
+    """`ior/pfl.*`: 16 files of 200 MiB, components 12.5 MiB:1, 50 MiB:3, rest:8; measured 1.170 to 1.312."""
+    ends = (0, 12_800 * 1024, 50 * MIB, EOF)
+    parts = tuple(Component(a, b, MIB // 2, c) for a, b, c in zip(ends, ends[1:], (1, 3, 8)))
+    requests = [CreateRequest(200 * MIB, Layout(parts, composite=True))] * 16
+    view = system("df.empty.txt")
+    reached = []
+    for seed in range(40):
+        files = policies.make("lsa", seed=seed).allocate(view, requests).files
+        reached.append(cost.ost_cost(cost.ost_bytes(view, requests, files)))
+    assert 1.15 < float(np.median(reached)) < 1.35
+    real = [max(values) * 35 / sum(values) for values in map(delta, (1, 2, 3))]
+    assert min(reached) <= min(real) + 0.02
+    assert max(reached) >= max(real) - 0.06
+
+
+def delta(repetition: int) -> list[int]:
+    lines = (DATA / "ior" / f"pfl.{repetition}.delta.txt").read_text().splitlines()
+    return [int(line.split()[1]) for line in lines if "OST" in line]
+
+
+def test_a_plain_job_on_an_empty_system_is_at_the_bound() -> None:
+    """Measured 1.094 in 3 of 3 runs."""
+    requests = [CreateRequest(200 * MIB, Layout((Component(0, EOF, MIB, 8),)))] * 16
+    allocation = policies.make("lsa", seed=2).allocate(system("df.empty.txt"), requests)
+    assert allocation.ost_cost == pytest.approx(1.094, abs=0.001)
+    assert allocation.ost_cost == pytest.approx(allocation.ost_cost_bound)
+
+
+def test_weighted_mode_starts_at_the_threshold(make) -> None:
+    def mode(difference_percent: int) -> bool:
+        lsa = Lsa(make.view(8, each=lambda i: {"used": difference_percent * GIB if i == 3 else 0}))
+        lsa.create(1)
+        return lsa.round_robin
+
+    assert mode(15)
+    assert not mode(20)
+
+
+def test_space_that_changes_switches_the_mode(make) -> None:
+    lsa = Lsa(make.view(8))
+    lsa.create(1)
+    assert lsa.round_robin
+    lsa.refresh({3: 50 * GIB})
+    lsa.create(1)
+    assert not lsa.round_robin
+
+
+def test_later_components_avoid_the_files_own_osts_while_they_can(make) -> None:
+    lsa = Lsa(make.view(8))
+    used = frozenset(lsa.create(3))
+    assert not used & set(lsa.create(5, used=used))
+    assert set(lsa.create(8, used=used)) == set(range(8))
+
+
+def test_full_and_refused_osts_are_skipped_and_degraded_ones_taken_last(make) -> None:
+    states = {0: {"used": 100 * GIB}, 1: {"no_create": True}, 2: {"degraded": True}}
+    lsa = Lsa(make.view(6, each=lambda i: states.get(i, {})))
+    assert {o for _ in range(30) for o in lsa.create(1)} == {3, 4, 5}
+    assert set(lsa.create(4)) == {2, 3, 4, 5}
+    assert set(lsa.create(6)) == {2, 3, 4, 5}
+
+
+def test_a_pool_has_its_own_round_robin(make) -> None:
+    lsa = Lsa(make.view(8, each=lambda i: {"pools": ("flash",)} if i % 2 else {}))
+    assert {o for _ in range(8) for o in lsa.create(1, "flash")} == {1, 3, 5, 7}
+
+
+def test_no_space_anywhere_is_later(make) -> None:
+    lsa = Lsa(make.view(4, each=lambda i: {"used": 100 * GIB}))
+    with pytest.raises(InsufficientResources, match="found none"):
+        lsa.create(1)
