@@ -238,7 +238,8 @@ def creating_ranks(latest: Sequence[int], before: JobStep, step: JobStep, shared
 
     All ranks stay all ranks; every k-th stays every k-th (one per node stays one per node); others stay.
     """
-    if shared or step.ranks == before.ranks:
+    known = latest[-1] < before.ranks  # else nobody knew how many ranks there would be
+    if shared or step.ranks == before.ranks or not known:
         return list(latest)
     if list(latest) == list(range(before.ranks)):
         return list(range(step.ranks))

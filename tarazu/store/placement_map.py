@@ -266,8 +266,9 @@ def _check_osts(where: str, row: MapRow, ost_count: int) -> tuple[int, ...]:
         if len(osts) > 1 and len(set(osts)) != len(osts) and component.pattern != "overstriped":
             raise StoreError(f"{where}: row {row.row_id}", "distinct OSTs in a component", osts)
         flat += tuple(osts)
-    if flat and not 0 <= min(flat) <= max(flat) < ost_count:
-        raise StoreError(f"{where}: row {row.row_id}", f"OST indices below {ost_count}", max(flat))
+    strange = next((i for i in flat if not 0 <= i < ost_count), None)
+    if strange is not None:
+        raise StoreError(f"{where}: row {row.row_id}", f"OST indices below {ost_count}", strange)
     if len(flat) > 0xFFFF:
         raise StoreError(f"{where}: row {row.row_id}", "at most 65535 OSTs in a row", len(flat))
     return flat

@@ -97,13 +97,13 @@ class FinishedRun(Protocol):
 def to_text(name: str) -> str:
     """A name as the database keeps it: itself, or `//` and percent-encoded where it is no UTF-8.
 
-    No key begins with `//`, so the two cannot be confused.
+    A name that begins with `//` (no key does) is encoded too, so the two cannot be confused.
     """
     try:
         name.encode("utf-8")
     except UnicodeEncodeError:
         return "//" + quote(name.encode("utf-8", "surrogateescape"))
-    return name
+    return "//" + quote(name) if name.startswith("//") else name
 
 
 def from_text(text: str) -> str:

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+import msgspec
 import pytest
 
 from tarazu.model import ANY_RANK
@@ -194,7 +195,6 @@ def test_shared_file_on_more_ranks_grows_with_them(build: Build) -> None:
 
 def test_one_subfile_per_group_of_ranks_is_told_apart(build: Build) -> None:
     """Several shared files with one template, each created by the first rank of its group."""
-    import msgspec
 
     def run(number: int) -> RunRecord:
         whole = build(lambda rank: [(f"/sub/p.{rank}", (rank + 1) * MIB)], number=number, ranks=8)
@@ -209,3 +209,12 @@ def test_one_subfile_per_group_of_ranks_is_told_apart(build: Build) -> None:
         ("/sub/p.0", 0, MIB),
         ("/sub/p.4", 4, 5 * MIB),
     }
+
+
+def test_ranks_that_the_step_did_not_know_of_are_kept(build: Build) -> None:
+    """A launcher that nobody recognised: the step says one rank, the processes say eight."""
+    run = build(lambda rank: [(f"/k.{rank}", MIB)], ranks=8)
+    unknown = msgspec.structs.replace(run, step=msgspec.structs.replace(run.step, ranks=1))
+    for ranks in (1, 2):
+        step = msgspec.structs.replace(run.step, ranks=ranks)
+        assert {f.rank for f in forecast([unknown], step).files} == set(range(8))

@@ -1,0 +1,386 @@
+from __future__ import annotations
+
+import itertools
+import os
+import sqlite3
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tarazu.errors import StoreError
+from tarazu.model import ANY_RANK, EOF, Component, FilePlacement, Forecast, JobStep, Layout
+from tarazu.store.database import InteractionDatabase, open_database
+from tarazu.store.rows import NewFile, from_text, to_text
+from tarazu.trace.records import FileRecord, RunRecord
+
+MIB = 1 << 20
+STEP = JobStep("lustre", 1000, "ior", "17", ranks=2, numbers=(8.5, 2.0), start_s=1e9)
+PLAIN = Layout((Component(0, EOF, MIB, 4),))
+PFL = Layout(
+    (Component(0, 64 * MIB, MIB, 1), Component(64 * MIB, EOF, 4 * MIB, 3, pool="ssd")), composite=True
+)
+NUMBERS = itertools.count()
+
+
+def planned(rank: int, layout: Layout | None = PLAIN, key: str = "") -> NewFile:
+    name = key or f"/ior/test.{rank}"
+    size = 256 * MIB
+    return NewFile(
+        Forecast(
+            name,
+            "/ior/test.{rank}",
+            "/ior/test.#",
+            False,
+            rank,
+            0,
+            1,
+            size,
+            1.25,
+            3,
+            rank == ANY_RANK,
+            "arima",
+        ),
+        layout,
+    )
+
+
+def created(rank: int, **fields: object) -> FileRecord:
+    record = FileRecord(
+        f"/ior/test.{rank}",
+        "/ior/test.{rank}",
+        "/ior/test.#",
+        rank,
+        (rank,),
+        0,
+        0,
+        1.0,
+        300 * MIB,
+        outcome="hit",
+    )
+    return msgspec.structs.replace(record, **fields)
+
+
+def finished(*files: FileRecord) -> RunRecord:
+    return RunRecord(STEP, 1e9, 50.0, "light", files)
+
+
+class Contract:
+    """What every interaction database does."""
+
+    @pytest.fixture
+    def database(self) -> Iterator[InteractionDatabase]:
+        raise NotImplementedError
+
+    def test_a_plan_and_its_files_come_back_as_they_went_in(self, database: InteractionDatabase) -> None:
+        plan_id = database.new_plan(STEP, policy="convex", created_s=5.0)
+        files = [planned(0), planned(1, PFL), planned(ANY_RANK, None, "/ior/it's")]
+        ids = database.add_files(plan_id, files)
+        plan = database.plan(plan_id)
+        assert plan is not None and plan.step == STEP
+        assert (plan.policy, plan.status, plan.created_s, plan.ended_s) == ("convex", "new", 5.0, None)
+        rows = database.files(plan_id)
+        assert [r.id for r in rows] == ids and [(r.forecast, r.layout) for r in rows] == [
+            (f.forecast, f.layout) for f in files
+        ]
+        assert all(r.placement is None and r.outcome == "" and r.actual_bytes is None for r in rows)
+
+    def test_allocations_are_kept_per_component_and_rolling(self, database: InteractionDatabase) -> None:
+        plan_id = database.new_plan(STEP)
+        first, second = database.add_files(plan_id, [planned(0), planned(1, PFL)])
+        one = FilePlacement(((5, 1, 3, 0),))
+        database.set_allocation(
+            plan_id,
+            status="allocated",
+            request_id="r1",
+            policy="convex",
+            ost_cost=1.5,
+            placements={first: one},
+        )
+        two = FilePlacement(((2,), ()))
+        database.set_allocation(
+            plan_id, status="declined", reason="busy", request_id="r2", ost_cost=1.1, placements={second: two}
+        )
+        rows = database.files(plan_id)
+        assert [r.placement for r in rows] == [one, two]
+        assert [(r.request_id, r.request_index) for r in rows] == [("r1", 0), ("r2", 0)]
+        plan = database.plan(plan_id)
+        assert plan is not None
+        assert (plan.status, plan.reason, plan.ost_cost, plan.request_id) == ("declined", "busy", 1.1, "r2")
+        assert database.counts()["requests"] == 2
+
+    def test_the_order_of_an_allocation_is_the_order_of_its_request(
+        self, database: InteractionDatabase
+    ) -> None:
+        plan_id = database.new_plan(STEP)
+        ids = database.add_files(plan_id, [planned(r) for r in range(3)])
+        placements = {i: FilePlacement(((1, 2, 3, 4),)) for i in reversed(ids)}
+        database.set_allocation(plan_id, status="allocated", request_id="r", placements=placements)
+        assert [r.request_index for r in database.files(plan_id)] == [2, 1, 0]
+
+    def test_a_placement_of_another_plans_row_changes_nothing(self, database: InteractionDatabase) -> None:
+        plan_id, other = database.new_plan(STEP), database.new_plan(STEP)
+        (mine,) = database.add_files(plan_id, [planned(0)])
+        (foreign,) = database.add_files(other, [planned(0)])
+        placement = FilePlacement(((1, 2, 3, 4),))
+        with pytest.raises(StoreError, match=f"row {foreign}|'row {foreign}'"):
+            database.set_allocation(
+                plan_id, status="allocated", placements={mine: placement, foreign: placement}
+            )
+        plan = database.plan(plan_id)
+        assert plan is not None and plan.status == "new"
+        assert database.files(plan_id)[0].placement is None and database.counts()["requests"] == 0
+
+    def test_outcomes_are_found_by_row_then_by_key(self, database: InteractionDatabase) -> None:
+        plan_id = database.new_plan(STEP)
+        ids = database.add_files(plan_id, [planned(r) for r in range(4)])
+        run = finished(
+            created(7, row_id=ids[0], layout=b"\xd0\x0b", found="loose"),
+            created(1, outcome="late"),
+            created(2, closed=False, size_bytes=0),
+            created(9, outcome="miss"),
+        )
+        assert database.record_outcomes(plan_id, run) == 3
+        a, b, c, d = database.files(plan_id)
+        assert (a.outcome, a.found, a.actual_key, a.actual_bytes) == (
+            "hit",
+            "loose",
+            "/ior/test.7",
+            300 * MIB,
+        )
+        assert a.actual_layout == b"\xd0\x0b"
+        assert (b.outcome, b.actual_key, c.actual_bytes, d.outcome) == ("late", "/ior/test.1", None, "unseen")
+        plan = database.plan(plan_id)
+        assert plan is not None and plan.ended_s == 1e9 + 50
+
+    def test_latest_plan_is_of_one_user_and_application(self, database: InteractionDatabase) -> None:
+        old, new = database.new_plan(STEP), database.new_plan(STEP)
+        database.new_plan(msgspec.structs.replace(STEP, uid=1001))
+        database.new_plan(msgspec.structs.replace(STEP, application="hacc"))
+        latest = database.latest_plan("lustre", 1000, "ior")
+        assert latest is not None and latest.id == new > old
+        assert database.latest_plan("home", 1000, "ior") is None
+        assert database.plan(10**9) is None
+        assert [p.step.application for p in database.plans(2)] == ["hacc", "ior"]
+
+    def test_explain_finds_forecast_and_actual_names_newest_first(
+        self, database: InteractionDatabase
+    ) -> None:
+        first = database.new_plan(STEP)
+        (row,) = database.add_files(first, [planned(0)])
+        second = database.new_plan(STEP)
+        database.add_files(second, [planned(0)])
+        database.record_outcomes(first, finished(created(5, row_id=row)))
+        assert [e.plan.id for e in database.explain("/ior/test.0")] == [second, first]
+        assert [e.plan.id for e in database.explain("/ior/test.5")] == [first]
+        assert database.explain("/ior/test.0", fs_name="home") == []
+        assert database.explain("/nothing") == []
+
+    def test_prune_keeps_the_newest_of_each_and_row_ids_are_not_used_again(
+        self, database: InteractionDatabase
+    ) -> None:
+        other = database.new_plan(msgspec.structs.replace(STEP, application="hacc"))
+        ids = []
+        for _ in range(3):
+            plan_id = database.new_plan(STEP)
+            ids += database.add_files(plan_id, [planned(0)])
+            database.set_allocation(
+                plan_id, status="allocated", placements={ids[-1]: FilePlacement(((1, 2, 3, 4),))}
+            )
+        assert database.prune(1) == 2
+        assert [p.id for p in database.plans()] == [plan_id, other]
+        counts = database.counts()
+        assert (counts["files"], counts["extents"], counts["requests"]) == (1, 1, 1)
+        assert database.prune(0) == 2
+        assert database.add_files(database.new_plan(STEP), [planned(0)])[0] > max(ids)
+
+    def test_names_that_are_no_utf8_or_more_than_the_basic_plane(self, database: InteractionDatabase) -> None:
+        names = [b"/caf\xe9".decode("utf-8", "surrogateescape"), "/𝛑/ü", "/a\nb'\"%s?", "/" + "x" * 4000]
+        plan_id = database.new_plan(msgspec.structs.replace(STEP, application=names[0]))
+        database.add_files(plan_id, [planned(0, key=n) for n in names])
+        assert [r.forecast.key for r in database.files(plan_id)] == names
+        for name in names:
+            assert [e.file.forecast.key for e in database.explain(name)] == [name]
+        latest = database.latest_plan("lustre", 1000, names[0])
+        assert latest is not None and latest.step.application == names[0]
+
+    def test_unknown_plans_are_refused(self, database: InteractionDatabase) -> None:
+        for call in (
+            lambda: database.add_files(77, [planned(0)]),
+            lambda: database.set_allocation(77, status="allocated"),
+            lambda: database.record_outcomes(77, finished()),
+        ):
+            with pytest.raises(StoreError, match="a plan that exists, found 77"):
+                call()
+
+    def test_what_fails_half_way_is_not_there(self, database: InteractionDatabase) -> None:
+        plan_id = database.new_plan(STEP)
+        too_large = msgspec.structs.replace(planned(1).forecast, size_bytes=2**63)
+        with pytest.raises(StoreError, match="usable interaction database"):
+            database.add_files(plan_id, [planned(0, PFL), NewFile(too_large, PLAIN)])
+        assert database.files(plan_id) == [] and database.counts()["layouts"] == 0
+        database.add_files(plan_id, [planned(0, PFL)])
+        assert database.files(plan_id)[0].layout == PFL
+
+    def test_the_view_has_the_papers_columns(self, database: InteractionDatabase) -> None:
+        gib = 1024 * MIB
+        layout = Layout(
+            (
+                Component(0, 128 * MIB, MIB, 1),
+                Component(128 * MIB, 512 * MIB, MIB, 3),
+                Component(512 * MIB, 2 * gib, MIB, 8),
+                Component(2 * gib, EOF, MIB, 16),
+            ),
+            composite=True,
+        )
+        forecast = msgspec.structs.replace(planned(1).forecast, size_bytes=8 * gib)
+        plan_id = database.new_plan(STEP)
+        (row,) = database.add_files(plan_id, [NewFile(forecast, layout)])
+        osts = ((24,), (13, 9, 29), tuple(range(8)), tuple(range(16)))
+        database.set_allocation(plan_id, status="allocated", placements={row: FilePlacement(osts)})
+        name = "/ior/test.1"
+        assert [tuple(r) for r in database.interaction(plan_id)] == [
+            (name, 8589934592, 1, 0, 134217728, 134217728, 1, 1, "24"),
+            (name, 8589934592, 2, 134217728, 536870912, 134217728, 3, 1, "13 9 29"),
+            (name, 8589934592, 3, 536870912, 2147483648, 201326592, 8, 1, "0 1 2 3 4 5 6 7"),
+            (name, 8589934592, 4, 2147483648, 8589934592, 402653184, 16, 1, " ".join(map(str, range(16)))),
+        ]
+
+
+class TestSqlite(Contract):
+    @pytest.fixture
+    def database(self, tmp_path: Path) -> Iterator[InteractionDatabase]:
+        with open_database(tmp_path / "interaction.db") as database:
+            yield database
+
+
+class TestMysql(Contract):
+    @pytest.fixture
+    def database(self, mariadb: Path) -> Iterator[InteractionDatabase]:
+        import pymysql
+
+        name = f"tarazu{next(NUMBERS)}"
+        root = pymysql.connect(unix_socket=str(mariadb), user="root")
+        with root.cursor() as cursor:
+            cursor.execute(f"CREATE DATABASE {name}")
+        url = f"mysql://root@localhost/{name}?socket={mariadb}"
+        with open_database(url) as database:
+            yield database
+        with open_database(url):
+            pass  # the schema is recognised
+        with root.cursor() as cursor:
+            cursor.execute(f"DROP DATABASE {name}")
+        root.close()
+
+
+def test_mysql_refuses_a_foreign_or_newer_database(mariadb: Path) -> None:
+    import pymysql
+
+    root = pymysql.connect(unix_socket=str(mariadb), user="root")
+    with root.cursor() as cursor:
+        cursor.execute("CREATE DATABASE foreign_one")
+        cursor.execute("CREATE TABLE foreign_one.t (a INT)")
+    url = f"mysql://root@localhost/foreign_one?socket={mariadb}"
+    with pytest.raises(StoreError, match=r"an empty database or one of tarazu, found .*tables \['t'\]"):
+        open_database(url)
+    with root.cursor() as cursor:
+        cursor.execute("CREATE TABLE foreign_one.tarazu_schema (version INT)")
+        cursor.execute("INSERT INTO foreign_one.tarazu_schema VALUES (99)")
+    root.commit()
+    with pytest.raises(StoreError, match="schema version 1, found 99"):
+        open_database(url)
+    root.close()
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("postgres://x", "a path or mysql://"),
+        ("mysql://root@localhost", "the name of a database"),
+        ("mysql://u:secret@127.0.0.1:1/x", "a reachable database"),
+        ("mysql://u@h:port/x", "a port number"),
+    ],
+)
+def test_urls_that_lead_nowhere_are_one_line_without_the_password(url: str, expected: str) -> None:
+    with pytest.raises(StoreError) as caught:
+        open_database(url)
+    assert expected in str(caught.value) and "secret" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_file_is_private_also_under_an_open_umask(tmp_path: Path) -> None:
+    path = tmp_path / "state" / "i.db"
+    old = os.umask(0)
+    try:
+        with open_database(path) as database:
+            database.new_plan(STEP)
+            for file in path.parent.iterdir():
+                assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
+    finally:
+        os.umask(old)
+    with open_database(path) as database:
+        assert len(database.plans()) == 1
+    raw = sqlite3.connect(path)
+    assert raw.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    raw.close()
+
+
+def _foreign_sqlite(path: Path) -> None:
+    raw = sqlite3.connect(path)
+    raw.execute("CREATE TABLE t (a)")
+    raw.commit()
+    raw.close()
+
+
+def _newer(path: Path) -> None:
+    open_database(path).close()
+    raw = sqlite3.connect(path)
+    raw.execute("PRAGMA user_version = 2")
+    raw.commit()
+    raw.close()
+
+
+def _torn(path: Path) -> None:
+    open_database(path).close()
+    data = path.read_bytes()
+    path.write_bytes(data[:5000] + b"\xff" * (len(data) - 5000))
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (lambda p: p.write_bytes(b"hello world, not a database"), "an SQLite database"),
+        (lambda p: p.write_bytes(b"SQLite format 3\0" + b"\1" * 50), "a usable interaction database"),
+        (_foreign_sqlite, "an interaction database of tarazu"),
+        (_newer, "schema version 1, found 2"),
+        (_torn, "a usable interaction database"),
+        (lambda p: p.mkdir(), "a readable and writable file"),
+    ],
+    ids=["text", "header only", "foreign", "newer", "torn", "directory"],
+)
+def test_unusable_files_are_refused_in_one_line_and_left_alone(
+    tmp_path: Path, make: Callable[[Path], object], expected: str
+) -> None:
+    path = tmp_path / "i.db"
+    make(path)
+    before = path.read_bytes() if path.is_file() else None
+    with pytest.raises(StoreError) as caught, open_database(path) as database:
+        database.plans()
+        database.counts()
+    assert expected in str(caught.value) and str(path) in str(caught.value) and "\n" not in str(caught.value)
+    assert before is None or path.read_bytes() == before
+
+
+def test_two_connections_see_each_others_rows_and_share_no_ids(tmp_path: Path) -> None:
+    path = tmp_path / "i.db"
+    with open_database(path) as one, open_database(path) as two:
+        a = one.add_files(one.new_plan(STEP), [planned(r, PFL) for r in range(3)])
+        b = two.add_files(two.new_plan(STEP), [planned(r, PFL) for r in range(3)])
+        assert not set(a) & set(b) and len(one.plans()) == 2 and one.counts()["layouts"] == 1
+
+
+def test_texts_round_trip() -> None:
+    for text in ("/plain", "//", "", b"/\xff%".decode("utf-8", "surrogateescape")):
+        assert from_text(to_text(text)) == text
