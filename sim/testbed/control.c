@@ -224,11 +224,13 @@ PUBLIC int64_t testbed_account(const char *path, uint64_t *bytes, uint32_t *obje
         return fd < 0 ? -errno : -EINVAL;
     }
     size = st.st_size;
+    tb_lock();
     rc = sidecar_load(fd, layout);
     if (rc == -ENODATA && size > 0)
         rc = layout_ensure_default(fd, &st);
     if (rc == 0 && size > 0 && layout_cover(fd, size, false, &covered) == 0)
         rc = sidecar_load(fd, layout);
+    tb_unlock();
     real_close(fd);
     if (rc)
         return rc == -ENODATA ? 0 : rc;

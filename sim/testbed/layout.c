@@ -1,99 +1,8 @@
-/* What the MDS does with a layout: what may be set, and which components a write instantiates. */
+/* What the MDS does with a layout: setting it, changing it, and instantiating what a write reaches. */
 #include "tb.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
-
-static bool in_pool(const char *pool, unsigned ost)
-{
-    const struct tb_rr *rr = tb_targets(pool);
-
-    for (unsigned i = 0; i < rr->count; i++)
-        if (rr->members[i] == ost)
-            return true;
-    return false;
-}
-
-static int check_extents(const struct tb_layout *layout, uint64_t expected_start)
-{
-    for (unsigned i = 0; i < layout->n_comps; i++) {
-        const struct tb_comp *comp = &layout->comp[i];
-
-        if (comp->start > comp->end || comp->start % MIN_STRIPE || (comp->end != TB_EOF && comp->end % MIN_STRIPE))
-            return -EINVAL;
-        if (comp->start != expected_start)
-            return -EINVAL;
-        if (comp->start == comp->end && !(i + 1 < layout->n_comps && (layout->comp[i + 1].flags & FL_EXTENSION)))
-            return -EINVAL;
-        expected_start = comp->end;
-    }
-    return 0;
-}
-
-/* An index inside a list that the file system does not have brings a real MDS down; as the first it is EINVAL. */
-static int check_indices(const struct tb_comp *comp)
-{
-    if (comp->hint != TB_NO_OST && !(comp->pattern & PATTERN_MDT) && comp->hint >= tb_state->n_osts)
-        return -EINVAL;
-    if (comp->n_list && comp->list[0] >= tb_state->n_osts)
-        return -EINVAL;
-    for (unsigned i = 1; i < comp->n_list; i++)
-        if (comp->list[i] >= tb_state->n_osts) {
-            char text[96];
-
-            snprintf(text, sizeof(text), "a list names OST %u, the file system has %u\n", comp->list[i],
-                     tb_state->n_osts);
-            tb_crash(text);
-            return -EIO;
-        }
-    return 0;
-}
-
-static int check(struct tb_layout *layout, uint64_t expected_start, const char *inherited_pool)
-{
-    int rc = check_extents(layout, expected_start);
-
-    for (unsigned i = 0; rc == 0 && i < layout->n_comps; i++) {
-        struct tb_comp *comp = &layout->comp[i];
-        uint32_t base = comp->pattern & ~PATTERN_OVERSTRIPING;
-
-        if (base != PATTERN_RAID0 && comp->pattern != PATTERN_MDT)
-            return -EINVAL;
-        if ((comp->pattern & PATTERN_MDT) && (comp->stripe_count || i != 0))
-            return -EINVAL;
-        if (comp->stripe_size % MIN_STRIPE && !(comp->flags & FL_EXTENSION))
-            return -EINVAL;
-        if (comp->stripe_count > TB_MAX_STRIPES && comp->stripe_count < TB_ALL_STRIPES - 31)
-            return -EINVAL;
-        rc = check_indices(comp);
-        if (comp->pool[0] == 0 && inherited_pool)
-            memcpy(comp->pool, inherited_pool, POOL_NAME);
-        for (unsigned l = 0; rc == 0 && comp->pool[0] && l < comp->n_list; l++)
-            if (!in_pool(comp->pool, comp->list[l]))
-                memset(comp->pool, 0, POOL_NAME); /* a list outside the pool loses the pool */
-    }
-    return rc;
-}
-
-static void fill_defaults(struct tb_layout *layout)
-{
-    for (unsigned i = 0; i < layout->n_comps; i++) {
-        struct tb_comp *comp = &layout->comp[i];
-        uint64_t length = comp->end - comp->start;
-
-        if (comp->stripe_size == 0)
-            comp->stripe_size = tb_state->default_stripe_size;
-        if (comp->stripe_count == 0 && !(comp->pattern & PATTERN_MDT))
-            comp->stripe_count = tb_state->default_stripe_count;
-        if (layout->composite && !(comp->flags & FL_EXTENSION) && comp->end != TB_EOF && length && !comp->n_list &&
-            comp->stripe_count < TB_ALL_STRIPES - 31 && (uint64_t)comp->stripe_count * comp->stripe_size > length)
-            comp->stripe_count = (length + comp->stripe_size - 1) / comp->stripe_size;
-        if (layout->composite)
-            comp->id = i + 1;
-    }
-}
 
 /* Self-extending components: the one before takes what it needs from the extension space, in whole units. */
 static void extend(struct tb_layout *layout, unsigned i, uint64_t end)
@@ -145,20 +54,12 @@ static int instantiate(struct tb_layout *layout, uint64_t end, bool default_layo
     return 0;
 }
 
-static int may_change(const struct stat *st)
-{
-    uid_t uid = geteuid();
-    mode_t bit = uid == st->st_uid ? S_IWUSR : getegid() == st->st_gid ? S_IWGRP : S_IWOTH;
-
-    return uid == 0 || (st->st_mode & bit) ? 0 : -EACCES;
-}
-
 static int create(int fd, const struct stat *st, struct tb_layout *layout, bool default_layout)
 {
     bool changed = false;
     int rc;
 
-    fill_defaults(layout);
+    layout_fill_defaults(layout);
     layout->file_oid = tb_state->next_file_oid++;
     layout->gen = layout->composite;
     rc = instantiate(layout, st->st_size + (st->st_size == 0), default_layout, &changed);
@@ -169,7 +70,7 @@ int layout_set(int fd, const struct stat *st, const void *data, size_t size, enu
 {
     struct tb_layout *layout = layout_scratch(0), *other = layout_scratch(1);
     const char *pool = NULL;
-    int rc = may_change(st);
+    int rc = layout_may_change(st);
 
     if (rc)
         return rc;
@@ -184,7 +85,7 @@ int layout_set(int fd, const struct stat *st, const void *data, size_t size, enu
         goto out;
     if (sidecar_default_for(fd, other) == 0 && other->comp[0].pool[0])
         pool = other->comp[0].pool;
-    rc = check(layout, 0, pool);
+    rc = layout_check(layout, 0, pool);
     if (rc == 0)
         rc = create(fd, st, layout, false);
 out:
@@ -205,7 +106,7 @@ int layout_set_dir(int fd, const void *data, size_t size)
         return rc == -ENOENT ? 0 : rc;
     }
     tb_lock();
-    rc = check(layout, 0, NULL);
+    rc = layout_check(layout, 0, NULL);
     if (rc == 0) {
         layout->file_oid = tb_state->next_file_oid++;
         rc = sidecar_store(fd, layout, false);
@@ -218,7 +119,7 @@ int layout_add(int fd, const struct stat *st, const void *data, size_t size)
 {
     struct tb_layout *layout = layout_scratch(0), *more = layout_scratch(1);
     unsigned id = 0;
-    int rc = may_change(st);
+    int rc = layout_may_change(st);
 
     if (rc)
         return rc;
@@ -229,9 +130,9 @@ int layout_add(int fd, const struct stat *st, const void *data, size_t size)
     if (rc == 0 && (!layout->composite || !more->composite || layout->n_comps + more->n_comps > TB_MAX_COMPS))
         rc = -EINVAL;
     if (rc == 0)
-        rc = check(more, layout->comp[layout->n_comps - 1].end, NULL);
+        rc = layout_check(more, layout->comp[layout->n_comps - 1].end, NULL);
     if (rc == 0) {
-        fill_defaults(more);
+        layout_fill_defaults(more);
         for (unsigned i = 0; i < layout->n_comps; i++)
             id = layout->comp[i].id > id ? layout->comp[i].id : id;
         for (unsigned i = 0; i < more->n_comps; i++) {
@@ -251,10 +152,12 @@ int layout_del(int fd, const struct stat *st, const void *data, size_t size)
 {
     struct tb_layout *layout = layout_scratch(0);
     uint32_t id, flags, left;
-    int rc = may_change(st);
+    int rc = layout_may_change(st);
 
-    if (rc || size < 32 + 48 || memcmp(data, &(uint32_t){MAGIC_COMP_V1}, 4) != 0)
-        return rc ? rc : -EINVAL;
+    if (rc)
+        return rc;
+    if (size < 32 + 48 || memcmp(data, &(uint32_t){MAGIC_COMP_V1}, 4) != 0)
+        return -EINVAL;
     memcpy(&id, (const char *)data + 32, 4);
     memcpy(&flags, (const char *)data + 36, 4);
     if ((id == 0) == (flags == 0))
@@ -290,8 +193,11 @@ ssize_t layout_get(int fd, void *buffer, size_t capacity)
 {
     struct tb_layout *layout = layout_scratch(0);
     struct stat st;
-    int rc = sidecar_load(fd, layout);
+    int rc;
 
+    tb_lock();
+    rc = sidecar_load(fd, layout);
+    tb_unlock();
     if (rc || fstat(fd, &st) != 0)
         return rc ? rc : -errno;
     return blob_encode(layout, buffer, capacity, S_ISREG(st.st_mode));

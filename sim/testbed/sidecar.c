@@ -68,9 +68,9 @@ static int identify(int fd, struct tb_identity *identity)
     return 0;
 }
 
-static void sidecar_path(uint64_t ino, char *path, size_t size, const char *suffix)
+static void sidecar_path(uint64_t ino, char *path, size_t size)
 {
-    snprintf(path, size, "%s/layout/%llu%s", tb_mds, (unsigned long long)ino, suffix);
+    snprintf(path, size, "%s/layout/%llu", tb_mds, (unsigned long long)ino);
 }
 
 static int decode_lists(const char *data, size_t size, struct tb_layout *layout)
@@ -92,23 +92,27 @@ static int decode_lists(const char *data, size_t size, struct tb_layout *layout)
     return 0;
 }
 
-/* -ENODATA: this inode has no layout (or the sidecar is of an earlier inode with that number). */
+/* -ENODATA: this inode has no layout (or the sidecar is of an earlier inode with that number). Under the lock. */
 int sidecar_load(int fd, struct tb_layout *layout)
 {
     char path[PATH_MAX + 64], *data = buffer_scratch();
     struct tb_identity identity;
     struct sidecar_head head;
+    struct stat st;
     ssize_t got;
-    int in, rc = identify(fd, &identity);
+    int in, rc;
 
-    if (rc)
-        return rc;
-    sidecar_path(identity.ino, path, sizeof(path), "");
+    if (fstat(fd, &st) != 0)
+        return -errno;
+    sidecar_path(st.st_ino, path, sizeof(path));
     in = real_open(path, O_RDONLY, 0);
     if (in < 0)
         return errno == ENOENT ? -ENODATA : -errno;
     got = syscall(SYS_read, in, data, 2 * TB_BLOB_MAX);
     real_close(in);
+    rc = identify(fd, &identity);
+    if (rc)
+        return rc;
     if (got < (ssize_t)sizeof(head))
         return -ENODATA;
     memcpy(&head, data, sizeof(head));
@@ -124,10 +128,10 @@ int sidecar_load(int fd, struct tb_layout *layout)
     return decode_lists(data + sizeof(head) + head.blob_size, got - sizeof(head) - head.blob_size, layout);
 }
 
-/* Written under the lock; complete or not at all, so that readers need no lock. */
+/* Under the lock. One write() replaces the head of the file; what a longer one left behind it is not read. */
 int sidecar_store(int fd, const struct tb_layout *layout, bool file)
 {
-    char path[PATH_MAX + 64], temporary[PATH_MAX + 64], *data = buffer_scratch();
+    char path[PATH_MAX + 64], *data = buffer_scratch();
     struct sidecar_head head = {.magic = SIDECAR_MAGIC, .is_file = file, .n_comps = layout->n_comps};
     struct tb_identity identity;
     ssize_t size;
@@ -154,16 +158,17 @@ int sidecar_store(int fd, const struct tb_layout *layout, bool file)
         memcpy(data + at + 2, comp->list, 2u * kept);
         at += 2 + 2u * kept;
     }
-    sidecar_path(identity.ino, path, sizeof(path), "");
-    sidecar_path(identity.ino, temporary, sizeof(temporary), ".new");
-    out = real_open(temporary, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    sidecar_path(identity.ino, path, sizeof(path));
+    out = real_open(path, O_WRONLY, 0);
+    if (out < 0 && errno == ENOENT) {
+        out = real_open(path, O_WRONLY | O_CREAT, 0666);
+        if (out >= 0)
+            syscall(SYS_fchmod, out, 0666); /* programs that give up root extend their files too */
+    }
     if (out < 0)
         return -errno;
     rc = syscall(SYS_write, out, data, at) == (ssize_t)at ? 0 : -EIO;
-    syscall(SYS_fchmod, out, 0666);
     real_close(out);
-    if (rc == 0 && syscall(SYS_rename, temporary, path) != 0)
-        rc = -errno;
     return rc;
 }
 
@@ -174,7 +179,7 @@ int sidecar_remove(int fd)
 
     if (fstat(fd, &st) != 0)
         return -errno;
-    sidecar_path(st.st_ino, path, sizeof(path), "");
+    sidecar_path(st.st_ino, path, sizeof(path));
     return syscall(SYS_unlink, path) == 0 ? 0 : -errno;
 }
 

@@ -3,7 +3,7 @@
  * state.c    the emulated MDS: an mmapped file shared by all processes, under a robust lock
  * lsa.c      Lustre's allocator
  * blob.c     lustre.lov blobs to struct tb_layout and back
- * layout.c   what may be set on a file, which components a write instantiates
+ * layout.c   setting and changing layouts, and instantiating what a write reaches (layout_check.c: what is accepted)
  * sidecar.c  where a file's layout is kept
  * files.c    which descriptors and paths lie in the mount
  * hooks_*.c  the interposed functions
@@ -134,6 +134,11 @@ int lsa_allocate(struct tb_layout *layout, unsigned index, bool default_layout);
 enum blob_of { BLOB_USER, BLOB_FILE, BLOB_DIR }; /* given by a user, or stored for a file or a directory */
 int blob_decode(const void *data, size_t size, struct tb_layout *layout, enum blob_of of);
 ssize_t blob_encode(const struct tb_layout *layout, void *buffer, size_t capacity, bool file);
+
+/* layout_check.c */
+int layout_check(struct tb_layout *layout, uint64_t expected_start, const char *inherited_pool);
+void layout_fill_defaults(struct tb_layout *layout);
+int layout_may_change(const struct stat *st);
 
 /* layout.c: return 0 or a negative errno */
 enum tb_via { VIA_IOCTL, VIA_XATTR };

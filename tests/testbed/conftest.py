@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -112,15 +113,22 @@ def _need_library() -> None:
 
 
 @pytest.fixture(scope="session")
-def shared_bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Testbed]:
+def memory_directory() -> Iterator[Path]:
+    """A directory in memory where there is one: creating files on a busy disk takes most of the suite's time."""
+    base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="tarazu-test-", dir=base) as directory:
+        # An ordinary user's test must get through.
+        os.chmod(directory, 0o711)
+        yield Path(directory)
+
+
+@pytest.fixture(scope="session")
+def shared_bed(memory_directory: Path) -> Iterator[Testbed]:
     _need_library()
-    directory = tmp_path_factory.mktemp("testbed") / "tb"
+    directory = memory_directory / "shared"
     bed = up(
         directory, osss=4, osts_per_oss=2, clients=2, interval_s=60, sparse=False, pools={"flash": [1, 2, 3]}
     )
-    # An ordinary user's test must get through pytest's private directories.
-    for parent in (bed.directory, *list(bed.directory.parents)[:3]):
-        parent.chmod(parent.stat().st_mode | 0o011)
     yield bed
     assert bed.crashed() is None
     down(directory)
@@ -148,13 +156,13 @@ def agent(bed: Testbed, shared_agent: Agent) -> Agent:
 
 
 @pytest.fixture
-def new_bed(tmp_path: Path) -> Iterator[Any]:
+def new_bed(memory_directory: Path) -> Iterator[Any]:
     """A function that makes testbeds which end with the test."""
     _need_library()
     made: list[Path] = []
 
     def make(**options: Any) -> Testbed:
-        directory = tmp_path / f"tb{len(made)}"
+        directory = memory_directory / f"tb{len(made)}"
         made.append(directory)
         return up(directory, **({"interval_s": 60} | options))
 
