@@ -7,6 +7,7 @@ Each source stands alone: one that is missing or malformed is left out of the re
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -27,10 +28,10 @@ _FLAGS = ("degraded", "no_create", "readonly")
 """Absent in some versions: then they are 0, and not worth a word."""
 
 T = TypeVar("T")
-JobKey = tuple[str, str]
-"""(target, job id)."""
 JobCounts = tuple[float, int, int]
 """(start_time, write_bytes, read_bytes)."""
+Jobs = dict[str, dict[str, JobCounts]]
+"""Target, for those whose `job_stats` could be read → job id → counts."""
 
 
 class _Sample(NamedTuple):
@@ -40,8 +41,7 @@ class _Sample(NamedTuple):
     cpu: host.CpuTimes | None
     lnet: lnet.LnetStats | None
     ost_io: counters.Stats | None
-    jobs: dict[JobKey, JobCounts]
-    job_targets: frozenset[str]
+    jobs: Jobs
 
 
 class Collector:
@@ -66,8 +66,8 @@ class Collector:
         net = self._file("lnet.stats", lnet.parse)
         ost_io = self._file("ost.OSS.ost_io.stats", counters.parse)
         osts = self._osts()
-        jobs, job_targets = self._jobs()
-        self._before = _Sample(now, node.cpu if node else None, net, ost_io, jobs, job_targets)
+        jobs = self._jobs()
+        self._before = _Sample(now, node.cpu if node else None, net, ost_io, jobs)
         self._sequence += 1
         elapsed_s = now - before.taken_s if before else 0.0
         return OssReport(
@@ -83,7 +83,7 @@ class Collector:
                 else 0.0
             ),
             osts=tuple(osts),
-            jobs=_job_rates(jobs, before) if before else (),
+            jobs=_job_rates(jobs, before.jobs) if before else (),
             queue_wait_s=_mean_wait_s(ost_io, before.ost_io) if ost_io and before and before.ost_io else 0.0,
             unreadable=self._tell(),
         )
@@ -115,24 +115,26 @@ class Collector:
             reports.append(_with_counts(report, stats.get(device), brw.get(device)))
         return reports
 
-    def _jobs(self) -> tuple[dict[JobKey, JobCounts], frozenset[str]]:
-        jobs: dict[JobKey, JobCounts] = {}
-        readable = []
+    def _jobs(self) -> Jobs:
+        jobs: Jobs = {}
         for device, path in self._found("obdfilter.*.job_stats").items():
 
-            def read(device: str = device, path: Path = path) -> bool:
+            def read(path: Path = path) -> dict[str, JobCounts]:
+                found: dict[str, JobCounts] = {}
                 # Line by line: with many jobs the file is far larger than what is kept of it.
                 with path.open(errors="surrogateescape") as lines:
                     for entry in job_stats.parse(lines):
                         written = entry.rows.get("write_bytes", counters.ZERO).sum
                         have_read = entry.rows.get("read_bytes", counters.ZERO).sum
                         if written or have_read:
-                            jobs[device, entry.job_id] = (entry.start_s, written, have_read)
-                return True
+                            # The same job stands on all targets: one string for all.
+                            found[sys.intern(entry.job_id)] = (entry.start_s, written, have_read)
+                return found
 
-            if self._guard("obdfilter.*.job_stats", read, str(path)):
-                readable.append(device)
-        return jobs, frozenset(readable)
+            counts = self._guard("obdfilter.*.job_stats", read, str(path))
+            if counts is not None:
+                jobs[device] = counts
+        return jobs
 
     def _file(self, parameter: str, parse: Callable[[str], T]) -> T | None:
         path = self._found(parameter).get("")
@@ -211,20 +213,19 @@ def _with_counts(
     return report
 
 
-def _job_rates(jobs: dict[JobKey, JobCounts], before: _Sample) -> tuple[JobRate, ...]:
+def _job_rates(now: Jobs, before: Jobs) -> tuple[JobRate, ...]:
     """Bytes per job since `before`, over all targets that were read both times."""
     totals: dict[str, list[int]] = {}
-    for (device, job_id), (start_s, written, have_read) in jobs.items():
-        if device not in before.job_targets:
-            continue
-        # An entry that is new, or was dropped when idle and began anew, counts from 0.
-        old_start_s, old_written, old_read = before.jobs.get((device, job_id), (start_s, 0, 0))
-        if counters.were_reset(start_s, old_start_s, (written, have_read), (old_written, old_read)):
-            old_written = old_read = 0
-        if written > old_written or have_read > old_read:
-            total = totals.setdefault(job_id, [0, 0])
-            total[0] += written - old_written
-            total[1] += have_read - old_read
+    for device in now.keys() & before.keys():
+        for job_id, (start_s, written, have_read) in now[device].items():
+            # An entry that is new, or was dropped when idle and began anew, counts from 0.
+            old_start_s, old_written, old_read = before[device].get(job_id, (start_s, 0, 0))
+            if counters.were_reset(start_s, old_start_s, (written, have_read), (old_written, old_read)):
+                old_written = old_read = 0
+            if written > old_written or have_read > old_read:
+                total = totals.setdefault(job_id, [0, 0])
+                total[0] += written - old_written
+                total[1] += have_read - old_read
     largest = sorted(totals.items(), key=lambda item: (-sum(item[1]), item[0]))[:MAX_JOBS]
     return tuple(JobRate(job_id, written, have_read) for job_id, (written, have_read) in largest)
 

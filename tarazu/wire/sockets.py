@@ -130,10 +130,12 @@ class _End:
         while self.monitor.poll(0):
             event = recv_monitor_message(self.monitor)["event"]
             self.counts.refused += 1
-            if event & _FINAL and not self.admits and self._retry_at is None:
+            if self.admits:
+                continue
+            if self.counts.refused == 1:
+                log.warning("%s refused our key, or has another than ours of it; trying again", self.address)
+            if event & _FINAL and self._retry_at is None:
                 self._retry_at = time.monotonic() + RETRY_S
-                if self.counts.refused == 1:
-                    log.warning("%s refused our key; trying again", self.address)
         if self._retry_at is not None and time.monotonic() >= self._retry_at:
             self._retry_at = None
             self._shut()
