@@ -1,0 +1,124 @@
+"""The library itself: which libc it needs, what it exports, when it stays out."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tarazu import native
+
+Runs = Any
+PRELOAD = Path(__file__).parent.parent.parent / "preload"
+
+
+def objdump(*options: str) -> str:
+    command = ["objdump", *options, str(native.library_path("libtarazu.so"))]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_needs_no_libc_newer_than_2_17() -> None:
+    versions = {tuple(map(int, v.split("."))) for v in re.findall(r"GLIBC_([0-9.]+)", objdump("-T"))}
+    assert versions and max(versions) <= (2, 17)
+
+
+def test_needs_nothing_but_libc() -> None:
+    needed = set(re.findall(r"NEEDED\s+(\S+)", objdump("-p")))
+    assert needed <= {"libc.so.6", "libdl.so.2"}
+
+
+def test_exports_exactly_the_wrap_table() -> None:
+    table = set(re.findall(r"^TZ_WRAP\([^,]+, (\w+),", (PRELOAD / "wrap.def").read_text(), re.M))
+    command = ["nm", "-D", "--defined-only", str(native.library_path("libtarazu.so"))]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    exported = {line.split()[-1] for line in listed.splitlines()}
+    assert exported == table and len(table) > 50
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {"TARAZU_DISABLE": "1"},
+        {"TARAZU_RECORD": "off"},
+        {"TARAZU_SPOOL": ""},
+        {"TARAZU_MOUNTS": "/nonexistent=lustre"},
+        {"TARAZU_MOUNTS": "rubbish:=:/=x"},
+    ],
+)
+def test_switched_off(plain: Runs, extra: dict[str, str]) -> None:
+    assert plain(["touch", "f"], **extra).returncode == 0
+    assert not plain.spool_directory.exists()
+
+
+def test_a_kill_switch_of_zero_is_no_switch(plain: Runs) -> None:
+    plain(["touch", "f"], TARAZU_DISABLE="0")
+    assert [c.key for c in plain.creates] == ["/f"]
+
+
+def _small_root(root: Path) -> None:
+    """The least that `touch` needs, with the library where ld.so preloads it even for set-uid programs."""
+    listed = subprocess.run(["ldd", "/usr/bin/touch"], capture_output=True, text=True, check=True).stdout
+    needed = {Path(p) for p in re.findall(r"(/\S+) \(0x", listed)}
+    libc = next(p for p in needed if p.name.startswith("libc.so"))
+    for path in {*needed, libc.with_name("libdl.so.2"), Path("/usr/bin/touch")}:
+        (root / path.relative_to("/")).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, root / path.relative_to("/"))
+    inside = (root / libc.relative_to("/")).with_name("libtarazu.so")
+    shutil.copy(native.library_path("libtarazu.so"), inside)
+    inside.chmod(0o4755)
+    (root / "mnt").mkdir()
+    (root / "mnt").chmod(0o777)
+    (root / "spool").mkdir()
+    (root / "spool").chmod(0o777)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a set-uid program and change the root")
+def test_inert_in_a_set_uid_program(tmp_path: Path) -> None:
+    _small_root(tmp_path)
+    environ = {"LD_PRELOAD": "libtarazu.so", "TARAZU_MOUNTS": "/mnt=lustre", "TARAZU_SPOOL": "/spool"}
+    touch = tmp_path / "usr" / "bin" / "touch"
+    for mode, spools in ((0o755, 1), (0o6755, 0)):
+        for old in (tmp_path / "spool").iterdir():
+            old.unlink()
+        touch.chmod(mode)
+        argv = ["chroot", "--userspec=65534:65534", tmp_path, "/usr/bin/touch", f"/mnt/f{spools}"]
+        done = subprocess.run(
+            argv, env=environ | {"PATH": os.environ["PATH"]}, capture_output=True, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert (tmp_path / "mnt" / f"f{spools}").exists()
+        assert len(list((tmp_path / "spool").iterdir())) == spools
+
+
+def test_both_orders_with_another_preload(plain: Runs, compiled: Any) -> None:
+    counter = compiled("counter.c", "-shared", "-fPIC", "-ldl")
+    program = compiled("errors.c")
+    for order in (f"{counter} {plain.library}", f"{plain.library} {counter}"):
+        done = plain([program], LD_PRELOAD=order)
+        assert done.returncode == 0
+        assert int(done.stderr) > 5
+        assert {"/f", "/g", "/c"} <= {c.key for c in plain.creates}
+
+
+def test_compiles_without_warnings(tmp_path: Path) -> None:
+    for compiler in ("gcc", "clang"):
+        if not shutil.which(compiler):
+            continue
+        for source in sorted(PRELOAD.glob("*.c")):
+            command = [
+                compiler,
+                "-fsyntax-only",
+                "-std=gnu11",
+                "-Wall",
+                "-Wextra",
+                "-Werror",
+                "-O1",
+                str(source),
+            ]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
