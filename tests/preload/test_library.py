@@ -62,10 +62,13 @@ def test_a_kill_switch_of_zero_is_no_switch(plain: Runs) -> None:
 
 def _small_root(root: Path) -> None:
     """The least that `touch` needs, with the library where ld.so preloads it even for set-uid programs."""
-    listed = subprocess.run(["ldd", "/usr/bin/touch"], capture_output=True, text=True, check=True).stdout
+    root.chmod(0o755)
+    listed = subprocess.run(
+        ["ldd", "/usr/bin/touch", "/usr/bin/env"], capture_output=True, text=True, check=True
+    ).stdout
     needed = {Path(p) for p in re.findall(r"(/\S+) \(0x", listed)}
     libc = next(p for p in needed if p.name.startswith("libc.so"))
-    for path in {*needed, libc.with_name("libdl.so.2"), Path("/usr/bin/touch")}:
+    for path in {*needed, libc.with_name("libdl.so.2"), Path("/usr/bin/touch"), Path("/usr/bin/env")}:
         (root / path.relative_to("/")).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, root / path.relative_to("/"))
     inside = (root / libc.relative_to("/")).with_name("libtarazu.so")
@@ -80,16 +83,14 @@ def _small_root(root: Path) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a set-uid program and change the root")
 def test_inert_in_a_set_uid_program(tmp_path: Path) -> None:
     _small_root(tmp_path)
-    environ = {"LD_PRELOAD": "libtarazu.so", "TARAZU_MOUNTS": "/mnt=lustre", "TARAZU_SPOOL": "/spool"}
+    environ = ["LD_PRELOAD=libtarazu.so", "TARAZU_MOUNTS=/mnt=lustre", "TARAZU_SPOOL=/spool"]
     touch = tmp_path / "usr" / "bin" / "touch"
     for mode, spools in ((0o755, 1), (0o6755, 0)):
         for old in (tmp_path / "spool").iterdir():
             old.unlink()
         touch.chmod(mode)
-        argv = ["chroot", "--userspec=65534:65534", tmp_path, "/usr/bin/touch", f"/mnt/f{spools}"]
-        done = subprocess.run(
-            argv, env=environ | {"PATH": os.environ["PATH"]}, capture_output=True, check=False
-        )
+        argv = ["chroot", "--userspec=65534:65534", tmp_path, "/usr/bin/env", *environ]
+        done = subprocess.run([*argv, "/usr/bin/touch", f"/mnt/f{spools}"], capture_output=True, check=False)
         assert (done.returncode, done.stderr) == (0, b"")
         assert (tmp_path / "mnt" / f"f{spools}").exists()
         assert len(list((tmp_path / "spool").iterdir())) == spools
@@ -99,6 +100,8 @@ def test_both_orders_with_another_preload(plain: Runs, compiled: Any) -> None:
     counter = compiled("counter.c", "-shared", "-fPIC", "-ldl")
     program = compiled("errors.c")
     for order in (f"{counter} {plain.library}", f"{plain.library} {counter}"):
+        shutil.rmtree(plain.mount)
+        plain.mount.mkdir()
         done = plain([program], LD_PRELOAD=order)
         assert done.returncode == 0
         assert int(done.stderr) > 5
