@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -66,18 +67,19 @@ def pack(problem: Problem, lowest: float, highest: int) -> Packing:
         return result
     loads = patterns @ sizes
     candidates = np.unique(loads[(loads >= lowest * (1 - 1e-12)) & (loads < highest)])
+    # The highest OST holds one of the candidates, or `highest` or more.
     low, high = 0, len(candidates)
     while low < high and (high == len(candidates) or candidates[high] > candidates[low] * (1 + TOLERANCE)):
         middle = (low + high) // 2
         answer = _fits(patterns[loads <= candidates[middle]], counts, len(problem.osts))
         if answer is False:
             low = middle + 1
-            result.bound = float(candidates[low]) if low < len(candidates) else float(highest)
-        elif answer is True or answer is None:
+        elif answer is None:
             break
         else:
             high = middle
             result.counts, result.maximum = answer, int((answer @ sizes).max())
+    result.bound = max(lowest, float(candidates[low]) if low < len(candidates) else float(highest))
     return result
 
 
@@ -97,7 +99,7 @@ def _patterns(sizes: list[int], most: list[int], limit: int) -> Array | None:
     return np.array(rows, np.int64)
 
 
-def _fits(patterns: Array, counts: Array, osts: int) -> Array | bool | None:
+def _fits(patterns: Array, counts: Array, osts: int) -> Array | Literal[False] | None:
     """A filling (osts, sizes) that uses these patterns only; False when there is none, None when undecided."""
     from ortools.sat.python import cp_model
 
