@@ -24,7 +24,7 @@ from tarazu.predict.sizes import (
     group_time,
     rank_shares,
 )
-from tarazu.trace.records import FileRecord, RunRecord
+from tarazu.trace.records import FileRecord, RunRecord, is_volatile
 
 MOST_FILES = 1_000_000
 """A prediction stops here: a count that ran away must not fill the leader's memory."""
@@ -118,6 +118,8 @@ class _Builder:
         """Index of a shared file → the one rank that creates it."""
         self.numbered: defaultdict[tuple[int, str], int] = defaultdict(int)
         """(rank, precise) → next n."""
+        self.counted: dict[tuple[str, int], bool] | None = None
+        """(loose, n) → contiguous, of the latest run that counted writes."""
 
     def add(self, cls: FileClass, per_rank: float, detail: str, *, even: bool = False) -> None:
         """Forecast one class. `even`: every rank makes `per_rank` files, also one that lags behind."""
@@ -177,7 +179,7 @@ class _Builder:
                 key=key,
                 precise=precise,
                 loose=cls.loose,
-                volatile=any(t in precise for t in ("{job}", "{date}", "{pid}", "{host}")),
+                volatile=is_volatile(precise),
                 rank=rank,
                 nth_precise=nth_precise,
                 nth_loose=nth_loose,
@@ -193,11 +195,11 @@ class _Builder:
         """As the latest run that counted writes saw it: light recordings do not know."""
         if donor.counted:
             return donor.contiguous
-        for run in reversed(self.runs):
-            for file in run.files:
-                if file.counted and file.loose == donor.loose and file.nth_loose == donor.nth_loose:
-                    return file.contiguous
-        return False
+        if self.counted is None:
+            self.counted = {
+                (f.loose, f.nth_loose): f.contiguous for run in self.runs for f in run.files if f.counted
+            }
+        return self.counted.get((donor.loose, donor.nth_loose), False)
 
     def _counts(self, cls: FileClass, per_rank: float, even: bool) -> dict[int, int]:
         """Rank → number of its files in the run to come."""

@@ -218,3 +218,11 @@ def test_ranks_that_the_step_did_not_know_of_are_kept(build: Build) -> None:
     for ranks in (1, 2):
         step = msgspec.structs.replace(run.step, ranks=ranks)
         assert {f.rank for f in forecast([unknown], step).files} == set(range(8))
+
+
+def test_contiguity_is_remembered_from_the_last_full_recording(build: Build) -> None:
+    full = build(lambda rank: [("/ssf", 80 * MIB)], ranks=8, shared=True, contiguous=True)
+    files = tuple(msgspec.structs.replace(f, counted=False, contiguous=False) for f in full.files)
+    light = msgspec.structs.replace(full, mode="light", files=files)
+    assert forecast([full, light, light], full.step).files[0].contiguous
+    assert not forecast([light, light], full.step).files[0].contiguous
