@@ -13,6 +13,10 @@ PARTNERS = 40
 """OSTs that are tried as the other side of an exchange, lowest level first."""
 MAX_STUCK = 40
 """OSTs from the highest on that may fail to find an exchange before the pass ends."""
+MAX_SET_SIZES = 12
+"""Object sizes on an OST up to which exchanges of two objects at a time are tried."""
+PAIR_EFFORT = 2
+"""What one such try counts."""
 FEW_PAIRS = 100
 """Pairs of object sizes on two OSTs up to which all are looked at."""
 SERVER_PARTNERS = 8
@@ -175,6 +179,13 @@ def _lower_osts(state: _State, limit: int, target: float) -> None:
             if low != high and _exchange_with(state, high, low):
                 stuck.clear()
                 break
+        else:
+            # Only now the costlier exchanges of two objects at a time.
+            for low in _extremes(state.level, PARTNERS):
+                pairs += PAIR_EFFORT
+                if low != high and _exchange_sets(state, high, low):
+                    stuck.clear()
+                    break
 
 
 def _extremes(values: Array, count: int) -> list[int]:
@@ -207,6 +218,64 @@ def _exchange_with(state: _State, high: int, low: int) -> bool:
             state.carry_out(pair, low)
             return True
     return False
+
+
+def _exchange_sets(state: _State, high: int, low: int) -> bool:
+    """As `_exchange_with`, with up to two objects on either side; for OSTs that hold few sizes."""
+    top = float(state.level[high]) - 1e-9
+    ours, theirs = state.objects(high), state.objects(low)
+    if state.level[low] >= top or max(len(ours), len(theirs)) > MAX_SET_SIZES:
+        return False
+    our_sets, their_sets = _sets(ours), _sets(theirs)
+    change = np.array([sum(s) for s in our_sets])[:, None] - np.array([sum(s) for s in their_sets])
+    v = state.levels
+    x_high, x_low = state.x[high] - change, state.x[low] + change
+    worst = np.maximum(
+        np.maximum(v.base[high] + v.slope[high] * x_high, v.base2[high] + v.slope2[high] * x_high),
+        np.maximum(v.base[low] + v.slope[low] * x_low, v.base2[low] + v.slope2[low] * x_low),
+    )
+    worst[(change <= 0) | (x_low > v.room[low])] = np.inf
+    for cell in np.argsort(worst, axis=None, kind="stable")[:OPTIONS].tolist():
+        a, b = divmod(cell, len(their_sets))
+        if worst[a, b] >= top:
+            return False
+        leaving = _free_set(state, ours, our_sets[a], low)
+        coming = _free_set(state, theirs, their_sets[b], high)
+        if leaving is not None and coming is not None:
+            for i in leaving:
+                state.move(i, low)
+            for j in coming:
+                state.move(j, high)
+            return True
+    return False
+
+
+def _sets(objects: dict[int, list[int]]) -> list[tuple[int, ...]]:
+    """Sizes of no, one or two objects."""
+    sizes = sorted(objects)
+    twos = [(a, b) for n, a in enumerate(sizes) for b in sizes[n:] if a != b or len(objects[a]) > 1]
+    return [(), *((a,) for a in sizes), *twos]
+
+
+def _free_set(
+    state: _State, objects: dict[int, list[int]], sizes: tuple[int, ...], to: int
+) -> list[int] | None:
+    """Objects of these sizes, of different components, that may all go to OST `to`."""
+    chosen: list[int] = []
+    for size in sizes:
+        components = {int(state.component[i]) for i in chosen}
+        found = next(
+            (
+                i
+                for i in objects[size]
+                if i not in chosen and int(state.component[i]) not in components and state.may_move(i, to)
+            ),
+            None,
+        )
+        if found is None:
+            return None
+        chosen.append(found)
+    return chosen
 
 
 def _evening(state: _State, high: int, low: int) -> float:
