@@ -208,8 +208,24 @@ static uint64_t bytes_below(uint64_t offset, const struct tb_comp *comp, unsigne
     return offset / width * size + mine;
 }
 
+static void add_objects(const struct tb_layout *layout, uint64_t size, uint64_t *bytes, uint32_t *objects)
+{
+    for (unsigned c = 0; c < layout->n_comps; c++) {
+        const struct tb_comp *comp = &layout->comp[c];
+        uint64_t end = comp->end < size ? comp->end : size;
+
+        if (!(comp->flags & FL_INIT) || (comp->pattern & PATTERN_MDT) || comp->stripe_count == 0)
+            continue;
+        for (unsigned s = 0; s < comp->stripe_count; s++) {
+            objects[comp->ost[s]]++;
+            if (end > comp->start)
+                bytes[comp->ost[s]] += bytes_below(end, comp, s) - bytes_below(comp->start, comp, s);
+        }
+    }
+}
+
 /* Adds to bytes[ost] and objects[ost] what one file holds there. A file that grew by ways that are not interposed
- * gets the components that it needs first. Returns its inode's size, or a negative errno. */
+ * gets the components that it needs first. Returns the file's size, or a negative errno. */
 PUBLIC int64_t testbed_account(const char *path, uint64_t *bytes, uint32_t *objects)
 {
     struct tb_layout *layout = layout_scratch(2);
@@ -230,21 +246,9 @@ PUBLIC int64_t testbed_account(const char *path, uint64_t *bytes, uint32_t *obje
         rc = layout_ensure_default(fd, &st);
     if (rc == 0 && size > 0 && layout_cover(fd, size, false, &covered) == 0)
         rc = sidecar_load(fd, layout);
+    if (rc == 0)
+        add_objects(layout, size, bytes, objects);
     tb_unlock();
     real_close(fd);
-    if (rc)
-        return rc == -ENODATA ? 0 : rc;
-    for (unsigned c = 0; c < layout->n_comps; c++) {
-        const struct tb_comp *comp = &layout->comp[c];
-        uint64_t end = comp->end < size ? comp->end : size;
-
-        if (!(comp->flags & FL_INIT) || (comp->pattern & PATTERN_MDT) || comp->stripe_count == 0)
-            continue;
-        for (unsigned s = 0; s < comp->stripe_count; s++) {
-            objects[comp->ost[s]]++;
-            if (end > comp->start)
-                bytes[comp->ost[s]] += bytes_below(end, comp, s) - bytes_below(comp->start, comp, s);
-        }
-    }
-    return (int64_t)size;
+    return rc && rc != -ENODATA ? rc : (int64_t)size;
 }

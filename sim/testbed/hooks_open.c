@@ -110,11 +110,17 @@ PUBLIC int __openat64_2(int dirfd, const char *path, int flags)
 
 static int temporary(char *template, int suffix, int flags)
 {
-    int fd = NEXT(mkostemps64)(template, suffix, flags);
+    int rc, fd = NEXT(mkostemps64)(template, suffix, flags);
 
-    if (fd >= 0)
-        fd_opened(fd, O_RDWR | O_CREAT, false);
-    return fd;
+    if (fd < 0)
+        return fd;
+    rc = fd_opened(fd, O_RDWR | O_CREAT, false);
+    if (rc == 0)
+        return fd;
+    NEXT(unlinkat)(AT_FDCWD, template, 0);
+    NEXT(close)(fd);
+    errno = -rc;
+    return -1;
 }
 
 PUBLIC int mkstemp(char *template) { return temporary(template, 0, 0); }
@@ -135,9 +141,13 @@ static int flags_of(const char *mode)
 
 static FILE *opened(FILE *stream, const char *mode)
 {
-    if (stream)
-        fd_opened(fileno(stream), flags_of(mode), false);
-    return stream;
+    int rc = stream ? fd_opened(fileno(stream), flags_of(mode), false) : 0;
+
+    if (rc == 0)
+        return stream;
+    NEXT(fclose)(stream);
+    errno = -rc;
+    return NULL;
 }
 
 PUBLIC FILE *fopen(const char *path, const char *mode) { return opened(NEXT(fopen)(path, mode), mode); }

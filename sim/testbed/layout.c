@@ -96,18 +96,15 @@ out:
 int layout_set_dir(int fd, const void *data, size_t size)
 {
     struct tb_layout *layout = layout_scratch(0);
-    int rc = blob_decode(data, size, layout, BLOB_USER);
+    int rc;
 
-    if (rc)
-        return rc;
-    if (!layout->composite && layout->comp[0].stripe_size == 0 && layout->comp[0].stripe_count == 0 &&
+    tb_lock();
+    rc = blob_decode(data, size, layout, BLOB_USER);
+    if (rc == 0 && !layout->composite && layout->comp[0].stripe_size == 0 && layout->comp[0].stripe_count == 0 &&
         layout->comp[0].hint == TB_NO_OST && layout->comp[0].pool[0] == 0) { /* all defaults = delete, as lfs setstripe -d does */
         rc = sidecar_remove(fd);
-        return rc == -ENOENT ? 0 : rc;
-    }
-    tb_lock();
-    rc = layout_check(layout, 0, NULL);
-    if (rc == 0) {
+        rc = rc == -ENOENT ? 0 : rc;
+    } else if (rc == 0 && (rc = layout_check(layout, 0, NULL)) == 0) {
         layout->file_oid = tb_state->next_file_oid++;
         rc = sidecar_store(fd, layout, false);
     }
@@ -193,14 +190,16 @@ ssize_t layout_get(int fd, void *buffer, size_t capacity)
 {
     struct tb_layout *layout = layout_scratch(0);
     struct stat st;
-    int rc;
+    ssize_t rc;
 
     tb_lock();
     rc = sidecar_load(fd, layout);
+    if (rc == 0 && fstat(fd, &st) != 0)
+        rc = -errno;
+    if (rc == 0)
+        rc = blob_encode(layout, buffer, capacity, S_ISREG(st.st_mode));
     tb_unlock();
-    if (rc || fstat(fd, &st) != 0)
-        return rc ? rc : -errno;
-    return blob_encode(layout, buffer, capacity, S_ISREG(st.st_mode));
+    return rc;
 }
 
 /* A file that was opened to be written, or created, and has no layout: the default, by Lustre's allocator. */

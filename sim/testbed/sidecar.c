@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -21,24 +20,15 @@ struct sidecar_head {
     uint32_t file_oid, blob_size, is_file, n_comps;
 };
 
-/* Layouts are large, hooks run on any stack: three scratch layouts per thread. */
+/* Layouts are large and hooks run on any stack: these belong to whoever holds the lock. */
 struct tb_layout *layout_scratch(unsigned slot)
 {
-    static __thread struct tb_layout *scratch[3];
+    static struct tb_layout scratch[3];
 
-    if (!scratch[slot])
-        scratch[slot] = calloc(1, sizeof(struct tb_layout));
-    return scratch[slot];
+    return &scratch[slot];
 }
 
-static char *buffer_scratch(void)
-{
-    static __thread char *buffer;
-
-    if (!buffer)
-        buffer = malloc(2 * TB_BLOB_MAX);
-    return buffer;
-}
+static char buffer[2 * TB_BLOB_MAX];
 
 static uint64_t handle_hash(int fd)
 {
@@ -95,7 +85,7 @@ static int decode_lists(const char *data, size_t size, struct tb_layout *layout)
 /* -ENODATA: this inode has no layout (or the sidecar is of an earlier inode with that number). Under the lock. */
 int sidecar_load(int fd, struct tb_layout *layout)
 {
-    char path[PATH_MAX + 64], *data = buffer_scratch();
+    char path[PATH_MAX + 64], *data = buffer;
     struct tb_identity identity;
     struct sidecar_head head;
     struct stat st;
@@ -108,7 +98,7 @@ int sidecar_load(int fd, struct tb_layout *layout)
     in = real_open(path, O_RDONLY, 0);
     if (in < 0)
         return errno == ENOENT ? -ENODATA : -errno;
-    got = syscall(SYS_read, in, data, 2 * TB_BLOB_MAX);
+    got = syscall(SYS_read, in, data, sizeof(buffer));
     real_close(in);
     rc = identify(fd, &identity);
     if (rc)
@@ -131,7 +121,7 @@ int sidecar_load(int fd, struct tb_layout *layout)
 /* Under the lock. One write() replaces the head of the file; what a longer one left behind it is not read. */
 int sidecar_store(int fd, const struct tb_layout *layout, bool file)
 {
-    char path[PATH_MAX + 64], *data = buffer_scratch();
+    char path[PATH_MAX + 64], *data = buffer;
     struct sidecar_head head = {.magic = SIDECAR_MAGIC, .is_file = file, .n_comps = layout->n_comps};
     struct tb_identity identity;
     ssize_t size;

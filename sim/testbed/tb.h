@@ -155,7 +155,7 @@ int sidecar_load(int fd, struct tb_layout *layout);
 int sidecar_store(int fd, const struct tb_layout *layout, bool file);
 int sidecar_remove(int fd);
 int sidecar_default_for(int fd, struct tb_layout *layout);
-struct tb_layout *layout_scratch(unsigned slot);
+struct tb_layout *layout_scratch(unsigned slot); /* under the lock */
 
 /* files.c */
 bool fd_in_mount(int fd, struct stat *st);

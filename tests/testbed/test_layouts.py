@@ -322,10 +322,10 @@ def test_unlinked_but_open_and_renamed_files_keep_their_layout(bed, agent):
 def test_full_file_system_refuses_creation_and_leaves_nothing(bed, agent):
     for index in range(8):
         bed.set_ost(index, full=True)
-    assert agent("result = [attempt(os.open, 'a', os.O_CREAT | os.O_WRONLY), os.path.exists('a')]") == [
-        "ENOSPC",
-        False,
-    ]
+    refused = agent("result = [attempt(os.open, 'a', os.O_CREAT | os.O_WRONLY), os.path.exists('a')]")
+    assert refused == ["ENOSPC", False]
+    done = bed.exec(0, ["awk", 'BEGIN {print > "b"}'], cwd=bed.mount, capture_output=True)  # by fopen
+    assert done.returncode == 2
 
 
 def test_ordinary_tools_see_no_layout_attribute_as_a_failure(bed):
