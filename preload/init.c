@@ -10,6 +10,7 @@
 int tz_state;
 int tz_counting;
 __thread int tz_depth __attribute__((tls_model("initial-exec")));
+__thread int tz_mine __attribute__((tls_model("initial-exec")));
 
 static int owner_pid;
 static int *copy_mark; /* on a page that a forked copy sees as zeros; NULL where the kernel has no such page */
@@ -18,6 +19,7 @@ static void forked(void)
 {
 	owner_pid = tz_getpid();
 	tz_config.ident.pid = owner_pid;
+	tz_mine = 0;
 	if (copy_mark)
 		tz_store(copy_mark, 1);
 	tz_scratch_forked();
@@ -78,9 +80,12 @@ bool tz_start(void)
 
 bool tz_owner(void)
 {
-	if (copy_mark && tz_load(copy_mark) == 0)
-		forked(); /* copied by a raw clone, which runs no atfork handler */
-	return tz_getpid() == owner_pid;
+	if (tz_mine == 0) {
+		if (copy_mark && tz_load(copy_mark) == 0)
+			forked(); /* copied by a raw clone, which runs no atfork handler */
+		tz_mine = tz_getpid() == owner_pid ? 1 : -1;
+	}
+	return tz_mine > 0;
 }
 
 bool tz_trylock(struct tz_lock *lock)

@@ -206,9 +206,14 @@ void tz_record_exit(void)
 	static int ended;
 	int saved = errno;
 
-	if (tz_load(&tz_state) != TZ_ON || tz_config.recorder == TZ_RECORD_OFF || !tz_owner())
+	if (tz_load(&tz_state) != TZ_ON || tz_config.recorder == TZ_RECORD_OFF)
 		return;
 	tz_depth++;
+	tz_mine = 0;
+	if (!tz_owner()) {
+		tz_depth--;
+		return;
+	}
 	tz_files_each(0, TZ_FDS_MAX - 1, close_at_exit);
 	if (tz_spool_exists() && tz_load(&ended) != tz_config.ident.pid) {
 		tz_store(&ended, tz_config.ident.pid);

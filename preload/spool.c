@@ -183,7 +183,8 @@ void tz_spool_append(enum tz_record_type type, uint16_t flags, const void *fixed
 	tz_put32(p + 4, (uint32_t)length);
 	tz_put64(p + 8, tz_now_ns());
 	p += RECORD_HEAD;
-	memcpy(p, fixed, fixed_length);
+	if (fixed_length)
+		memcpy(p, fixed, fixed_length);
 	p += fixed_length;
 	for (int i = 0; i < text_count; i++) {
 		memcpy(p, texts[i].data, texts[i].length);

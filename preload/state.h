@@ -11,6 +11,7 @@ enum tz_state { TZ_UNKNOWN, TZ_STARTING, TZ_OFF, TZ_ON };
 extern int tz_state;                /* atomic */
 extern int tz_counting;             /* recorder mode full: writes are counted */
 extern __thread int tz_depth __attribute__((tls_model("initial-exec")));
+extern __thread int tz_mine __attribute__((tls_model("initial-exec"))); /* answer of tz_owner in this hook, 0: not asked */
 
 /* Reads the settings at the first hook. True when the library is on. */
 bool tz_start(void);
@@ -25,6 +26,7 @@ static inline bool tz_enter(void)
 	if (tz_unlikely(state != TZ_ON) && !tz_start())
 		return false;
 	tz_depth = 1;
+	tz_mine = 0;
 	return true;
 }
 
