@@ -182,14 +182,12 @@ def main(argv: list[str] | None = None) -> int:
     def body() -> int:
         settings = settings_from(chosen)
         os.umask(0o077)
-        wakeup = Wakeup()
-        clientd = Clientd(settings, wakeup)
-        wakeup.install()
-        try:
-            clientd.loop()
-        finally:
-            clientd.close()
-            wakeup.close()
+        with Wakeup() as wakeup:
+            clientd = Clientd(settings, wakeup)
+            try:
+                clientd.loop()
+            finally:
+                clientd.close()
         return 0
 
     return run(NAME, chosen, body)

@@ -215,6 +215,8 @@ class Leader:
             self.problems.append(f"spools of other nodes are lost: {problem}")
         run = parse_run(self._spools(paths), self.step, exit_status=status)
         run = msgspec.structs.replace(run, start_s=started_s, duration_s=time.time() - started_s)
+        if not self._generation:
+            run = without_map(run)
         if run.ranks_seen < run.ranks_expected:
             self.problems.append(f"spools of {run.ranks_expected - run.ranks_seen} ranks are lost")
         return run if run.files else None
@@ -266,6 +268,14 @@ class Leader:
         ):
             stamp = time.strftime("%Y-%m-%dT%H:%M:%S")
             log.write(f"{stamp} {self.run_id} {self.step.application}: {text}\n")
+
+
+def without_map(run: RunRecord) -> RunRecord:
+    """A run for which no map ever came: its creates were not late, there was nothing to wait for."""
+    files = [
+        msgspec.structs.replace(f, outcome="unmanaged") if f.outcome == "late" else f for f in run.files
+    ]
+    return msgspec.structs.replace(run, files=tuple(files))
 
 
 def map_rows(plan: local.PlanReply, fs_name: str) -> list[placement_map.MapRow]:

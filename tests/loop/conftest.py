@@ -1,0 +1,95 @@
+"""A testbed with the real daemons, for tests of the whole loop."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tarazu.sim import demo
+from tarazu.sim.testbed import testbed as testbeds
+from tarazu.sim.testbed.configuration import configure
+from tarazu.sim.testbed.library import library_directory
+
+
+class Loop:
+    """A testbed, its daemons, and the `tarazu` command on its clients."""
+
+    def __init__(self, testbed: testbeds.Testbed) -> None:
+        self.testbed = testbed
+        self.home = testbed.directory / "home"
+
+    def mount(self, client: int = 0) -> Path:
+        return self.testbed.client_mount(client)
+
+    def tarazu(
+        self, *words: object, client: int = 0, env: Mapping[str, str] | None = None, **options: Any
+    ) -> "subprocess.CompletedProcess[str]":
+        """`tarazu WORDS…` on a client; output is captured."""
+        argv = demo.tarazu_command(*map(str, words))
+        options = {"capture_output": True, "text": True, "timeout": 120, "stdin": subprocess.DEVNULL, **options}
+        return self.testbed.exec(client, argv, env=env, **options)
+
+    def run(self, *program: object, app: str, mode: str = "place", **options: Any) -> "subprocess.CompletedProcess[str]":
+        """`tarazu run` of a program, which must end with status 0 and print nothing on standard error."""
+        done = self.tarazu("run", "--app", app, "--mode", mode, "--", *program, **options)
+        assert (done.returncode, done.stderr) == (0, ""), (done, self.log())
+        return done
+
+    def json(self, *words: object, client: int = 0) -> Any:
+        done = self.tarazu(*words, "--json", client=client)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def rows(self, app: str) -> list[dict[str, Any]]:
+        """Files of the newest plan."""
+        return self.json("db", "show", "--app", app)["files"]
+
+    def outcomes(self, app: str) -> dict[str, int]:
+        """Of the newest run."""
+        return self.json("history", "list", app)[-1]["outcomes"]
+
+    def clear(self) -> None:
+        """Remove what was written, once the servers have seen it."""
+        self.testbed.refresh()
+        self.testbed.clear()
+        self.testbed.refresh()
+
+    def configure(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
+        """Change the configuration and start the daemons anew."""
+        self.testbed.stop_daemons()
+        configure(self.testbed, changes)
+        self.testbed.start_daemons()
+        demo.wait_until_ready(self.testbed)
+
+    def log(self) -> str:
+        path = self.home / "tarazu.log"
+        return path.read_text() if path.exists() else ""
+
+
+def make_loop(directory: Path, changes: Mapping[str, Mapping[str, Any]], **options: Any) -> Iterator[Loop]:
+    testbed = testbeds.up(directory, **options)
+    try:
+        configure(testbed, changes)
+        testbed.start_daemons()
+        demo.wait_until_ready(testbed)
+        yield Loop(testbed)
+        assert testbed.crashed() is None
+    finally:
+        testbeds.down(directory)
+
+
+@pytest.fixture(scope="module")
+def loop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loop]:
+    """Four clients, stripe count 8, every file placed however small; data are sparse."""
+    changes = {"layout": {"stripe_count": "paper", "striping": "raid0", "min_size": 0}}
+    yield from make_loop(tmp_path_factory.mktemp("loop") / "tb", changes, clients=4)
+
+
+@pytest.fixture
+def iorlike() -> Path:
+    return library_directory() / "testbed" / "iorlike"
