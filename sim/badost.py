@@ -1,7 +1,7 @@
 """A real job with one sick OST (`sample-badost.darshan`, shipped with PyDarshan), placed again.
 
-The log: IOR, 2,048 ranks, one file of 256 MiB with one stripe each, on 24 OSTs of a production Lustre. The bytes are
-balanced to 0.8 %, yet writing took 728 s instead of about 16 s, because OST 14 wrote 31 MB/s.
+The log: IOR, 2,048 ranks, one file of 256 MiB with one stripe each, on 24 OSTs of a production Lustre. The
+bytes are balanced to 0.8 %, yet writing took 728 s instead of about 16 s, because OST 14 wrote 31 MB/s.
 """
 
 from __future__ import annotations
@@ -114,9 +114,10 @@ def _read(darshan: Any, path: Path) -> Log:
 def ost_speeds(log: Log) -> dict[int, float]:
     """Throughput in bytes/s of each OST: its bytes over its busy span, first write to last return.
 
-    Not bytes over the sum or the mean of the write times: all files of an OST are written at once and share it, so
-    each one's write time is nearly the whole span and the sum counts the same seconds 85 times. The last return, not
-    a typical one: the last file is on the disks only then, and a median would credit what still sits in caches.
+    Not bytes over the sum or the mean of the write times: all files of an OST are written at once and share
+    it, so each one's write time is nearly the whole span and the sum counts the same seconds 85 times. The
+    last return, not a typical one: the last file is on the disks only then, and a median would credit what
+    still sits in caches.
     """
     by_ost: dict[int, list[WrittenFile]] = {}
     for file in log.files:
@@ -128,7 +129,9 @@ def ost_speeds(log: Log) -> dict[int, float]:
 
 
 def view(log: Log) -> SystemView:
-    """The OSTs of the log with their throughput. Space and servers are not in it: equal space, a server for each."""
+    """The OSTs of the log with their throughput. Space and servers are not in it: equal space, a server for
+    each.
+    """
     osts = tuple(
         Ost(ost, f"oss{ost:02d}", 100 * TIB, 100 * TIB, 100 * TIB, write_bytes_per_s=rate)
         for ost, rate in ost_speeds(log).items()

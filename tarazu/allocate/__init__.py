@@ -1,0 +1,1 @@
+"""Which OSTs get which stripes: policies, the reservation ledger, costs and lower bounds."""

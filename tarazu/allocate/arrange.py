@@ -1,4 +1,6 @@
-"""The last touch: which member of a group gets which list, and where each list begins. Bytes per OST do not change."""
+"""The last touch: which member of a group gets which list, and where each list begins. Bytes per OST do not
+change.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def ring(oss: Array) -> Array:
 
 
 def arrange(problem: Problem, turn: int) -> None:
-    """Components of one file on different OSTs where lists can be exchanged for that; first stripes spread."""
+    """Components of one file on different OSTs where lists can be exchanged for that; first stripes
+    spread.
+    """
     components = sum(len(g.requests) for g in problem.groups)
     cells = len(problem.requests) * len(problem.osts)
     if components > len(problem.requests) and cells <= MAX_CELLS:
@@ -43,8 +47,9 @@ def arrange(problem: Problem, turn: int) -> None:
 
 
 def _spread_first(group: Group, rank: Array) -> None:
-    """From server to server; each list begins one stripe further than its neighbour's, the first with the OST whose
-    turn it is."""
+    """From server to server; each list begins one stripe further than its neighbour's, the first with the OST
+    whose turn it is.
+    """
     members, stripes = group.osts.shape
     by_rank = np.argsort(rank[group.osts], axis=1, kind="stable")
     columns = (np.arange(stripes) + np.arange(members)[:, None]) % stripes
@@ -67,7 +72,9 @@ def _separate(group: Group, used: Array) -> None:
 
 
 def _part(group: Group, used: Array) -> None:
-    """Exchange single objects of equal size between two members where one shares an OST and neither would then."""
+    """Exchange single objects of equal size between two members where one shares an OST and neither would
+    then.
+    """
     if len(group.requests) > MATCHED_MEMBERS:
         return
     osts, files = group.osts, group.requests

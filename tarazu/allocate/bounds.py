@@ -1,10 +1,11 @@
 """Lower bounds: what no allocation of these requests can beat.
 
-Each bound is the lowest level L at which necessary conditions hold, found by bisection. With the capacity that L
-leaves on every OST:
+Each bound is the lowest level L at which necessary conditions hold, found by bisection. With the capacity
+that L leaves on every OST:
 - the largest sums of object sizes that fit (not the capacities themselves) hold all the bytes;
-- for each object size, the objects at least that large fit in number, at most one of each component on an OST.
-Both are checked for all objects, and for each pool alone. Where all objects are equal the second is exact.
+- for each object size, the objects at least that large fit in number, at most one of each component on an
+  OST. Both are checked for all objects, and for each pool alone. Where all objects are equal the second is
+  exact.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""tarazu's allocator: convex min-cost flow per group of like components, largest objects first, then exchanges.
+"""tarazu's allocator: convex min-cost flow per group of like components, largest objects first, then
+exchanges.
 
-The network of the paper (source → OSS → OST → sink) with parallel arcs of capacity 1 whose costs rise: the k-th
-object on an OST costs the OST's level (`levels.py`) in the middle of that object, the k-th on an OSS its own, much
-smaller, term. So the cheapest flow is the balance itself instead of filling the cheapest OST first.
+The network of the paper (source → OSS → OST → sink) with parallel arcs of capacity 1 whose costs rise: the
+k-th object on an OST costs the OST's level (`levels.py`) in the middle of that object, the k-th on an OSS its
+own, much smaller, term. So the cheapest flow is the balance itself instead of filling the cheapest OST first.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ TIE_STEPS = 64
 EXACT_FROM = 1e-3
 """Relative distance from the bound at which equal OSTs are given to the exact search."""
 ORDERED_OBJECTS = 20_000
-"""Up to so many objects of a group, each member's heavier objects are given to the emptier of its OSTs one by one."""
+"""Up to so many objects of a group, each member's heavier objects are given to the emptier of its OSTs one by
+one.
+"""
 
 
 class Convex:
@@ -71,7 +74,9 @@ class Convex:
         return Allocation(files, self.name, reached, bound, perf_counter() - start)
 
     def _next_turn(self, osts: int) -> int:
-        """Where ties begin: a stride coprime with the number of OSTs visits them all, so first stripes are shared."""
+        """Where ties begin: a stride coprime with the number of OSTs visits them all, so first stripes are
+        shared.
+        """
         stride = max(1, round(osts * 0.618))
         while np.gcd(stride, osts) != 1:
             stride += 1
@@ -173,7 +178,9 @@ def _emptiest_first(problem: Problem, placed: Array, turn: int) -> Array:
 
 
 def _target(problem: Problem, level: levels.Levels, bound: float) -> float:
-    """No placement has a lower highest level; a little above, since the last thousandth is not worth a search."""
+    """No placement has a lower highest level; a little above, since the last thousandth is not worth a
+    search.
+    """
     rate = 1 / level.slope
     even = levels.water_level(level.base * rate, rate, float(problem.total_bytes))
     if level.equal:
@@ -183,7 +190,9 @@ def _target(problem: Problem, level: levels.Levels, bound: float) -> float:
 
 
 def _exact(problem: Problem, placed: Array, bound: float, turn: int) -> tuple[Array, float]:
-    """The exact optimum where exchanges may have missed it: equal OSTs, few sizes. Returns bytes per OST, and bound."""
+    """The exact optimum where exchanges may have missed it: equal OSTs, few sizes. Returns bytes per OST, and
+    bound.
+    """
     osts = len(placed)
     per_level = problem.total_bytes / osts
     highest = int(placed.max())

@@ -12,7 +12,9 @@ from tarazu.model import CreateRequest, FilePlacement, Ost, SystemView
 
 
 class Weights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What an OST's level (its marginal cost) is made of; 1 level = the time all OSTs would need when balanced."""
+    """What an OST's level (its marginal cost) is made of; 1 level = the time all OSTs would need when
+    balanced.
+    """
 
     time: float = 1.0
     """Levels per mean writing time of the requests: bytes / throughput, the term that balances."""
@@ -33,14 +35,18 @@ class Weights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ceiling: float = 1000.0
     """Levels per unit of fill above the ceiling (see `fill_tolerance`)."""
     fill_tolerance: float = 0.17
-    """An OST may end above the even water level by this share of the space left there, or stay below the fullest
-    OST of today; beyond begins the ceiling's cost. Lustre's `qos_threshold_rr` has the same default."""
+    """An OST may end above the even water level by this share of the space left there, or stay below the
+    fullest OST of today; beyond begins the ceiling's cost. Lustre's `qos_threshold_rr` has the same
+    default.
+    """
     reserve_share: float = 0.02
     """Share of an OST's total space that placement leaves free."""
 
 
 def speeds(osts: Sequence[Ost]) -> list[float]:
-    """Write throughput of each OST in bytes/s; the median of the known ones where unknown, 1 when none is known."""
+    """Write throughput of each OST in bytes/s; the median of the known ones where unknown, 1 when none is
+    known.
+    """
     known = [o.write_bytes_per_s for o in osts if o.write_bytes_per_s]
     middle = median(known) if known else 1.0
     return [o.write_bytes_per_s or middle for o in osts]

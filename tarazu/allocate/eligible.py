@@ -38,7 +38,9 @@ def why_not(ost: Ost) -> str:
 
 
 def distinct_needed(component: Component, osts: int) -> int:
-    """Distinct OSTs that a component needs of `osts` usable ones; overstriping may put several objects on one."""
+    """Distinct OSTs that a component needs of `osts` usable ones; overstriping may put several objects on
+    one.
+    """
     if component.pattern == "overstriped":
         return min(component.stripe_count, max(1, osts))
     return component.stripe_count
@@ -47,8 +49,8 @@ def distinct_needed(component: Component, osts: int) -> int:
 def candidates(view: SystemView, component: Component, largest_bytes: int = 0) -> tuple[Ost, ...]:
     """OSTs that may serve `component`, whose largest object has `largest_bytes`.
 
-    Raises InfeasibleRequest when file system or pool can never serve it, InsufficientResources when they could
-    if the OSTs named in the message were usable.
+    Raises InfeasibleRequest when file system or pool can never serve it, InsufficientResources when they
+    could if the OSTs named in the message were usable.
     """
     where = f"pool {component.pool!r} of {view.fs_name}" if component.pool else f"file system {view.fs_name}"
     existing = in_pool(view.osts, component.pool)

@@ -1,4 +1,6 @@
-"""The exchange pass: moves and swaps of single objects that lower the highest OSTs, then the highest servers."""
+"""The exchange pass: moves and swaps of single objects that lower the highest OSTs, then the highest
+servers.
+"""
 
 from __future__ import annotations
 
@@ -290,7 +292,9 @@ def _evening(state: _State, high: int, low: int) -> float:
 def _near(
     ours: dict[int, list[int]], theirs: dict[int, list[int]], ideal: float
 ) -> Iterator[tuple[int, int, int]]:
-    """(bytes, our size, their size or 0) of exchanges: all if few, else for each size of ours those nearest to ideal."""
+    """(bytes, our size, their size or 0) of exchanges: all if few, else for each size of ours those nearest
+    to ideal.
+    """
     if len(ours) * len(theirs) <= FEW_PAIRS:
         for weight in ours:
             for other in (0, *theirs):
@@ -377,7 +381,8 @@ def _between(state: _State, high: int, low: int, filled: Array, size: Array, top
 def _changes(
     state: _State, a: int, b: int, most: float, ideal: float, top: float
 ) -> list[tuple[float, int, int, int, int]]:
-    """Exchanges from OST a to b of less than `most` bytes, b not above `top` then: (distance from ideal, a, b, sizes).
+    """Exchanges from OST a to b of less than `most` bytes, b not above `top` then: (distance from ideal, a,
+    b, sizes).
 
     Size -1 stands for all that the two OSTs hold.
     """

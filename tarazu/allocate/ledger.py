@@ -1,7 +1,8 @@
-"""The reservation ledger: bytes that were placed but cannot be seen in `kbytesavail` yet, per file system and OST.
+"""The reservation ledger: bytes that were placed but cannot be seen in `kbytesavail` yet, per file system and
+OST.
 
-A promise shrinks by the close event's real size and ends two statistics intervals after it, or at the end of the
-job step, or when it expires; never by watching `kbytesavail`, which others change too.
+A promise shrinks by the close event's real size and ends two statistics intervals after it, or at the end of
+the job step, or when it expires; never by watching `kbytesavail`, which others change too.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ class _Promise:
     fs_name: str
     expires_at_s: float
     files: dict[int, _File] = field(default_factory=dict)
-    """By index in the request; a released file is gone from here. An entry without files stays until it expires, so
-    that a request which is sent again after its end is not entered again."""
+    """By index in the request; a released file is gone from here. An entry without files stays until it
+    expires, so that a request which is sent again after its end is not entered again.
+    """
 
 
 class Ledger:
@@ -42,7 +44,9 @@ class Ledger:
         return id in self._promises
 
     def promise(self, id: str, fs_name: str, expires_at_s: float, files: Sequence[Mapping[int, int]]) -> None:
-        """Enter an allocation: bytes by OST index for each file. A second call with the same id changes nothing."""
+        """Enter an allocation: bytes by OST index for each file. A second call with the same id changes
+        nothing.
+        """
         if id in self._promises:
             return
         entry = self._promises[id] = _Promise(fs_name, expires_at_s)
@@ -52,11 +56,12 @@ class Ledger:
             self._add(fs_name, kept, 1)
 
     def closed(self, id: str, file_index: int, size_bytes: int, now: float, release_at_s: float) -> None:
-        """A file was closed at `size_bytes`: its promise shrinks to that, in proportion, until `release_at_s`.
+        """A file was closed at `size_bytes`: its promise shrinks to that, in proportion, until
+        `release_at_s`.
 
         A file larger than promised keeps its promise: what it holds beyond is in `kbytesavail` soon. A second
-        close changes the size again; the release is that of the last one. Unknown ids and files are ignored: the
-        message may come after the end of the step.
+        close changes the size again; the release is that of the last one. Unknown ids and files are ignored:
+        the message may come after the end of the step.
         """
         entry = self._promises.get(id)
         file = entry.files.get(file_index) if entry else None
@@ -80,7 +85,9 @@ class Ledger:
                 self._release(entry, index)
 
     def expire(self, now: float) -> int:
-        """Drop what expired or was due for release by `now`; returns how many whole allocations went by expiry."""
+        """Drop what expired or was due for release by `now`; returns how many whole allocations went by
+        expiry.
+        """
         expired = [id for id, entry in self._promises.items() if entry.expires_at_s <= now]
         left = sum(1 for id in expired if self._promises[id].files)
         for id in expired:

@@ -3,9 +3,9 @@
 level(x) = time · (promise · promised + x) / (throughput · T) + fill · (fill − lowest fill) + degraded
            + ceiling · max(0, fill after x − highest fill that is acceptable)
 
-T is the time that all OSTs need for the new and the promised bytes when they finish together, so a balanced OST of an empty, idle, equal file system
-ends at level 1. A placement minimises the sum over OSTs of the integral of its level: where all objects are equal
-the optimum of that sum is the lowest possible maximum too.
+T is the time that all OSTs need for the new and the promised bytes when they finish together, so a balanced
+OST of an empty, idle, equal file system ends at level 1. A placement minimises the sum over OSTs of the
+integral of its level: where all objects are equal the optimum of that sum is the lowest possible maximum too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from tarazu.allocate.cost import Weights, speeds
 from tarazu.allocate.eligible import room_bytes
 from tarazu.allocate.problem import Array, Problem
 from tarazu.model import Ost, SystemView
-
 
 SLOWEST = 1e-4
 """Share of the median throughput below which an OST is as good as stopped."""
@@ -55,7 +54,9 @@ class Levels:
 
 
 def water_level(base: Array, rate: Array, total: float) -> float:
-    """The level L with sum(max(0, rate·L − base)) = total: exact, by sorting the levels at which OSTs join."""
+    """The level L with sum(max(0, rate·L − base)) = total: exact, by sorting the levels at which OSTs
+    join.
+    """
     order = np.argsort(base / rate, kind="stable")
     rates = np.cumsum(rate[order])
     bases = np.cumsum(base[order])

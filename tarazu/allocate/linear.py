@@ -1,8 +1,8 @@
 """The paper's allocator taken literally (section 5.7, figure 13), for comparison.
 
-Linear costs: each OSS costs its load, each OST used / total, whatever is already assigned to it in this run; so the
-cheapest OST is filled up to its capacity before the next one gets anything. Distinctness is not part of the network:
-a file may get one OST several times, which Lustre would refuse.
+Linear costs: each OSS costs its load, each OST used / total, whatever is already assigned to it in this run;
+so the cheapest OST is filled up to its capacity before the next one gets anything. Distinctness is not part
+of the network: a file may get one OST several times, which Lustre would refuse.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Lustre's standard allocator (LSA) as a model: what `lod_qos.c` and `lu_tgt_descs.c` of 2.15–2.17 do on the MDS.
+"""Lustre's standard allocator (LSA) as a model: what `lod_qos.c` and `lu_tgt_descs.c` of 2.15–2.17 do on the
+MDS.
 
-Round robin over an order that interleaves the servers while available space is even (`qos_threshold_rr`), else
-weighted random on available space with penalties for recently used OSTs and servers (`qos_prio_free`). Integer
-arithmetic as in the kernel. One creator; objects are always precreated; FLR and EC are left out.
+Round robin over an order that interleaves the servers while available space is even (`qos_threshold_rr`),
+else weighted random on available space with penalties for recently used OSTs and servers (`qos_prio_free`).
+Integer arithmetic as in the kernel. One creator; objects are always precreated; FLR and EC are left out.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ class _RoundRobin:
 class Lsa:
     """The allocator's state: `create` once per component, in the order in which the MDS instantiates them.
 
-    view: `osses` in the order in which their OSTs connected decides the round-robin order; servers that are not
-    listed follow in order of their first OST. threshold_rr, prio_free: the tunables, in percent.
+    view: `osses` in the order in which their OSTs connected decides the round-robin order; servers that are
+    not listed follow in order of their first OST. threshold_rr, prio_free: the tunables, in percent.
     """
 
     def __init__(
@@ -95,7 +96,8 @@ class Lsa:
     def start_at(self, ost: int, pool: str = "", offset: int = 0) -> None:
         """Let the next round-robin component begin at that OST, as if the random start had been this.
 
-        offset: what the precession after each whole round has added so far; it decides when the next round ends.
+        offset: what the precession after each whole round has added so far; it decides when the next round
+        ends.
         """
         ring = self._ring(self._members(pool), pool)
         place = ring.order.index(self.index.index(ost))
@@ -289,9 +291,10 @@ def _interleaved(members: list[int], server: list[int]) -> list[int]:
 
 
 class LsaPolicy:
-    """Policy `lsa`: a whole job on one MDS. All files are opened first, then grow in step; a progressive file gets a
-    later component when it reaches it. Files differ by up to a tenth in pace; the MDS sees the space they have taken
-    after every twentieth of the largest file."""
+    """Policy `lsa`: a whole job on one MDS. All files are opened first, then grow in step; a progressive file
+    gets a later component when it reaches it. Files differ by up to a tenth in pace; the MDS sees the space
+    they have taken after every twentieth of the largest file.
+    """
 
     name = "lsa"
     PACE_SPREAD = 0.1
@@ -305,7 +308,9 @@ class LsaPolicy:
         self._tunables = {"threshold_rr": threshold_rr, "prio_free": prio_free}
 
     def allocate(self, view: SystemView, requests: Sequence[CreateRequest]) -> Allocation:
-        """Place `requests` as Lustre would. Raises InfeasibleRequest (never) or InsufficientResources (not now)."""
+        """Place `requests` as Lustre would. Raises InfeasibleRequest (never) or InsufficientResources (not
+        now).
+        """
         start = perf_counter()
         problem = build(view, requests)
         lsa = Lsa(view, self._random.getrandbits(32), **self._tunables)

@@ -1,8 +1,8 @@
 """Exact balance of equal OSTs and few object sizes: CP-SAT over the ways in which one OST can be filled.
 
-Equal OSTs make the problem one of counting: how many OSTs get which combination of sizes. That is small (tens of
-combinations) where moves and swaps get stuck: few, large objects. The answer is a lower bound, and a placement: that
-the objects of a component go to different OSTs can always be arranged afterwards (`deal`).
+Equal OSTs make the problem one of counting: how many OSTs get which combination of sizes. That is small (tens
+of combinations) where moves and swaps get stuck: few, large objects. The answer is a lower bound, and a
+placement: that the objects of a component go to different OSTs can always be arranged afterwards (`deal`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ class Packing:
 
 
 def sizes_of(problem: Problem) -> tuple[Array, Array, Array] | None:
-    """Distinct sizes (ascending), how many objects have each, and how many components; None: not for this module."""
+    """Distinct sizes (ascending), how many objects have each, and how many components; None: not for this
+    module.
+    """
     if not problem.groups or not problem.eligible[[g.eligible for g in problem.groups]].all():
         return None
     flat = np.concatenate([g.weights.ravel() for g in problem.groups])
@@ -56,7 +58,9 @@ def sizes_of(problem: Problem) -> tuple[Array, Array, Array] | None:
 
 
 def pack(problem: Problem, lowest: float, highest: int) -> Packing:
-    """Narrow the lowest maximum of bytes per OST from [`lowest`, `highest`]; both ends are known to be true."""
+    """Narrow the lowest maximum of bytes per OST from [`lowest`, `highest`]; both ends are known to be
+    true.
+    """
     result = Packing(lowest, highest, None)
     found = sizes_of(problem)
     if found is None or highest <= lowest * (1 + TOLERANCE):
@@ -100,7 +104,9 @@ def _patterns(sizes: list[int], most: list[int], limit: int) -> Array | None:
 
 
 def _fits(patterns: Array, counts: Array, osts: int) -> Array | Literal[False] | None:
-    """A filling (osts, sizes) that uses these patterns only; False when there is none, None when undecided."""
+    """A filling (osts, sizes) that uses these patterns only; False when there is none, None when
+    undecided.
+    """
     from ortools.sat.python import cp_model
 
     # Covering with patterns that no other contains is enough: an object too many is left out.
@@ -133,7 +139,7 @@ def _contained(patterns: Array) -> Array:
     known = {tuple(row) for row in patterns.tolist()}
     contained = []
     for row in patterns.tolist():
-        one_more = (tuple(row[:k] + [row[k] + 1] + row[k + 1 :]) for k in range(len(row)))
+        one_more = ((*row[:k], row[k] + 1, *row[k + 1 :]) for k in range(len(row)))
         contained.append(any(larger in known for larger in one_more))
     return np.array(contained)
 
@@ -235,11 +241,13 @@ def _by_group(problem: Problem, counts: Array, sizes: Array) -> list[Array] | No
 
 
 def deal(weights: Array, share: Array, sizes: Array) -> Array:
-    """OSTs of each member's stripes, given how many objects of each size each OST takes (never above the members).
+    """OSTs of each member's stripes, given how many objects of each size each OST takes (never above the
+    members).
 
-    This is the colouring of a bipartite multigraph: OSTs on one side, stripes on the other, an edge is an object,
-    its colour the member that owns it. Its degrees are at most the number of members, so that many colours are enough
-    (König); alternating paths find them. All members must have the same sizes, each row in any order.
+    This is the colouring of a bipartite multigraph: OSTs on one side, stripes on the other, an edge is an
+    object, its colour the member that owns it. Its degrees are at most the number of members, so that many
+    colours are enough (König); alternating paths find them. All members must have the same sizes, each row in
+    any order.
     """
     members, stripes = weights.shape
     rank = np.argsort(weights, axis=1, kind="stable")

@@ -1,4 +1,6 @@
-"""Allocation policies by name: one method, `allocate(view, requests)`; the daemon and the simulator share them."""
+"""Allocation policies by name: one method, `allocate(view, requests)`; the daemon and the simulator share
+them.
+"""
 
 from __future__ import annotations
 

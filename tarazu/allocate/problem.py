@@ -1,4 +1,6 @@
-"""Requests as arrays: usable OSTs, and groups of components that are alike (same layout, component and size)."""
+"""Requests as arrays: usable OSTs, and groups of components that are alike (same layout, component and
+size).
+"""
 
 from __future__ import annotations
 

@@ -106,7 +106,9 @@ def test_pools_alone_can_bind(make) -> None:
 
 
 def test_oss_bound_under_an_ost_cost() -> None:
-    """Six equal OSTs on two servers, nine objects in sizes 3 and 2: with at most 5 per OST a server holds 12 of 23."""
+    """Six equal OSTs on two servers, nine objects in sizes 3 and 2: with at most 5 per OST a server holds 12
+    of 23.
+    """
     view = SystemView("lustre", 0.0, tuple(Ost(i, f"oss{i // 3}", 10**13, 10**13, 10**13) for i in range(6)))
     requests = [single(3 * GIB)] * 5 + [single(2 * GIB)] * 4
     free = bounds.oss_bound(view, requests)

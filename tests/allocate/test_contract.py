@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import ceil
 from random import Random
 
@@ -53,7 +54,7 @@ def components(draw: st.DrawFn) -> tuple[Component, ...]:
     ends = sorted(draw(st.sets(st.integers(1, 40), max_size=2)))
     bounds = [0, *(e * 64 * MIB for e in ends), EOF]
     parts = []
-    for start, end in zip(bounds, bounds[1:]):
+    for start, end in pairwise(bounds):
         pool = draw(st.sampled_from(("", "", "", "flash")))
         count = draw(st.integers(1, 4))
         if start == 0 and end != EOF and draw(st.booleans()):
@@ -148,7 +149,7 @@ class TestContract:
         assert policies.make(name).allocate(make.view(), []).files == ()
 
     def test_more_stripes_than_osts_is_never(self, name: str, make) -> None:
-        with pytest.raises(InfeasibleRequest, match="expected 9 OSTs.*found 8"):
+        with pytest.raises(InfeasibleRequest, match=r"expected 9 OSTs.*found 8"):
             policies.make(name).allocate(make.view(8), [make.plain(9, GIB)])
 
     def test_unknown_pool_is_never(self, name: str, make) -> None:
@@ -156,7 +157,7 @@ class TestContract:
             policies.make(name).allocate(make.view(8), [make.plain(1, GIB, pool="flash")])
 
     def test_object_larger_than_any_ost_is_never(self, name: str, make) -> None:
-        with pytest.raises(InfeasibleRequest, match="OSTs of 200.0 GiB or more"):
+        with pytest.raises(InfeasibleRequest, match=r"OSTs of 200\.0 GiB or more"):
             policies.make(name).allocate(make.view(8), [make.plain(1, 200 * GIB)])
 
     def test_osts_that_are_out_make_it_later(self, name: str, make) -> None:

@@ -59,7 +59,9 @@ def main() -> None:
     sizes = [(35, 32), (350, 2_000), (3_600, 20_000)]
     if arguments.large:
         sizes.append((100_000, 100_000))
-    print(f"{'OSTs':>7} {'files':>7} {'stripes':>8} {'work':>6} {'system':>8} {'time':>9} {'OST cost':>9} {'bound':>7} MB")
+    print(
+        f"{'OSTs':>7} {'files':>7} {'stripes':>8} {'work':>6} {'system':>8} {'time':>9} {'OST cost':>9} {'bound':>7} MB"
+    )
     for osts, files in sizes:
         for kind in ("same", "pfl", "sizes"):
             for unequal in (False, True):
