@@ -156,6 +156,15 @@ static int allocate_from(struct tb_layout *layout, unsigned index, unsigned want
     return n == wanted ? 0 : n ? -EFBIG : -ENOSPC;
 }
 
+/* With enough targets a component that asked for overstriping is not overstriped; its pattern then says so. */
+static void note_overstriping(struct tb_comp *comp)
+{
+    for (unsigned i = 1; i < comp->stripe_count; i++)
+        if (used_here(comp, i, comp->ost[i]))
+            return;
+    comp->pattern &= ~PATTERN_OVERSTRIPING;
+}
+
 int lsa_allocate(struct tb_layout *layout, unsigned index, bool default_layout)
 {
     struct tb_comp *comp = &layout->comp[index];
@@ -185,5 +194,7 @@ int lsa_allocate(struct tb_layout *layout, unsigned index, bool default_layout)
         rc = lsa_weighted(layout, index, wanted, least);
     if (rc == -EAGAIN)
         rc = allocate_round_robin(layout, index, wanted, least);
+    if (rc == 0)
+        note_overstriping(comp);
     return rc;
 }

@@ -249,7 +249,7 @@ def _make_directories(directory: Path, config: Config) -> None:
         (directory / "oss" / name).mkdir(parents=True, exist_ok=True)
     for name in config.client_names:
         root = directory / "clients" / name
-        for part in ("spool", "state"):
+        for part in ("spool", "shm", "state"):
             (root / part).mkdir(parents=True, exist_ok=True)
         (root / "mnt").symlink_to("../../mnt")
     # Programs that give up root must still reach the MDS.

@@ -276,6 +276,32 @@ def test_directory_defaults(bed, agent):
     assert result == ["ENODATA", [1, 4], [1, 4], "ENODATA", [1], "EPERM"]
 
 
+def test_component_on_the_mdt_has_no_objects(bed, agent):
+    result = agent("""
+        blob = lov.encode(Layout((
+            Component(0, MIB, MIB, 0, 'mdt'), Component(MIB, EOF, MIB, 2)), True), ((), (3, 5)))
+        fd = create('a', blob)
+        os.write(fd, b'x' * MIB)
+        small = osts('a')
+        os.write(fd, b'x' * 2 * MIB)
+        result = [small, osts('a')]
+    """)
+    assert result == [[[], []], [[], [3, 5]]]
+    assert bed.usage().ost_bytes == [0, 0, 0, 1 << 20, 0, 1 << 20, 0, 0]
+
+
+def test_overstriping_is_used_where_it_is_needed(bed, agent):
+    result = agent("""
+        os.close(create('few', plain(4, pattern='overstriped')))
+        os.close(create('many', plain(20, pattern='overstriped')))
+        def pattern(path): return lov.decode(os.getxattr(path, 'lustre.lov')).layout.components[0].pattern
+        result = [pattern('few'), pattern('many'), osts('many')[0]]
+    """)
+    assert result[:2] == ["raid0", "overstriped"]
+    counts = [result[2].count(i) for i in range(8)]
+    assert len(result[2]) == 20 and set(counts) == {2, 3}
+
+
 def test_self_extending_component_takes_what_it_needs(bed, agent):
     result = agent("""
         blob = lov.encode(Layout((
