@@ -66,7 +66,7 @@ class Convex:
         target = _target(problem, level, bound)
         placed = improve.exchange(problem, level, placed, self._exchanges, target)
         if self._exchanges and level.equal:
-            placed, bound = _exact(problem, placed, bound, turn)
+            placed, bound = _exact(problem, level, placed, bound, turn)
         placed = improve.spread(problem, level, placed, self._exchanges)
         arrange.arrange(problem, turn)
         files = placements(problem, _emptiest_first(problem, placed, turn))
@@ -189,22 +189,27 @@ def _target(problem: Problem, level: levels.Levels, bound: float) -> float:
     return even + EXACT_FROM
 
 
-def _exact(problem: Problem, placed: Array, bound: float, turn: int) -> tuple[Array, float]:
-    """The exact optimum where exchanges may have missed it: equal OSTs, few sizes. Returns bytes per OST, and
-    bound.
-    """
+def _exact(
+    problem: Problem, level: levels.Levels, placed: Array, bound: float, turn: int
+) -> tuple[Array, float]:
+    """The exact optimum where exchanges may have missed it: equal OSTs, few sizes. Bytes per OST, and bound."""
     osts = len(placed)
     per_level = problem.total_bytes / osts
     highest = int(placed.max())
-    if highest <= bound * per_level * (1 + EXACT_FROM) or not packing.equal_rows(
-        [g.weights for g in problem.groups]
-    ):
+    near = highest <= bound * per_level * (1 + EXACT_FROM)
+    if near or highest > level.room.min() or not packing.equal_rows([g.weights for g in problem.groups]):
         return placed, bound
     found = packing.pack(problem, bound * per_level, highest)
+    before = [group.osts for group in problem.groups]
     if found.counts is not None and packing.apply(problem, found.counts, turn):
-        placed = np.zeros(osts)
+        new = np.zeros(osts)
         for group in problem.groups:
-            placed += np.bincount(group.osts.ravel(), group.weights.ravel(), osts)
+            new += np.bincount(group.osts.ravel(), group.weights.ravel(), osts)
+        if level.at(new).max() < level.at(placed).max():
+            placed = new
+        else:
+            for group, chosen in zip(problem.groups, before):
+                group.osts = chosen
     return placed, max(bound, found.bound / per_level)
 
 
@@ -232,7 +237,6 @@ def _deal(
     OSTs are sorted by server, so the cards of one member, evenly spaced, spread over the servers too.
     """
     members, stripes = group.weights.shape
-    osts = len(counts)
     order = np.roll(np.argsort(problem.oss, kind="stable"), -turn)
     cards = np.repeat(order, counts[order])
     rows = cards.reshape(stripes, members).T
@@ -247,4 +251,3 @@ def _deal(
             row[heaviest] = row[emptiest]
             placed[row] += weights
     group.osts = rows
-    assert rows.max() < osts

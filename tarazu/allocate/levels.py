@@ -24,6 +24,10 @@ SLOWEST = 1e-4
 """Share of the median throughput below which an OST is as good as stopped."""
 
 
+EVEN = 0.01
+"""Levels, and share of the throughput, by which OSTs may differ and still count as equal."""
+
+
 @dataclass(slots=True)
 class Levels:
     """Two lines per OST, the level being the higher one: level = max(base + slope·x, base2 + slope2·x)."""
@@ -37,8 +41,9 @@ class Levels:
 
     @property
     def equal(self) -> bool:
-        """True when all OSTs have the same level and room enough for an equal share."""
-        return not any(np.ptp(v).any() for v in (self.base, self.slope, self.base2, self.slope2, self.room))
+        """True when the OSTs' levels differ by so little that bytes alone can be balanced."""
+        slopes = float(self.slope.max() / self.slope.min())
+        return bool(np.ptp(self.base) <= EVEN and slopes <= 1 + EVEN)
 
     def at(self, x: Array) -> Array:
         """Level of each OST with `x` new bytes on it."""

@@ -8,6 +8,7 @@ Integer arithmetic as in the kernel. One creator; objects are always precreated;
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -64,6 +65,7 @@ class Lsa:
         self._servers = _server_order(view)
         names = {name: i for i, name in enumerate(self._servers)}
         self._server = np.array([names[o.oss] for o in view.osts], np.int64)
+        self._members_of: dict[str, Array] = {}
         self._rings: dict[str, _RoundRobin] = {}
         osts, servers = len(view.osts), len(names)
         self._penalty = np.zeros(osts, np.int64)
@@ -118,7 +120,10 @@ class Lsa:
         return self._same_space
 
     def _members(self, pool: str) -> Array:
-        return np.array([i for i, pools in enumerate(self._pools) if not pool or pool in pools], np.int64)
+        if pool not in self._members_of:
+            chosen = [i for i, pools in enumerate(self._pools) if not pool or pool in pools]
+            self._members_of[pool] = np.array(chosen, np.int64)
+        return self._members_of[pool]
 
     def _usable(self) -> Array:
         usable: Array = self._creatable & (self._available > self._reserved)
@@ -267,22 +272,23 @@ def _server_order(view: SystemView) -> list[str]:
     """Servers by number of OSTs, most first; among equals, in the order in which they got their last one."""
     rank = {oss.name: i for i, oss in enumerate(view.osses)}
     count: dict[str, int] = {}
-    order: list[str] = []
-    for ost in sorted(view.osts, key=lambda o: (rank.get(o.oss, len(rank)), o.index)):
+    last: dict[str, int] = {}
+    connected = sorted(view.osts, key=lambda o: (rank.get(o.oss, len(rank)), o.index))
+    for position, ost in enumerate(connected):
         count[ost.oss] = count.get(ost.oss, 0) + 1
-        if ost.oss in order:
-            order.remove(ost.oss)
-        place = next((i for i, s in enumerate(order) if count[ost.oss] > count[s]), len(order))
-        order.insert(place, ost.oss)
-    return order
+        last[ost.oss] = position
+    return sorted(count, key=lambda name: (-count[name], last[name]))
 
 
 def _interleaved(members: list[int], server: list[int]) -> list[int]:
     """Each server's OSTs evenly over the array, the next free place where one is taken."""
     slots: list[int | None] = [None] * len(members)
-    total = {s: server.count(s) for s in set(server)}
-    for s in sorted(total):
-        for j, ost in enumerate(i for i in members if server[i] == s):
+    total = Counter(server)
+    of_server: dict[int, list[int]] = {}
+    for ost in members:
+        of_server.setdefault(server[ost], []).append(ost)
+    for s in sorted(of_server):
+        for j, ost in enumerate(of_server[s]):
             place = j * len(members) // total[s]
             while slots[place % len(members)] is not None:
                 place += 1

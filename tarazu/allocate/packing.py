@@ -41,9 +41,7 @@ class Packing:
 
 
 def sizes_of(problem: Problem) -> tuple[Array, Array, Array] | None:
-    """Distinct sizes (ascending), how many objects have each, and how many components; None: not for this
-    module.
-    """
+    """Distinct sizes (ascending), objects and components that have each; None: too many, or there are pools."""
     if not problem.groups or not problem.eligible[[g.eligible for g in problem.groups]].all():
         return None
     flat = np.concatenate([g.weights.ravel() for g in problem.groups])
@@ -58,9 +56,7 @@ def sizes_of(problem: Problem) -> tuple[Array, Array, Array] | None:
 
 
 def pack(problem: Problem, lowest: float, highest: int) -> Packing:
-    """Narrow the lowest maximum of bytes per OST from [`lowest`, `highest`]; both ends are known to be
-    true.
-    """
+    """Narrow the lowest possible maximum of bytes per OST, known to be `lowest` or more, below `highest`."""
     result = Packing(lowest, highest, None)
     found = sizes_of(problem)
     if found is None or highest <= lowest * (1 + TOLERANCE):

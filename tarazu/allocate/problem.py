@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from tarazu.allocate.eligible import candidates, usable_osts
-from tarazu.errors import InsufficientResources
+from tarazu.errors import InfeasibleRequest, InsufficientResources
 from tarazu.layout.objects import component_object_bytes
 from tarazu.model import Component, CreateRequest, FilePlacement, Layout, Ost, SystemView
+from tarazu.units import human_bytes
 
 Array = np.ndarray[Any, Any]
 
@@ -70,6 +71,12 @@ def build(view: SystemView, requests: Sequence[CreateRequest]) -> Problem:
     if not osts:
         raise InsufficientResources(
             f"file system {view.fs_name}: expected usable OSTs, found none of {len(view.osts)}"
+        )
+    wanted = sum(r.size_bytes for r in requests)
+    existing = sum(o.total_bytes for o in view.osts)
+    if wanted > existing:
+        raise InfeasibleRequest(
+            f"file system {view.fs_name}: expected {human_bytes(wanted)} or more, found {human_bytes(existing)}"
         )
     names: dict[str, int] = {}
     oss = np.array([names.setdefault(o.oss, len(names)) for o in osts], np.int64)

@@ -25,6 +25,9 @@ class _OneByOne:
         self._random = Random(seed)
         self._next = seed
 
+    def _begin(self, problem: Problem) -> None:
+        """Told the problem before the first choice."""
+
     def _preference(self, problem: Problem, placed: Array, allowed: Array) -> Array:
         """Positions of the `allowed` OSTs, the preferred first."""
         raise NotImplementedError
@@ -39,6 +42,7 @@ class _OneByOne:
         placed = np.zeros(len(problem.osts))
         room = np.array([room_bytes(o, self.weights) for o in problem.osts], float)
         healthy = np.array([not o.degraded for o in problem.osts])
+        self._begin(problem)
         for group in problem.groups:
             group.osts = np.zeros(group.weights.shape, np.int64)
         for group, member in _in_request_order(problem):
@@ -100,11 +104,13 @@ class Greedy(_OneByOne):
 
     name = "greedy"
 
+    def _begin(self, problem: Problem) -> None:
+        self._used = np.array([o.used_bytes + o.promised_bytes for o in problem.osts], float)
+        self._total = np.array([max(1, o.total_bytes) for o in problem.osts], float)
+
     def _preference(self, problem: Problem, placed: Array, allowed: Array) -> Array:
-        osts = problem.osts
-        used = np.array([o.used_bytes + o.promised_bytes for o in osts], float)[allowed] + placed[allowed]
-        fill = used / np.array([max(1, o.total_bytes) for o in osts], float)[allowed]
-        turn = (allowed - self._next) % len(osts)
+        fill = (self._used[allowed] + placed[allowed]) / self._total[allowed]
+        turn = (allowed - self._next) % len(problem.osts)
         order: Array = allowed[np.lexsort((turn, fill))]
         return order
 

@@ -90,7 +90,8 @@ def check(view: SystemView, requests: list[CreateRequest], allocation: Allocatio
             if component.pattern == "mdt":
                 assert chosen == ()
                 continue
-            assert len(chosen) == (component.stripe_count if position < covered else 1)
+            in_pool = [o for o in view.osts if o.usable and (not component.pool or component.pool in o.pools)]
+            assert len(chosen) == (component.stripe_count if position < covered else min(1, len(in_pool)))
             for index in chosen:
                 ost = by_index[index]
                 assert ost.usable
@@ -318,3 +319,16 @@ class TestEachCostTermMovesStripes:
         for seed in range(8):
             (file,) = policies.make("tarazu", seed=seed).allocate(view, [request]).files
             assert {i // 4 for i in file.osts[0]} == {0, 1}
+
+
+def test_more_than_the_whole_file_system_is_never(make) -> None:
+    with pytest.raises(InfeasibleRequest, match=r"expected 900\.0 GiB or more, found 800\.0 GiB"):
+        policies.make("tarazu").allocate(make.view(8), [make.plain(1, 90 * GIB)] * 10)
+
+
+def test_nearly_equal_osts_get_the_exact_search_too(make) -> None:
+    """Files of 3 and 2 GiB: 7 x 3 and 4 x 2 on 5 OSTs; a little difference in fill changes nothing."""
+    requests = [make.plain(1, 3 * GIB)] * 7 + [make.plain(1, 2 * GIB)] * 4
+    for used in (0, GIB // 8):
+        view = make.view(5, each=lambda i, used=used: {"used": i * used})
+        assert policies.make("tarazu").allocate(view, requests).ost_cost == pytest.approx(6 * 5 / 29)
