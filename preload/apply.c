@@ -103,14 +103,6 @@ static int recreate(struct tz_create *c, int fd, int error)
 	return again < 0 ? fd : replace_fd(call, fd, again);
 }
 
-/* Could another process have the file open already? Its name holds no rank, pid or host, and we are not alone. */
-static bool is_shared(const struct tz_create *c)
-{
-	if (c->scratch->names.flags & TZ_NAME_OWN)
-		return false;
-	return tz_config.ranks > 1 || (tz_config.ranks == 0 && tz_config.ident.rank >= 0);
-}
-
 static uint64_t last_list_start(const struct tz_layout *layout)
 {
 	uint64_t start = 0;
@@ -143,7 +135,7 @@ static enum tz_request_lists lists_of(const struct tz_create *c, const struct tz
 {
 	if (tz_config.hints || (c->call.flags & O_ACCMODE) == O_RDONLY || beyond_limit(last_list_start(&plan->layout)))
 		return TZ_LISTS_FIRST;
-	if (is_shared(c) && (tz_load(&cannot_reserve) || has_extension(&plan->layout)))
+	if (!plan->alone && (tz_load(&cannot_reserve) || has_extension(&plan->layout)))
 		return TZ_LISTS_FIRST;
 	return TZ_LISTS_ALL;
 }
@@ -151,9 +143,8 @@ static enum tz_request_lists lists_of(const struct tz_create *c, const struct tz
 /* Makes the objects of late components; what the MDS does not make on the listed OSTs gets hints. */
 static int complete(struct tz_create *c, const struct tz_plan *plan, int fd, uint16_t late)
 {
-	bool alone = !is_shared(c);
 	enum tz_lov_verdict verdict;
-	int rc = tz_layout_instantiate(fd, last_list_start(&plan->layout), alone);
+	int rc = tz_layout_instantiate(fd, last_list_start(&plan->layout), plan->alone);
 
 	if (rc == EOPNOTSUPP || rc == ENOSYS)
 		tz_store(&cannot_reserve, 1);
@@ -163,8 +154,8 @@ static int complete(struct tz_create *c, const struct tz_plan *plan, int fd, uin
 	c->outcome = verdict == TZ_LOV_AS_ASKED ? TZ_HIT : verdict == TZ_LOV_OTHER ? TZ_RACED : TZ_PARTLY;
 	if (verdict != TZ_LOV_LATE || late == 0)
 		return fd;
-	rc = tz_layout_replace_tail(fd, c, plan, late, alone);
-	if (rc == ENODATA && alone)
+	rc = tz_layout_replace_tail(fd, c, plan, late, plan->alone);
+	if (rc == ENODATA && plan->alone)
 		return recreate(c, fd, rc);
 	c->refusal = (uint16_t)rc;
 	tz_layout_read(fd, c);
@@ -239,6 +230,8 @@ int tz_place_open(struct tz_create *c, const struct tz_plan *plan)
 			c->outcome = TZ_REFUSED;
 			c->refusal = (uint16_t)errno;
 			fd = tz_call_open(&c->call, c->call.flags & ~(O_CREAT | O_EXCL | O_TRUNC));
+			if (fd >= 0)
+				c->existence = TZ_FRESH;
 			return fd >= 0 ? fd : tz_call_open(&c->call, c->call.flags);
 		}
 	}

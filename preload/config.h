@@ -31,6 +31,7 @@ struct tz_config {
 	int64_t trusted_uid;
 	int32_t ranks;
 	struct tz_ident ident;
+	bool in_system[3]; /* a mount lies below /proc, /sys or /dev: test beds may */
 	uint32_t mount_count;
 	struct tz_mount mounts[TZ_MOUNTS_MAX];
 };

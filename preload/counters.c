@@ -108,11 +108,10 @@ void tz_counters_return(const struct tz_nth *nth)
 	tz_unlock(&lock);
 }
 
-/* A child is a process of its own and counts from 0. */
+/* A child is a process of its own and counts from 0. The table is given up: a thread may have been replacing it. */
 void tz_counters_forked(void)
 {
 	lock.held = 0;
-	tz_pages_free(table, slots * sizeof *table);
 	table = NULL;
 	slots = used = 0;
 }

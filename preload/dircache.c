@@ -18,10 +18,12 @@ static uint32_t filled;
 static char *arena;
 static size_t arena_left;
 
-/* In the child of a fork the lock may belong to a thread that does not exist. */
+/* In the child of a fork the lock, and the arena half way, may belong to a thread that does not exist. */
 void tz_dircache_forked(void)
 {
 	lock.held = 0;
+	arena = NULL;
+	arena_left = 0;
 }
 
 static uint64_t hash_of(const char *text, size_t length)

@@ -22,7 +22,6 @@ struct tz_file {
 	struct tz_mount *mount;
 	uint64_t ino; /* 0 when unknown */
 	uint64_t opened_ns;
-	FILE *stream; /* atomic; to be flushed before the size is read at exit */
 	uint64_t bytes, low, high, writes, segments, last_end, position;
 	uint32_t key_length;
 	char *long_key; /* pages of its own, for a key that does not fit */
@@ -66,6 +65,14 @@ void tz_files_each(unsigned first, unsigned last, void (*call)(int fd, struct tz
 /* The directory that a descriptor stands for: its length, 0 when not known. */
 size_t tz_files_directory(int fd, char *out, size_t size);
 void tz_files_set_directory(int fd, const char *path, size_t length);
+
+/*
+ * Streams of followed descriptors: flushed at exit, since libc flushes only after the last destructor. A stream is
+ * taken off whenever it is closed, whatever its descriptor stands for by then.
+ */
+void tz_streams_add(FILE *stream);
+void tz_streams_remove(FILE *stream);
+void tz_streams_flush(void);
 
 /* Counts `count` bytes written at `offset`. */
 void tz_file_wrote(struct tz_file *file, uint64_t offset, uint64_t count);

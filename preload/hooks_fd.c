@@ -191,7 +191,7 @@ TZ_EXPORT mode_t umask(mode_t mask)
 
 TZ_EXPORT void _exit(int status)
 {
-	tz_record_exit();
+	tz_record_exit(false);
 	REAL(_exit)(status);
 	for (;;)
 		syscall(SYS_exit_group, status);
@@ -204,7 +204,7 @@ TZ_EXPORT void _Exit(int status)
 
 TZ_EXPORT void quick_exit(int status)
 {
-	tz_record_exit();
+	tz_record_exit(false);
 	REAL(quick_exit)(status);
 	for (;;)
 		syscall(SYS_exit_group, status);

@@ -127,8 +127,11 @@ static int after_open(int fd, const struct tz_call *call)
 	if (fd < 0 || !can_write(call->flags) || !tz_enter())
 		return fd;
 	if (tz_opening_begin(&opening, call)) {
-		if (opening.place)
+		if (opening.creates && opening.create.outcome != TZ_UNMANAGED) {
 			opening.create.outcome = TZ_SKIPPED; /* it exists with a layout already */
+			opening.create.found = TZ_FOUND_NOT;
+			opening.create.row_id = 0;
+		}
 		tz_opening_end(&opening, fd, NULL);
 	}
 	tz_leave();

@@ -36,7 +36,7 @@ static int mode_flags(const char *mode, bool *charset)
 	return flags;
 }
 
-/* Makes the file with its layout and closes it again: what opens it next finds it there. False: nothing was made. */
+/* Makes the file with its layout and closes it again: what opens it next finds it there. */
 static void make_first(struct tz_opening *opening)
 {
 	int fd = tz_place_open(&opening->create, &opening->plan);
@@ -111,6 +111,7 @@ static FILE *hook_freopen(tz_fn_freopen *real, enum tz_symbol symbol, const char
 	if (!path || !stream || !tz_enter()) /* without a path only the mode changes */
 		return real(path, mode, stream);
 	call.flags = mode_flags(mode, &charset);
+	tz_streams_remove(stream);
 	tz_record_closing(fileno(stream), stream, &closing);
 	if (call.flags > 0 && (call.flags & (O_CREAT | O_ACCMODE)))
 		managed = tz_opening_begin(&opening, &call);
@@ -144,10 +145,9 @@ TZ_EXPORT FILE *freopen64(const char *path, const char *mode, FILE *stream)
 TZ_EXPORT FILE *fdopen(int fd, const char *mode)
 {
 	FILE *stream = REAL(fdopen)(fd, mode);
-	struct tz_file *file = stream ? tz_files_get(fd) : NULL;
 
-	if (file)
-		tz_store(&file->stream, stream);
+	if (stream && tz_files_get(fd))
+		tz_streams_add(stream);
 	return stream;
 }
 
@@ -155,19 +155,14 @@ TZ_EXPORT int fclose(FILE *stream)
 {
 	struct tz_closing closing;
 	int saved = errno, fd, result;
-	struct tz_file *file;
 
-	if (!stream || !tz_enter())
+	if (!stream)
 		return REAL(fclose)(stream);
+	tz_streams_remove(stream);
 	fd = fileno(stream);
 	errno = saved;
-	file = fd >= 0 ? tz_files_get(fd) : NULL;
-	if (!file) {
-		tz_leave();
+	if (!tz_files_get(fd) || !tz_enter())
 		return REAL(fclose)(stream);
-	}
-	if (tz_load(&file->stream) == stream)
-		tz_store(&file->stream, NULL);
 	tz_record_closing(fd, stream, &closing);
 	errno = saved;
 	result = REAL(fclose)(stream);

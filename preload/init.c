@@ -174,5 +174,5 @@ __attribute__((constructor)) static void constructor(void)
 
 __attribute__((destructor)) static void destructor(void)
 {
-	tz_record_exit();
+	tz_record_exit(true);
 }

@@ -31,8 +31,12 @@ static void add(const char *path, size_t path_length, const char *fs, size_t fs_
 		return;
 	if (set(m->path, sizeof m->path, &m->path_length, path, path_length) &&
 	    set(m->fs, sizeof m->fs, &m->fs_length, fs, fs_length) &&
-	    set(m->below, sizeof m->below, &m->below_length, below, below_length))
+	    set(m->below, sizeof m->below, &m->below_length, below, below_length)) {
 		tz_config.mount_count++;
+		tz_config.in_system[0] |= strncmp(m->path, "/proc/", 6) == 0;
+		tz_config.in_system[1] |= strncmp(m->path, "/sys/", 5) == 0;
+		tz_config.in_system[2] |= strncmp(m->path, "/dev/", 5) == 0;
+	}
 }
 
 /* path=fsname, ':'-separated */

@@ -188,14 +188,10 @@ static const char *number_token(const char *p, const char *end, size_t digits, c
 	*used = digits;
 	/* A small pid (first processes of a container) would be taken for any small number. */
 	if (ident->pid >= 100 && p[0] != '0' && equals_number(p, digits, (uint64_t)ident->pid)) {
-		*flags |= TZ_NAME_VOLATILE | TZ_NAME_OWN;
+		*flags |= TZ_NAME_VOLATILE;
 		return "{pid}";
 	}
-	if (ident->rank >= 0 && equals_number(p, digits, (uint64_t)ident->rank)) {
-		*flags |= TZ_NAME_OWN;
-		return "{rank}";
-	}
-	return NULL;
+	return ident->rank >= 0 && equals_number(p, digits, (uint64_t)ident->rank) ? "{rank}" : NULL;
 }
 
 static void both(struct out *precise, struct out *loose, const char *token)
@@ -228,7 +224,7 @@ int tz_template(const char *key, size_t length, const struct tz_ident *ident, st
 		return ENAMETOOLONG;
 	while (p < end) {
 		if ((used = host_length(key, p, end, ident->host)) != 0) {
-			names->flags |= TZ_NAME_VOLATILE | TZ_NAME_OWN;
+			names->flags |= TZ_NAME_VOLATILE;
 			both(&precise, &loose, "{host}");
 		} else if ((used = job_length(key, p, end, ident->job_id)) != 0) {
 			names->flags |= TZ_NAME_VOLATILE;

@@ -14,8 +14,7 @@ struct tz_ident {
 
 enum tz_name_flags {
 	TZ_NAME_VOLATILE = 1, /* holds {job}, {date}, {pid} or {host} */
-	TZ_NAME_OWN = 2,      /* holds {rank}, {pid} or {host}: no other process of the step has this name */
-	TZ_NAME_RAW = 4,      /* a template did not fit: both are the key itself */
+	TZ_NAME_RAW = 2,      /* a template did not fit: both are the key itself */
 };
 
 struct tz_names {

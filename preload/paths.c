@@ -90,7 +90,9 @@ static size_t read_base(int dirfd, char *out)
 /* Nothing of an I/O job lies there, and MPI libraries open hundreds of files in them. */
 static bool never_managed(const char *path)
 {
-	return strncmp(path, "/proc/", 6) == 0 || strncmp(path, "/sys/", 5) == 0 || strncmp(path, "/dev/", 5) == 0;
+	return (strncmp(path, "/proc/", 6) == 0 && !tz_config.in_system[0]) ||
+	       (strncmp(path, "/sys/", 5) == 0 && !tz_config.in_system[1]) ||
+	       (strncmp(path, "/dev/", 5) == 0 && !tz_config.in_system[2]);
 }
 
 static bool join(struct tz_where *where, const struct tz_dir *dir, const char *name, size_t name_length, char *key)

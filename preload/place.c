@@ -179,6 +179,21 @@ static bool has_list(const struct tz_layout *layout)
 	return false;
 }
 
+/*
+ * A row found by this rank's number, or under this rank's loose name, was only ever used by this rank. A number in the
+ * name that happens to be the rank proves nothing.
+ */
+static bool is_ours(const struct tz_map *map, const struct tz_query *q, const struct tz_row *row, uint8_t found)
+{
+	if (q->rank < 0)
+		return false;
+	if (found == TZ_FOUND_PRECISE || found == TZ_FOUND_LOOSE)
+		return true;
+	return found == TZ_FOUND_EXACT &&
+	       row->loose_hash == tz_hash_template(map->key, 'L', q->fs, q->fs_length, q->names->loose,
+						   q->names->loose_length, q->rank, q->n_loose);
+}
+
 bool tz_place_decide(struct tz_create *c, struct tz_plan *plan)
 {
 	const struct tz_mount *m = c->where.mount;
@@ -204,6 +219,7 @@ bool tz_place_decide(struct tz_create *c, struct tz_plan *plan)
 		return false;
 	c->row_id = plan->row.id;
 	tz_map_layout(map, plan->row.layout, &plan->layout);
+	plan->alone = (flags & O_EXCL) || is_ours(map, &query, &plan->row, c->found);
 	c->outcome = TZ_SKIPPED;
 	if ((flags & O_APPEND) && !has_list(&plan->layout))
 		return false; /* the MDS has a rule of its own for files that are appended to */

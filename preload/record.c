@@ -89,7 +89,8 @@ void tz_record_open(int fd, const struct tz_where *where, int flags, bool create
 	if (flags & O_APPEND)
 		file->position = st.size;
 	file->opened_ns = tz_now_ns();
-	tz_store(&file->stream, stream);
+	if (stream)
+		tz_streams_add(stream);
 }
 
 static void append_close(struct tz_file *file, uint64_t size)
@@ -189,19 +190,14 @@ void tz_record_adopt(void)
 
 static void close_at_exit(int fd, struct tz_file *file)
 {
-	FILE *stream = tz_load(&file->stream);
 	struct tz_closing closing;
 
-	/* libc flushes its streams only after the last destructor; another thread may hold this one for ever. */
-	if (stream && worth_recording(file) && ftrylockfile(stream) == 0) {
-		fflush_unlocked(stream);
-		funlockfile(stream);
-	}
+	(void)file;
 	tz_record_closing(fd, NULL, &closing);
 	tz_record_closed(&closing);
 }
 
-void tz_record_exit(void)
+void tz_record_exit(bool flush)
 {
 	static int ended;
 	int saved = errno;
@@ -214,6 +210,8 @@ void tz_record_exit(void)
 		tz_depth--;
 		return;
 	}
+	if (flush)
+		tz_streams_flush();
 	tz_files_each(0, TZ_FDS_MAX - 1, close_at_exit);
 	if (tz_spool_exists() && tz_load(&ended) != tz_config.ident.pid) {
 		tz_store(&ended, tz_config.ident.pid);

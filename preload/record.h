@@ -64,7 +64,7 @@ void tz_record_closed(struct tz_closing *closing);
 /* Follows standard output and error that were opened by the program before this one (a shell's redirection). */
 void tz_record_adopt(void);
 
-/* The process ends: closes of what is still open, then the end record. Once. */
-void tz_record_exit(void);
+/* The process ends, after flushing its streams or without: closes of what is still open, then the end record. */
+void tz_record_exit(bool flush);
 
 #endif

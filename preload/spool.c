@@ -200,10 +200,11 @@ bool tz_spool_exists(void)
 	return tz_load(&spool.base) != NULL;
 }
 
-/* The child writes a spool of its own; the parent's mapping is left to the parent. */
+/*
+ * The child writes a spool of its own. The parent's mapping stays where it is: another thread may have been about to
+ * replace it, so that the address may by now be something else.
+ */
 void tz_spool_forked(void)
 {
-	if (spool.base)
-		munmap(spool.base, spool.capacity);
 	memset(&spool, 0, sizeof spool);
 }
