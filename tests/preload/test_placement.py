@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -137,11 +138,14 @@ def test_a_refused_plain_list_leaves_the_default_layout(
 
 
 @pytest.mark.parametrize("state", [{"active": False}, {"no_create": True}, {"full": True}])
+@pytest.mark.parametrize("rank", [-1, 3])
 def test_a_late_component_on_a_refusing_ost_falls_back_to_hints(
-    placed: Placed, state: dict[str, bool]
+    placed: Placed, state: dict[str, bool], rank: int
 ) -> None:
-    placed.map(row("/f", THREE, THREE_OSTS))
+    """With a row of this rank the file is truncated up and back, without one space is reserved."""
+    placed.map(row("/f", THREE, THREE_OSTS, rank=rank))
     placed.bed.set_ost(6, **state)
+    placed.environment |= {"TARAZU_RANK": "3", "OMPI_COMM_WORLD_SIZE": "4"}
     same_as_without(placed, "f", "os.O_RDWR")
     made = placed.create("/f")
     assert made.outcome == PARTLY
@@ -150,12 +154,34 @@ def test_a_late_component_on_a_refusing_ost_falls_back_to_hints(
     assert native.decode_lov(made.layout).components[-1].component.end_bytes == EOF
 
 
-def test_a_shared_file_with_a_refusing_ost_falls_back_too(placed: Placed) -> None:
+@pytest.mark.parametrize(("rank", "call"), [(3, "ftruncate"), (-1, "fallocate")])
+def test_only_a_file_of_one_rank_is_truncated(placed: Placed, rank: int, call: str) -> None:
+    """A number in a shared name that happens to be the rank proves nothing: others may be writing already."""
+    placed.map(row("/step.3", THREE, THREE_OSTS, rank=rank))
+    environ = placed.environ(TARAZU_RANK="3", OMPI_COMM_WORLD_SIZE="4")
+    preload = environ.pop("LD_PRELOAD")
+    trace = placed.work / "trace"
+    argv = [
+        "strace",
+        "-e",
+        "trace=ftruncate,fallocate",
+        "-o",
+        str(trace),
+        "-E",
+        f"LD_PRELOAD={preload}",
+        "touch",
+    ]
+    assert placed.run([*argv, "step.3"], environ).returncode == 0
+    mounted = Counter(line.split("(")[0] for line in trace.read_text().splitlines() if ", 838860" in line)
+    assert placed.osts("step.3") == [list(o) for o in THREE_OSTS]
+    assert set(mounted) == {call}
+
+
+def test_a_file_size_limit_is_no_signal(placed: Placed) -> None:
     placed.map(row("/f", THREE, THREE_OSTS))
-    placed.bed.set_ost(6, no_create=True)
-    placed.environment |= {"TARAZU_RANK": "0", "OMPI_COMM_WORLD_SIZE": "4"}
-    same_as_without(placed, "f", "os.O_RDWR")
-    assert placed.create("/f").outcome == PARTLY
+    assert placed(["sh", "-c", "ulimit -f 2000; echo x > f"]).returncode == 0
+    assert placed.osts("f") == [[0], [], []]
+    assert placed.create("/f").outcome == HIT
 
 
 def test_duplicate_osts_are_refused_and_harmless(placed: Placed) -> None:
