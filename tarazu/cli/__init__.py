@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from tarazu.cli.output import common_options
 from tarazu.errors import TarazuError
 
 COMMANDS = {
@@ -61,9 +62,9 @@ def _dispatch(words: list[str]) -> int:
         prog=f"tarazu {words[0]}",
         description=(module.__doc__ or help_text).strip(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        parents=[common_options()],
     )
-    sub.add_argument("--config", metavar="FILE", help="configuration file (default: /etc/tarazu/tarazu.toml)")
-    sub.add_argument("--debug", action="store_true", help="show where an error comes from")
+    sub.set_defaults(config=None, debug=False)
     module.configure(sub)
     options = sub.parse_args(words[1:])
     return guarded(lambda: int(module.execute(options)), f"tarazu {words[0]}", debug=options.debug)

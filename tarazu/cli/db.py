@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from tarazu import config
-from tarazu.cli.output import print_json, print_table
+from tarazu.cli.output import common_options, print_json, print_table
 from tarazu.errors import TarazuError
 from tarazu.layout.setstripe import format_layout
 from tarazu.model import ANY_RANK
@@ -34,7 +34,7 @@ TIMEOUT_S = 10.0
 
 def configure(parser: argparse.ArgumentParser) -> None:
     sub = parser.add_subparsers(dest="action", required=True, metavar="show")
-    show = sub.add_parser("show", help="rows of a plan")
+    show = sub.add_parser("show", help="rows of a plan", parents=[common_options()])
     show.add_argument("--app", default="", metavar="NAME", help="newest plan of this application")
     show.add_argument("--plan", default=0, type=int, metavar="ID", help="this plan")
     show.add_argument("--paper", action="store_true", help="as the paper's tables")

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from tarazu import config
-from tarazu.cli.output import print_json, print_table
+from tarazu.cli.output import common_options, print_json, print_table
 from tarazu.errors import TraceError
 from tarazu.trace.history import History
 from tarazu.trace.records import RunRecord
@@ -20,7 +20,7 @@ from tarazu.units import human_bytes
 
 def configure(parser: argparse.ArgumentParser) -> None:
     sub = parser.add_subparsers(dest="action", required=True, metavar="list")
-    listing = sub.add_parser("list", help="list applications, or the runs of one")
+    listing = sub.add_parser("list", help="list applications, or the runs of one", parents=[common_options()])
     listing.add_argument("application", nargs="?", help="show each run of this application")
     listing.add_argument("--json", action="store_true", help="as JSON")
 

@@ -13,13 +13,13 @@ from __future__ import annotations
 import argparse
 
 from tarazu import config
-from tarazu.cli.output import print_json
+from tarazu.cli.output import common_options, print_json
 from tarazu.wire import keys
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     sub = parser.add_subparsers(dest="action", required=True, metavar="create")
-    create = sub.add_parser("create", help="make key pairs")
+    create = sub.add_parser("create", help="make key pairs", parents=[common_options()])
     create.add_argument("role", nargs="*", choices=[*keys.ROLES, []], help="default: all three")
     create.add_argument("--directory", help="where to (default: keys.directory)")
     create.add_argument(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import time
 
-from tarazu.cli.output import print_json, print_table
+from tarazu.cli.output import common_options, print_json, print_table
 from tarazu.layout.setstripe import format_layout
 from tarazu.store.placement_map import read_map
 from tarazu.units import human_bytes
@@ -16,7 +16,7 @@ from tarazu.units import human_bytes
 
 def configure(parser: argparse.ArgumentParser) -> None:
     sub = parser.add_subparsers(dest="action", required=True, metavar="show")
-    show = sub.add_parser("show", help="header and rows of a map")
+    show = sub.add_parser("show", help="header and rows of a map", parents=[common_options()])
     show.add_argument("file", help="map.<generation>")
     show.add_argument("--json", action="store_true", help="as JSON")
 

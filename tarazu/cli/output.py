@@ -1,12 +1,21 @@
-"""Plain text for people, JSON for programs."""
+"""What the subcommands share: common options; plain text for people, JSON for programs."""
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
+
+
+def common_options() -> argparse.ArgumentParser:
+    """Options that every command, and every subcommand, takes; for `parents=`."""
+    parent = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    parent.add_argument("--config", metavar="FILE", help="configuration (default: /etc/tarazu/tarazu.toml)")
+    parent.add_argument("--debug", action="store_true", help="show where an error comes from")
+    return parent
 
 
 def print_json(value: Any) -> None:

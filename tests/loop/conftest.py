@@ -28,13 +28,21 @@ class Loop:
 
     def tarazu(
         self, *words: object, client: int = 0, env: Mapping[str, str] | None = None, **options: Any
-    ) -> "subprocess.CompletedProcess[str]":
+    ) -> subprocess.CompletedProcess[str]:
         """`tarazu WORDS…` on a client; output is captured."""
         argv = demo.tarazu_command(*map(str, words))
-        options = {"capture_output": True, "text": True, "timeout": 120, "stdin": subprocess.DEVNULL, **options}
+        options = {
+            "capture_output": True,
+            "text": True,
+            "timeout": 120,
+            "stdin": subprocess.DEVNULL,
+            **options,
+        }
         return self.testbed.exec(client, argv, env=env, **options)
 
-    def run(self, *program: object, app: str, mode: str = "place", **options: Any) -> "subprocess.CompletedProcess[str]":
+    def run(
+        self, *program: object, app: str, mode: str = "place", **options: Any
+    ) -> subprocess.CompletedProcess[str]:
         """`tarazu run` of a program, which must end with status 0 and print nothing on standard error."""
         done = self.tarazu("run", "--app", app, "--mode", mode, "--", *program, **options)
         assert (done.returncode, done.stderr) == (0, ""), (done, self.log())

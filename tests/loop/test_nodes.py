@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import stat
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,10 +27,11 @@ done
 wait
 """
 
-WRITER = """\
-import os, sys, time
+WRITER = r"""\
+import os, socket, sys
 mount, job, date = sys.argv[1:4]
 rank = os.environ["OMPI_COMM_WORLD_RANK"]
+os.write(1, f"{rank} {socket.gethostname()}\n".encode())
 folder = f"{mount}/scratch/job{job}_{date}"
 os.makedirs(folder, exist_ok=True)
 for step in range(3):
@@ -50,10 +51,12 @@ def test_hits_from_the_second_run_on(loop: Loop, tmp_path: Path) -> None:
     )
     launcher.write_text(text)
     launcher.chmod(0o755)
+    nodes: list[dict[str, str]] = []
     for run in range(1, 5):
         job, date = str(410_000 + 17 * run), f"2026-11-{10 + run}T0{run}:15:42"
         env = {"JOB": job, "SLURM_JOB_ID": job}
-        loop.run(launcher, run, job, date, app="dump", env=env)
+        lines = loop.run(launcher, run, job, date, app="dump", env=env).stdout.splitlines()
+        nodes.append(dict(line.split() for line in lines))
         record = loop.json("history", "list", "dump")[-1]
         assert record["files"] == RANKS * STEPS and record["complete"], (record, loop.log())
         outcomes = record["outcomes"]
@@ -61,5 +64,5 @@ def test_hits_from_the_second_run_on(loop: Loop, tmp_path: Path) -> None:
             assert outcomes == {"unmanaged": RANKS * STEPS}
         else:
             assert outcomes.get("hit", 0) >= 0.95 * RANKS * STEPS, outcomes
-    hosts = {name for name in os.listdir(loop.testbed.directory / "clients")}
-    assert len(hosts) == CLIENTS
+    assert all(len(set(placement.values())) == CLIENTS for placement in nodes)
+    assert all(a[rank] != b[rank] for a, b in pairwise(nodes) for rank in a)
