@@ -61,6 +61,30 @@ def group_sizes(
 
     `files` is the number of files that a group will have (ranks that create one).
     """
+    found = _unscaled_sizes(cls, runs, step, files, model)
+    before = runs[cls.reference].step.ranks
+    if model.model != "arima" or not _scales_with_ranks(cls, runs, step):
+        return found
+    for i, size in enumerate(found):
+        # A size that an argument gives outright is that of the whole file, on any number of ranks.
+        if size is not None and size.mean_bytes not in step.numbers:
+            mean = size.mean_bytes * step.ranks / before
+            detail = f"{size.detail}; as much per rank on {step.ranks} ranks as on {before}"
+            found[i] = msgspec.structs.replace(size, mean_bytes=mean, method="regression", detail=detail)
+    return found
+
+
+def _scales_with_ranks(cls: FileClass, runs: Sequence[RunRecord], step: JobStep) -> bool:
+    """A shared file that every rank writes, on a number of ranks that history never varied: weak scaling."""
+    before = runs[cls.reference].step.ranks
+    writers = max(f.writers for files in cls.latest.values() for f in files)
+    never_varied = len({r.step.ranks for r in runs}) == 1
+    return cls.shared and never_varied and step.ranks != before and writers >= before > 1
+
+
+def _unscaled_sizes(
+    cls: FileClass, runs: Sequence[RunRecord], step: JobStep, files: int, model: SeriesModel
+) -> list[SizeForecast | None]:
     series = [_mean_series(group) for group in cls.groups]
     found = [_explained(cls, g, y, runs, step, files, model) for g, y in zip(cls.groups, series, strict=True)]
     open_groups = [i for i, y in enumerate(series) if y and found[i] is None]
@@ -166,7 +190,7 @@ def _explained(
             explained.value, "regression", explained.detail, tuple(y), (("last value", y[-1]),)
         )
     if cls.shared:
-        return _scaled(cls, y, runs, step)
+        return None
     numbers = [len(group[t]) for t, _ in series]
     if min(y) == max(y) or len({*numbers, files}) == 1:
         return None
@@ -178,20 +202,6 @@ def _explained(
     if explained is not None:
         return SizeForecast(explained.value / files, "regression", f"sum = {explained.detail}", tuple(y))
     return None
-
-
-def _scaled(
-    cls: FileClass, y: Sequence[float], runs: Sequence[RunRecord], step: JobStep
-) -> SizeForecast | None:
-    """A file that every rank writes, on a number of ranks that history does not have: weak scaling."""
-    before = runs[cls.reference].step.ranks
-    writers = max(f.writers for files in cls.latest.values() for f in files)
-    if step.ranks == before or writers < before or len({r.step.ranks for r in runs}) > 1:
-        return None
-    value = y[-1] * step.ranks / before
-    return SizeForecast(
-        value, "regression", f"as much per rank as before, {y[-1] / before:.6g} bytes", tuple(y)
-    )
 
 
 def _pooled(

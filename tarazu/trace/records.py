@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Literal
 
 import msgspec
@@ -129,6 +130,7 @@ def fold_ranks(ranks: Iterable[int]) -> str:
     return ",".join(parts)
 
 
+@lru_cache(maxsize=4096)
 def unfold_ranks(text: str, limit: int = 1 << 24) -> tuple[int, ...]:
     """The inverse of `fold_ranks`. Raises ValueError; refuses more than `limit` ranks."""
     ranks: list[int] = []

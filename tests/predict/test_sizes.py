@@ -258,3 +258,30 @@ def test_no_history_is_no_forecast(build: Build) -> None:
     for history in ([], [empty]):
         prediction = forecast(history, empty.step)
         assert prediction.files == () and prediction.warnings
+
+
+def test_a_shared_file_grows_with_an_argument_and_with_ranks(build: Build) -> None:
+    """Ranks never varied, an argument did: the argument's effect is per rank."""
+    history = [
+        build(
+            lambda rank, v=v: [("/ssf", 8 * (MIB + 38 * v))],
+            number=n,
+            ranks=8,
+            shared=True,
+            numbers=(float(v),),
+        )
+        for n, v in enumerate((100_000, 500_000, 1_000_000))
+    ]
+    step = msgspec.structs.replace(history[0].step, ranks=16, numbers=(500_000.0,))
+    assert only_size(history, step) == 16 * (MIB + 38 * 500_000)
+
+
+def test_a_shared_file_whose_size_is_an_argument_does_not_grow_with_ranks(build: Build) -> None:
+    history = [
+        build(
+            lambda rank, s=s: [("/ssf", s * MIB)], number=n, ranks=8, shared=True, numbers=(float(s * MIB),)
+        )
+        for n, s in enumerate((64, 256, 128))
+    ]
+    step = msgspec.structs.replace(history[0].step, ranks=16, numbers=(512.0 * MIB,))
+    assert only_size(history, step) == 512 * MIB
