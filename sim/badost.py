@@ -129,9 +129,7 @@ def ost_speeds(log: Log) -> dict[int, float]:
 
 
 def view(log: Log) -> SystemView:
-    """The OSTs of the log with their throughput. Space and servers are not in it: equal space, a server for
-    each.
-    """
+    """The OSTs of the log with their throughput; space and servers, not in it, are equal and one each."""
     osts = tuple(
         Ost(ost, f"oss{ost:02d}", 100 * TIB, 100 * TIB, 100 * TIB, write_bytes_per_s=rate)
         for ost, rate in ost_speeds(log).items()

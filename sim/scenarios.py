@@ -92,9 +92,7 @@ def cluster(
 
 
 def layout(striping: Striping, size_bytes: int) -> Layout:
-    """Stripe sizes: the largest power of two in [1, 64] MiB that gives each covered component 8 rounds or
-    more.
-    """
+    """Stripe sizes: the largest power of two in [1, 64] MiB with 8 rounds in each covered component."""
     components = []
     for start, end, count in striping:
         length = min(end, size_bytes) - start if size_bytes > start else 16 * MIB * count * MIN_ROUNDS

@@ -27,9 +27,7 @@ def ring(oss: Array) -> Array:
 
 
 def arrange(problem: Problem, turn: int) -> None:
-    """Components of one file on different OSTs where lists can be exchanged for that; first stripes
-    spread.
-    """
+    """Keep the components of one file apart where lists can be exchanged for that; spread first stripes."""
     components = sum(len(g.requests) for g in problem.groups)
     cells = len(problem.requests) * len(problem.osts)
     if components > len(problem.requests) and cells <= MAX_CELLS:
@@ -72,9 +70,7 @@ def _separate(group: Group, used: Array) -> None:
 
 
 def _part(group: Group, used: Array) -> None:
-    """Exchange single objects of equal size between two members where one shares an OST and neither would
-    then.
-    """
+    """Exchange equal objects of two members where one shares an OST and neither would then."""
     if len(group.requests) > MATCHED_MEMBERS:
         return
     osts, files = group.osts, group.requests

@@ -74,9 +74,7 @@ class Convex:
         return Allocation(files, self.name, reached, bound, perf_counter() - start)
 
     def _next_turn(self, osts: int) -> int:
-        """Where ties begin: a stride coprime with the number of OSTs visits them all, so first stripes are
-        shared.
-        """
+        """Where ties begin; a stride coprime with the number of OSTs visits them all."""
         stride = max(1, round(osts * 0.618))
         while np.gcd(stride, osts) != 1:
             stride += 1
@@ -178,9 +176,7 @@ def _emptiest_first(problem: Problem, placed: Array, turn: int) -> Array:
 
 
 def _target(problem: Problem, level: levels.Levels, bound: float) -> float:
-    """No placement has a lower highest level; a little above, since the last thousandth is not worth a
-    search.
-    """
+    """Just above a highest level that no placement undercuts: the last thousandth is not worth a search."""
     rate = 1 / level.slope
     even = levels.water_level(level.base * rate, rate, float(problem.total_bytes))
     if level.equal:

@@ -12,9 +12,7 @@ from tarazu.model import CreateRequest, FilePlacement, Ost, SystemView
 
 
 class Weights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What an OST's level (its marginal cost) is made of; 1 level = the time all OSTs would need when
-    balanced.
-    """
+    """What an OST's level (its marginal cost) is made of; 1 level = the time of a balanced OST."""
 
     time: float = 1.0
     """Levels per mean writing time of the requests: bytes / throughput, the term that balances."""
@@ -44,9 +42,7 @@ class Weights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def speeds(osts: Sequence[Ost]) -> list[float]:
-    """Write throughput of each OST in bytes/s; the median of the known ones where unknown, 1 when none is
-    known.
-    """
+    """Write throughput of each OST in bytes/s; where unknown, the median of the known ones, or 1."""
     known = [o.write_bytes_per_s for o in osts if o.write_bytes_per_s]
     middle = median(known) if known else 1.0
     return [o.write_bytes_per_s or middle for o in osts]

@@ -38,9 +38,7 @@ def why_not(ost: Ost) -> str:
 
 
 def distinct_needed(component: Component, osts: int) -> int:
-    """Distinct OSTs that a component needs of `osts` usable ones; overstriping may put several objects on
-    one.
-    """
+    """Distinct OSTs that a component needs where there are `osts`; overstriping does with fewer than stripes."""
     if component.pattern == "overstriped":
         return min(component.stripe_count, max(1, osts))
     return component.stripe_count

@@ -292,9 +292,7 @@ def _evening(state: _State, high: int, low: int) -> float:
 def _near(
     ours: dict[int, list[int]], theirs: dict[int, list[int]], ideal: float
 ) -> Iterator[tuple[int, int, int]]:
-    """(bytes, our size, their size or 0) of exchanges: all if few, else for each size of ours those nearest
-    to ideal.
-    """
+    """(bytes, our size, their size or 0) of exchanges: all if few, else those nearest to `ideal`."""
     if len(ours) * len(theirs) <= FEW_PAIRS:
         for weight in ours:
             for other in (0, *theirs):

@@ -44,9 +44,7 @@ class Ledger:
         return id in self._promises
 
     def promise(self, id: str, fs_name: str, expires_at_s: float, files: Sequence[Mapping[int, int]]) -> None:
-        """Enter an allocation: bytes by OST index for each file. A second call with the same id changes
-        nothing.
-        """
+        """Enter an allocation: bytes by OST index for each file. The same id again changes nothing."""
         if id in self._promises:
             return
         entry = self._promises[id] = _Promise(fs_name, expires_at_s)
@@ -85,9 +83,7 @@ class Ledger:
                 self._release(entry, index)
 
     def expire(self, now: float) -> int:
-        """Drop what expired or was due for release by `now`; returns how many whole allocations went by
-        expiry.
-        """
+        """Drop what expired or was due for release; returns how many allocations with promises expired."""
         expired = [id for id, entry in self._promises.items() if entry.expires_at_s <= now]
         left = sum(1 for id in expired if self._promises[id].files)
         for id in expired:

@@ -59,9 +59,7 @@ class Levels:
 
 
 def water_level(base: Array, rate: Array, total: float) -> float:
-    """The level L with sum(max(0, rate·L − base)) = total: exact, by sorting the levels at which OSTs
-    join.
-    """
+    """The level L with sum(max(0, rate·L − base)) = total, by sorting the levels at which OSTs join."""
     order = np.argsort(base / rate, kind="stable")
     rates = np.cumsum(rate[order])
     bases = np.cumsum(base[order])

@@ -98,8 +98,7 @@ class Lsa:
     def start_at(self, ost: int, pool: str = "", offset: int = 0) -> None:
         """Let the next round-robin component begin at that OST, as if the random start had been this.
 
-        offset: what the precession after each whole round has added so far; it decides when the next round
-        ends.
+        offset: what precession has added in the rounds so far; it decides when the next round ends.
         """
         ring = self._ring(self._members(pool), pool)
         place = ring.order.index(self.index.index(ost))
@@ -314,9 +313,7 @@ class LsaPolicy:
         self._tunables = {"threshold_rr": threshold_rr, "prio_free": prio_free}
 
     def allocate(self, view: SystemView, requests: Sequence[CreateRequest]) -> Allocation:
-        """Place `requests` as Lustre would. Raises InfeasibleRequest (never) or InsufficientResources (not
-        now).
-        """
+        """As Lustre would. Raises InfeasibleRequest (never) or InsufficientResources (not now)."""
         start = perf_counter()
         problem = build(view, requests)
         lsa = Lsa(view, self._random.getrandbits(32), **self._tunables)

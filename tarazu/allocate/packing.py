@@ -100,9 +100,7 @@ def _patterns(sizes: list[int], most: list[int], limit: int) -> Array | None:
 
 
 def _fits(patterns: Array, counts: Array, osts: int) -> Array | Literal[False] | None:
-    """A filling (osts, sizes) that uses these patterns only; False when there is none, None when
-    undecided.
-    """
+    """A filling (osts, sizes) of these patterns only; False when there is none, None when undecided."""
     from ortools.sat.python import cp_model
 
     # Covering with patterns that no other contains is enough: an object too many is left out.
