@@ -1,4 +1,12 @@
-"""`tarazu testbed up|down|status|usage|exec|env`: arguments and printing, no logic."""
+"""An emulated Lustre on one machine, with tarazu's real daemons, without root and without Lustre.
+
+  tarazu testbed up /tmp/tb                     1 MDS, 7 OSSs x 5 OSTs x 10 GiB, and the daemons
+  tarazu testbed exec /tmp/tb -- dd if=/dev/zero of=/tmp/tb/clients/client1/mnt/f bs=1M count=100
+  tarazu testbed usage /tmp/tb                  bytes per OST and OSS, max/mean
+  tarazu testbed down /tmp/tb
+
+  eval "$(tarazu testbed env /tmp/tb)"          this shell becomes a client; its mount is $TESTBED_MOUNT
+"""
 
 from __future__ import annotations
 
@@ -11,18 +19,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tarazu.cli.output import common_options
 from tarazu.errors import BadInput
+from tarazu.sim.demo import wait_until_ready
 from tarazu.sim.testbed import testbed as beds
+from tarazu.sim.testbed.configuration import configure as write_configuration
 from tarazu.units import GIB, human_bytes, parse_bytes
-
-DESCRIPTION = """\
-An emulated Lustre on one machine, without root and without Lustre.
-
-  tarazu testbed up /tmp/tb                     1 MDS, 7 OSSs x 5 OSTs x 10 GiB
-  tarazu testbed exec /tmp/tb -- dd if=/dev/zero of=/tmp/tb/clients/client1/mnt/f bs=1M count=100
-  tarazu testbed usage /tmp/tb                  bytes per OST and OSS, max/mean
-  tarazu testbed down /tmp/tb
-"""
 
 
 def _size(text: str) -> int:
@@ -55,18 +57,7 @@ def _pool(text: str) -> tuple[str, list[int]]:
         raise argparse.ArgumentTypeError(f"expected NAME=INDEX,INDEX,..., found {text!r}") from None
 
 
-def add_parser(subparsers: Any) -> None:
-    """Adds `testbed` to a parser's subcommands; each handler is left in `arguments.handler`."""
-    parser = subparsers.add_parser(
-        "testbed",
-        help="an emulated Lustre on this machine",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add_commands(parser)
-
-
-def add_commands(parser: argparse.ArgumentParser) -> None:
+def configure(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(
         title="commands", dest="testbed_command", required=True, metavar="COMMAND"
     )
@@ -74,12 +65,12 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
     def command(
         name: str, handler: Callable[[argparse.Namespace], int], text: str
     ) -> argparse.ArgumentParser:
-        added = commands.add_parser(name, help=text, description=text)
+        added = commands.add_parser(name, help=text, description=text, parents=[common_options()])
         added.add_argument("directory", metavar="DIR", type=Path, help="the testbed's directory")
         added.set_defaults(handler=handler)
         return added
 
-    _add_up(command("up", _up, "make a testbed and start its server"))
+    _add_up(command("up", _up, "make a testbed; start its servers and tarazu's daemons"))
     down = command("down", _down, "stop a testbed and remove it; does nothing when there is none")
     down.add_argument("--keep", action="store_true", help="leave the files")
     status = command("status", _status, "what it is and which of its processes run")
@@ -125,8 +116,14 @@ def _add_up(up: argparse.ArgumentParser) -> None:
         help="default layout: COUNT[@SIZE], or START-END:COUNT[@SIZE], ... such as '0-128M:1, 128M-EOF:8'",
     )
     up.add_argument("--real-data", action="store_true", help="store what is written (default: sizes only)")
+    up.add_argument("--no-daemons", action="store_true", help="do not start tarazu's daemons")
     up.add_argument("--seed", type=int, default=0, metavar="N", help="of Lustre's allocator (default 0)")
     up.add_argument("--json", action="store_true", help="print JSON")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    handler: Callable[[argparse.Namespace], int] = arguments.handler
+    return handler(arguments)
 
 
 def _print(arguments: argparse.Namespace, value: Any, text: str) -> int:
@@ -149,7 +146,12 @@ def _up(arguments: argparse.Namespace) -> int:
         default_layout=arguments.layout,
         pools=dict(arguments.pool),
     )
-    return _print(arguments, beds.status(made.directory), _describe(beds.status(made.directory)))
+    write_configuration(made)
+    if not arguments.no_daemons:
+        made.start_daemons()
+        wait_until_ready(made)
+    status = beds.status(made.directory)
+    return _print(arguments, status, _describe(status))
 
 
 def _down(arguments: argparse.Namespace) -> int:

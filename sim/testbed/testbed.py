@@ -106,6 +106,7 @@ class Testbed:
             "LD_PRELOAD": " ".join([*preload, str(libraries / "libtestbed.so")]),
             "LD_LIBRARY_PATH": ":".join(search),
             "TESTBED": str(self.directory),
+            "TESTBED_MOUNT": str(self.client_mount(client)),
             "TESTBED_CLIENT": self.client_names[client],
             "TESTBED_HOST": self.client_names[client],
             "TARAZU_ROOT": str(root),

@@ -13,7 +13,7 @@ import msgspec
 
 from tarazu.layout.pfl import PflRule
 from tarazu.layout.rules import ALIGNMENT_BYTES, MAX_STRIPE_SIZE_BYTES, check
-from tarazu.model import ANY_RANK, EOF, Component, Forecast, Layout
+from tarazu.model import EOF, Component, Forecast, Layout
 from tarazu.units import GIB, MIB
 
 PAPER_STRIPE_COUNT = 8
@@ -86,7 +86,7 @@ class ConfigurationManager:
 
     def layouts(self, forecasts: Sequence[Forecast]) -> tuple[Layout | None, ...]:
         """One layout per forecast; None for a file that is better left to Lustre (small, or DoM only)."""
-        many = sum(f.rank != ANY_RANK for f in forecasts) >= 4 * max(1, self.targets.usable)
+        many = sum(f.writers <= 1 for f in forecasts) >= 4 * max(1, self.targets.usable)
         return tuple(self._layout(f, many) for f in forecasts)
 
     def _layout(self, forecast: Forecast, many_files: bool) -> Layout | None:
@@ -142,7 +142,7 @@ class ConfigurationManager:
         count = min(self._stripe_count(forecast, many_files, available, default), available)
         if count < 1:
             return None
-        shared = forecast.writers > 1 or forecast.rank == ANY_RANK
+        shared = forecast.writers > 1
         contiguous = self.policy.striping == "contiguous" or (
             self.policy.striping == "auto" and shared and forecast.contiguous
         )
@@ -162,7 +162,7 @@ class ConfigurationManager:
             return available if count in (-1, 0xFFFF) else max(1, count)
         if setting != "auto":
             return int(setting)
-        if forecast.writers > 1 or forecast.rank == ANY_RANK:
+        if forecast.writers > 1:
             return min(MAX_AUTO_STRIPE_COUNT, -(-forecast.size_bytes // self.policy.shared_stripe_bytes))
         return 1 if many_files else -(-forecast.size_bytes // self.policy.private_stripe_bytes)
 

@@ -168,7 +168,7 @@ def test_set_ost_refuses_what_does_not_exist(bed):
 
 
 def cli(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tarazu.sim.testbed", *map(str, arguments)]
+    command = [sys.executable, "-m", "tarazu", "testbed", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -199,7 +199,7 @@ def test_command_line(tmp_path):
     shown = json.loads(made.stdout)
     assert shown["osts"] == 4 and shown["ost_bytes"] == 1 << 30 and list(shown["speeds"]) == ["1"]
     again = cli("up", directory)
-    assert again.returncode == 2 and again.stderr.startswith("tarazu: ") and again.stderr.count("\n") == 1
+    assert again.returncode == 2 and again.stderr.startswith("tarazu testbed: ") and again.stderr.count("\n") == 1
     ran = cli(
         "exec",
         "--client",
