@@ -27,15 +27,10 @@ int tz_call_open(const struct tz_call *call, int flags)
 	}
 }
 
-static int descriptor_flags(const struct tz_call *call)
-{
-	return call->flags & O_CLOEXEC;
-}
-
 /* Puts `better` where `fd` is, so that the application sees the number that it would have seen. */
 static int replace_fd(const struct tz_call *call, int fd, int better)
 {
-	if (REAL(dup3)(better, fd, descriptor_flags(call)) < 0) {
+	if (REAL(dup3)(better, fd, call->flags & O_CLOEXEC) < 0) {
 		REAL(close)(fd);
 		return better;
 	}
@@ -216,7 +211,7 @@ static int join(struct tz_create *c, const struct tz_plan *plan, enum tz_request
 	return fd;
 }
 
-int tz_place_open(struct tz_create *c, const struct tz_plan *plan)
+static int create(struct tz_create *c, const struct tz_plan *plan)
 {
 	enum tz_request_lists lists = lists_of(c, plan);
 	int fd = -1, rc = 0, flags = c->call.flags | O_EXCL;
@@ -251,4 +246,13 @@ int tz_place_open(struct tz_create *c, const struct tz_plan *plan)
 		return fd;
 	}
 	return rc ? refuse(c, fd, rc) : verify(c, plan, fd, lists);
+}
+
+int tz_place_open(struct tz_create *c, const struct tz_plan *plan)
+{
+	int saved = errno, fd = create(c, plan);
+
+	if (fd >= 0)
+		errno = saved; /* an open that succeeds leaves it as it was */
+	return fd;
 }

@@ -55,7 +55,7 @@ void tz_files_share(int fd, struct tz_file *of);
 /* Takes the descriptor out of the table; the caller has its reference then. */
 struct tz_file *tz_files_take(int fd);
 
-/* Gives a reference back; true when it was the last (the caller records the close first: see `last`). */
+/* Is this the last reference? Then the close is recorded before it is given back. */
 bool tz_file_last(const struct tz_file *file);
 void tz_file_put(struct tz_file *file);
 

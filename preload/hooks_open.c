@@ -19,17 +19,18 @@ static bool can_write(int flags)
 bool tz_opening_begin(struct tz_opening *o, const struct tz_call *call)
 {
 	struct tz_create *c = &o->create;
+	struct tz_scratch *scratch = NULL;
+	struct tz_where where;
 	int saved = errno;
 
-	memset(c, 0, sizeof *c);
-	c->call = *call;
-	o->creates = call->flags & O_CREAT;
-	o->place = false;
-	if (!tz_locate(call->dirfd, call->path, &c->scratch, &c->where) || !tz_key_wanted(c->where.key)) {
-		tz_scratch_put(c->scratch);
+	if (!tz_locate(call->dirfd, call->path, &scratch, &where) || !tz_key_wanted(where.key)) {
+		tz_scratch_put(scratch);
 		errno = saved;
 		return false;
 	}
+	*c = (struct tz_create){ .call = *call, .scratch = scratch, .where = where };
+	o->creates = call->flags & O_CREAT;
+	o->place = false;
 	if (o->creates) {
 		if (call->flags & O_EXCL)
 			c->existence = TZ_FRESH;
