@@ -22,8 +22,8 @@ class Weights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Share of the promised bytes that counts as writing still to come."""
     oss_load: float = 0.5
     """Share of an OST's throughput that a fully loaded OSS takes away."""
-    idle_load: float = 0.1
-    """An OSS load up to here counts as idle."""
+    idle_load: float = 0.5
+    """An OSS load up to here counts as none: a server that is half busy holds nobody up."""
     oss_balance: float = 0.1
     """Levels per mean bytes per OST on one OSS: spreads over servers what is equal on OSTs."""
     latency: float = 1.0
