@@ -55,7 +55,7 @@ class _Items:
     members: Array
     """Components that have one of that size or larger."""
     sums: Array | None
-    """Sums of sizes that one bin can hold, ascending; None when there are too many."""
+    """Sums of sizes that one bin can hold at the highest level asked for, ascending; None when there are too many."""
 
 
 def utilization_bound(view: SystemView, requests: Sequence[CreateRequest]) -> float:
@@ -123,9 +123,11 @@ def _lowest(problem: Problem, rate: Array, base: Array, width: Array) -> float:
     del inverse
     bins = _Bins(keys[0], keys[1], keys[2:].astype(np.int64), count)
     high = 1.01 * (problem.total_bytes + float(base.sum())) / float(rate.sum()) + 1e-12
-    families = _families(problem, bins, high * 2)
+    families = _families(problem, bins, high)
     while not all(_holds(bins, items, high) for items in families):
         high *= 2
+        # The sums are complete only up to the level they were listed for.
+        families = _families(problem, bins, high)
     low = 0.0
     for _ in range(200):
         middle = (low + high) / 2
@@ -155,7 +157,7 @@ def _items(problem: Problem, sets: set[int], width: Array, bins: _Bins, level: f
     largest = np.sort(np.concatenate([g.weights.max(axis=1) for g in groups]))
     at_least = np.cumsum(counts[::-1])[::-1]
     members = len(largest) - np.searchsorted(largest, sizes, side="left")
-    most = float((bins.rate * level - bins.base).max())
+    most = float((bins.rate * level - bins.base).max()) * (1 + 1e-9)
     sums = _sums(sizes, members * int(width.max()), most)
     if len(sizes) > MAX_SIZES:
         chosen = np.unique(np.linspace(0, len(sizes) - 1, MAX_SIZES).astype(int))
@@ -182,7 +184,7 @@ def _holds(bins: _Bins, items: _Items, level: float) -> bool:
     capacity = np.where(items.width > 0, bins.rate * level - bins.base, 0.0) * (1 + 1e-13)
     np.maximum(capacity, 0, out=capacity)
     held = capacity
-    if items.sums is not None and capacity.max() <= items.sums[-1] * 2:
+    if items.sums is not None:
         held = items.sums[np.searchsorted(items.sums, capacity, side="right") - 1].astype(float)
     if float((held * bins.count).sum()) < items.total * (1 - 1e-13):
         return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import combinations, product
 from random import Random
 
 import pytest
@@ -103,6 +103,40 @@ def test_pools_alone_can_bind(make) -> None:
     requests = [make.plain(1, GIB, pool="flash")] * 8 + [make.plain(1, GIB)] * 2
     assert bounds.utilization_bound(view, requests) == pytest.approx(4)
     assert policies.make("tarazu").allocate(view, requests).ost_cost == pytest.approx(4)
+
+
+def test_bound_is_not_above_what_a_small_pool_reaches(make) -> None:
+    """Three files over all four OSTs of a pool: 3 objects on each, far above the mean of all ten OSTs."""
+    view = make.view(10, each=lambda i: {"pools": ("flash",)} if i >= 6 else {})
+    for size in (0, 4 * GIB):
+        requests = [make.plain(4, size, pool="flash")] * 3
+        allocation = policies.make("tarazu").allocate(view, requests)
+        assert allocation.ost_cost == pytest.approx(2.5)
+        assert allocation.ost_cost_bound == pytest.approx(2.5)
+
+
+@pytest.mark.parametrize("case", range(30))
+def test_bounds_hold_for_striped_files_in_pools(case: int) -> None:
+    """Two to four files with stripes on five OSTs, three of them a pool, against every possible placement."""
+    random = Random(500 + case)
+    targets = [Ost(i, f"oss{i // 2}", 10**12, 10**12, 10**12, pools=("p",) * (i < 3)) for i in range(5)]
+    view = SystemView("lustre", 0.0, tuple(targets))
+    requests, choices, weights = [], [], []
+    for _ in range(random.randint(2, 4)):
+        pool, stripes = random.choice(("", "p")), random.randint(1, 3)
+        size = stripes * random.randint(1, 5) * 16 * MIB
+        requests.append(CreateRequest(size, Layout((Component(0, EOF, 16 * MIB, stripes, pool=pool),))))
+        choices.append(list(combinations(range(3 if pool else 5), stripes)))
+        weights.append(size // stripes)
+    best = float("inf")
+    for chosen in product(*choices):
+        placed = [0] * 5
+        for osts, weight in zip(chosen, weights):
+            for ost in osts:
+                placed[ost] += weight
+        best = min(best, max(placed) * 5 / sum(placed))
+    assert bounds.utilization_bound(view, requests) <= best * (1 + 1e-9)
+    assert policies.make("tarazu").allocate(view, requests).ost_cost >= best * (1 - 1e-9)
 
 
 def test_oss_bound_under_an_ost_cost() -> None:
