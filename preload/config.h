@@ -10,12 +10,11 @@ enum { TZ_MOUNTS_MAX = 32, TZ_PATH_MAX = 4096, TZ_GLOBS_MAX = 4096 };
 
 struct tz_mount {
 	char path[256]; /* without a slash at the end */
-	char real[256]; /* the same without symbolic links, known after the first use; else empty */
+	char real[256]; /* the same without symbolic links, known after the first use */
 	char fs[TZ_FS_MAX];
 	char below[256]; /* directory of the file system that is mounted here, "" for its root */
 	uint32_t path_length, fs_length, below_length;
 	uint32_t real_length; /* atomic, written after `real` */
-	uint32_t resolved; /* atomic: 1 from when a thread looks for `real` */
 	uint32_t lustre;   /* atomic: 0 unknown, 1 yes, 2 no */
 };
 

@@ -140,22 +140,26 @@ static bool has_no_symlinks(const char *path)
 	return true;
 }
 
-static void resolve_mounts(struct tz_scratch *scratch)
+/* False while another thread is at it: nothing may be concluded, or remembered, from mounts half known. */
+static bool resolve_mounts(struct tz_scratch *scratch)
 {
-	for (uint32_t i = 0; i < tz_config.mount_count; i++) {
-		struct tz_mount *m = &tz_config.mounts[i];
-		uint32_t expected = 0;
-		size_t length;
+	static uint32_t done; /* atomic */
 
-		if (tz_load(&m->resolved) ||
-		    !__atomic_compare_exchange_n(&m->resolved, &expected, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-			continue;
-		length = ask_kernel(m->path, scratch->text);
+	if (tz_load(&done))
+		return true;
+	if (!tz_trylock(&lock))
+		return false;
+	for (uint32_t i = 0; !tz_load(&done) && i < tz_config.mount_count; i++) {
+		struct tz_mount *m = &tz_config.mounts[i];
+		size_t length = ask_kernel(m->path, scratch->text);
 		if (length > 1 && length < sizeof m->real) {
 			memcpy(m->real, scratch->text, length);
 			tz_store(&m->real_length, (uint32_t)length);
 		}
 	}
+	tz_store(&done, 1);
+	tz_unlock(&lock);
+	return true;
 }
 
 static bool below(const char *path, size_t length, const char *prefix, size_t prefix_length)
@@ -219,9 +223,8 @@ const struct tz_dir *tz_dircache_add(const char *raw, size_t length, bool resolv
 	uint32_t start;
 	size_t n;
 
-	if (length == 0 || length >= TZ_PATH_MAX)
+	if (length == 0 || length >= TZ_PATH_MAX || !resolve_mounts(scratch))
 		return NULL;
-	resolve_mounts(scratch);
 	if (resolved) {
 		memcpy(scratch->text, raw, length);
 		n = length;

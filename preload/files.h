@@ -67,7 +67,7 @@ size_t tz_files_directory(int fd, char *out, size_t size);
 void tz_files_set_directory(int fd, const char *path, size_t length);
 
 /*
- * Streams of followed descriptors: flushed at exit, since libc flushes only after the last destructor. A stream is
+ * Streams of followed descriptors: flushed at exit, since libc flushes only after the last exit handler. A stream is
  * taken off whenever it is closed, whatever its descriptor stands for by then.
  */
 void tz_streams_add(FILE *stream);

@@ -12,6 +12,9 @@ int tz_counting;
 __thread int tz_depth __attribute__((tls_model("initial-exec")));
 __thread int tz_mine __attribute__((tls_model("initial-exec")));
 
+/* Holders make a few system calls at most; only one that is stopped or starved is given up. */
+enum { LOCK_NS = 50000000 };
+
 static int owner_pid;
 static int *copy_mark; /* on a page that a forked copy sees as zeros; NULL where the kernel has no such page */
 
@@ -90,13 +93,19 @@ bool tz_owner(void)
 
 bool tz_trylock(struct tz_lock *lock)
 {
-	for (int i = 0; i < 2000; i++) {
+	uint64_t deadline = 0;
+
+	for (int i = 0;; i++) {
 		if (!tz_relaxed(&lock->held) && !__atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE))
 			return true;
-		if (i % 64 == 63)
-			syscall(SYS_sched_yield);
+		if (i < 200)
+			continue;
+		if (deadline == 0)
+			deadline = tz_now_ns() + LOCK_NS;
+		else if (tz_now_ns() > deadline)
+			return false;
+		syscall(SYS_sched_yield);
 	}
-	return false;
 }
 
 void tz_unlock(struct tz_lock *lock)
@@ -166,13 +175,22 @@ void tz_scratch_forked(void)
 		tz_store(&slots[i].used, 0);
 }
 
+int __cxa_atexit(void (*function)(void *), void *argument, void *object);
+
+static void at_exit(void *unused)
+{
+	(void)unused;
+	tz_record_exit(true);
+}
+
+/*
+ * What is registered before libc registers the loader's own handler runs after it: after the destructors of all
+ * libraries, some of which (libgfortran) still write and close files.
+ */
 __attribute__((constructor)) static void constructor(void)
 {
 	if (tz_relaxed(&tz_state) == TZ_UNKNOWN)
 		tz_start();
-}
-
-__attribute__((destructor)) static void destructor(void)
-{
-	tz_record_exit(true);
+	if (tz_relaxed(&tz_state) == TZ_ON)
+		__cxa_atexit(at_exit, NULL, NULL);
 }

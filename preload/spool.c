@@ -11,6 +11,7 @@ static struct {
 	uint8_t *base; /* atomic */
 	uint64_t capacity, used;
 	bool failed;
+	uint64_t lost; /* atomic: records that could not even take the lock */
 	char path[1200];
 } spool;
 
@@ -160,6 +161,11 @@ static bool room(uint64_t length)
 	return spool.used + length <= spool.capacity || grow(spool.used + length);
 }
 
+static void count_dropped(uint64_t records)
+{
+	tz_put64(spool.base + OFF_DROPPED, tz_get64(spool.base + OFF_DROPPED) + records);
+}
+
 void tz_spool_append(enum tz_record_type type, uint16_t flags, const void *fixed, size_t fixed_length,
 		     const struct tz_part *texts, int text_count)
 {
@@ -169,14 +175,20 @@ void tz_spool_append(enum tz_record_type type, uint16_t flags, const void *fixed
 	for (int i = 0; i < text_count; i++)
 		length += texts[i].length;
 	length = (length + 7) & ~(size_t)7;
-	if (tz_config.recorder == TZ_RECORD_OFF || !tz_owner() || !tz_trylock(&spool.lock))
+	if (tz_config.recorder == TZ_RECORD_OFF || !tz_owner())
 		return;
+	if (!tz_trylock(&spool.lock)) {
+		__atomic_add_fetch(&spool.lost, 1, __ATOMIC_RELAXED);
+		return;
+	}
 	if (!room(length)) {
 		if (spool.base)
-			tz_put64(spool.base + OFF_DROPPED, tz_get64(spool.base + OFF_DROPPED) + 1);
+			count_dropped(1);
 		tz_unlock(&spool.lock);
 		return;
 	}
+	if (tz_relaxed(&spool.lost))
+		count_dropped(__atomic_exchange_n(&spool.lost, 0, __ATOMIC_RELAXED));
 	p = spool.base + spool.used;
 	tz_put16(p, type);
 	tz_put16(p + 2, flags);
