@@ -13,7 +13,7 @@ __thread int tz_depth __attribute__((tls_model("initial-exec")));
 __thread int tz_mine __attribute__((tls_model("initial-exec")));
 
 /* Holders make a few system calls at most; only one that is stopped or starved is given up. */
-enum { LOCK_NS = 50000000 };
+enum { LOCK_NS = 200000000 };
 
 static int owner_pid;
 static int *copy_mark; /* on a page that a forked copy sees as zeros; NULL where the kernel has no such page */
@@ -138,18 +138,21 @@ enum { SCRATCH_SLOTS = 64 };
 
 static struct {
 	int used;
-	struct tz_scratch *scratch;
+	struct tz_scratch *scratch; /* atomic, kept once made */
 } slots[SCRATCH_SLOTS];
 
 struct tz_scratch *tz_scratch_get(void)
 {
+	struct tz_scratch *found;
+
 	for (int i = 0; i < SCRATCH_SLOTS; i++) {
 		if (tz_relaxed(&slots[i].used) || __atomic_exchange_n(&slots[i].used, 1, __ATOMIC_ACQUIRE))
 			continue;
-		if (!slots[i].scratch)
-			slots[i].scratch = tz_pages(sizeof(struct tz_scratch));
-		if (slots[i].scratch)
-			return slots[i].scratch;
+		found = tz_relaxed(&slots[i].scratch);
+		if (!found)
+			tz_store(&slots[i].scratch, found = tz_pages(sizeof *found));
+		if (found)
+			return found;
 		tz_store(&slots[i].used, 0);
 		return NULL;
 	}
@@ -161,7 +164,7 @@ void tz_scratch_put(struct tz_scratch *scratch)
 	if (!scratch)
 		return;
 	for (int i = 0; i < SCRATCH_SLOTS; i++)
-		if (tz_relaxed(&slots[i].used) && slots[i].scratch == scratch) {
+		if (tz_relaxed(&slots[i].scratch) == scratch) {
 			tz_store(&slots[i].used, 0);
 			return;
 		}
