@@ -9,30 +9,30 @@ enum tz_recorder { TZ_RECORD_FULL, TZ_RECORD_LIGHT, TZ_RECORD_OFF };
 enum { TZ_MOUNTS_MAX = 32, TZ_PATH_MAX = 4096, TZ_GLOBS_MAX = 4096 };
 
 struct tz_mount {
-	char path[256]; /* without a slash at the end */
-	char real[256]; /* the same without symbolic links, known after the first use */
-	char fs[TZ_FS_MAX];
-	char below[256]; /* directory of the file system that is mounted here, "" for its root */
-	uint32_t path_length, fs_length, below_length;
-	uint32_t real_length; /* atomic, written after `real` */
-	uint32_t lustre;   /* atomic: 0 unknown, 1 yes, 2 no */
+    char path[256]; /* without a slash at the end */
+    char real[256]; /* the same without symbolic links, known after the first use */
+    char fs[TZ_FS_MAX];
+    char below[256]; /* directory of the file system that is mounted here, "" for its root */
+    uint32_t path_length, fs_length, below_length;
+    uint32_t real_length; /* atomic, written after `real` */
+    uint32_t lustre;      /* atomic: 0 unknown, 1 yes, 2 no */
 };
 
 struct tz_config {
-	enum tz_mode mode;
-	enum tz_recorder recorder;
-	bool llapi;         /* TARAZU_APPLY=llapi */
-	bool hints;         /* TARAZU_LISTS=hints */
-	char spool[1024];   /* empty: no recording */
-	char map[1024];     /* empty: no placement */
-	char job[TZ_JOB_MAX], host[TZ_HOST_MAX], program[64];
-	char include[TZ_GLOBS_MAX], exclude[TZ_GLOBS_MAX];
-	int64_t trusted_uid;
-	int32_t ranks;
-	struct tz_ident ident;
-	bool in_system[3]; /* a mount lies below /proc, /sys or /dev: test beds may */
-	uint32_t mount_count;
-	struct tz_mount mounts[TZ_MOUNTS_MAX];
+    enum tz_mode mode;
+    enum tz_recorder recorder;
+    bool llapi;       /* TARAZU_APPLY=llapi */
+    bool hints;       /* TARAZU_LISTS=hints */
+    char spool[1024]; /* empty: no recording */
+    char map[1024];   /* empty: no placement */
+    char job[TZ_JOB_MAX], host[TZ_HOST_MAX], program[64];
+    char include[TZ_GLOBS_MAX], exclude[TZ_GLOBS_MAX];
+    int64_t trusted_uid;
+    int32_t ranks;
+    struct tz_ident ident;
+    bool in_system[3]; /* a mount lies below /proc, /sys or /dev: test beds may */
+    uint32_t mount_count;
+    struct tz_mount mounts[TZ_MOUNTS_MAX];
 };
 
 extern struct tz_config tz_config;

@@ -5,14 +5,14 @@
 #include "state.h"
 
 struct tz_nth {
-	uint32_t precise, loose;
-	bool again; /* the name was created before by this process and keeps its n */
-	uint64_t keys[3];
+    uint32_t precise, loose;
+    bool again; /* the name was created before by this process and keeps its n */
+    uint64_t keys[3];
 };
 
 /* Takes the numbers of a name that is about to be created. */
 void tz_counters_take(const struct tz_mount *mount, const char *key, size_t key_length, const struct tz_names *names,
-		      struct tz_nth *nth);
+                      struct tz_nth *nth);
 
 /* The file was not created: gives the numbers back, unless a later name has taken the next ones. */
 void tz_counters_return(const struct tz_nth *nth);

@@ -6,7 +6,7 @@
 #define SYS_openat2 437
 #endif
 struct how {
-	uint64_t flags, mode, resolve;
+    uint64_t flags, mode, resolve;
 };
 enum { HOW_NO_SYMLINKS = 0x04 };
 
@@ -21,224 +21,224 @@ static size_t arena_left;
 /* In the child of a fork the lock, and the arena half way, may belong to a thread that does not exist. */
 void tz_dircache_forked(void)
 {
-	lock.held = 0;
-	arena = NULL;
-	arena_left = 0;
+    lock.held = 0;
+    arena = NULL;
+    arena_left = 0;
 }
 
 static uint64_t hash_of(const char *text, size_t length)
 {
-	uint64_t h = 0x9e3779b97f4a7c15ULL ^ length, word;
+    uint64_t h = 0x9e3779b97f4a7c15ULL ^ length, word;
 
-	for (; length >= 8; length -= 8, text += 8) {
-		h = (h ^ tz_get64(text)) * 0xff51afd7ed558ccdULL;
-		h ^= h >> 32;
-	}
-	word = 0;
-	memcpy(&word, text, length);
-	h = (h ^ word) * 0xff51afd7ed558ccdULL;
-	return h ^ h >> 29;
+    for (; length >= 8; length -= 8, text += 8) {
+        h = (h ^ tz_get64(text)) * 0xff51afd7ed558ccdULL;
+        h ^= h >> 32;
+    }
+    word = 0;
+    memcpy(&word, text, length);
+    h = (h ^ word) * 0xff51afd7ed558ccdULL;
+    return h ^ h >> 29;
 }
 
 const struct tz_dir *tz_dircache_find(const char *raw, size_t length)
 {
-	uint64_t hash = hash_of(raw, length);
+    uint64_t hash = hash_of(raw, length);
 
-	for (uint32_t slot = hash % SLOTS, probed = 0; probed < SLOTS; slot = (slot + 1) % SLOTS, probed++) {
-		const struct tz_dir *dir = tz_load(&table[slot]);
+    for (uint32_t slot = hash % SLOTS, probed = 0; probed < SLOTS; slot = (slot + 1) % SLOTS, probed++) {
+        const struct tz_dir *dir = tz_load(&table[slot]);
 
-		if (!dir)
-			return NULL;
-		if (dir->hash == hash && dir->raw_length == length && memcmp(dir->text, raw, length) == 0)
-			return dir;
-	}
-	return NULL;
+        if (!dir)
+            return NULL;
+        if (dir->hash == hash && dir->raw_length == length && memcmp(dir->text, raw, length) == 0)
+            return dir;
+    }
+    return NULL;
 }
 
 static struct tz_dir *carve(size_t size)
 {
-	size = (size + 15) & ~(size_t)15;
-	if (size > arena_left) {
-		arena = tz_pages(ARENA);
-		arena_left = arena ? ARENA : 0;
-		if (!arena)
-			return NULL;
-	}
-	arena += size;
-	arena_left -= size;
-	return (struct tz_dir *)(void *)(arena - size);
+    size = (size + 15) & ~(size_t)15;
+    if (size > arena_left) {
+        arena = tz_pages(ARENA);
+        arena_left = arena ? ARENA : 0;
+        if (!arena)
+            return NULL;
+    }
+    arena += size;
+    arena_left -= size;
+    return (struct tz_dir *)(void *)(arena - size);
 }
 
 static const struct tz_dir *remember(const struct tz_dir *found)
 {
-	size_t size = sizeof *found + found->raw_length + found->below_length;
-	const struct tz_dir *kept = NULL;
-	struct tz_dir *copy;
+    size_t size = sizeof *found + found->raw_length + found->below_length;
+    const struct tz_dir *kept = NULL;
+    struct tz_dir *copy;
 
-	if (!tz_owner() || filled >= LIMIT || !tz_trylock(&lock))
-		return found;
-	copy = carve(size);
-	if (copy) {
-		uint32_t slot = found->hash % SLOTS;
+    if (!tz_owner() || filled >= LIMIT || !tz_trylock(&lock))
+        return found;
+    copy = carve(size);
+    if (copy) {
+        uint32_t slot = found->hash % SLOTS;
 
-		memcpy(copy, found, size);
-		while (table[slot])
-			slot = (slot + 1) % SLOTS;
-		tz_store(&table[slot], copy);
-		filled++;
-		kept = copy;
-	}
-	tz_unlock(&lock);
-	return kept ? kept : found;
+        memcpy(copy, found, size);
+        while (table[slot])
+            slot = (slot + 1) % SLOTS;
+        tz_store(&table[slot], copy);
+        filled++;
+        kept = copy;
+    }
+    tz_unlock(&lock);
+    return kept ? kept : found;
 }
 
 /* No empty, "." or ".." part: only symbolic links can make it differ from what it says. */
 static bool is_clean(const char *path, size_t length)
 {
-	for (size_t i = 0; i < length; i++) {
-		size_t n;
+    for (size_t i = 0; i < length; i++) {
+        size_t n;
 
-		if (path[i] != '/')
-			continue;
-		for (n = 0; i + 1 + n < length && path[i + 1 + n] != '/'; n++)
-			;
-		if (n == 0 || (n <= 2 && path[i + 1] == '.' && (n == 1 || path[i + 2] == '.')))
-			return false;
-	}
-	return true;
+        if (path[i] != '/')
+            continue;
+        for (n = 0; i + 1 + n < length && path[i + 1 + n] != '/'; n++)
+            ;
+        if (n == 0 || (n <= 2 && path[i + 1] == '.' && (n == 1 || path[i + 2] == '.')))
+            return false;
+    }
+    return true;
 }
 
 /* What the kernel calls a directory; its length, 0 when it cannot be opened. */
 static size_t ask_kernel(const char *path, char *out)
 {
-	int fd = tz_sys_open(path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
-	char link[32] = "/proc/self/fd/", digits[12];
-	size_t length = 14;
-	ssize_t got;
-	int n = 0;
+    int fd = tz_sys_open(path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+    char link[32] = "/proc/self/fd/", digits[12];
+    size_t length = 14;
+    ssize_t got;
+    int n = 0;
 
-	if (fd < 0)
-		return 0;
-	for (unsigned v = (unsigned)fd; v || n == 0; v /= 10)
-		digits[n++] = (char)('0' + v % 10);
-	while (n)
-		link[length++] = digits[--n];
-	link[length] = '\0';
-	got = tz_readlink(link, out, TZ_PATH_MAX);
-	tz_sys_close(fd);
-	return got > 0 && got < TZ_PATH_MAX && out[0] == '/' ? (size_t)got : 0;
+    if (fd < 0)
+        return 0;
+    for (unsigned v = (unsigned)fd; v || n == 0; v /= 10)
+        digits[n++] = (char)('0' + v % 10);
+    while (n)
+        link[length++] = digits[--n];
+    link[length] = '\0';
+    got = tz_readlink(link, out, TZ_PATH_MAX);
+    tz_sys_close(fd);
+    return got > 0 && got < TZ_PATH_MAX && out[0] == '/' ? (size_t)got : 0;
 }
 
 static bool has_no_symlinks(const char *path)
 {
-	struct how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = HOW_NO_SYMLINKS };
-	int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
+    struct how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = HOW_NO_SYMLINKS};
+    int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
 
-	if (fd < 0)
-		return false;
-	tz_sys_close(fd);
-	return true;
+    if (fd < 0)
+        return false;
+    tz_sys_close(fd);
+    return true;
 }
 
 /* False while another thread is at it: nothing may be concluded, or remembered, from mounts half known. */
 static bool resolve_mounts(struct tz_scratch *scratch)
 {
-	static uint32_t done; /* atomic */
+    static uint32_t done; /* atomic */
 
-	if (tz_load(&done))
-		return true;
-	if (!tz_trylock(&lock))
-		return false;
-	for (uint32_t i = 0; !tz_load(&done) && i < tz_config.mount_count; i++) {
-		struct tz_mount *m = &tz_config.mounts[i];
-		size_t length = ask_kernel(m->path, scratch->text);
-		if (length > 1 && length < sizeof m->real) {
-			memcpy(m->real, scratch->text, length);
-			tz_store(&m->real_length, (uint32_t)length);
-		}
-	}
-	tz_store(&done, 1);
-	tz_unlock(&lock);
-	return true;
+    if (tz_load(&done))
+        return true;
+    if (!tz_trylock(&lock))
+        return false;
+    for (uint32_t i = 0; !tz_load(&done) && i < tz_config.mount_count; i++) {
+        struct tz_mount *m = &tz_config.mounts[i];
+        size_t length = ask_kernel(m->path, scratch->text);
+        if (length > 1 && length < sizeof m->real) {
+            memcpy(m->real, scratch->text, length);
+            tz_store(&m->real_length, (uint32_t)length);
+        }
+    }
+    tz_store(&done, 1);
+    tz_unlock(&lock);
+    return true;
 }
 
 static bool below(const char *path, size_t length, const char *prefix, size_t prefix_length)
 {
-	return prefix_length && length >= prefix_length && memcmp(path, prefix, prefix_length) == 0 &&
-	       (length == prefix_length || path[prefix_length] == '/');
+    return prefix_length && length >= prefix_length && memcmp(path, prefix, prefix_length) == 0 &&
+           (length == prefix_length || path[prefix_length] == '/');
 }
 
 /* The mount that a path lies in, the deepest one; `start` is where the part below it begins. */
 static struct tz_mount *mount_of(const char *path, size_t length, uint32_t *start)
 {
-	struct tz_mount *best = NULL;
+    struct tz_mount *best = NULL;
 
-	*start = 0;
-	for (uint32_t i = 0; i < tz_config.mount_count; i++) {
-		struct tz_mount *m = &tz_config.mounts[i];
-		uint32_t real = tz_load(&m->real_length);
+    *start = 0;
+    for (uint32_t i = 0; i < tz_config.mount_count; i++) {
+        struct tz_mount *m = &tz_config.mounts[i];
+        uint32_t real = tz_load(&m->real_length);
 
-		if (real > *start && below(path, length, m->real, real)) {
-			best = m;
-			*start = real;
-		}
-		if (m->path_length > *start && below(path, length, m->path, m->path_length)) {
-			best = m;
-			*start = m->path_length;
-		}
-	}
-	return best;
+        if (real > *start && below(path, length, m->real, real)) {
+            best = m;
+            *start = real;
+        }
+        if (m->path_length > *start && below(path, length, m->path, m->path_length)) {
+            best = m;
+            *start = m->path_length;
+        }
+    }
+    return best;
 }
 
 /* The directory as the kernel has it, in scratch->text; its length, 0 when it does not exist. */
 static size_t resolve(const char *raw, size_t length, struct tz_scratch *scratch)
 {
-	char *path = scratch->raw + TZ_PATH_MAX;
-	struct tz_mount *m;
-	uint32_t start;
+    char *path = scratch->raw + TZ_PATH_MAX;
+    struct tz_mount *m;
+    uint32_t start;
 
-	m = mount_of(raw, length, &start);
-	if (m && is_clean(raw, length)) {
-		/* The mount's own path may hold links; what is below it usually holds none: two system calls. */
-		size_t real = tz_load(&m->real_length), head = real ? real : m->path_length, rest = length - start;
+    m = mount_of(raw, length, &start);
+    if (m && is_clean(raw, length)) {
+        /* The mount's own path may hold links; what is below it usually holds none: two system calls. */
+        size_t real = tz_load(&m->real_length), head = real ? real : m->path_length, rest = length - start;
 
-		if (head + rest >= TZ_PATH_MAX)
-			return 0;
-		memcpy(path, real ? m->real : m->path, head);
-		memcpy(path + head, raw + start, rest);
-		path[head + rest] = '\0';
-		if (has_no_symlinks(path)) {
-			memcpy(scratch->text, path, head + rest);
-			return head + rest;
-		}
-	}
-	memcpy(path, raw, length);
-	path[length] = '\0';
-	return ask_kernel(path, scratch->text);
+        if (head + rest >= TZ_PATH_MAX)
+            return 0;
+        memcpy(path, real ? m->real : m->path, head);
+        memcpy(path + head, raw + start, rest);
+        path[head + rest] = '\0';
+        if (has_no_symlinks(path)) {
+            memcpy(scratch->text, path, head + rest);
+            return head + rest;
+        }
+    }
+    memcpy(path, raw, length);
+    path[length] = '\0';
+    return ask_kernel(path, scratch->text);
 }
 
 const struct tz_dir *tz_dircache_add(const char *raw, size_t length, bool resolved, struct tz_scratch *scratch)
 {
-	struct tz_dir *found = (void *)scratch->lov;
-	uint32_t start;
-	size_t n;
+    struct tz_dir *found = (void *)scratch->lov;
+    uint32_t start;
+    size_t n;
 
-	if (length == 0 || length >= TZ_PATH_MAX || !resolve_mounts(scratch))
-		return NULL;
-	if (resolved) {
-		memcpy(scratch->text, raw, length);
-		n = length;
-	} else {
-		n = resolve(raw, length, scratch);
-	}
-	if (n == 0)
-		return NULL;
-	found->hash = hash_of(raw, length);
-	found->mount = mount_of(scratch->text, n, &start);
-	found->raw_length = (uint32_t)length;
-	found->below_length = found->mount ? (uint32_t)(n - start) : 0;
-	memcpy(found->text, raw, length);
-	if (found->mount)
-		memcpy(found->text + length, scratch->text + start, found->below_length);
-	return remember(found);
+    if (length == 0 || length >= TZ_PATH_MAX || !resolve_mounts(scratch))
+        return NULL;
+    if (resolved) {
+        memcpy(scratch->text, raw, length);
+        n = length;
+    } else {
+        n = resolve(raw, length, scratch);
+    }
+    if (n == 0)
+        return NULL;
+    found->hash = hash_of(raw, length);
+    found->mount = mount_of(scratch->text, n, &start);
+    found->raw_length = (uint32_t)length;
+    found->below_length = found->mount ? (uint32_t)(n - start) : 0;
+    memcpy(found->text, raw, length);
+    if (found->mount)
+        memcpy(found->text + length, scratch->text + start, found->below_length);
+    return remember(found);
 }

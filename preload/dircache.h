@@ -5,15 +5,15 @@
 #include "state.h"
 
 struct tz_dir {
-	uint64_t hash;
-	struct tz_mount *mount; /* NULL: outside the managed mounts */
-	uint32_t raw_length, below_length;
-	char text[]; /* the directory as given, then the resolved path below the mount */
+    uint64_t hash;
+    struct tz_mount *mount; /* NULL: outside the managed mounts */
+    uint32_t raw_length, below_length;
+    char text[]; /* the directory as given, then the resolved path below the mount */
 };
 
 static inline const char *tz_dir_below(const struct tz_dir *dir)
 {
-	return dir->text + dir->raw_length;
+    return dir->text + dir->raw_length;
 }
 
 const struct tz_dir *tz_dircache_find(const char *raw, size_t length);

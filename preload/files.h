@@ -9,23 +9,23 @@
 enum { TZ_FDS_MAX = 1 << 20, TZ_INLINE_KEY = 336 };
 
 enum tz_file_flags {
-	TZ_FILE_DIRECTORY = 1, /* not a file: `key` is the directory's path */
-	TZ_FILE_CREATED = 2,   /* a create record was written here */
-	TZ_FILE_APPEND = 4,
-	TZ_FILE_INHERITED = 8, /* opened by the parent of a fork */
+    TZ_FILE_DIRECTORY = 1, /* not a file: `key` is the directory's path */
+    TZ_FILE_CREATED = 2,   /* a create record was written here */
+    TZ_FILE_APPEND = 4,
+    TZ_FILE_INHERITED = 8, /* opened by the parent of a fork */
 };
 
 /* One open file description, shared by the descriptors that dup made of it. Counters are atomic. */
 struct tz_file {
-	uint32_t refs; /* atomic; 0: free */
-	uint32_t flags;
-	struct tz_mount *mount;
-	uint64_t ino; /* 0 when unknown */
-	uint64_t opened_ns;
-	uint64_t bytes, low, high, writes, segments, last_end, position;
-	uint32_t key_length;
-	char *long_key; /* pages of its own, for a key that does not fit */
-	char key[TZ_INLINE_KEY];
+    uint32_t refs; /* atomic; 0: free */
+    uint32_t flags;
+    struct tz_mount *mount;
+    uint64_t ino; /* 0 when unknown */
+    uint64_t opened_ns;
+    uint64_t bytes, low, high, writes, segments, last_end, position;
+    uint32_t key_length;
+    char *long_key; /* pages of its own, for a key that does not fit */
+    char key[TZ_INLINE_KEY];
 };
 
 extern struct tz_file **tz_files_table[TZ_FDS_MAX / 1024];
@@ -33,17 +33,17 @@ extern struct tz_file **tz_files_table[TZ_FDS_MAX / 1024];
 /* The file behind a descriptor; NULL for the descriptors that are not followed. */
 static inline struct tz_file *tz_files_get(int fd)
 {
-	struct tz_file **chunk;
+    struct tz_file **chunk;
 
-	if ((unsigned)fd >= TZ_FDS_MAX)
-		return NULL;
-	chunk = tz_load(&tz_files_table[(unsigned)fd >> 10]);
-	return tz_likely(!chunk) ? NULL : tz_load(&chunk[fd & 1023]);
+    if ((unsigned)fd >= TZ_FDS_MAX)
+        return NULL;
+    chunk = tz_load(&tz_files_table[(unsigned)fd >> 10]);
+    return tz_likely(!chunk) ? NULL : tz_load(&chunk[fd & 1023]);
 }
 
 static inline const char *tz_file_key(const struct tz_file *file)
 {
-	return file->long_key ? file->long_key : file->key;
+    return file->long_key ? file->long_key : file->key;
 }
 
 /* A new description at `fd`, with one reference; NULL when there is no room. */

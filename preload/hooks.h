@@ -12,9 +12,9 @@ int tz_hook_open(const struct tz_call *call);
  * can write; `end` records what was opened (fd -1: nothing) and gives everything back. errno is kept by both.
  */
 struct tz_opening {
-	struct tz_create create;
-	struct tz_plan plan;
-	bool creates, place;
+    struct tz_create create;
+    struct tz_plan plan;
+    bool creates, place;
 };
 
 bool tz_opening_begin(struct tz_opening *opening, const struct tz_call *call);

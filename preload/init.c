@@ -20,170 +20,170 @@ static int *copy_mark; /* on a page that a forked copy sees as zeros; NULL where
 
 static void forked(void)
 {
-	owner_pid = tz_getpid();
-	tz_config.ident.pid = owner_pid;
-	tz_mine = 0;
-	if (copy_mark)
-		tz_store(copy_mark, 1);
-	tz_scratch_forked();
-	tz_paths_forked();
-	tz_counters_forked();
-	tz_map_forked();
-	tz_files_forked();
-	tz_spool_forked();
+    owner_pid = tz_getpid();
+    tz_config.ident.pid = owner_pid;
+    tz_mine = 0;
+    if (copy_mark)
+        tz_store(copy_mark, 1);
+    tz_scratch_forked();
+    tz_paths_forked();
+    tz_counters_forked();
+    tz_map_forked();
+    tz_files_forked();
+    tz_spool_forked();
 }
 
 static void fork_child(void)
 {
-	if (tz_load(&tz_state) == TZ_ON)
-		forked();
-	/* Another thread may have been starting the library when the process was copied. */
-	if (tz_load(&tz_state) == TZ_STARTING)
-		tz_store(&tz_state, TZ_OFF);
+    if (tz_load(&tz_state) == TZ_ON)
+        forked();
+    /* Another thread may have been starting the library when the process was copied. */
+    if (tz_load(&tz_state) == TZ_STARTING)
+        tz_store(&tz_state, TZ_OFF);
 }
 
 static void make_mark(void)
 {
-	int *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (page == MAP_FAILED)
-		return;
+    if (page == MAP_FAILED)
+        return;
 #ifdef MADV_WIPEONFORK
-	if (madvise(page, 4096, MADV_WIPEONFORK) == 0) {
-		*page = 1;
-		copy_mark = page;
-		return;
-	}
+    if (madvise(page, 4096, MADV_WIPEONFORK) == 0) {
+        *page = 1;
+        copy_mark = page;
+        return;
+    }
 #endif
-	munmap(page, 4096);
+    munmap(page, 4096);
 }
 
 bool tz_start(void)
 {
-	int expected = TZ_UNKNOWN, saved = errno;
-	bool on;
+    int expected = TZ_UNKNOWN, saved = errno;
+    bool on;
 
-	if (!__atomic_compare_exchange_n(&tz_state, &expected, TZ_STARTING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-		return expected == TZ_ON;
-	tz_depth = 1;
-	on = tz_config_read();
-	if (on) {
-		owner_pid = tz_config.ident.pid;
-		make_mark();
-		pthread_atfork(NULL, NULL, fork_child);
-		tz_counting = tz_config.recorder == TZ_RECORD_FULL;
-	}
-	tz_store(&tz_state, on ? TZ_ON : TZ_OFF);
-	if (on && tz_config.recorder != TZ_RECORD_OFF)
-		tz_record_adopt();
-	tz_depth = 0;
-	errno = saved;
-	return on;
+    if (!__atomic_compare_exchange_n(&tz_state, &expected, TZ_STARTING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return expected == TZ_ON;
+    tz_depth = 1;
+    on = tz_config_read();
+    if (on) {
+        owner_pid = tz_config.ident.pid;
+        make_mark();
+        pthread_atfork(NULL, NULL, fork_child);
+        tz_counting = tz_config.recorder == TZ_RECORD_FULL;
+    }
+    tz_store(&tz_state, on ? TZ_ON : TZ_OFF);
+    if (on && tz_config.recorder != TZ_RECORD_OFF)
+        tz_record_adopt();
+    tz_depth = 0;
+    errno = saved;
+    return on;
 }
 
 bool tz_owner(void)
 {
-	if (tz_mine == 0) {
-		if (copy_mark && tz_load(copy_mark) == 0)
-			forked(); /* copied by a raw clone, which runs no atfork handler */
-		tz_mine = tz_getpid() == owner_pid ? 1 : -1;
-	}
-	return tz_mine > 0;
+    if (tz_mine == 0) {
+        if (copy_mark && tz_load(copy_mark) == 0)
+            forked(); /* copied by a raw clone, which runs no atfork handler */
+        tz_mine = tz_getpid() == owner_pid ? 1 : -1;
+    }
+    return tz_mine > 0;
 }
 
 bool tz_trylock(struct tz_lock *lock)
 {
-	uint64_t deadline = 0;
+    uint64_t deadline = 0;
 
-	for (int i = 0;; i++) {
-		if (!tz_relaxed(&lock->held) && !__atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE))
-			return true;
-		if (i < 200)
-			continue;
-		if (deadline == 0)
-			deadline = tz_now_ns() + LOCK_NS;
-		else if (tz_now_ns() > deadline)
-			return false;
-		syscall(SYS_sched_yield);
-	}
+    for (int i = 0;; i++) {
+        if (!tz_relaxed(&lock->held) && !__atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE))
+            return true;
+        if (i < 200)
+            continue;
+        if (deadline == 0)
+            deadline = tz_now_ns() + LOCK_NS;
+        else if (tz_now_ns() > deadline)
+            return false;
+        syscall(SYS_sched_yield);
+    }
 }
 
 void tz_unlock(struct tz_lock *lock)
 {
-	__atomic_store_n(&lock->held, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&lock->held, 0, __ATOMIC_RELEASE);
 }
 
 void *tz_pages(size_t size)
 {
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	return p == MAP_FAILED ? NULL : p;
+    return p == MAP_FAILED ? NULL : p;
 }
 
 void tz_pages_free(void *pages, size_t size)
 {
-	if (pages)
-		munmap(pages, size);
+    if (pages)
+        munmap(pages, size);
 }
 
 uint64_t tz_now_ns(void)
 {
-	struct timespec t;
+    struct timespec t;
 
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
 }
 
 enum { SCRATCH_SLOTS = 64 };
 
 static struct {
-	int used;
-	struct tz_scratch *scratch; /* atomic, kept once made */
+    int used;
+    struct tz_scratch *scratch; /* atomic, kept once made */
 } slots[SCRATCH_SLOTS];
 
 struct tz_scratch *tz_scratch_get(void)
 {
-	struct tz_scratch *found;
+    struct tz_scratch *found;
 
-	for (int i = 0; i < SCRATCH_SLOTS; i++) {
-		if (tz_relaxed(&slots[i].used) || __atomic_exchange_n(&slots[i].used, 1, __ATOMIC_ACQUIRE))
-			continue;
-		found = tz_relaxed(&slots[i].scratch);
-		if (!found)
-			tz_store(&slots[i].scratch, found = tz_pages(sizeof *found));
-		if (found)
-			return found;
-		tz_store(&slots[i].used, 0);
-		return NULL;
-	}
-	return tz_pages(sizeof(struct tz_scratch));
+    for (int i = 0; i < SCRATCH_SLOTS; i++) {
+        if (tz_relaxed(&slots[i].used) || __atomic_exchange_n(&slots[i].used, 1, __ATOMIC_ACQUIRE))
+            continue;
+        found = tz_relaxed(&slots[i].scratch);
+        if (!found)
+            tz_store(&slots[i].scratch, found = tz_pages(sizeof *found));
+        if (found)
+            return found;
+        tz_store(&slots[i].used, 0);
+        return NULL;
+    }
+    return tz_pages(sizeof(struct tz_scratch));
 }
 
 void tz_scratch_put(struct tz_scratch *scratch)
 {
-	if (!scratch)
-		return;
-	for (int i = 0; i < SCRATCH_SLOTS; i++)
-		if (tz_relaxed(&slots[i].scratch) == scratch) {
-			tz_store(&slots[i].used, 0);
-			return;
-		}
-	tz_pages_free(scratch, sizeof *scratch);
+    if (!scratch)
+        return;
+    for (int i = 0; i < SCRATCH_SLOTS; i++)
+        if (tz_relaxed(&slots[i].scratch) == scratch) {
+            tz_store(&slots[i].used, 0);
+            return;
+        }
+    tz_pages_free(scratch, sizeof *scratch);
 }
 
 /* Slots of threads that do not exist in the child. */
 void tz_scratch_forked(void)
 {
-	for (int i = 0; i < SCRATCH_SLOTS; i++)
-		tz_store(&slots[i].used, 0);
+    for (int i = 0; i < SCRATCH_SLOTS; i++)
+        tz_store(&slots[i].used, 0);
 }
 
 int __cxa_atexit(void (*function)(void *), void *argument, void *object);
 
 static void at_exit(void *unused)
 {
-	(void)unused;
-	tz_record_exit(true);
+    (void)unused;
+    tz_record_exit(true);
 }
 
 /*
@@ -192,8 +192,8 @@ static void at_exit(void *unused)
  */
 __attribute__((constructor)) static void constructor(void)
 {
-	if (tz_relaxed(&tz_state) == TZ_UNKNOWN)
-		tz_start();
-	if (tz_relaxed(&tz_state) == TZ_ON)
-		__cxa_atexit(at_exit, NULL, NULL);
+    if (tz_relaxed(&tz_state) == TZ_UNKNOWN)
+        tz_start();
+    if (tz_relaxed(&tz_state) == TZ_ON)
+        __cxa_atexit(at_exit, NULL, NULL);
 }

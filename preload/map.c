@@ -9,218 +9,223 @@
 #define MAP_MAGIC "TZMAP001"
 
 struct layout_head {
-	uint16_t components, flags;
-	uint32_t osts;
-	uint64_t zero;
+    uint16_t components, flags;
+    uint32_t osts;
+    uint64_t zero;
 };
 
 static const struct layout_head *layout_at(const struct tz_map *map, uint32_t index)
 {
-	return (const void *)(map->layouts + tz_get32(map->layouts + 4 * (size_t)index));
+    return (const void *)(map->layouts + tz_get32(map->layouts + 4 * (size_t)index));
 }
 
 static const char *check_layout(const struct layout_head *head)
 {
-	const struct tz_component *c = (const void *)(head + 1);
-	uint64_t reached = 0;
+    const struct tz_component *c = (const void *)(head + 1);
+    uint64_t reached = 0;
 
-	if (head->components == 0 || ((head->flags & 1) == 0 && head->components != 1))
-		return "a layout has an impossible number of components";
-	if (head->osts > UINT16_MAX)
-		return "a layout has more OSTs than a row can hold";
-	for (uint32_t i = 0; i < head->components; i++, c++) {
-		uint32_t used = c->flags & TZ_COMP_LIST ? c->stripe_count : c->flags & TZ_COMP_HINT ? 1 : 0;
+    if (head->components == 0 || ((head->flags & 1) == 0 && head->components != 1))
+        return "a layout has an impossible number of components";
+    if (head->osts > UINT16_MAX)
+        return "a layout has more OSTs than a row can hold";
+    for (uint32_t i = 0; i < head->components; i++, c++) {
+        uint32_t used = c->flags & TZ_COMP_LIST ? c->stripe_count : c->flags & TZ_COMP_HINT ? 1 : 0;
 
-		if (c->start != reached || c->end <= c->start || c->stripe_size % 65536 != 0)
-			return "the components of a layout do not follow one another";
-		if (used && (c->first_ost >= head->osts || used > head->osts - c->first_ost))
-			return "a component's OSTs lie outside its row";
-		if ((c->flags & TZ_COMP_SEL) && (c->extension == 0 || c->extension % 1024 || c->extension >> 42 ||
-						 (c->start == 0 && c->extension >= c->end)))
-			return "a component's extension size is impossible";
-		if (((c->flags & TZ_COMP_LIST) && (c->flags & TZ_COMP_HINT)) || !memchr(c->pool, 0, TZ_LOV_POOL))
-			return "a component is not well formed";
-		reached = c->end;
-	}
-	return reached == TZ_EOF ? NULL : "a layout does not end at EOF";
+        if (c->start != reached || c->end <= c->start || c->stripe_size % 65536 != 0)
+            return "the components of a layout do not follow one another";
+        if (used && (c->first_ost >= head->osts || used > head->osts - c->first_ost))
+            return "a component's OSTs lie outside its row";
+        if ((c->flags & TZ_COMP_SEL) && (c->extension == 0 || c->extension % 1024 || c->extension >> 42 ||
+                                         (c->start == 0 && c->extension >= c->end)))
+            return "a component's extension size is impossible";
+        if (((c->flags & TZ_COMP_LIST) && (c->flags & TZ_COMP_HINT)) || !memchr(c->pool, 0, TZ_LOV_POOL))
+            return "a component is not well formed";
+        reached = c->end;
+    }
+    return reached == TZ_EOF ? NULL : "a layout does not end at EOF";
 }
 
 static const char *check_layouts(const struct tz_map *map, uint64_t table_length)
 {
-	uint64_t offsets = 4ULL * map->layout_count, at;
-	const char *wrong = NULL;
+    uint64_t offsets = 4ULL * map->layout_count, at;
+    const char *wrong = NULL;
 
-	if (offsets > table_length)
-		return "layout table truncated";
-	for (uint32_t i = 0; !wrong && i < map->layout_count; i++) {
-		at = tz_get32(map->layouts + 4 * (size_t)i);
-		if (at % 8 || at < offsets || at + sizeof(struct layout_head) > table_length ||
-		    at + sizeof(struct layout_head) + 64ULL * layout_at(map, i)->components > table_length)
-			return "a layout lies outside its table";
-		wrong = check_layout(layout_at(map, i));
-	}
-	return wrong;
+    if (offsets > table_length)
+        return "layout table truncated";
+    for (uint32_t i = 0; !wrong && i < map->layout_count; i++) {
+        at = tz_get32(map->layouts + 4 * (size_t)i);
+        if (at % 8 || at < offsets || at + sizeof(struct layout_head) > table_length ||
+            at + sizeof(struct layout_head) + 64ULL * layout_at(map, i)->components > table_length)
+            return "a layout lies outside its table";
+        wrong = check_layout(layout_at(map, i));
+    }
+    return wrong;
 }
 
 /* [offset, offset + length) lies after the header, inside the file, and starts on 8 bytes. */
 static bool inside(const struct tz_map *map, uint64_t offset, uint64_t length)
 {
-	return offset % 8 == 0 && offset >= TZ_MAP_HEADER && offset <= map->length && length <= map->length - offset;
+    return offset % 8 == 0 && offset >= TZ_MAP_HEADER && offset <= map->length && length <= map->length - offset;
 }
 
 const char *tz_map_check(const void *base, uint64_t length, struct tz_map *map)
 {
-	const uint8_t *h = base;
-	uint64_t layouts, rows, index, sum;
-	struct tz_sip sip;
+    const uint8_t *h = base;
+    uint64_t layouts, rows, index, sum;
+    struct tz_sip sip;
 
-	memset(map, 0, sizeof *map);
-	if (length < TZ_MAP_HEADER || memcmp(h, MAP_MAGIC, 8) != 0)
-		return "not a placement map";
-	if (tz_get32(h + 8) != 1 || tz_get32(h + 12) != TZ_MAP_HEADER)
-		return "a version that this reader does not know";
-	if (tz_get64(h + 16) != length)
-		return "truncated";
-	*map = (struct tz_map){ .base = h, .length = length, .generation = tz_get64(h + 24),
-				.created_s = tz_get64(h + 32), .expires_s = tz_get64(h + 40),
-				.ost_count = tz_get32(h + 64), .layout_count = tz_get32(h + 68),
-				.rows_length = tz_get64(h + 88), .slots = tz_get64(h + 104),
-				.row_count = tz_get32(h + 112) };
-	memcpy(map->key, h + 48, 16);
-	layouts = tz_get64(h + 72);
-	rows = tz_get64(h + 80);
-	index = tz_get64(h + 96);
-	/* The layout table ends where the rows begin. */
-	if (!inside(map, layouts, 0) || !inside(map, rows, map->rows_length) || rows < layouts ||
-	    map->slots > map->length / 4 || !inside(map, index, 4 * map->slots) || map->layout_count > 65536)
-		return "a part lies outside the file";
-	map->layouts = h + layouts;
-	map->rows = h + rows;
-	map->index = h + index;
-	sum = tz_get64(h + 120);
-	tz_sip_init(&sip, map->key);
-	tz_sip_add(&sip, h, 120);
-	tz_sip_add(&sip, map->layouts, rows - layouts);
-	if (tz_sip_end(&sip) != sum)
-		return "checksum differs";
-	return check_layouts(map, rows - layouts);
+    memset(map, 0, sizeof *map);
+    if (length < TZ_MAP_HEADER || memcmp(h, MAP_MAGIC, 8) != 0)
+        return "not a placement map";
+    if (tz_get32(h + 8) != 1 || tz_get32(h + 12) != TZ_MAP_HEADER)
+        return "a version that this reader does not know";
+    if (tz_get64(h + 16) != length)
+        return "truncated";
+    *map = (struct tz_map){.base = h,
+                           .length = length,
+                           .generation = tz_get64(h + 24),
+                           .created_s = tz_get64(h + 32),
+                           .expires_s = tz_get64(h + 40),
+                           .ost_count = tz_get32(h + 64),
+                           .layout_count = tz_get32(h + 68),
+                           .rows_length = tz_get64(h + 88),
+                           .slots = tz_get64(h + 104),
+                           .row_count = tz_get32(h + 112)};
+    memcpy(map->key, h + 48, 16);
+    layouts = tz_get64(h + 72);
+    rows = tz_get64(h + 80);
+    index = tz_get64(h + 96);
+    /* The layout table ends where the rows begin. */
+    if (!inside(map, layouts, 0) || !inside(map, rows, map->rows_length) || rows < layouts ||
+        map->slots > map->length / 4 || !inside(map, index, 4 * map->slots) || map->layout_count > 65536)
+        return "a part lies outside the file";
+    map->layouts = h + layouts;
+    map->rows = h + rows;
+    map->index = h + index;
+    sum = tz_get64(h + 120);
+    tz_sip_init(&sip, map->key);
+    tz_sip_add(&sip, h, 120);
+    tz_sip_add(&sip, map->layouts, rows - layouts);
+    if (tz_sip_end(&sip) != sum)
+        return "checksum differs";
+    return check_layouts(map, rows - layouts);
 }
 
 uint64_t tz_hash_exact(const uint8_t key[16], const char *fs, size_t fs_length, const char *name, size_t length)
 {
-	struct tz_sip s;
+    struct tz_sip s;
 
-	tz_sip_init(&s, key);
-	tz_sip_add(&s, "E", 1);
-	tz_sip_add(&s, fs, fs_length);
-	tz_sip_add(&s, ":", 1);
-	tz_sip_add(&s, name, length);
-	return tz_sip_end(&s);
+    tz_sip_init(&s, key);
+    tz_sip_add(&s, "E", 1);
+    tz_sip_add(&s, fs, fs_length);
+    tz_sip_add(&s, ":", 1);
+    tz_sip_add(&s, name, length);
+    return tz_sip_end(&s);
 }
 
 static void begin_template(struct tz_sip *s, const uint8_t key[16], char kind, const char *fs, size_t fs_length,
-			   const char *text, size_t length)
+                           const char *text, size_t length)
 {
-	tz_sip_init(s, key);
-	tz_sip_add(s, &kind, 1);
-	tz_sip_add(s, fs, fs_length);
-	tz_sip_add(s, ":", 1);
-	tz_sip_add(s, text, length);
+    tz_sip_init(s, key);
+    tz_sip_add(s, &kind, 1);
+    tz_sip_add(s, fs, fs_length);
+    tz_sip_add(s, ":", 1);
+    tz_sip_add(s, text, length);
 }
 
 static uint64_t end_template(struct tz_sip s, int32_t rank, uint32_t n)
 {
-	uint32_t tail[2] = { (uint32_t)rank, n };
+    uint32_t tail[2] = {(uint32_t)rank, n};
 
-	tz_sip_add(&s, tail, sizeof tail);
-	return tz_sip_end(&s);
+    tz_sip_add(&s, tail, sizeof tail);
+    return tz_sip_end(&s);
 }
 
 uint64_t tz_hash_template(const uint8_t key[16], char kind, const char *fs, size_t fs_length, const char *text,
-			  size_t length, int32_t rank, uint32_t n)
+                          size_t length, int32_t rank, uint32_t n)
 {
-	struct tz_sip s;
+    struct tz_sip s;
 
-	begin_template(&s, key, kind, fs, fs_length, text, length);
-	return end_template(s, rank, n);
+    begin_template(&s, key, kind, fs, fs_length, text, length);
+    return end_template(s, rank, n);
 }
 
 /* A row whose index, layout or OSTs are not what they must be is as good as absent. */
 static bool read_row(const struct tz_map *map, uint64_t offset, uint64_t hash, struct tz_row *row)
 {
-	const uint8_t *p = map->rows + offset;
+    const uint8_t *p = map->rows + offset;
 
-	if (offset + TZ_ROW_HEAD > map->rows_length)
-		return false;
-	row->hash = tz_get64(p);
-	row->loose_hash = tz_get64(p + 8);
-	if (row->hash != hash && row->loose_hash != hash)
-		return false;
-	row->layout = tz_get16(p + 16);
-	row->ost_count = tz_get16(p + 18);
-	row->id = tz_get32(p + 20);
-	row->osts = (const uint16_t *)(const void *)(p + TZ_ROW_HEAD);
-	if (2ULL * row->ost_count > map->rows_length - offset - TZ_ROW_HEAD || row->layout >= map->layout_count ||
-	    layout_at(map, row->layout)->osts != row->ost_count)
-		return false;
-	for (uint32_t i = 0; i < row->ost_count; i++)
-		if (row->osts[i] >= map->ost_count)
-			return false;
-	return true;
+    if (offset + TZ_ROW_HEAD > map->rows_length)
+        return false;
+    row->hash = tz_get64(p);
+    row->loose_hash = tz_get64(p + 8);
+    if (row->hash != hash && row->loose_hash != hash)
+        return false;
+    row->layout = tz_get16(p + 16);
+    row->ost_count = tz_get16(p + 18);
+    row->id = tz_get32(p + 20);
+    row->osts = (const uint16_t *)(const void *)(p + TZ_ROW_HEAD);
+    if (2ULL * row->ost_count > map->rows_length - offset - TZ_ROW_HEAD || row->layout >= map->layout_count ||
+        layout_at(map, row->layout)->osts != row->ost_count)
+        return false;
+    for (uint32_t i = 0; i < row->ost_count; i++)
+        if (row->osts[i] >= map->ost_count)
+            return false;
+    return true;
 }
 
 static uint64_t home_slot(const struct tz_map *map, uint64_t hash)
 {
-	return (uint64_t)(((unsigned __int128)hash * map->slots) >> 64);
+    return (uint64_t)(((unsigned __int128)hash * map->slots) >> 64);
 }
 
 bool tz_map_find(const struct tz_map *map, uint64_t hash, struct tz_row *row)
 {
-	uint64_t slot = home_slot(map, hash);
-	uint32_t entry;
+    uint64_t slot = home_slot(map, hash);
+    uint32_t entry;
 
-	for (uint64_t probed = 0; probed < map->slots; probed++) {
-		entry = tz_get32(map->index + 4 * slot);
-		if (entry == 0)
-			return false;
-		if (read_row(map, 8 * (uint64_t)(entry - 1), hash, row))
-			return true;
-		if (++slot == map->slots)
-			slot = 0;
-	}
-	return false;
+    for (uint64_t probed = 0; probed < map->slots; probed++) {
+        entry = tz_get32(map->index + 4 * slot);
+        if (entry == 0)
+            return false;
+        if (read_row(map, 8 * (uint64_t)(entry - 1), hash, row))
+            return true;
+        if (++slot == map->slots)
+            slot = 0;
+    }
+    return false;
 }
 
 enum tz_found tz_map_lookup(const struct tz_map *map, const struct tz_query *q, struct tz_row *row)
 {
-	struct tz_sip precise, loose;
-	uint64_t hash[5];
-	int tried[5] = { TZ_FOUND_EXACT, TZ_FOUND_PRECISE, TZ_FOUND_PRECISE_ANY, TZ_FOUND_LOOSE, TZ_FOUND_LOOSE_ANY };
+    struct tz_sip precise, loose;
+    uint64_t hash[5];
+    int tried[5] = {TZ_FOUND_EXACT, TZ_FOUND_PRECISE, TZ_FOUND_PRECISE_ANY, TZ_FOUND_LOOSE, TZ_FOUND_LOOSE_ANY};
 
-	hash[0] = tz_hash_exact(map->key, q->fs, q->fs_length, q->key, q->key_length);
-	begin_template(&precise, map->key, 'T', q->fs, q->fs_length, q->names->precise, q->names->precise_length);
-	begin_template(&loose, map->key, 'L', q->fs, q->fs_length, q->names->loose, q->names->loose_length);
-	hash[1] = end_template(precise, q->rank, q->n_precise);
-	hash[2] = end_template(precise, -1, q->n_precise);
-	hash[3] = end_template(loose, q->rank, q->n_loose);
-	hash[4] = end_template(loose, -1, q->n_loose);
-	/* The five home slots lie anywhere in the index: their cache misses overlap. */
-	for (int i = 0; map->slots && i < 5; i++)
-		__builtin_prefetch(map->index + 4 * home_slot(map, hash[i]));
-	for (int i = 0; i < 5; i++) {
-		if (q->rank == -1 && (i == 1 || i == 3))
-			continue;
-		if (tz_map_find(map, hash[i], row))
-			return tried[i];
-	}
-	return TZ_FOUND_NOT;
+    hash[0] = tz_hash_exact(map->key, q->fs, q->fs_length, q->key, q->key_length);
+    begin_template(&precise, map->key, 'T', q->fs, q->fs_length, q->names->precise, q->names->precise_length);
+    begin_template(&loose, map->key, 'L', q->fs, q->fs_length, q->names->loose, q->names->loose_length);
+    hash[1] = end_template(precise, q->rank, q->n_precise);
+    hash[2] = end_template(precise, -1, q->n_precise);
+    hash[3] = end_template(loose, q->rank, q->n_loose);
+    hash[4] = end_template(loose, -1, q->n_loose);
+    /* The five home slots lie anywhere in the index: their cache misses overlap. */
+    for (int i = 0; map->slots && i < 5; i++)
+        __builtin_prefetch(map->index + 4 * home_slot(map, hash[i]));
+    for (int i = 0; i < 5; i++) {
+        if (q->rank == -1 && (i == 1 || i == 3))
+            continue;
+        if (tz_map_find(map, hash[i], row))
+            return tried[i];
+    }
+    return TZ_FOUND_NOT;
 }
 
 void tz_map_layout(const struct tz_map *map, uint16_t index, struct tz_layout *layout)
 {
-	const struct layout_head *head = layout_at(map, index);
+    const struct layout_head *head = layout_at(map, index);
 
-	layout->components = (const void *)(head + 1);
-	layout->count = head->components;
-	layout->composite = head->flags & 1;
+    layout->components = (const void *)(head + 1);
+    layout->count = head->components;
+    layout->composite = head->flags & 1;
 }

@@ -6,23 +6,23 @@
 
 /* What is known of the process that creates the file; empty strings, rank -1 and pid 0 match nothing. */
 struct tz_ident {
-	const char *job_id;
-	const char *host;
-	int32_t rank;
-	int32_t pid;
+    const char *job_id;
+    const char *host;
+    int32_t rank;
+    int32_t pid;
 };
 
 enum tz_name_flags {
-	TZ_NAME_VOLATILE = 1, /* holds {job}, {date}, {pid} or {host} */
-	TZ_NAME_RAW = 2,      /* a template did not fit: both are the key itself */
+    TZ_NAME_VOLATILE = 1, /* holds {job}, {date}, {pid} or {host} */
+    TZ_NAME_RAW = 2,      /* a template did not fit: both are the key itself */
 };
 
 struct tz_names {
-	uint32_t flags;
-	uint32_t precise_length;
-	uint32_t loose_length;
-	char precise[TZ_TEMPLATE_MAX];
-	char loose[TZ_TEMPLATE_MAX];
+    uint32_t flags;
+    uint32_t precise_length;
+    uint32_t loose_length;
+    char precise[TZ_TEMPLATE_MAX];
+    char loose[TZ_TEMPLATE_MAX];
 };
 
 /* Returns 0, or ENAMETOOLONG for a key that no template can hold. */

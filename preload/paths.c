@@ -9,174 +9,174 @@
 enum { LUSTRE_SUPER_MAGIC = 0x0BD00BD0 };
 
 static struct {
-	struct tz_lock lock;
-	uint32_t generation; /* atomic, of the working directory */
-	uint32_t known;      /* generation that `text` belongs to */
-	uint32_t length;
-	char text[TZ_PATH_MAX];
-} cwd = { .generation = 1 };
+    struct tz_lock lock;
+    uint32_t generation; /* atomic, of the working directory */
+    uint32_t known;      /* generation that `text` belongs to */
+    uint32_t length;
+    char text[TZ_PATH_MAX];
+} cwd = {.generation = 1};
 
 void tz_cwd_changed(void)
 {
-	__atomic_add_fetch(&cwd.generation, 1, __ATOMIC_ACQ_REL);
+    __atomic_add_fetch(&cwd.generation, 1, __ATOMIC_ACQ_REL);
 }
 
 void tz_paths_forked(void)
 {
-	cwd.lock.held = 0;
-	cwd.known = 0;
-	tz_dircache_forked();
+    cwd.lock.held = 0;
+    cwd.known = 0;
+    tz_dircache_forked();
 }
 
 /* The working directory; its length, 0 when it cannot be known. */
 static size_t read_cwd(char *out)
 {
-	uint32_t generation = tz_load(&cwd.generation);
-	size_t length = 0;
-	long n;
+    uint32_t generation = tz_load(&cwd.generation);
+    size_t length = 0;
+    long n;
 
-	if (tz_trylock(&cwd.lock)) {
-		if (cwd.known == generation) {
-			length = cwd.length;
-			memcpy(out, cwd.text, length);
-		}
-		tz_unlock(&cwd.lock);
-	}
-	if (length)
-		return length;
-	n = syscall(SYS_getcwd, out, (size_t)TZ_PATH_MAX);
-	if (n < 2 || out[0] != '/') /* "(unreachable)" */
-		return 0;
-	length = (size_t)n - 1;
-	if (tz_owner() && tz_trylock(&cwd.lock)) {
-		memcpy(cwd.text, out, length);
-		cwd.length = (uint32_t)length;
-		cwd.known = generation;
-		tz_unlock(&cwd.lock);
-	}
-	return length;
+    if (tz_trylock(&cwd.lock)) {
+        if (cwd.known == generation) {
+            length = cwd.length;
+            memcpy(out, cwd.text, length);
+        }
+        tz_unlock(&cwd.lock);
+    }
+    if (length)
+        return length;
+    n = syscall(SYS_getcwd, out, (size_t)TZ_PATH_MAX);
+    if (n < 2 || out[0] != '/') /* "(unreachable)" */
+        return 0;
+    length = (size_t)n - 1;
+    if (tz_owner() && tz_trylock(&cwd.lock)) {
+        memcpy(cwd.text, out, length);
+        cwd.length = (uint32_t)length;
+        cwd.known = generation;
+        tz_unlock(&cwd.lock);
+    }
+    return length;
 }
 
 /* The directory that a relative path starts from, without a slash at its end; its length, 0 when unknown. */
 static size_t read_base(int dirfd, char *out)
 {
-	char link[32] = "/proc/self/fd/";
-	size_t length = 14;
-	char digits[12];
-	int n = 0;
-	ssize_t got;
+    char link[32] = "/proc/self/fd/";
+    size_t length = 14;
+    char digits[12];
+    int n = 0;
+    ssize_t got;
 
-	if (dirfd == AT_FDCWD)
-		return read_cwd(out);
-	if (dirfd < 0)
-		return 0;
-	length = tz_files_directory(dirfd, out, TZ_PATH_MAX);
-	if (length)
-		return length;
-	length = 14;
-	for (unsigned v = (unsigned)dirfd; v || n == 0; v /= 10)
-		digits[n++] = (char)('0' + v % 10);
-	while (n)
-		link[length++] = digits[--n];
-	link[length] = '\0';
-	got = tz_readlink(link, out, TZ_PATH_MAX);
-	if (got <= 0 || got >= TZ_PATH_MAX || out[0] != '/')
-		return 0;
-	if (tz_owner())
-		tz_files_set_directory(dirfd, out, (size_t)got);
-	return (size_t)got;
+    if (dirfd == AT_FDCWD)
+        return read_cwd(out);
+    if (dirfd < 0)
+        return 0;
+    length = tz_files_directory(dirfd, out, TZ_PATH_MAX);
+    if (length)
+        return length;
+    length = 14;
+    for (unsigned v = (unsigned)dirfd; v || n == 0; v /= 10)
+        digits[n++] = (char)('0' + v % 10);
+    while (n)
+        link[length++] = digits[--n];
+    link[length] = '\0';
+    got = tz_readlink(link, out, TZ_PATH_MAX);
+    if (got <= 0 || got >= TZ_PATH_MAX || out[0] != '/')
+        return 0;
+    if (tz_owner())
+        tz_files_set_directory(dirfd, out, (size_t)got);
+    return (size_t)got;
 }
 
 /* Nothing of an I/O job lies there, and MPI libraries open hundreds of files in them. */
 static bool never_managed(const char *path)
 {
-	return (strncmp(path, "/proc/", 6) == 0 && !tz_config.in_system[0]) ||
-	       (strncmp(path, "/sys/", 5) == 0 && !tz_config.in_system[1]) ||
-	       (strncmp(path, "/dev/", 5) == 0 && !tz_config.in_system[2]);
+    return (strncmp(path, "/proc/", 6) == 0 && !tz_config.in_system[0]) ||
+           (strncmp(path, "/sys/", 5) == 0 && !tz_config.in_system[1]) ||
+           (strncmp(path, "/dev/", 5) == 0 && !tz_config.in_system[2]);
 }
 
 static bool join(struct tz_where *where, const struct tz_dir *dir, const char *name, size_t name_length, char *key)
 {
-	struct tz_mount *m = where->mount;
-	size_t length = m->below_length + dir->below_length + 1 + name_length;
+    struct tz_mount *m = where->mount;
+    size_t length = m->below_length + dir->below_length + 1 + name_length;
 
-	if (length >= TZ_KEY_MAX)
-		return false;
-	memcpy(key, m->below, m->below_length);
-	memcpy(key + m->below_length, tz_dir_below(dir), dir->below_length);
-	key[m->below_length + dir->below_length] = '/';
-	memcpy(key + length - name_length, name, name_length + 1);
-	where->key = key;
-	where->key_length = (uint32_t)length;
-	return true;
+    if (length >= TZ_KEY_MAX)
+        return false;
+    memcpy(key, m->below, m->below_length);
+    memcpy(key + m->below_length, tz_dir_below(dir), dir->below_length);
+    key[m->below_length + dir->below_length] = '/';
+    memcpy(key + length - name_length, name, name_length + 1);
+    where->key = key;
+    where->key_length = (uint32_t)length;
+    return true;
 }
 
 static bool need(struct tz_scratch **scratch)
 {
-	if (!*scratch)
-		*scratch = tz_scratch_get();
-	return *scratch != NULL;
+    if (!*scratch)
+        *scratch = tz_scratch_get();
+    return *scratch != NULL;
 }
 
 /* The directory of an absolute or relative path, from the cache or the kernel. NULL when it is in no mount. */
 static const struct tz_dir *directory(int dirfd, const char *path, size_t length, struct tz_scratch **scratch)
 {
-	const char *raw = path;
-	bool resolved = false;
-	const struct tz_dir *dir;
-	size_t base;
+    const char *raw = path;
+    bool resolved = false;
+    const struct tz_dir *dir;
+    size_t base;
 
-	if (path[0] != '/') {
-		if (!need(scratch) || (base = read_base(dirfd, (*scratch)->raw)) == 0)
-			return NULL;
-		resolved = length == 0;
-		if (length) {
-			(*scratch)->raw[base] = '/';
-			memcpy((*scratch)->raw + base + 1, path, length);
-			length++;
-		}
-		raw = (*scratch)->raw;
-		length += base;
-	}
-	dir = tz_dircache_find(raw, length);
-	if (!dir && need(scratch))
-		dir = tz_dircache_add(raw, length, resolved, *scratch);
-	return dir && dir->mount ? dir : NULL;
+    if (path[0] != '/') {
+        if (!need(scratch) || (base = read_base(dirfd, (*scratch)->raw)) == 0)
+            return NULL;
+        resolved = length == 0;
+        if (length) {
+            (*scratch)->raw[base] = '/';
+            memcpy((*scratch)->raw + base + 1, path, length);
+            length++;
+        }
+        raw = (*scratch)->raw;
+        length += base;
+    }
+    dir = tz_dircache_find(raw, length);
+    if (!dir && need(scratch))
+        dir = tz_dircache_add(raw, length, resolved, *scratch);
+    return dir && dir->mount ? dir : NULL;
 }
 
 bool tz_locate(int dirfd, const char *path, struct tz_scratch **scratch, struct tz_where *where)
 {
-	const char *slash, *name;
-	const struct tz_dir *dir;
-	size_t length;
+    const char *slash, *name;
+    const struct tz_dir *dir;
+    size_t length;
 
-	if (!path || !*path || (path[0] == '/' && never_managed(path)))
-		return false;
-	length = strlen(path);
-	if (length >= TZ_PATH_MAX)
-		return false;
-	slash = memrchr(path, '/', length);
-	name = slash ? slash + 1 : path;
-	if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-		return false;
-	length = slash ? (size_t)(slash - path) : 0;
-	if (slash == path)
-		length = 1;
-	dir = directory(dirfd, path, length, scratch);
-	if (!dir || !need(scratch))
-		return false;
-	where->mount = dir->mount;
-	return join(where, dir, name, strlen(name), (*scratch)->key);
+    if (!path || !*path || (path[0] == '/' && never_managed(path)))
+        return false;
+    length = strlen(path);
+    if (length >= TZ_PATH_MAX)
+        return false;
+    slash = memrchr(path, '/', length);
+    name = slash ? slash + 1 : path;
+    if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        return false;
+    length = slash ? (size_t)(slash - path) : 0;
+    if (slash == path)
+        length = 1;
+    dir = directory(dirfd, path, length, scratch);
+    if (!dir || !need(scratch))
+        return false;
+    where->mount = dir->mount;
+    return join(where, dir, name, strlen(name), (*scratch)->key);
 }
 
 bool tz_is_lustre(struct tz_mount *mount)
 {
-	uint32_t known = tz_load(&mount->lustre);
-	struct statfs st;
+    uint32_t known = tz_load(&mount->lustre);
+    struct statfs st;
 
-	if (known == 0) {
-		known = statfs(mount->path, &st) == 0 && (uint32_t)st.f_type == LUSTRE_SUPER_MAGIC ? 1 : 2;
-		tz_store(&mount->lustre, known);
-	}
-	return known == 1;
+    if (known == 0) {
+        known = statfs(mount->path, &st) == 0 && (uint32_t)st.f_type == LUSTRE_SUPER_MAGIC ? 1 : 2;
+        tz_store(&mount->lustre, known);
+    }
+    return known == 1;
 }

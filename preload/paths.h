@@ -5,9 +5,9 @@
 #include "state.h"
 
 struct tz_where {
-	struct tz_mount *mount;
-	char *key; /* in the scratch, NUL-terminated */
-	uint32_t key_length;
+    struct tz_mount *mount;
+    char *key; /* in the scratch, NUL-terminated */
+    uint32_t key_length;
 };
 
 /*

@@ -9,9 +9,9 @@
 #define TZ_DELAY_CREATE (O_NOCTTY | O_ASYNC)
 
 struct tz_plan {
-	struct tz_row row;
-	struct tz_layout layout;
-	bool alone; /* no other process can have the file open while its open call lasts */
+    struct tz_row row;
+    struct tz_layout layout;
+    bool alone; /* no other process can have the file open while its open call lasts */
 };
 
 /* Looks the name up and fills the outcome; true when the file is to be placed by `plan`. */

@@ -13,30 +13,30 @@ static const char *const symbol_name[TZ_SYM_COUNT] = {
 };
 
 static const bool returns_pointer[TZ_SYM_COUNT] = {
-	[TZ_SYM_fopen] = true, [TZ_SYM_fopen64] = true, [TZ_SYM_freopen] = true,
-	[TZ_SYM_freopen64] = true, [TZ_SYM_fdopen] = true, [TZ_SYM_fwrite] = true,
+    [TZ_SYM_fopen] = true,     [TZ_SYM_fopen64] = true, [TZ_SYM_freopen] = true,
+    [TZ_SYM_freopen64] = true, [TZ_SYM_fdopen] = true,  [TZ_SYM_fwrite] = true,
 };
 
 static long missing(void)
 {
-	errno = ENOSYS;
-	return -1;
+    errno = ENOSYS;
+    return -1;
 }
 
 static void *missing_pointer(void)
 {
-	errno = ENOSYS;
-	return NULL;
+    errno = ENOSYS;
+    return NULL;
 }
 
 void *tz_resolve(enum tz_symbol symbol)
 {
-	int saved = errno;
-	void *found = dlsym(RTLD_NEXT, symbol_name[symbol]);
+    int saved = errno;
+    void *found = dlsym(RTLD_NEXT, symbol_name[symbol]);
 
-	if (!found)
-		found = returns_pointer[symbol] ? (void *)missing_pointer : (void *)missing;
-	__atomic_store_n(&tz_real_table[symbol], found, __ATOMIC_RELAXED);
-	errno = saved;
-	return found;
+    if (!found)
+        found = returns_pointer[symbol] ? (void *)missing_pointer : (void *)missing;
+    __atomic_store_n(&tz_real_table[symbol], found, __ATOMIC_RELAXED);
+    errno = saved;
+    return found;
 }

@@ -12,7 +12,7 @@ enum tz_symbol {
 #define TZ_WRAP(result, name, parameters) TZ_SYM_##name,
 #include "wrap.def"
 #undef TZ_WRAP
-	TZ_SYM_COUNT
+    TZ_SYM_COUNT
 };
 
 #define TZ_WRAP(result, name, parameters) typedef result tz_fn_##name parameters;
@@ -26,9 +26,9 @@ void *tz_resolve(enum tz_symbol symbol);
 
 static inline void *tz_real_symbol(enum tz_symbol symbol)
 {
-	void *p = __atomic_load_n(&tz_real_table[symbol], __ATOMIC_RELAXED);
+    void *p = __atomic_load_n(&tz_real_table[symbol], __ATOMIC_RELAXED);
 
-	return tz_likely(p != NULL) ? p : tz_resolve(symbol);
+    return tz_likely(p != NULL) ? p : tz_resolve(symbol);
 }
 
 #define REAL(name) ((tz_fn_##name *)tz_real_symbol(TZ_SYM_##name))

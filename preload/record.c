@@ -6,217 +6,221 @@ enum { YOUNG_S = 2 };
 
 /* The part of struct statx that is needed; libc headers before 2.28 have none of it. */
 struct times {
-	int64_t seconds;
-	uint32_t nanoseconds, pad;
+    int64_t seconds;
+    uint32_t nanoseconds, pad;
 };
 struct statx_ {
-	uint32_t mask, blksize;
-	uint64_t attributes;
-	uint32_t nlink, uid, gid;
-	uint16_t mode, pad;
-	uint64_t ino, size, blocks, attributes_mask;
-	struct times atime, btime, ctime, mtime;
-	uint64_t rest[16];
+    uint32_t mask, blksize;
+    uint64_t attributes;
+    uint32_t nlink, uid, gid;
+    uint16_t mode, pad;
+    uint64_t ino, size, blocks, attributes_mask;
+    struct times atime, btime, ctime, mtime;
+    uint64_t rest[16];
 };
-enum { STATX_INO_ = 0x100, STATX_BTIME_ = 0x800, STATX_CTIME_ = 0x80, AT_EMPTY_PATH_ = 0x1000,
-       AT_STATX_DONT_SYNC_ = 0x4000 };
+enum {
+    STATX_INO_ = 0x100,
+    STATX_BTIME_ = 0x800,
+    STATX_CTIME_ = 0x80,
+    AT_EMPTY_PATH_ = 0x1000,
+    AT_STATX_DONT_SYNC_ = 0x4000
+};
 
 /* What the client knows by itself: nothing is asked of a server. */
 static bool examine(int fd, struct statx_ *st)
 {
-	memset(st, 0, sizeof *st);
+    memset(st, 0, sizeof *st);
 #ifdef SYS_statx
-	return syscall(SYS_statx, fd, "", AT_EMPTY_PATH_ | AT_STATX_DONT_SYNC_, STATX_INO_ | STATX_BTIME_ | STATX_CTIME_,
-		       st) == 0;
+    return syscall(SYS_statx, fd, "", AT_EMPTY_PATH_ | AT_STATX_DONT_SYNC_, STATX_INO_ | STATX_BTIME_ | STATX_CTIME_,
+                   st) == 0;
 #else
-	(void)fd;
-	return false;
+    (void)fd;
+    return false;
 #endif
 }
 
 /* Without O_EXCL nobody says whether the open made the file: one with content or a past did exist. */
 static bool existed(int fd)
 {
-	struct statx_ st;
+    struct statx_ st;
 
-	if (!examine(fd, &st))
-		return false;
-	return st.size > 0 || ((st.mask & STATX_BTIME_) && st.ctime.seconds - st.btime.seconds > YOUNG_S);
+    if (!examine(fd, &st))
+        return false;
+    return st.size > 0 || ((st.mask & STATX_BTIME_) && st.ctime.seconds - st.btime.seconds > YOUNG_S);
 }
 
 void tz_record_create(struct tz_create *c, int fd)
 {
-	const struct tz_names *names = &c->scratch->names;
-	const struct tz_mount *m = c->where.mount;
-	uint32_t lov = c->lov_length <= UINT16_MAX ? c->lov_length : 0;
-	struct tz_part texts[] = { { m->fs, m->fs_length },
-				   { c->where.key, c->where.key_length },
-				   { names->precise, names->precise_length },
-				   { names->loose, names->loose_length },
-				   { c->scratch->lov, lov } };
-	uint8_t fixed[40] = { 0 };
-	uint16_t flags = c->nth.again ? CREATE_AGAIN : 0;
+    const struct tz_names *names = &c->scratch->names;
+    const struct tz_mount *m = c->where.mount;
+    uint32_t lov = c->lov_length <= UINT16_MAX ? c->lov_length : 0;
+    struct tz_part texts[] = {{m->fs, m->fs_length},
+                              {c->where.key, c->where.key_length},
+                              {names->precise, names->precise_length},
+                              {names->loose, names->loose_length},
+                              {c->scratch->lov, lov}};
+    uint8_t fixed[40] = {0};
+    uint16_t flags = c->nth.again ? CREATE_AGAIN : 0;
 
-	if (tz_config.recorder == TZ_RECORD_OFF)
-		return;
-	if (c->existence == TZ_EXISTED || (c->existence == TZ_PERHAPS && existed(fd)))
-		flags |= CREATE_EXISTED;
-	tz_put32(fixed, c->nth.precise);
-	tz_put32(fixed + 4, c->nth.loose);
-	fixed[8] = c->outcome;
-	fixed[9] = c->found;
-	tz_put16(fixed + 10, c->refusal);
-	tz_put32(fixed + 12, c->row_id);
-	tz_put64(fixed + 16, c->generation);
-	for (int i = 0; i < 5; i++)
-		tz_put16(fixed + 24 + 2 * i, (uint16_t)texts[i].length);
-	tz_spool_append(TZ_CREATE, flags, fixed, sizeof fixed, texts, 5);
+    if (tz_config.recorder == TZ_RECORD_OFF)
+        return;
+    if (c->existence == TZ_EXISTED || (c->existence == TZ_PERHAPS && existed(fd)))
+        flags |= CREATE_EXISTED;
+    tz_put32(fixed, c->nth.precise);
+    tz_put32(fixed + 4, c->nth.loose);
+    fixed[8] = c->outcome;
+    fixed[9] = c->found;
+    tz_put16(fixed + 10, c->refusal);
+    tz_put32(fixed + 12, c->row_id);
+    tz_put64(fixed + 16, c->generation);
+    for (int i = 0; i < 5; i++)
+        tz_put16(fixed + 24 + 2 * i, (uint16_t)texts[i].length);
+    tz_spool_append(TZ_CREATE, flags, fixed, sizeof fixed, texts, 5);
 }
 
 void tz_record_open(int fd, const struct tz_where *where, int flags, bool created, FILE *stream)
 {
-	struct tz_file *file;
-	struct statx_ st;
+    struct tz_file *file;
+    struct statx_ st;
 
-	if (tz_config.recorder == TZ_RECORD_OFF || (flags & O_ACCMODE) == O_RDONLY || !tz_owner())
-		return;
-	file = tz_files_open(fd, (created ? TZ_FILE_CREATED : 0) | (flags & O_APPEND ? TZ_FILE_APPEND : 0),
-			     where->mount, where->key, where->key_length);
-	if (!file)
-		return;
-	if (examine(fd, &st))
-		file->ino = st.ino;
-	if (flags & O_APPEND)
-		file->position = st.size;
-	file->opened_ns = tz_now_ns();
-	if (stream)
-		tz_streams_add(stream);
+    if (tz_config.recorder == TZ_RECORD_OFF || (flags & O_ACCMODE) == O_RDONLY || !tz_owner())
+        return;
+    file = tz_files_open(fd, (created ? TZ_FILE_CREATED : 0) | (flags & O_APPEND ? TZ_FILE_APPEND : 0), where->mount,
+                         where->key, where->key_length);
+    if (!file)
+        return;
+    if (examine(fd, &st))
+        file->ino = st.ino;
+    if (flags & O_APPEND)
+        file->position = st.size;
+    file->opened_ns = tz_now_ns();
+    if (stream)
+        tz_streams_add(stream);
 }
 
 static void append_close(struct tz_file *file, uint64_t size)
 {
-	const struct tz_mount *m = file->mount;
-	struct tz_part texts[] = { { m->fs, m->fs_length }, { tz_file_key(file), file->key_length } };
-	uint64_t low = tz_relaxed(&file->low);
-	uint8_t fixed[56] = { 0 };
-	uint16_t flags = (tz_counting ? CLOSE_COUNTED : 0) | (file->flags & TZ_FILE_CREATED ? 0 : CLOSE_NOT_CREATED);
+    const struct tz_mount *m = file->mount;
+    struct tz_part texts[] = {{m->fs, m->fs_length}, {tz_file_key(file), file->key_length}};
+    uint64_t low = tz_relaxed(&file->low);
+    uint8_t fixed[56] = {0};
+    uint16_t flags = (tz_counting ? CLOSE_COUNTED : 0) | (file->flags & TZ_FILE_CREATED ? 0 : CLOSE_NOT_CREATED);
 
-	tz_put64(fixed, size);
-	tz_put64(fixed + 8, tz_relaxed(&file->bytes));
-	tz_put64(fixed + 16, low == UINT64_MAX ? 0 : low);
-	tz_put64(fixed + 24, tz_relaxed(&file->high));
-	tz_put32(fixed + 32, (uint32_t)tz_relaxed(&file->writes));
-	tz_put32(fixed + 36, (uint32_t)tz_relaxed(&file->segments));
-	tz_put64(fixed + 40, file->opened_ns);
-	tz_put16(fixed + 48, (uint16_t)texts[0].length);
-	tz_put16(fixed + 50, (uint16_t)texts[1].length);
-	tz_spool_append(TZ_CLOSE, flags, fixed, sizeof fixed, texts, 2);
+    tz_put64(fixed, size);
+    tz_put64(fixed + 8, tz_relaxed(&file->bytes));
+    tz_put64(fixed + 16, low == UINT64_MAX ? 0 : low);
+    tz_put64(fixed + 24, tz_relaxed(&file->high));
+    tz_put32(fixed + 32, (uint32_t)tz_relaxed(&file->writes));
+    tz_put32(fixed + 36, (uint32_t)tz_relaxed(&file->segments));
+    tz_put64(fixed + 40, file->opened_ns);
+    tz_put16(fixed + 48, (uint16_t)texts[0].length);
+    tz_put16(fixed + 50, (uint16_t)texts[1].length);
+    tz_spool_append(TZ_CLOSE, flags, fixed, sizeof fixed, texts, 2);
 }
 
 /* A child's copy of a descriptor is worth a record only when the child has written. */
 static bool worth_recording(const struct tz_file *file)
 {
-	return !(file->flags & TZ_FILE_DIRECTORY) &&
-	       (!(file->flags & TZ_FILE_INHERITED) || tz_relaxed(&file->writes) > 0);
+    return !(file->flags & TZ_FILE_DIRECTORY) && (!(file->flags & TZ_FILE_INHERITED) || tz_relaxed(&file->writes) > 0);
 }
 
 static bool read_size(int fd, const struct tz_file *file, uint64_t *size)
 {
-	struct tz_stat st;
+    struct tz_stat st;
 
-	if (tz_fstat(fd, &st) || (file->ino && st.ino != file->ino))
-		return false; /* closed and opened anew behind our back */
-	*size = st.size;
-	return true;
+    if (tz_fstat(fd, &st) || (file->ino && st.ino != file->ino))
+        return false; /* closed and opened anew behind our back */
+    *size = st.size;
+    return true;
 }
 
 void tz_record_closing(int fd, FILE *stream, struct tz_closing *closing)
 {
-	struct tz_file *file = tz_files_get(fd);
+    struct tz_file *file = tz_files_get(fd);
 
-	*closing = (struct tz_closing){ 0 };
-	if (!file || !tz_owner())
-		return;
-	if (stream && worth_recording(file))
-		fflush(stream);
-	if (tz_file_last(file) && worth_recording(file))
-		closing->record = read_size(fd, file, &closing->size);
-	closing->file = tz_files_take(fd);
+    *closing = (struct tz_closing){0};
+    if (!file || !tz_owner())
+        return;
+    if (stream && worth_recording(file))
+        fflush(stream);
+    if (tz_file_last(file) && worth_recording(file))
+        closing->record = read_size(fd, file, &closing->size);
+    closing->file = tz_files_take(fd);
 }
 
 void tz_record_closed(struct tz_closing *closing)
 {
-	if (!closing->file)
-		return;
-	if (closing->record)
-		append_close(closing->file, closing->size);
-	tz_file_put(closing->file);
-	closing->file = NULL;
+    if (!closing->file)
+        return;
+    if (closing->record)
+        append_close(closing->file, closing->size);
+    tz_file_put(closing->file);
+    closing->file = NULL;
 }
 
 static void adopt(int fd, FILE *stream, struct tz_scratch **scratch)
 {
-	char link[] = "/proc/self/fd/0", *path;
-	struct tz_where where;
-	struct tz_stat st;
-	ssize_t length;
-	long flags;
+    char link[] = "/proc/self/fd/0", *path;
+    struct tz_where where;
+    struct tz_stat st;
+    ssize_t length;
+    long flags;
 
-	if (tz_fstat(fd, &st) || !S_ISREG(st.mode))
-		return;
-	flags = syscall(SYS_fcntl, fd, F_GETFL);
-	if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
-		return;
-	if (!*scratch && !(*scratch = tz_scratch_get()))
-		return;
-	path = (char *)(*scratch)->request;
-	link[14] = (char)('0' + fd);
-	length = tz_readlink(link, path, TZ_PATH_MAX - 1);
-	if (length <= 0 || (length > 10 && memcmp(path + length - 10, " (deleted)", 10) == 0))
-		return;
-	path[length] = '\0';
-	if (tz_locate(AT_FDCWD, path, scratch, &where) && tz_key_wanted(where.key))
-		tz_record_open(fd, &where, (int)flags, false, stream);
+    if (tz_fstat(fd, &st) || !S_ISREG(st.mode))
+        return;
+    flags = syscall(SYS_fcntl, fd, F_GETFL);
+    if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
+        return;
+    if (!*scratch && !(*scratch = tz_scratch_get()))
+        return;
+    path = (char *)(*scratch)->request;
+    link[14] = (char)('0' + fd);
+    length = tz_readlink(link, path, TZ_PATH_MAX - 1);
+    if (length <= 0 || (length > 10 && memcmp(path + length - 10, " (deleted)", 10) == 0))
+        return;
+    path[length] = '\0';
+    if (tz_locate(AT_FDCWD, path, scratch, &where) && tz_key_wanted(where.key))
+        tz_record_open(fd, &where, (int)flags, false, stream);
 }
 
 void tz_record_adopt(void)
 {
-	struct tz_scratch *scratch = NULL;
+    struct tz_scratch *scratch = NULL;
 
-	adopt(1, stdout, &scratch);
-	adopt(2, stderr, &scratch);
-	tz_scratch_put(scratch);
+    adopt(1, stdout, &scratch);
+    adopt(2, stderr, &scratch);
+    tz_scratch_put(scratch);
 }
 
 static void close_at_exit(int fd, struct tz_file *file)
 {
-	struct tz_closing closing;
+    struct tz_closing closing;
 
-	(void)file;
-	tz_record_closing(fd, NULL, &closing);
-	tz_record_closed(&closing);
+    (void)file;
+    tz_record_closing(fd, NULL, &closing);
+    tz_record_closed(&closing);
 }
 
 void tz_record_exit(bool flush)
 {
-	static int ended;
-	int saved = errno;
+    static int ended;
+    int saved = errno;
 
-	if (tz_load(&tz_state) != TZ_ON || tz_config.recorder == TZ_RECORD_OFF)
-		return;
-	tz_depth++;
-	tz_mine = 0;
-	if (!tz_owner()) {
-		tz_depth--;
-		return;
-	}
-	if (flush)
-		tz_streams_flush();
-	tz_files_each(0, TZ_FDS_MAX - 1, close_at_exit);
-	if (tz_spool_exists() && tz_load(&ended) != tz_config.ident.pid) {
-		tz_store(&ended, tz_config.ident.pid);
-		tz_spool_append(TZ_END, 0, NULL, 0, NULL, 0);
-	}
-	tz_depth--;
-	errno = saved;
+    if (tz_load(&tz_state) != TZ_ON || tz_config.recorder == TZ_RECORD_OFF)
+        return;
+    tz_depth++;
+    tz_mine = 0;
+    if (!tz_owner()) {
+        tz_depth--;
+        return;
+    }
+    if (flush)
+        tz_streams_flush();
+    tz_files_each(0, TZ_FDS_MAX - 1, close_at_exit);
+    if (tz_spool_exists() && tz_load(&ended) != tz_config.ident.pid) {
+        tz_store(&ended, tz_config.ident.pid);
+        tz_spool_append(TZ_END, 0, NULL, 0, NULL, 0);
+    }
+    tz_depth--;
+    errno = saved;
 }

@@ -9,40 +9,40 @@
 #include "real.h"
 
 enum tz_outcome {
-	TZ_UNMANAGED,
-	TZ_HIT,
-	TZ_LATE,
-	TZ_MISS,
-	TZ_REFUSED,
-	TZ_ADVISED,
-	TZ_SKIPPED,
-	TZ_RACED,
-	TZ_PARTLY,
+    TZ_UNMANAGED,
+    TZ_HIT,
+    TZ_LATE,
+    TZ_MISS,
+    TZ_REFUSED,
+    TZ_ADVISED,
+    TZ_SKIPPED,
+    TZ_RACED,
+    TZ_PARTLY,
 };
 
 enum tz_existence { TZ_PERHAPS, TZ_FRESH, TZ_EXISTED };
 
 /* An open as the application asked for it. */
 struct tz_call {
-	enum tz_symbol symbol;
-	int dirfd;
-	const char *path;
-	int flags;
-	mode_t mode;
+    enum tz_symbol symbol;
+    int dirfd;
+    const char *path;
+    int flags;
+    mode_t mode;
 };
 
 /* A managed create under way, and what came of it. */
 struct tz_create {
-	struct tz_call call;
-	struct tz_scratch *scratch;
-	struct tz_where where;
-	struct tz_nth nth;
-	uint8_t outcome, found;
-	uint16_t refusal;
-	uint32_t row_id;
-	uint64_t generation;
-	uint32_t lov_length; /* of scratch->lov, the layout that the file has */
-	enum tz_existence existence;
+    struct tz_call call;
+    struct tz_scratch *scratch;
+    struct tz_where where;
+    struct tz_nth nth;
+    uint8_t outcome, found;
+    uint16_t refusal;
+    uint32_t row_id;
+    uint64_t generation;
+    uint32_t lov_length; /* of scratch->lov, the layout that the file has */
+    enum tz_existence existence;
 };
 
 /* After the file is open: writes the record. */
@@ -53,9 +53,9 @@ void tz_record_open(int fd, const struct tz_where *where, int flags, bool create
 
 /* A close in two halves, since the size can only be read before it. */
 struct tz_closing {
-	struct tz_file *file;
-	uint64_t size;
-	bool record;
+    struct tz_file *file;
+    uint64_t size;
+    bool record;
 };
 
 void tz_record_closing(int fd, FILE *stream, struct tz_closing *closing);

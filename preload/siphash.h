@@ -5,9 +5,9 @@
 #include "tz.h"
 
 struct tz_sip {
-	uint64_t v[4];
-	uint64_t tail;  /* bytes not yet compressed, little-endian */
-	uint64_t total; /* bytes seen */
+    uint64_t v[4];
+    uint64_t tail;  /* bytes not yet compressed, little-endian */
+    uint64_t total; /* bytes seen */
 };
 
 void tz_sip_init(struct tz_sip *s, const uint8_t key[16]);

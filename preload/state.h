@@ -8,10 +8,11 @@
 
 enum tz_state { TZ_UNKNOWN, TZ_STARTING, TZ_OFF, TZ_ON };
 
-extern int tz_state;                /* atomic */
-extern int tz_counting;             /* recorder mode full: writes are counted */
+extern int tz_state;    /* atomic */
+extern int tz_counting; /* recorder mode full: writes are counted */
 extern __thread int tz_depth __attribute__((tls_model("initial-exec")));
-extern __thread int tz_mine __attribute__((tls_model("initial-exec"))); /* answer of tz_owner in this hook, 0: not asked */
+extern __thread int tz_mine
+    __attribute__((tls_model("initial-exec"))); /* answer of tz_owner in this hook, 0: not asked */
 
 /* Reads the settings at the first hook. True when the library is on. */
 bool tz_start(void);
@@ -19,20 +20,20 @@ bool tz_start(void);
 /* Between enter and leave every hook of this thread passes straight on. */
 static inline bool tz_enter(void)
 {
-	int state = tz_relaxed(&tz_state);
+    int state = tz_relaxed(&tz_state);
 
-	if (tz_likely(state == TZ_OFF) || tz_depth)
-		return false;
-	if (tz_unlikely(state != TZ_ON) && !tz_start())
-		return false;
-	tz_depth = 1;
-	tz_mine = 0;
-	return true;
+    if (tz_likely(state == TZ_OFF) || tz_depth)
+        return false;
+    if (tz_unlikely(state != TZ_ON) && !tz_start())
+        return false;
+    tz_depth = 1;
+    tz_mine = 0;
+    return true;
 }
 
 static inline void tz_leave(void)
 {
-	tz_depth = 0;
+    tz_depth = 0;
 }
 
 /*
@@ -43,7 +44,7 @@ bool tz_owner(void);
 
 /* A lock that is given up after a bounded time; false when it could not be had. Never taken outside a hook. */
 struct tz_lock {
-	int held;
+    int held;
 };
 
 bool tz_trylock(struct tz_lock *lock);
@@ -65,12 +66,12 @@ uint64_t tz_now_ns(void);
 
 /* Room for one operation on a managed name, too large for a thread's stack. */
 struct tz_scratch {
-	struct tz_names names;
-	char raw[2 * TZ_PATH_MAX];
-	char key[TZ_KEY_MAX];
-	char text[TZ_PATH_MAX];
-	_Alignas(16) uint8_t lov[65536];
-	uint8_t request[65536];
+    struct tz_names names;
+    char raw[2 * TZ_PATH_MAX];
+    char key[TZ_KEY_MAX];
+    char text[TZ_PATH_MAX];
+    _Alignas(16) uint8_t lov[65536];
+    uint8_t request[65536];
 };
 
 struct tz_scratch *tz_scratch_get(void);

@@ -47,52 +47,52 @@
 #define tz_relaxed(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 
 enum {
-	TZ_KEY_MAX = 4096,      /* longest key, with its NUL */
-	TZ_TEMPLATE_MAX = 8192, /* longest template, with its NUL */
-	TZ_FS_MAX = 64,
-	TZ_HOST_MAX = 64,
-	TZ_JOB_MAX = 64,
+    TZ_KEY_MAX = 4096,      /* longest key, with its NUL */
+    TZ_TEMPLATE_MAX = 8192, /* longest template, with its NUL */
+    TZ_FS_MAX = 64,
+    TZ_HOST_MAX = 64,
+    TZ_JOB_MAX = 64,
 };
 
 #define TZ_EOF UINT64_MAX
 
 static inline uint64_t tz_get64(const void *p)
 {
-	uint64_t v;
+    uint64_t v;
 
-	memcpy(&v, p, sizeof v);
-	return v;
+    memcpy(&v, p, sizeof v);
+    return v;
 }
 
 static inline uint32_t tz_get32(const void *p)
 {
-	uint32_t v;
+    uint32_t v;
 
-	memcpy(&v, p, sizeof v);
-	return v;
+    memcpy(&v, p, sizeof v);
+    return v;
 }
 
 static inline uint16_t tz_get16(const void *p)
 {
-	uint16_t v;
+    uint16_t v;
 
-	memcpy(&v, p, sizeof v);
-	return v;
+    memcpy(&v, p, sizeof v);
+    return v;
 }
 
 static inline void tz_put64(void *p, uint64_t v)
 {
-	memcpy(p, &v, sizeof v);
+    memcpy(p, &v, sizeof v);
 }
 
 static inline void tz_put32(void *p, uint32_t v)
 {
-	memcpy(p, &v, sizeof v);
+    memcpy(p, &v, sizeof v);
 }
 
 static inline void tz_put16(void *p, uint16_t v)
 {
-	memcpy(p, &v, sizeof v);
+    memcpy(p, &v, sizeof v);
 }
 
 #endif

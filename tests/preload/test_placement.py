@@ -384,3 +384,31 @@ def test_a_foreign_or_broken_map_is_ignored(placed: Placed) -> None:
     placed.map(row("/h", plain_layout(3), [(3, 1, 5)]), expires_s=1000)
     create(placed, "h")
     assert placed.create("/h").outcome == LATE
+
+
+def test_placement_without_recording(placed: Placed) -> None:
+    placed.map(row("/f", plain_layout(3), [(3, 1, 5)]))
+    create(placed, "f", TARAZU_RECORD="off")
+    assert placed.osts("f") == [[3, 1, 5]]
+    assert placed.spools == []
+
+
+def test_lists_as_hints_on_request(placed: Placed) -> None:
+    placed.map(row("/f", THREE, THREE_OSTS))
+    assert placed(["touch", "f"], TARAZU_LISTS="hints").returncode == 0
+    assert placed.osts("f") == [[0], [], []]
+    assert placed.create("/f").outcome == HIT
+
+
+def test_openat_and_relative_names_with_llapi(placed: Placed) -> None:
+    placed.map(row("/d/f", plain_layout(3), [(3, 1, 5)]), row("/d/g", plain_layout(2), [(6, 2)]))
+    source = """
+import os
+os.mkdir("d")
+d = os.open("d", os.O_RDONLY)
+os.close(os.open("f", os.O_CREAT | os.O_WRONLY, dir_fd=d))
+os.chdir("d")
+open("g", "x").close()
+"""
+    assert placed.python(source, TARAZU_APPLY="llapi").stderr == ""
+    assert (placed.osts("d/f"), placed.osts("d/g")) == ([[3, 1, 5]], [[6, 2]])
