@@ -23,21 +23,19 @@ import msgspec
 
 from tarazu import native
 from tarazu.config import Settings
-from tarazu.daemons import directories, gather, jobstep
+from tarazu.daemons import gather, jobstep
 from tarazu.daemons.launch import Program
+from tarazu.daemons.plans import ANSWER_S, Plans
 from tarazu.errors import TarazuError, TraceError
-from tarazu.layout.manager import explicit_components
 from tarazu.predict import rules
 from tarazu.stats import client
-from tarazu.store import control, placement_map
+from tarazu.store import control
 from tarazu.trace.history import History
 from tarazu.trace.parser import parse_run
 from tarazu.trace.records import RunRecord
 from tarazu.trace.spool import Spool, read_spools
 from tarazu.wire import local
 
-PLAN_TIMEOUT_S = 60.0
-"""Longest wait for one answer of clientd; it declines by itself long before."""
 FORWARDED_BY_OPEN_MPI = "OMPI_MCA_mca_base_env_list"
 
 
@@ -54,27 +52,30 @@ class Leader:
         mode: str = "",
         root: str = "/",
     ) -> None:
+        """Raises TarazuError when no Lustre is mounted here."""
         self.settings = settings
         self.argv = list(argv)
         self.environ = dict(environ)
         self.mode = mode or settings.run.mode
-        self.root = root
-        self.mounts = client.mounts(root, environ)
-        if not self.mounts:
+        mounts = client.mounts(root, environ)
+        if not mounts:
             raise TarazuError("no Lustre file system is mounted on this node")
-        self.step = jobstep.identify(argv, environ, fs_name=self.mounts[0].fs_name, app=app)
-        self.run_id = f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}-{secrets.token_hex(3)}"
+        self.step = jobstep.identify(argv, environ, fs_name=mounts[0].fs_name, app=app)
+        stamp = time.strftime("%Y%m%dT%H%M%S")
+        self.run_id = f"{stamp}-{os.getpid()}-{secrets.token_hex(3)}-{socket.gethostname()}"
         self.history = History(Path(settings.run.history_dir).expanduser())
-        self.state_dir = Path(settings.run.map_dir).expanduser()
-        self.map_dir = self.state_dir / self.run_id
-        self.spool = "/".join((settings.run.spool_dir.replace("{uid}", str(os.getuid())), self.run_id))
+        maps = Path(settings.run.map_dir).expanduser()
+        self.state_dir = maps.parent
+        self.map_dir = maps / self.run_id
+        spools = settings.run.spool_dir.replace("{uid}", str(os.getuid()))
+        self.spool = f"{spools}/{self.run_id}"
+        self.spool_here = Path(self.spool.replace("%h", socket.gethostname()))
         self.record_mode = "full"
-        self.plans: list[local.PlanReply] = []
+        self.plans = Plans(settings, self.step, mounts[0], root, self.map_dir, place=self.mode != "observe")
         self.problems: list[str] = []
-        self._hash_key = secrets.token_bytes(16)
-        self._generation = 0
         self._planning: threading.Thread | None = None
         self._started_s = 0.0
+        self._looked_s = 0.0
 
     # Before the program
 
@@ -82,12 +83,12 @@ class Leader:
         """Directories, control page and the first plan, for which it waits `run.wait_s` at most."""
         self.map_dir.mkdir(parents=True, mode=0o700)
         control.write_control(self.map_dir)
-        self.record_mode = rules.decide(
-            self.history.runs(self.step.fs_name, self.step.application)
-        ).record_mode
-        self._planning = threading.Thread(target=self._guard(lambda: self._plan(0.0)), daemon=True)
-        self._planning.start()
-        self._planning.join(self.settings.run.wait_s)
+        sweep(self.map_dir.parent, self.spool_here.parent)
+        runs = self.history.runs(self.step.fs_name, self.step.application, last=self.settings.predict.runs)
+        self.record_mode = rules.decide(runs).record_mode
+        self._in_background(lambda: self.plans.ask(self.history))
+        if self._planning:
+            self._planning.join(self.settings.run.wait_s)
 
     def program_environment(self) -> dict[str, str]:
         """The program's environment: the preload and its settings."""
@@ -121,14 +122,24 @@ class Leader:
     # During
 
     def tick(self) -> None:
-        """Called about once a second while the program runs: plan again when the horizon is reached."""
+        """Called about once a second while the program runs: the horizon rolls, and a run teaches itself."""
+        elapsed_s = time.monotonic() - self._started_s
         if self._planning and self._planning.is_alive():
             return
-        last = self.plans[-1] if self.plans else None
-        if last and last.next_s is not None and time.monotonic() - self._started_s >= last.next_s:
-            from_s = last.until_s
-            self._planning = threading.Thread(target=self._guard(lambda: self._plan(from_s)), daemon=True)
-            self._planning.start()
+        if self.plans.due_s is not None and elapsed_s >= self.plans.due_s:
+            self._in_background(lambda: self.plans.ask(self.history))
+        elif self.mode != "observe" and elapsed_s - self._looked_s >= self.settings.predict.look_s > 0:
+            self._looked_s = elapsed_s
+            self._in_background(self._predict_from_itself)
+
+    def _predict_from_itself(self) -> None:
+        """Plan the next steps from the requests already seen, when the plans so far miss them."""
+        run = self._parse(sorted(self.spool_here.glob("*.tzs")), 0)
+        outcomes = dict(run.outcomes)
+        if not self.plans.planned_files:
+            outcomes["miss"] = outcomes.pop("late", 0) + outcomes.get("miss", 0)
+        if rules.miss_rate(outcomes) >= rules.PREDICT_AGAIN:
+            self.plans.ask_from(run)
 
     def run(self) -> int:
         """Prepare, run the program, finish. Raises OSError when the program cannot be started."""
@@ -142,54 +153,14 @@ class Leader:
         except OSError:
             self._remove()
             raise
-        status = program.wait(self._guard(self.tick))
+        status = program.wait(self._guard(self.tick), min(1.0, self.settings.predict.look_s or 1.0))
         self._guard(lambda: self._finish(status, started_s))()
         self._remove()
         return status
 
-    def _plan(self, from_s: float) -> None:
-        """One conversation with clientd; on success the new map is written and announced."""
-        fs = client.file_system(self.step.fs_name, self.root)
-        runs = self.history.paths(self.step.fs_name, self.step.application)[-self.settings.predict.runs :]
-        request = local.PlanRequest(
-            step=self.step,
-            histories=len(runs),
-            osts=tuple(sorted(fs.osts)),
-            active=tuple(sorted(fs.active)),
-            pools={name: tuple(sorted(members)) for name, members in fs.pools.items()},
-            from_s=from_s,
-            place=self.mode != "observe",
-        )
-        with contextlib.ExitStack() as stack:
-            channel = stack.enter_context(local.connect(self.settings.clientd.socket, PLAN_TIMEOUT_S))
-            files = [stack.enter_context(open(path, "rb")) for path in runs]
-            answer = channel.ask(request, [f.fileno() for f in files])
-            if isinstance(answer, local.DirectoriesWanted):
-                blobs = directories.default_layouts(self.mounts[0], answer.keys)
-                answer = channel.ask(local.DirectoryLayouts(*blobs))
-        if not isinstance(answer, local.PlanReply):
-            raise TarazuError(f"clientd: expected a plan, found {type(answer).__name__}")
-        self._accept(answer, fs)
-
-    def _accept(self, plan: local.PlanReply, fs: client.FileSystem) -> None:
-        """Check the plan's OST indices against the file system's own list; write and announce the map."""
-        named = {index for file in plan.files for osts in file.osts for index in osts}
-        if named - fs.osts:
-            unknown = sorted(named - fs.osts)[:5]
-            raise TarazuError(f"plan: expected OST indices that {fs.fs_name} has, found {unknown}")
-        self.plans.append(plan)
-        if not any(p.files for p in self.plans):
-            return
-        self._generation += 1
-        placement_map.write_map(
-            self.map_dir / f"map.{self._generation}",
-            generation=self._generation,
-            hash_key=self._hash_key,
-            ost_count=max(fs.osts) + 1,
-            rows=[row for p in self.plans for row in map_rows(p, fs.fs_name)],
-            expires_s=0,
-        )
-        control.announce(self.map_dir, self._generation)
+    def _in_background(self, work: Callable[[], None]) -> None:
+        self._planning = threading.Thread(target=self._guard(work), daemon=True)
+        self._planning.start()
 
     # After
 
@@ -198,51 +169,49 @@ class Leader:
         if run is None:
             return
         path = self.history.append(run)
-        summary = summary_line(self.run_id, run, self.plans, self.mode, self.problems)
-        with open(self.state_dir.parent / "jobs.log", "a", encoding="utf-8") as log:
+        summary = summary_line(self.run_id, run, self.plans.replies, self.mode, self.problems)
+        with open(self.state_dir / "jobs.log", "a", encoding="utf-8") as log:
             log.write(summary + "\n")
-        if self.plans:
+        if self.plans.replies:
             self._report(path)
 
     def _record(self, status: int, started_s: float) -> RunRecord | None:
         """Gather the spools into one run; None when the program touched nothing that is managed."""
         dest = self.map_dir / "spools"
         dest.mkdir()
-        here = Path(self.spool.replace("%h", socket.gethostname()))
         fetch = gather.command(self.settings.run.gather, self.argv, self.environ, self.spool, str(dest))
-        paths, problem = gather.gather(fetch, here, dest, self.environ)
+        paths, problem = gather.gather(fetch, self.spool_here, dest, self.environ)
         if problem:
             self.problems.append(f"spools of other nodes are lost: {problem}")
-        run = parse_run(self._spools(paths), self.step, exit_status=status)
+        run = self._parse(paths, status)
         run = msgspec.structs.replace(run, start_s=started_s, duration_s=time.time() - started_s)
-        if not self._generation:
+        if not self.plans.generation:
             run = without_map(run)
         if run.ranks_seen < run.ranks_expected:
             self.problems.append(f"spools of {run.ranks_expected - run.ranks_seen} ranks are lost")
         return run if run.files else None
 
-    def _spools(self, paths: Sequence[Path]) -> list[Spool]:
-        found: list[Spool] = []
+    def _parse(self, paths: Sequence[Path], status: int) -> RunRecord:
+        spools: list[Spool] = []
         for path in paths:
             try:
-                found += read_spools(path)
+                spools += read_spools(path)
             except TraceError as error:
                 self.problems.append(str(error))
-        return found
+        return parse_run(spools, self.step, exit_status=status)
 
     def _report(self, path: Path) -> None:
         """Tell clientd what came of its plans."""
         report = local.StepReport(
             self.step.fs_name,
-            tuple(p.plan_id for p in self.plans if p.plan_id),
-            tuple(p.request_id for p in self.plans if p.request_id),
+            tuple(p.plan_id for p in self.plans.replies if p.plan_id),
+            tuple(p.request_id for p in self.plans.replies if p.request_id),
         )
-        with local.connect(self.settings.clientd.socket, PLAN_TIMEOUT_S) as channel, open(path, "rb") as file:
+        with local.connect(self.settings.clientd.socket, ANSWER_S) as channel, open(path, "rb") as file:
             channel.ask(report, [file.fileno()])
 
     def _remove(self) -> None:
-        here = self.spool.replace("%h", socket.gethostname())
-        for directory in (self.map_dir, Path(here)):
+        for directory in (self.map_dir, self.spool_here):
             shutil.rmtree(directory, ignore_errors=True)
 
     def _guard(self, work: Callable[[], None]) -> Callable[[], bool]:
@@ -262,41 +231,24 @@ class Leader:
         return guarded
 
     def _log(self, text: str) -> None:
-        with (
-            contextlib.suppress(OSError),
-            open(self.state_dir.parent / "tarazu.log", "a", encoding="utf-8") as log,
-        ):
+        with contextlib.suppress(OSError), open(self.state_dir / "tarazu.log", "a", encoding="utf-8") as log:
             stamp = time.strftime("%Y-%m-%dT%H:%M:%S")
             log.write(f"{stamp} {self.run_id} {self.step.application}: {text}\n")
 
 
+def sweep(*directories: Path) -> None:
+    """Remove what leaders of this node left behind when they were killed: pid and host stand in the name."""
+    for directory in directories:
+        for left in directory.glob(f"*-*-*-{socket.gethostname()}"):
+            pid = left.name.split("-")[1]
+            if pid.isdecimal() and not os.path.exists(f"/proc/{pid}"):
+                shutil.rmtree(left, ignore_errors=True)
+
+
 def without_map(run: RunRecord) -> RunRecord:
     """A run for which no map ever came: its creates were not late, there was nothing to wait for."""
-    files = [
-        msgspec.structs.replace(f, outcome="unmanaged") if f.outcome == "late" else f for f in run.files
-    ]
+    files = [msgspec.structs.replace(f, outcome="unmanaged") if f.outcome == "late" else f for f in run.files]
     return msgspec.structs.replace(run, files=tuple(files))
-
-
-def map_rows(plan: local.PlanReply, fs_name: str) -> list[placement_map.MapRow]:
-    """The rows of the placement map that a plan asks for."""
-    return [
-        placement_map.MapRow(
-            fs_name=fs_name,
-            key=file.key,
-            precise=file.precise,
-            loose=file.loose,
-            volatile=file.volatile,
-            rank=file.rank,
-            nth_precise=file.nth_precise,
-            nth_loose=file.nth_loose,
-            row_id=file.row_id,
-            layout=plan.layouts[file.layout],
-            osts=file.osts,
-            explicit=explicit_components(plan.layouts[file.layout], file.size_bytes),
-        )
-        for file in plan.files
-    ]
 
 
 def summary_line(

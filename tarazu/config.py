@@ -132,6 +132,11 @@ class LayoutSettings:
 class Predict:
     model: str = setting("arima", "forecast model", one_of("arima", "last", "mean", "drift"))
     runs: int = setting(30, "how many past runs the forecast looks at", POSITIVE)
+    look_s: float = setting(
+        5.0,
+        "how often a running step is looked at, to predict its next steps from itself; 0: never",
+        NOT_NEGATIVE,
+    )
     horizon_s: float = setting(1800.0, "only files expected within this time get OSTs (rolling)", POSITIVE)
 
 

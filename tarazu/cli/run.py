@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import pwd
 import sys
 
 from tarazu import config
@@ -45,7 +46,17 @@ def execute(options: argparse.Namespace) -> int:
         if options.config:
             raise
         return _exec(argv)  # a broken site configuration must not stop anyone's job
+    if _user() in settings.run.exclude_users:
+        return _exec(argv)
     return _lead(argv, settings, options)
+
+
+def _user() -> str:
+    """The user's name; the uid where it has none (in a container, say)."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())
 
 
 def _lead(argv: list[str], settings: config.Settings, options: argparse.Namespace) -> int:
