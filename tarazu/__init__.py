@@ -1,1 +1,51 @@
-"""Tarazu."""
+"""tarazu balances I/O on Lustre, from the application's open() to the disk.
+
+The public face: what a script or a notebook needs. Names are imported when they are first used, so that a
+daemon loads only its own rooms.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+_HOME = {
+    "Allocation": "model",
+    "Component": "model",
+    "CreateRequest": "model",
+    "EOF": "model",
+    "FilePlacement": "model",
+    "Forecast": "model",
+    "JobStep": "model",
+    "Layout": "model",
+    "Oss": "model",
+    "Ost": "model",
+    "SystemView": "model",
+    "TarazuError": "errors",
+    "BadInput": "errors",
+    "InfeasibleRequest": "errors",
+    "InsufficientResources": "errors",
+    "Unavailable": "errors",
+    "load_config": "config:load",
+    "parse_layout": "layout.setstripe:parse_layout",
+    "format_layout": "layout.setstripe:format_layout",
+    "make_policy": "allocate.policies:make",
+    "forecast": "predict.aipa:forecast",
+    "History": "trace.history:History",
+    "import_darshan": "trace.darshan:import_log",
+    "open_database": "store.database:open_database",
+}
+
+__all__ = list(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'tarazu' has no attribute {name!r}")
+    module, _, attribute = home.partition(":")
+    return getattr(importlib.import_module(f"tarazu.{module}"), attribute or name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_HOME]

@@ -1,0 +1,83 @@
+"""The public face, the package in wheel and editable form, and the light installation of an OSS."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import tarazu
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_public_names_are_pinned() -> None:
+    assert sorted(tarazu.__all__) == sorted(
+        "Allocation BadInput Component CreateRequest EOF FilePlacement Forecast History InfeasibleRequest "
+        "InsufficientResources JobStep Layout Oss Ost SystemView TarazuError Unavailable forecast format_layout "
+        "import_darshan load_config make_policy open_database parse_layout".split()
+    )
+    for name in tarazu.__all__:
+        assert getattr(tarazu, name) is not None
+
+
+def test_importing_tarazu_imports_nothing_heavy() -> None:
+    code = "import sys, tarazu, tarazu.daemons, tarazu.sim; print(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert not loaded & {"numpy", "networkx", "ortools", "statsmodels", "pandas", "matplotlib", "zmq", "cffi"}
+
+
+def test_daemons_and_simulator_are_packages_of_tarazu_in_the_checkout() -> None:
+    import tarazu.daemons
+    import tarazu.sim
+
+    assert Path(str(tarazu.daemons.__file__)).parent == ROOT / "daemons"
+    assert Path(str(tarazu.sim.__file__)).parent == ROOT / "sim"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    # A build directory of its own: the checkout's belongs to its editable installation.
+    subprocess.run(
+        [*command, "-C", f"build-dir={folder}/build", "-w", str(folder), str(ROOT)],
+        check=True,
+        capture_output=True,
+    )
+    return next(folder.glob("tarazu-*.whl"))
+
+
+def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    tops = {name.split("/")[0] for name in names}
+    assert len(tops) == 2 and "tarazu" in tops, tops
+    for wanted in ("tarazu/lib/libtarazu.so", "tarazu/daemons/ossd.py", "tarazu/sim/testbed/testbed.py"):
+        assert wanted in names
+    assert not [n for n in names if n.endswith((".c", ".h")) or "/tests/" in n]
+
+
+def test_an_oss_installs_little_and_imports_what_it_must(wheel: Path, tmp_path: Path) -> None:
+    venv.create(tmp_path / "venv", with_pip=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    environ = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+
+    def run(*words: str) -> str:
+        done = subprocess.run(
+            [str(python), *words], env=environ, capture_output=True, text=True, check=False, cwd=tmp_path
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    run("-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"tarazu[oss] @ file://{wheel}")
+    listed = {line.split("==")[0].lower() for line in run("-m", "pip", "freeze").split() if "==" in line}
+    assert listed <= {"msgspec", "pyzmq", "psutil"}, listed
+    run("-c", "import tarazu.daemons.ossd, tarazu.sim, tarazu.daemons; tarazu.daemons.ossd")
+    help_text = run("-m", "tarazu.daemons.ossd", "--help")
+    assert "--interval" in help_text
