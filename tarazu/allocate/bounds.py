@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tarazu.allocate import packing
-from tarazu.allocate.cost import speeds
+from tarazu.allocate.cost import speed_of
 from tarazu.allocate.problem import Array, Problem, build
 from tarazu.model import CreateRequest, SystemView
 
@@ -76,7 +76,8 @@ def fill_bound(view: SystemView, requests: Sequence[CreateRequest]) -> float:
 def time_bound(view: SystemView, requests: Sequence[CreateRequest]) -> float:
     """Lower bound of the completion time in seconds, each OST writing at its own speed."""
     problem = build(view, requests)
-    rate = np.array(speeds(problem.osts), float)
+    known = speed_of(view)
+    rate = np.array([known[o.index] for o in problem.osts])
     return _lowest_level(problem, rate, np.zeros(len(rate)))
 
 

@@ -48,6 +48,11 @@ def speeds(osts: Sequence[Ost]) -> list[float]:
     return [o.write_bytes_per_s or middle for o in osts]
 
 
+def speed_of(view: SystemView) -> dict[int, float]:
+    """`speeds` of all OSTs of a view by index, also of those that may not be used now."""
+    return dict(zip((o.index for o in view.osts), speeds(view.osts)))
+
+
 def ost_bytes(
     view: SystemView, requests: Sequence[CreateRequest], files: Iterable[FilePlacement]
 ) -> dict[int, int]:
@@ -86,7 +91,7 @@ def oss_cost(view: SystemView, placed: dict[int, int]) -> float:
 
 def completion_time_s(view: SystemView, placed: dict[int, int]) -> float:
     """When the last OST has written its bytes, all starting at once, each at its own throughput."""
-    rates = dict(zip((o.index for o in view.osts), speeds(view.osts)))
+    rates = speed_of(view)
     return max((size / rates[ost] for ost, size in placed.items()), default=0.0)
 
 

@@ -15,7 +15,7 @@ from statistics import median
 
 import numpy as np
 
-from tarazu.allocate.cost import Weights, speeds
+from tarazu.allocate.cost import Weights, speed_of
 from tarazu.allocate.eligible import room_bytes
 from tarazu.allocate.problem import Array, Problem
 from tarazu.model import Ost, SystemView
@@ -70,7 +70,8 @@ def water_level(base: Array, rate: Array, total: float) -> float:
 
 def effective_speeds(view: SystemView, osts: tuple[Ost, ...], weights: Weights) -> Array:
     """Throughput of each OST under the present load of its server, relative to the median."""
-    rate = np.array(speeds(osts), float)
+    known = speed_of(view)
+    rate = np.array([known[o.index] for o in osts])
     latencies = [o.write_latency_s for o in osts if o.write_latency_s]
     usual = median(latencies) if latencies else 0.0
     load = {o.name: o.load for o in view.osses}

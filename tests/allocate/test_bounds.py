@@ -168,3 +168,12 @@ def test_unknown_speeds_are_the_median_of_the_known(make) -> None:
     view = make.view(4, each=lambda i: {"write_bytes_per_s": [1e8, None, 3e8, 9e8][i]})
     assert cost.speeds(view.osts) == [1e8, 3e8, 3e8, 9e8]
     assert cost.speeds(make.view(2).osts) == [1, 1]
+
+
+def test_time_and_its_bound_take_unknown_speeds_from_the_same_osts(make) -> None:
+    """The only OST with a known speed may not be used; the others count as that fast all the same."""
+    view = make.view(4, each=lambda i: {"no_create": True, "write_bytes_per_s": 1e8} if i == 3 else {})
+    requests = [make.plain(1, GIB)]
+    files = policies.make("tarazu").allocate(view, requests).files
+    reached = cost.completion_time_s(view, cost.ost_bytes(view, requests, files))
+    assert bounds.time_bound(view, requests) == pytest.approx(reached) == pytest.approx(GIB / 1e8)
