@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tarazu.allocate import cost, policies
+from tarazu.allocate import bounds, cost, policies
 from tarazu.allocate.cost import Weights
 from tarazu.allocate.eligible import room_bytes
 from tarazu.errors import ConfigError, InfeasibleRequest, InsufficientResources
@@ -52,9 +52,9 @@ def osts(draw: st.DrawFn, index: int) -> Ost:
 def components(draw: st.DrawFn) -> tuple[Component, ...]:
     """One to three components; the ends are multiples of 64 MiB."""
     ends = sorted(draw(st.sets(st.integers(1, 40), max_size=2)))
-    bounds = [0, *(e * 64 * MIB for e in ends), EOF]
+    limits = [0, *(e * 64 * MIB for e in ends), EOF]
     parts = []
-    for start, end in pairwise(bounds):
+    for start, end in pairwise(limits):
         pool = draw(st.sampled_from(("", "", "", "flash")))
         count = draw(st.integers(1, 4))
         if start == 0 and end != EOF and draw(st.booleans()):
@@ -195,6 +195,28 @@ def test_promises_and_reserve_are_respected(name: str, make) -> None:
     assert sum(placed.values()) == 24 * GIB
     with pytest.raises(InsufficientResources, match="after reserve and promises"):
         policies.make(name).allocate(view, [make.plain(1, 2 * GIB)] * 16)
+
+
+@PROFILE
+@given(problem=problems())
+def test_no_policy_beats_a_bound(problem: tuple[SystemView, list[CreateRequest]]) -> None:
+    view, requests = problem
+    requests = [r for r in requests if r.size_bytes >= 64 * MIB]
+    for name in DISTINCT:
+        try:
+            files = policies.make(name, seed=3).allocate(view, requests).files
+        except (InfeasibleRequest, InsufficientResources):
+            continue
+        placed = cost.ost_bytes(view, requests, files)
+        if not sum(placed.values()):
+            continue
+        reached = cost.ost_cost(placed)
+        slack = 1 - 1e-6
+        assert reached >= bounds.utilization_bound(view, requests) * slack
+        assert cost.final_fill(view, placed) >= bounds.fill_bound(view, requests) * slack
+        assert cost.completion_time_s(view, placed) >= bounds.time_bound(view, requests) * slack
+        assert cost.oss_cost(view, placed) >= bounds.oss_bound(view, requests) * slack
+        assert cost.oss_cost(view, placed) >= bounds.oss_bound(view, requests, reached) * slack
 
 
 def test_unknown_policy_is_named() -> None:
