@@ -163,8 +163,7 @@ static void encode_plain(const struct tb_layout *layout, const struct tb_comp *c
         out += POOL_NAME;
     }
     for (unsigned i = 0; objects && i < comp->stripe_count; i++) {
-        struct ost_entry entry = {
-            .seq = object_sequence(comp->ost[i]), .oid = comp->oid[i], .index = comp->ost[i]};
+        struct ost_entry entry = {.seq = object_sequence(comp->ost[i]), .oid = comp->oid[i], .index = comp->ost[i]};
 
         memcpy(out + i * sizeof(entry), &entry, sizeof(entry));
     }
@@ -192,8 +191,12 @@ ssize_t blob_encode(const struct tb_layout *layout, void *buffer, size_t capacit
     memcpy(buffer, &head, sizeof(head));
     for (unsigned i = 0; i < layout->n_comps; i++) {
         const struct tb_comp *comp = &layout->comp[i];
-        struct comp_entry entry = {.id = file ? comp->id : 0, .flags = comp->flags, .start = comp->start,
-                                   .end = comp->end, .offset = at, .size = plain_size(comp)};
+        struct comp_entry entry = {.id = file ? comp->id : 0,
+                                   .flags = comp->flags,
+                                   .start = comp->start,
+                                   .end = comp->end,
+                                   .offset = at,
+                                   .size = plain_size(comp)};
 
         memcpy((char *)buffer + sizeof(head) + i * sizeof(entry), &entry, sizeof(entry));
         encode_plain(layout, comp, (char *)buffer + at);

@@ -1,11 +1,11 @@
 """An emulated Lustre on one machine, with tarazu's real daemons, without root and without Lustre.
 
-  tarazu testbed up /tmp/tb                     1 MDS, 7 OSSs x 5 OSTs x 10 GiB, and the daemons
-  tarazu testbed exec /tmp/tb -- dd if=/dev/zero of=/tmp/tb/clients/client1/mnt/f bs=1M count=100
-  tarazu testbed usage /tmp/tb                  bytes per OST and OSS, max/mean
-  tarazu testbed down /tmp/tb
+tarazu testbed up /tmp/tb                     1 MDS, 7 OSSs x 5 OSTs x 10 GiB, and the daemons
+tarazu testbed exec /tmp/tb -- dd if=/dev/zero of=/tmp/tb/clients/client1/mnt/f bs=1M count=100
+tarazu testbed usage /tmp/tb                  bytes per OST and OSS, max/mean
+tarazu testbed down /tmp/tb
 
-  eval "$(tarazu testbed env /tmp/tb)"          this shell becomes a client; its mount is $TESTBED_MOUNT
+eval "$(tarazu testbed env /tmp/tb)"          this shell becomes a client; its mount is $TESTBED_MOUNT
 """
 
 from __future__ import annotations

@@ -122,34 +122,35 @@ static ssize_t discard_path(const char *path, const char *name, bool follow)
     }
 
 PUBLIC ssize_t fgetxattr(int fd, const char *name, void *value, size_t size)
-HOOK(get(fd, name, value, size), NEXT(fgetxattr)(fd, name, value, size))
+    HOOK(get(fd, name, value, size), NEXT(fgetxattr)(fd, name, value, size))
 
-PUBLIC ssize_t getxattr(const char *path, const char *name, void *value, size_t size)
-HOOK(get_path(path, name, value, size, true), NEXT(getxattr)(path, name, value, size))
+        PUBLIC ssize_t getxattr(const char *path, const char *name, void *value, size_t size)
+            HOOK(get_path(path, name, value, size, true), NEXT(getxattr)(path, name, value, size))
 
-PUBLIC ssize_t lgetxattr(const char *path, const char *name, void *value, size_t size)
-HOOK(get_path(path, name, value, size, false), NEXT(lgetxattr)(path, name, value, size))
+                PUBLIC ssize_t lgetxattr(const char *path, const char *name, void *value, size_t size)
+                    HOOK(get_path(path, name, value, size, false), NEXT(lgetxattr)(path, name, value, size))
 
-PUBLIC int fsetxattr(int fd, const char *name, const void *value, size_t size, int flags)
-HOOK(set(fd, name, value, size), NEXT(fsetxattr)(fd, name, value, size, flags))
+                        PUBLIC int fsetxattr(int fd, const char *name, const void *value, size_t size, int flags)
+                            HOOK(set(fd, name, value, size), NEXT(fsetxattr)(fd, name, value, size, flags))
 
-PUBLIC int setxattr(const char *path, const char *name, const void *value, size_t size, int flags)
-HOOK(set_path(path, name, value, size, true), NEXT(setxattr)(path, name, value, size, flags))
+                                PUBLIC
+    int setxattr(const char *path, const char *name, const void *value, size_t size, int flags)
+        HOOK(set_path(path, name, value, size, true), NEXT(setxattr)(path, name, value, size, flags))
 
-PUBLIC int lsetxattr(const char *path, const char *name, const void *value, size_t size, int flags)
-HOOK(set_path(path, name, value, size, false), NEXT(lsetxattr)(path, name, value, size, flags))
+            PUBLIC int lsetxattr(const char *path, const char *name, const void *value, size_t size, int flags)
+                HOOK(set_path(path, name, value, size, false), NEXT(lsetxattr)(path, name, value, size, flags))
 
-PUBLIC int fremovexattr(int fd, const char *name)
-HOOK(discard(fd, name), NEXT(fremovexattr)(fd, name))
+                    PUBLIC int fremovexattr(int fd, const char *name)
+                        HOOK(discard(fd, name), NEXT(fremovexattr)(fd, name))
 
-PUBLIC int removexattr(const char *path, const char *name)
-HOOK(discard_path(path, name, true), NEXT(removexattr)(path, name))
+                            PUBLIC int removexattr(const char *path, const char *name)
+                                HOOK(discard_path(path, name, true), NEXT(removexattr)(path, name))
 
-PUBLIC int lremovexattr(const char *path, const char *name)
-HOOK(discard_path(path, name, false), NEXT(lremovexattr)(path, name))
+                                    PUBLIC int lremovexattr(const char *path, const char *name)
+                                        HOOK(discard_path(path, name, false), NEXT(lremovexattr)(path, name))
 
-/* How long the structure is that the caller passes, by its magic. */
-static size_t user_size(const char *data)
+    /* How long the structure is that the caller passes, by its magic. */
+    static size_t user_size(const char *data)
 {
     uint32_t magic, size;
     uint16_t count;

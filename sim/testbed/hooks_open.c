@@ -123,14 +123,38 @@ static int temporary(char *template, int suffix, int flags)
     return -1;
 }
 
-PUBLIC int mkstemp(char *template) { return temporary(template, 0, 0); }
-PUBLIC int mkstemp64(char *template) { return temporary(template, 0, 0); }
-PUBLIC int mkostemp(char *template, int flags) { return temporary(template, 0, flags); }
-PUBLIC int mkostemp64(char *template, int flags) { return temporary(template, 0, flags); }
-PUBLIC int mkstemps(char *template, int suffix) { return temporary(template, suffix, 0); }
-PUBLIC int mkstemps64(char *template, int suffix) { return temporary(template, suffix, 0); }
-PUBLIC int mkostemps(char *template, int suffix, int flags) { return temporary(template, suffix, flags); }
-PUBLIC int mkostemps64(char *template, int suffix, int flags) { return temporary(template, suffix, flags); }
+PUBLIC int mkstemp(char *template)
+{
+    return temporary(template, 0, 0);
+}
+PUBLIC int mkstemp64(char *template)
+{
+    return temporary(template, 0, 0);
+}
+PUBLIC int mkostemp(char *template, int flags)
+{
+    return temporary(template, 0, flags);
+}
+PUBLIC int mkostemp64(char *template, int flags)
+{
+    return temporary(template, 0, flags);
+}
+PUBLIC int mkstemps(char *template, int suffix)
+{
+    return temporary(template, suffix, 0);
+}
+PUBLIC int mkstemps64(char *template, int suffix)
+{
+    return temporary(template, suffix, 0);
+}
+PUBLIC int mkostemps(char *template, int suffix, int flags)
+{
+    return temporary(template, suffix, flags);
+}
+PUBLIC int mkostemps64(char *template, int suffix, int flags)
+{
+    return temporary(template, suffix, flags);
+}
 
 static int flags_of(const char *mode)
 {
@@ -150,8 +174,14 @@ static FILE *opened(FILE *stream, const char *mode)
     return NULL;
 }
 
-PUBLIC FILE *fopen(const char *path, const char *mode) { return opened(NEXT(fopen)(path, mode), mode); }
-PUBLIC FILE *fopen64(const char *path, const char *mode) { return opened(NEXT(fopen64)(path, mode), mode); }
+PUBLIC FILE *fopen(const char *path, const char *mode)
+{
+    return opened(NEXT(fopen)(path, mode), mode);
+}
+PUBLIC FILE *fopen64(const char *path, const char *mode)
+{
+    return opened(NEXT(fopen64)(path, mode), mode);
+}
 
 PUBLIC FILE *freopen(const char *path, const char *mode, FILE *stream)
 {

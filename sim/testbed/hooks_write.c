@@ -81,32 +81,33 @@ static uint64_t total(const struct iovec *vector, int count)
         return done_ == PASS ? call : done_;                                                                           \
     }
 
-PUBLIC ssize_t write(int fd, const void *data, size_t size)
-HOOK(NEXT(write)(fd, data, size), fd, HERE, size)
+PUBLIC ssize_t write(int fd, const void *data, size_t size) HOOK(NEXT(write)(fd, data, size), fd, HERE, size)
 
-PUBLIC ssize_t pwrite(int fd, const void *data, size_t size, off_t offset)
-HOOK(NEXT(pwrite)(fd, data, size, offset), fd, offset < 0 ? PASS : offset, size)
+    PUBLIC ssize_t pwrite(int fd, const void *data, size_t size, off_t offset)
+        HOOK(NEXT(pwrite)(fd, data, size, offset), fd, offset < 0 ? PASS : offset, size)
 
-PUBLIC ssize_t pwrite64(int fd, const void *data, size_t size, off64_t offset)
-HOOK(NEXT(pwrite64)(fd, data, size, offset), fd, offset < 0 ? PASS : offset, size)
+            PUBLIC ssize_t pwrite64(int fd, const void *data, size_t size, off64_t offset)
+                HOOK(NEXT(pwrite64)(fd, data, size, offset), fd, offset < 0 ? PASS : offset, size)
 
-PUBLIC ssize_t writev(int fd, const struct iovec *vector, int count)
-HOOK(NEXT(writev)(fd, vector, count), fd, HERE, total(vector, count))
+                    PUBLIC ssize_t writev(int fd, const struct iovec *vector, int count)
+                        HOOK(NEXT(writev)(fd, vector, count), fd, HERE, total(vector, count))
 
-PUBLIC ssize_t pwritev(int fd, const struct iovec *vector, int count, off_t offset)
-HOOK(NEXT(pwritev)(fd, vector, count, offset), fd, offset < 0 ? PASS : offset, total(vector, count))
+                            PUBLIC ssize_t
+    pwritev(int fd, const struct iovec *vector, int count, off_t offset)
+        HOOK(NEXT(pwritev)(fd, vector, count, offset), fd, offset < 0 ? PASS : offset, total(vector, count))
 
-PUBLIC ssize_t pwritev64(int fd, const struct iovec *vector, int count, off64_t offset)
-HOOK(NEXT(pwritev64)(fd, vector, count, offset), fd, offset < 0 ? PASS : offset, total(vector, count))
+            PUBLIC ssize_t pwritev64(int fd, const struct iovec *vector, int count, off64_t offset)
+                HOOK(NEXT(pwritev64)(fd, vector, count, offset), fd, offset < 0 ? PASS : offset, total(vector, count))
 
-PUBLIC ssize_t pwritev2(int fd, const struct iovec *vector, int count, off_t offset, int flags)
-HOOK(NEXT(pwritev2)(fd, vector, count, offset, flags), fd, offset, total(vector, count))
+                    PUBLIC ssize_t pwritev2(int fd, const struct iovec *vector, int count, off_t offset, int flags)
+                        HOOK(NEXT(pwritev2)(fd, vector, count, offset, flags), fd, offset, total(vector, count))
 
-PUBLIC ssize_t pwritev64v2(int fd, const struct iovec *vector, int count, off64_t offset, int flags)
-HOOK(NEXT(pwritev64v2)(fd, vector, count, offset, flags), fd, offset, total(vector, count))
+                            PUBLIC ssize_t
+    pwritev64v2(int fd, const struct iovec *vector, int count, off64_t offset, int flags)
+        HOOK(NEXT(pwritev64v2)(fd, vector, count, offset, flags), fd, offset, total(vector, count))
 
-/* How much of `length` a regular source file still holds; PASS when the source is something else. */
-static ssize_t available(int in, const off64_t *in_offset, size_t length)
+    /* How much of `length` a regular source file still holds; PASS when the source is something else. */
+    static ssize_t available(int in, const off64_t *in_offset, size_t length)
 {
     struct stat st;
     off_t at;
@@ -175,8 +176,14 @@ static int cover_size(int fd, off_t size, bool truncating)
     return rc ? -1 : 0;
 }
 
-PUBLIC int ftruncate(int fd, off_t size) { return cover_size(fd, size, true) ? -1 : NEXT(ftruncate)(fd, size); }
-PUBLIC int ftruncate64(int fd, off64_t size) { return cover_size(fd, size, true) ? -1 : NEXT(ftruncate64)(fd, size); }
+PUBLIC int ftruncate(int fd, off_t size)
+{
+    return cover_size(fd, size, true) ? -1 : NEXT(ftruncate)(fd, size);
+}
+PUBLIC int ftruncate64(int fd, off64_t size)
+{
+    return cover_size(fd, size, true) ? -1 : NEXT(ftruncate64)(fd, size);
+}
 
 static int cover_path(const char *path, off_t size)
 {
@@ -189,7 +196,10 @@ static int cover_path(const char *path, off_t size)
     return rc;
 }
 
-PUBLIC int truncate(const char *path, off_t size) { return cover_path(path, size) ? -1 : NEXT(truncate)(path, size); }
+PUBLIC int truncate(const char *path, off_t size)
+{
+    return cover_path(path, size) ? -1 : NEXT(truncate)(path, size);
+}
 PUBLIC int truncate64(const char *path, off64_t size)
 {
     return cover_path(path, size) ? -1 : NEXT(truncate64)(path, size);

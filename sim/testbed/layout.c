@@ -101,7 +101,8 @@ int layout_set_dir(int fd, const void *data, size_t size)
     tb_lock();
     rc = blob_decode(data, size, layout, BLOB_USER);
     if (rc == 0 && !layout->composite && layout->comp[0].stripe_size == 0 && layout->comp[0].stripe_count == 0 &&
-        layout->comp[0].hint == TB_NO_OST && layout->comp[0].pool[0] == 0) { /* all defaults = delete, as lfs setstripe -d does */
+        layout->comp[0].hint == TB_NO_OST &&
+        layout->comp[0].pool[0] == 0) { /* all defaults = delete, as lfs setstripe -d does */
         rc = sidecar_remove(fd);
         rc = rc == -ENOENT ? 0 : rc;
     } else if (rc == 0 && (rc = layout_check(layout, 0, NULL)) == 0) {

@@ -22,9 +22,18 @@ static const char *const reasons[] = {
     [ALIGN_EXTENSION] = "The extension size must be aligned by the stripe size",
 };
 
-static void put16(char *at, uint16_t value) { memcpy(at, &value, 2); }
-static void put32(char *at, uint32_t value) { memcpy(at, &value, 4); }
-static void put64(char *at, uint64_t value) { memcpy(at, &value, 8); }
+static void put16(char *at, uint16_t value)
+{
+    memcpy(at, &value, 2);
+}
+static void put32(char *at, uint32_t value)
+{
+    memcpy(at, &value, 4);
+}
+static void put64(char *at, uint64_t value)
+{
+    memcpy(at, &value, 8);
+}
 
 static uint16_t get16(const char *at)
 {
@@ -221,9 +230,8 @@ static int check(const struct llapi_layout *layout, unsigned i, bool incomplete)
     if (comp->start == comp->end && !extended)
         return ZERO_LENGTH;
     if (comp->flags & LCME_EXTENSION)
-        return before->stripe_size != LLAPI_DEFAULT && comp->stripe_size * 1024 % before->stripe_size
-                   ? ALIGN_EXTENSION
-                   : SANE;
+        return before->stripe_size != LLAPI_DEFAULT && comp->stripe_size * 1024 % before->stripe_size ? ALIGN_EXTENSION
+                                                                                                      : SANE;
     if (comp->stripe_size != LLAPI_DEFAULT && comp->end != LLAPI_EOF && comp->end != comp->start &&
         comp->end % comp->stripe_size)
         return ALIGN_END;

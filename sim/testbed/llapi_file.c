@@ -42,9 +42,15 @@ struct obd_uuid {
 PUBLIC bool liblustreapi_initialized = true;
 static int level = 3;
 
-PUBLIC void llapi_msg_set_level(int new_level) { level = new_level < 0 ? 0 : new_level > 6 ? 6 : new_level; }
+PUBLIC void llapi_msg_set_level(int new_level)
+{
+    level = new_level < 0 ? 0 : new_level > 6 ? 6 : new_level;
+}
 PUBLIC int llapi_msg_get_level(void);
-PUBLIC int llapi_msg_get_level(void) { return level; }
+PUBLIC int llapi_msg_get_level(void)
+{
+    return level;
+}
 
 PUBLIC void llapi_error(int message_level, int error, const char *format, ...)
 {
@@ -248,7 +254,8 @@ PUBLIC int llapi_file_open(const char *name, int flags, int mode, unsigned long 
 PUBLIC int llapi_file_open(const char *name, int flags, int mode, unsigned long long stripe_size, int stripe_offset,
                            int stripe_count, int stripe_pattern)
 {
-    const struct llapi_stripe_param param = {.lsp_stripe_size = stripe_size, .lsp_stripe_offset = stripe_offset,
+    const struct llapi_stripe_param param = {.lsp_stripe_size = stripe_size,
+                                             .lsp_stripe_offset = stripe_offset,
                                              .lsp_stripe_count = stripe_count,
                                              .lsp_stripe_pattern = (uint32_t)stripe_pattern};
 

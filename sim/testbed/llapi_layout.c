@@ -319,7 +319,8 @@ PUBLIC bool llapi_layout_is_composite(struct llapi_layout *layout)
     return layout->composite;
 }
 
-PUBLIC int llapi_layout_comp_iterate(struct llapi_layout *layout, int (*each)(struct llapi_layout *, void *), void *data)
+PUBLIC int llapi_layout_comp_iterate(struct llapi_layout *layout, int (*each)(struct llapi_layout *, void *),
+                                     void *data)
 {
     int rc = llapi_layout_comp_use(layout, 1);
 

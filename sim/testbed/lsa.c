@@ -19,7 +19,8 @@ static bool used_here(const struct tb_comp *comp, unsigned n, unsigned ost)
 static bool used_elsewhere(const struct tb_layout *layout, unsigned index, unsigned ost)
 {
     for (unsigned c = 0; c < layout->n_comps; c++)
-        if (c != index && (layout->comp[c].flags & FL_INIT) && used_here(&layout->comp[c], layout->comp[c].stripe_count, ost))
+        if (c != index && (layout->comp[c].flags & FL_INIT) &&
+            used_here(&layout->comp[c], layout->comp[c].stripe_count, ost))
             return true;
     return false;
 }

@@ -154,4 +154,4 @@ def test_stripes_are_as_even_as_a_size_in_the_range_allows(length: int, count: i
     assert size in [MIB << shift for shift in range(7)]
     shares = object_bytes(Layout((Component(0, EOF, size, count),)), length)[0]
     smallest = object_bytes(Layout((Component(0, EOF, MIB, count),)), length)[0]
-    assert max(shares) <= max(1.01 * length / count, max(smallest))
+    assert max(shares) <= max(1.01 * length / count, *smallest)

@@ -65,9 +65,21 @@ static uint64_t parse_size(const char *text)
     errno = 0;
     value = strtoull(text, &end, 10);
     switch (*end) {
-    case 'k': case 'K': value <<= 10; end++; break;
-    case 'm': case 'M': value <<= 20; end++; break;
-    case 'g': case 'G': value <<= 30; end++; break;
+    case 'k':
+    case 'K':
+        value <<= 10;
+        end++;
+        break;
+    case 'm':
+    case 'M':
+        value <<= 20;
+        end++;
+        break;
+    case 'g':
+    case 'G':
+        value <<= 30;
+        end++;
+        break;
     }
     if (errno || *end || value == 0)
         wrong("a size is a number above 0 with k, m or g");
@@ -237,17 +249,38 @@ int main(int argc, char **argv)
 
     while ((option = getopt(argc, argv, "Fn:b:t:s:S:r:o:vh")) != -1) {
         switch (option) {
-        case 'F': plan.per_rank = true; break;
-        case 'n': plan.ranks = parse_count(optarg); break;
-        case 'b': plan.block = parse_size(optarg); break;
-        case 't': plan.transfer = parse_size(optarg); break;
-        case 's': plan.segments = parse_count(optarg); break;
-        case 'S': plan.steps = parse_count(optarg); break;
-        case 'r': plan.run = parse_count(optarg); break;
-        case 'o': plan.pattern = optarg; break;
-        case 'v': plan.verbose = true; break;
-        case 'h': fputs(usage_text, stdout); return 0;
-        default: wrong("unknown option");
+        case 'F':
+            plan.per_rank = true;
+            break;
+        case 'n':
+            plan.ranks = parse_count(optarg);
+            break;
+        case 'b':
+            plan.block = parse_size(optarg);
+            break;
+        case 't':
+            plan.transfer = parse_size(optarg);
+            break;
+        case 's':
+            plan.segments = parse_count(optarg);
+            break;
+        case 'S':
+            plan.steps = parse_count(optarg);
+            break;
+        case 'r':
+            plan.run = parse_count(optarg);
+            break;
+        case 'o':
+            plan.pattern = optarg;
+            break;
+        case 'v':
+            plan.verbose = true;
+            break;
+        case 'h':
+            fputs(usage_text, stdout);
+            return 0;
+        default:
+            wrong("unknown option");
         }
     }
     if (!plan.pattern || optind != argc || plan.ranks == 0)
