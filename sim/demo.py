@@ -31,7 +31,9 @@ RUNS = 5
 RANKS = 16
 SEEDS = 20
 GROWTH = 0.1
-"""Each recorded run writes this share of the last one's size more than the one before."""
+"""Each recorded run writes this share of the last one's size more than the one before …"""
+UNSTEADY = (0.01, -0.02, 0.015, -0.01, 0.01)
+"""… give or take this."""
 READY_S = 60.0
 AT_REST = 0.3
 """A server whose load is below this no longer feels the run before."""
@@ -118,7 +120,7 @@ class Demo:
         with self._testbed(scenario) as testbed:
             for number in range(1, RUNS + 1):
                 self.progress(f"{scenario.name}: recording run {number} of {RUNS}")
-                size = round(scenario.block_bytes * (1 - GROWTH * (RUNS + 1 - number)) / MIB) * MIB
+                size = recorded_bytes(scenario, number)
                 self._job(testbed, scenario, number, size, "observe")
                 testbed.refresh()
                 testbed.clear()
@@ -207,7 +209,7 @@ class Demo:
                 drawn, placed, lambda p: cost.completion_time_s(truth, p), bounds.time_bound(truth, ours)
             ),
         }
-        last_size = round(scenario.block_bytes * (1 - GROWTH) / MIB) * MIB * (RANKS if scenario.shared else 1)
+        last_size = recorded_bytes(scenario, RUNS) * (RANKS if scenario.shared else 1)
         return DemoResult(
             name=scenario.name,
             metric=scenario.metric,
@@ -224,6 +226,12 @@ class Demo:
             tarazu_shares=tuple(placed[i] / capacity[i] for i in sorted(placed)),
             seconds=time.monotonic() - started,
         )
+
+
+def recorded_bytes(scenario: DemoScenario, number: int) -> int:
+    """Bytes per rank of a recorded run: growing, but not along a ruler."""
+    share = (1 - GROWTH * (RUNS + 1 - number)) * (1 + UNSTEADY[number - 1])
+    return round(scenario.block_bytes * share / MIB) * MIB
 
 
 def tarazu_command(*words: str) -> list[str]:
