@@ -1,6 +1,7 @@
 # Each verb does what it says; `make` alone lists them.
 VENV   ?= .venv
 PYTHON ?= python3
+PYTEST_ARGS ?= -n auto --dist loadfile
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.stamp
 

@@ -199,7 +199,11 @@ def test_command_line(tmp_path):
     shown = json.loads(made.stdout)
     assert shown["osts"] == 4 and shown["ost_bytes"] == 1 << 30 and list(shown["speeds"]) == ["1"]
     again = cli("up", directory)
-    assert again.returncode == 2 and again.stderr.startswith("tarazu testbed: ") and again.stderr.count("\n") == 1
+    assert (
+        again.returncode == 2
+        and again.stderr.startswith("tarazu testbed: ")
+        and again.stderr.count("\n") == 1
+    )
     ran = cli(
         "exec",
         "--client",
