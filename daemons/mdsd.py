@@ -91,7 +91,10 @@ class Mdsd:
         options = settings.mdsd
         self.wakeup = wakeup
         self.started = time.monotonic()
-        self.policy = make(settings.allocate.policy, seed=settings.allocate.seed)
+        self.policy = make(settings.allocate.policy, seed=settings.allocate.seed, weights=settings.allocate)
+        self.weights = {
+            f.name: getattr(settings.allocate, f.name) for f in dataclasses.fields(config.Weights)
+        }
         self.ledger = Ledger()
         self.views = ViewBuilder(options.stale_after_s, options.root)
         self.gate = Gate(options.root, options.cpu_limit, options.memory_limit)
@@ -283,6 +286,7 @@ class Mdsd:
             "daemon": "mdsd",
             "uptime_s": now - self.started,
             "policy": self.policy.name,
+            "weights": self.weights,
             "keys": self.transport.curve is not None,
             "gate": {
                 "open": not closed,

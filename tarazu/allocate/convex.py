@@ -13,11 +13,11 @@ from time import perf_counter
 
 import numpy as np
 
-from tarazu.allocate import arrange, bounds, cost, improve, levels, packing
-from tarazu.allocate.cost import Weights
+from tarazu.allocate import arrange, bounds, cost, improve, levels, packing, terms
 from tarazu.allocate.eligible import too_little_space
 from tarazu.allocate.flow import Solver, min_cost_flow
 from tarazu.allocate.problem import Array, Group, Problem, build, placements
+from tarazu.config import Weights
 from tarazu.model import Allocation, CreateRequest, SystemView
 
 COST_SCALE = 1 << 20
@@ -178,7 +178,7 @@ def _emptiest_first(problem: Problem, placed: Array, turn: int) -> Array:
 def _target(problem: Problem, level: levels.Levels, bound: float) -> float:
     """Just above a highest level that no placement undercuts: the last thousandth is not worth a search."""
     rate = 1 / level.slope
-    even = levels.water_level(level.base * rate, rate, float(problem.total_bytes))
+    even = terms.water_level(level.base * rate, rate, float(problem.total_bytes))
     if level.equal:
         per_level = problem.total_bytes / len(problem.osts)
         even = max(even, float(level.at(np.full(len(rate), bound * per_level)).max()))

@@ -5,40 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from statistics import median
 
-import msgspec
-
 from tarazu.layout.objects import component_object_bytes
 from tarazu.model import CreateRequest, FilePlacement, Ost, SystemView
-
-
-class Weights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What an OST's level (its marginal cost) is made of; 1 level = the time of a balanced OST."""
-
-    time: float = 1.0
-    """Levels per mean writing time of the requests: bytes / throughput, the term that balances."""
-    fill: float = 1.0
-    """Levels that a full OST stands above an empty one before anything is placed."""
-    promise: float = 1.0
-    """Share of the promised bytes that counts as writing still to come."""
-    oss_load: float = 0.5
-    """Share of an OST's throughput that a fully loaded OSS takes away."""
-    idle_load: float = 0.5
-    """An OSS load up to here counts as none: a server that is half busy holds nobody up."""
-    oss_balance: float = 0.1
-    """Levels per mean bytes per OST on one OSS: spreads over servers what is equal on OSTs."""
-    latency: float = 1.0
-    """Exponent of the slowdown by latency, for OSTs whose throughput is unknown."""
-    degraded: float = 100.0
-    """Levels added to a degraded OST: used only when the others do not suffice."""
-    ceiling: float = 1000.0
-    """Levels per unit of fill above the ceiling (see `fill_tolerance`)."""
-    fill_tolerance: float = 0.17
-    """An OST may end above the even water level by this share of the space left there, or stay below the
-    fullest OST of today; beyond begins the ceiling's cost. Lustre's `qos_threshold_rr` has the same
-    default.
-    """
-    reserve_share: float = 0.02
-    """Share of an OST's total space that placement leaves free."""
 
 
 def speeds(osts: Sequence[Ost]) -> list[float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tarazu.allocate.cost import Weights
+from tarazu.config import Weights
 from tarazu.errors import InfeasibleRequest, InsufficientResources
 from tarazu.model import Component, Ost, SystemView
 from tarazu.units import human_bytes

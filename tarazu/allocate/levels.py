@@ -11,18 +11,13 @@ integral of its level: where all objects are equal the optimum of that sum is th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import median
 
 import numpy as np
 
-from tarazu.allocate.cost import Weights, speed_of
 from tarazu.allocate.eligible import room_bytes
 from tarazu.allocate.problem import Array, Problem
-from tarazu.model import Ost, SystemView
-
-SLOWEST = 1e-4
-"""Share of the median throughput below which an OST is as good as stopped."""
-
+from tarazu.allocate.terms import terms, water_level
+from tarazu.config import Weights
 
 EVEN = 0.01
 """Levels, and share of the throughput, by which OSTs may differ and still count as equal."""
@@ -58,51 +53,18 @@ class Levels:
         return units
 
 
-def water_level(base: Array, rate: Array, total: float) -> float:
-    """The level L with sum(max(0, rate·L − base)) = total, by sorting the levels at which OSTs join."""
-    order = np.argsort(base / rate, kind="stable")
-    rates = np.cumsum(rate[order])
-    bases = np.cumsum(base[order])
-    levels = (total + bases) / rates
-    joins = np.append((base / rate)[order][1:], np.inf)
-    return float(levels[int(np.argmax(levels <= joins))])
-
-
-def effective_speeds(view: SystemView, osts: tuple[Ost, ...], weights: Weights) -> Array:
-    """Throughput of each OST under the present load of its server, relative to the median."""
-    known = speed_of(view)
-    rate = np.array([known[o.index] for o in osts])
-    latencies = [o.write_latency_s for o in osts if o.write_latency_s]
-    usual = median(latencies) if latencies else 0.0
-    load = {o.name: o.load for o in view.osses}
-    for i, ost in enumerate(osts):
-        if ost.write_bytes_per_s is None and ost.write_latency_s and ost.write_latency_s > 2 * usual:
-            rate[i] *= (usual / ost.write_latency_s) ** weights.latency
-        busy = max(0.0, min(1.0, load.get(ost.oss, 0.0)) - weights.idle_load) / max(
-            1e-9, 1 - weights.idle_load
-        )
-        rate[i] *= max(0.05, 1 - weights.oss_load * busy)
-    relative: Array = np.maximum(rate / np.median(rate), SLOWEST)
-    return relative
-
-
 def build(problem: Problem, weights: Weights) -> Levels:
     """The levels of the usable OSTs before anything is placed."""
     osts = problem.osts
-    total = np.array([max(1, o.total_bytes) for o in osts], float)
-    promised = np.array([o.promised_bytes for o in osts], float)
-    used = np.array([o.used_bytes for o in osts], float) + promised
-    rate = effective_speeds(problem.view, osts, weights)
-    waiting = weights.promise * promised
     new = max(1.0, float(problem.total_bytes))
-    even_time = (new + float(waiting.sum())) / float(rate.sum())
-    slope = weights.time / (rate * even_time)
+    t = terms(problem.view, osts, weights, new)
+    total = np.array([max(1, o.total_bytes) for o in osts], float)
+    used = np.array([o.used_bytes + o.promised_bytes for o in osts], float)
     fill = used / total
-    base = slope * waiting + weights.fill * (fill - fill.min())
-    base += weights.degraded * np.array([o.degraded for o in osts], float)
+    base = t.level
     even_fill = water_level(used, total, new)
     ceiling = max(float(fill.max()), even_fill + weights.fill_tolerance * max(0.0, 1 - even_fill))
     base2 = base + weights.ceiling * (fill - ceiling)
-    slope2 = slope + weights.ceiling / total
+    slope2 = t.slope + weights.ceiling / total
     room = np.array([room_bytes(o, weights) for o in osts], float)
-    return Levels(base, np.maximum(slope, 1e-18), base2, np.maximum(slope2, 1e-18), room)
+    return Levels(base, np.maximum(t.slope, 1e-18), base2, np.maximum(slope2, 1e-18), room)

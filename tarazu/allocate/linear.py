@@ -13,10 +13,10 @@ from time import perf_counter
 import numpy as np
 
 from tarazu.allocate import bounds, cost
-from tarazu.allocate.cost import Weights
 from tarazu.allocate.eligible import too_little_space
 from tarazu.allocate.flow import min_cost_flow
 from tarazu.allocate.problem import build, placements
+from tarazu.config import Weights
 from tarazu.model import Allocation, CreateRequest, SystemView
 
 COST_SCALE = 1_000_000

@@ -17,8 +17,8 @@ from time import perf_counter
 import numpy as np
 
 from tarazu.allocate import bounds, cost
-from tarazu.allocate.cost import Weights
 from tarazu.allocate.problem import Array, Problem, build, placements
+from tarazu.config import Weights
 from tarazu.errors import InsufficientResources
 from tarazu.layout.objects import component_object_bytes
 from tarazu.model import Allocation, CreateRequest, SystemView

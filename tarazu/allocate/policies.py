@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, Protocol
 
-from tarazu.allocate.cost import Weights
+from tarazu.config import Weights
 from tarazu.errors import ConfigError
 from tarazu.model import Allocation, CreateRequest, SystemView
 

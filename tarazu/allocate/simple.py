@@ -9,9 +9,9 @@ from time import perf_counter
 import numpy as np
 
 from tarazu.allocate import bounds, cost
-from tarazu.allocate.cost import Weights
 from tarazu.allocate.eligible import room_bytes, too_little_space
 from tarazu.allocate.problem import Array, Group, Problem, build, placements
+from tarazu.config import Weights
 from tarazu.model import Allocation, CreateRequest, SystemView
 
 

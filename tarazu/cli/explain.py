@@ -1,6 +1,7 @@
 """Say why a file lies where it lies: what was forecast for it, how, what was planned, and its actual layout.
 
 tarazu explain /mnt/lustre/ior/test.0
+tarazu explain --costs                  what an OST costs the allocator at this moment, term by term
 """
 
 from __future__ import annotations
@@ -11,24 +12,45 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tarazu import native
+from tarazu import config, native
 from tarazu.cli.db import from_clientd
-from tarazu.cli.output import print_json
+from tarazu.cli.live import mdsd_status
+from tarazu.cli.output import print_json, print_table
 from tarazu.errors import BadInput, LayoutError, TarazuError, Unavailable
 from tarazu.layout.setstripe import format_layout
 from tarazu.model import ANY_RANK
 from tarazu.stats import client
+from tarazu.stats.view import from_status
 from tarazu.store.rows import FileRow, PlanRow
-from tarazu.units import human_bytes
+from tarazu.units import human_bytes, parse_bytes
 from tarazu.wire import local
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", help="a file on Lustre, whether it exists already or not")
+    parser.add_argument("path", nargs="?", help="a file on Lustre, whether it exists already or not")
+    parser.add_argument("--costs", action="store_true", help="show the cost terms of every OST")
+    parser.add_argument("--fs", default="", help="with --costs: which file system, where there are several")
+    parser.add_argument(
+        "--bytes",
+        type=_size,
+        metavar="SIZE",
+        help="with --costs: size of the job they are computed for (default: 1 GiB per usable OST)",
+    )
     parser.add_argument("--json", action="store_true", help="as JSON")
 
 
+def _size(text: str) -> int:
+    try:
+        return parse_bytes(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def execute(options: argparse.Namespace) -> int:
+    if options.costs:
+        return _costs(options)
+    if options.path is None:
+        raise BadInput("tarazu explain", "a path, or --costs", "neither")
     fs_name, key = key_of(options.path)
     plan: PlanRow | None = None
     files: list[FileRow] = []
@@ -93,3 +115,37 @@ def _print_plan(plan: PlanRow, row: FileRow) -> None:
     if row.outcome:
         size = "size unknown" if row.actual_bytes is None else human_bytes(row.actual_bytes)
         print(f"  outcome: {row.outcome} (found: {row.found}), {size}")
+
+
+def _costs(options: argparse.Namespace) -> int:
+    from tarazu.allocate.terms import costs
+
+    status = mdsd_status(config.load(options.config))
+    view = from_status(status, options.fs)
+    weights = config.Weights(**status["weights"])
+    rows = costs(view, weights, options.bytes)
+    if options.json:
+        print_json({"fs": view.fs_name, "weights": status["weights"], "osts": rows})
+        return 0
+    print(f"{view.fs_name}: level = fill + promise + degraded; rate = speed x latency x OSS load;")
+    print("share = what an even job would put there, over the mean. 1 level = the time of a balanced OST.")
+    print_table(
+        ("OST", "OSS", "speed", "latency", "load", "rate", "fill", "promise", "degraded", "level", "share", ""),
+        [
+            (r.ost, r.oss, *["-"] * 9, r.excluded)
+            if r.excluded
+            else (
+                r.ost, r.oss, "?" if r.speed is None else f"{r.speed:.3f}",
+                *(f"{v:.3f}" for v in (
+                    r.latency, r.oss_load, r.rate, r.fill, r.promise, r.degraded, r.level, r.share,
+                )),
+                "",
+            )
+            for r in rows
+        ],
+        left=2,
+    )  # fmt: skip
+    print(
+        "weights ([allocate]): " + ", ".join(f"{name} {value:g}" for name, value in status["weights"].items())
+    )
+    return 0

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tarazu.allocate import bounds, cost, policies
-from tarazu.allocate.cost import Weights
 from tarazu.allocate.eligible import room_bytes
+from tarazu.config import Weights
 from tarazu.errors import ConfigError, InfeasibleRequest, InsufficientResources
 from tarazu.layout.objects import component_object_bytes
 from tarazu.model import EOF, Allocation, Component, CreateRequest, Layout, Oss, Ost, SystemView

@@ -1,0 +1,134 @@
+"""The cost terms: what people are shown is what the policy uses; every weight works alone and can be set to 0."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from tarazu import config
+from tarazu.allocate import cost, levels, policies
+from tarazu.allocate.problem import build
+from tarazu.allocate.terms import costs
+from tarazu.config import Weights
+from tarazu.model import Oss, SystemView
+from tarazu.units import GIB, MIB
+
+
+def halves(make, weights: Weights, each, servers: tuple[Oss, ...] = ()) -> tuple[int, int]:
+    """Bytes on OSTs 0-3 and on 4-7."""
+    view = make.view(8, each=each)
+    view = SystemView("lustre", 0.0, view.osts, servers or view.osses)
+    requests = [make.plain(2, 128 * MIB)] * 64
+    placed = cost.ost_bytes(
+        view, requests, policies.make("tarazu", weights=weights).allocate(view, requests).files
+    )
+    return sum(placed[i] for i in range(4)), sum(placed[i] for i in range(4, 8))
+
+
+@pytest.mark.parametrize(
+    ("weight", "each"),
+    [
+        ("fill", lambda i: {"used": 10 * GIB if i < 4 else 0}),
+        ("promise", lambda i: {"promised_bytes": GIB if i < 4 else 0}),
+        ("latency", lambda i: {"write_latency_s": 0.08 if i < 3 else 0.01}),
+        ("degraded", lambda i: {"degraded": i < 4}),
+    ],
+)
+def test_a_weight_of_0_turns_its_term_off(make, weight: str, each) -> None:
+    others = dict.fromkeys(("fill", "promise", "latency", "degraded"), 0.0)
+    first, second = halves(make, Weights(**{**others, weight: getattr(Weights(), weight)}), each)
+    assert first < second
+    first, second = halves(make, Weights(**others), each)
+    assert first == second
+
+
+def test_the_weight_of_the_oss_load(make) -> None:
+    servers = (Oss("oss0", cpu_load=1.0), Oss("oss1"))
+    shares = [
+        halves(make, Weights(oss_load=w, oss_balance=0.0), lambda i: {}, servers)[0] for w in (0, 0.3, 0.9)
+    ]
+    assert shares[0] > shares[1] > shares[2]
+    idle = Weights(oss_load=0.9, idle_load=1.0, oss_balance=0.0)
+    assert halves(make, idle, lambda i: {}, servers)[0] == shares[0]
+
+
+def test_a_heavier_time_drowns_the_fill(make) -> None:
+    def first(time: float) -> int:
+        return halves(make, Weights(time=time), lambda i: {"used": 30 * GIB if i < 4 else 0})[0]
+
+    assert first(0.3) < first(1.0) < first(10.0) <= 4 * GIB
+
+
+def test_the_ceiling_and_its_tolerance(make) -> None:
+    def on_the_fullest(**weights: float) -> int:
+        view = make.view(8, each=lambda i: {"used": (40 if i == 0 else 10) * GIB})
+        requests = [make.plain(1, GIB)] * 240
+        policy = policies.make("tarazu", weights=Weights(fill=0.0, **weights))
+        return cost.ost_bytes(view, requests, policy.allocate(view, requests).files)[0]
+
+    assert on_the_fullest(fill_tolerance=0.0) < on_the_fullest(fill_tolerance=1.0)
+    assert on_the_fullest(ceiling=0.0) > on_the_fullest(ceiling=1000.0, fill_tolerance=0.0)
+
+
+def test_the_reserve_is_left_free(make) -> None:
+    view = make.view(4, each=lambda i: {"used": (60 if i == 0 else 10) * GIB})
+    requests = [make.plain(4, 40 * GIB)] * 2
+    policy = policies.make("tarazu", weights=Weights(reserve_share=0.2, ceiling=0.0, fill=0.0))
+    placed = cost.ost_bytes(view, requests, policy.allocate(view, requests).files)
+    assert placed[0] == 20 * GIB
+
+
+def test_what_is_shown_is_what_the_policy_uses(make) -> None:
+    def each(i: int) -> dict[str, object]:
+        return {
+            "used": i * GIB,
+            "promised_bytes": (i % 3) * GIB,
+            "write_bytes_per_s": None if i == 5 else 1e9 / (1 + i % 2),
+            "write_latency_s": 0.1 if i == 5 else 0.01,
+            "degraded": i == 6,
+        }
+
+    view = make.view(8, each=each)
+    view = SystemView("lustre", 0.0, view.osts, (Oss("oss0", cpu_load=0.9), Oss("oss1", lnet_load=0.6)))
+    requests = [make.plain(4, GIB)] * 40
+    problem = build(view, requests)
+    level = levels.build(problem, Weights())
+    shown = costs(view, Weights(), problem.total_bytes)
+    assert [c.ost for c in shown] == list(range(8))
+    assert [c.level for c in shown] == pytest.approx(level.base.tolist())
+    rates = 1 / level.slope
+    assert [c.rate for c in shown] == pytest.approx((rates / np.median(rates)).tolist())
+    assert all(c.level == pytest.approx(c.fill + c.promise + c.degraded) for c in shown)
+    assert shown[5].speed is None and shown[5].latency == pytest.approx(0.1)
+    assert shown[0].oss_load == pytest.approx(0.6) and shown[4].oss_load == pytest.approx(0.9)
+    assert shown[6].share == 0
+    assert sum(c.share for c in shown) == pytest.approx(8)
+
+
+def test_who_is_excluded_and_why(make) -> None:
+    states = [
+        {},
+        {"active": False},
+        {"readonly": True},
+        {"no_create": True},
+        {"stale": True},
+        {"files_free": 0},
+        {"used": 99 * GIB},
+    ]
+    shown = costs(make.view(7, each=lambda i: states[i]), Weights())
+    assert [c.excluded for c in shown] == [
+        "", "inactive", "read-only", "no_create", "stale", "out of inodes", "full",
+    ]  # fmt: skip
+    assert shown[0].share == 1.0
+    assert costs(make.view(2, each=lambda i: {"active": False}), Weights())[0].share == 0
+
+
+def test_every_weight_is_a_setting() -> None:
+    weights = {f.name for f in dataclasses.fields(Weights)}
+    assert weights | {"policy", "seed"} == {f.name for f in dataclasses.fields(config.Allocate)}
+    assert all(f"`allocate.{name}`" in config.table() for name in weights)
+    settings = config.load(None, {"TARAZU_ALLOCATE_FILL": "2.5"})
+    assert policies.make("tarazu", weights=settings.allocate).weights.fill == 2.5
+    assert settings.allocate.degraded == Weights().degraded
