@@ -1,4 +1,7 @@
-"""Ask clientd, and through it mdsd, how they are: peers, targets, promises, allocations."""
+"""Ask clientd, and through it mdsd, how they are: servers, targets, promises, answers, refused handshakes.
+
+The speed of an OST is bytes per second of service time, comparable between OSTs; `-`: nothing reliable was seen.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from tarazu import config
-from tarazu.cli.output import print_json
+from tarazu.cli.output import print_json, print_table
 from tarazu.errors import Unavailable
+from tarazu.units import human_bytes
 from tarazu.wire import local
 
 TIMEOUT_S = 5.0
+FLAGS = ("stale", "degraded", "no_create", "readonly")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -31,17 +36,71 @@ def execute(options: argparse.Namespace) -> int:
     return 0
 
 
-def _print(value: Mapping[str, Any], indent: str = "") -> None:
-    """Nested values below their name; lists of objects as lines."""
-    width = max((len(str(k)) for k, v in value.items() if not isinstance(v, (dict, list))), default=0)
-    for name, item in value.items():
-        if isinstance(item, dict):
-            print(f"{indent}{name}")
-            _print(item, indent + "  ")
-        elif isinstance(item, list) and item and isinstance(item[0], dict):
-            print(f"{indent}{name}")
-            for entry in item:
-                print(f"{indent}  " + "  ".join(f"{k}={v}" for k, v in entry.items()))
-        else:
-            shown = ", ".join(map(str, item)) if isinstance(item, list) else item
-            print(f"{indent}{name!s:<{width}}  {shown}")
+def _print(status: Mapping[str, Any]) -> None:
+    mine, mdsd = status["clientd"], status["mdsd"]
+    ready = "ready" if mine["ready"] else "loading its model"
+    print(
+        f"clientd {mine['name']}: up {mine['up_s']:.0f} s, {ready}, {mine['plans']} plans, {mine['reports']} reports, "
+        f"{mine['failed']} failed conversations; database {mine['database']}"
+    )
+    if "unavailable" in mdsd:
+        print(f"mdsd: unavailable: {mdsd['unavailable']}")
+        return
+    gate, requests, statistics = mdsd["gate"], mdsd["requests"], mdsd["statistics"]
+    print(
+        f"mdsd: up {mdsd['uptime_s']:.0f} s, policy {mdsd['policy']}, {'with' if mdsd['keys'] else 'WITHOUT'} keys, "
+        f"gate {'open' if gate['open'] else 'closed: ' + gate['why_closed']} "
+        f"(CPU {gate['cpu_load']:.0%} of {gate['cpu_limit']:.0%}, "
+        f"memory {gate['memory_load']:.0%} of {gate['memory_limit']:.0%})"
+    )
+    answers = ", ".join(f"{count} {name}" for name, count in requests["answers"].items()) or "none"
+    print(
+        f"  requests   {requests['address']}: {requests['received']} received, {requests['waiting']} waiting, "
+        f"{requests['promises']} promised, answered: {answers}; {requests['refused']} handshakes refused"
+    )
+    print(
+        f"  statistics {statistics['address']}: {statistics['received']} received, "
+        f"{statistics['dropped']} dropped, {statistics['refused']} handshakes refused"
+    )
+    _print_servers(mdsd["osses"])
+    for fs_name, known in mdsd["file_systems"].items():
+        _print_targets(fs_name, known["osts"])
+
+
+def _print_servers(osses: Mapping[str, Any]) -> None:
+    print()
+    print_table(
+        ("OSS", "age s", "CPU", "memory", "LNet MB/s", "queue ms", "notes"),
+        [
+            (
+                name,
+                f"{o['age_s']:.1f}",
+                f"{o['cpu_load']:.0%}",
+                f"{o['memory_load']:.0%}",
+                f"{o['lnet_bytes_per_s'] / 1e6:.1f}",
+                f"{o['queue_wait_s'] * 1e3:.1f}",
+                " ".join(["STALE"] * o["stale"] + [f"unreadable: {u}" for u in o["unreadable"]]),
+            )
+            for name, o in osses.items()
+        ],
+    )
+
+
+def _print_targets(fs_name: str, osts: list[dict[str, Any]]) -> None:
+    print()
+    print_table(
+        (f"{fs_name} OST", "OSS", "size", "used", "promised", "MB/s", "state"),
+        [
+            (
+                o["index"],
+                o["oss"],
+                human_bytes(o["total_bytes"]),
+                f"{1 - o['free_bytes'] / o['total_bytes']:.1%}" if o["total_bytes"] else "-",
+                human_bytes(o["promised_bytes"]),
+                "-" if o["write_bytes_per_s"] is None else f"{o['write_bytes_per_s'] / 1e6:.0f}",
+                " ".join(flag for flag in FLAGS if o[flag]) or ("ok" if o["usable"] else "unusable"),
+            )
+            for o in osts
+        ],
+        left=2,
+    )
