@@ -184,7 +184,8 @@ size_t tz_lov_encode(const struct tz_lov *lov, const struct tz_lov_entry *entrie
         if (composite)
             write_entry(out + TZ_LOV_HEAD + (size_t)TZ_LOV_ENTRY * i, e);
         write_md(out + e->offset, e, objects);
-        objects += e->objects;
+        if (e->objects) /* without any, `objects` may be NULL */
+            objects += e->objects;
     }
     return lov->size;
 }

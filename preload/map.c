@@ -102,6 +102,10 @@ const char *tz_map_check(const void *base, uint64_t length, struct tz_map *map)
     map->layouts = h + layouts;
     map->rows = h + rows;
     map->index = h + index;
+    while (map->rows_length >> 3 >> map->index_bits)
+        map->index_bits++;
+    if (map->index_bits > 31)
+        return "more rows than an index can hold";
     sum = tz_get64(h + 120);
     tz_sip_init(&sip, map->key);
     tz_sip_add(&sip, h, 120);
@@ -153,10 +157,11 @@ uint64_t tz_hash_template(const uint8_t key[16], char kind, const char *fs, size
 /* A row whose index, layout or OSTs are not what they must be is as good as absent. */
 static bool read_row(const struct tz_map *map, uint64_t offset, uint64_t hash, struct tz_row *row)
 {
-    const uint8_t *p = map->rows + offset;
+    const uint8_t *p;
 
-    if (offset + TZ_ROW_HEAD > map->rows_length)
+    if (offset > map->rows_length || map->rows_length - offset < TZ_ROW_HEAD)
         return false;
+    p = map->rows + offset;
     row->hash = tz_get64(p);
     row->loose_hash = tz_get64(p + 8);
     if (row->hash != hash && row->loose_hash != hash)
@@ -182,13 +187,13 @@ static uint64_t home_slot(const struct tz_map *map, uint64_t hash)
 bool tz_map_find(const struct tz_map *map, uint64_t hash, struct tz_row *row)
 {
     uint64_t slot = home_slot(map, hash);
-    uint32_t entry;
+    uint32_t entry, tag = (uint32_t)hash << map->index_bits, mask = (1u << map->index_bits) - 1;
 
     for (uint64_t probed = 0; probed < map->slots; probed++) {
         entry = tz_get32(map->index + 4 * slot);
         if (entry == 0)
             return false;
-        if (read_row(map, 8 * (uint64_t)(entry - 1), hash, row))
+        if ((entry & ~mask) == tag && read_row(map, 8 * ((uint64_t)(entry & mask) - 1), hash, row))
             return true;
         if (++slot == map->slots)
             slot = 0;

@@ -18,6 +18,7 @@ struct tz_map {
     uint64_t rows_length;
     const uint8_t *index;
     uint64_t slots;
+    uint32_t index_bits; /* of an index entry: where the row is */
 };
 
 struct tz_row {

@@ -2,27 +2,29 @@
 
 #define ROTL(x, b) (((x) << (b)) | ((x) >> (64 - (b))))
 
-static inline void round_(uint64_t v[4])
-{
-    v[0] += v[1];
-    v[1] = ROTL(v[1], 13) ^ v[0];
-    v[0] = ROTL(v[0], 32);
-    v[2] += v[3];
-    v[3] = ROTL(v[3], 16) ^ v[2];
-    v[0] += v[3];
-    v[3] = ROTL(v[3], 21) ^ v[0];
-    v[2] += v[1];
-    v[1] = ROTL(v[1], 17) ^ v[2];
-    v[2] = ROTL(v[2], 32);
-}
+/* The four words live in registers: their addresses are never taken. */
+#define ROUND(a, b, c, d)                                                                                              \
+    do {                                                                                                               \
+        a += b;                                                                                                        \
+        c += d;                                                                                                        \
+        b = ROTL(b, 13) ^ a;                                                                                           \
+        d = ROTL(d, 16) ^ c;                                                                                           \
+        a = ROTL(a, 32);                                                                                               \
+        c += b;                                                                                                        \
+        a += d;                                                                                                        \
+        b = ROTL(b, 17) ^ c;                                                                                           \
+        d = ROTL(d, 21) ^ a;                                                                                           \
+        c = ROTL(c, 32);                                                                                               \
+    } while (0)
 
-static inline void compress(struct tz_sip *s, uint64_t word)
-{
-    s->v[3] ^= word;
-    round_(s->v);
-    round_(s->v);
-    s->v[0] ^= word;
-}
+#define COMPRESS(word)                                                                                                 \
+    do {                                                                                                               \
+        uint64_t w_ = (word);                                                                                          \
+        v3 ^= w_;                                                                                                      \
+        ROUND(v0, v1, v2, v3);                                                                                         \
+        ROUND(v0, v1, v2, v3);                                                                                         \
+        v0 ^= w_;                                                                                                      \
+    } while (0)
 
 void tz_sip_init(struct tz_sip *s, const uint8_t key[16])
 {
@@ -36,35 +38,52 @@ void tz_sip_init(struct tz_sip *s, const uint8_t key[16])
     s->total = 0;
 }
 
+/* Fewer than 8 bytes as a number; the two loads overlap where the length is no power of two. */
+static inline uint64_t few(const uint8_t *p, size_t n)
+{
+    if (n >= 4)
+        return tz_get32(p) | (uint64_t)tz_get32(p + n - 4) << (8 * (n - 4));
+    if (n >= 2)
+        return tz_get16(p) | (uint64_t)tz_get16(p + n - 2) << (8 * (n - 2));
+    return n ? *p : 0;
+}
+
 void tz_sip_add(struct tz_sip *s, const void *data, size_t length)
 {
+    uint64_t v0 = s->v[0], v1 = s->v[1], v2 = s->v[2], v3 = s->v[3], tail = s->tail, word;
+    unsigned held = 8 * (s->total & 7); /* bits */
     const uint8_t *p = data;
-    unsigned held = s->total & 7;
 
     s->total += length;
-    if (held) {
-        while (held < 8 && length) {
-            s->tail |= (uint64_t)*p++ << (8 * held++);
-            length--;
-        }
-        if (held < 8)
-            return;
-        compress(s, s->tail);
-        s->tail = 0;
+    for (; length >= 8; length -= 8, p += 8) {
+        word = tz_get64(p);
+        COMPRESS(tail | word << held);
+        tail = held ? word >> (64 - held) : 0;
     }
-    for (; length >= 8; length -= 8, p += 8)
-        compress(s, tz_get64(p));
-    for (unsigned i = 0; i < length; i++)
-        s->tail |= (uint64_t)p[i] << (8 * i);
+    word = few(p, length);
+    tail |= word << held;
+    if (held + 8 * length >= 64) {
+        COMPRESS(tail);
+        tail = word >> (64 - held);
+    }
+    s->v[0] = v0;
+    s->v[1] = v1;
+    s->v[2] = v2;
+    s->v[3] = v3;
+    s->tail = tail;
 }
 
 uint64_t tz_sip_end(struct tz_sip *s)
 {
-    compress(s, s->tail | s->total << 56);
-    s->v[2] ^= 0xff;
-    for (int i = 0; i < 4; i++)
-        round_(s->v);
-    return s->v[0] ^ s->v[1] ^ s->v[2] ^ s->v[3];
+    uint64_t v0 = s->v[0], v1 = s->v[1], v2 = s->v[2], v3 = s->v[3];
+
+    COMPRESS(s->tail | s->total << 56);
+    v2 ^= 0xff;
+    ROUND(v0, v1, v2, v3);
+    ROUND(v0, v1, v2, v3);
+    ROUND(v0, v1, v2, v3);
+    ROUND(v0, v1, v2, v3);
+    return v0 ^ v1 ^ v2 ^ v3;
 }
 
 uint64_t tz_siphash(const uint8_t key[16], const void *data, size_t length)

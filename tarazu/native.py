@@ -63,7 +63,7 @@ size_t tz_lov_request(const struct tz_layout *layout, const uint16_t *osts, uint
 struct tz_map {
     const uint8_t *base; uint64_t length; uint8_t key[16]; uint64_t generation, created_s, expires_s;
     uint32_t ost_count, layout_count, row_count; const uint8_t *layouts, *rows; uint64_t rows_length;
-    const uint8_t *index; uint64_t slots;
+    const uint8_t *index; uint64_t slots; uint32_t index_bits;
 };
 struct tz_row { uint64_t hash, loose_hash; uint32_t id; uint16_t layout, ost_count; const uint16_t *osts; };
 struct tz_query {

@@ -18,7 +18,7 @@ MAGIC = b"TZMAP001"
 VERSION = 1
 HEADER_BYTES = 128
 MOST_OSTS = 0xFFE0
-FULLEST_INDEX = 0.75
+FULLEST_INDEX = 0.6
 
 FLAG_LIST, FLAG_HINT, FLAG_SEL = 1, 2, 4
 PATTERNS = {"raid0": 0x1, "mdt": 0x100, "overstriped": 0x201}
@@ -136,7 +136,7 @@ def _encode(
     if len(layouts) > 0xFFFF:
         raise StoreError(where, "at most 65535 different layouts", len(layouts))
     table = _layout_table(layouts)
-    index = _index(hashes)
+    index = _index(hashes, len(body))
     rows_at = HEADER_BYTES + len(table)
     index_at = rows_at + len(body)
     head = _HEADER.pack(
@@ -204,15 +204,16 @@ def _component(c: Component, flag: int, first: int) -> bytes:
     )
 
 
-def _index(hashes: Sequence[tuple[int, int, int]]) -> bytes:
+def _index(hashes: Sequence[tuple[int, int, int]], rows_length: int) -> bytes:
     """Open addressing with linear probing; of equal hashes the first row stays."""
+    bits = (rows_length // 8).bit_length()
     seen: set[int] = set()
     entries = []
     for first, second, offset in hashes:
         for value in (first, second):
             if value not in seen:
                 seen.add(value)
-                entries.append((value, 1 + offset // 8))
+                entries.append((value, 1 + offset // 8 | (value << bits & 0xFFFFFFFF)))
     slots = max(int(len(entries) / FULLEST_INDEX) + 1, 8)
     table = [0] * slots
     for value, entry in entries:
