@@ -15,6 +15,7 @@ from typing import Literal
 import msgspec
 
 from tarazu.allocate import bounds, cost, policies
+from tarazu.layout.manager import raid0_stripe_size
 from tarazu.model import EOF, Component, CreateRequest, Layout, Oss, Ost, SystemView
 from tarazu.units import GIB, MIB
 
@@ -22,8 +23,8 @@ SERVERS, OSTS_PER_SERVER, OST_BYTES = 7, 5, 10 * 10**9
 OST_BYTES_PER_S = 500 * 10**6
 """Throughput of a healthy OST in `slow-ost`; only the ratio matters."""
 HACC_PARTICLE_BYTES, HACC_HEADER_BYTES = 38, 24 * MIB
-MIN_ROUNDS = 8
-"""A stripe size gives at least so many rounds at the forecast size, within [1, 64] MiB."""
+UNREACHED_BYTES = 128 * MIB
+"""Per stripe: what the stripe size of a component beyond the forecast is chosen for."""
 SEEDS = 20
 
 PLAIN = ((0, EOF, 8),)
@@ -92,14 +93,11 @@ def cluster(
 
 
 def layout(striping: Striping, size_bytes: int) -> Layout:
-    """Stripe sizes: the largest power of two in [1, 64] MiB with 8 rounds in each covered component."""
+    """Stripe sizes as the configuration manager chooses them for files of `size_bytes`."""
     components = []
     for start, end, count in striping:
-        length = min(end, size_bytes) - start if size_bytes > start else 16 * MIB * count * MIN_ROUNDS
-        stripe_size = 64 * MIB
-        while stripe_size > MIB and stripe_size * count * MIN_ROUNDS > length:
-            stripe_size //= 2
-        components.append(Component(start, end, stripe_size, count))
+        length = min(end, size_bytes) - start if size_bytes > start else UNREACHED_BYTES * count
+        components.append(Component(start, end, raid0_stripe_size(length, count, end), count))
     return Layout(tuple(components), composite=len(components) > 1)
 
 
@@ -217,7 +215,25 @@ def run(scenario: Scenario, policy: str, seeds: Iterable[int] = range(SEEDS)) ->
     )
 
 
-def table(names: Sequence[str] = policies.NAMES, seeds: Iterable[int] = range(SEEDS)) -> tuple[Outcome, ...]:
-    """Every scenario under every policy in `names`."""
+def table(
+    names: Sequence[str] = policies.NAMES,
+    seeds: Iterable[int] = range(SEEDS),
+    only: Sequence[str] = (),
+    progress: Callable[[str], object] = lambda text: None,
+) -> tuple[Outcome, ...]:
+    """Every scenario under every policy in `names`.
+
+    only: words of which one must occur in "name variant"; progress: called with each scenario and policy
+    before it is run. Raises KeyError when `only` leaves nothing.
+    """
+    words = [word.lower() for word in only]
+    chosen = [s for s in scenarios() if not words or any(w in f"{s.name} {s.variant}" for w in words)]
+    if not chosen:
+        raise KeyError(f"no scenario of {' or '.join(only)}")
     drawn = tuple(seeds)
-    return tuple(run(scenario, policy, drawn) for scenario in scenarios() for policy in names)
+    outcomes = []
+    for scenario in chosen:
+        for policy in names:
+            progress(f"{scenario.name} {scenario.variant}: {policy}")
+            outcomes.append(run(scenario, policy, drawn))
+    return tuple(outcomes)

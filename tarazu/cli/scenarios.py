@@ -1,0 +1,88 @@
+"""Place the files of the evaluation's scenarios with every policy, and print what comes of it beside the bound.
+
+tarazu scenarios                                   all scenarios, all policies, 20 seeds
+tarazu scenarios --only slow-ost --policy tarazu --policy lsa
+
+Judged by: OST cost (max / mean of the bytes per OST), final fill (max / mean), or completion time (seconds,
+each OST at its own throughput). No placement can be below the bound; gap is the highest value over it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from tarazu.cli.output import print_json, print_table
+from tarazu.errors import BadInput
+
+METRICS = {"ost-cost": "OST cost", "final-fill": "final fill", "completion-time": "time [s]"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    from tarazu.allocate import policies
+    from tarazu.sim.scenarios import SEEDS
+
+    parser.add_argument(
+        "--policy",
+        action="append",
+        choices=policies.NAMES,
+        help="only this policy; may be repeated (default: all)",
+    )
+    parser.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="WORD",
+        help="only scenarios with WORD in their name or variant; may be repeated",
+    )
+    parser.add_argument("--seeds", type=_count, default=SEEDS, metavar="N", help=f"default: {SEEDS}")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a number of seeds above 0, found {text!r}")
+    return int(text)
+
+
+def execute(options: argparse.Namespace) -> int:
+    from tarazu.allocate import policies
+    from tarazu.sim import scenarios
+
+    begin = time.monotonic()
+
+    def progress(text: str) -> None:
+        print(f"[{time.monotonic() - begin:5.1f} s] {text}", file=sys.stderr, flush=True)
+
+    try:
+        outcomes = scenarios.table(
+            options.policy or policies.NAMES, range(options.seeds), options.only, progress
+        )
+    except KeyError:
+        names = dict.fromkeys(s.name for s in scenarios.scenarios())
+        raise BadInput("--only", f"a scenario among {', '.join(names)}", ", ".join(options.only)) from None
+    if options.json:
+        print_json(outcomes)
+        return 0
+    print_table(
+        ("scenario", "variant", "judged by", "policy", "median", "range", "bound", "gap", "OSS cost", "bound", "ms"),
+        [
+            (
+                o.scenario,
+                o.variant,
+                METRICS[o.metric],
+                o.policy,
+                f"{o.median:.3f}",
+                f"{o.lowest:.3f}-{o.highest:.3f}",
+                f"{o.bound:.3f}",
+                f"{o.gap:.4f}",
+                f"{o.oss_cost:.3f}",
+                f"{o.oss_bound:.3f}",
+                f"{o.elapsed_s * 1e3:.0f}",
+            )
+            for o in outcomes
+        ],
+        left=4,
+    )  # fmt: skip
+    return 0
