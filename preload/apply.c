@@ -6,6 +6,7 @@
 #include "place.h"
 
 #include <sys/resource.h>
+#include <sys/xattr.h>
 
 int tz_call_open(const struct tz_call *call, int flags)
 {
@@ -53,6 +54,28 @@ static int reopen(const struct tz_call *call, int fd)
     return -1;
 }
 
+static int name_directory(const struct tz_call *call)
+{
+    return call->symbol == TZ_SYM_openat || call->symbol == TZ_SYM_openat64 ? call->dirfd : AT_FDCWD;
+}
+
+/* No OST takes any object: the open fails as it would have, and leaves no empty file of ours behind. */
+static int withdraw(const struct tz_create *c, int fd, int error)
+{
+    int named = tz_call_open(&c->call, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    struct tz_stat ours, found;
+
+    if (named >= 0) {
+        if (c->existence == TZ_FRESH && tz_fstat(fd, &ours) == 0 && tz_fstat(named, &found) == 0 &&
+            ours.ino == found.ino && ours.dev == found.dev && ours.size == 0)
+            syscall(SYS_unlinkat, name_directory(&c->call), c->call.path, 0);
+        REAL(close)(named);
+    }
+    REAL(close)(fd);
+    errno = error;
+    return -1;
+}
+
 /* The layout was refused: the file gets the default one, as if we had not been there. */
 static int refuse(struct tz_create *c, int fd, int error)
 {
@@ -76,8 +99,8 @@ static int refuse(struct tz_create *c, int fd, int error)
         return replace_fd(call, fd, again);
     tz_put32(plain, TZ_LOV_V1);
     tz_put16(plain + 30, TZ_OFFSET_ANY);
-    tz_layout_set_blob(fd, plain, sizeof plain, false);
-    return fd;
+    error = tz_layout_set_blob(fd, plain, sizeof plain, false);
+    return error && error != EEXIST ? withdraw(c, fd, error) : fd;
 }
 
 /* Ours, but its layout is beyond repair: away with it, and once more without us. */
@@ -86,8 +109,7 @@ static int recreate(struct tz_create *c, int fd, int error)
     const struct tz_call *call = &c->call;
     int again;
 
-    if (syscall(SYS_unlinkat, call->symbol == TZ_SYM_openat || call->symbol == TZ_SYM_openat64 ? call->dirfd : AT_FDCWD,
-                call->path, 0))
+    if (syscall(SYS_unlinkat, name_directory(call), call->path, 0))
         return fd;
     again = tz_call_open(call, call->flags);
     c->outcome = TZ_REFUSED;
@@ -225,9 +247,13 @@ static int create(struct tz_create *c, const struct tz_plan *plan)
             c->outcome = TZ_REFUSED;
             c->refusal = (uint16_t)errno;
             fd = tz_call_open(&c->call, c->call.flags & ~(O_CREAT | O_EXCL | O_TRUNC));
-            if (fd >= 0)
+            if (fd >= 0) {
                 c->existence = TZ_FRESH;
-            return fd >= 0 ? fd : tz_call_open(&c->call, c->call.flags);
+                return fd;
+            }
+            if (errno != ENOENT && lgetxattr(c->call.path, "lustre.lov", NULL, 0) < 0 && errno == ENODATA)
+                syscall(SYS_unlinkat, AT_FDCWD, c->call.path, 0); /* or O_EXCL would say that it exists */
+            return tz_call_open(&c->call, c->call.flags);
         }
     }
     if (fd < 0)

@@ -130,30 +130,19 @@ static int fill(void *layout, const struct tz_plan *plan, enum tz_request_lists 
     return 0;
 }
 
-/* llapi takes no directory descriptor: the path below the mount, where it is not the whole name already. */
-static const char *full_path(const struct tz_create *c, char *buffer)
+/* llapi takes no directory descriptor, and where that directory is now is not known for sure. */
+static bool has_path(const struct tz_call *call)
 {
-    const struct tz_mount *m = c->where.mount;
-    uint32_t below = c->where.key_length - m->below_length;
-
-    if (c->call.path[0] == '/' || (c->call.symbol != TZ_SYM_openat && c->call.symbol != TZ_SYM_openat64) ||
-        c->call.dirfd == AT_FDCWD)
-        return c->call.path;
-    if (m->path_length + below >= TZ_PATH_MAX)
-        return NULL;
-    memcpy(buffer, m->path, m->path_length);
-    memcpy(buffer + m->path_length, c->where.key + m->below_length, below + 1);
-    return buffer;
+    return call->path[0] == '/' || (call->symbol != TZ_SYM_openat && call->symbol != TZ_SYM_openat64) ||
+           call->dirfd == AT_FDCWD;
 }
 
 int tz_llapi_open(const struct tz_create *c, const struct tz_plan *plan, enum tz_request_lists lists, int flags)
 {
-    const char *path = full_path(c, c->scratch->text);
     void *layout;
     int fd = -1, saved;
 
-    errno = ENOSYS;
-    if (!path || !usable()) {
+    if (!has_path(&c->call) || !usable()) {
         errno = ENOSYS;
         return -1;
     }
@@ -164,7 +153,7 @@ int tz_llapi_open(const struct tz_create *c, const struct tz_plan *plan, enum tz
         errno = ENOSYS; /* nothing was opened: do it ourselves */
         return -1;
     }
-    fd = llapi.open(path, flags, c->call.mode, layout);
+    fd = llapi.open(c->call.path, flags, c->call.mode, layout);
     saved = errno;
     llapi.free(layout);
     errno = saved == ENOSYS ? EINVAL : saved;

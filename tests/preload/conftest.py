@@ -14,11 +14,13 @@ from typing import Any, NamedTuple
 import pytest
 
 from tarazu import native
+from tarazu.model import EOF, Component, Layout
 from tarazu.sim.testbed import Testbed, down, up
 from tarazu.store.control import announce, write_control
 from tarazu.store.placement_map import MapRow, write_map
 
 HASH_KEY = bytes(range(16))
+MIB = 1 << 20
 
 
 class Create(NamedTuple):
@@ -77,7 +79,7 @@ def read_spool(path: Path) -> Spool:
     version, header, used, capacity = struct.unpack_from("<IIQQ", data, 8)
     assert (version, header, capacity) == (1, 256, len(data))
     pid, parent, rank, ranks, uid, recorder, dropped, mode = struct.unpack_from("<IIiiIIQI", data, 40)
-    assert uid == os.getuid()
+    assert uid == path.stat().st_uid
     creates, closes, ended, at = [], [], False, 256
     while at < used:
         kind, flags, length, _time = struct.unpack_from("<HHIQ", data, at)
@@ -197,6 +199,12 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Any:
 class Placed(Runs):
     """Runs on the testbed with a placement map."""
 
+    three_parts = Layout(
+        (Component(0, MIB, MIB, 1), Component(MIB, 8 * MIB, MIB, 2), Component(8 * MIB, EOF, MIB, 4)),
+        composite=True,
+    )
+    three_lists = ((0,), (5, 6), (1, 2, 3, 4))
+
     def __init__(self, bed: Testbed, work: Path) -> None:
         super().__init__(bed.mount, work)
         self.bed = bed
@@ -222,6 +230,17 @@ class Placed(Runs):
         )
         announce(self.map_directory, self.generation)
         return path
+
+    @staticmethod
+    def row(key: str, *osts: Sequence[int], layout: Layout | None = None, rank: int = -1) -> MapRow:
+        """A row for one name: all OSTs listed, in a plain layout unless another is given."""
+        names = native.template(key, rank=rank)
+        layout = layout or Layout((Component(0, EOF, MIB, len(osts[0])),))
+        lists = tuple(tuple(o) for o in osts)
+        explicit = tuple(len(o) == c.stripe_count for o, c in zip(lists, layout.components))
+        return MapRow(
+            "lustre", key, names.precise, names.loose, names.volatile, rank, 0, 0, 7, layout, lists, explicit
+        )  # fmt: skip
 
     def osts(self, name: str) -> list[list[int]]:
         """The OSTs of each component that has its objects."""
