@@ -3,10 +3,17 @@
 # Debian. Anywhere else it says what is missing; the tests that need it are skipped and say so too.
 set -u
 missing=""
-command -v mpirun >/dev/null || missing="$missing openmpi-bin"
-command -v mpicc >/dev/null || missing="$missing libopenmpi-dev"
-[ -x /usr/sbin/mariadbd ] || command -v mariadbd >/dev/null || missing="$missing mariadb-server-core"
-command -v clang-format >/dev/null || missing="$missing clang-format"
+need() { # need COMMAND PACKAGE
+    PATH="$PATH:/usr/sbin" command -v "$1" >/dev/null || missing="$missing $2"
+}
+need mpirun openmpi-bin
+need mpicc libopenmpi-dev
+need mariadbd mariadb-server-core
+need my_print_defaults mariadb-client-core
+need strace strace
+need gfortran gfortran
+need g++ g++
+need clang-format clang-format
 [ -z "$missing" ] && exit 0
 if [ "$(id -u)" = 0 ] && [ -f /etc/debian_version ] && command -v apt-get >/dev/null; then
     echo "== installing Debian packages for the tests:$missing"

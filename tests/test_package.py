@@ -47,7 +47,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps"]
     # A build directory of its own: the checkout's belongs to its editable installation.
     subprocess.run(
-        [*command, "-C", f"build-dir={folder}/build", "-w", str(folder), str(ROOT)],
+        [*command, "--config-settings", f"build-dir={folder}/build", "-w", str(folder), str(ROOT)],
         check=True,
         capture_output=True,
     )

@@ -17,7 +17,8 @@ Runs = Any
 Placed = Any
 PROGRAMS = Path(__file__).parent / "programs"
 need_mpi = pytest.mark.skipif(
-    not shutil.which("mpicc") or not shutil.which("mpirun"), reason="needs Open MPI"
+    not shutil.which("mpicc") or not shutil.which("mpirun"),
+    reason="needs Open MPI (Debian: openmpi-bin, libopenmpi-dev)",
 )
 MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "3"]
 
@@ -57,7 +58,7 @@ def test_mpi_io(placed: Placed, tmp_path: Path, driver: str) -> None:
     assert max(c.size for c in shared) == 3 * 4096
 
 
-@pytest.mark.skipif(not shutil.which("gfortran"), reason="needs gfortran")
+@pytest.mark.skipif(not shutil.which("gfortran"), reason="needs gfortran (Debian: gfortran)")
 def test_fortran(plain: Runs, tmp_path: Path) -> None:
     program = build(tmp_path, "gfortran", "writer.f90")
     assert plain([program], TARAZU_RECORD="full").returncode == 0

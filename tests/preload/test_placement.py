@@ -154,6 +154,7 @@ def test_a_late_component_on_a_refusing_ost_falls_back_to_hints(
     assert native.decode_lov(made.layout).components[-1].component.end_bytes == EOF
 
 
+@pytest.mark.skipif(not shutil.which("strace"), reason="needs strace (Debian: strace)")
 @pytest.mark.parametrize(("rank", "call"), [(3, "ftruncate"), (-1, "fallocate")])
 def test_only_a_file_of_one_rank_is_truncated(placed: Placed, rank: int, call: str) -> None:
     """A number in a shared name that happens to be the rank proves nothing: others may be writing already."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import struct
+import shutil
 import subprocess
 import sys
 import time
@@ -193,6 +194,7 @@ for d in ("a", "b"):
     assert [c.key for c in plain.creates] == ["/a/f", "/b/f"]
 
 
+@pytest.mark.skipif(not shutil.which("strace"), reason="needs strace (Debian: strace)")
 def test_no_system_call_for_a_directory_seen_before(plain: Runs, tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     source = f"""
@@ -200,8 +202,6 @@ import os
 for i in range(4):
     os.close(os.open({str(plain.mount)!r} + f"/f{{i}}", os.O_CREAT | os.O_WRONLY))
 """
-    strace = subprocess.run(["strace", "-V"], capture_output=True, check=False)
-    assert strace.returncode == 0
     environ = plain.environ()
     preload = environ.pop("LD_PRELOAD")
     argv = ["strace", "-o", str(trace), "-E", f"LD_PRELOAD={preload}", sys.executable, "-c", source]
