@@ -64,22 +64,22 @@ bool tz_glob_any(const char *globs, const char *text)
 }
 
 /* OMPIO tests locking with `<file>.locktest.<rank>`, one per rank and MPI_File_open, unlinked at once. */
-static bool is_lock_test(const char *key)
+static bool is_lock_test(const char *key, size_t length)
 {
-    const char *p = key + strlen(key), *digits = p;
+    const char *p = key + length, *digits = p;
 
     while (p > key && p[-1] >= '0' && p[-1] <= '9')
         p--;
     return p < digits && p - key >= 10 && memcmp(p - 10, ".locktest.", 10) == 0;
 }
 
-bool tz_key_wanted(const char *key)
+bool tz_key_wanted(const char *key, size_t length)
 {
-    if (is_lock_test(key))
+    if (is_lock_test(key, length))
         return false;
     if (tz_config.include[0] && !tz_glob_any(tz_config.include, key))
         return false;
-    return !tz_glob_any(tz_config.exclude, key);
+    return !tz_config.exclude[0] || !tz_glob_any(tz_config.exclude, key);
 }
 
 static void read_identity(void)

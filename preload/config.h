@@ -44,7 +44,7 @@ bool tz_config_read(void);
 void tz_mounts_read(const char *setting);
 
 /* Is a key wanted by TARAZU_INCLUDE and TARAZU_EXCLUDE, and no lock test of OMPIO? */
-bool tz_key_wanted(const char *key);
+bool tz_key_wanted(const char *key, size_t length);
 
 /* A list of ':'-separated globs. */
 bool tz_glob_any(const char *globs, const char *text);

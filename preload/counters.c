@@ -1,117 +1,112 @@
 #include "counters.h"
-#include "map.h"
-#include "siphash.h"
+#include "hash.h"
 
 /*
- * One open-addressed table for three kinds of entry, told apart by the letter in what is hashed: a template's next
- * n, a name's two n. Key 0 is an empty slot; a name that was given back keeps its slot with value NONE.
+ * A table of three kinds of entry, told apart by the letter in what is hashed: a template's next n, a name's two n.
+ * No lock: a child that shares the memory, or a thread, may be killed anywhere in here and leaves nothing locked.
+ *
+ * A key lies in its bucket of the first level whose bucket had room. Slots are never freed, so that a full bucket
+ * stays full and the search for a key always takes the same way.
  */
-struct slot {
-    uint64_t key, value;
-};
+enum { BUCKET = 8, LEVELS = 5, FIRST_BITS = 9, MORE_BITS = 3 };
 
-enum { FIRST_SLOTS = 256 };
-#define NONE UINT64_MAX
+static struct tz_counter *levels[LEVELS]; /* atomic pointers */
 
-static struct slot *table;
-static size_t slots, used;
-static struct tz_lock lock;
-static const uint8_t hash_key[16] = "tarazu counters";
-
-static struct slot *find(struct slot *in, size_t size, uint64_t key)
+static struct tz_counter *level(int i)
 {
-    size_t i = key & (size - 1);
+    size_t size = (sizeof(struct tz_counter) * BUCKET) << (FIRST_BITS + MORE_BITS * i);
+    struct tz_counter *table = tz_load(&levels[i]), *expected = NULL;
 
-    while (in[i].key && in[i].key != key)
-        i = (i + 1) & (size - 1);
-    return &in[i];
+    if (tz_likely(table != NULL))
+        return table;
+    table = tz_pages(size);
+    if (!table || __atomic_compare_exchange_n(&levels[i], &expected, table, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return table;
+    tz_pages_free(table, size);
+    return expected;
 }
 
-static bool grow(void)
+/* The slot of a key, made when it is new; NULL when there is no room. */
+static struct tz_counter *slot_of(uint64_t key)
 {
-    size_t size = slots ? 2 * slots : FIRST_SLOTS;
-    struct slot *bigger = tz_pages(size * sizeof *bigger);
+    for (int i = 0; i < LEVELS; i++) {
+        struct tz_counter *slot = level(i);
 
-    if (!bigger)
-        return false;
-    for (size_t i = 0; i < slots; i++)
-        if (table[i].key)
-            *find(bigger, size, table[i].key) = table[i];
-    tz_pages_free(table, slots * sizeof *table);
-    table = bigger;
-    slots = size;
-    return true;
-}
+        if (!slot)
+            return NULL;
+        slot += BUCKET * (key >> (64 - FIRST_BITS - MORE_BITS * i));
+        for (int k = 0; k < BUCKET; k++, slot++) {
+            uint64_t seen = tz_load(&slot->key);
 
-static uint64_t key_of(char kind, const struct tz_mount *m, const char *text, size_t length)
-{
-    return tz_hash_template(hash_key, kind, m->fs, m->fs_length, text, length, 0, 0) | 1;
-}
-
-/* The slot of a key, made when it is new. */
-static struct slot *slot_of(uint64_t key, uint64_t initial)
-{
-    struct slot *s = find(table, slots, key);
-
-    if (s->key == 0) {
-        s->key = key;
-        s->value = initial;
-        used++;
+            if (seen == 0 &&
+                __atomic_compare_exchange_n(&slot->key, &seen, key, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+                return slot;
+            if (seen == key)
+                return slot;
+        }
     }
-    return s;
+    return NULL;
 }
 
-void tz_counters_take(const struct tz_mount *mount, const char *key, size_t key_length, const struct tz_names *names,
+static bool exchange(struct tz_counter *slot, uint64_t *from, uint64_t to)
+{
+    return __atomic_compare_exchange_n(&slot->value, from, to, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
+/* A name's value: 0 while it has no numbers. */
+static uint64_t value_of(const struct tz_nth *nth)
+{
+    return ((uint64_t)nth->precise << 32 | nth->loose) + 1;
+}
+
+static void give_back(const struct tz_nth *nth)
+{
+    uint64_t precise = (uint64_t)nth->precise + 1, loose = (uint64_t)nth->loose + 1;
+
+    exchange(nth->slots[1], &precise, nth->precise);
+    exchange(nth->slots[2], &loose, nth->loose);
+}
+
+void tz_counters_take(const struct tz_mount *m, const char *key, size_t key_length, const struct tz_names *names,
                       struct tz_nth *nth)
 {
-    struct slot *name, *precise, *loose;
+    uint64_t fs = tz_hash_text(m->fs, m->fs_length, 0), value;
 
-    *nth = (struct tz_nth){.keys = {key_of('E', mount, key, key_length),
-                                    key_of('T', mount, names->precise, names->precise_length),
-                                    key_of('L', mount, names->loose, names->loose_length)}};
-    if (!tz_owner() || !tz_trylock(&lock))
+    *nth = (struct tz_nth){.slots[0] = slot_of(tz_hash_text(key, key_length, fs ^ 'E') | 1)};
+    if (!nth->slots[0])
         return;
-    if ((used + 3) * 4 > slots * 3 && !grow()) {
-        tz_unlock(&lock);
-        return;
+    value = tz_load(&nth->slots[0]->value);
+    if (value == 0) {
+        nth->slots[1] = slot_of(tz_hash_text(names->precise, names->precise_length, fs ^ 'T') | 1);
+        nth->slots[2] = slot_of(tz_hash_text(names->loose, names->loose_length, fs ^ 'L') | 1);
+        if (!nth->slots[1] || !nth->slots[2]) {
+            nth->slots[0] = NULL;
+            return;
+        }
+        nth->precise = (uint32_t)__atomic_fetch_add(&nth->slots[1]->value, 1, __ATOMIC_ACQ_REL);
+        nth->loose = (uint32_t)__atomic_fetch_add(&nth->slots[2]->value, 1, __ATOMIC_ACQ_REL);
+        if (exchange(nth->slots[0], &value, value_of(nth)))
+            return;
+        give_back(nth); /* another thread creates the same name */
     }
-    name = slot_of(nth->keys[0], NONE);
-    if (name->value != NONE) {
-        nth->again = true;
-        nth->precise = (uint32_t)(name->value >> 32);
-        nth->loose = (uint32_t)name->value;
-    } else {
-        precise = slot_of(nth->keys[1], 0);
-        loose = slot_of(nth->keys[2], 0);
-        nth->precise = (uint32_t)precise->value++;
-        nth->loose = (uint32_t)loose->value++;
-        name->value = (uint64_t)nth->precise << 32 | nth->loose;
-    }
-    tz_unlock(&lock);
+    nth->again = true;
+    nth->precise = (uint32_t)((value - 1) >> 32);
+    nth->loose = (uint32_t)(value - 1);
 }
 
 void tz_counters_return(const struct tz_nth *nth)
 {
-    struct slot *precise, *loose;
+    uint64_t mine = value_of(nth);
 
-    if (nth->again || !tz_owner() || !tz_trylock(&lock))
+    if (nth->again || !nth->slots[0])
         return;
-    if (slots) {
-        find(table, slots, nth->keys[0])->value = NONE;
-        precise = find(table, slots, nth->keys[1]);
-        loose = find(table, slots, nth->keys[2]);
-        if (precise->value == (uint64_t)nth->precise + 1)
-            precise->value--;
-        if (loose->value == (uint64_t)nth->loose + 1)
-            loose->value--;
-    }
-    tz_unlock(&lock);
+    if (exchange(nth->slots[0], &mine, 0))
+        give_back(nth);
 }
 
-/* A child is a process of its own and counts from 0. The table is given up: a thread may have been replacing it. */
+/* A child is a process of its own and counts from 0. */
 void tz_counters_forked(void)
 {
-    lock.held = 0;
-    table = NULL;
-    slots = used = 0;
+    for (int i = 0; i < LEVELS; i++)
+        tz_store(&levels[i], NULL);
 }

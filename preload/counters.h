@@ -4,10 +4,14 @@
 
 #include "state.h"
 
+struct tz_counter {
+    uint64_t key, value; /* atomic */
+};
+
 struct tz_nth {
     uint32_t precise, loose;
-    bool again; /* the name was created before by this process and keeps its n */
-    uint64_t keys[3];
+    bool again;                  /* the name was created before by this process and keeps its n */
+    struct tz_counter *slots[3]; /* of the name and its templates; NULL when there was no room */
 };
 
 /* Takes the numbers of a name that is about to be created. */

@@ -1,4 +1,5 @@
 #include "dircache.h"
+#include "hash.h"
 #include "rawsys.h"
 
 /* openat2 came with Linux 5.6; older headers lack it. */
@@ -26,23 +27,9 @@ void tz_dircache_forked(void)
     arena_left = 0;
 }
 
-static uint64_t hash_of(const char *text, size_t length)
-{
-    uint64_t h = 0x9e3779b97f4a7c15ULL ^ length, word;
-
-    for (; length >= 8; length -= 8, text += 8) {
-        h = (h ^ tz_get64(text)) * 0xff51afd7ed558ccdULL;
-        h ^= h >> 32;
-    }
-    word = 0;
-    memcpy(&word, text, length);
-    h = (h ^ word) * 0xff51afd7ed558ccdULL;
-    return h ^ h >> 29;
-}
-
 const struct tz_dir *tz_dircache_find(const char *raw, size_t length)
 {
-    uint64_t hash = hash_of(raw, length);
+    uint64_t hash = tz_hash_text(raw, length, 0);
 
     for (uint32_t slot = hash % SLOTS, probed = 0; probed < SLOTS; slot = (slot + 1) % SLOTS, probed++) {
         const struct tz_dir *dir = tz_load(&table[slot]);
@@ -131,11 +118,18 @@ static size_t ask_kernel(const char *path, char *out)
 
 static bool has_no_symlinks(const char *path)
 {
+    static uint32_t unknown; /* atomic: this kernel has no such call */
     struct how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = HOW_NO_SYMLINKS};
-    int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
+    int fd;
 
-    if (fd < 0)
+    if (tz_load(&unknown))
         return false;
+    fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
+    if (fd < 0) {
+        if (errno == ENOSYS)
+            tz_store(&unknown, 1);
+        return false;
+    }
     tz_sys_close(fd);
     return true;
 }
@@ -198,13 +192,14 @@ static size_t resolve(const char *raw, size_t length, struct tz_scratch *scratch
     uint32_t start;
 
     m = mount_of(raw, length, &start);
-    if (m && is_clean(raw, length)) {
+    if (is_clean(raw, length)) {
         /* The mount's own path may hold links; what is below it usually holds none: two system calls. */
-        size_t real = tz_load(&m->real_length), head = real ? real : m->path_length, rest = length - start;
+        uint32_t real = m ? tz_load(&m->real_length) : 0;
+        size_t head = real ? real : start, rest = length - start;
 
         if (head + rest >= TZ_PATH_MAX)
             return 0;
-        memcpy(path, real ? m->real : m->path, head);
+        memcpy(path, real ? m->real : raw, head);
         memcpy(path + head, raw + start, rest);
         path[head + rest] = '\0';
         if (has_no_symlinks(path)) {
@@ -233,7 +228,7 @@ const struct tz_dir *tz_dircache_add(const char *raw, size_t length, bool resolv
     }
     if (n == 0)
         return NULL;
-    found->hash = hash_of(raw, length);
+    found->hash = tz_hash_text(raw, length, 0);
     found->mount = mount_of(scratch->text, n, &start);
     found->raw_length = (uint32_t)length;
     found->below_length = found->mount ? (uint32_t)(n - start) : 0;

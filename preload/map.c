@@ -115,33 +115,40 @@ const char *tz_map_check(const void *base, uint64_t length, struct tz_map *map)
     return check_layouts(map, rows - layouts);
 }
 
+/* Kind, file system and ':', then the text. */
+__attribute__((always_inline)) static inline void begin(struct tz_sip *s, const uint8_t key[16], char kind,
+                                                        const char *fs, size_t fs_length, const char *text,
+                                                        size_t length)
+{
+    char head[TZ_FS_MAX + 2];
+
+    tz_sip_init(s, key);
+    if (fs_length < TZ_FS_MAX) {
+        head[0] = kind;
+        memcpy(head + 1, fs, fs_length);
+        head[fs_length + 1] = ':';
+        tz_sip_add(s, head, fs_length + 2);
+    } else {
+        tz_sip_add(s, &kind, 1);
+        tz_sip_add(s, fs, fs_length);
+        tz_sip_add(s, ":", 1);
+    }
+    tz_sip_add(s, text, length);
+}
+
 uint64_t tz_hash_exact(const uint8_t key[16], const char *fs, size_t fs_length, const char *name, size_t length)
 {
     struct tz_sip s;
 
-    tz_sip_init(&s, key);
-    tz_sip_add(&s, "E", 1);
-    tz_sip_add(&s, fs, fs_length);
-    tz_sip_add(&s, ":", 1);
-    tz_sip_add(&s, name, length);
+    begin(&s, key, 'E', fs, fs_length, name, length);
     return tz_sip_end(&s);
 }
 
-static void begin_template(struct tz_sip *s, const uint8_t key[16], char kind, const char *fs, size_t fs_length,
-                           const char *text, size_t length)
+static inline uint64_t end_template(struct tz_sip s, int32_t rank, uint32_t n)
 {
-    tz_sip_init(s, key);
-    tz_sip_add(s, &kind, 1);
-    tz_sip_add(s, fs, fs_length);
-    tz_sip_add(s, ":", 1);
-    tz_sip_add(s, text, length);
-}
+    uint64_t tail = (uint64_t)n << 32 | (uint32_t)rank;
 
-static uint64_t end_template(struct tz_sip s, int32_t rank, uint32_t n)
-{
-    uint32_t tail[2] = {(uint32_t)rank, n};
-
-    tz_sip_add(&s, tail, sizeof tail);
+    tz_sip_add(&s, &tail, sizeof tail);
     return tz_sip_end(&s);
 }
 
@@ -150,7 +157,7 @@ uint64_t tz_hash_template(const uint8_t key[16], char kind, const char *fs, size
 {
     struct tz_sip s;
 
-    begin_template(&s, key, kind, fs, fs_length, text, length);
+    begin(&s, key, kind, fs, fs_length, text, length);
     return end_template(s, rank, n);
 }
 
@@ -208,12 +215,12 @@ enum tz_found tz_map_lookup(const struct tz_map *map, const struct tz_query *q, 
     int tried[5] = {TZ_FOUND_EXACT, TZ_FOUND_PRECISE, TZ_FOUND_PRECISE_ANY, TZ_FOUND_LOOSE, TZ_FOUND_LOOSE_ANY};
 
     hash[0] = tz_hash_exact(map->key, q->fs, q->fs_length, q->key, q->key_length);
-    begin_template(&precise, map->key, 'T', q->fs, q->fs_length, q->names->precise, q->names->precise_length);
-    begin_template(&loose, map->key, 'L', q->fs, q->fs_length, q->names->loose, q->names->loose_length);
-    hash[1] = end_template(precise, q->rank, q->n_precise);
+    begin(&precise, map->key, 'T', q->fs, q->fs_length, q->names->precise, q->names->precise_length);
+    begin(&loose, map->key, 'L', q->fs, q->fs_length, q->names->loose, q->names->loose_length);
     hash[2] = end_template(precise, -1, q->n_precise);
-    hash[3] = end_template(loose, q->rank, q->n_loose);
     hash[4] = end_template(loose, -1, q->n_loose);
+    hash[1] = q->rank == -1 ? hash[2] : end_template(precise, q->rank, q->n_precise);
+    hash[3] = q->rank == -1 ? hash[4] : end_template(loose, q->rank, q->n_loose);
     /* The five home slots lie anywhere in the index: their cache misses overlap. */
     for (int i = 0; map->slots && i < 5; i++)
         __builtin_prefetch(map->index + 4 * home_slot(map, hash[i]));

@@ -212,17 +212,32 @@ static void put_loosely(struct out *loose, const char *p, size_t length)
     }
 }
 
+/* What cannot be the beginning of a token: copied at once. */
+static size_t plain_run(const char *p, const char *end, char host, char job)
+{
+    const char *q = p;
+
+    while (q < end && !is_digit(*q) && *q != host && *q != job)
+        q++;
+    return (size_t)(q - p);
+}
+
 int tz_template(const char *key, size_t length, const struct tz_ident *ident, struct tz_names *names)
 {
     struct out precise = {names->precise, 0, false}, loose = {names->loose, 0, false};
     const char *p = key, *end = key + length, *token;
+    char host = ident->host ? *ident->host : '\0', job = ident->job_id ? *ident->job_id : '\0';
     size_t used, digits;
 
     names->flags = 0;
     if (length >= TZ_TEMPLATE_MAX)
         return ENAMETOOLONG;
     while (p < end) {
-        if ((used = host_length(key, p, end, ident->host)) != 0) {
+        used = plain_run(p, end, host, job);
+        if (used) {
+            put(&precise, p, used);
+            put(&loose, p, used);
+        } else if ((used = host_length(key, p, end, ident->host)) != 0) {
             names->flags |= TZ_NAME_VOLATILE;
             both(&precise, &loose, "{host}");
         } else if ((used = job_length(key, p, end, ident->job_id)) != 0) {
@@ -238,7 +253,10 @@ int tz_template(const char *key, size_t length, const struct tz_ident *ident, st
                 put(&precise, token, strlen(token));
             else
                 put(&precise, p, used);
-            put_loosely(&loose, p, used);
+            if (used == digits)
+                put_char(&loose, '#');
+            else
+                put_loosely(&loose, p, used);
         } else {
             used = 1;
             put_char(&precise, *p);

@@ -87,12 +87,24 @@ static size_t read_base(int dirfd, char *out)
     return (size_t)got;
 }
 
+static bool begins(const char *path, const char *with, size_t length)
+{
+    return strncmp(path, with, length) == 0;
+}
+
 /* Nothing of an I/O job lies there, and MPI libraries open hundreds of files in them. */
 static bool never_managed(const char *path)
 {
-    return (strncmp(path, "/proc/", 6) == 0 && !tz_config.in_system[0]) ||
-           (strncmp(path, "/sys/", 5) == 0 && !tz_config.in_system[1]) ||
-           (strncmp(path, "/dev/", 5) == 0 && !tz_config.in_system[2]);
+    switch (path[1]) {
+    case 'p':
+        return !tz_config.in_system[0] && begins(path, "/proc/", 6);
+    case 's':
+        return !tz_config.in_system[1] && begins(path, "/sys/", 5);
+    case 'd':
+        return !tz_config.in_system[2] && begins(path, "/dev/", 5);
+    default:
+        return false;
+    }
 }
 
 static bool join(struct tz_where *where, const struct tz_dir *dir, const char *name, size_t name_length, char *key)
@@ -148,7 +160,7 @@ bool tz_locate(int dirfd, const char *path, struct tz_scratch **scratch, struct 
 {
     const char *slash, *name;
     const struct tz_dir *dir;
-    size_t length;
+    size_t length, name_length;
 
     if (!path || !*path || (path[0] == '/' && never_managed(path)))
         return false;
@@ -157,7 +169,8 @@ bool tz_locate(int dirfd, const char *path, struct tz_scratch **scratch, struct 
         return false;
     slash = memrchr(path, '/', length);
     name = slash ? slash + 1 : path;
-    if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+    name_length = (size_t)(path + length - name);
+    if (!*name || (*name == '.' && (!name[1] || (name[1] == '.' && !name[2]))))
         return false;
     length = slash ? (size_t)(slash - path) : 0;
     if (slash == path)
@@ -166,7 +179,7 @@ bool tz_locate(int dirfd, const char *path, struct tz_scratch **scratch, struct 
     if (!dir || !need(scratch))
         return false;
     where->mount = dir->mount;
-    return join(where, dir, name, strlen(name), (*scratch)->key);
+    return join(where, dir, name, name_length, (*scratch)->key);
 }
 
 bool tz_is_lustre(struct tz_mount *mount)

@@ -124,7 +124,7 @@ static const struct tz_map *current_map(uint8_t *outcome)
         load_map(generation);
         map = tz_load(&current.map);
     }
-    if (map && map->expires_s && tz_now_ns() / 1000000000 >= map->expires_s)
+    if (map && map->expires_s && tz_about_now_s() >= map->expires_s)
         return NULL;
     return map;
 }

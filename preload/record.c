@@ -179,7 +179,7 @@ static void adopt(int fd, FILE *stream, struct tz_scratch **scratch)
     if (length <= 0 || (length > 10 && memcmp(path + length - 10, " (deleted)", 10) == 0))
         return;
     path[length] = '\0';
-    if (tz_locate(AT_FDCWD, path, scratch, &where) && tz_key_wanted(where.key))
+    if (tz_locate(AT_FDCWD, path, scratch, &where) && tz_key_wanted(where.key, where.key_length))
         tz_record_open(fd, &where, (int)flags, false, stream);
 }
 

@@ -42,6 +42,9 @@ static inline void tz_leave(void)
  */
 bool tz_owner(void);
 
+/* The part of it that costs no system call: a copy made by a raw clone, which runs no atfork handler. */
+void tz_check_copy(void);
+
 /* A lock that is given up after a bounded time; false when it could not be had. Never taken outside a hook. */
 struct tz_lock {
     int held;
@@ -63,9 +66,11 @@ void tz_scratch_forked(void);
 void tz_map_forked(void);
 
 uint64_t tz_now_ns(void);
+uint64_t tz_about_now_s(void);
 
 /* Room for one operation on a managed name, too large for a thread's stack. */
 struct tz_scratch {
+    int slot; /* -1: none, unmapped after use */
     struct tz_names names;
     char raw[2 * TZ_PATH_MAX];
     char key[TZ_KEY_MAX];

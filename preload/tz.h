@@ -56,11 +56,12 @@ enum {
 
 #define TZ_EOF UINT64_MAX
 
+/* Built in even where -fno-builtin says otherwise: one instruction each. */
 static inline uint64_t tz_get64(const void *p)
 {
     uint64_t v;
 
-    memcpy(&v, p, sizeof v);
+    __builtin_memcpy(&v, p, sizeof v);
     return v;
 }
 
@@ -68,7 +69,7 @@ static inline uint32_t tz_get32(const void *p)
 {
     uint32_t v;
 
-    memcpy(&v, p, sizeof v);
+    __builtin_memcpy(&v, p, sizeof v);
     return v;
 }
 
@@ -76,23 +77,23 @@ static inline uint16_t tz_get16(const void *p)
 {
     uint16_t v;
 
-    memcpy(&v, p, sizeof v);
+    __builtin_memcpy(&v, p, sizeof v);
     return v;
 }
 
 static inline void tz_put64(void *p, uint64_t v)
 {
-    memcpy(p, &v, sizeof v);
+    __builtin_memcpy(p, &v, sizeof v);
 }
 
 static inline void tz_put32(void *p, uint32_t v)
 {
-    memcpy(p, &v, sizeof v);
+    __builtin_memcpy(p, &v, sizeof v);
 }
 
 static inline void tz_put16(void *p, uint16_t v)
 {
-    memcpy(p, &v, sizeof v);
+    __builtin_memcpy(p, &v, sizeof v);
 }
 
 #endif

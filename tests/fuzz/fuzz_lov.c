@@ -78,7 +78,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .end = TZ_EOF, .stripe_size = 65536, .stripe_count = 2, .pattern = 1, .flags = TZ_COMP_LIST};
     static const struct tz_component two[2] = {
         {.end = 1 << 20, .stripe_size = 65536, .stripe_count = 1, .pattern = 1, .flags = TZ_COMP_LIST},
-        {.start = 1 << 20, .end = TZ_EOF, .stripe_size = 65536, .stripe_count = 2, .first_ost = 1, .pattern = 1,
+        {.start = 1 << 20,
+         .end = TZ_EOF,
+         .stripe_size = 65536,
+         .stripe_count = 2,
+         .first_ost = 1,
+         .pattern = 1,
          .flags = TZ_COMP_LIST}};
     static const uint16_t osts[3] = {0, 1, 2};
     struct tz_layout plain = {&component, 1, false}, composite = {two, 2, true};

@@ -44,7 +44,8 @@ static void use(const struct tz_map *map, const struct tz_row *row)
 
 static void look_up(const struct tz_map *map)
 {
-    static const struct tz_names names = {.precise_length = 6, .loose_length = 6, .precise = "/d/f.0", .loose = "/d/f.#"};
+    static const struct tz_names names = {
+        .precise_length = 6, .loose_length = 6, .precise = "/d/f.0", .loose = "/d/f.#"};
     struct tz_query query = {.fs = "lustre", .key = "/d/f.0", .fs_length = 6, .key_length = 6, .names = &names};
     uint64_t mask = (1ULL << map->index_bits) - 1;
     struct tz_row row;

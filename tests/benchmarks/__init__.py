@@ -1,0 +1,1 @@
+"""Speed and growth; `python -m tests.benchmarks [name...]`."""
