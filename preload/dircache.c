@@ -62,7 +62,7 @@ static const struct tz_dir *remember(const struct tz_dir *found)
     const struct tz_dir *kept = NULL;
     struct tz_dir *copy;
 
-    if (!tz_owner() || filled >= LIMIT || !tz_trylock(&lock))
+    if (!tz_owner_quick() || filled >= LIMIT || !tz_trylock(&lock))
         return found;
     copy = carve(size);
     if (copy) {

@@ -34,9 +34,9 @@ bool tz_opening_begin(struct tz_opening *o, const struct tz_call *call)
     if (o->creates) {
         if (call->flags & O_EXCL)
             c->existence = TZ_FRESH;
-        tz_check_copy();
         tz_template(c->where.key, c->where.key_length, &tz_config.ident, &c->scratch->names);
-        tz_counters_take(c->where.mount, c->where.key, c->where.key_length, &c->scratch->names, &c->nth);
+        if (tz_owner_quick())
+            tz_counters_take(c->where.mount, c->where.key, c->where.key_length, &c->scratch->names, &c->nth);
         o->place = tz_place_decide(c, &o->plan);
     }
     errno = saved;
@@ -48,10 +48,10 @@ void tz_opening_end(struct tz_opening *o, int fd, FILE *stream)
     struct tz_create *c = &o->create;
     int saved = errno;
 
-    /* Whose memory it is costs a system call to know: the counters are put right afterwards. */
-    if (o->creates && (fd < 0 || !tz_owner()))
-        tz_counters_return(&c->nth);
-    if (fd >= 0) {
+    if (fd < 0) {
+        if (o->creates)
+            tz_counters_return(&c->nth);
+    } else {
         if (o->creates)
             tz_record_create(c, fd);
         tz_record_open(fd, &c->where, c->call.flags, o->creates, stream);

@@ -11,6 +11,8 @@ int tz_state;
 int tz_counting;
 __thread int tz_depth __attribute__((tls_model("initial-exec")));
 __thread int tz_mine __attribute__((tls_model("initial-exec")));
+__thread int tz_uncertain __attribute__((tls_model("initial-exec")));
+int tz_memory_shared;
 
 /* Holders make a few system calls at most; only one that is stopped or starved is given up. */
 enum { LOCK_NS = 200000000 };
@@ -81,7 +83,8 @@ bool tz_start(void)
     return on;
 }
 
-void tz_check_copy(void)
+/* A copy made by a raw clone: no atfork handler ran. */
+static void check_copy(void)
 {
     if (copy_mark && tz_load(copy_mark) == 0)
         forked();
@@ -90,10 +93,20 @@ void tz_check_copy(void)
 bool tz_owner(void)
 {
     if (tz_mine == 0) {
-        tz_check_copy();
+        check_copy();
         tz_mine = tz_getpid() == owner_pid ? 1 : -1;
+        if (tz_mine > 0) /* a child of vfork has gone its way */
+            tz_uncertain = 0;
     }
     return tz_mine > 0;
+}
+
+bool tz_owner_quick(void)
+{
+    if (tz_mine || tz_uncertain || !copy_mark || tz_load(&tz_memory_shared))
+        return tz_owner();
+    check_copy();
+    return true;
 }
 
 bool tz_trylock(struct tz_lock *lock)

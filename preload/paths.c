@@ -48,7 +48,7 @@ static size_t read_cwd(char *out)
     if (n < 2 || out[0] != '/') /* "(unreachable)" */
         return 0;
     length = (size_t)n - 1;
-    if (tz_owner() && tz_trylock(&cwd.lock)) {
+    if (tz_owner_quick() && tz_trylock(&cwd.lock)) {
         memcpy(cwd.text, out, length);
         cwd.length = (uint32_t)length;
         cwd.known = generation;
@@ -82,7 +82,7 @@ static size_t read_base(int dirfd, char *out)
     got = tz_readlink(link, out, TZ_PATH_MAX);
     if (got <= 0 || got >= TZ_PATH_MAX || out[0] != '/')
         return 0;
-    if (tz_owner())
+    if (tz_owner_quick())
         tz_files_set_directory(dirfd, out, (size_t)got);
     return (size_t)got;
 }

@@ -131,7 +131,7 @@ static const struct tz_map *current_map(uint8_t *outcome)
 
 void tz_umask_set(mode_t mask)
 {
-    if (tz_owner())
+    if (tz_owner_quick())
         tz_store(&known_umask, (int)(mask & 0777));
 }
 

@@ -14,6 +14,10 @@ extern __thread int tz_depth __attribute__((tls_model("initial-exec")));
 extern __thread int tz_mine
     __attribute__((tls_model("initial-exec"))); /* answer of tz_owner in this hook, 0: not asked */
 
+extern __thread int tz_uncertain
+    __attribute__((tls_model("initial-exec"))); /* this thread has called vfork: is it the child that runs on? */
+extern int tz_memory_shared;                    /* atomic: another process runs in this memory */
+
 /* Reads the settings at the first hook. True when the library is on. */
 bool tz_start(void);
 
@@ -42,8 +46,9 @@ static inline void tz_leave(void)
  */
 bool tz_owner(void);
 
-/* The part of it that costs no system call: a copy made by a raw clone, which runs no atfork handler. */
-void tz_check_copy(void);
+/* The same, asking the kernel only after a vfork or clone; made past libc, they are not seen. For what lasts no longer.
+ */
+bool tz_owner_quick(void);
 
 /* A lock that is given up after a bounded time; false when it could not be had. Never taken outside a hook. */
 struct tz_lock {
