@@ -204,6 +204,10 @@ class Placed(Runs):
         composite=True,
     )
     three_lists = ((0,), (5, 6), (1, 2, 3, 4))
+    two_then_four = Layout(
+        (Component(0, 2 * MIB, MIB, 2), Component(2 * MIB, 4 * MIB, MIB, 1), Component(4 * MIB, EOF, MIB, 4)),
+        composite=True,
+    )
 
     def __init__(self, bed: Testbed, work: Path) -> None:
         super().__init__(bed.mount, work)
@@ -241,6 +245,10 @@ class Placed(Runs):
         return MapRow(
             "lustre", key, names.precise, names.loose, names.volatile, rank, 0, 0, 7, layout, lists, explicit
         )  # fmt: skip
+
+    @staticmethod
+    def decode(blob: bytes) -> tuple[native.DecodedComponent, ...]:
+        return native.decode_lov(blob).components
 
     def osts(self, name: str) -> list[list[int]]:
         """The OSTs of each component that has its objects."""

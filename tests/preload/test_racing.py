@@ -1,0 +1,71 @@
+"""Many processes create one shared file at the same moment: all succeed, and all report the layout it has."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from typing import Any
+
+import pytest
+
+Placed = Any
+HIT, RACED, PARTLY = 1, 7, 8
+
+
+def check(placed: Placed, ranks: int, step: int) -> None:
+    data = (placed.mount / "s").read_bytes()
+    assert len(data) == (ranks - 1) * step + 1000
+    assert all(data[r * step : r * step + 1000] == bytes([r + 1]) * 1000 for r in range(ranks))
+    made = [c for c in placed.creates if c.key == "/s"]
+    assert len(made) == ranks and {c.outcome for c in made} <= {HIT, RACED, PARTLY}
+    actual = placed.osts("s")
+    for create in made:
+        # What is written meanwhile may instantiate more; what was reported stays.
+        said = [list(c.osts) for c in placed.decode(create.layout)]
+        assert all(s in ([], a) for s, a in zip(said, actual)) and said[0] == actual[0]
+
+
+@pytest.mark.skipif(not shutil.which("mpirun"), reason="needs Open MPI")
+@pytest.mark.parametrize("layout", ["plain", "three"])
+@pytest.mark.parametrize("apply", ["direct", "llapi"])
+def test_ranks_of_mpirun(placed: Placed, compiled: Any, layout: str, apply: str) -> None:
+    lists = ((1, 3, 5, 7),) if layout == "plain" else placed.three_lists
+    placed.map(placed.row("/s", *lists, layout=None if layout == "plain" else placed.three_parts))
+    racer = compiled("racer.c")
+    argv = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "8", racer, "s", str(3 << 20)]
+    done = placed([*argv, str(time.time() + 0.8)], TARAZU_APPLY=apply)
+    assert done.returncode == 0, done.stderr
+    check(placed, 8, 3 << 20)
+    assert placed.osts("s") == [list(o) for o in lists]
+
+
+@pytest.mark.parametrize("bad", [None, 6])
+def test_processes_that_want_different_layouts(placed: Placed, compiled: Any, bad: int | None) -> None:
+    """Two leaders' maps for one name, with and without a refusing OST: one layout wins, nobody loses data."""
+    import subprocess
+
+    if bad is not None:
+        placed.bed.set_ost(bad, no_create=True)
+    racer, ranks = compiled("racer.c"), 8
+    placed.map(placed.row("/s", *placed.three_lists, layout=placed.three_parts))
+    placed.run(["true"], placed.environ())
+    first = placed.environ()
+    other = placed.work / "other-maps"
+    placed.map_directory = other
+    other.mkdir()
+    from tarazu.store.control import write_control
+
+    write_control(other)
+    placed.generation = 0
+    placed.map(placed.row("/s", (2, 4), (0,), (7, 6, 5, 3), layout=placed.two_then_four))
+    when = str(time.time() + 0.5)
+    running = [
+        subprocess.Popen(
+            [racer, "s", str(2 << 20), when, str(rank)],
+            env=first if rank % 2 else first | {"TARAZU_MAP": str(other)},
+            cwd=placed.mount,
+        )
+        for rank in range(ranks)
+    ]
+    assert [process.wait(30) for process in running] == [0] * ranks
+    check(placed, ranks, 2 << 20)
