@@ -13,6 +13,7 @@ need my_print_defaults mariadb-client-core
 need strace strace
 need gfortran gfortran
 need g++ g++
+ls /usr/lib/*/libjemalloc.so.2 >/dev/null 2>&1 || missing="$missing libjemalloc2"
 need clang-format clang-format
 [ -z "$missing" ] && exit 0
 if [ "$(id -u)" = 0 ] && [ -f /etc/debian_version ] && command -v apt-get >/dev/null; then
