@@ -39,6 +39,10 @@ from tarazu.wire import local
 FORWARDED_BY_OPEN_MPI = "OMPI_MCA_mca_base_env_list"
 
 
+DECIDING_RUNS = 5
+"""How the next run is recorded follows from this many; reading more would take longer than it tells."""
+
+
 class Leader:
     """One job step from before its start to after its end."""
 
@@ -84,11 +88,16 @@ class Leader:
         self.map_dir.mkdir(parents=True, mode=0o700)
         control.write_control(self.map_dir)
         sweep(self.map_dir.parent, self.spool_here.parent)
-        runs = self.history.runs(self.step.fs_name, self.step.application, last=self.settings.predict.runs)
-        self.record_mode = rules.decide(runs).record_mode
-        self._in_background(lambda: self.plans.ask(self.history))
+        known = self.history.paths(self.step.fs_name, self.step.application)
+        self.record_mode = "light" if known else "full"
+        self._in_background(self._decide_and_plan)
         if self._planning:
             self._planning.join(self.settings.run.wait_s)
+
+    def _decide_and_plan(self) -> None:
+        runs = self.history.runs(self.step.fs_name, self.step.application, last=DECIDING_RUNS)
+        self.record_mode = rules.decide(runs).record_mode
+        self.plans.ask(self.history)
 
     def program_environment(self) -> dict[str, str]:
         """The program's environment: the preload and its settings."""

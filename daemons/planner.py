@@ -42,6 +42,9 @@ STATUS_S = 3.0
 EARLY_S = 120.0
 """A new plan is asked for this long before the horizon of the last one is reached."""
 
+UNTOUCHABLE = Layout(())
+"""Stands for a default layout that is never placed over: mirrored (FLR), foreign, or of a newer kind."""
+
 Directories = Callable[[tuple[str, ...]], local.DirectoryLayouts]
 """Asks the leader for the default layouts of directories."""
 
@@ -122,16 +125,19 @@ class Planner:
         """The layout of each file; files below directories with a user's own default are left alone."""
         parents = {f.key: str(PurePosixPath(f.key).parent) for f in forecasts}
         answer = directories(tuple(sorted(set(parents.values()))))
+        root = default_layout(answer.root)
         found: list[Expected] = []
-        by_default: dict[bytes, list[Forecast]] = {}
+        by_default: dict[Layout | None, list[Forecast]] = {}
         for forecast in forecasts:
             blob = answer.parents.get(parents[forecast.key], answer.root)
-            by_default.setdefault(blob, []).append(forecast)
-        for blob, group in by_default.items():
-            if blob != answer.root and not self.settings.layout.foreign_defaults:
+            by_default.setdefault(default_layout(blob), []).append(forecast)
+        for default, group in by_default.items():
+            # Layouts are compared, not blobs: these also carry the directory's own identity.
+            foreign = default != root and not self.settings.layout.foreign_defaults
+            if foreign or default == UNTOUCHABLE:
                 found += [Expected(f, None) for f in group]
                 continue
-            manager = ConfigurationManager(self.policy, targets, default_layout(blob))
+            manager = ConfigurationManager(self.policy, targets, default)
             found += [Expected(f, layout) for f, layout in zip(group, manager.layouts(group), strict=True)]
         order = {id(f): i for i, f in enumerate(forecasts)}
         return sorted(found, key=lambda e: order[id(e.forecast)])
@@ -304,14 +310,15 @@ def targets_of(status: Mapping[str, Any], request: local.PlanRequest) -> Targets
 
 
 def default_layout(blob: bytes) -> Layout | None:
-    """The layout in a directory's `lustre.lov`; None where there is none or it cannot be a template."""
+    """The layout in a directory's `lustre.lov`; None where there is none, UNTOUCHABLE for mirrors and the unknown."""
     if not blob:
         return None
     try:
-        return native.decode_lov(blob).layout()
+        decoded = native.decode_lov(blob)
     except TarazuError as error:
         log.warning("a directory's default layout is not understood: %s", error)
-        return None
+        return UNTOUCHABLE
+    return UNTOUCHABLE if decoded.mirrors > 1 else decoded.layout()
 
 
 def planned_files(

@@ -172,7 +172,7 @@ class LayoutSettings:
 @dataclass(frozen=True)
 class Predict:
     model: str = setting("arima", "forecast model", one_of("arima", "last", "mean", "drift"))
-    runs: int = setting(30, "how many past runs the forecast looks at", POSITIVE)
+    runs: int = setting(10, "how many past runs the forecast looks at", POSITIVE)
     look_s: float = setting(
         5.0,
         "how often a running step is looked at, to predict its next steps from itself; 0: never",

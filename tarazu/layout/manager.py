@@ -6,21 +6,27 @@ What the site's default holds on the MDT (DoM), in pools or as self-extending co
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
 
+from tarazu.errors import LayoutError
 from tarazu.layout.pfl import PflRule
 from tarazu.layout.rules import ALIGNMENT_BYTES, MAX_STRIPE_SIZE_BYTES, check
 from tarazu.model import EOF, Component, Forecast, Layout
 from tarazu.units import GIB, MIB
+
+log = logging.getLogger("tarazu.layout")
 
 PAPER_STRIPE_COUNT = 8
 MAX_AUTO_STRIPE_COUNT = 160
 MIN_STRIPE_SIZE_BYTES = 1 * MIB
 _POWERS = tuple(MIB << shift for shift in range(6, -1, -1))
 EVEN = 1.01
+ALL_OSTS = (-1, 0xFFFF)
+"""Stripe count of a default layout that uses every OST."""
 ROUNDS = 8
 """A file of the forecast size goes at least this many times round its stripes, so that a forecast that is
 wrong by 10x still uses all of them evenly."""
@@ -87,7 +93,15 @@ class ConfigurationManager:
     def layouts(self, forecasts: Sequence[Forecast]) -> tuple[Layout | None, ...]:
         """One layout per forecast; None for a file that is better left to Lustre (small, or DoM only)."""
         many = sum(f.writers <= 1 for f in forecasts) >= 4 * max(1, self.targets.usable)
-        return tuple(self._layout(f, many) for f in forecasts)
+        return tuple(self._accepted(f, many) for f in forecasts)
+
+    def _accepted(self, forecast: Forecast, many_files: bool) -> Layout | None:
+        try:
+            return self._layout(forecast, many_files)
+        except LayoutError as error:
+            # A default layout that these rules do not know must not cost the other files their plan.
+            log.warning("%s", error)
+            return None
 
     def _layout(self, forecast: Forecast, many_files: bool) -> Layout | None:
         if forecast.size_bytes < max(1, self.policy.min_size_bytes):
@@ -124,15 +138,18 @@ class ConfigurationManager:
     def _from_template(self, template: Layout, forecast: Forecast) -> Layout | None:
         components = []
         for component in template.components:
-            if component.pattern != "mdt":
-                available = self.targets.count(component.pool)
-                count = available if component.stripe_count in (-1, 0xFFFF) else component.stripe_count
-                count = min(count, available, MAX_AUTO_STRIPE_COUNT)
-                if count < 1 or component.pattern not in ("raid0", ""):
-                    return None
-                components.append(msgspec.structs.replace(component, stripe_count=count))
-            else:
-                components.append(component)
+            if component.pattern == "mdt":
+                components.append(with_size(component, component.end_bytes))
+                continue
+            available = self.targets.count(component.pool)
+            count = available if component.stripe_count in ALL_OSTS else max(1, component.stripe_count)
+            count = min(count, available, MAX_AUTO_STRIPE_COUNT)
+            if count < 1 or component.pattern not in ("raid0", ""):
+                return None
+            start, end = component.start_bytes, component.end_bytes
+            chosen = self._component(start, end, count, component.pool, forecast.size_bytes)
+            sized = with_size(component, chosen.stripe_size_bytes)
+            components.append(msgspec.structs.replace(sized, stripe_count=count))
         return Layout(tuple(components), composite=True)
 
     def _plain(self, forecast: Forecast, many_files: bool) -> Layout | None:
@@ -159,7 +176,7 @@ class ConfigurationManager:
             return PAPER_STRIPE_COUNT
         if setting == "site":
             count = default.stripe_count if default else 1
-            return available if count in (-1, 0xFFFF) else max(1, count)
+            return available if count in ALL_OSTS else max(1, count)
         if setting != "auto":
             return int(setting)
         if forecast.writers > 1:
@@ -177,6 +194,13 @@ class ConfigurationManager:
     def _default_pool(self, offset: int) -> str:
         inside = [c.pool for c in self._default_components() if c.start_bytes <= offset < c.end_bytes]
         return inside[0] if inside else ""
+
+
+def with_size(component: Component, stripe_size_bytes: int) -> Component:
+    """A default layout may leave the stripe size open (0, the file system's own): fill it in."""
+    if component.stripe_size_bytes:
+        return component
+    return msgspec.structs.replace(component, stripe_size_bytes=stripe_size_bytes)
 
 
 def explicit_components(layout: Layout, size_bytes: int) -> tuple[bool, ...]:
