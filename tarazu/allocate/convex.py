@@ -25,6 +25,8 @@ COST_SCALE = 1 << 20
 HIGHEST_LEVEL = 1e5
 """Levels above cost the same: OSTs of last resort; keeps costs within the solvers' range."""
 TIE_STEPS = 64
+RELAXED = 1e-9
+"""Relative precision of the common level around which the flow looks."""
 EXACT_FROM = 1e-3
 """Relative distance from the bound at which equal OSTs are given to the exact search."""
 ORDERED_OBJECTS = 20_000
@@ -43,9 +45,9 @@ class Convex:
         seed: int = 0,
         weights: Weights | None = None,
         solver: Solver = "auto",
-        exchanges: int = 8_000,
+        exchanges: int = 2_000,
     ) -> None:
-        """`exchanges`: pairs of OSTs that the improvement pass tries at most; 0 turns it off."""
+        """`exchanges`: steps that the improvement pass takes at most; 0 turns it off."""
         self.weights = weights or Weights()
         self._solver: Solver = solver
         self._exchanges = exchanges
@@ -215,12 +217,15 @@ def _relaxed(level: levels.Levels, placed: Array, unit: float, need: int, fits: 
     high = max(1.0, float(level.at(placed).max()))
     while np.minimum(level.units_below(high, placed, unit), fits).sum() < need:
         low, high = high, high * 2
-    for _ in range(60):
+    while high - low > RELAXED * high:
         middle = (low + high) / 2
-        if np.minimum(level.units_below(middle, placed, unit), fits).sum() >= need:
+        below = int(np.minimum(level.units_below(middle, placed, unit), fits).sum())
+        if below >= need:
             high = middle
         else:
             low = middle
+        if below == need:
+            break
     counts: Array = np.minimum(level.units_below(high, placed, unit), fits)
     return counts
 
@@ -242,7 +247,7 @@ def _deal(
     if stripes > 1 and members * stripes <= ORDERED_OBJECTS and np.ptp(group.weights, axis=1).any():
         placed = placed.copy()
         for row, weights in zip(rows, group.weights):
-            emptiest = np.argsort(level.at(placed)[row], kind="stable")
+            emptiest = np.argsort(level.at(placed[row], row), kind="stable")
             heaviest = np.argsort(-weights, kind="stable")
             row[heaviest] = row[emptiest]
             placed[row] += weights

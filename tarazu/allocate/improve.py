@@ -11,19 +11,30 @@ import numpy as np
 from tarazu.allocate.levels import Levels
 from tarazu.allocate.problem import Array, Problem
 
-PARTNERS = 40
+PARTNERS = 24
 """OSTs that are tried as the other side of an exchange, lowest level first."""
-MAX_STUCK = 40
+MAX_STUCK = 12
 """OSTs from the highest on that may fail to find an exchange before the pass ends."""
 MAX_SET_SIZES = 12
 """Object sizes on an OST up to which exchanges of two objects at a time are tried."""
-PAIR_EFFORT = 2
-"""What one such try counts."""
+SET_EFFORT = 2
+"""What one such try counts, in steps."""
+SET_PARTNERS = 12
+SET_STUCK = 6
+"""Partners and highest OSTs for which such exchanges are tried."""
+MAX_CELLS = 12_000
+"""Pairs of object sizes, of an OST and its partners, that are looked at in one step."""
+SERVER_CELLS = 200_000
+"""The same for two servers; beyond, only the pairs nearest to the ideal."""
+TRIES = 64
+"""Exchanges, best first, that are checked for distinct OSTs."""
 FEW_PAIRS = 100
 """Pairs of object sizes on two OSTs up to which all are looked at."""
 SERVER_PARTNERS = 8
 SERVER_OSTS = 8
 """OSTs of each server that are tried, the highest of one with the lowest of the other."""
+SERVER_EFFORT = 16
+"""What a try of two servers counts, in steps."""
 SERVER_TOLERANCE = 2e-3
 """A server this far above the mean is even enough."""
 STUCK_SERVERS = 3
@@ -55,6 +66,23 @@ class _State:
         by_component = np.cumsum(np.bincount(self.component))
         self._component_end = by_component
         self._osts_of: dict[int, set[int]] = {}
+        self._sizes: dict[int, Array] = {}
+        self._sets: dict[int, tuple[list[tuple[int, ...]], Array]] = {}
+
+    def sizes(self, ost: int) -> Array:
+        """Distinct object sizes on an OST, ascending, behind a 0 for "nothing"."""
+        found = self._sizes.get(ost)
+        if found is None:
+            found = self._sizes[ost] = np.array([0, *sorted(self.objects(ost))], np.int64)
+        return found
+
+    def sets(self, ost: int) -> tuple[list[tuple[int, ...]], Array]:
+        """Sizes of no, one or two objects of an OST, and their sums."""
+        found = self._sets.get(ost)
+        if found is None:
+            sets = _sets(self.objects(ost))
+            found = self._sets[ost] = (sets, np.array([sum(s) for s in sets], np.int64))
+        return found
 
     def objects(self, ost: int) -> dict[int, list[int]]:
         """Objects on an OST by weight."""
@@ -96,6 +124,8 @@ class _State:
         self.x[to] += weight
         for ost in (source, to):
             self.level[ost] = self.level_at(ost, float(self.x[ost]))
+            self._sizes.pop(ost, None)
+            self._sets.pop(ost, None)
 
     def swap(self, i: int, j: int) -> None:
         a, b = int(self.ost[i]), int(self.ost[j])
@@ -122,6 +152,9 @@ class _State:
                 self.ost[i] = to
                 self._osts_of.pop(int(self.component[i]), None)
         self._objects[a], self._objects[b] = self._objects[b], self._objects[a]
+        for ost in (a, b):
+            self._sizes.pop(ost, None)
+            self._sets.pop(ost, None)
         for values in (self.x, self.level):
             values[a], values[b] = values[b], values[a]
 
@@ -141,9 +174,9 @@ class _State:
 def exchange(problem: Problem, level: Levels, placed: Array, limit: int, target: float) -> Array:
     """Lower the highest OSTs, `group.osts` in place; returns the new bytes per OST.
 
-    limit: pairs of OSTs that are tried; target: level at which nothing more can be won.
+    limit: steps, each of which tries one OST with all its partners; target: level at which nothing more can be won.
     """
-    return _with_state(problem, level, placed, limit, lambda state, pairs: _lower_osts(state, pairs, target))
+    return _with_state(problem, level, placed, limit, lambda state, steps: _lower_osts(state, steps, target))
 
 
 def spread(problem: Problem, level: Levels, placed: Array, limit: int) -> Array:
@@ -169,25 +202,25 @@ def _with_state(
 def _lower_osts(state: _State, limit: int, target: float) -> None:
     """Take from the highest OST as long as any exchange with a lower one leaves both below its level."""
     stuck: set[int] = set()
-    pairs = 0
-    while pairs < limit and len(stuck) <= MAX_STUCK:
+    effort = 0
+    while effort < limit and len(stuck) <= MAX_STUCK:
         highest = _extremes(-state.level, MAX_STUCK + 1)
         high = next((a for a in highest if a not in stuck), None)
         if high is None or state.level[high] <= target:
             return
-        stuck.add(high)
-        for low in _extremes(state.level, PARTNERS):
-            pairs += 1
-            if low != high and _exchange_with(state, high, low):
-                stuck.clear()
-                break
+        top = float(state.level[high]) - 1e-9
+        lower = [low for low in _extremes(state.level, PARTNERS) if low != high and state.level[low] < top]
+        effort += 1
+        changed = bool(lower) and _exchange(state, high, lower, top)
+        # Only now the costlier exchanges of two objects at a time.
+        if not changed and len(stuck) < SET_STUCK:
+            lower = lower[:SET_PARTNERS]
+            effort += SET_EFFORT
+            changed = _exchange_sets(state, high, lower, top)
+        if changed:
+            stuck.clear()
         else:
-            # Only now the costlier exchanges of two objects at a time.
-            for low in _extremes(state.level, PARTNERS):
-                pairs += PAIR_EFFORT
-                if low != high and _exchange_sets(state, high, low):
-                    stuck.clear()
-                    break
+            stuck.add(high)
 
 
 def _extremes(values: Array, count: int) -> list[int]:
@@ -200,11 +233,56 @@ def _extremes(values: Array, count: int) -> list[int]:
     return order
 
 
+def _exchange(state: _State, high: int, lower: list[int], top: float) -> bool:
+    """The move or swap with one of the `lower` OSTs that leaves the lower maximum of both, if it is below `top`."""
+    ours = state.sizes(high)[1:]
+    theirs = [state.sizes(low) for low in lower]
+    cells = np.cumsum([len(ours) * len(t) for t in theirs])
+    few = int(np.searchsorted(cells, MAX_CELLS, side="right"))
+    if not few:
+        return any(_exchange_with(state, high, low) for low in lower)
+    lower, theirs = lower[:few], theirs[:few]
+    partner = _owners(lower, theirs)
+    other = np.concatenate(theirs)
+    change = ours[:, None] - other
+    for row, column in _best(_after(state, high, partner, change), top):
+        low = int(partner[column])
+        same = state.objects(low).get(int(other[column]))
+        pair = _free_pair(state, high, low, state.objects(high)[int(ours[row])], same)
+        if pair is not None:
+            state.carry_out(pair, low)
+            return True
+    return False
+
+
+def _after(state: _State, high: int, partner: Array, change: Array) -> Array:
+    """The higher level of OST `high` and of each column's partner when `change` bytes have gone there."""
+    v = state.levels
+    ours = state.x[high] - change
+    theirs = state.x[partner] + change
+    worst: Array = np.maximum(
+        np.maximum(v.base[high] + v.slope[high] * ours, v.base2[high] + v.slope2[high] * ours),
+        np.maximum(
+            v.base[partner] + v.slope[partner] * theirs, v.base2[partner] + v.slope2[partner] * theirs
+        ),
+    )
+    worst[(change <= 0) | (theirs > v.room[partner])] = np.inf
+    return worst
+
+
+def _best(worst: Array, top: float) -> Iterator[tuple[int, int]]:
+    """Cells below `top`, the lowest first, at most `TRIES`."""
+    flat = worst.ravel()
+    below = np.flatnonzero(flat < top)
+    if len(below) > TRIES:
+        below = np.sort(below[np.argpartition(flat[below], TRIES)[:TRIES]])
+    for cell in below[np.argsort(flat[below], kind="stable")].tolist():
+        yield divmod(cell, worst.shape[1])
+
+
 def _exchange_with(state: _State, high: int, low: int) -> bool:
-    """The move or swap between two OSTs that leaves the lower maximum of both, if it lowers it."""
+    """As `_exchange`, between two OSTs that hold very many sizes: only those nearest to the ideal."""
     top = float(state.level[high]) - 1e-9
-    if state.level[low] >= top:
-        return False
     room = float(state.levels.room[low] - state.x[low])
     x_high, x_low = float(state.x[high]), float(state.x[low])
     ours, theirs = state.objects(high), state.objects(low)
@@ -222,27 +300,20 @@ def _exchange_with(state: _State, high: int, low: int) -> bool:
     return False
 
 
-def _exchange_sets(state: _State, high: int, low: int) -> bool:
-    """As `_exchange_with`, with up to two objects on either side; for OSTs that hold few sizes."""
-    top = float(state.level[high]) - 1e-9
-    ours, theirs = state.objects(high), state.objects(low)
-    if state.level[low] >= top or max(len(ours), len(theirs)) > MAX_SET_SIZES:
+def _exchange_sets(state: _State, high: int, lower: list[int], top: float) -> bool:
+    """As `_exchange`, with up to two objects on either side; for OSTs that hold few sizes."""
+    lower = [low for low in lower if len(state.objects(low)) <= MAX_SET_SIZES]
+    if not lower or len(state.objects(high)) > MAX_SET_SIZES:
         return False
-    our_sets, their_sets = _sets(ours), _sets(theirs)
-    change = np.array([sum(s) for s in our_sets])[:, None] - np.array([sum(s) for s in their_sets])
-    v = state.levels
-    x_high, x_low = state.x[high] - change, state.x[low] + change
-    worst = np.maximum(
-        np.maximum(v.base[high] + v.slope[high] * x_high, v.base2[high] + v.slope2[high] * x_high),
-        np.maximum(v.base[low] + v.slope[low] * x_low, v.base2[low] + v.slope2[low] * x_low),
-    )
-    worst[(change <= 0) | (x_low > v.room[low])] = np.inf
-    for cell in np.argsort(worst, axis=None, kind="stable")[:OPTIONS].tolist():
-        a, b = divmod(cell, len(their_sets))
-        if worst[a, b] >= top:
-            return False
-        leaving = _free_set(state, ours, our_sets[a], low)
-        coming = _free_set(state, theirs, their_sets[b], high)
+    our_sets, our_sums = state.sets(high)
+    theirs = [state.sets(low) for low in lower]
+    partner = _owners(lower, [sums for _, sums in theirs])
+    their_sets = [chosen for sets, _ in theirs for chosen in sets]
+    change = our_sums[:, None] - np.concatenate([sums for _, sums in theirs])
+    for row, column in _best(_after(state, high, partner, change), top):
+        low = int(partner[column])
+        leaving = _free_set(state, state.objects(high), our_sets[row], low)
+        coming = _free_set(state, state.objects(low), their_sets[column], high)
         if leaving is not None and coming is not None:
             for i in leaving:
                 state.move(i, low)
@@ -346,7 +417,7 @@ def _lower_servers(state: _State, limit: int) -> None:
         moved = False
         while lower and not moved:
             low = lower.pop(0)
-            limit -= min(SERVER_OSTS, int(size[high])) * min(SERVER_OSTS, int(size[low]))
+            limit -= SERVER_EFFORT
             moved = _between(state, high, low, filled, size, top)
         stuck = 0 if moved else stuck + 1
 
@@ -361,11 +432,7 @@ def _between(state: _State, high: int, low: int, filled: Array, size: Array, top
     targets = np.flatnonzero(oss == low)
     sources = sources[np.argsort(-state.level[sources], kind="stable")][:SERVER_OSTS].tolist()
     targets = targets[np.argsort(state.level[targets], kind="stable")][:SERVER_OSTS].tolist()
-    options: list[tuple[float, int, int, int, int]] = []
-    for a in sources:
-        for b in targets:
-            options += _changes(state, a, b, most, ideal, top)
-    for _, a, b, weight, other in sorted(options)[:OPTIONS]:
+    for a, b, weight, other in _changes(state, sources, targets, most, ideal, top):
         if weight < 0:
             state.swap_all(a, b)
             return True
@@ -377,19 +444,50 @@ def _between(state: _State, high: int, low: int, filled: Array, size: Array, top
 
 
 def _changes(
+    state: _State, sources: list[int], targets: list[int], most: float, ideal: float, top: float
+) -> list[tuple[int, int, int, int]]:
+    """(source, target, our size, their size or 0) of less than `most` bytes, targets not above `top` then:
+    nearest to `ideal` first. Size -1 stands for all that the two OSTs hold.
+    """
+    found: list[tuple[float, int, int, int, int]] = []
+    ours = [state.sizes(a)[1:] for a in sources]
+    theirs = [state.sizes(b) for b in targets]
+    if sum(map(len, ours)) * sum(map(len, theirs)) <= SERVER_CELLS:
+        source, target = _owners(sources, ours), _owners(targets, theirs)
+        weight, other = np.concatenate(ours), np.concatenate(theirs)
+        change = weight[:, None] - other
+        x = state.x[target] + change
+        off = np.abs(change - ideal)
+        off[(change <= 0) | (change >= most) | (x > state.levels.room[target])] = np.inf
+        v = state.levels
+        reached = np.maximum(v.base[target] + v.slope[target] * x, v.base2[target] + v.slope2[target] * x)
+        off[reached > top] = np.inf
+        for row, column in _best(off, np.inf):
+            a, b = int(source[row]), int(target[column])
+            found.append((float(off[row, column]), a, b, int(weight[row]), int(other[column])))
+    else:
+        for a in sources:
+            for b in targets:
+                found += _changes_of(state, a, b, most, ideal, top)
+    for a in sources:
+        for b in targets:
+            whole = float(state.x[a] - state.x[b])
+            if 0 < whole < most and state.alike(a, b):
+                found.append((abs(whole - ideal), a, b, -1, -1))
+    return [option[1:] for option in sorted(found)[:OPTIONS]]
+
+
+def _owners(osts: list[int], parts: list[Array]) -> Array:
+    return np.repeat(np.array(osts), [len(p) for p in parts])
+
+
+def _changes_of(
     state: _State, a: int, b: int, most: float, ideal: float, top: float
 ) -> list[tuple[float, int, int, int, int]]:
-    """Exchanges from OST a to b of less than `most` bytes, b not above `top` then: (distance from ideal, a,
-    b, sizes).
-
-    Size -1 stands for all that the two OSTs hold.
-    """
+    """As `_changes`, of two OSTs that hold very many sizes: (distance from ideal, a, b, sizes)."""
     room = float(state.levels.room[b] - state.x[b])
     found = []
     for change, weight, other in _near(state.objects(a), state.objects(b), ideal):
         if change < min(most, room + 1) and state.level_at(b, float(state.x[b]) + change) <= top:
             found.append((abs(change - ideal), a, b, weight, other))
-    whole = float(state.x[a] - state.x[b])
-    if 0 < whole < most and state.alike(a, b):
-        found.append((abs(whole - ideal), a, b, -1, -1))
     return found

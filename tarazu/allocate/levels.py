@@ -40,9 +40,10 @@ class Levels:
         slopes = float(self.slope.max() / self.slope.min())
         return bool(np.ptp(self.base) <= EVEN and slopes <= 1 + EVEN)
 
-    def at(self, x: Array) -> Array:
-        """Level of each OST with `x` new bytes on it."""
-        level: Array = np.maximum(self.base + self.slope * x, self.base2 + self.slope2 * x)
+    def at(self, x: Array, osts: Array | slice = slice(None)) -> Array:
+        """Level of each OST, or of those at positions `osts`, with `x` new bytes on it."""
+        first = self.base[osts] + self.slope[osts] * x
+        level: Array = np.maximum(first, self.base2[osts] + self.slope2[osts] * x)
         return level
 
     def units_below(self, level: float, x: Array, unit: float) -> Array:

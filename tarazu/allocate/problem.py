@@ -19,7 +19,7 @@ from tarazu.units import human_bytes
 
 Array = np.ndarray[Any, Any]
 
-MAX_GROUPS = 96
+MAX_GROUPS = 24
 """Beyond, groups of similar sizes are merged: each group costs one flow."""
 
 
@@ -84,7 +84,7 @@ def build(view: SystemView, requests: Sequence[CreateRequest]) -> Problem:
     masks: list[Array] = []
     groups: list[Group] = []
     pieces = _pieces(requests)
-    for merge_log2 in (None, 1 / 64, 1 / 16, 1 / 4, 1.0, 64.0):
+    for merge_log2 in (None, 1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1.0, 64.0):
         merged = _merge(pieces, merge_log2)
         if len(merged) <= MAX_GROUPS:
             break
