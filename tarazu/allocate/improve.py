@@ -15,17 +15,19 @@ PARTNERS = 24
 """OSTs that are tried as the other side of an exchange, lowest level first."""
 MAX_STUCK = 12
 """OSTs from the highest on that may fail to find an exchange before the pass ends."""
+LEAST_GAIN = 2e-4
+"""Levels by which an exchange lowers the highest OST at least: less is not worth a step."""
 MAX_SET_SIZES = 12
 """Object sizes on an OST up to which exchanges of two objects at a time are tried."""
 SET_EFFORT = 2
 """What one such try counts, in steps."""
-SET_PARTNERS = 12
+SET_PARTNERS = 8
 SET_STUCK = 6
 """Partners and highest OSTs for which such exchanges are tried."""
-MAX_CELLS = 12_000
+MAX_CELLS = 8_000
 """Pairs of object sizes, of an OST and its partners, that are looked at in one step."""
-SERVER_CELLS = 200_000
-"""The same for two servers; beyond, only the pairs nearest to the ideal."""
+SERVER_CELLS = 30_000
+"""The same for two servers: fewer of their OSTs are looked at where they hold many sizes."""
 TRIES = 64
 """Exchanges, best first, that are checked for distinct OSTs."""
 FEW_PAIRS = 100
@@ -208,7 +210,7 @@ def _lower_osts(state: _State, limit: int, target: float) -> None:
         high = next((a for a in highest if a not in stuck), None)
         if high is None or state.level[high] <= target:
             return
-        top = float(state.level[high]) - 1e-9
+        top = float(state.level[high]) - LEAST_GAIN
         lower = [low for low in _extremes(state.level, PARTNERS) if low != high and state.level[low] < top]
         effort += 1
         changed = bool(lower) and _exchange(state, high, lower, top)
@@ -452,7 +454,10 @@ def _changes(
     found: list[tuple[float, int, int, int, int]] = []
     ours = [state.sizes(a)[1:] for a in sources]
     theirs = [state.sizes(b) for b in targets]
-    if sum(map(len, ours)) * sum(map(len, theirs)) <= SERVER_CELLS:
+    while len(ours) + len(theirs) > 2 and _cells(ours, theirs) > SERVER_CELLS:
+        ours, theirs = ours[: (len(ours) + 1) // 2], theirs[: (len(theirs) + 1) // 2]
+    sources, targets = sources[: len(ours)], targets[: len(theirs)]
+    if _cells(ours, theirs) <= SERVER_CELLS:
         source, target = _owners(sources, ours), _owners(targets, theirs)
         weight, other = np.concatenate(ours), np.concatenate(theirs)
         change = weight[:, None] - other
@@ -475,6 +480,10 @@ def _changes(
             if 0 < whole < most and state.alike(a, b):
                 found.append((abs(whole - ideal), a, b, -1, -1))
     return [option[1:] for option in sorted(found)[:OPTIONS]]
+
+
+def _cells(ours: list[Array], theirs: list[Array]) -> int:
+    return sum(map(len, ours)) * sum(map(len, theirs))
 
 
 def _owners(osts: list[int], parts: list[Array]) -> Array:
