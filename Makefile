@@ -5,7 +5,7 @@ PYTEST_ARGS ?= -n auto --dist loadfile
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.stamp
 
-.PHONY: help setup build demo test lint bench docs clean packages
+.PHONY: help setup build demo test lint bench bench-alloc docs clean packages fuzz sanitize
 
 help:
 	@echo "make setup   a virtual environment in $(VENV) with tarazu and all extras; compiles the C"
@@ -13,6 +13,9 @@ help:
 	@echo "make test    every test"
 	@echo "make lint    ruff, mypy, clang-format"
 	@echo "make bench   speed and growth; results as a table"
+	@echo "make bench-alloc   of the allocator alone (about 5 minutes)"
+	@echo "make fuzz    map reader, lustre.lov codec and name templates fuzzed for a minute (clang)"
+	@echo "make sanitize the library under Address-, UndefinedBehaviour- and ThreadSanitizer and valgrind"
 	@echo "make docs    the generated parts of docs/ (table of settings)"
 	@echo "make build   compile the C again after a change"
 
@@ -52,6 +55,15 @@ lint: setup
 
 bench: setup
 	$(BIN)/python -m tests.benchmarks
+
+fuzz:
+	@tests/fuzz/run.sh 20
+
+sanitize: packages setup
+	$(BIN)/python -m tests.sanitize
+
+bench-alloc: setup
+	$(BIN)/python tests/benchmarks/allocate/bench_allocate.py $(BENCH_ARGS)
 
 docs: setup
 	$(BIN)/python docs/generate.py

@@ -15,7 +15,7 @@ enum { SLOTS = 4096, LIMIT = 3072, ARENA = 65536 };
 
 static const struct tz_dir *table[SLOTS]; /* atomic pointers; entries are never freed */
 static struct tz_lock lock;
-static uint32_t filled;
+static uint32_t filled; /* atomic, written under the lock */
 static char *arena;
 static size_t arena_left;
 
@@ -59,20 +59,20 @@ static struct tz_dir *carve(size_t size)
 static const struct tz_dir *remember(const struct tz_dir *found)
 {
     size_t size = sizeof *found + found->raw_length + found->below_length;
-    const struct tz_dir *kept = NULL;
+    const struct tz_dir *kept;
     struct tz_dir *copy;
+    uint32_t slot = found->hash % SLOTS;
 
-    if (!tz_owner_quick() || filled >= LIMIT || !tz_trylock(&lock))
+    if (!tz_owner_quick() || tz_relaxed(&filled) >= LIMIT || !tz_trylock(&lock))
         return found;
-    copy = carve(size);
+    kept = tz_dircache_find(found->text, found->raw_length); /* another thread was faster */
+    copy = kept ? NULL : carve(size);
     if (copy) {
-        uint32_t slot = found->hash % SLOTS;
-
         memcpy(copy, found, size);
         while (table[slot])
             slot = (slot + 1) % SLOTS;
         tz_store(&table[slot], copy);
-        filled++;
+        tz_store(&filled, filled + 1);
         kept = copy;
     }
     tz_unlock(&lock);

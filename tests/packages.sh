@@ -11,6 +11,7 @@ need mpicc libopenmpi-dev
 need mariadbd mariadb-server-core
 need my_print_defaults mariadb-client-core
 need strace strace
+need valgrind valgrind
 need gfortran gfortran
 need g++ g++
 ls /usr/lib/*/libjemalloc.so.2 >/dev/null 2>&1 || missing="$missing libjemalloc2"

@@ -1,0 +1,1 @@
+"""The library under sanitizers and valgrind: `python -m tests.sanitize`."""

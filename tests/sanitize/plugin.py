@@ -1,0 +1,17 @@
+"""pytest plugin: the tests' programs get the library that TARAZU_SANITIZED names instead of the installed one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tarazu import native
+
+_installed = native.library_path
+
+
+def _library_path(name: str) -> Path:
+    return Path(os.environ["TARAZU_SANITIZED"]) if name == "libtarazu.so" else _installed(name)
+
+
+native.library_path = _library_path
