@@ -210,22 +210,24 @@ bool tz_map_find(const struct tz_map *map, uint64_t hash, struct tz_row *row)
 
 enum tz_found tz_map_lookup(const struct tz_map *map, const struct tz_query *q, struct tz_row *row)
 {
+    static const uint8_t tried[4] = {TZ_FOUND_PRECISE, TZ_FOUND_PRECISE_ANY, TZ_FOUND_LOOSE, TZ_FOUND_LOOSE_ANY};
     struct tz_sip precise, loose;
-    uint64_t hash[5];
-    int tried[5] = {TZ_FOUND_EXACT, TZ_FOUND_PRECISE, TZ_FOUND_PRECISE_ANY, TZ_FOUND_LOOSE, TZ_FOUND_LOOSE_ANY};
+    uint64_t hash[4];
 
-    hash[0] = tz_hash_exact(map->key, q->fs, q->fs_length, q->key, q->key_length);
+    /* Most names are there as they are: their templates need no hashes. */
+    if (tz_map_find(map, tz_hash_exact(map->key, q->fs, q->fs_length, q->key, q->key_length), row))
+        return TZ_FOUND_EXACT;
     begin(&precise, map->key, 'T', q->fs, q->fs_length, q->names->precise, q->names->precise_length);
     begin(&loose, map->key, 'L', q->fs, q->fs_length, q->names->loose, q->names->loose_length);
-    hash[2] = end_template(precise, -1, q->n_precise);
-    hash[4] = end_template(loose, -1, q->n_loose);
-    hash[1] = q->rank == -1 ? hash[2] : end_template(precise, q->rank, q->n_precise);
-    hash[3] = q->rank == -1 ? hash[4] : end_template(loose, q->rank, q->n_loose);
-    /* The five home slots lie anywhere in the index: their cache misses overlap. */
-    for (int i = 0; map->slots && i < 5; i++)
+    hash[1] = end_template(precise, -1, q->n_precise);
+    hash[3] = end_template(loose, -1, q->n_loose);
+    hash[0] = q->rank == -1 ? hash[1] : end_template(precise, q->rank, q->n_precise);
+    hash[2] = q->rank == -1 ? hash[3] : end_template(loose, q->rank, q->n_loose);
+    /* The home slots lie anywhere in the index: their cache misses overlap. */
+    for (int i = 0; map->slots && i < 4; i++)
         __builtin_prefetch(map->index + 4 * home_slot(map, hash[i]));
-    for (int i = 0; i < 5; i++) {
-        if (q->rank == -1 && (i == 1 || i == 3))
+    for (int i = 0; i < 4; i++) {
+        if (q->rank == -1 && i % 2 == 0)
             continue;
         if (tz_map_find(map, hash[i], row))
             return tried[i];

@@ -1,4 +1,4 @@
-/* Runs the files named as arguments through a fuzzer's target, where there is no libFuzzer to do it. */
+/* Runs files, and each of their beginnings, through a fuzzer's target, where there is no libFuzzer to do it. */
 #include "fuzz.h"
 
 enum { LARGEST = 1 << 20 };
@@ -6,6 +6,7 @@ enum { LARGEST = 1 << 20 };
 int main(int count, char **names)
 {
     static uint8_t data[LARGEST];
+    size_t size;
 
     for (int i = 1; i < count; i++) {
         FILE *file = fopen(names[i], "rb");
@@ -14,8 +15,10 @@ int main(int count, char **names)
             perror(names[i]);
             return 1;
         }
-        fprintf(stderr, "%s\n", names[i]);
-        LLVMFuzzerTestOneInput(data, fread(data, 1, sizeof data, file));
+        size = fread(data, 1, sizeof data, file);
+        for (size_t length = 0; length <= size; length++)
+            LLVMFuzzerTestOneInput(data, length);
+        printf("%s\n", names[i]);
         fclose(file);
     }
     return 0;

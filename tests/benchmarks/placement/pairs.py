@@ -25,11 +25,11 @@ class Figure(NamedTuple):
     high: float
 
     def __str__(self) -> str:
-        ratio = self.with_ / self.without
-        return f"{self.without:8.0f} {self.with_:8.0f} {self.added:+8.0f}  {self.low:+6.0f} … {self.high:+.0f}  {ratio:5.2f}"
+        added = f"{self.added:+8.0f}  {self.low:+6.0f} … {self.high:<+6.0f}"
+        return f"{self.without:8.0f} {self.with_:8.0f} {added} {self.with_ / self.without:6.2f}"
 
 
-HEADER = f"{'ns per operation':42} {'without':>8} {'with':>8} {'added':>8}  {'interquartile':>14}  ratio"
+HEADER = f"{'ns per operation':42} {'without':>8} {'with':>8} {'added':>8}  {'interquartile':>15}  ratio"
 
 
 def quartiles(values: Sequence[float]) -> tuple[float, float, float]:
@@ -40,14 +40,18 @@ def quartiles(values: Sequence[float]) -> tuple[float, float, float]:
 
 def compile_c(out: Path, sources: Sequence[Path], *options: str) -> Path:
     """An optimised program; raises CalledProcessError where the compiler refuses."""
-    subprocess.run(["cc", "-O2", "-std=gnu11", "-pthread", *map(str, sources), "-o", str(out), *options], check=True)
+    subprocess.run(
+        ["cc", "-O2", "-std=gnu11", "-pthread", *map(str, sources), "-o", str(out), *options], check=True
+    )
     return out
 
 
 class Driver:
     """One running `driver.c`."""
 
-    def __init__(self, program: Path, arguments: Sequence[str], environment: Mapping[str, str] | None) -> None:
+    def __init__(
+        self, program: Path, arguments: Sequence[str], environment: Mapping[str, str] | None
+    ) -> None:
         clean = {k: v for k, v in os.environ.items() if not k.startswith(("TARAZU_", "LD_"))}
         library = {} if environment is None else {"LD_PRELOAD": str(native.library_path("libtarazu.so"))}
         self.process = subprocess.Popen(
