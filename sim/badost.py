@@ -32,6 +32,9 @@ class WrittenFile(msgspec.Struct, frozen=True):
     """First write began."""
     end_s: float
     """Last write returned."""
+    writes: int
+    write_s: float
+    """Time spent in all its writes."""
 
 
 class Log(msgspec.Struct, frozen=True):
@@ -98,16 +101,20 @@ def _read(darshan: Any, path: Path) -> Log:
     posix = report.records["POSIX"].to_df()
     counters, times = posix["counters"], posix["fcounters"]
     written = []
-    for record, size, start, end in zip(
+    for record, size, writes, start, end, write_s in zip(
         counters["id"],
         counters["POSIX_BYTES_WRITTEN"],
+        counters["POSIX_WRITES"],
         times["POSIX_F_WRITE_START_TIMESTAMP"],
         times["POSIX_F_WRITE_END_TIMESTAMP"],
+        times["POSIX_F_WRITE_TIME"],
     ):
         stripes = osts.get(int(record), [])
         if len(stripes) != 1:
             raise TraceError(str(path), "files with one stripe each", f"{len(stripes)} stripes")
-        written.append(WrittenFile(int(size), int(stripes[0]), float(start), float(end)))
+        written.append(
+            WrittenFile(int(size), int(stripes[0]), float(start), float(end), int(writes), float(write_s))
+        )
     return Log(tuple(written), int(components["LUSTRE_COMP_STRIPE_SIZE"].max()))
 
 

@@ -11,14 +11,16 @@ median an OST therefore counts as equal to them; beyond, its own value stands.
 Only enough evidence counts: bytes, number of writes, and writes large enough that the time is that of data
 and not of requests; fewer writes wait for those of the next intervals. An idle OST, or one with a single
 small write, has no new evidence and is not slow. Without new evidence an estimate goes back to its peers'
-median with a half-life, so that a target that recovered is tried again.
+median with a half-life, so that a slow target that got nothing is tried again: the allocator gives it a first
+stripe as soon as the estimate carries one. What that stripe shows counts more than what was seen long before
+(weights with the same half-life), so one look decides: slow again, or back.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Sequence
 from statistics import median
 from typing import NamedTuple
 
@@ -36,8 +38,9 @@ MAX_SPAN_S = 600.0
 """Writes are gathered over several intervals until they suffice, but not longer than this."""
 MIN_MEAN_WRITE_BYTES = 128 * KIB
 """Below this mean size the service time is that of requests, not of data."""
-INTERVALS = 5
-"""Newest intervals with evidence that the median is taken over: three good ones end a bad verdict."""
+INTERVALS = 3
+"""Newest intervals with evidence that the median is taken over: two good ones end a bad verdict, one bad one
+makes none."""
 BAND = 2.0
 """Within this factor of the peers' median an OST counts as equal to them."""
 HALF_LIFE_S = 600.0
@@ -66,6 +69,7 @@ class SpeedEstimator:
         self.half_life_s = half_life_s
         self._base: dict[Target, tuple[OstReport, float]] = {}
         """Report that the next evidence is counted from, and when it came."""
+        self._last: dict[Target, OstReport] = {}
         self._evidence: dict[Target, deque[_Evidence]] = {}
 
     def update(self, report: OstReport, received_s: float) -> None:
@@ -73,6 +77,11 @@ class SpeedEstimator:
         target = (report.fs_name, report.index)
         base, since_s = self._base.get(target, (None, received_s))
         moved, evidence = (True, None) if base is None else _judge(report, base, received_s)
+        last = self._last.get(target)
+        if evidence and last is not None and last is not base:
+            # An interval that suffices is not mixed with what was left over before.
+            evidence = _judge(report, last, received_s)[1] or evidence
+        self._last[target] = report
         if moved or received_s - since_s > MAX_SPAN_S:
             self._base[target] = (report, received_s)
         if evidence:
@@ -81,7 +90,7 @@ class SpeedEstimator:
     def estimates(self, fs_name: str, now: float) -> dict[int, Estimate]:
         """OST index → estimate at `now`. OSTs that never showed enough evidence are absent."""
         own = {
-            index: (evidence[-1].at_s, _median(evidence))
+            index: (evidence[-1].at_s, self._usual(evidence))
             for (fs, index), evidence in self._evidence.items()
             if fs == fs_name
         }
@@ -92,6 +101,15 @@ class SpeedEstimator:
             median(e.write_latency_s for _, e in own.values()),
         )
         return {index: self._decayed(e, peers, now - at_s) for index, (at_s, e) in own.items()}
+
+    def _usual(self, evidence: Sequence[_Evidence]) -> Estimate:
+        """Median of the newest evidence, what is older than the newest counting less."""
+        newest = evidence[-1].at_s
+        weights = [0.5 ** (max(0.0, newest - e.at_s - GRACE_S) / self.half_life_s) for e in evidence]
+        return Estimate(
+            _median([e.bytes_per_s for e in evidence], weights),
+            _median([e.latency_s for e in evidence], weights),
+        )
 
     def _decayed(self, estimate: Estimate, peers: Estimate, age_s: float) -> Estimate:
         """`estimate`, drawn towards `peers` on a logarithmic scale (speeds differ by factors)."""
@@ -106,9 +124,18 @@ def _blend(own: float, peer: float, weight: float) -> float:
     return math.exp(weight * math.log(own) + (1 - weight) * math.log(peer))
 
 
-def _median(evidence: Iterable[_Evidence]) -> Estimate:
-    seen = list(evidence)
-    return Estimate(median(e.bytes_per_s for e in seen), median(e.latency_s for e in seen))
+def _median(values: Sequence[float], weights: Sequence[float]) -> float:
+    """Where half of the weight is reached from below; the mean of both sides where it is reached exactly."""
+    ordered = sorted(zip(values, weights))
+    half = sum(weights) / 2
+    below = 0.0
+    for i, (value, weight) in enumerate(ordered):
+        below += weight
+        if math.isclose(below, half, rel_tol=1e-9):
+            return (value + ordered[i + 1][0]) / 2
+        if below > half:
+            return value
+    raise ValueError("no values")
 
 
 def _judge(now: OstReport, base: OstReport, at_s: float) -> tuple[bool, _Evidence | None]:

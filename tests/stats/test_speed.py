@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 from itertools import pairwise
+from statistics import median
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tarazu.stats.collector import Collector
-from tarazu.stats.speed import GRACE_S, INTERVALS, SpeedEstimator
+from tarazu.stats.speed import GRACE_S, INTERVALS, SpeedEstimator, _median
 from tarazu.units import GIB, KIB, MIB
 from tarazu.wire.messages import OstReport
 
@@ -136,14 +137,14 @@ def test_one_bad_interval_is_not_a_bad_ost() -> None:
     assert bench.speeds()[3] == pytest.approx(FULL, rel=0.01)
 
 
-def test_a_recovered_ost_is_back_after_three_good_intervals() -> None:
+def test_a_recovered_ost_is_back_after_two_good_intervals() -> None:
     bench = Bench()
     bench.osts[3].speed = FULL / 45
     for _ in range(INTERVALS):
         bench.write_all()
     assert bench.speeds()[3] < FULL / 40
     bench.osts[3].speed = FULL
-    for _ in range(3):
+    for _ in range(2):
         bench.write_all()
     assert bench.speeds()[3] == pytest.approx(FULL, rel=0.01)
 
@@ -192,6 +193,16 @@ def test_few_writes_wait_for_more_of_their_kind() -> None:
     assert bench.speeds()[0] == pytest.approx(FULL, rel=0.01)
 
 
+def test_leftovers_do_not_spoil_an_interval_that_suffices() -> None:
+    bench = Bench()
+    bench.osts[3].speed = FULL / 100
+    bench.osts[3].write(32 * MIB)
+    bench.tick()
+    bench.osts[3].speed = FULL
+    bench.write_all()
+    assert bench.speeds()[3] == pytest.approx(FULL, rel=0.01)
+
+
 def test_the_few_writes_of_the_captured_series_judge_no_ost(series: Series) -> None:
     # Six writes of 2 MiB on each OST, whose mean service times differ by a factor of 2.5, all healthy.
     collector = Collector(series.root, "oss1")
@@ -201,3 +212,22 @@ def test_the_few_writes_of_the_captured_series_judge_no_ost(series: Series) -> N
         for ost in collector.collect(now).osts:
             estimator.update(ost, now)
     assert estimator.estimates("lustre", now) == {}
+
+
+@pytest.mark.parametrize("speed", [FULL / 100, FULL])
+def test_after_a_long_silence_one_look_decides(speed: float) -> None:
+    bench = Bench()
+    bench.osts[3].speed = FULL / 100
+    for _ in range(INTERVALS):
+        bench.write_all()
+    for _ in range(15):
+        bench.tick()
+    assert FULL / 50 < bench.speeds()[3] < FULL / 2
+    bench.osts[3].speed = speed
+    bench.write_all()
+    assert bench.speeds()[3] == pytest.approx(speed, rel=0.01)
+
+
+@given(st.lists(st.floats(1.0, 1e3), min_size=1, max_size=9))
+def test_the_weighted_median_with_equal_weights_is_the_median(values: list[float]) -> None:
+    assert _median(values, [1.0] * len(values)) == pytest.approx(median(values))
