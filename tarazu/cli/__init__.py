@@ -23,6 +23,7 @@ COMMANDS = {
     "status": ("tarazu.cli.status", "ask the daemons how they are"),
     "history": ("tarazu.cli.history", "list the remembered runs of your applications"),
     "map": ("tarazu.cli.map", "print a placement map"),
+    "check-app": ("tarazu.cli.check_app", "say what of a program the placement library would not see"),
     "keys": ("tarazu.cli.keys", "create the keys that authenticate the daemons"),
     "config": ("tarazu.cli.config", "print the settings in force, or check a file"),
     "testbed": ("tarazu.sim.testbed.cli", "an emulated Lustre on this machine, for trying and testing"),

@@ -1,0 +1,191 @@
+"""What of a program's file creations the placement library would not see, as far as its files tell.
+
+Raw system calls made by inline assembly, and libraries that are loaded while the program runs, cannot be told
+from the files; the report says so.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tarazu import native
+from tarazu.elf import Elf, libraries, read_elf
+from tarazu.errors import BadInput
+
+ESCAPES, MAY, NOTE = "escapes", "may escape", "note"
+
+CREATING = frozenset(
+    "open open64 openat openat64 creat creat64 fopen fopen64 freopen freopen64 mkstemp mkstemp64 mkostemp "
+    "mkostemp64 mkstemps mkstemps64 mkostemps mkostemps64 openat2 posix_spawn_file_actions_addopen".split()
+)
+"""Functions of libc that create files by name."""
+
+_TELLING = {
+    "dlmopen": (
+        MAY,
+        "loads libraries into a name space of their own, with another libc: none of their calls is seen",
+    ),
+    "io_uring_prep_openat": (MAY, "opens files through io_uring"),
+    "io_uring_prep_openat2": (MAY, "opens files through io_uring"),
+    "io_uring_prep_openat_direct": (MAY, "opens files through io_uring"),
+    "io_uring_setup": (MAY, "uses io_uring: opens through the ring are not seen"),
+    "io_uring_queue_init": (NOTE, "uses io_uring: writes through it are not counted, sizes are"),
+    "io_submit": (NOTE, "uses libaio: writes through it are not counted, sizes are"),
+    "syscall": (NOTE, "can make system calls by number: a file created in that way is not seen"),
+    "dlopen": (
+        NOTE,
+        "loads libraries while it runs: they are seen, but not checked here, and not seen with RTLD_DEEPBIND",
+    ),
+    "mknod": (NOTE, "can create files by mknod: such a file gets the default layout"),
+    "tmpfile": (NOTE, "tmpfile() makes files without a name: they are not placed"),
+}
+_UNCOVERED = {
+    "openat2": "opens files by openat2",
+    "posix_spawn_file_actions_addopen": "can let posix_spawn open a child's files, inside libc",
+}
+_LOADER_AND_LIBC = re.compile(r"(ld-linux.*|ld64|libc|libpthread|libdl|librt|libm|libutil|libresolv)([-.]|$)")
+_SHELLS = frozenset("sh bash dash zsh ksh tcsh csh fish busybox".split())
+_SCRIPT_DEPTH = 4
+
+
+class Finding(msgspec.Struct, frozen=True):
+    level: str
+    """`escapes`, `may escape` or `note`."""
+    what: str
+    where: tuple[str, ...] = ()
+    """Files that it was found in."""
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What `tarazu check-app` prints."""
+
+    program: str
+    kind: str
+    chain: tuple[str, ...]
+    """Interpreters of a script, down to the program that really runs."""
+    libraries: tuple[str, ...]
+    covered: tuple[str, ...]
+    """Creating functions that it or its libraries call, and that the placement library sees."""
+    findings: tuple[Finding, ...]
+
+    @property
+    def escapes(self) -> bool:
+        return any(f.level != NOTE for f in self.findings)
+
+
+def check(program: str, environ: Mapping[str, str]) -> Report:
+    """Examine a program, by path or as found in PATH. Raises BadInput when there is none, or none that can run."""
+    path = shutil.which(program, path=environ.get("PATH", os.defpath))
+    if path is None:
+        raise BadInput(program, "a program that can be run")
+    findings: list[Finding] = []
+    chain: list[str] = []
+    file = path
+    while (interpreter := _interpreter(file)) is not None:
+        chain.append(file)
+        if len(chain) > _SCRIPT_DEPTH:
+            raise BadInput(program, "a script whose interpreters end at a program", " ".join(chain))
+        findings += _of_script(file, interpreter)
+        file = shutil.which(interpreter, path=environ.get("PATH", os.defpath)) or ""
+        if not file:
+            raise BadInput(chain[-1], "an interpreter that can be run", interpreter)
+    try:
+        elf = read_elf(file)
+    except BadInput:
+        raise BadInput(file, "an ELF program or a script") from None
+    findings += _of_file(file)
+    kind, more = _of_program(elf)
+    findings += more
+    loaded, missing = libraries(elf, environ) if kind == "dynamic" else ((), ())
+    ours = read_elf(native.library_path("libtarazu.so"))
+    covered: tuple[str, ...] = ()
+    if kind == "dynamic":
+        parts = [elf, *(e for e in loaded if not _LOADER_AND_LIBC.match(Path(e.path).name))]
+        covered = tuple(sorted({s for e in parts for s in e.imports & CREATING & ours.exports}))
+        findings += _of_symbols(parts, ours.exports)
+        findings += [Finding(MAY, f"{name} is not found, and was not checked") for name in missing]
+    return Report(
+        program=path,
+        kind=f"script ({kind} interpreter)" if chain else kind,
+        chain=(*chain[1:], file) if chain else (),
+        libraries=tuple(e.path for e in loaded),
+        covered=covered,
+        findings=tuple(findings),
+    )
+
+
+def _interpreter(path: str) -> str | None:
+    """The program that the kernel starts for a script; None for anything else."""
+    with open(path, "rb") as file:
+        first = file.readline(256)
+    if not first.startswith(b"#!"):
+        return None
+    words = shlex.split(first[2:].decode("utf-8", "replace"))
+    if words and Path(words[0]).name == "env":
+        words = [w for w in words[1:] if not w.startswith("-") and "=" not in w]
+    return words[0] if words else "sh"
+
+
+def _of_script(path: str, interpreter: str) -> Iterator[Finding]:
+    if Path(interpreter).name in _SHELLS:
+        yield Finding(MAY, "a shell script: check each program that it starts", (path,))
+    else:
+        yield Finding(
+            NOTE, "a script: programs that it starts, and extension modules, are not checked", (path,)
+        )
+
+
+def _of_file(path: str) -> Iterator[Finding]:
+    mode = os.stat(path).st_mode
+    if mode & (stat.S_ISUID | stat.S_ISGID):
+        yield Finding(ESCAPES, "set-uid or set-gid: the loader drops the preload", (path,))
+    try:
+        if os.getxattr(path, "security.capability"):
+            yield Finding(ESCAPES, "has file capabilities: the loader drops the preload", (path,))
+    except OSError:
+        pass
+
+
+def _of_program(elf: Elf) -> tuple[str, list[Finding]]:
+    """Whether it is dynamic, and what that alone says."""
+    ours = read_elf(native.library_path("libtarazu.so"))
+    found = []
+    go = bool({".note.go.buildid", ".go.buildinfo", ".gopclntab"} & elf.sections)
+    if go:
+        found.append(Finding(ESCAPES, "a Go program: its runtime makes system calls itself", (elf.path,)))
+    if not elf.interpreter:
+        found.append(Finding(ESCAPES, "statically linked: nothing can be preloaded", (elf.path,)))
+        return "static", found
+    if (elf.bits, elf.machine) != (ours.bits, ours.machine):
+        found.append(
+            Finding(ESCAPES, f"{elf.bits} bits, machine {elf.machine}: not the library's", (elf.path,))
+        )
+    if "musl" in elf.interpreter:
+        found.append(Finding(ESCAPES, "linked to musl: the library needs glibc", (elf.path,)))
+    return "dynamic", found
+
+
+def _of_symbols(parts: Sequence[Elf], seen: frozenset[str]) -> Iterator[Finding]:
+    for symbol in sorted(CREATING - seen):
+        where = tuple(e.path for e in parts if symbol in e.imports)
+        if where:
+            yield Finding(MAY, _UNCOVERED.get(symbol, f"creates files by {symbol}"), where)
+    for symbol, (level, what) in _TELLING.items():
+        where = tuple(e.path for e in parts if symbol in e.imports)
+        if where:
+            yield Finding(level, what, where)
+    for e in parts:
+        own = sorted(e.exports & CREATING & seen)
+        if own:
+            names = ", ".join(own[:4])
+            yield Finding(
+                NOTE, f"defines {names} itself: seen if it passes them on to the next library", (e.path,)
+            )
