@@ -163,7 +163,7 @@ def _symbols(reader: _Reader, one: Mapping[str, int], strings: int) -> tuple[fro
             name, info, _, section = reader.unpack("IBBH", table + i * size)
         else:
             name, _, _, info, _, section = reader.unpack("IIIBBH", table + i * size)
-        if info >> 4 in (1, 2):  # global, weak
+        if info >> 4 in (1, 2, 10):  # global, weak, unique
             (exports if section else imports).add(reader.text(strings + name))
     return frozenset(imports), frozenset(exports)
 

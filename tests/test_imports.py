@@ -16,6 +16,7 @@ MAY_IMPORT = {
     "config": {"errors", "units"},
     "elf": BASE,
     "native": BASE,
+    "escapes": BASE | {"elf", "native"},
     "wire": BASE,
     "stats": BASE | {"wire"},
     "layout": BASE,
