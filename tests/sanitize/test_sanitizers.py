@@ -91,3 +91,36 @@ def test_memcheck(program: str, tmp_path: Path) -> None:
     source = HERE / "programs" / "sharing.c" if program == "sharing" else PROGRAMS / f"{program}.c"
     done = run_valgrind(source, tmp_path)
     assert done.returncode == 0, done.stderr
+
+
+def test_numbers_of_many_names(tmp_path: Path, instrumented: str) -> None:
+    """More names than the first levels of the table hold; each keeps its number when it is created again."""
+    source = tmp_path / "names.c"
+    source.write_text(
+        """
+        #include <fcntl.h>
+        #include <stdio.h>
+        #include <unistd.h>
+        int main(void) {
+            char name[32];
+            for (int again = 0; again < 2; again++)
+                for (int i = 0; i < 20000; i++) {
+                    snprintf(name, sizeof name, "f%d", i * 7 % 20000);
+                    if (again && i % 1000)
+                        continue;
+                    int fd = open(name, O_CREAT | O_WRONLY, 0600);
+                    if (fd < 0 || close(fd) || unlink(name))
+                        return 1;
+                }
+            return 0;
+        }
+        """
+    )
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    (recorded,) = run(source, tmp_path, instrumented, **build.environment("address", logs))
+    creates = recorded.creates
+    first, second = creates[:20000], creates[20000:]
+    assert [c.nth_loose for c in first] == list(range(20000)) and not any(c.again for c in first)
+    assert [c.nth_loose for c in second] == list(range(0, 20000, 1000)) and all(c.again for c in second)
+    assert {c.nth_precise for c in creates} == {0}
