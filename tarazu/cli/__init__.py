@@ -20,6 +20,7 @@ COMMANDS = {
     "predict": ("tarazu.cli.predict", "forecast the files of an application's next run"),
     "db": ("tarazu.cli.db", "show the interaction database"),
     "explain": ("tarazu.cli.explain", "say why a file lies where it lies"),
+    "drain": ("tarazu.cli.drain", "keep new files off hot and sick OSTs with Lustre's own parameters"),
     "status": ("tarazu.cli.status", "ask the daemons how they are"),
     "history": ("tarazu.cli.history", "list the remembered runs of your applications"),
     "map": ("tarazu.cli.map", "print a placement map"),
