@@ -54,7 +54,7 @@ class _Reader:
     def unpack(self, layout: str, at: int) -> tuple[int, ...]:
         try:
             return struct.unpack_from(self.order + layout, self.data, at)
-        except struct.error:
+        except (struct.error, OverflowError):
             raise BadInput(self.path, f"{struct.calcsize(layout)} bytes at {at}", len(self.data)) from None
 
     def offset(self, address: int) -> int:

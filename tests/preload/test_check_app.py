@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tarazu import native
@@ -201,6 +201,7 @@ SMALL = native.library_path("libtarazu.so").read_bytes()
     st.lists(st.tuples(st.integers(0, len(SMALL) - 1), st.integers(0, 255)), max_size=8),
     st.integers(0, len(SMALL)),
 )
+@example(flips=[(39, 128)], length=1)
 def test_damaged_files_are_bad_input_or_read(
     tmp_path_factory: pytest.TempPathFactory, flips: list[tuple[int, int]], length: int
 ) -> None:
