@@ -226,7 +226,7 @@ def test_unknown_policy_is_named() -> None:
 
 def test_equal_stripes_reach_the_lowest_possible_maximum() -> None:
     random = Random(1)
-    for case in range(300):
+    for case in range(1000):
         osts = random.randint(2, 100)
         per_server = random.randint(1, 10)
         targets = tuple(Ost(i, f"oss{i // per_server}", 10**13, 10**13, 10**13) for i in range(osts))
