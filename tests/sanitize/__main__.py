@@ -19,7 +19,9 @@ ROOT = Path(__file__).parent.parent.parent
 TESTS = ROOT / "tests" / "preload"
 
 # Those that run programs under the library.
-RUNS = "applications interposition manners opt_outs placement racing real_programs recorder refusals unknown_ost".split()
+RUNS = (
+    "applications interposition manners opt_outs placement racing real_programs recorder refusals unknown_ost"
+).split()
 # Two allocators; a namespace without the runtime; a path that is several; dd, whose aligned_alloc(4096, 1024) is
 # refused.
 UNFIT = ["jemalloc", "deepbind", "another_mount_of_the_name", "test_dd", "light_mode_counts_nothing"]
