@@ -211,22 +211,25 @@ bool tz_map_find(const struct tz_map *map, uint64_t hash, struct tz_row *row)
 enum tz_found tz_map_lookup(const struct tz_map *map, const struct tz_query *q, struct tz_row *row)
 {
     static const uint8_t tried[4] = {TZ_FOUND_PRECISE, TZ_FOUND_PRECISE_ANY, TZ_FOUND_LOOSE, TZ_FOUND_LOOSE_ANY};
-    struct tz_sip precise, loose;
+    int first = q->names->flags & TZ_NAME_VOLATILE ? 0 : 2;
+    struct tz_sip s;
     uint64_t hash[4];
 
-    /* Most names are there as they are: their templates need no hashes. */
+    /* Most names are there as they are, and their templates need no hashes. */
     if (tz_map_find(map, tz_hash_exact(map->key, q->fs, q->fs_length, q->key, q->key_length), row))
         return TZ_FOUND_EXACT;
-    begin(&precise, map->key, 'T', q->fs, q->fs_length, q->names->precise, q->names->precise_length);
-    begin(&loose, map->key, 'L', q->fs, q->fs_length, q->names->loose, q->names->loose_length);
-    hash[1] = end_template(precise, -1, q->n_precise);
-    hash[3] = end_template(loose, -1, q->n_loose);
-    hash[0] = q->rank == -1 ? hash[1] : end_template(precise, q->rank, q->n_precise);
-    hash[2] = q->rank == -1 ? hash[3] : end_template(loose, q->rank, q->n_loose);
+    if (first == 0) { /* other names have no row under their precise template */
+        begin(&s, map->key, 'T', q->fs, q->fs_length, q->names->precise, q->names->precise_length);
+        hash[1] = end_template(s, -1, q->n_precise);
+        hash[0] = q->rank == -1 ? hash[1] : end_template(s, q->rank, q->n_precise);
+    }
+    begin(&s, map->key, 'L', q->fs, q->fs_length, q->names->loose, q->names->loose_length);
+    hash[3] = end_template(s, -1, q->n_loose);
+    hash[2] = q->rank == -1 ? hash[3] : end_template(s, q->rank, q->n_loose);
     /* The home slots lie anywhere in the index: their cache misses overlap. */
-    for (int i = 0; map->slots && i < 4; i++)
+    for (int i = first; map->slots && i < 4; i++)
         __builtin_prefetch(map->index + 4 * home_slot(map, hash[i]));
-    for (int i = 0; i < 4; i++) {
+    for (int i = first; i < 4; i++) {
         if (q->rank == -1 && i % 2 == 0)
             continue;
         if (tz_map_find(map, hash[i], row))

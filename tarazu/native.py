@@ -370,6 +370,7 @@ def map_lookup(
 
 def _names_struct(ffi: Any, names: Names) -> Any:
     out = ffi.new("struct tz_names *")
+    out.flags = _NAME_VOLATILE if names.volatile else 0
     for field, text in (("precise", _bytes(names.precise)), ("loose", _bytes(names.loose))):
         if len(text) >= 8192:
             raise StoreError("template", "fewer than 8192 bytes", len(text))

@@ -44,15 +44,16 @@ static void use(const struct tz_map *map, const struct tz_row *row)
 
 static void look_up(const struct tz_map *map)
 {
-    static const struct tz_names names = {
-        .precise_length = 6, .loose_length = 6, .precise = "/d/f.0", .loose = "/d/f.#"};
+    static struct tz_names names = {.precise_length = 6, .loose_length = 6, .precise = "/d/f.0", .loose = "/d/f.#"};
     struct tz_query query = {.fs = "lustre", .key = "/d/f.0", .fs_length = 6, .key_length = 6, .names = &names};
     uint64_t mask = (1ULL << map->index_bits) - 1;
     struct tz_row row;
 
-    for (query.rank = -1; query.rank < 2; query.rank++)
+    for (query.rank = -1; query.rank < 2; query.rank++) {
+        names.flags = query.rank ? TZ_NAME_VOLATILE : 0;
         if (tz_map_lookup(map, &query, &row))
             use(map, &row);
+    }
     for (uint64_t slot = 0; slot < map->slots && slot < SLOTS_TRIED; slot++) {
         uint64_t at = 8 * ((tz_get32(map->index + 4 * slot) & mask) - 1);
 

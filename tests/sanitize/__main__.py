@@ -37,7 +37,7 @@ def sanitizer(kind: str, directory: Path) -> bool:
     # This runtime cannot place its shadow where addresses are randomised much.
     wrap = ["setarch", "-R"] if kind == "thread" else []
     chosen = " and ".join(f"not {name}" for name in UNFIT_OF[kind])
-    plugin = ["-p", "tests.sanitize.plugin", "-p", "no:cacheprovider"]
+    plugin = ["-p", "tests.sanitize.plugin", "-p", "no:cacheprovider", f"--basetemp={directory / 'tests'}"]
     command = [*wrap, sys.executable, "-m", "pytest", "-q", *plugin, "-k", chosen, *files]
     code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
     found = build.findings(directory)
