@@ -46,7 +46,9 @@ static inline void tz_leave(void)
  */
 bool tz_owner(void);
 
-/* The same, asking the kernel only after a vfork or clone; made past libc, they are not seen. For what lasts no longer.
+/*
+ * The same, asking the kernel only after a vfork or clone. Those made past libc are not seen: for what such a child
+ * may know better, directories and numbers of names, not for descriptors and records.
  */
 bool tz_owner_quick(void);
 
