@@ -85,6 +85,7 @@ class Mdsd:
     """All state of the daemon. Times without other notice are on the monotonic clock."""
 
     def __init__(self, settings: config.Settings, wakeup: Wakeup) -> None:
+        from tarazu.allocate.flow import warm
         from tarazu.allocate.ledger import Ledger
         from tarazu.allocate.policies import make
 
@@ -115,6 +116,8 @@ class Mdsd:
         self.subscriber = self.transport.subscriber(options.statistics)
         self.replier = self.transport.replier(options.requests)
         self.worker = ThreadPoolExecutor(1, "tarazu-allocate")
+        if self.policy.name == "tarazu":
+            self.worker.submit(warm)
         keyed = "with keys" if self.transport.curve else "without keys"
         log.info(
             "statistics at %s, requests at %s (%s)", self.subscriber.address, self.replier.address, keyed

@@ -13,7 +13,7 @@ from time import perf_counter
 
 import numpy as np
 
-from tarazu.allocate import arrange, bounds, cost, improve, levels, packing, terms
+from tarazu.allocate import arrange, bounds, cost, improve, levels, packing, servers, terms
 from tarazu.allocate.eligible import too_little_space
 from tarazu.allocate.flow import Solver, min_cost_flow
 from tarazu.allocate.problem import Array, Group, Problem, build, placements
@@ -69,7 +69,7 @@ class Convex:
         placed = improve.exchange(problem, level, placed, self._exchanges, target)
         if self._exchanges and level.equal:
             placed, bound = _exact(problem, level, placed, bound, turn)
-        placed = improve.spread(problem, level, placed, self._exchanges)
+        placed = servers.spread(problem, level, placed, self._exchanges)
         arrange.arrange(problem, turn)
         files = placements(problem, _emptiest_first(problem, placed, turn))
         reached = cost.ost_cost({i: int(b) for i, b in enumerate(placed.tolist())})
@@ -94,7 +94,11 @@ class Convex:
         fits = np.floor((level.room - placed) / largest + 1e-9).clip(0, members).astype(np.int64)
         fits[~problem.eligible[group.eligible]] = 0
         if fits.sum() < need or np.count_nonzero(fits) < stripes:
-            raise too_little_space(f"file system {problem.view.fs_name}", need, int(largest), int(fits.sum()))
+            short = [
+                problem.osts[i].index for i in np.flatnonzero((fits == 0) & problem.eligible[group.eligible])
+            ]
+            where = f"file system {problem.view.fs_name}"
+            raise too_little_space(where, need, int(largest), int(fits.sum()), short)
         around = _relaxed(level, placed, unit, need, fits)
         margin = 2
         while True:

@@ -6,8 +6,12 @@ from collections.abc import Sequence
 
 from tarazu.config import Weights
 from tarazu.errors import InfeasibleRequest, InsufficientResources
+from tarazu.layout.setstripe import fold
 from tarazu.model import Component, Ost, SystemView
 from tarazu.units import human_bytes
+
+MOST_NAMED = 200
+"""Characters of a list of OSTs in a message."""
 
 
 def usable_osts(view: SystemView) -> tuple[Ost, ...]:
@@ -67,14 +71,21 @@ def candidates(view: SystemView, component: Component, largest_bytes: int = 0) -
     if len(usable) < needed:
         out = ", ".join(f"{o.index} ({why_not(o)})" for o in existing if why_not(o))
         raise InsufficientResources(
-            f"{where}: expected {needed} usable OSTs for one component, found {len(usable)}; not usable: {out[:200]}"
+            f"{where}: expected {needed} usable OSTs for one component, found {len(usable)}; "
+            f"not usable: {out[:MOST_NAMED]}"
         )
     return usable
 
 
-def too_little_space(where: str, stripes: int, weight_bytes: int, fitting: int) -> InsufficientResources:
-    """The error for objects that no longer fit into what is available and not promised."""
+def too_little_space(
+    where: str, stripes: int, weight_bytes: int, fitting: int, short: Sequence[int] = ()
+) -> InsufficientResources:
+    """The error for objects that no longer fit into what is available and not promised.
+
+    short: OSTs without room for even one of them.
+    """
     return InsufficientResources(
         f"{where}: expected room for {stripes} objects of {human_bytes(weight_bytes)} on distinct OSTs, "
         f"found room for {fitting} after reserve and promises"
+        + (f"; no room at all on OST {fold(short)[:MOST_NAMED]}" if short else "")
     )

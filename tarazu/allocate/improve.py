@@ -1,6 +1,4 @@
-"""The exchange pass: moves and swaps of single objects that lower the highest OSTs, then the highest
-servers.
-"""
+"""The exchange pass: moves and swaps of single objects, or two at a time, that lower the highest OSTs."""
 
 from __future__ import annotations
 
@@ -26,26 +24,15 @@ SET_STUCK = 6
 """Partners and highest OSTs for which such exchanges are tried."""
 MAX_CELLS = 8_000
 """Pairs of object sizes, of an OST and its partners, that are looked at in one step."""
-SERVER_CELLS = 30_000
-"""The same for two servers: fewer of their OSTs are looked at where they hold many sizes."""
 TRIES = 64
 """Exchanges, best first, that are checked for distinct OSTs."""
 FEW_PAIRS = 100
 """Pairs of object sizes on two OSTs up to which all are looked at."""
-SERVER_PARTNERS = 8
-SERVER_OSTS = 8
-"""OSTs of each server that are tried, the highest of one with the lowest of the other."""
-SERVER_EFFORT = 16
-"""What a try of two servers counts, in steps."""
-SERVER_TOLERANCE = 2e-3
-"""A server this far above the mean is even enough."""
-STUCK_SERVERS = 3
-"""Servers from the fullest on that may fail to find an exchange before the pass ends."""
 OPTIONS = 16
-"""Exchanges between two servers, best first, that are checked for distinct OSTs."""
+"""Exchanges between two OSTs, best first, that are checked for distinct OSTs."""
 
 
-class _State:
+class State:
     """Where every object is, indexed both ways; numbers are Python's, single steps are faster so."""
 
     def __init__(self, problem: Problem, level: Levels, placed: Array) -> None:
@@ -178,20 +165,15 @@ def exchange(problem: Problem, level: Levels, placed: Array, limit: int, target:
 
     limit: steps, each of which tries one OST with all its partners; target: level at which nothing more can be won.
     """
-    return _with_state(problem, level, placed, limit, lambda state, steps: _lower_osts(state, steps, target))
+    return with_state(problem, level, placed, limit, lambda state, steps: _lower_osts(state, steps, target))
 
 
-def spread(problem: Problem, level: Levels, placed: Array, limit: int) -> Array:
-    """Even out the servers without raising the highest OST; as `exchange`."""
-    return _with_state(problem, level, placed, limit, _lower_servers)
-
-
-def _with_state(
-    problem: Problem, level: Levels, placed: Array, limit: int, improve: Callable[[_State, int], None]
+def with_state(
+    problem: Problem, level: Levels, placed: Array, limit: int, improve: Callable[[State, int], None]
 ) -> Array:
     if not problem.groups or limit <= 0:
         return placed
-    state = _State(problem, level, placed)
+    state = State(problem, level, placed)
     improve(state, limit)
     start = 0
     for group in problem.groups:
@@ -201,7 +183,7 @@ def _with_state(
     return state.x
 
 
-def _lower_osts(state: _State, limit: int, target: float) -> None:
+def _lower_osts(state: State, limit: int, target: float) -> None:
     """Take from the highest OST as long as any exchange with a lower one leaves both below its level."""
     stuck: set[int] = set()
     effort = 0
@@ -235,7 +217,7 @@ def _extremes(values: Array, count: int) -> list[int]:
     return order
 
 
-def _exchange(state: _State, high: int, lower: list[int], top: float) -> bool:
+def _exchange(state: State, high: int, lower: list[int], top: float) -> bool:
     """The move or swap with one of the `lower` OSTs that leaves the lower maximum of both, if it is below `top`."""
     ours = state.sizes(high)[1:]
     theirs = [state.sizes(low) for low in lower]
@@ -244,20 +226,20 @@ def _exchange(state: _State, high: int, lower: list[int], top: float) -> bool:
     if not few:
         return any(_exchange_with(state, high, low) for low in lower)
     lower, theirs = lower[:few], theirs[:few]
-    partner = _owners(lower, theirs)
+    partner = owners(lower, theirs)
     other = np.concatenate(theirs)
     change = ours[:, None] - other
-    for row, column in _best(_after(state, high, partner, change), top):
+    for row, column in best(_after(state, high, partner, change), top):
         low = int(partner[column])
         same = state.objects(low).get(int(other[column]))
-        pair = _free_pair(state, high, low, state.objects(high)[int(ours[row])], same)
+        pair = free_pair(state, high, low, state.objects(high)[int(ours[row])], same)
         if pair is not None:
             state.carry_out(pair, low)
             return True
     return False
 
 
-def _after(state: _State, high: int, partner: Array, change: Array) -> Array:
+def _after(state: State, high: int, partner: Array, change: Array) -> Array:
     """The higher level of OST `high` and of each column's partner when `change` bytes have gone there."""
     v = state.levels
     ours = state.x[high] - change
@@ -272,7 +254,7 @@ def _after(state: _State, high: int, partner: Array, change: Array) -> Array:
     return worst
 
 
-def _best(worst: Array, top: float) -> Iterator[tuple[int, int]]:
+def best(worst: Array, top: float) -> Iterator[tuple[int, int]]:
     """Cells below `top`, the lowest first, at most `TRIES`."""
     flat = worst.ravel()
     below = np.flatnonzero(flat < top)
@@ -282,37 +264,37 @@ def _best(worst: Array, top: float) -> Iterator[tuple[int, int]]:
         yield divmod(cell, worst.shape[1])
 
 
-def _exchange_with(state: _State, high: int, low: int) -> bool:
+def _exchange_with(state: State, high: int, low: int) -> bool:
     """As `_exchange`, between two OSTs that hold very many sizes: only those nearest to the ideal."""
     top = float(state.level[high]) - 1e-9
     room = float(state.levels.room[low] - state.x[low])
     x_high, x_low = float(state.x[high]), float(state.x[low])
     ours, theirs = state.objects(high), state.objects(low)
     options = []
-    for change, weight, other in _near(ours, theirs, _evening(state, high, low)):
+    for change, weight, other in near(ours, theirs, _evening(state, high, low)):
         if change <= room:
             worst = max(state.level_at(high, x_high - change), state.level_at(low, x_low + change))
             if worst < top:
                 options.append((worst, weight, other))
     for _, weight, other in sorted(options)[:OPTIONS]:
-        pair = _free_pair(state, high, low, ours[weight], theirs.get(other))
+        pair = free_pair(state, high, low, ours[weight], theirs.get(other))
         if pair is not None:
             state.carry_out(pair, low)
             return True
     return False
 
 
-def _exchange_sets(state: _State, high: int, lower: list[int], top: float) -> bool:
+def _exchange_sets(state: State, high: int, lower: list[int], top: float) -> bool:
     """As `_exchange`, with up to two objects on either side; for OSTs that hold few sizes."""
     lower = [low for low in lower if len(state.objects(low)) <= MAX_SET_SIZES]
     if not lower or len(state.objects(high)) > MAX_SET_SIZES:
         return False
     our_sets, our_sums = state.sets(high)
     theirs = [state.sets(low) for low in lower]
-    partner = _owners(lower, [sums for _, sums in theirs])
+    partner = owners(lower, [sums for _, sums in theirs])
     their_sets = [chosen for sets, _ in theirs for chosen in sets]
     change = our_sums[:, None] - np.concatenate([sums for _, sums in theirs])
-    for row, column in _best(_after(state, high, partner, change), top):
+    for row, column in best(_after(state, high, partner, change), top):
         low = int(partner[column])
         leaving = _free_set(state, state.objects(high), our_sets[row], low)
         coming = _free_set(state, state.objects(low), their_sets[column], high)
@@ -333,7 +315,7 @@ def _sets(objects: dict[int, list[int]]) -> list[tuple[int, ...]]:
 
 
 def _free_set(
-    state: _State, objects: dict[int, list[int]], sizes: tuple[int, ...], to: int
+    state: State, objects: dict[int, list[int]], sizes: tuple[int, ...], to: int
 ) -> list[int] | None:
     """Objects of these sizes, of different components, that may all go to OST `to`."""
     chosen: list[int] = []
@@ -353,7 +335,7 @@ def _free_set(
     return chosen
 
 
-def _evening(state: _State, high: int, low: int) -> float:
+def _evening(state: State, high: int, low: int) -> float:
     """Bytes that would bring both OSTs to one level."""
     v = state.levels
     steep_high = v.base2[high] + v.slope2[high] * state.x[high] >= state.level[high]
@@ -362,7 +344,7 @@ def _evening(state: _State, high: int, low: int) -> float:
     return float((state.level[high] - state.level[low]) / slope)
 
 
-def _near(
+def near(
     ours: dict[int, list[int]], theirs: dict[int, list[int]], ideal: float
 ) -> Iterator[tuple[int, int, int]]:
     """(bytes, our size, their size or 0) of exchanges: all if few, else those nearest to `ideal`."""
@@ -383,8 +365,8 @@ def _near(
                 yield int(change[i]), int(weights[i]), int(other[i])
 
 
-def _free_pair(
-    state: _State, high: int, low: int, ours: list[int], theirs: list[int] | None
+def free_pair(
+    state: State, high: int, low: int, ours: list[int], theirs: list[int] | None
 ) -> tuple[int, int | None] | None:
     """An object of `ours` that may go to `low` and, for a swap, one of `theirs` that may go to `high`."""
     if theirs is None:
@@ -401,102 +383,5 @@ def _free_pair(
     return None
 
 
-def _lower_servers(state: _State, limit: int) -> None:
-    """Even out bytes per OST of the servers by exchanges that do not raise the highest OST."""
-    problem = state.problem
-    servers = len(problem.oss_names)
-    size = np.bincount(problem.oss, minlength=servers)
-    top = float(state.level.max()) + 1e-9
-    enough = float(state.x.sum()) / len(state.x) * (1 + SERVER_TOLERANCE)
-    stuck = 0
-    while limit > 0 and stuck < min(STUCK_SERVERS, servers - 1):
-        filled = np.bincount(problem.oss, state.x, servers) / size
-        order = np.argsort(-filled, kind="stable").tolist()
-        high = order[stuck]
-        if filled[high] <= enough:
-            return
-        lower = [low for low in reversed(order) if filled[low] < filled[high]][:SERVER_PARTNERS]
-        moved = False
-        while lower and not moved:
-            low = lower.pop(0)
-            limit -= SERVER_EFFORT
-            moved = _between(state, high, low, filled, size, top)
-        stuck = 0 if moved else stuck + 1
-
-
-def _between(state: _State, high: int, low: int, filled: Array, size: Array, top: float) -> bool:
-    """The exchange from server `high` to server `low` that comes nearest to evening out the two."""
-    gap = float(filled[high] - filled[low])
-    most = gap * float(size[low]) * (1 - 1e-9)
-    ideal = gap / (1 / float(size[high]) + 1 / float(size[low]))
-    oss = state.problem.oss
-    sources = np.flatnonzero(oss == high)
-    targets = np.flatnonzero(oss == low)
-    sources = sources[np.argsort(-state.level[sources], kind="stable")][:SERVER_OSTS].tolist()
-    targets = targets[np.argsort(state.level[targets], kind="stable")][:SERVER_OSTS].tolist()
-    for a, b, weight, other in _changes(state, sources, targets, most, ideal, top):
-        if weight < 0:
-            state.swap_all(a, b)
-            return True
-        pair = _free_pair(state, a, b, state.objects(a)[weight], state.objects(b).get(other))
-        if pair is not None:
-            state.carry_out(pair, b)
-            return True
-    return False
-
-
-def _changes(
-    state: _State, sources: list[int], targets: list[int], most: float, ideal: float, top: float
-) -> list[tuple[int, int, int, int]]:
-    """(source, target, our size, their size or 0) of less than `most` bytes, targets not above `top` then:
-    nearest to `ideal` first. Size -1 stands for all that the two OSTs hold.
-    """
-    found: list[tuple[float, int, int, int, int]] = []
-    ours = [state.sizes(a)[1:] for a in sources]
-    theirs = [state.sizes(b) for b in targets]
-    while len(ours) + len(theirs) > 2 and _cells(ours, theirs) > SERVER_CELLS:
-        ours, theirs = ours[: (len(ours) + 1) // 2], theirs[: (len(theirs) + 1) // 2]
-    sources, targets = sources[: len(ours)], targets[: len(theirs)]
-    if _cells(ours, theirs) <= SERVER_CELLS:
-        source, target = _owners(sources, ours), _owners(targets, theirs)
-        weight, other = np.concatenate(ours), np.concatenate(theirs)
-        change = weight[:, None] - other
-        x = state.x[target] + change
-        off = np.abs(change - ideal)
-        off[(change <= 0) | (change >= most) | (x > state.levels.room[target])] = np.inf
-        v = state.levels
-        reached = np.maximum(v.base[target] + v.slope[target] * x, v.base2[target] + v.slope2[target] * x)
-        off[reached > top] = np.inf
-        for row, column in _best(off, np.inf):
-            a, b = int(source[row]), int(target[column])
-            found.append((float(off[row, column]), a, b, int(weight[row]), int(other[column])))
-    else:
-        for a in sources:
-            for b in targets:
-                found += _changes_of(state, a, b, most, ideal, top)
-    for a in sources:
-        for b in targets:
-            whole = float(state.x[a] - state.x[b])
-            if 0 < whole < most and state.alike(a, b):
-                found.append((abs(whole - ideal), a, b, -1, -1))
-    return [option[1:] for option in sorted(found)[:OPTIONS]]
-
-
-def _cells(ours: list[Array], theirs: list[Array]) -> int:
-    return sum(map(len, ours)) * sum(map(len, theirs))
-
-
-def _owners(osts: list[int], parts: list[Array]) -> Array:
+def owners(osts: list[int], parts: list[Array]) -> Array:
     return np.repeat(np.array(osts), [len(p) for p in parts])
-
-
-def _changes_of(
-    state: _State, a: int, b: int, most: float, ideal: float, top: float
-) -> list[tuple[float, int, int, int, int]]:
-    """As `_changes`, of two OSTs that hold very many sizes: (distance from ideal, a, b, sizes)."""
-    room = float(state.levels.room[b] - state.x[b])
-    found = []
-    for change, weight, other in _near(state.objects(a), state.objects(b), ideal):
-        if change < min(most, room + 1) and state.level_at(b, float(state.x[b]) + change) <= top:
-            found.append((abs(change - ideal), a, b, weight, other))
-    return found

@@ -19,6 +19,8 @@ from tarazu.units import human_bytes
 
 Array = np.ndarray[Any, Any]
 
+FEW_SIZES = 8
+"""Distinct file sizes from which arrays are faster than one after the other."""
 MAX_GROUPS = 24
 """Beyond, groups of similar sizes are merged: each group costs one flow."""
 
@@ -122,14 +124,35 @@ def _pieces(requests: Sequence[CreateRequest]) -> list[_Piece]:
         members.setdefault((number, request.size_bytes), []).append(i)
     pieces = []
     by_number = list(layouts)
-    for (number, size), files in members.items():
+    sizes: dict[int, list[int]] = {}
+    for number, size in members:
+        sizes.setdefault(number, []).append(size)
+    for number, of_layout in sizes.items():
         layout = by_number[number]
-        for position in range(layout.covered(size)):
-            component = layout.components[position]
-            if component.stripe_count and component.pattern != "mdt":
-                weights = component_object_bytes(component, size)
-                pieces.append(_Piece(number, position, component, weights, files))
+        for position, component in enumerate(layout.components):
+            reaching = [size for size in of_layout if layout.covered(size) > position]
+            if component.stripe_count and component.pattern != "mdt" and reaching:
+                rows = _object_bytes(component, reaching)
+                for size, weights in zip(reaching, rows):
+                    pieces.append(_Piece(number, position, component, weights, members[number, size]))
     return pieces
+
+
+def _object_bytes(component: Component, sizes: list[int]) -> list[tuple[int, ...]]:
+    """`component_object_bytes` for files of all these sizes; in one array where they are many."""
+    if len(sizes) < FEW_SIZES or max(sizes) >= 2**62:
+        return [component_object_bytes(component, size) for size in sizes]
+    stripe, count = component.stripe_size_bytes, component.stripe_count
+    ends = np.minimum(np.array(sizes, np.int64), min(component.end_bytes, 2**62))
+    ends = np.maximum(ends, component.start_bytes)
+
+    def below(offsets: Array) -> Array:
+        rounds, rest = np.divmod(offsets[:, None], stripe * count)
+        inside: Array = rounds * stripe + (rest - np.arange(count) * stripe).clip(0, stripe)
+        return inside
+
+    before = below(np.array([component.start_bytes], np.int64))
+    return [tuple(row) for row in (below(ends) - before).tolist()]
 
 
 def _merge(pieces: list[_Piece], step_log2: float | None) -> list[list[_Piece]]:

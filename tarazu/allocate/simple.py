@@ -55,7 +55,9 @@ class _OneByOne:
                 )
             if len(order) < len(weights):
                 where = f"file system {view.fs_name}"
-                raise too_little_space(where, len(weights), int(weights.max()), len(order))
+                fitting = set(order.tolist())
+                short = [o.index for i, o in enumerate(problem.osts) if i not in fitting]
+                raise too_little_space(where, len(weights), int(weights.max()), len(order), short)
             chosen = order[: len(weights)]
             self._chosen(int(chosen[-1]))
             group.osts[member] = chosen

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from tarazu.allocate import bounds, cost, policies
 from tarazu.allocate.eligible import room_bytes
+from tarazu.allocate.problem import _object_bytes
 from tarazu.config import Weights
 from tarazu.errors import ConfigError, InfeasibleRequest, InsufficientResources
 from tarazu.layout.objects import component_object_bytes
 from tarazu.model import EOF, Allocation, Component, CreateRequest, Layout, Oss, Ost, SystemView
-from tarazu.units import GIB, MIB
+from tarazu.units import GIB, KIB, MIB
 
 DISTINCT = ("tarazu", "lsa", "random", "round-robin", "greedy")
 """All but the paper's, whose network does not know that a file needs different OSTs."""
@@ -195,6 +196,8 @@ def test_promises_and_reserve_are_respected(name: str, make) -> None:
     assert sum(placed.values()) == 24 * GIB
     with pytest.raises(InsufficientResources, match="after reserve and promises"):
         policies.make(name).allocate(view, [make.plain(1, 2 * GIB)] * 16)
+    with pytest.raises(InsufficientResources, match="no room at all on OST 0-2"):
+        policies.make(name).allocate(view, [make.plain(4, 16 * GIB)])
 
 
 @PROFILE
@@ -354,3 +357,19 @@ def test_nearly_equal_osts_get_the_exact_search_too(make) -> None:
     for used in (0, GIB // 8):
         view = make.view(5, each=lambda i, used=used: {"used": i * used})
         assert policies.make("tarazu").allocate(view, requests).ost_cost == pytest.approx(6 * 5 / 29)
+
+
+@PROFILE
+@given(
+    start=st.sampled_from((0, 64 * MIB, GIB)),
+    length=st.sampled_from((64 * MIB, GIB, None)),
+    stripe_size=st.sampled_from((64 * KIB, MIB, 3 * MIB)),
+    stripes=st.integers(1, 9),
+    beyond=st.lists(st.integers(1, 5 * GIB), min_size=8, max_size=12),
+)
+def test_object_sizes_of_many_files_at_once_are_those_of_each(
+    start: int, length: int | None, stripe_size: int, stripes: int, beyond: list[int]
+) -> None:
+    component = Component(start, EOF if length is None else start + length, stripe_size, stripes)
+    sizes = [start + b for b in beyond]
+    assert _object_bytes(component, sizes) == [component_object_bytes(component, size) for size in sizes]
