@@ -9,7 +9,7 @@ STAMP   = $(VENV)/.stamp
 
 help:
 	@echo "make setup   a virtual environment in $(VENV) with tarazu and all extras; compiles the C"
-	@echo "make demo    an emulated Lustre with the real daemons; shows the balance (about 3 minutes)"
+	@echo "make demo    an emulated Lustre with the real daemons; shows the balance (about 2 minutes)"
 	@echo "make test    every test"
 	@echo "make lint    ruff, mypy, clang-format"
 	@echo "make bench   speed and growth; results as a table"

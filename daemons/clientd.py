@@ -19,9 +19,11 @@ import socket
 import sys
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 from tarazu import config
+from tarazu.config import without_password
 from tarazu.daemons.planner import Planner, read_history
 from tarazu.daemons.process import Wakeup, parser, run
 from tarazu.errors import ConfigError, TarazuError, WireError
@@ -30,9 +32,11 @@ from tarazu.wire import local
 log = logging.getLogger("tarazu.clientd")
 
 NAME = "tarazu-clientd"
-CONVERSATION_S = 60.0
-"""A conversation in which the other side is silent for this long ends."""
+CONVERSATION_S = 90.0
+"""A conversation ends after this, whoever is slow; mdsd's answer is waited for less long."""
 MAX_CONVERSATIONS = 64
+MAX_PER_USER = 8
+"""Conversations of one user at a time; root has all."""
 
 
 class Clientd:
@@ -44,8 +48,9 @@ class Clientd:
         self.name = settings.clientd.name or socket.gethostname()
         self.started_s = time.time()
         self.planner = Planner(settings)
-        self.counts = {"plans": 0, "reports": 0, "questions": 0, "failed": 0}
-        self._slots = threading.BoundedSemaphore(MAX_CONVERSATIONS)
+        self.counts = {"plans": 0, "reports": 0, "questions": 0, "failed": 0, "turned_away": 0}
+        self._talking: Counter[int] = Counter()
+        self._lock = threading.Lock()
         self.listener = listen(Path(settings.clientd.socket))
         log.info("%s answers on %s", self.name, settings.clientd.socket)
 
@@ -64,23 +69,31 @@ class Clientd:
 
     def _start(self, connection: socket.socket) -> None:
         connection.settimeout(CONVERSATION_S)
-        if not self._slots.acquire(blocking=False):
-            connection.close()
+        channel = local.Channel(connection, max_bytes=local.MAX_REQUEST_BYTES, deadline_s=CONVERSATION_S)
+        uid = channel.peer_uid()
+        with self._lock:
+            busy = self._talking.total() >= MAX_CONVERSATIONS or (uid and self._talking[uid] >= MAX_PER_USER)
+            if not busy:
+                self._talking[uid] += 1
+        if busy:
+            self.counts["turned_away"] += 1
+            channel.close()
             return
-        threading.Thread(target=self._converse, args=(connection,), daemon=True).start()
+        threading.Thread(target=self._converse, args=(channel, uid), daemon=True).start()
 
-    def _converse(self, connection: socket.socket) -> None:
-        with local.Channel(connection) as channel:
-            try:
-                uid = channel.peer_uid()
-                self._answer(channel, channel.receive(), uid)
-            except TarazuError as error:
-                self._fail(channel, str(error))
-            except Exception as error:
-                log.exception("a conversation failed")
-                self._fail(channel, f"{type(error).__name__}: {error}")
-            finally:
-                self._slots.release()
+    def _converse(self, channel: local.Channel, uid: int) -> None:
+        try:
+            with channel:
+                try:
+                    self._answer(channel, channel.receive(), uid)
+                except TarazuError as error:
+                    self._fail(channel, str(error))
+                except Exception as error:
+                    log.exception("a conversation failed")
+                    self._fail(channel, f"{type(error).__name__}: {error}")
+        finally:
+            with self._lock:
+                self._talking[uid] -= 1
 
     def _fail(self, channel: local.Channel, reason: str) -> None:
         self.counts["failed"] += 1
@@ -123,7 +136,7 @@ class Clientd:
         mine = {
             "name": self.name,
             "up_s": round(time.time() - self.started_s, 1),
-            "database": self.settings.clientd.database,
+            "database": without_password(self.settings.clientd.database),
             "ready": self.planner.ready.is_set(),
             **self.counts,
         }

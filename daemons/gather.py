@@ -12,7 +12,8 @@ from pathlib import Path, PurePath
 
 from tarazu.daemons.jobstep import LAUNCHERS, MPI_LAUNCHERS
 
-TIMEOUT_S = 120.0
+TIMEOUT_S = 30.0
+"""The job step is over, and its allocation is paid for: what does not come soon is lost."""
 
 _COLLECT = (
     'cd "$1" 2>/dev/null || exit 0; f="$2/$(hostname).$$"; '

@@ -44,20 +44,23 @@ def inside_job_step(environ: Mapping[str, str]) -> bool:
 def program_index(argv: Sequence[str]) -> int:
     """Position of the application in a command line that may begin with launchers and their options."""
     index = 0
-    while index < len(argv) and PurePath(argv[index]).name in LAUNCHERS:
-        index = _next_executable(argv, index + 1)
-    return min(index, len(argv) - 1)
+    while PurePath(argv[index]).name in LAUNCHERS:
+        following = _next_executable(argv, index + 1)
+        if following is None:
+            break
+        index = following
+    return index
 
 
-def _next_executable(argv: Sequence[str], index: int) -> int:
-    """The next word that can be run: options, their values and VAR=value are passed over."""
+def _next_executable(argv: Sequence[str], index: int) -> int | None:
+    """The next word that can be run: options, their values and VAR=value are passed over. None: there is none."""
     for position in range(index, len(argv)):
         word = argv[position]
         if word.startswith("-") or "=" in word or re.fullmatch(r"[\d.,:]+", word):
             continue
         if shutil.which(word):
             return position
-    return len(argv) - 1
+    return len(argv) - 1 if len(argv) > index else None
 
 
 def application(argv: Sequence[str]) -> str:

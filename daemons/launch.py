@@ -23,7 +23,11 @@ FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
 
 
 class Program:
-    """A started program. Signals that reach the leader go to it; the leader itself stays until it ended."""
+    """A started program. Signals that reach the leader go to it.
+
+    The leader stays until the program has ended and its own work is done: signals that come after the end are
+    dropped, so that the status that it hands on is always the program's.
+    """
 
     def __init__(self, argv: Sequence[str], environ: Mapping[str, str]) -> None:
         """Raises OSError as execve would."""
@@ -40,7 +44,8 @@ class Program:
                 list(argv), env=dict(environ), close_fds=False, restore_signals=True
             )
         except BaseException:
-            self._reset()
+            for number, handler in self._restore.items():
+                signal.signal(number, handler)
             raise
         for number in self._early:
             self._forward(number, None)
@@ -59,10 +64,6 @@ class Program:
             with contextlib.suppress(OSError):
                 self._process.send_signal(number)
 
-    def _reset(self) -> None:
-        for number, handler in self._restore.items():
-            signal.signal(number, handler)
-
     def wait(self, tick: Callable[[], None] | None = None, every_s: float = 1.0) -> int:
         """Wait for the end, calling `tick` now and then; returns the status as `subprocess` gives it."""
         assert self._process is not None
@@ -73,7 +74,6 @@ class Program:
             except subprocess.TimeoutExpired:
                 if tick:
                     tick()
-        self._reset()
         return status
 
 

@@ -14,6 +14,7 @@ import os
 import secrets
 import shutil
 import socket
+import stat
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -80,6 +81,8 @@ class Leader:
         self._planning: threading.Thread | None = None
         self._started_s = 0.0
         self._looked_s = 0.0
+        self._tracker = rules.MissTracker()
+        self._damaged = 0
 
     # Before the program
 
@@ -87,12 +90,25 @@ class Leader:
         """Directories, control page and the first plan, for which it waits `run.wait_s` at most."""
         self.map_dir.mkdir(parents=True, mode=0o700)
         control.write_control(self.map_dir)
+        self._guard(self._prepare_spool)()
         sweep(self.map_dir.parent, self.spool_here.parent)
         known = self.history.paths(self.step.fs_name, self.step.application)
         self.record_mode = "light" if known else "full"
         self._in_background(self._decide_and_plan)
         if self._planning:
             self._planning.join(self.settings.run.wait_s)
+
+    def _prepare_spool(self) -> None:
+        """The directory of this node's spools: the user's own, or nothing is recorded."""
+        spool, self.spool = self.spool, ""
+        self.spool_here.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
+        self.spool_here.mkdir(mode=0o700, exist_ok=True)
+        run, parent = self.spool_here.lstat(), self.spool_here.parent.lstat()
+        ours = run.st_uid == os.geteuid() and not run.st_mode & 0o022
+        kept = parent.st_uid in (0, os.geteuid()) and not parent.st_mode & 0o022
+        if not (ours and (kept or parent.st_mode & stat.S_ISVTX)):
+            raise TarazuError(f"{self.spool_here}: expected a directory that nobody else can change")
+        self.spool = spool
 
     def _decide_and_plan(self) -> None:
         runs = self.history.runs(self.step.fs_name, self.step.application, last=DECIDING_RUNS)
@@ -118,6 +134,8 @@ class Leader:
         if self.step.job_id:
             ours["TARAZU_JOB"] = self.step.job_id
         library = str(native.library_path("libtarazu.so"))
+        if " " in library or ":" in library:
+            raise TarazuError(f"{library}: expected a path without space and colon, as LD_PRELOAD needs it")
         before = self.environ.get("LD_PRELOAD", "")
         ours["LD_PRELOAD"] = f"{library}:{before}" if before else library
         ours = {k: v for k, v in ours.items() if v}
@@ -147,14 +165,14 @@ class Leader:
         outcomes = dict(run.outcomes)
         if not self.plans.planned_files:
             outcomes["miss"] = outcomes.pop("late", 0) + outcomes.get("miss", 0)
-        if rules.miss_rate(outcomes) >= rules.PREDICT_AGAIN:
+        if self._tracker.observe(outcomes).predict:
             self.plans.ask_from(run)
 
     def run(self) -> int:
         """Prepare, run the program, finish. Raises OSError when the program cannot be started."""
-        environ = self.environ
+        environ = dict(self.environ)
         if self._guard(self.prepare)():
-            environ = self.program_environment()
+            self._guard(lambda: environ.update(self.program_environment()))()
         self._started_s = time.monotonic()
         started_s = time.time()
         try:
@@ -175,17 +193,18 @@ class Leader:
 
     def _finish(self, status: int, started_s: float) -> None:
         run = self._record(status, started_s)
-        if run is None:
+        if not run.files and self.spool and not self._damaged:
             return
-        path = self.history.append(run)
         summary = summary_line(self.run_id, run, self.plans.replies, self.mode, self.problems)
-        with open(self.state_dir / "jobs.log", "a", encoding="utf-8") as log:
-            log.write(summary + "\n")
-        if self.plans.replies:
-            self._report(path)
+        append_line(self.state_dir / "jobs.log", summary)
+        if run.files:
+            path = self.history.append(run)
+            self.history.prune(self.step.fs_name, self.step.application, self.settings.predict.keep_runs)
+            if self.plans.replies:
+                self._report(path)
 
-    def _record(self, status: int, started_s: float) -> RunRecord | None:
-        """Gather the spools into one run; None when the program touched nothing that is managed."""
+    def _record(self, status: int, started_s: float) -> RunRecord:
+        """Gather the spools into one run; without files when the program touched nothing that is managed."""
         dest = self.map_dir / "spools"
         dest.mkdir()
         fetch = gather.command(self.settings.run.gather, self.argv, self.environ, self.spool, str(dest))
@@ -193,20 +212,24 @@ class Leader:
         if problem:
             self.problems.append(f"spools of other nodes are lost: {problem}")
         run = self._parse(paths, status)
+        run = msgspec.structs.replace(run, dropped_records=run.dropped_records + self._damaged)
         run = msgspec.structs.replace(run, start_s=started_s, duration_s=time.time() - started_s)
         if not self.plans.generation:
             run = without_map(run)
         if run.ranks_seen < run.ranks_expected:
             self.problems.append(f"spools of {run.ranks_expected - run.ranks_seen} ranks are lost")
-        return run if run.files else None
+        elif not run.complete and not run.exit_status:
+            self.problems.append("records are lost: a spool is full or damaged")
+        return run
 
     def _parse(self, paths: Sequence[Path], status: int) -> RunRecord:
         spools: list[Spool] = []
+        self._damaged = 0
         for path in paths:
             try:
                 spools += read_spools(path)
-            except TraceError as error:
-                self.problems.append(str(error))
+            except TraceError:
+                self._damaged += 1  # also one that a process is about to begin
         return parse_run(spools, self.step, exit_status=status)
 
     def _report(self, path: Path) -> None:
@@ -240,18 +263,29 @@ class Leader:
         return guarded
 
     def _log(self, text: str) -> None:
-        with contextlib.suppress(OSError), open(self.state_dir / "tarazu.log", "a", encoding="utf-8") as log:
-            stamp = time.strftime("%Y-%m-%dT%H:%M:%S")
-            log.write(f"{stamp} {self.run_id} {self.step.application}: {text}\n")
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%S")
+        with contextlib.suppress(OSError):
+            line = f"{stamp} {self.run_id} {self.step.application}: {text}"
+            append_line(self.state_dir / "tarazu.log", " ".join(line.split()))
+
+
+def append_line(path: Path, line: str) -> None:
+    """Add a line to a log that only its owner can read."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    with open(descriptor, "a", encoding="utf-8") as log:
+        log.write(line + "\n")
 
 
 def sweep(*directories: Path) -> None:
-    """Remove what leaders of this node left behind when they were killed: pid and host stand in the name."""
+    """Remove what killed leaders left behind: of this node by the pid in the name, of others after a week."""
     for directory in directories:
-        for left in directory.glob(f"*-*-*-{socket.gethostname()}"):
-            pid = left.name.split("-")[1]
-            if pid.isdecimal() and not os.path.exists(f"/proc/{pid}"):
-                shutil.rmtree(left, ignore_errors=True)
+        for left in directory.glob("*-*-*-*"):
+            pid, host = left.name.split("-")[1], left.name.split("-", 3)[3]
+            dead = host == socket.gethostname() and pid.isdecimal() and not os.path.exists(f"/proc/{pid}")
+            with contextlib.suppress(OSError):
+                if dead or time.time() - left.lstat().st_mtime > 7 * 86400:
+                    shutil.rmtree(left, ignore_errors=True)
 
 
 def without_map(run: RunRecord) -> RunRecord:
@@ -267,9 +301,10 @@ def summary_line(
     counts = " ".join(f"{name}={count}" for name, count in run.outcomes.items())
     size = sum(f.size_bytes for f in run.files)
     costs = [f"ost_cost={p.ost_cost:.3f} bound={p.ost_cost_bound:.3f}" for p in plans if p.files][-1:]
+    states = [f"plan={p.status!r}" + (f" because={p.reason!r}" if p.reason else "") for p in plans][-1:]
     text = (
         f"{time.strftime('%Y-%m-%dT%H:%M:%S')} {run_id} app={run.step.application} mode={mode} "
-        f"ranks={run.step.ranks} files={len(run.files)} bytes={size} {counts} {' '.join(costs)} "
+        f"ranks={run.step.ranks} files={len(run.files)} bytes={size} {counts} {' '.join(states + costs)} "
         f"record={run.mode} exit={run.exit_status}"
     )
     return " ".join(text.split()) + (f" problem={problems[0]!r}" if problems else "")

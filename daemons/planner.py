@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import stat
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +21,7 @@ import msgspec
 
 from tarazu import native
 from tarazu.config import Settings
-from tarazu.errors import TarazuError, Unavailable, WireError
+from tarazu.errors import TarazuError, TraceError, Unavailable, WireError
 from tarazu.layout import pfl
 from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
 from tarazu.model import FilePlacement, Forecast, JobStep, Layout
@@ -39,6 +40,8 @@ log = logging.getLogger("tarazu.clientd")
 ANSWER_S = 30.0
 """What mdsd gets to answer an allocation request before the job runs unplaced."""
 STATUS_S = 3.0
+MAX_HISTORY_BYTES = 64 << 20
+"""One run of a quarter of a million files; a user's history must not fill clientd's memory."""
 EARLY_S = 120.0
 """A new plan is asked for this long before the horizon of the last one is reached."""
 
@@ -152,6 +155,7 @@ class Planner:
         problem: str,
     ) -> local.PlanReply:
         with open_database(self.settings.clientd.database) as database:
+            database.prune(self.settings.clientd.keep_plans)
             plan_id = database.new_plan(step)
             row_ids = database.add_files(plan_id, [NewFile(e.forecast, e.layout) for e in expected])
             placeable = [
@@ -179,7 +183,6 @@ class Planner:
                 elapsed_s=answer.elapsed_s,
                 placements=placed,
             )
-            database.prune(self.settings.clientd.keep_plans)
         return msgspec.structs.replace(
             reply,
             status="planned" if answer.status == "allocated" else answer.status,
@@ -283,7 +286,11 @@ class Planner:
 
 
 def read_history(descriptor: int) -> RunRecord:
-    """A run from a descriptor that a user passed. Raises TraceError."""
+    """A run from a descriptor that a user passed. Raises TraceError for anything but a file of sane size."""
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_HISTORY_BYTES:
+        kind = f"{found.st_size} bytes" if stat.S_ISREG(found.st_mode) else "no regular file"
+        raise TraceError("history", f"a file of at most {MAX_HISTORY_BYTES} bytes", kind)
     return read_run(os.dup(descriptor))
 
 

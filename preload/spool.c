@@ -68,6 +68,33 @@ static void make_directories(const char *path)
         }
 }
 
+/* In a directory that others can write to, or that is theirs, spools could be planted or taken away. */
+static bool belongs_to_us(const char *path, bool parent)
+{
+    struct stat found;
+
+    if (syscall(SYS_newfstatat, AT_FDCWD, path, &found, AT_SYMLINK_NOFOLLOW) || !S_ISDIR(found.st_mode))
+        return false;
+    if (parent && (found.st_mode & S_ISVTX))
+        return true;
+    return (found.st_uid == (uid_t)syscall(SYS_geteuid) || (parent && found.st_uid == 0)) && !(found.st_mode & 022);
+}
+
+static bool directory_is_safe(void)
+{
+    char parent[sizeof tz_config.spool];
+    char *last;
+
+    memcpy(parent, tz_config.spool, sizeof parent);
+    for (last = parent + strlen(parent); last > parent + 1 && last[-1] == '/'; last--)
+        last[-1] = '\0';
+    last = strrchr(parent, '/');
+    if (!last || !belongs_to_us(tz_config.spool, false))
+        return false;
+    last[last == parent] = '\0';
+    return belongs_to_us(parent, true);
+}
+
 static size_t put_number(char *out, uint64_t v, unsigned base)
 {
     char digits[24];
@@ -130,6 +157,8 @@ static bool create(void)
     if (!make_path(start_ns))
         return false;
     make_directories(tz_config.spool);
+    if (!directory_is_safe())
+        return false;
     base = map_at(spool.path, O_CREAT | O_EXCL, 0, FIRST_SIZE);
     if (!base)
         return false;

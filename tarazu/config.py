@@ -172,7 +172,10 @@ class LayoutSettings:
 @dataclass(frozen=True)
 class Predict:
     model: str = setting("arima", "forecast model", one_of("arima", "last", "mean", "drift"))
-    runs: int = setting(10, "how many past runs the forecast looks at", POSITIVE)
+    runs: int = setting(
+        10, "how many past runs the forecast looks at", Check("from 1 to 100", lambda v: 1 <= v <= 100)
+    )
+    keep_runs: int = setting(100, "how many runs of an application are remembered", POSITIVE)
     look_s: float = setting(
         5.0,
         "how often a running step is looked at, to predict its next steps from itself; 0: never",
@@ -336,6 +339,11 @@ def _line_of(text: str, pattern: str, section: str = "") -> str:
         if inside and re.match(rf"\s*(?:{pattern})", line):
             return f":{number}"
     return ""
+
+
+def without_password(location: str) -> str:
+    """A database's location as it may be shown: `mysql://user:***@host/name`."""
+    return re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", location)
 
 
 def table() -> str:

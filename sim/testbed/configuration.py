@@ -31,7 +31,6 @@ def configure(testbed: Testbed, changes: Mapping[str, Mapping[str, Any]] | None 
         },
         "run": {
             "mode": "place",
-            "wait_s": 20.0,
             "history_dir": str(home / "history"),
             "map_dir": str(home / "maps"),
             "spool_dir": f"{testbed.directory}/clients/%h/spool",

@@ -23,6 +23,7 @@ def execute(options: argparse.Namespace) -> int:
         print(config.table())
         return 0
     settings = dataclasses.asdict(config.load(options.config))
+    settings["clientd"]["database"] = config.without_password(settings["clientd"]["database"])
     if options.json:
         print_json(settings)
         return 0

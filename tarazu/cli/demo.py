@@ -3,7 +3,7 @@
 Five runs of an IOR-like program are recorded; the sixth is placed. Each scenario is shown under Lustre's
 allocator (a model of it, median and range over 20 seeds), under tarazu (read back from the files), and beside
 the bound that no placement can beat. Then a real job: a 2,048-rank IOR on a production Lustre, one OST sick.
-Needs no root and no Lustre. Takes about three minutes.
+Needs no root and no Lustre. Takes about two minutes.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     argv = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not argv:
-        raise BadInput("tarazu run", "a program to run", "none")
+        raise BadInput("command line", "a program to run", "none")
     from tarazu.daemons import jobstep
 
     if os.environ.get("TARAZU_DISABLE") == "1" or jobstep.inside_job_step(os.environ):

@@ -113,6 +113,13 @@ class History:
         except OSError as error:
             raise TraceError(str(folder), "a readable directory of runs", str(error)) from None
 
+    def prune(self, fs_name: str, application: str, keep: int) -> int:
+        """Delete all but the newest `keep` runs; how many went."""
+        old = self.paths(fs_name, application)[:-keep]
+        for path in old:
+            path.unlink(missing_ok=True)
+        return len(old)
+
     def applications(self) -> list[tuple[str, str]]:
         """(file system, application) of everything that has a run, sorted."""
         names = set()

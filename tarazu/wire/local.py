@@ -18,6 +18,7 @@ import contextlib
 import os
 import socket
 import struct
+import time
 from typing import Any
 
 import msgspec
@@ -25,7 +26,9 @@ import msgspec
 from tarazu.errors import Unavailable, WireError
 from tarazu.model import JobStep, Layout
 
-MAX_FRAME_BYTES = 1 << 30
+MAX_REPLY_BYTES = 1 << 30
+"""A plan may hold a million files."""
+MAX_REQUEST_BYTES = 16 << 20
 MAX_DESCRIPTORS = 200
 
 
@@ -156,8 +159,13 @@ _decoder = msgspec.msgpack.Decoder(LocalMessage)
 class Channel:
     """One end of a conversation. `with Channel(sock) as channel: …`"""
 
-    def __init__(self, sock: socket.socket) -> None:
+    def __init__(
+        self, sock: socket.socket, *, max_bytes: int = MAX_REPLY_BYTES, deadline_s: float | None = None
+    ) -> None:
+        """`deadline_s`: the whole conversation ends after this; else only silence does (the socket's time-out)."""
         self._socket = sock
+        self._max_bytes = max_bytes
+        self._ends_at = None if deadline_s is None else time.monotonic() + deadline_s
         self.descriptors: list[int] = []
         """Received with the last message; the receiver closes them."""
 
@@ -201,8 +209,8 @@ class Channel:
         self.close_descriptors()
         header = self._read(4, with_descriptors=True)
         (length,) = struct.unpack("<I", header)
-        if length > MAX_FRAME_BYTES:
-            raise WireError("clientd socket", f"a frame below {MAX_FRAME_BYTES} bytes", length)
+        if length > self._max_bytes:
+            raise WireError("clientd socket", f"a frame of at most {self._max_bytes} bytes", length)
         try:
             message: LocalMessage = _decoder.decode(self._read(length))
         except (msgspec.DecodeError, msgspec.ValidationError) as error:
@@ -221,6 +229,8 @@ class Channel:
         chunks = bytearray()
         try:
             while len(chunks) < size:
+                if self._ends_at is not None:
+                    self._socket.settimeout(max(0.001, self._ends_at - time.monotonic()))
                 if with_descriptors:
                     data, descriptors, _, _ = socket.recv_fds(
                         self._socket, size - len(chunks), MAX_DESCRIPTORS

@@ -1,8 +1,24 @@
 """What a command line says of a job step."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tarazu.daemons import gather, jobstep
+
+WORDS = [
+    *sorted(jobstep.LAUNCHERS)[:6],
+    "env",
+    "dd",
+    "-n",
+    "4",
+    "A=1",
+    "--",
+    "python3",
+    "-c",
+    "x",
+    "/nowhere",
+]
 
 
 @pytest.mark.parametrize(
@@ -39,6 +55,17 @@ def test_application_is_the_first_program_that_is_no_launcher(command: str, appl
 )
 def test_ranks(command: str, environ: dict[str, str], ranks: int) -> None:
     assert jobstep.ranks(command.split(), environ) == ranks
+
+
+@given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=8))
+def test_any_command_line_has_an_application(words: list[str]) -> None:
+    step = jobstep.identify(words, {}, fs_name="lustre")
+    assert step.application and step.ranks >= 1
+
+
+@pytest.mark.parametrize("command", ["env", "env env", "nohup", "mpirun", "srun", "time", "env dd env"])
+def test_a_launcher_without_a_program_is_itself(command: str) -> None:
+    assert jobstep.application(command.split()) in command
 
 
 def test_numeric_arguments_of_the_application_are_regressors() -> None:

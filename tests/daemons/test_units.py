@@ -19,7 +19,7 @@ def test_a_unit_starts_a_program_of_the_package(unit: Path) -> None:
     parsed.read(unit)
     service = parsed["Service"]
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
-    assert service["ExecStart"] == f"/usr/bin/{unit.stem}" and unit.stem in scripts
+    assert service["ExecStart"] == unit.stem and unit.stem in scripts
     assert service["NoNewPrivileges"] == "yes" and service["ProtectSystem"] == "strict"
     # It would hide /proc/fs/lustre.
     assert "ProcSubset" not in service

@@ -125,8 +125,9 @@ class LustreMount:
         }
 
     def start(self, argv: Sequence[str | Path], preload: bool = True, **extra: str) -> subprocess.Popen[str]:
-        self.spools.mkdir(exist_ok=True)
-        self.spools.chmod(0o777)
+        self.spools.mkdir(mode=0o700, exist_ok=True)
+        if self.user:
+            os.chown(self.spools, self.user["user"], self.user["group"])
         return subprocess.Popen(
             [str(a) for a in argv], env=self.environ(preload, **extra), cwd=self.directory, text=True, umask=0o022,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **self.user,

@@ -77,7 +77,7 @@ def _small_root(root: Path) -> None:
     (root / "mnt").mkdir()
     (root / "mnt").chmod(0o777)
     (root / "spool").mkdir()
-    (root / "spool").chmod(0o777)
+    os.chown(root / "spool", 65534, 65534)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a set-uid program and change the root")

@@ -70,7 +70,8 @@ def seen(placed: Placed, compiled: Any, who: dict[str, int], tmp_path_factory: A
         for old in placed.spool_directory.glob("*"):
             old.unlink()
         placed.spool_directory.mkdir(exist_ok=True)
-        placed.spool_directory.chmod(0o777)
+        if who:
+            os.chown(placed.spool_directory, who["user"], who["group"])
         variables = placed.environ(**environ)
         if not preload:
             variables["LD_PRELOAD"] = placed.behind

@@ -1,0 +1,85 @@
+"""When something around the job is wrong: the program is itself, and the user's log says what happened."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tarazu.sim import demo
+
+if TYPE_CHECKING:
+    from tests.loop.conftest import Loop
+
+
+def writer(loop: Loop, name: str) -> list[str]:
+    return ["dd", "if=/dev/zero", f"of={loop.mount()}/{name}", "bs=1M", "count=8", "status=none"]
+
+
+def last_job(loop: Loop) -> str:
+    return (loop.home / "jobs.log").read_text().splitlines()[-1]
+
+
+def test_without_mdsd_the_job_runs_and_its_line_says_why_nothing_was_placed(loop: Loop) -> None:
+    loop.run(*writer(loop, "nomds"), app="nomds")
+    loop.clear()
+    pid = int((loop.testbed.directory / "run" / "tarazu-mdsd.pid").read_text().split()[0])
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        loop.run(*writer(loop, "nomds"), app="nomds", env={"TARAZU_RUN_WAIT_S": "0.5"})
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert (loop.mount() / "nomds").stat().st_size == 8 << 20
+    assert loop.outcomes("nomds") == {"unmanaged": 1}
+    demo.wait_until_ready(loop.testbed)
+
+
+def test_without_clientd_the_run_is_still_remembered(loop: Loop) -> None:
+    env = {"TARAZU_CLIENTD_SOCKET": str(loop.home / "none.sock")}
+    loop.run(*writer(loop, "noclientd"), app="noclientd", env=env)
+    assert len(loop.json("history", "list", "noclientd")) == 1
+    assert "clientd" in last_job(loop) and "problem=" in last_job(loop)
+
+
+def test_a_spool_directory_of_somebody_else_is_not_used(loop: Loop, tmp_path: Path) -> None:
+    planted = tmp_path / "spool"
+    planted.mkdir()
+    planted.chmod(0o777)
+    loop.run(*writer(loop, "planted"), app="planted", env={"TARAZU_RUN_SPOOL_DIR": str(planted)})
+    assert (loop.mount() / "planted").stat().st_size == 8 << 20
+    assert not list(planted.glob("**/*.tzs"))
+    assert "expected a directory that nobody else can change" in last_job(loop)
+
+
+def test_a_spool_that_cannot_be_made_is_said(loop: Loop) -> None:
+    loop.run(*writer(loop, "nospool"), app="nospool", env={"TARAZU_RUN_SPOOL_DIR": "/proc/nowhere"})
+    assert "app=nospool" in last_job(loop) and "problem=" in last_job(loop)
+
+
+def test_an_interrupt_while_the_leader_gathers_changes_nothing(loop: Loop) -> None:
+    environ = os.environ | loop.testbed.environment(0) | {"TARAZU_RUN_GATHER": "sleep 2"}
+    program = ["sh", "-c", f": > {loop.mount()}/interrupted; echo ended; exit 7"]
+    command = demo.tarazu_command("run", "--app", "interrupted", "--", *program)
+    with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as leader:
+        assert leader.stdout and leader.stdout.readline() == b"ended\n"
+        time.sleep(0.5)
+        leader.send_signal(signal.SIGINT)
+        _, errors = leader.communicate(timeout=60)
+    assert (leader.returncode, errors) == (7, b"")
+    assert loop.json("history", "list", "interrupted")[0]["exit_status"] == 7
+
+
+def test_only_the_newest_runs_are_kept(loop: Loop) -> None:
+    for _ in range(4):
+        loop.run(*writer(loop, "kept"), app="kept", mode="observe", env={"TARAZU_PREDICT_KEEP_RUNS": "2"})
+    assert len(loop.json("history", "list", "kept")) == 2
+
+
+def test_nothing_is_left_behind(loop: Loop) -> None:
+    loop.run(*writer(loop, "left"), app="left")
+    assert list((loop.home / "maps").iterdir()) == []
+    spools = [p for c in (loop.testbed.directory / "clients").iterdir() for p in (c / "spool").iterdir()]
+    assert spools == []
