@@ -30,6 +30,7 @@ import msgspec
 from tarazu import config
 from tarazu.daemons.allocating import Audit, promises, reply_of, why_malformed
 from tarazu.daemons.process import Wakeup, parser, run
+from tarazu.daemons.site import Exclusions, UserShare
 from tarazu.errors import InfeasibleRequest, InsufficientResources
 from tarazu.model import Allocation, CreateRequest, SystemView
 from tarazu.stats.gate import Gate
@@ -97,6 +98,8 @@ class Mdsd:
             f.name: getattr(settings.allocate, f.name) for f in dataclasses.fields(config.Weights)
         }
         self.ledger = Ledger()
+        self.exclusions = Exclusions(settings.mdsd.exclude)
+        self.shares = UserShare(settings.mdsd.user_share, self.ledger)
         self.views = ViewBuilder(options.stale_after_s, options.root)
         self.gate = Gate(options.root, options.cpu_limit, options.memory_limit)
         self.audit = Audit(options.audit_log)
@@ -198,16 +201,23 @@ class Mdsd:
             _, pending = self.waiting.popitem(last=False)
             request = pending.request
             now_s = time.time()
-            view = self.views.view(request.fs_name, now_s, self.ledger.promised(request.fs_name))
+            view = self._view(request.fs_name, now_s)
             if not view.osts:
                 known = ", ".join(self.views.fs_names()) or "none yet"
                 reason = f"expected a file system that an OSS reports ({known}), found {request.fs_name}"
                 self._answer(pending, AllocationReply(request.id, "unknown-fs", reason))
                 continue
+            if refusal := self.shares.refusal(request, view):
+                self._answer(pending, AllocationReply(request.id, "declined", refusal))
+                continue
             files = [CreateRequest(f.size_bytes, request.layouts[f.layout]) for f in request.files]
             future = self.worker.submit(self._allocate, view, files)
             self.running = Running(pending, files, self.views.age_s(request.fs_name, now_s), future)
             future.add_done_callback(lambda _future: self.wakeup.wake())
+
+    def _view(self, fs_name: str, now_s: float) -> SystemView:
+        """The system as the allocator sees it: with promises, without what the site excludes."""
+        return self.exclusions.apply(self.views.view(fs_name, now_s, self.ledger.promised(fs_name)))
 
     def _settling(self, fs_name: str) -> bool:
         """True just after the start, while servers are still coming back: a part must not get all."""
@@ -244,6 +254,7 @@ class Mdsd:
         if not done.pending.ended:
             expires_at = time.monotonic() + request.expires_s
             self.ledger.promise(request.id, request.fs_name, expires_at, promises(done.files, allocation))
+            self.shares.note(request)
         self._answer(done.pending, reply_of(request, allocation, done.view_age_s))
 
     def _decline_overdue(self, now: float) -> None:
@@ -325,7 +336,7 @@ class Mdsd:
         }
 
     def _status_of(self, fs_name: str, now_s: float) -> dict[str, Any]:
-        view = self.views.view(fs_name, now_s, self.ledger.promised(fs_name))
+        view = self._view(fs_name, now_s)
         return {
             "osts": [
                 {**{f: getattr(o, f) for f in o.__struct_fields__}, "usable": o.usable} for o in view.osts

@@ -73,6 +73,12 @@ class Mdsd:
         0.50, "allocate only while memory in use (without page cache) is below", SHARE
     )
     stale_after_s: float = setting(180.0, "a target not reported for this long gets no stripes", POSITIVE)
+    exclude: tuple[str, ...] = setting(
+        (), "targets without new stripes: OSTs as scratch:0-3,7, pools as scratch.flash"
+    )
+    user_share: float = setting(
+        0.5, "what one user's promises may hold of the space that is free; beyond, jobs run unplaced", SHARE
+    )
     audit_log: str = setting("", "file for one line per allocation; empty: standard error")
 
 

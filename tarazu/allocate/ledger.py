@@ -95,6 +95,11 @@ class Ledger:
                 self._release(entry, index)
         return left
 
+    def outstanding(self, id: str) -> int:
+        """Bytes that this allocation still holds."""
+        entry = self._promises.get(id)
+        return sum(sum(f.bytes_by_ost.values()) for f in entry.files.values()) if entry else 0
+
     def promised(self, fs_name: str) -> dict[int, int]:
         """Promised bytes by OST index; OSTs without a promise are left out."""
         return dict(self._totals.get(fs_name, {}))
