@@ -5,8 +5,12 @@
  */
 #include "place.h"
 
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/xattr.h>
+#include <time.h>
+
+enum { SETTLE_TRIES = 8 };
 
 int tz_call_open(const struct tz_call *call, int flags)
 {
@@ -205,10 +209,61 @@ static int leave_alone(struct tz_create *c, int fd)
     return fd;
 }
 
+/* The tail is missing: between its removal and the new one by the rank that replaces it. */
+static bool cut_short(const struct tz_create *c, const struct tz_plan *plan)
+{
+    struct tz_lov_entry last;
+    struct tz_lov lov;
+
+    return plan->layout.composite && tz_lov_check(c->scratch->lov, c->lov_length, &lov) == 0 &&
+           lov.magic == TZ_LOV_COMPOSITE && lov.entries > 0 && lov.entries < plan->layout.count &&
+           tz_lov_entry(c->scratch->lov, c->lov_length, lov.entries - 1, &last) == 0 &&
+           last.end == plan->layout.components[lov.entries - 1].end;
+}
+
+/* Changed within the last minute, as a file that ranks race to create is. */
+static bool is_young(int fd)
+{
+    struct stat st;
+
+    return syscall(SYS_fstat, fd, &st) == 0 && llabs((long long)(tz_now_ns() / 1000000000) - st.st_ctime) < 60;
+}
+
+/*
+ * Another rank is still making the objects of its new file. Nobody may write before each component has its objects or
+ * falls back by itself: where an OST refuses, the write would fail. Only then, and for a quarter of a second at most,
+ * is anything waited for.
+ */
+static void settle(struct tz_create *c, const struct tz_plan *plan, int fd)
+{
+    enum tz_lov_verdict verdict = TZ_LOV_LATE;
+    uint16_t late = 0;
+
+    for (int i = 0; i < SETTLE_TRIES; i++) {
+        struct timespec pause = {0, 1000000L << i};
+        int rc = tz_layout_instantiate(fd, last_list_start(&plan->layout), false);
+
+        if (tz_layout_read(fd, c))
+            return;
+        verdict = tz_lov_compare(c->scratch->lov, c->lov_length, &plan->layout, plan->row.osts, TZ_LISTS_ALL, &late);
+        c->outcome = verdict == TZ_LOV_OTHER ? TZ_RACED : TZ_HIT;
+        if (verdict == TZ_LOV_AS_ASKED || (verdict == TZ_LOV_OTHER && !cut_short(c, plan)))
+            return;
+        if (rc == EOPNOTSUPP || rc == ENOSYS) {
+            tz_store(&cannot_reserve, 1);
+            return;
+        }
+        syscall(SYS_nanosleep, &pause, NULL);
+    }
+    if (verdict == TZ_LOV_LATE)
+        complete(c, plan, fd, late); /* whoever made the file is gone */
+}
+
 /* The name exists: another rank was faster, or the file is old. Its layout stays; one without any gets ours. */
 static int join(struct tz_create *c, const struct tz_plan *plan, enum tz_request_lists lists)
 {
     int fd = tz_call_open(&c->call, c->call.flags | TZ_DELAY_CREATE), rc;
+    enum tz_lov_verdict verdict;
     struct tz_stat st;
     uint16_t late;
 
@@ -226,10 +281,10 @@ static int join(struct tz_create *c, const struct tz_plan *plan, enum tz_request
     }
     if (rc)
         return leave_alone(c, fd);
-    c->outcome =
-        tz_lov_compare(c->scratch->lov, c->lov_length, &plan->layout, plan->row.osts, lists, &late) == TZ_LOV_OTHER
-            ? TZ_RACED
-            : TZ_HIT;
+    verdict = tz_lov_compare(c->scratch->lov, c->lov_length, &plan->layout, plan->row.osts, lists, &late);
+    c->outcome = verdict == TZ_LOV_OTHER ? TZ_RACED : TZ_HIT;
+    if (lists == TZ_LISTS_ALL && !plan->alone && (verdict == TZ_LOV_LATE || cut_short(c, plan)) && is_young(fd))
+        settle(c, plan, fd);
     return fd;
 }
 
