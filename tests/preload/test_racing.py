@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import time
 from typing import Any
 
 import pytest
+
+from tarazu import native
+from tarazu.store.control import write_control
 
 Placed = Any
 HIT, RACED, PARTLY = 1, 7, 8
@@ -42,8 +46,6 @@ def test_ranks_of_mpirun(placed: Placed, compiled: Any, layout: str, apply: str)
 @pytest.mark.parametrize("bad", [None, 6])
 def test_processes_that_want_different_layouts(placed: Placed, compiled: Any, bad: int | None) -> None:
     """Two leaders' maps for one name, with and without a refusing OST: one layout wins, nobody loses data."""
-    import subprocess
-
     if bad is not None:
         placed.bed.set_ost(bad, no_create=True)
     racer, ranks = compiled("racer.c"), 8
@@ -53,8 +55,6 @@ def test_processes_that_want_different_layouts(placed: Placed, compiled: Any, ba
     other = placed.work / "other-maps"
     placed.map_directory = other
     other.mkdir()
-    from tarazu.store.control import write_control
-
     write_control(other)
     placed.generation = 0
     placed.map(placed.row("/s", (2, 4), (0,), (7, 6, 5, 3), layout=placed.two_then_four))
@@ -69,3 +69,46 @@ def test_processes_that_want_different_layouts(placed: Placed, compiled: Any, ba
     ]
     assert [process.wait(30) for process in running] == [0] * ranks
     check(placed, ranks, 2 << 20)
+
+
+@pytest.mark.parametrize("apply", ["direct", "llapi"])
+@pytest.mark.parametrize("state", [{"no_create": True}, {"active": False}])
+def test_an_ost_refuses_while_ranks_race(
+    placed: Placed, compiled: Any, apply: str, state: dict[str, bool]
+) -> None:
+    """Between a layout and the replacement of its refused components, nobody's write may fail."""
+    placed.bed.set_ost(6, **state)
+    placed.map(placed.row("/s", *placed.three_lists, layout=placed.three_parts))
+    racer = compiled("racer.c")
+    for _ in range(4):
+        (placed.mount / "s").unlink(missing_ok=True)
+        when = str(time.time() + 0.15)
+        running = [
+            subprocess.Popen(
+                [racer, "s", str(1 << 20), when, str(rank)],
+                env=placed.environ(TARAZU_APPLY=apply),
+                cwd=placed.mount,
+            )
+            for rank in range(12)
+        ]
+        assert [process.wait(30) for process in running] == [0] * 12
+    assert placed.osts("s")[0] == [0] and 6 not in placed.osts("s")[1]
+
+
+def test_a_file_whose_maker_died_half_way_is_completed(placed: Placed) -> None:
+    """A layout with lists that nobody instantiated: who opens it next does not wait for ever, and can write."""
+    placed.map(placed.row("/s", *placed.three_lists, layout=placed.three_parts))
+    half = native.encode_lov(placed.three_parts, placed.three_lists)
+    make = f"""
+import os
+fd = os.open("s", os.O_CREAT | os.O_RDWR | os.O_NOCTTY | 0o20000, 0o644)
+os.setxattr(fd, "lustre.lov", bytes.fromhex("{half.hex()}"))
+"""
+    assert placed.bare(["python3", "-c", make]).stderr == ""
+    assert placed.osts("s") == [[0], [], []]
+    placed.bed.set_ost(6, no_create=True)
+    source = "import os; f = os.open('s', 66, 0o644); print(os.pwrite(f, b'x', 2 << 20), os.pwrite(f, b'x', 9 << 20))"
+    done = placed.python(source)
+    assert (done.stdout, done.stderr) == ("1 1\n", "")
+    assert placed.create("/s").outcome == PARTLY
+    assert 6 not in placed.osts("s")[1] and len(placed.osts("s")[1]) == 2
