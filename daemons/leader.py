@@ -32,9 +32,8 @@ from tarazu.predict import rules
 from tarazu.stats import client
 from tarazu.store import control
 from tarazu.trace.history import History
-from tarazu.trace.parser import parse_run
+from tarazu.trace.parser import parse_files
 from tarazu.trace.records import RunRecord
-from tarazu.trace.spool import Spool, read_spools
 from tarazu.wire import local
 
 FORWARDED_BY_OPEN_MPI = "OMPI_MCA_mca_base_env_list"
@@ -212,7 +211,6 @@ class Leader:
         if problem:
             self.problems.append(f"spools of other nodes are lost: {problem}")
         run = self._parse(paths, status)
-        run = msgspec.structs.replace(run, dropped_records=run.dropped_records + self._damaged)
         run = msgspec.structs.replace(run, start_s=started_s, duration_s=time.time() - started_s)
         if not self.plans.generation:
             run = without_map(run)
@@ -223,14 +221,12 @@ class Leader:
         return run
 
     def _parse(self, paths: Sequence[Path], status: int) -> RunRecord:
-        spools: list[Spool] = []
         self._damaged = 0
-        for path in paths:
-            try:
-                spools += read_spools(path)
-            except TraceError:
-                self._damaged += 1  # also one that a process is about to begin
-        return parse_run(spools, self.step, exit_status=status)
+
+        def damaged(_problem: TraceError) -> None:  # also one that a process is about to begin
+            self._damaged += 1
+
+        return parse_files(paths, self.step, exit_status=status, problem=damaged)
 
     def _report(self, path: Path) -> None:
         """Tell clientd what came of its plans."""

@@ -259,8 +259,9 @@ class Planner:
                 if not mine:
                     return local.PlansReply(None)
                 return local.PlansReply(msgspec.to_builtins(mine[0].plan), (_builtins(mine[0].file),))
-            for plan in database.plans():
-                wanted = query.application in ("", plan.step.application) and query.plan_id in (0, plan.id)
+            one = database.plan(query.plan_id) if query.plan_id else None
+            for plan in [one] if one else [] if query.plan_id else database.plans():
+                wanted = query.application in ("", plan.step.application)
                 if wanted and uid in (0, plan.step.uid):
                     files = tuple(_builtins(f) for f in database.files(plan.id))
                     return local.PlansReply(msgspec.to_builtins(plan), files)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import msgspec
 
@@ -181,8 +181,3 @@ class Forecast(msgspec.Struct, frozen=True, omit_defaults=True):
     """History shows one contiguous segment per rank."""
     method: str = "last"
     """How the size was forecast: `arima`, `regression`, `drift`, `last`."""
-
-
-def used_ost_indices(placements: Iterable[FilePlacement]) -> set[int]:
-    """Every OST index that any of the placements names."""
-    return {i for p in placements for osts in p.osts for i in osts}

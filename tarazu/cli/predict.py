@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import time
 from pathlib import Path
 
 import msgspec
@@ -18,6 +19,7 @@ from tarazu.cli.output import print_json, print_table
 from tarazu.errors import TarazuError
 from tarazu.model import ANY_RANK, JobStep
 from tarazu.predict import aipa
+from tarazu.predict.accuracy import mean_size_error, walk_forward
 from tarazu.predict.explain import explain_prediction
 from tarazu.trace.history import History
 from tarazu.trace.records import RunRecord
@@ -34,6 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fs", help="file system (default: the only one with a history)")
     parser.add_argument("--model", choices=["arima", "last", "mean", "drift"], help="default: predict.model")
     parser.add_argument("--explain", action="store_true", help="say how each forecast was made")
+    parser.add_argument("--accuracy", action="store_true", help="score the forecasts of past runs")
     parser.add_argument("--json", action="store_true", help="as JSON")
 
 
@@ -41,6 +44,8 @@ def execute(options: argparse.Namespace) -> int:
     settings = config.load(options.config)
     history = History(Path(settings.run.history_dir).expanduser())
     runs = _runs(history, options)[-settings.predict.runs :]
+    if options.accuracy:
+        return _accuracy(runs, options)
     step = _next_step(runs[-1], options.command)
     prediction = aipa.forecast(runs, step, model=options.model or settings.predict.model)
     if options.explain and not options.json:
@@ -67,6 +72,31 @@ def execute(options: argparse.Namespace) -> int:
         total = human_bytes(sum(f.size_bytes for f in prediction.files))
         tail = f" ({more} more not shown; --json has all)" if more else ""
         print(f"{len(prediction.files)} files, {total}, from {len(runs)} runs{tail}")
+    return 0
+
+
+def _accuracy(runs: list[RunRecord], options: argparse.Namespace) -> int:
+    """Each run forecast from those before it, by the model in use and by the last value."""
+    models = {name: walk_forward(runs, name) for name in (options.model or "arima", "last")}
+    if options.json:
+        print_json(models)
+        return 0
+    chosen, last = models.values()
+    print_table(
+        ("run", "files", "forecast", "found", "size error", "last value's"),
+        [
+            (
+                time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(a.start_s)),
+                a.files,
+                a.forecast_files,
+                f"{a.hit_rate:.0%}",
+                f"{a.size_error:.1%}",
+                f"{b.size_error:.1%}",
+            )
+            for a, b in zip(chosen, last, strict=True)
+        ],
+    )
+    print(f"mean size error {mean_size_error(chosen):.1%}, the last value's {mean_size_error(last):.1%}")
     return 0
 
 

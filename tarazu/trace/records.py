@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from tarazu.model import ANY_RANK, JobStep
+from tarazu.model import JobStep
 
 OUTCOMES = ("unmanaged", "hit", "late", "miss", "refused", "advised", "skipped", "raced", "partly")
 """Outcome of a create by its number in the spool (`docs/formats.md`, "Spool")."""
@@ -141,8 +141,3 @@ def unfold_ranks(text: str, limit: int = 1 << 24) -> tuple[int, ...]:
             raise ValueError(f"expected ranks such as 0-3,7, found {text[:40]!r}")
         ranks.extend(range(first, last + 1))
     return tuple(ranks)
-
-
-def rank_label(rank: int) -> str:
-    """For people: `any` for ANY_RANK."""
-    return "any" if rank == ANY_RANK else str(rank)
