@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from random import Random
 from time import perf_counter
@@ -15,7 +16,7 @@ from tarazu.config import Weights
 from tarazu.model import Allocation, CreateRequest, SystemView
 
 
-class _OneByOne:
+class _OneByOne(ABC):
     """Takes the components in request order; a subclass says in which order it would take the OSTs."""
 
     name = ""
@@ -28,9 +29,9 @@ class _OneByOne:
     def _begin(self, problem: Problem) -> None:
         """Told the problem before the first choice."""
 
+    @abstractmethod
     def _preference(self, problem: Problem, placed: Array, allowed: Array) -> Array:
         """Positions of the `allowed` OSTs, the preferred first."""
-        raise NotImplementedError
 
     def _chosen(self, last: int) -> None:
         """Told the last OST that was chosen."""
