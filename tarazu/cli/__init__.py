@@ -23,7 +23,7 @@ COMMANDS = {
     "drain": ("tarazu.cli.drain", "keep new files off hot and sick OSTs with Lustre's own parameters"),
     "status": ("tarazu.cli.status", "ask the daemons how they are"),
     "history": ("tarazu.cli.history", "list the remembered runs of your applications"),
-    "map": ("tarazu.cli.map", "print a placement map"),
+    "map": ("tarazu.cli.map", "print a placement map, or stop placement in running jobs"),
     "check-app": ("tarazu.cli.check_app", "say what of a program the placement library would not see"),
     "keys": ("tarazu.cli.keys", "create the keys that authenticate the daemons"),
     "config": ("tarazu.cli.config", "print the settings in force, or check a file"),

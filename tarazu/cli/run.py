@@ -38,7 +38,7 @@ def execute(options: argparse.Namespace) -> int:
         raise BadInput("command line", "a program to run", "none")
     from tarazu.daemons import jobstep
 
-    if os.environ.get("TARAZU_DISABLE") == "1" or jobstep.inside_job_step(os.environ):
+    if os.environ.get("TARAZU_DISABLE", "0") not in ("", "0") or jobstep.inside_job_step(os.environ):
         return _exec(argv)
     try:
         settings = config.load(options.config)
