@@ -11,7 +11,7 @@ import pytest
 
 Placed = Any
 Runs = Any
-HIT, RACED = 1, 7
+HIT, LATE, RACED = 1, 2, 7
 JEMALLOC = next(Path("/usr/lib").glob("*/libjemalloc.so.2"), None)
 
 
@@ -29,13 +29,18 @@ def check_crowd(placed: Placed, count: int) -> None:
     assert (placed.mount / "shared").read_bytes() == b"".join(
         bytes([1 + i % 100]) * 512 for i in range(count)
     )
-    assert placed.osts("shared") == [list(o) for o in placed.three_lists]
-    assert all(placed.osts(f"own.{i}") == [[i % 8]] for i in range(0, count, 7))
     # A record that cannot be written while a starved thread holds the spool is counted as dropped, never waited for.
     made = [c for c in placed.creates if c.key != "/by-handler"]
     dropped = sum(s.dropped for s in placed.spools)
     assert len(made) <= 2 * count <= len(made) + dropped
-    assert {c.outcome for c in made} <= {HIT, RACED}
+    # Nor is a map waited for that a starved thread is reading: such a create is late, and Lustre's own layout holds.
+    outcomes = {c.key: c.outcome for c in made}
+    assert set(outcomes.values()) <= {HIT, RACED, LATE}
+    placed_names = [key for key, outcome in outcomes.items() if outcome == HIT and key != "/shared"]
+    assert len(placed_names) >= 0.8 * count - dropped
+    assert all(placed.osts(key[1:]) == [[int(key[5:]) % 8]] for key in placed_names[::7])
+    if outcomes.get("/shared") == HIT:
+        assert placed.osts("shared") == [list(o) for o in placed.three_lists]
 
 
 @pytest.mark.parametrize("record", ["light", "full"])
