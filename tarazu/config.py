@@ -92,7 +92,7 @@ class Weights:
         Check("a number from 0.001 to 1000000", lambda v: 1e-3 <= v <= 1e6),
     )
     fill: float = setting(
-        1.0, "levels that a full OST stands above an empty one before anything is placed", WEIGHT
+        0.5, "levels that a full OST stands above an empty one before anything is placed", WEIGHT
     )
     promise: float = setting(1.0, "share of the promised bytes that counts as writing still to come", WEIGHT)
     oss_load: float = setting(0.5, "share of an OST's throughput that a fully loaded OSS takes away", SHARE)

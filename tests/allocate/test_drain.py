@@ -158,7 +158,7 @@ def test_costs_of_the_live_view(sick: Testbed, capsys: pytest.CaptureFixture[str
     assert [o["ost"] for o in shown["osts"]] == list(range(12))
     assert shown["osts"][SICK]["speed"] == pytest.approx(1 / 20, rel=0.3)
     assert shown["osts"][SICK]["share"] < 0.2
-    assert shown["weights"]["fill"] == 1.0
+    assert shown["weights"]["fill"] == 0.5
     assert main(["explain", "--costs", "--config", str(sick.directory / "etc/tarazu.toml")]) == 0
     table = capsys.readouterr().out
     assert "oss2" in table and "weights ([allocate]): time 1" in table

@@ -36,9 +36,9 @@ def halves(make, weights: Weights, each, servers: tuple[Oss, ...] = ()) -> tuple
         ("degraded", lambda i: {"degraded": i < 4}),
     ],
 )
-def test_a_weight_of_0_turns_its_term_off(make, weight: str, each) -> None:
+def test_a_term_moves_stripes_and_a_weight_of_0_turns_it_off(make, weight: str, each) -> None:
     others = dict.fromkeys(("fill", "promise", "latency", "degraded"), 0.0)
-    first, second = halves(make, Weights(**{**others, weight: getattr(Weights(), weight)}), each)
+    first, second = halves(make, Weights(**{**others, weight: max(1.0, getattr(Weights(), weight))}), each)
     assert first < second
     first, second = halves(make, Weights(**others), each)
     assert first == second
