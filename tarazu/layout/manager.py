@@ -14,7 +14,7 @@ import msgspec
 
 from tarazu.errors import LayoutError
 from tarazu.layout.pfl import PflRule
-from tarazu.layout.rules import ALIGNMENT_BYTES, MAX_STRIPE_SIZE_BYTES, check
+from tarazu.layout.rules import ALIGNMENT_BYTES, MAX_STRIPE_COUNT, MAX_STRIPE_SIZE_BYTES, check
 from tarazu.model import EOF, Component, Forecast, Layout
 from tarazu.units import GIB, MIB
 
@@ -22,6 +22,7 @@ log = logging.getLogger("tarazu.layout")
 
 PAPER_STRIPE_COUNT = 8
 MAX_AUTO_STRIPE_COUNT = 160
+"""What an MDT without large extended attributes can hold."""
 MIN_STRIPE_SIZE_BYTES = 1 * MIB
 _POWERS = tuple(MIB << shift for shift in range(6, -1, -1))
 EVEN = 1.01
@@ -156,7 +157,8 @@ class ConfigurationManager:
         default = self._default_components()[0] if self._default_components() else None
         pool = default.pool if default else ""
         available = self.targets.count(pool)
-        count = min(self._stripe_count(forecast, many_files, available, default), available)
+        wanted = self._stripe_count(forecast, many_files, available, default)
+        count = min(wanted, available, MAX_STRIPE_COUNT)
         if count < 1:
             return None
         shared = forecast.writers > 1
@@ -176,12 +178,12 @@ class ConfigurationManager:
             return PAPER_STRIPE_COUNT
         if setting == "site":
             count = default.stripe_count if default else 1
-            return available if count in ALL_OSTS else max(1, count)
+            return min(MAX_AUTO_STRIPE_COUNT, available) if count in ALL_OSTS else max(1, count)
         if setting != "auto":
             return int(setting)
-        if forecast.writers > 1:
-            return min(MAX_AUTO_STRIPE_COUNT, -(-forecast.size_bytes // self.policy.shared_stripe_bytes))
-        return 1 if many_files else -(-forecast.size_bytes // self.policy.private_stripe_bytes)
+        shared = forecast.writers > 1
+        unit = self.policy.shared_stripe_bytes if shared else self.policy.private_stripe_bytes
+        return 1 if many_files and not shared else min(MAX_AUTO_STRIPE_COUNT, -(-forecast.size_bytes // unit))
 
     def _component(self, start: int, end: int, count: int, pool: str, size_bytes: int) -> Component:
         reach = end if end != EOF else max(size_bytes, 2 * start, MIN_STRIPE_SIZE_BYTES)

@@ -75,7 +75,7 @@ def candidates(view: SystemView, share: float) -> list[Candidate]:
     latencies = [o.write_latency_s for o in here if o.write_latency_s]
     usual_speed = median(speeds) if speeds else 0.0
     usual_latency = median(latencies) if latencies else 0.0
-    loads = {o.name: o.load for o in view.osses}
+    loads = {o.name: max(o.cpu_load, o.memory_load) for o in view.osses}
     found = []
     for ost in here:
         if ost.degraded or not ost.usable:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import struct
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,11 +18,26 @@ import pytest
 from tarazu import native
 from tarazu.model import EOF, Component, Layout
 from tarazu.sim.testbed import Testbed, down, up
+from tarazu.sim.testbed.library import library_directory
 from tarazu.store.control import announce, write_control
 from tarazu.store.placement_map import MapRow, write_map
 
 HASH_KEY = bytes(range(16))
 MIB = 1 << 20
+
+
+def _within_reach() -> Path:
+    """Copies of the libraries that an ordinary user can read too: the checkout may lie in root's own home."""
+    folder = Path(tempfile.mkdtemp(prefix="tarazu-lib-"))
+    folder.chmod(0o755)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    copied = shutil.copytree(library_directory(), folder / "lib")
+    shutil.copy2(native.library_path("libtarazu.so"), copied)
+    os.environ["TESTBED_LIB_DIR"] = str(copied)
+    return Path(copied)
+
+
+LIBRARIES = _within_reach()
 
 
 class Create(NamedTuple):
@@ -117,7 +134,7 @@ class Runs:
     def __init__(self, mount: Path, work: Path) -> None:
         self.mount, self.work = mount, work
         self.environment: dict[str, str] = {"TARAZU_MOUNTS": f"{mount}=lustre"}
-        self.library = str(native.library_path("libtarazu.so"))
+        self.library = str(LIBRARIES / "libtarazu.so")
         self.behind = ""
 
     @property
