@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import dataclasses
 import logging
 import os
 import selectors
@@ -173,16 +172,10 @@ def _answers(path: Path) -> bool:
 
 
 def settings_from(options: argparse.Namespace) -> config.Settings:
-    """The configuration with the command line's options on top."""
-    settings = config.load(options.config)
-    changed = {"name": options.name, "socket": options.socket, "database": options.database}
-    chosen = {name: value for name, value in changed.items() if value is not None}
-    settings = dataclasses.replace(settings, clientd=dataclasses.replace(settings.clientd, **chosen))
-    if options.keys:
-        settings = dataclasses.replace(
-            settings, keys=dataclasses.replace(settings.keys, directory=options.keys)
-        )
-    return settings
+    """The configuration with the command line's options on top. Raises ConfigError."""
+    own = {"name": options.name, "socket": options.socket, "database": options.database}
+    settings = config.override(config.load(options.config), "clientd", **own)
+    return config.override(settings, "keys", directory=options.keys)
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -347,15 +347,9 @@ class Mdsd:
 
 def settings_from(options: argparse.Namespace) -> config.Settings:
     """The configuration with the command line's options on top. Raises ConfigError."""
-    settings = config.load(options.config)
-    mdsd = {name: getattr(options, name) for name in ("root", "statistics", "requests", "audit_log")}
-    changed = {name: value for name, value in mdsd.items() if value is not None}
-    settings = dataclasses.replace(settings, mdsd=dataclasses.replace(settings.mdsd, **changed))
-    if options.keys:
-        settings = dataclasses.replace(
-            settings, keys=dataclasses.replace(settings.keys, directory=options.keys)
-        )
-    return settings
+    own = {name: getattr(options, name) for name in ("root", "statistics", "requests", "audit_log")}
+    settings = config.override(config.load(options.config), "mdsd", **own)
+    return config.override(settings, "keys", directory=options.keys)
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import dataclasses
 import logging
 import math
 import socket
@@ -104,21 +103,13 @@ def as_text(report: OssReport) -> str:
 
 def settings_from(options: argparse.Namespace) -> config.Settings:
     """The configuration with the command line's options on top. Raises ConfigError."""
-    settings = config.load(options.config)
-    ossd = {"name": options.name, "interval_s": options.interval, "root": options.root}
-    changed = {name: value for name, value in ossd.items() if value is not None}
-    if not changed.get("interval_s", 1.0) > 0:
+    if options.interval is not None and not options.interval > 0:
         raise ConfigError("--interval", "a number of seconds above 0", options.interval)
-    settings = dataclasses.replace(settings, ossd=dataclasses.replace(settings.ossd, **changed))
-    if options.mdsd:
-        settings = dataclasses.replace(
-            settings, mdsd=dataclasses.replace(settings.mdsd, statistics=options.mdsd)
-        )
-    if options.keys:
-        settings = dataclasses.replace(
-            settings, keys=dataclasses.replace(settings.keys, directory=options.keys)
-        )
-    return settings
+    settings = config.load(options.config)
+    own = {"name": options.name, "interval_s": options.interval, "root": options.root}
+    settings = config.override(settings, "ossd", **own)
+    settings = config.override(settings, "mdsd", statistics=options.mdsd)
+    return config.override(settings, "keys", directory=options.keys)
 
 
 def main(argv: list[str] | None = None) -> int:

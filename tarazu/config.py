@@ -347,6 +347,13 @@ def _line_of(text: str, pattern: str, section: str = "") -> str:
     return ""
 
 
+def override(settings: Settings, section: str, **values: Any) -> Settings:
+    """`settings` with those values of one section that are not None: options of a command line."""
+    chosen = {name: value for name, value in values.items() if value is not None}
+    changed = dataclasses.replace(getattr(settings, section), **chosen)
+    return dataclasses.replace(settings, **{section: changed})
+
+
 def without_password(location: str) -> str:
     """A database's location as it may be shown: `mysql://user:***@host/name`."""
     return re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", location)
