@@ -33,6 +33,7 @@ log = logging.getLogger("tarazu.clientd")
 NAME = "tarazu-clientd"
 CONVERSATION_S = 90.0
 """A conversation ends after this, whoever is slow; mdsd's answer is waited for less long."""
+DYING_S = 2.0
 MAX_CONVERSATIONS = 64
 MAX_PER_USER = 8
 """Conversations of one user at a time; root has all."""
@@ -150,6 +151,9 @@ def listen(path: Path) -> socket.socket:
     """The socket that everyone on this node may ask. Raises ConfigError when it cannot be made."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        deadline = time.monotonic() + DYING_S
+        while _answers(path) and time.monotonic() < deadline:
+            time.sleep(0.05)  # one that was killed may answer until it is gone
         if _answers(path):
             raise ConfigError(f"clientd.socket {path}", "no other clientd", "one that answers")
         path.unlink(missing_ok=True)

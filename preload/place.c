@@ -62,7 +62,7 @@ static const uint8_t *open_control(void)
     return NULL;
 }
 
-/* The control page, looked for at most every 20 ms while it is not there. */
+/* The control page, looked for at most every 20 ms while it is not there; who comes while it is opened waits for it. */
 static const uint8_t *control(void)
 {
     const uint8_t *page = tz_load(&current.control);
@@ -73,22 +73,31 @@ static const uint8_t *control(void)
     now = tz_now_ns();
     if (now - tz_load(&current.tried_ns) < RETRY_NS || !tz_owner() || !tz_trylock(&current.lock))
         return NULL;
-    tz_store(&current.tried_ns, now);
     page = tz_load(&current.control);
-    if (!page)
+    if (!page) {
         page = open_control();
-    tz_store(&current.control, page);
+        if (page)
+            tz_store(&current.control, page);
+        else
+            tz_store(&current.tried_ns, now);
+    }
     tz_unlock(&current.lock);
     return page;
 }
 
 static void load_map(uint64_t generation)
 {
+    const struct tz_map *loaded;
     struct tz_map *map;
     char path[1100];
 
     if (!tz_owner() || !tz_trylock(&current.lock))
         return;
+    loaded = tz_load(&current.map);
+    if (loaded && loaded->generation == generation) { /* by another thread, while this one waited */
+        tz_unlock(&current.lock);
+        return;
+    }
     map = tz_pages(sizeof *map);
     if (map && build_path(path, sizeof path, "map.", generation) && !tz_map_open(path, tz_config.trusted_uid, map) &&
         map->generation == generation) {
