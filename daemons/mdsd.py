@@ -41,6 +41,7 @@ from tarazu.wire.messages import (
     AllocationRequest,
     FileClosed,
     StatusReply,
+    StepAlive,
     StepEnded,
 )
 from tarazu.wire.security import curve_for
@@ -160,6 +161,8 @@ class Mdsd:
             self.replier.reply(peer, Acknowledged(message.message_id))
         elif isinstance(message, StepEnded):
             self._handle_end(message, now)
+            self.replier.reply(peer, Acknowledged(message.message_id))
+        elif isinstance(message, StepAlive):
             self.replier.reply(peer, Acknowledged(message.message_id))
         else:
             self.replier.reply(peer, StatusReply(message.message_id, self.status(now)))

@@ -1,7 +1,7 @@
 """What the daemons say to one another: msgpack of tagged structs, each with the protocol version.
 
 ossd ──OssReport──► mdsd            PUB → SUB, may be lost
-clientd ──AllocationRequest, FileClosed, StepEnded, StatusRequest──► mdsd      DEALER → ROUTER
+clientd ──AllocationRequest, FileClosed, StepEnded, StepAlive, StatusRequest──► mdsd   DEALER → ROUTER
 mdsd ──AllocationReply, Acknowledged, StatusReply──► clientd                   resent until answered
 
 mdsd never sees a path: a request carries sizes and layouts only.
@@ -97,6 +97,9 @@ class AllocationRequest(msgspec.Struct, frozen=True, tag="allocate", omit_defaul
     """Seconds after arrival until the gate gives up and declines."""
     expires_s: float
     """Seconds after the reply until the promises lapse by themselves."""
+    alive_s: float = 0.0
+    """Seconds without a message about this id (StepAlive, FileClosed) after which its job step counts as dead
+    and the promises end; 0: only `expires_s` ends them."""
     protocol: int = PROTOCOL
 
 
@@ -135,6 +138,14 @@ class StepEnded(msgspec.Struct, frozen=True, tag="step-ended", omit_defaults=Tru
     protocol: int = PROTOCOL
 
 
+class StepAlive(msgspec.Struct, frozen=True, tag="step-alive", omit_defaults=True):
+    """The job steps of these allocation requests still run."""
+
+    ids: tuple[str, ...]
+    message_id: str
+    protocol: int = PROTOCOL
+
+
 class Acknowledged(msgspec.Struct, frozen=True, tag="ack", omit_defaults=True):
     message_id: str
     protocol: int = PROTOCOL
@@ -157,6 +168,7 @@ Message = (
     | AllocationReply
     | FileClosed
     | StepEnded
+    | StepAlive
     | Acknowledged
     | StatusRequest
     | StatusReply

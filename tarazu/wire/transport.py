@@ -23,6 +23,7 @@ from tarazu.wire.messages import (
     OssReport,
     StatusReply,
     StatusRequest,
+    StepAlive,
     StepEnded,
     decode,
 )
@@ -33,11 +34,11 @@ MAX_MESSAGE_BYTES = 64 << 20
 RESEND_S = 1.0
 _REMEMBERED_PEERS = 1024
 
-Request = AllocationRequest | FileClosed | StepEnded | StatusRequest
+Request = AllocationRequest | FileClosed | StepEnded | StepAlive | StatusRequest
 Reply = AllocationReply | Acknowledged | StatusReply
 
 STATISTICS = (OssReport,)
-REQUESTS = (AllocationRequest, FileClosed, StepEnded, StatusRequest)
+REQUESTS = (AllocationRequest, FileClosed, StepEnded, StepAlive, StatusRequest)
 REPLIES = (AllocationReply, Acknowledged, StatusReply)
 
 
