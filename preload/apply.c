@@ -1,16 +1,11 @@
 /*
- * The open of a placed file. The file is always created with O_EXCL: only then is it known whether it is ours, and
- * only a file of ours is ever truncated or re-created. Whatever is refused, the application gets what it would have
- * got without us.
+ * The open of a placed file. The file is always created with O_EXCL: only then is it known who made it, and only its
+ * maker replaces components of it. Nothing here truncates or re-creates: other processes may have written already.
+ * Whatever is refused, the application gets what it would have got without us.
  */
 #include "place.h"
 
-#include <stdlib.h>
-#include <sys/resource.h>
 #include <sys/xattr.h>
-#include <time.h>
-
-enum { SETTLE_TRIES = 8 };
 
 int tz_call_open(const struct tz_call *call, int flags)
 {
@@ -50,7 +45,7 @@ static int reopen(const struct tz_call *call, int fd)
 
     if (again < 0)
         return -1;
-    if (tz_fstat(fd, &first) == 0 && tz_fstat(again, &second) == 0 && first.ino == second.ino &&
+    if (tz_look(fd, &first) == 0 && tz_look(again, &second) == 0 && first.ino == second.ino &&
         first.dev == second.dev)
         return again;
     REAL(close)(again); /* another file has the name now */
@@ -63,21 +58,33 @@ static int name_directory(const struct tz_call *call)
     return call->symbol == TZ_SYM_openat || call->symbol == TZ_SYM_openat64 ? call->dirfd : AT_FDCWD;
 }
 
-/* No OST takes any object: the open fails as it would have, and leaves no empty file of ours behind. */
+/*
+ * No OST takes any object: the open fails as it would have, and leaves no empty file of ours behind. Without a layout
+ * nobody can have written to it.
+ */
 static int withdraw(const struct tz_create *c, int fd, int error)
 {
     int named = tz_call_open(&c->call, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     struct tz_stat ours, found;
 
     if (named >= 0) {
-        if (c->existence == TZ_FRESH && tz_fstat(fd, &ours) == 0 && tz_fstat(named, &found) == 0 &&
-            ours.ino == found.ino && ours.dev == found.dev && ours.size == 0)
+        if (c->existence == TZ_FRESH && tz_look(fd, &ours) == 0 && tz_look(named, &found) == 0 &&
+            ours.ino == found.ino && ours.dev == found.dev && ours.size == 0 &&
+            fgetxattr(fd, "lustre.lov", NULL, 0) < 0 && errno == ENODATA)
             syscall(SYS_unlinkat, name_directory(&c->call), c->call.path, 0);
         REAL(close)(named);
     }
     REAL(close)(fd);
     errno = error;
     return -1;
+}
+
+/* What the record says of it; a mount that turns out not to be Lustre's is left alone from now on. */
+static void refused(struct tz_create *c, int error)
+{
+    tz_doubt_lustre(c->where.mount, error);
+    c->outcome = tz_load(&c->where.mount->foreign) ? TZ_SKIPPED : TZ_REFUSED;
+    c->refusal = c->outcome == TZ_REFUSED ? (uint16_t)error : 0;
 }
 
 /* The layout was refused: the file gets the default one, as if we had not been there. */
@@ -88,11 +95,10 @@ static int refuse(struct tz_create *c, int fd, int error)
     struct tz_stat st;
     int again;
 
-    c->outcome = TZ_REFUSED;
-    c->refusal = (uint16_t)error;
+    refused(c, error);
     c->lov_length = 0;
     again = reopen(call, fd);
-    if (again < 0 && tz_fstat(fd, &st) == 0 && !(st.mode & S_IWUSR)) {
+    if (again < 0 && tz_look(fd, &st) == 0 && !(st.mode & S_IWUSR)) {
         /* An access list of the directory took our own right to write away: lend it for the second open. */
         if (syscall(SYS_fchmod, fd, (st.mode & 07777) | S_IWUSR) == 0) {
             again = reopen(call, fd);
@@ -107,81 +113,40 @@ static int refuse(struct tz_create *c, int fd, int error)
     return error && error != EEXIST ? withdraw(c, fd, error) : fd;
 }
 
-/* Ours, but its layout is beyond repair: away with it, and once more without us. */
-static int recreate(struct tz_create *c, int fd, int error)
-{
-    const struct tz_call *call = &c->call;
-    int again;
-
-    if (syscall(SYS_unlinkat, name_directory(call), call->path, 0))
-        return fd;
-    again = tz_call_open(call, call->flags);
-    c->outcome = TZ_REFUSED;
-    c->refusal = (uint16_t)error;
-    c->lov_length = 0;
-    return again < 0 ? fd : replace_fd(call, fd, again);
-}
-
-static uint64_t last_list_start(const struct tz_layout *layout)
-{
-    uint64_t start = 0;
-
-    for (uint16_t i = 0; i < layout->count; i++)
-        if (layout->components[i].flags & TZ_COMP_LIST)
-            start = layout->components[i].start;
-    return start;
-}
-
-static bool has_extension(const struct tz_layout *layout)
-{
-    for (uint16_t i = 0; i < layout->count; i++)
-        if (layout->components[i].flags & TZ_COMP_SEL)
-            return true;
-    return false;
-}
-
-static bool beyond_limit(uint64_t start)
-{
-    struct rlimit limit;
-
-    return start && (getrlimit(RLIMIT_FSIZE, &limit) || (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur <= start));
-}
-
 static uint32_t cannot_reserve; /* atomic: fallocate is not supported here */
 
 /* Lists on late components are only asked for when their objects can be made at once. */
 static enum tz_request_lists lists_of(const struct tz_create *c, const struct tz_plan *plan)
 {
-    if (tz_config.hints || (c->call.flags & O_ACCMODE) == O_RDONLY || beyond_limit(last_list_start(&plan->layout)))
-        return TZ_LISTS_FIRST;
-    if (!plan->alone && (tz_load(&cannot_reserve) || has_extension(&plan->layout)))
+    if (!tz_layout_has_late_lists(&plan->layout))
+        return TZ_LISTS_ALL;
+    if (tz_config.hints || (c->call.flags & O_ACCMODE) == O_RDONLY || tz_load(&cannot_reserve) ||
+        !tz_layout_can_instantiate(&plan->layout))
         return TZ_LISTS_FIRST;
     return TZ_LISTS_ALL;
 }
 
 /* Makes the objects of late components; what the MDS does not make on the listed OSTs gets hints. */
-static int complete(struct tz_create *c, const struct tz_plan *plan, int fd, uint16_t late)
+static int complete(struct tz_create *c, const struct tz_plan *plan, int fd)
 {
+    int rc = tz_layout_instantiate(fd, &plan->layout);
     enum tz_lov_verdict verdict;
-    int rc = tz_layout_instantiate(fd, last_list_start(&plan->layout), plan->alone);
+    uint16_t late;
 
-    if (rc == EOPNOTSUPP || rc == ENOSYS)
-        tz_store(&cannot_reserve, 1);
     if (tz_layout_read(fd, c))
         return fd;
     verdict = tz_lov_compare(c->scratch->lov, c->lov_length, &plan->layout, plan->row.osts, TZ_LISTS_ALL, &late);
     c->outcome = verdict == TZ_LOV_AS_ASKED ? TZ_HIT : verdict == TZ_LOV_OTHER ? TZ_RACED : TZ_PARTLY;
     if (verdict != TZ_LOV_LATE || late == 0)
         return fd;
-    rc = tz_layout_replace_tail(fd, c, plan, late, plan->alone);
-    if (rc == ENODATA && plan->alone)
-        return recreate(c, fd, rc);
-    c->refusal = (uint16_t)rc;
+    if (rc == EOPNOTSUPP || rc == ENOSYS)
+        tz_store(&cannot_reserve, 1);
+    c->refusal = (uint16_t)tz_layout_replace_tail(fd, c, plan, late);
     tz_layout_read(fd, c);
     return fd;
 }
 
-/* The file is ours and has been given its layout: what has it really? */
+/* The file is ours and has been given a layout, by us or by one that joined at once: what has it really? */
 static int verify(struct tz_create *c, const struct tz_plan *plan, int fd, enum tz_request_lists lists)
 {
     enum tz_lov_verdict verdict;
@@ -193,9 +158,7 @@ static int verify(struct tz_create *c, const struct tz_plan *plan, int fd, enum 
     verdict = tz_lov_compare(c->scratch->lov, c->lov_length, &plan->layout, plan->row.osts, lists, &late);
     if (verdict == TZ_LOV_OTHER)
         c->outcome = TZ_RACED;
-    if (verdict == TZ_LOV_LATE)
-        return complete(c, plan, fd, late);
-    return fd;
+    return verdict == TZ_LOV_LATE ? complete(c, plan, fd) : fd;
 }
 
 /* Not a file that can have a layout: without the flag bits, which only Lustre takes off by itself. */
@@ -209,57 +172,7 @@ static int leave_alone(struct tz_create *c, int fd)
     return fd;
 }
 
-/* The tail is missing: between its removal and the new one by the rank that replaces it. */
-static bool cut_short(const struct tz_create *c, const struct tz_plan *plan)
-{
-    struct tz_lov_entry last;
-    struct tz_lov lov;
-
-    return plan->layout.composite && tz_lov_check(c->scratch->lov, c->lov_length, &lov) == 0 &&
-           lov.magic == TZ_LOV_COMPOSITE && lov.entries > 0 && lov.entries < plan->layout.count &&
-           tz_lov_entry(c->scratch->lov, c->lov_length, lov.entries - 1, &last) == 0 &&
-           last.end == plan->layout.components[lov.entries - 1].end;
-}
-
-/* Changed within the last minute, as a file that ranks race to create is. */
-static bool is_young(int fd)
-{
-    struct stat st;
-
-    return syscall(SYS_fstat, fd, &st) == 0 && llabs((long long)(tz_now_ns() / 1000000000) - st.st_ctime) < 60;
-}
-
-/*
- * Another rank is still making the objects of its new file. Nobody may write before each component has its objects or
- * falls back by itself: where an OST refuses, the write would fail. Only then, and for a quarter of a second at most,
- * is anything waited for.
- */
-static void settle(struct tz_create *c, const struct tz_plan *plan, int fd)
-{
-    enum tz_lov_verdict verdict = TZ_LOV_LATE;
-    uint16_t late = 0;
-
-    for (int i = 0; i < SETTLE_TRIES; i++) {
-        struct timespec pause = {0, 1000000L << i};
-        int rc = tz_layout_instantiate(fd, last_list_start(&plan->layout), false);
-
-        if (tz_layout_read(fd, c))
-            return;
-        verdict = tz_lov_compare(c->scratch->lov, c->lov_length, &plan->layout, plan->row.osts, TZ_LISTS_ALL, &late);
-        c->outcome = verdict == TZ_LOV_OTHER ? TZ_RACED : TZ_HIT;
-        if (verdict == TZ_LOV_AS_ASKED || (verdict == TZ_LOV_OTHER && !cut_short(c, plan)))
-            return;
-        if (rc == EOPNOTSUPP || rc == ENOSYS) {
-            tz_store(&cannot_reserve, 1);
-            return;
-        }
-        syscall(SYS_nanosleep, &pause, NULL);
-    }
-    if (verdict == TZ_LOV_LATE)
-        complete(c, plan, fd, late); /* whoever made the file is gone */
-}
-
-/* The name exists: another rank was faster, or the file is old. Its layout stays; one without any gets ours. */
+/* The name exists: another process was faster, or the file is old. Its layout stays; one without any gets ours. */
 static int join(struct tz_create *c, const struct tz_plan *plan, enum tz_request_lists lists)
 {
     int fd = tz_call_open(&c->call, c->call.flags | TZ_DELAY_CREATE), rc;
@@ -270,7 +183,7 @@ static int join(struct tz_create *c, const struct tz_plan *plan, enum tz_request
     if (fd < 0)
         return tz_call_open(&c->call, c->call.flags);
     c->existence = TZ_EXISTED;
-    if (tz_fstat(fd, &st) || !S_ISREG(st.mode))
+    if (tz_look(fd, &st) || !S_ISREG(st.mode))
         return leave_alone(c, fd);
     rc = tz_layout_read(fd, c);
     if (rc == ENODATA) {
@@ -283,8 +196,8 @@ static int join(struct tz_create *c, const struct tz_plan *plan, enum tz_request
         return leave_alone(c, fd);
     verdict = tz_lov_compare(c->scratch->lov, c->lov_length, &plan->layout, plan->row.osts, lists, &late);
     c->outcome = verdict == TZ_LOV_OTHER ? TZ_RACED : TZ_HIT;
-    if (lists == TZ_LISTS_ALL && !plan->alone && (verdict == TZ_LOV_LATE || cut_short(c, plan)) && is_young(fd))
-        settle(c, plan, fd);
+    if (lists == TZ_LISTS_ALL)
+        tz_place_settle(c, plan, fd);
     return fd;
 }
 
@@ -299,8 +212,7 @@ static int create(struct tz_create *c, const struct tz_plan *plan)
         by_llapi = fd >= 0;
         if (fd < 0 && errno != ENOSYS && errno != EEXIST) {
             /* It may have left the file behind, without a layout. */
-            c->outcome = TZ_REFUSED;
-            c->refusal = (uint16_t)errno;
+            refused(c, errno);
             fd = tz_call_open(&c->call, c->call.flags & ~(O_CREAT | O_EXCL | O_TRUNC));
             if (fd >= 0) {
                 c->existence = TZ_FRESH;
@@ -321,12 +233,8 @@ static int create(struct tz_create *c, const struct tz_plan *plan)
     c->existence = TZ_FRESH;
     if (!by_llapi)
         rc = tz_layout_set(fd, plan, lists, c->scratch);
-    if (rc == EEXIST) { /* another process opened it in between, which made the default layout */
-        tz_layout_read(fd, c);
-        c->outcome = TZ_RACED;
-        return fd;
-    }
-    return rc ? refuse(c, fd, rc) : verify(c, plan, fd, lists);
+    /* EEXIST: another process opened it in between, and made a layout. For a composite nobody says so. */
+    return rc && rc != EEXIST ? refuse(c, fd, rc) : verify(c, plan, fd, lists);
 }
 
 int tz_place_open(struct tz_create *c, const struct tz_plan *plan)

@@ -15,7 +15,7 @@ struct tz_mount {
     char below[256]; /* directory of the file system that is mounted here, "" for its root */
     uint32_t path_length, fs_length, below_length;
     uint32_t real_length; /* atomic, written after `real` */
-    uint32_t lustre;      /* atomic: 0 unknown, 1 yes, 2 no */
+    uint32_t foreign;     /* atomic: found out not to be Lustre */
 };
 
 struct tz_config {

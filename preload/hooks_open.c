@@ -54,6 +54,8 @@ void tz_opening_end(struct tz_opening *o, int fd, FILE *stream)
     } else {
         if (o->creates)
             tz_record_create(c, fd);
+        else
+            tz_place_opened(c, fd);
         tz_record_open(fd, &c->where, c->call.flags, o->creates, stream);
     }
     tz_scratch_put(c->scratch);

@@ -163,6 +163,8 @@ uint64_t tz_about_now_s(void)
 
 enum { SCRATCH_SLOTS = 64 };
 
+static uint32_t beyond_slots; /* atomic: operations whose scratch has no slot, and so is not seen by others */
+
 static struct {
     int used;                   /* atomic */
     struct tz_scratch *scratch; /* atomic, kept once made */
@@ -180,7 +182,7 @@ struct tz_scratch *tz_scratch_get(void)
             continue;
         found = tz_relaxed(&slots[i].scratch);
         if (!found)
-            tz_store(&slots[i].scratch, found = tz_pages(sizeof *found));
+            __atomic_store_n(&slots[i].scratch, found = tz_pages(sizeof *found), __ATOMIC_SEQ_CST);
         if (found) {
             found->slot = my_slot = i;
             return found;
@@ -189,8 +191,10 @@ struct tz_scratch *tz_scratch_get(void)
         return NULL;
     }
     found = tz_pages(sizeof *found);
-    if (found)
+    if (found) {
         found->slot = -1;
+        __atomic_add_fetch(&beyond_slots, 1, __ATOMIC_SEQ_CST);
+    }
     return found;
 }
 
@@ -198,17 +202,40 @@ void tz_scratch_put(struct tz_scratch *scratch)
 {
     if (!scratch)
         return;
-    if (scratch->slot >= 0)
+    tz_store(&scratch->map, NULL);
+    if (scratch->slot >= 0) {
         tz_store(&slots[scratch->slot].used, 0);
-    else
-        tz_pages_free(scratch, sizeof *scratch);
+        return;
+    }
+    tz_pages_free(scratch, sizeof *scratch);
+    __atomic_sub_fetch(&beyond_slots, 1, __ATOMIC_SEQ_CST);
+}
+
+bool tz_scratch_holds(const struct tz_map *map)
+{
+    if (__atomic_load_n(&beyond_slots, __ATOMIC_SEQ_CST))
+        return true;
+    for (int i = 0; i < SCRATCH_SLOTS; i++) {
+        const struct tz_scratch *scratch = __atomic_load_n(&slots[i].scratch, __ATOMIC_SEQ_CST);
+
+        if (scratch && __atomic_load_n(&scratch->map, __ATOMIC_SEQ_CST) == map)
+            return true;
+    }
+    return false;
 }
 
 /* Slots of threads that do not exist in the child. */
 void tz_scratch_forked(void)
 {
-    for (int i = 0; i < SCRATCH_SLOTS; i++)
+    struct tz_scratch *scratch;
+
+    beyond_slots = 0;
+    for (int i = 0; i < SCRATCH_SLOTS; i++) {
         tz_store(&slots[i].used, 0);
+        scratch = tz_load(&slots[i].scratch);
+        if (scratch)
+            tz_store(&scratch->map, NULL);
+    }
 }
 
 int __cxa_atexit(void (*function)(void *), void *argument, void *object);

@@ -8,7 +8,7 @@
 #define LUSTRE_LOV "lustre.lov"
 /* LL_IOC_LOV_SETSTRIPE */
 #define IOC_SETSTRIPE _IOW('f', 154, long)
-#define KEEP_SIZE 1
+enum { KEEP_SIZE = 1, PUNCH_HOLE = 2, PUNCHED = 4096 };
 
 int tz_layout_set_blob(int fd, void *blob, size_t length, bool composite)
 {
@@ -35,24 +35,79 @@ int tz_layout_read(int fd, struct tz_create *create)
     return n >= 0 ? 0 : errno;
 }
 
-/*
- * Makes the objects of all components up to the one that begins at `start`. Only a file that nobody else can have
- * opened may be truncated; otherwise a byte of space is reserved there, which loses no data of anyone.
- */
-int tz_layout_instantiate(int fd, uint64_t start, bool alone)
+static const struct tz_component *last_list(const struct tz_layout *layout)
+{
+    const struct tz_component *last = NULL;
+
+    for (uint16_t i = 0; i < layout->count; i++)
+        if (layout->components[i].flags & TZ_COMP_LIST)
+            last = &layout->components[i];
+    return last;
+}
+
+bool tz_layout_has_late_lists(const struct tz_layout *layout)
+{
+    const struct tz_component *last = last_list(layout);
+
+    return last && last->start > 0;
+}
+
+/* How far this process may reach into a file; beyond it the kernel would send SIGXFSZ. */
+static uint64_t size_limit(void)
 {
     struct rlimit limit;
 
-    if (start >= INT64_MAX)
+    if (getrlimit(RLIMIT_FSIZE, &limit))
+        return 0;
+    return limit.rlim_cur == RLIM_INFINITY ? INT64_MAX : limit.rlim_cur;
+}
+
+/* Where nobody writes: just below the largest object of ldiskfs in each stripe. 0: the component ends before. */
+static uint64_t far_away(const struct tz_component *c)
+{
+    uint64_t far = c->stripe_count * (15ULL << 40);
+
+    return c->end == TZ_EOF && far > c->start && far < INT64_MAX / 2 ? far : 0;
+}
+
+bool tz_layout_can_instantiate(const struct tz_layout *layout)
+{
+    const struct tz_component *last = last_list(layout);
+
+    for (uint16_t i = 0; i < layout->count; i++)
+        if (layout->components[i].flags & TZ_COMP_SEL)
+            return false; /* it would extend the component before, too */
+    return last && last->start < INT64_MAX && last->start + 1 <= size_limit();
+}
+
+static int reserve(int fd, int mode, uint64_t offset, uint64_t length)
+{
+    int rc = 0;
+
+    for (int i = 0; i < 3; i++) {
+        rc = fallocate(fd, mode | KEEP_SIZE, (off_t)offset, (off_t)length) ? errno : 0;
+        if (rc != EINTR)
+            break;
+    }
+    return rc;
+}
+
+/*
+ * Makes the objects of all components up to the last with a list. Never by truncating: other processes may have the
+ * file open and have written. A hole is punched where nobody writes, or a byte of space is reserved; neither changes
+ * a byte of anyone, nor the size.
+ */
+int tz_layout_instantiate(int fd, const struct tz_layout *layout)
+{
+    const struct tz_component *last = last_list(layout);
+    uint64_t far = last ? far_away(last) : 0;
+    int rc = EFBIG;
+
+    if (!tz_layout_can_instantiate(layout))
         return EFBIG;
-    /* Beyond this limit the kernel would send SIGXFSZ. */
-    if (getrlimit(RLIMIT_FSIZE, &limit) || (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur <= start))
-        return EFBIG;
-    if (!alone)
-        return fallocate(fd, KEEP_SIZE, (off_t)start, 1) ? errno : 0;
-    if (ftruncate(fd, (off_t)start + 1))
-        return errno;
-    return ftruncate(fd, 0) && ftruncate(fd, 0) ? errno : 0;
+    if (far && far + PUNCHED <= size_limit())
+        rc = reserve(fd, PUNCH_HOLE, far, PUNCHED);
+    return rc == EFBIG ? reserve(fd, 0, last->start, 1) : rc;
 }
 
 /* lustre.lov.del of one component id, or of all components without the flags (negated). */
@@ -73,26 +128,6 @@ static int delete (int fd, uint32_t id, uint32_t flags)
     return fsetxattr(fd, LUSTRE_LOV ".del", blob, length, 0) ? errno : 0;
 }
 
-/* Deletes the entries from component `from` on, the last one first: the MDS allows no holes. */
-static int delete_tail(int fd, const struct tz_create *create, const struct tz_plan *plan, uint16_t from)
-{
-    uint64_t start = plan->layout.components[from].start;
-    const uint8_t *blob = create->scratch->lov;
-    struct tz_lov_entry entry;
-    struct tz_lov lov;
-    int rc = tz_lov_check(blob, create->lov_length, &lov);
-
-    for (uint32_t i = rc ? 0 : lov.entries; i-- > 0;) {
-        rc = tz_lov_entry(blob, create->lov_length, i, &entry);
-        if (rc || entry.start < start)
-            return rc;
-        rc = delete (fd, entry.id, 0);
-        if (rc)
-            return rc;
-    }
-    return rc;
-}
-
 static int add_tail(int fd, struct tz_scratch *scratch, const struct tz_plan *plan, uint16_t from,
                     enum tz_request_lists lists)
 {
@@ -104,19 +139,43 @@ static int add_tail(int fd, struct tz_scratch *scratch, const struct tz_plan *pl
     return fsetxattr(fd, LUSTRE_LOV ".add", scratch->request, length, 0) ? errno : 0;
 }
 
-/*
- * Components from `from` on get start hints, which fall back to other OSTs by themselves. ENODATA: they are deleted
- * and could not be added again.
- */
-int tz_layout_replace_tail(int fd, struct tz_create *create, const struct tz_plan *plan, uint16_t from, bool alone)
+/* One component from there to the end, of the file system's own kind: no pool, no hint, nothing to refuse. */
+static int add_plain(int fd, struct tz_scratch *scratch, const struct tz_plan *plan, uint16_t from)
 {
-    /* With others around only the MDS can tell which components are still without objects. */
-    int rc = alone ? delete_tail(fd, create, plan, from) : delete (fd, 0, TZ_LCME_NEGATE | TZ_LCME_INIT);
+    struct tz_component rest = {.start = plan->layout.components[from].start,
+                                .end = TZ_EOF,
+                                .stripe_size = plan->layout.components[from].stripe_size,
+                                .stripe_count = 1,
+                                .pattern = TZ_PATTERN_RAID0};
+    struct tz_plan plain = {.layout = {&rest, 1, true}};
 
-    if (rc)
-        return rc;
-    if (add_tail(fd, create->scratch, plan, from, TZ_LISTS_NONE) == 0 ||
-        add_tail(fd, create->scratch, plan, from, TZ_LISTS_ANYWHERE) == 0)
-        return 0;
-    return ENODATA;
+    return add_tail(fd, scratch, &plain, 0, TZ_LISTS_ANYWHERE);
+}
+
+/* The components from `from` or a later one on, whichever follows what the file has, with start hints. */
+int tz_layout_add_tail(int fd, struct tz_create *create, const struct tz_plan *plan, uint16_t from)
+{
+    int rc = EINVAL;
+
+    for (uint16_t i = from; i < plan->layout.count; i++)
+        if (add_tail(fd, create->scratch, plan, i, TZ_LISTS_NONE) == 0 ||
+            add_tail(fd, create->scratch, plan, i, TZ_LISTS_ANYWHERE) == 0)
+            return 0;
+    for (uint16_t i = from; i < plan->layout.count; i++) {
+        rc = add_plain(fd, create->scratch, plan, i);
+        if (rc == 0)
+            return 0;
+    }
+    return rc;
+}
+
+/*
+ * Components from `from` on get start hints, which fall back to other OSTs by themselves. Only the MDS can tell which
+ * components are still without objects: others may have written meanwhile, and what has objects stays.
+ */
+int tz_layout_replace_tail(int fd, struct tz_create *create, const struct tz_plan *plan, uint16_t from)
+{
+    int rc = delete (fd, 0, TZ_LCME_NEGATE | TZ_LCME_INIT);
+
+    return rc ? rc : tz_layout_add_tail(fd, create, plan, from);
 }

@@ -182,14 +182,11 @@ bool tz_locate(int dirfd, const char *path, struct tz_scratch **scratch, struct 
     return join(where, dir, name, name_length, (*scratch)->key);
 }
 
-bool tz_is_lustre(struct tz_mount *mount)
+void tz_doubt_lustre(struct tz_mount *mount, int error)
 {
-    uint32_t known = tz_load(&mount->lustre);
     struct statfs st;
 
-    if (known == 0) {
-        known = statfs(mount->path, &st) == 0 && (uint32_t)st.f_type == LUSTRE_SUPER_MAGIC ? 1 : 2;
-        tz_store(&mount->lustre, known);
-    }
-    return known == 1;
+    if ((error == EOPNOTSUPP || error == ENOTTY) && !tz_load(&mount->foreign) && statfs(mount->path, &st) == 0 &&
+        (uint32_t)st.f_type != LUSTRE_SUPER_MAGIC)
+        tz_store(&mount->foreign, 1);
 }

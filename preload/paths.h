@@ -19,7 +19,10 @@ bool tz_locate(int dirfd, const char *path, struct tz_scratch **scratch, struct 
 /* The working directory has changed, or may have. */
 void tz_cwd_changed(void);
 
-/* Does the mount's file system say that it is Lustre? Asked once. */
-bool tz_is_lustre(struct tz_mount *mount);
+/*
+ * A layout was refused by `error`: when it is one that file systems other than Lustre give, the mount is asked what it
+ * is. Otherwise the mount table (or TARAZU_MOUNTS) is believed: statfs would ask the servers in each process.
+ */
+void tz_doubt_lustre(struct tz_mount *mount, int error);
 
 #endif

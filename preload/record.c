@@ -4,49 +4,14 @@
 enum { CREATE_EXISTED = 1, CREATE_AGAIN = 2, CLOSE_COUNTED = 1, CLOSE_NOT_CREATED = 2 };
 enum { YOUNG_S = 2 };
 
-/* The part of struct statx that is needed; libc headers before 2.28 have none of it. */
-struct times {
-    int64_t seconds;
-    uint32_t nanoseconds, pad;
-};
-struct statx_ {
-    uint32_t mask, blksize;
-    uint64_t attributes;
-    uint32_t nlink, uid, gid;
-    uint16_t mode, pad;
-    uint64_t ino, size, blocks, attributes_mask;
-    struct times atime, btime, ctime, mtime;
-    uint64_t rest[16];
-};
-enum {
-    STATX_INO_ = 0x100,
-    STATX_BTIME_ = 0x800,
-    STATX_CTIME_ = 0x80,
-    AT_EMPTY_PATH_ = 0x1000,
-    AT_STATX_DONT_SYNC_ = 0x4000
-};
-
-/* What the client knows by itself: nothing is asked of a server. */
-static bool examine(int fd, struct statx_ *st)
-{
-    memset(st, 0, sizeof *st);
-#ifdef SYS_statx
-    return syscall(SYS_statx, fd, "", AT_EMPTY_PATH_ | AT_STATX_DONT_SYNC_, STATX_INO_ | STATX_BTIME_ | STATX_CTIME_,
-                   st) == 0;
-#else
-    (void)fd;
-    return false;
-#endif
-}
-
 /* Without O_EXCL nobody says whether the open made the file: one with content or a past did exist. */
 static bool existed(int fd)
 {
-    struct statx_ st;
+    struct tz_stat st;
 
-    if (!examine(fd, &st))
+    if (tz_look(fd, &st))
         return false;
-    return st.size > 0 || ((st.mask & STATX_BTIME_) && st.ctime.seconds - st.btime.seconds > YOUNG_S);
+    return st.size > 0 || (st.born_s && st.changed_s - st.born_s > YOUNG_S);
 }
 
 void tz_record_create(struct tz_create *c, int fd)
@@ -81,7 +46,7 @@ void tz_record_create(struct tz_create *c, int fd)
 void tz_record_open(int fd, const struct tz_where *where, int flags, bool created, FILE *stream)
 {
     struct tz_file *file;
-    struct statx_ st;
+    struct tz_stat st;
 
     if (tz_config.recorder == TZ_RECORD_OFF || (flags & O_ACCMODE) == O_RDONLY || !tz_owner())
         return;
@@ -89,10 +54,11 @@ void tz_record_open(int fd, const struct tz_where *where, int flags, bool create
                          where->key, where->key_length);
     if (!file)
         return;
-    if (examine(fd, &st))
+    if (tz_look(fd, &st) == 0) {
         file->ino = st.ino;
-    if (flags & O_APPEND)
-        file->position = st.size;
+        if (flags & O_APPEND)
+            file->position = st.size;
+    }
     file->opened_ns = tz_now_ns();
     if (stream)
         tz_streams_add(stream);
@@ -128,7 +94,7 @@ static bool read_size(int fd, const struct tz_file *file, uint64_t *size)
 {
     struct tz_stat st;
 
-    if (tz_fstat(fd, &st) || (file->ino && st.ino != file->ino))
+    if (tz_look(fd, &st) || (file->ino && st.ino != file->ino))
         return false; /* closed and opened anew behind our back */
     *size = st.size;
     return true;
@@ -166,7 +132,7 @@ static void adopt(int fd, FILE *stream, struct tz_scratch **scratch)
     ssize_t length;
     long flags;
 
-    if (tz_fstat(fd, &st) || !S_ISREG(st.mode))
+    if (tz_look(fd, &st) || !S_ISREG(st.mode))
         return;
     flags = syscall(SYS_fcntl, fd, F_GETFL);
     if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)

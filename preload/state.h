@@ -77,7 +77,8 @@ uint64_t tz_about_now_s(void);
 
 /* Room for one operation on a managed name, too large for a thread's stack. */
 struct tz_scratch {
-    int slot; /* -1: none, unmapped after use */
+    int slot;                 /* -1: none, unmapped after use */
+    const struct tz_map *map; /* atomic: the placement map that this operation reads, which must stay mapped */
     struct tz_names names;
     char raw[2 * TZ_PATH_MAX];
     char key[TZ_KEY_MAX];
@@ -88,5 +89,8 @@ struct tz_scratch {
 
 struct tz_scratch *tz_scratch_get(void);
 void tz_scratch_put(struct tz_scratch *scratch);
+
+/* Does an operation under way read this map? */
+bool tz_scratch_holds(const struct tz_map *map);
 
 #endif

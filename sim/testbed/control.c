@@ -153,6 +153,16 @@ PUBLIC int testbed_get(const char *name, uint32_t index, uint64_t *value)
     return 0;
 }
 
+/* How many requests of each kind (enum tb_request) clients have sent since the testbed was made. */
+PUBLIC int testbed_requests(uint64_t *counts)
+{
+    if (!tb_state)
+        return -ENODEV;
+    for (int i = 0; i < TB_REQUESTS; i++)
+        counts[i] = __atomic_load_n(&tb_state->requests[i], __ATOMIC_RELAXED);
+    return TB_REQUESTS;
+}
+
 PUBLIC int testbed_pool(const char *name, const uint32_t *osts, uint32_t count)
 {
     struct tb_pool *pool = &tb_state->pool[tb_state->n_pools];

@@ -23,6 +23,8 @@ static int open_at(int dirfd, const char *path, int flags, mode_t mode)
     }
     if (delayed && path_in_mount(dirfd, path, true))
         flags &= ~FASYNC; /* Lustre consumes it; elsewhere it stays in F_GETFL */
+    if (path_in_mount(dirfd, path, true))
+        tb_request(TO_MDS_OPEN, 1);
     fd = NEXT(openat64)(dirfd, path, flags, mode);
     if (fd < 0)
         return fd;
@@ -199,6 +201,10 @@ PUBLIC FILE *freopen64(const char *path, const char *mode, FILE *stream)
 
 PUBLIC int close(int fd)
 {
+    struct stat st;
+
+    if (fd_managed(fd, &st))
+        tb_request(TO_MDS_CLOSE, 1);
     fd_closing(fd);
     return NEXT(close)(fd);
 }

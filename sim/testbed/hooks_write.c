@@ -178,6 +178,10 @@ static int cover_size(int fd, off_t size, bool truncating)
 
 PUBLIC int ftruncate(int fd, off_t size)
 {
+    struct stat st;
+
+    if (fd_managed(fd, &st))
+        tb_request(TO_OST, 1);
     return cover_size(fd, size, true) ? -1 : NEXT(ftruncate)(fd, size);
 }
 PUBLIC int ftruncate64(int fd, off64_t size)
@@ -205,15 +209,32 @@ PUBLIC int truncate64(const char *path, off64_t size)
     return cover_path(path, size) ? -1 : NEXT(truncate64)(path, size);
 }
 
-/* 1 = done sparsely, 0 = call the next function, -1 = refused. */
+enum { OBJECT_MAX_TIB = 16 };
+
+/*
+ * 1 = done, 0 = call the next function, -1 = refused. As on Lustre: components up to the range get their objects where
+ * the OSTs allow it, and the call succeeds also where they do not; what is punched beyond all data takes no space.
+ */
 static int allocate(int fd, int mode, off_t offset, off_t length)
 {
     struct stat st;
 
-    if (offset < 0 || length <= 0 || !fd_managed(fd, &st) || (mode & ~FALLOC_FL_KEEP_SIZE))
+    if (offset < 0 || length <= 0 || !fd_managed(fd, &st))
         return 0;
-    if (cover_size(fd, offset + length, false))
+    if (mode & ~(FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE)) {
+        errno = EOPNOTSUPP;
         return -1;
+    }
+    if (offset + length > st.st_size &&
+        (uint64_t)(offset + length) >> 40 >= (uint64_t)OBJECT_MAX_TIB * layout_last_count(fd)) {
+        errno = EFBIG;
+        return -1;
+    }
+    if (cover_size(fd, offset + length - 1, true))
+        return -1;
+    tb_request(TO_OST, 2); /* a lock, and the call itself */
+    if (mode & FALLOC_FL_PUNCH_HOLE)
+        return offset >= st.st_size;
     if (!tb_state->sparse)
         return 0;
     if (!(mode & FALLOC_FL_KEEP_SIZE) && grow(fd, offset, length, false) < 0)

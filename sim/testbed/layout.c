@@ -83,6 +83,10 @@ int layout_set(int fd, const struct stat *st, const void *data, size_t size, enu
     rc = blob_decode(data, size, layout, BLOB_USER);
     if (rc)
         goto out;
+    /* The client opens the file by its intent and releases that again; the layout it fetches when it next needs it. */
+    tb_request(TO_MDS_OPEN, 1);
+    tb_request(TO_MDS_CLOSE, 1);
+    tb_request(TO_MDS_LAYOUT, 1);
     if (sidecar_default_for(fd, other) == 0 && other->comp[0].pool[0])
         pool = other->comp[0].pool;
     rc = layout_check(layout, 0, pool);
@@ -121,6 +125,7 @@ int layout_add(int fd, const struct stat *st, const void *data, size_t size)
 
     if (rc)
         return rc;
+    tb_request(TO_MDS_SETXATTR, 1);
     tb_lock();
     rc = sidecar_load(fd, layout);
     if (rc == 0)
@@ -160,6 +165,7 @@ int layout_del(int fd, const struct stat *st, const void *data, size_t size)
     memcpy(&flags, (const char *)data + 36, 4);
     if ((id == 0) == (flags == 0))
         return -EINVAL;
+    tb_request(TO_MDS_SETXATTR, 1);
     tb_lock();
     rc = sidecar_load(fd, layout);
     if (rc == 0 && !layout->composite)
@@ -185,6 +191,19 @@ int layout_del(int fd, const struct stat *st, const void *data, size_t size)
     }
     tb_unlock();
     return rc;
+}
+
+/* Stripes of the last component, 1 where that is not known. */
+unsigned layout_last_count(int fd)
+{
+    struct tb_layout *layout = layout_scratch(0);
+    unsigned count = 0;
+
+    tb_lock();
+    if (sidecar_load(fd, layout) == 0)
+        count = layout->comp[layout->n_comps - 1].stripe_count;
+    tb_unlock();
+    return count ? count : 1;
 }
 
 ssize_t layout_get(int fd, void *buffer, size_t capacity)
@@ -243,6 +262,8 @@ int layout_cover(int fd, uint64_t end, bool truncate, uint64_t *covered)
     if (rc == 0) {
         int refused = instantiate(layout, truncate ? end + 1 : end, false, &changed);
 
+        if (changed || refused)
+            tb_request(TO_MDS_LAYOUT, 1);
         if (changed)
             rc = sidecar_store(fd, layout, true);
         if (refused && !truncate)

@@ -11,6 +11,9 @@ from pathlib import Path
 from tarazu.errors import BadInput, TarazuError
 
 BLOB_MAX = 65536
+REQUESTS = ("mds_open", "mds_close", "mds_layout", "mds_setxattr", "ost")
+"""Kinds of `Mds.requests`; an OST's are those of fallocate and truncation only."""
+
 FLAGS = {"inactive": 1, "no_create": 2, "degraded": 4, "readonly": 8, "full": 16}
 """Bits of an OST's `flags` in the shared state (tb.h)."""
 
@@ -52,6 +55,7 @@ def _library() -> ctypes.CDLL:
         library.testbed_set_default.argtypes = [text, text, ctypes.c_size_t]
         library.testbed_layout.argtypes = [text, text, ctypes.c_size_t]
         library.testbed_layout.restype = ctypes.c_ssize_t
+        library.testbed_requests.argtypes = [ctypes.POINTER(u64)]
         library.testbed_account.argtypes = [text, ctypes.POINTER(u64), words]
         library.testbed_account.restype = ctypes.c_int64
         _loaded = library
@@ -105,6 +109,12 @@ class Mds:
             f"no field {field}[{index}]",
         )
         return value.value
+
+    def requests(self) -> dict[str, int]:
+        """Requests that clients' calls would have sent on a real Lustre, by kind, since the testbed was made."""
+        counts = (ctypes.c_uint64 * len(REQUESTS))()
+        _check(self._library().testbed_requests(counts), "request counters")
+        return dict(zip(REQUESTS, counts, strict=True))
 
     def osts(self) -> int:
         return self.get("osts")

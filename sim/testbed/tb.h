@@ -75,6 +75,9 @@ struct tb_pool {
     struct tb_rr rr;
 };
 
+/* Requests that a client's calls would send, counted as measured on a real Lustre. */
+enum tb_request { TO_MDS_OPEN, TO_MDS_CLOSE, TO_MDS_LAYOUT, TO_MDS_SETXATTR, TO_OST, TB_REQUESTS };
+
 struct tb_state {
     char magic[8];
     uint32_t version, n_osts, n_osss, n_pools;
@@ -88,6 +91,7 @@ struct tb_state {
     struct tb_oss oss[TB_MAX_OSSS];
     struct tb_ost ost[TB_MAX_OSTS];
     struct tb_pool pool[TB_MAX_POOLS];
+    uint64_t requests[TB_REQUESTS]; /* atomic */
 };
 
 /* ---- a layout ---- */
@@ -146,6 +150,7 @@ int layout_set(int fd, const struct stat *st, const void *data, size_t size, enu
 int layout_set_dir(int fd, const void *data, size_t size);
 int layout_add(int fd, const struct stat *st, const void *data, size_t size);
 int layout_del(int fd, const struct stat *st, const void *data, size_t size);
+unsigned layout_last_count(int fd);
 ssize_t layout_get(int fd, void *buffer, size_t capacity);
 int layout_ensure_default(int fd, const struct stat *st);
 int layout_cover(int fd, uint64_t end, bool truncate, uint64_t *covered);
@@ -164,6 +169,11 @@ int fd_opened(int fd, int flags, bool delayed);
 bool fd_managed(int fd, struct stat *st);
 int fd_cover(int fd, const struct stat *st, uint64_t end, bool truncate);
 void fd_closing(int fd);
+
+static inline void tb_request(enum tb_request kind, uint64_t count)
+{
+    __atomic_add_fetch(&tb_state->requests[kind], count, __ATOMIC_RELAXED);
+}
 
 int real_open(const char *path, int flags, int mode);
 void real_close(int fd);

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import errno
-import shutil
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -153,30 +151,6 @@ def test_a_late_component_on_a_refusing_ost_falls_back_to_hints(
     after = placed.osts("f")
     assert after[0] == [0] and len(after[2]) == 4  # the write at 9 MiB went somewhere
     assert native.decode_lov(made.layout).components[-1].component.end_bytes == EOF
-
-
-@pytest.mark.skipif(not shutil.which("strace"), reason="needs strace (Debian: strace)")
-@pytest.mark.parametrize(("rank", "call"), [(3, "ftruncate"), (-1, "fallocate")])
-def test_only_a_file_of_one_rank_is_truncated(placed: Placed, rank: int, call: str) -> None:
-    """A number in a shared name that happens to be the rank proves nothing: others may be writing already."""
-    placed.map(row("/step.3", THREE, THREE_OSTS, rank=rank))
-    environ = placed.environ(TARAZU_RANK="3", OMPI_COMM_WORLD_SIZE="4")
-    preload = environ.pop("LD_PRELOAD")
-    trace = placed.work / "trace"
-    argv = [
-        "strace",
-        "-e",
-        "trace=ftruncate,fallocate",
-        "-o",
-        str(trace),
-        "-E",
-        f"LD_PRELOAD={preload}",
-        "touch",
-    ]
-    assert placed.run([*argv, "step.3"], environ).returncode == 0
-    mounted = Counter(line.split("(")[0] for line in trace.read_text().splitlines() if ", 838860" in line)
-    assert placed.osts("step.3") == [list(o) for o in THREE_OSTS]
-    assert set(mounted) == {call}
 
 
 def test_a_file_size_limit_is_no_signal(placed: Placed) -> None:
