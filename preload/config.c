@@ -161,8 +161,10 @@ bool tz_config_read(void)
     read_identity();
     if (tz_glob_any(getenv("TARAZU_EXCLUDE_PROGRAMS"), tz_config.program))
         return false;
-    if (tz_config.recorder != TZ_RECORD_OFF)
+    if (tz_config.recorder != TZ_RECORD_OFF) {
         read_spool(spool);
+        tz_config.spool_limit = (uint64_t)number(getenv("TARAZU_SPOOL_KIB"), 0) << 10;
+    }
     tz_config.llapi = equals(getenv("TARAZU_APPLY"), "llapi");
     tz_config.hints = equals(getenv("TARAZU_LISTS"), "hints");
     tz_config.trusted_uid = number(getenv("TARAZU_UID"), -1);

@@ -26,8 +26,7 @@ static struct tz_counter *level(int i)
     return expected;
 }
 
-/* The slot of a key, made when it is new; NULL when there is no room. */
-static struct tz_counter *slot_of(uint64_t key)
+struct tz_counter *tz_counters_slot(uint64_t key)
 {
     for (int i = 0; i < LEVELS; i++) {
         struct tz_counter *slot = level(i);
@@ -72,13 +71,13 @@ void tz_counters_take(const struct tz_mount *m, const char *key, size_t key_leng
 {
     uint64_t fs = tz_hash_text(m->fs, m->fs_length, 0), value;
 
-    *nth = (struct tz_nth){.slots[0] = slot_of(tz_hash_text(key, key_length, fs ^ 'E') | 1)};
+    *nth = (struct tz_nth){.slots[0] = tz_counters_slot(tz_hash_text(key, key_length, fs ^ 'E') | 1)};
     if (!nth->slots[0])
         return;
     value = tz_load(&nth->slots[0]->value);
     if (value == 0) {
-        nth->slots[1] = slot_of(tz_hash_text(names->precise, names->precise_length, fs ^ 'T') | 1);
-        nth->slots[2] = slot_of(tz_hash_text(names->loose, names->loose_length, fs ^ 'L') | 1);
+        nth->slots[1] = tz_counters_slot(tz_hash_text(names->precise, names->precise_length, fs ^ 'T') | 1);
+        nth->slots[2] = tz_counters_slot(tz_hash_text(names->loose, names->loose_length, fs ^ 'L') | 1);
         if (!nth->slots[1] || !nth->slots[2]) {
             nth->slots[0] = NULL;
             return;

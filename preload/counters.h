@@ -14,6 +14,9 @@ struct tz_nth {
     struct tz_counter *slots[3]; /* of the name and its templates; NULL when there was no room */
 };
 
+/* The slot of a key of one's own (not 0), made when it is new; NULL when there is no room. */
+struct tz_counter *tz_counters_slot(uint64_t key);
+
 /* Takes the numbers of a name that is about to be created. */
 void tz_counters_take(const struct tz_mount *mount, const char *key, size_t key_length, const struct tz_names *names,
                       struct tz_nth *nth);

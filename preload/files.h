@@ -10,9 +10,10 @@ enum { TZ_FDS_MAX = 1 << 20, TZ_INLINE_KEY = 336 };
 
 enum tz_file_flags {
     TZ_FILE_DIRECTORY = 1, /* not a file: `key` is the directory's path */
-    TZ_FILE_CREATED = 2,   /* a create record was written here */
+    TZ_FILE_CREATED = 2,   /* this open made the file */
     TZ_FILE_APPEND = 4,
     TZ_FILE_INHERITED = 8, /* opened by the parent of a fork */
+    TZ_FILE_ADOPTED = 16,  /* standard output or error, opened by the program before this one */
 };
 
 /* One open file description, shared by the descriptors that dup made of it. Counters are atomic. */
@@ -21,7 +22,7 @@ struct tz_file {
     uint32_t flags;
     struct tz_mount *mount;
     uint64_t ino; /* 0 when unknown */
-    uint64_t opened_ns;
+    uint64_t opened_ns, opened_size;
     uint64_t bytes, low, high, writes, segments, last_end, position;
     uint32_t key_length;
     char *long_key; /* pages of its own, for a key that does not fit */

@@ -47,16 +47,17 @@ void tz_opening_end(struct tz_opening *o, int fd, FILE *stream)
 {
     struct tz_create *c = &o->create;
     int saved = errno;
+    bool made = false;
 
     if (fd < 0) {
         if (o->creates)
             tz_counters_return(&c->nth);
     } else {
         if (o->creates)
-            tz_record_create(c, fd);
+            made = tz_record_create(c, fd);
         else
             tz_place_opened(c, fd);
-        tz_record_open(fd, &c->where, c->call.flags, o->creates, stream);
+        tz_record_open(fd, &c->where, c->call.flags, made, stream);
     }
     tz_scratch_put(c->scratch);
     errno = saved;

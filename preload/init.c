@@ -33,6 +33,7 @@ static void forked(void)
     tz_map_forked();
     tz_files_forked();
     tz_spool_forked();
+    tz_node_forked();
 }
 
 static void fork_child(void)

@@ -1,5 +1,5 @@
 #include "record.h"
-#include "spool.h"
+#include "node.h"
 
 enum { CREATE_EXISTED = 1, CREATE_AGAIN = 2, CLOSE_COUNTED = 1, CLOSE_NOT_CREATED = 2 };
 enum { YOUNG_S = 2 };
@@ -14,23 +14,25 @@ static bool existed(int fd)
     return st.size > 0 || (st.born_s && st.changed_s - st.born_s > YOUNG_S);
 }
 
-void tz_record_create(struct tz_create *c, int fd)
+bool tz_record_create(struct tz_create *c, int fd)
 {
     const struct tz_names *names = &c->scratch->names;
     const struct tz_mount *m = c->where.mount;
-    uint32_t lov = c->lov_length <= UINT16_MAX ? c->lov_length : 0;
-    struct tz_part texts[] = {{m->fs, m->fs_length},
-                              {c->where.key, c->where.key_length},
-                              {names->precise, names->precise_length},
-                              {names->loose, names->loose_length},
-                              {c->scratch->lov, lov}};
+    bool records = tz_config.recorder != TZ_RECORD_OFF;
+    bool made = c->existence == TZ_FRESH || (records && c->existence == TZ_PERHAPS && !existed(fd));
     uint8_t fixed[40] = {0};
-    uint16_t flags = c->nth.again ? CREATE_AGAIN : 0;
+    struct tz_record record = {TZ_CREATE,
+                               (uint16_t)((made ? 0 : CREATE_EXISTED) | (c->nth.again ? CREATE_AGAIN : 0)),
+                               fixed,
+                               sizeof fixed,
+                               {{m->fs, m->fs_length},
+                                {c->where.key, c->where.key_length},
+                                {names->precise, names->precise_length},
+                                {names->loose, names->loose_length},
+                                {c->scratch->lov, c->lov_length <= UINT16_MAX ? c->lov_length : 0}}};
 
-    if (tz_config.recorder == TZ_RECORD_OFF)
-        return;
-    if (c->existence == TZ_EXISTED || (c->existence == TZ_PERHAPS && existed(fd)))
-        flags |= CREATE_EXISTED;
+    if (!records)
+        return made;
     tz_put32(fixed, c->nth.precise);
     tz_put32(fixed + 4, c->nth.loose);
     fixed[8] = c->outcome;
@@ -38,9 +40,13 @@ void tz_record_create(struct tz_create *c, int fd)
     tz_put16(fixed + 10, c->refusal);
     tz_put32(fixed + 12, c->row_id);
     tz_put64(fixed + 16, c->generation);
-    for (int i = 0; i < 5; i++)
-        tz_put16(fixed + 24 + 2 * i, (uint16_t)texts[i].length);
-    tz_spool_append(TZ_CREATE, flags, fixed, sizeof fixed, texts, 5);
+    for (int i = 0; i < TZ_PARTS; i++)
+        tz_put16(fixed + 24 + 2 * i, (uint16_t)record.texts[i].length);
+    if (made)
+        tz_spool_write(&record);
+    else if (!tz_spool_has(TZ_CREATE, record.texts))
+        tz_node_note(&record);
+    return made;
 }
 
 void tz_record_open(int fd, const struct tz_where *where, int flags, bool created, FILE *stream)
@@ -56,6 +62,7 @@ void tz_record_open(int fd, const struct tz_where *where, int flags, bool create
         return;
     if (tz_look(fd, &st) == 0) {
         file->ino = st.ino;
+        file->opened_size = st.size;
         if (flags & O_APPEND)
             file->position = st.size;
     }
@@ -64,24 +71,39 @@ void tz_record_open(int fd, const struct tz_where *where, int flags, bool create
         tz_streams_add(stream);
 }
 
+/*
+ * In the process's own spool when it has made the file, or when what it wrote was counted. Who only had it open, as
+ * every process of a script has the script's output, is noted once on the node.
+ */
 static void append_close(struct tz_file *file, uint64_t size)
 {
     const struct tz_mount *m = file->mount;
-    struct tz_part texts[] = {{m->fs, m->fs_length}, {tz_file_key(file), file->key_length}};
+    bool adopted = file->flags & TZ_FILE_ADOPTED, made = file->flags & TZ_FILE_CREATED;
     uint64_t low = tz_relaxed(&file->low);
     uint8_t fixed[56] = {0};
-    uint16_t flags = (tz_counting ? CLOSE_COUNTED : 0) | (file->flags & TZ_FILE_CREATED ? 0 : CLOSE_NOT_CREATED);
+    struct tz_record record = {TZ_CLOSE,
+                               (uint16_t)((tz_counting && !adopted ? CLOSE_COUNTED : 0) |
+                                          (made ? 0 : CLOSE_NOT_CREATED)),
+                               fixed,
+                               sizeof fixed,
+                               {{m->fs, m->fs_length}, {tz_file_key(file), file->key_length}}};
 
+    if (adopted && size == file->opened_size)
+        return;
     tz_put64(fixed, size);
+    tz_put64(fixed + 40, file->opened_ns);
+    tz_put16(fixed + 48, (uint16_t)record.texts[0].length);
+    tz_put16(fixed + 50, (uint16_t)record.texts[1].length);
+    if (!made && (adopted || tz_relaxed(&file->bytes) == 0) && !tz_spool_has(TZ_CREATE, record.texts)) {
+        tz_node_note(&record);
+        return;
+    }
     tz_put64(fixed + 8, tz_relaxed(&file->bytes));
     tz_put64(fixed + 16, low == UINT64_MAX ? 0 : low);
     tz_put64(fixed + 24, tz_relaxed(&file->high));
     tz_put32(fixed + 32, (uint32_t)tz_relaxed(&file->writes));
     tz_put32(fixed + 36, (uint32_t)tz_relaxed(&file->segments));
-    tz_put64(fixed + 40, file->opened_ns);
-    tz_put16(fixed + 48, (uint16_t)texts[0].length);
-    tz_put16(fixed + 50, (uint16_t)texts[1].length);
-    tz_spool_append(TZ_CLOSE, flags, fixed, sizeof fixed, texts, 2);
+    tz_spool_write(&record);
 }
 
 /* A child's copy of a descriptor is worth a record only when the child has written. */
@@ -128,6 +150,7 @@ static void adopt(int fd, FILE *stream, struct tz_scratch **scratch)
 {
     char link[] = "/proc/self/fd/0", *path;
     struct tz_where where;
+    struct tz_file *file;
     struct tz_stat st;
     ssize_t length;
     long flags;
@@ -147,6 +170,9 @@ static void adopt(int fd, FILE *stream, struct tz_scratch **scratch)
     path[length] = '\0';
     if (tz_locate(AT_FDCWD, path, scratch, &where) && tz_key_wanted(where.key, where.key_length))
         tz_record_open(fd, &where, (int)flags, false, stream);
+    file = tz_files_get(fd);
+    if (file && !(file->flags & TZ_FILE_DIRECTORY))
+        file->flags |= TZ_FILE_ADOPTED;
 }
 
 void tz_record_adopt(void)
@@ -169,7 +195,6 @@ static void close_at_exit(int fd, struct tz_file *file)
 
 void tz_record_exit(bool flush)
 {
-    static int ended;
     int saved = errno;
 
     if (tz_load(&tz_state) != TZ_ON || tz_config.recorder == TZ_RECORD_OFF)
@@ -183,10 +208,7 @@ void tz_record_exit(bool flush)
     if (flush)
         tz_streams_flush();
     tz_files_each(0, TZ_FDS_MAX - 1, close_at_exit);
-    if (tz_spool_exists() && tz_load(&ended) != tz_config.ident.pid) {
-        tz_store(&ended, tz_config.ident.pid);
-        tz_spool_append(TZ_END, 0, NULL, 0, NULL, 0);
-    }
+    tz_spool_end();
     tz_depth--;
     errno = saved;
 }

@@ -45,8 +45,8 @@ struct tz_create {
     enum tz_existence existence;
 };
 
-/* After the file is open: writes the record. */
-void tz_record_create(struct tz_create *create, int fd);
+/* After the file is open: writes the record. True when this open made the file. */
+bool tz_record_create(struct tz_create *create, int fd);
 
 /* Follows a descriptor that can be written; `stream` or NULL. */
 void tz_record_open(int fd, const struct tz_where *where, int flags, bool created, FILE *stream);

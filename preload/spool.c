@@ -1,40 +1,49 @@
 #include "spool.h"
+#include "counters.h"
+#include "hash.h"
+#include "node.h"
 #include "rawsys.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 
-enum {
-    HEADER = 256,
-    RECORD_HEAD = 16,
-    FIRST_SIZE = 65536,
-    SIZE_MAX_ = 1 << 30,
-    OFF_USED = 16,
-    OFF_CAPACITY = 24,
-    OFF_DROPPED = 64
-};
+enum { HEADER = 256, FIRST_SIZE = 4096, SIZE_MAX_ = 1 << 30, OFF_USED = 16, OFF_CAPACITY = 24, OFF_DROPPED = 64 };
+
+/* Places in the fixed part of a close record, docs/formats.md. */
+enum { AT_SIZE = 0, AT_WRITTEN = 8, AT_LOW = 16, AT_HIGH = 24, AT_WRITES = 32, AT_SEGMENTS = 36, AT_OPENED = 40 };
 
 static struct {
     struct tz_lock lock;
     uint8_t *base; /* atomic */
-    uint64_t capacity, used;
-    bool failed;
+    uint64_t capacity, used, start_ns;
     uint64_t lost; /* atomic: records that could not even take the lock */
     char path[1200];
 } spool;
 
-static bool fill(int fd, uint64_t from, uint64_t to)
+size_t tz_record_length(const struct tz_record *record)
 {
-    static const char zeros[4096];
+    size_t length = TZ_RECORD_HEAD + record->fixed_length;
 
-    /* A hole would be SIGBUS when the memory file system is full. */
-    if (syscall(SYS_fallocate, fd, 0, (off_t)from, (off_t)(to - from)) == 0)
-        return true;
-    if (errno != EOPNOTSUPP && errno != ENOSYS)
-        return false;
-    for (; from < to; from += sizeof zeros)
-        if (syscall(SYS_pwrite64, fd, zeros, sizeof zeros, (off_t)from) != (long)sizeof zeros)
-            return false;
-    return true;
+    for (int i = 0; i < TZ_PARTS; i++)
+        length += record->texts[i].length;
+    return (length + 7) & ~(size_t)7;
+}
+
+void tz_record_put(const struct tz_record *record, size_t length, uint8_t *p)
+{
+    tz_put16(p, record->type);
+    tz_put16(p + 2, record->flags);
+    tz_put32(p + 4, (uint32_t)length);
+    tz_put64(p + 8, tz_now_ns());
+    p += TZ_RECORD_HEAD;
+    if (record->fixed_length)
+        memcpy(p, record->fixed, record->fixed_length);
+    p += record->fixed_length;
+    for (int i = 0; i < TZ_PARTS; i++) {
+        if (record->texts[i].length)
+            memcpy(p, record->texts[i].data, record->texts[i].length);
+        p += record->texts[i].length;
+    }
 }
 
 static uint8_t *map_at(const char *path, int flags, uint64_t from, uint64_t to)
@@ -44,55 +53,12 @@ static uint8_t *map_at(const char *path, int flags, uint64_t from, uint64_t to)
 
     if (fd < 0)
         return NULL;
-    if (fill(fd, from, to))
+    if (tz_spool_fill(fd, from, to))
         base = mmap(NULL, to, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     tz_sys_close(fd);
+    if (base == MAP_FAILED && (flags & O_CREAT))
+        syscall(SYS_unlinkat, AT_FDCWD, path, 0);
     return base == MAP_FAILED ? NULL : base;
-}
-
-static void make_directories(const char *path)
-{
-    char part[sizeof tz_config.spool];
-    size_t length = strlen(path);
-
-    memcpy(part, path, length + 1);
-    if (syscall(SYS_mkdirat, AT_FDCWD, part, 0700) == 0 || errno == EEXIST)
-        return;
-    for (size_t i = 1; i <= length; i++)
-        if (part[i] == '/' || part[i] == '\0') {
-            char kept = part[i];
-
-            part[i] = '\0';
-            syscall(SYS_mkdirat, AT_FDCWD, part, 0700);
-            part[i] = kept;
-        }
-}
-
-/* In a directory that others can write to, or that is theirs, spools could be planted or taken away. */
-static bool belongs_to_us(const char *path, bool parent)
-{
-    struct stat found;
-
-    if (syscall(SYS_newfstatat, AT_FDCWD, path, &found, AT_SYMLINK_NOFOLLOW) || !S_ISDIR(found.st_mode))
-        return false;
-    if (parent && (found.st_mode & S_ISVTX))
-        return true;
-    return (found.st_uid == (uid_t)syscall(SYS_geteuid) || (parent && found.st_uid == 0)) && !(found.st_mode & 022);
-}
-
-static bool directory_is_safe(void)
-{
-    char parent[sizeof tz_config.spool];
-    char *last;
-
-    memcpy(parent, tz_config.spool, sizeof parent);
-    for (last = parent + strlen(parent); last > parent + 1 && last[-1] == '/'; last--)
-        last[-1] = '\0';
-    last = strrchr(parent, '/');
-    if (!last || !belongs_to_us(tz_config.spool, false))
-        return false;
-    last[last == parent] = '\0';
-    return belongs_to_us(parent, true);
 }
 
 static size_t put_number(char *out, uint64_t v, unsigned base)
@@ -111,22 +77,13 @@ static size_t put_number(char *out, uint64_t v, unsigned base)
 /* <directory>/<host>.<pid>.<start in hex>.tzs */
 static bool make_path(uint64_t start_ns)
 {
-    char *p = spool.path;
-    size_t directory = strlen(tz_config.spool), host = strlen(tz_config.host);
+    char name[64];
+    size_t n = put_number(name, (uint64_t)tz_config.ident.pid, 10);
 
-    if (directory + host + 64 > sizeof spool.path)
-        return false;
-    memcpy(p, tz_config.spool, directory);
-    p += directory;
-    *p++ = '/';
-    memcpy(p, tz_config.host, host);
-    p += host;
-    *p++ = '.';
-    p += put_number(p, (uint64_t)tz_config.ident.pid, 10);
-    *p++ = '.';
-    p += put_number(p, start_ns, 16);
-    memcpy(p, ".tzs", 5);
-    return true;
+    name[n++] = '.';
+    n += put_number(name + n, start_ns, 16);
+    memcpy(name + n, ".tzs", 5);
+    return tz_spool_path(spool.path, sizeof spool.path, name);
 }
 
 static void write_header(uint8_t *h, uint64_t start_ns)
@@ -154,33 +111,36 @@ static bool create(void)
     uint64_t start_ns = tz_now_ns();
     uint8_t *base;
 
-    if (!make_path(start_ns))
-        return false;
-    make_directories(tz_config.spool);
-    if (!directory_is_safe())
+    if (!make_path(start_ns) || !tz_node_reserve(FIRST_SIZE))
         return false;
     base = map_at(spool.path, O_CREAT | O_EXCL, 0, FIRST_SIZE);
-    if (!base)
+    if (!base) {
+        tz_node_release(FIRST_SIZE);
         return false;
+    }
     write_header(base, start_ns);
     spool.capacity = FIRST_SIZE;
     spool.used = HEADER;
+    spool.start_ns = start_ns;
     tz_store(&spool.base, base);
     return true;
 }
 
 static bool grow(uint64_t need)
 {
-    uint64_t capacity = spool.capacity;
+    uint64_t capacity = spool.capacity, more;
     uint8_t *base;
 
     while (capacity < need)
         capacity *= 2;
-    if (capacity > SIZE_MAX_)
+    more = capacity - spool.capacity;
+    if (capacity > SIZE_MAX_ || !tz_node_reserve(more))
         return false;
     base = map_at(spool.path, 0, spool.capacity, capacity);
-    if (!base)
+    if (!base) {
+        tz_node_release(more);
         return false;
+    }
     munmap(spool.base, spool.capacity);
     spool.capacity = capacity;
     tz_put64(base + OFF_CAPACITY, capacity);
@@ -190,62 +150,155 @@ static bool grow(uint64_t need)
 
 static bool room(uint64_t length)
 {
-    if (spool.failed)
-        return false;
     if (!spool.base && !create())
-        return !(spool.failed = true);
+        return false;
     return spool.used + length <= spool.capacity || grow(spool.used + length);
 }
 
 static void count_dropped(uint64_t records)
 {
-    tz_put64(spool.base + OFF_DROPPED, tz_get64(spool.base + OFF_DROPPED) + records);
+    if (spool.base)
+        tz_put64(spool.base + OFF_DROPPED, tz_get64(spool.base + OFF_DROPPED) + records);
+    else
+        tz_node_lost(records);
 }
 
-void tz_spool_append(enum tz_record_type type, uint16_t flags, const void *fixed, size_t fixed_length,
-                     const struct tz_part *texts, int text_count)
+/* Where the record of this type and key is kept: its value is 0 while there is none, else its place in the spool. */
+static struct tz_counter *index_of(enum tz_record_type type, const struct tz_part texts[2])
 {
-    size_t length = RECORD_HEAD + fixed_length;
-    uint8_t *p;
+    uint64_t fs = tz_hash_text(texts[0].data, texts[0].length, spool.start_ns + (uint64_t)type);
 
-    for (int i = 0; i < text_count; i++)
-        length += texts[i].length;
-    length = (length + 7) & ~(size_t)7;
+    return tz_counters_slot(tz_hash_text(texts[1].data, texts[1].length, fs) | 1);
+}
+
+/* Sums up what was written through one description with what was written before through others. */
+static void add_close(uint8_t *old, const uint8_t *new)
+{
+    uint64_t low = tz_get64(old + AT_LOW), high = tz_get64(old + AT_HIGH), written = tz_get64(new + AT_WRITTEN);
+    uint64_t new_low = tz_get64(new + AT_LOW), new_high = tz_get64(new + AT_HIGH);
+    uint32_t segments = tz_get32(old + AT_SEGMENTS), more = tz_get32(new + AT_SEGMENTS);
+
+    tz_put64(old + AT_SIZE, tz_get64(new + AT_SIZE));
+    if (written == 0)
+        return;
+    if (tz_get64(old + AT_WRITTEN) == 0) {
+        memcpy(old + AT_WRITTEN, new + AT_WRITTEN, AT_OPENED - AT_WRITTEN);
+        return;
+    }
+    segments = segments == 1 && more == 1 && new_low <= high && low <= new_high ? 1 : segments + more;
+    tz_put64(old + AT_WRITTEN, tz_get64(old + AT_WRITTEN) + written);
+    tz_put64(old + AT_LOW, new_low < low ? new_low : low);
+    tz_put64(old + AT_HIGH, new_high > high ? new_high : high);
+    tz_put32(old + AT_WRITES, tz_get32(old + AT_WRITES) + tz_get32(new + AT_WRITES));
+    tz_put32(old + AT_SEGMENTS, segments);
+}
+
+/* A close changes what is there; a create keeps only its time, that of the first. False: there is no room for it. */
+static bool rewrite(uint8_t *at, const struct tz_record *record, size_t length)
+{
+    uint32_t space = tz_get32(at + 4);
+    uint64_t first_ns = tz_get64(at + 8);
+
+    if (record->type == TZ_CLOSE) {
+        add_close(at + TZ_RECORD_HEAD, record->fixed);
+        tz_put16(at + 2, (uint16_t)(tz_get16(at + 2) & record->flags));
+        tz_put64(at + 8, tz_now_ns());
+        return true;
+    }
+    if (length > space)
+        return false;
+    tz_record_put(record, space, at);
+    tz_put64(at + 8, first_ns);
+    return true;
+}
+
+static void write_locked(const struct tz_record *record)
+{
+    size_t length = tz_record_length(record);
+    struct tz_counter *index = spool.base && record->type != TZ_END ? index_of(record->type, record->texts) : NULL;
+    uint64_t at = index ? tz_load(&index->value) : 0;
+
+    if (at && rewrite(spool.base + at, record, length))
+        return;
+    if (!room(length)) {
+        count_dropped(1);
+        return;
+    }
+    if (!index && record->type != TZ_END) /* the spool is new */
+        index = index_of(record->type, record->texts);
+    if (tz_relaxed(&spool.lost))
+        count_dropped(__atomic_exchange_n(&spool.lost, 0, __ATOMIC_RELAXED));
+    tz_record_put(record, length, spool.base + spool.used);
+    if (index)
+        tz_store(&index->value, spool.used);
+    spool.used += length;
+    tz_store((uint64_t *)(void *)(spool.base + OFF_USED), spool.used);
+}
+
+void tz_spool_write(const struct tz_record *record)
+{
     if (tz_config.recorder == TZ_RECORD_OFF || !tz_owner())
         return;
     if (!tz_trylock(&spool.lock)) {
         __atomic_add_fetch(&spool.lost, 1, __ATOMIC_RELAXED);
         return;
     }
-    if (!room(length)) {
-        if (spool.base)
-            count_dropped(1);
-        tz_unlock(&spool.lock);
-        return;
-    }
-    if (tz_relaxed(&spool.lost))
-        count_dropped(__atomic_exchange_n(&spool.lost, 0, __ATOMIC_RELAXED));
-    p = spool.base + spool.used;
-    tz_put16(p, type);
-    tz_put16(p + 2, flags);
-    tz_put32(p + 4, (uint32_t)length);
-    tz_put64(p + 8, tz_now_ns());
-    p += RECORD_HEAD;
-    if (fixed_length)
-        memcpy(p, fixed, fixed_length);
-    p += fixed_length;
-    for (int i = 0; i < text_count; i++) {
-        memcpy(p, texts[i].data, texts[i].length);
-        p += texts[i].length;
-    }
-    spool.used += length;
-    tz_store((uint64_t *)(void *)(spool.base + OFF_USED), spool.used);
+    write_locked(record);
     tz_unlock(&spool.lock);
 }
 
-bool tz_spool_exists(void)
+bool tz_spool_has(enum tz_record_type type, const struct tz_part texts[2])
 {
-    return tz_load(&spool.base) != NULL;
+    struct tz_counter *index = tz_load(&spool.base) ? index_of(type, texts) : NULL;
+
+    return index && tz_load(&index->value) != 0;
+}
+
+/* Behind those that ended before: one file for all of them. False: it stays where it is. */
+static bool hand_over(void)
+{
+    char path[1200];
+    struct rlimit limit;
+    bool done;
+    int fd;
+
+    /* The common file may be longer than this process may write. */
+    if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur != RLIM_INFINITY ||
+        !tz_spool_path(path, sizeof path, "ended.tzs"))
+        return false;
+    fd = tz_sys_open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return false;
+    done = syscall(SYS_write, fd, spool.base, spool.used) == (long)spool.used;
+    tz_sys_close(fd);
+    return done && syscall(SYS_unlinkat, AT_FDCWD, spool.path, 0) == 0;
+}
+
+void tz_spool_end(void)
+{
+    struct tz_record end = {.type = TZ_END};
+    uint64_t kept;
+    int fd;
+
+    if (!tz_load(&spool.base) || !tz_owner() || !tz_trylock(&spool.lock))
+        return;
+    if (spool.base) {
+        write_locked(&end);
+        tz_put64(spool.base + OFF_CAPACITY, spool.used);
+        kept = spool.used;
+        if (!hand_over()) {
+            kept = (spool.used + 4095) & ~4095ULL;
+            fd = tz_sys_open(spool.path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0);
+            if (fd >= 0) {
+                syscall(SYS_ftruncate, fd, (off_t)spool.used);
+                tz_sys_close(fd);
+            }
+        }
+        tz_node_release(spool.capacity - kept);
+        /* The mapping stays: a signal handler of this thread may be in the middle of a record. */
+        tz_store(&spool.base, NULL);
+    }
+    tz_unlock(&spool.lock);
 }
 
 /*

@@ -5,17 +5,33 @@
 #include "state.h"
 
 enum tz_record_type { TZ_CREATE = 1, TZ_CLOSE = 2, TZ_END = 3 };
+enum { TZ_RECORD_HEAD = 16, TZ_PARTS = 5 };
 
-struct tz_part {
-    const void *data;
-    size_t length;
+/* One record: its fixed part from byte 16 on, then the texts, of which the second is the key. */
+struct tz_record {
+    enum tz_record_type type;
+    uint16_t flags;
+    const uint8_t *fixed;
+    size_t fixed_length;
+    struct tz_part {
+        const void *data;
+        size_t length;
+    } texts[TZ_PARTS];
 };
 
-/* Appends one record: its fixed part from byte 16 on, then the texts. Lost, and counted, when there is no room. */
-void tz_spool_append(enum tz_record_type type, uint16_t flags, const void *fixed, size_t fixed_length,
-                     const struct tz_part *texts, int text_count);
+size_t tz_record_length(const struct tz_record *record);
+void tz_record_put(const struct tz_record *record, size_t length, uint8_t *to);
 
-/* Has this process a spool already? */
-bool tz_spool_exists(void);
+/*
+ * Writes a record: over the one of the same type and key, where this process has one that is long enough, else behind
+ * all others. Lost, and counted, when there is no room.
+ */
+void tz_spool_write(const struct tz_record *record);
+
+/* Has this process a record of that type and key? */
+bool tz_spool_has(enum tz_record_type type, const struct tz_part texts[2]);
+
+/* The process ends: its spool goes behind those that ended before, at the length that it needs. */
+void tz_spool_end(void);
 
 #endif

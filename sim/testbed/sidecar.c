@@ -150,7 +150,8 @@ int sidecar_store(int fd, const struct tb_layout *layout, bool file)
     }
     sidecar_path(identity.ino, path, sizeof(path));
     out = real_open(path, O_WRONLY, 0);
-    if (out < 0 && errno == ENOENT) {
+    if (out < 0 && (errno == ENOENT || errno == EACCES)) {
+        syscall(SYS_unlink, path); /* left by one that was killed before others could write it */
         out = real_open(path, O_WRONLY | O_CREAT, 0666);
         if (out >= 0)
             syscall(SYS_fchmod, out, 0666); /* programs that give up root extend their files too */

@@ -58,6 +58,7 @@ def parse_run(spools: Sequence[Spool], step: JobStep, *, exit_status: int = 0) -
     The start of the run is `step.start_s` where that is known, else the first process's start. Ranks
     expected are the step's, or what the processes themselves were told where that is more.
     """
+    spools = _distinct(spools)
     first_s = min((s.header.start_ns for s in spools), default=0) / 1e9
     start_s = step.start_s if 0 < step.start_s <= first_s or not spools else first_s
     last_s = max((s.last_ns for s in spools), default=0) / 1e9
@@ -83,12 +84,23 @@ def parse_run(spools: Sequence[Spool], step: JobStep, *, exit_status: int = 0) -
         files=tuple(files),
         ranks_seen=seen_ranks or min(len(spools), 1),
         ranks_expected=max(step.ranks, told) if seen_ranks or not spools else 1,
-        processes=len(spools),
+        processes=sum(s.header.pid != 0 for s in spools),
         unended=sum(not s.ended for s in spools),
         dropped_records=sum(s.header.dropped_records for s in spools),
         lost_bytes=sum(s.lost_bytes for s in spools),
         exit_status=exit_status,
     )
+
+
+def _distinct(spools: Sequence[Spool]) -> list[Spool]:
+    """Each process once: one that was killed while its spool was handed over may be there twice, once in part."""
+    best: dict[tuple[object, ...], Spool] = {}
+    for spool in spools:
+        h = spool.header
+        key = (h.host, h.pid, h.start_ns, h.rank)
+        if key not in best or spool.lost_bytes < best[key].lost_bytes:
+            best[key] = spool
+    return list(best.values())
 
 
 def _file(key: str, seen: _Seen, ranks: Sequence[int], start_s: float) -> FileRecord:

@@ -1,6 +1,6 @@
-"""Reads the recorder's spools (`docs/formats.md`, "Spool"): one file per process, or several concatenated.
+"""Reads the recorder's spools and node files (`docs/formats.md`, "Spool"), one in a file or many concatenated.
 
-A damaged spool gives what is whole and counts the rest as lost; only a file that is no spool is an error.
+A damaged spool gives what is whole and counts the rest as lost; only a file that begins with neither is an error.
 """
 
 from __future__ import annotations
@@ -16,8 +16,11 @@ import msgspec
 from tarazu.errors import TraceError
 
 MAGIC = b"TZSPOOL1"
+NODE_MAGIC = b"TZNODE01"
 VERSION = 1
 HEADER_BYTES = 256
+NODE_HEADER_BYTES = 4096
+NODE_HEADS_AT = 256
 
 CREATE, CLOSE, END = 1, 2, 3
 
@@ -25,15 +28,23 @@ FLAG_EXISTED, FLAG_AGAIN = 1, 2
 FLAG_COUNTED, FLAG_REOPENED = 1, 2
 
 _HEADER = struct.Struct("<8sIIQQQIIiiIIQII64s64s40sQ")
+_NODE = struct.Struct("<8sIIQQQQQIIIi64s64s")
+_ENTRY = struct.Struct("<QIi")
 _RECORD = struct.Struct("<HHIQ")
 _CREATE = struct.Struct("<IIBBHIQ5HHI")
 _CLOSE = struct.Struct("<QQQQIIQHHI")
+
+_HEADS = (
+    MAGIC + struct.pack("<II", VERSION, HEADER_BYTES),
+    NODE_MAGIC + struct.pack("<II", VERSION, NODE_HEADER_BYTES),
+)
+"""How they begin: no name in a record can look like that."""
 
 Buffer = bytes | bytearray | memoryview | mmap.mmap
 
 
 class SpoolHeader(msgspec.Struct, frozen=True):
-    """Who recorded: one process."""
+    """Who recorded: one process, or with pid 0 all processes of a rank on a node, of files that they only opened."""
 
     used_bytes: int
     capacity_bytes: int
@@ -123,9 +134,9 @@ def read_spools(path: str | os.PathLike[str]) -> tuple[Spool, ...]:
         raise TraceError(where, "a readable spool", str(error)) from None
 
 
-def parse_spools(data: Buffer, where: str = "spool") -> tuple[Spool, ...]:
+def parse_spools(data: bytes | mmap.mmap, where: str = "spool") -> tuple[Spool, ...]:
     """Every spool in `data`. Raises TraceError when it does not begin with one of this version."""
-    if bytes(data[:8]) != MAGIC:
+    if bytes(data[:8]) not in (MAGIC, NODE_MAGIC):
         raise TraceError(where, f"a spool that begins with {MAGIC.decode()}", bytes(data[:8]))
     if len(data) < HEADER_BYTES:
         raise TraceError(where, f"a spool header of {HEADER_BYTES} bytes", f"{len(data)} bytes")
@@ -135,23 +146,72 @@ def parse_spools(data: Buffer, where: str = "spool") -> tuple[Spool, ...]:
     return tuple(_walk(data))
 
 
-def _walk(data: Buffer) -> Iterator[Spool]:
+def _walk(data: bytes | mmap.mmap) -> Iterator[Spool]:
+    """Spool after spool: the next begins where the last one's used part ends, or later."""
     offset = 0
-    previous: Spool | None = None
-    while offset + HEADER_BYTES <= len(data) and bytes(data[offset : offset + 8]) == MAGIC:
-        if previous is not None:
-            yield previous
-        header, version = _header(data, offset)
-        whole = version == VERSION and HEADER_BYTES <= header.used_bytes <= header.capacity_bytes
-        if whole:
-            previous = _spool(data, offset, header)
+    while 0 <= offset <= len(data) - HEADER_BYTES:
+        if bytes(data[offset : offset + 8]) == NODE_MAGIC:
+            found, end = _node(data, offset)
+            due = max(end, offset + _NODE.unpack_from(data, offset)[4])
         else:
-            rest = min(max(header.capacity_bytes, HEADER_BYTES), len(data) - offset)
-            previous = Spool(header, (), (), False, header.start_ns, max(rest - HEADER_BYTES, 1))
-        offset += max(header.capacity_bytes, HEADER_BYTES)
-    if previous is not None:
-        tail = max(len(data) - offset, 0)
-        yield msgspec.structs.replace(previous, lost_bytes=previous.lost_bytes + tail)
+            spool, end = _spool(data, offset)
+            found, due = [spool], max(end, offset + spool.header.capacity_bytes)
+        following = _next(data, end)
+        strange = (len(data) if following < 0 else following) - due
+        if strange > 0 and found:
+            found[-1] = msgspec.structs.replace(found[-1], lost_bytes=found[-1].lost_bytes + strange)
+        yield from found
+        offset = following
+
+
+def _next(data: bytes | mmap.mmap, start: int, end: int | None = None) -> int:
+    """Where the next header begins, -1 for nowhere."""
+    stop = len(data) if end is None else end
+    return min((at for head in _HEADS if (at := data.find(head, start, stop)) >= 0), default=-1)
+
+
+def _node(data: bytes | mmap.mmap, start: int) -> tuple[list[Spool], int]:
+    """The files that processes of a node only opened, a Spool for each of their ranks; and where the node file ends."""
+    v = _NODE.unpack_from(data, start)
+    used, lost, full, mode, uid, ranks = v[3], v[6], v[8] == 0, v[9], v[10], v[11]
+    host, job = (_text(part.split(b"\0", 1)[0]) for part in v[12:14])
+    end = min(start + used, len(data)) if v[1] == VERSION and used >= NODE_HEADER_BYTES else start + 8
+    by_rank: dict[int, list[CreateRecord | CloseRecord]] = {}
+    missing = max(start + used - len(data), 0)
+    for at in _entries(data, start, end):
+        rank = _ENTRY.unpack_from(data, at)[2]
+        try:
+            record, _ = _record(data, at + _ENTRY.size, end)
+        except (struct.error, ValueError):
+            missing += 1
+            continue
+        if record is not None:
+            by_rank.setdefault(rank, []).append(record)
+    spools = []
+    for rank, records in sorted(by_rank.items() if by_rank else [(-1, [])] if lost or missing else []):
+        records.sort(key=lambda r: r.time_ns)
+        header = SpoolHeader(
+            used_bytes=used, capacity_bytes=used, start_ns=records[0].time_ns if records else 0, pid=0, parent_pid=0,
+            rank=rank, ranks=ranks, uid=uid, full=full, dropped_records=lost, placement_mode=mode, host=host,
+            program="", job_id=job,
+        )  # fmt: skip
+        creates = tuple(r for r in records if isinstance(r, CreateRecord))
+        closes = tuple(r for r in records if isinstance(r, CloseRecord))
+        last_ns = records[-1].time_ns if records else 0
+        spools.append(Spool(header, creates, closes, True, last_ns, missing))
+        lost = missing = 0
+    return spools, end
+
+
+def _entries(data: Buffer, start: int, end: int) -> Iterator[int]:
+    """Places of the entries that can be reached."""
+    seen: set[int] = set()
+    for head in range(NODE_HEADS_AT, min(NODE_HEADER_BYTES, end - start), 4):
+        at = 8 * struct.unpack_from("<I", data, start + head)[0]
+        while at >= NODE_HEADER_BYTES and start + at + _ENTRY.size <= end and at not in seen:
+            seen.add(at)
+            yield start + at
+            at = 8 * _ENTRY.unpack_from(data, start + at)[1]
 
 
 def _header(data: Buffer, offset: int) -> tuple[SpoolHeader, int]:
@@ -176,35 +236,54 @@ def _header(data: Buffer, offset: int) -> tuple[SpoolHeader, int]:
     return header, v[1]
 
 
-def _spool(data: Buffer, start: int, header: SpoolHeader) -> Spool:
-    """The records of the spool at `start`."""
+def _spool(data: bytes | mmap.mmap, start: int) -> tuple[Spool, int]:
+    """The spool at `start`, and where it ends."""
+    header, version = _header(data, start)
+    if version != VERSION or not HEADER_BYTES <= header.used_bytes <= header.capacity_bytes:
+        lost = max(min(header.capacity_bytes, len(data) - start) - HEADER_BYTES, 1)
+        return Spool(header, (), (), False, header.start_ns, lost), start + HEADER_BYTES
     creates: list[CreateRecord] = []
     closes: list[CloseRecord] = []
     ended = False
     last_ns = header.start_ns
     used_end = start + header.used_bytes
-    end = min(used_end, len(data))
+    cut = _next(data, start + HEADER_BYTES, used_end)
+    end = min(used_end, len(data)) if cut < 0 else cut
     lost = used_end - end
     offset = start + HEADER_BYTES
     while offset + _RECORD.size <= end:
-        kind, flags, length, time_ns = _RECORD.unpack_from(data, offset)
+        _, _, length, time_ns = _RECORD.unpack_from(data, offset)
         if length < _RECORD.size or length % 8 or offset + length > end:
             break
-        body = bytes(data[offset + _RECORD.size : offset + length])
-        offset += length
         try:
-            if kind == CREATE:
-                creates.append(_create(body, flags, time_ns))
-            elif kind == CLOSE:
-                closes.append(_close(body, flags, time_ns))
-            elif kind == END:
-                ended = True
+            record, ends = _record(data, offset, end)
+            if isinstance(record, CreateRecord):
+                creates.append(record)
+            elif record is not None:
+                closes.append(record)
+            ended = ended or ends
+            last_ns = max(last_ns, time_ns)
         except (struct.error, ValueError):
             lost += length
-            continue
-        last_ns = max(last_ns, time_ns)
+        offset += length
     lost += end - offset
-    return Spool(header, tuple(creates), tuple(closes), ended, last_ns, lost)
+    return Spool(header, tuple(creates), tuple(closes), ended, last_ns, lost), offset
+
+
+def _record(data: Buffer, offset: int, end: int) -> tuple[CreateRecord | CloseRecord | None, bool]:
+    """The record at `offset`, None for another kind; and whether it says that the process ended.
+
+    Raises ValueError or struct.error for one that is not well formed.
+    """
+    kind, flags, length, time_ns = _RECORD.unpack_from(data, offset)
+    if length < _RECORD.size or offset + length > end:
+        raise ValueError("a record longer than its spool")
+    body = bytes(data[offset + _RECORD.size : offset + length])
+    if kind == CREATE:
+        return _create(body, flags, time_ns), False
+    if kind == CLOSE:
+        return _close(body, flags, time_ns), False
+    return None, kind == END
 
 
 def _create(body: bytes, flags: int, time_ns: int) -> CreateRecord:

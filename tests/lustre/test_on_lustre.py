@@ -203,7 +203,8 @@ def test_many_processes_race_to_create_one_file(lustre: LustreMount, apply: str,
     content = (lustre.directory / "s").read_bytes()
     assert all(content[i * (3 << 20) : i * (3 << 20) + 1000] == bytes([i + 1]) * 1000 for i in range(8))
     actual, made = lustre.layout_of("s"), [c for c in lustre.creates if c.key.endswith("/s")]
-    assert len(made) == 8 and {c.outcome for c in made} <= {HIT, RACED, PARTLY}
+    # The others have no rank: that they joined is noted once.
+    assert len(made) == 2 and {c.outcome for c in made} <= {HIT, RACED, PARTLY}
     if not composite:
         assert actual == [lustre.some(4)]
         assert {c.layout for c in made} == {os.getxattr(lustre.directory / "s", "lustre.lov")}

@@ -94,15 +94,8 @@ def _text(data: bytes, at: int, length: int) -> str:
     return data[at : at + length].split(b"\0")[0].decode()
 
 
-def read_spool(path: Path) -> Spool:
-    """Written from docs/formats.md alone, apart from the project's own reader."""
-    data = path.read_bytes()
-    assert data[:8] == b"TZSPOOL1"
-    version, header, used, capacity = struct.unpack_from("<IIQQ", data, 8)
-    assert (version, header, capacity) == (1, 256, len(data))
-    pid, parent, rank, ranks, uid, recorder, dropped, mode = struct.unpack_from("<IIiiIIQI", data, 40)
-    assert uid == path.stat().st_uid
-    creates, closes, ended, at = [], [], False, 256
+def _records(data: bytes, at: int, used: int) -> tuple[list[Create], list[Close], bool]:
+    creates, closes, ended = [], [], False
     while at < used:
         kind, flags, length, _time = struct.unpack_from("<HHIQ", data, at)
         assert length >= 16 and length % 8 == 0 and at + length <= used
@@ -127,10 +120,51 @@ def read_spool(path: Path) -> Spool:
             ended = True
         at += length
     assert at == used
-    return Spool(
+    return creates, closes, ended
+
+
+def _read_node(data: bytes) -> tuple[Spool, int]:
+    """What processes of this node only opened, all ranks as one."""
+    version, header, used, capacity, reserved, lost, limit, recorder, mode, uid, ranks = struct.unpack_from(
+        "<IIQQQQQIIIi", data, 8
+    )
+    assert (version, header) == (1, 4096) and 4096 <= used <= capacity
+    assert capacity <= len(data) or used == len(data)
+    creates, closes = [], []
+    for head in struct.unpack_from("<960I", data, 256):
+        while head:
+            _hash, following, _rank = struct.unpack_from("<QIi", data, 8 * head)
+            length = struct.unpack_from("<I", data, 8 * head + 20)[0]
+            a, b, ended = _records(data, 8 * head + 16, 8 * head + 16 + length)
+            assert not ended
+            creates, closes = creates + a, closes + b
+            head = following
+    host, job = _text(data, 72, 64), _text(data, 136, 64)
+    one = Spool(0, 0, -1, ranks, recorder, mode, lost, host, "", job, used, creates, closes, True)
+    return one, used
+
+
+def _read_one(data: bytes) -> tuple[Spool, int]:
+    assert data[:8] == b"TZSPOOL1"
+    version, header, used, capacity = struct.unpack_from("<IIQQ", data, 8)
+    assert (version, header) == (1, 256) and used <= capacity <= len(data)
+    pid, parent, rank, ranks, uid, recorder, dropped, mode = struct.unpack_from("<IIiiIIQI", data, 40)
+    creates, closes, ended = _records(data, 256, used)
+    one = Spool(
         pid, parent, rank, ranks, recorder, mode, dropped,
         _text(data, 80, 64), _text(data, 144, 64), _text(data, 208, 40), capacity, creates, closes, ended,
     )  # fmt: skip
+    return one, capacity
+
+
+def read_spools(path: Path) -> list[Spool]:
+    """Written from docs/formats.md alone, apart from the project's own reader."""
+    data, found = path.read_bytes(), []
+    while data.strip(b"\0"):
+        one, length = (_read_node if data[:8] == b"TZNODE01" else _read_one)(data)
+        found.append(one)
+        data = data[length:]
+    return found
 
 
 class Runs:
@@ -173,16 +207,21 @@ class Runs:
         return self([sys.executable, "-c", source, *arguments], **extra)
 
     @property
+    def all_spools(self) -> list[Spool]:
+        return [s for p in sorted(self.spool_directory.glob("**/*.tzs")) for s in read_spools(p)]
+
+    @property
     def spools(self) -> list[Spool]:
-        return [read_spool(p) for p in sorted(self.spool_directory.glob("**/*.tzs"))]
+        """Of processes that made files or wrote what was counted."""
+        return [s for s in self.all_spools if s.pid]
 
     @property
     def creates(self) -> list[Create]:
-        return [c for s in self.spools for c in s.creates]
+        return [c for s in self.all_spools for c in s.creates]
 
     @property
     def closes(self) -> list[Close]:
-        return [c for s in self.spools for c in s.closes]
+        return [c for s in self.all_spools for c in s.closes]
 
     def create(self, key: str) -> Create:
         (found,) = [c for c in self.creates if c.key == key]

@@ -85,7 +85,7 @@ def test_inert_in_a_set_uid_program(tmp_path: Path) -> None:
     _small_root(tmp_path)
     environ = ["LD_PRELOAD=libtarazu.so", "TARAZU_MOUNTS=/mnt=lustre", "TARAZU_SPOOL=/spool"]
     touch = tmp_path / "usr" / "bin" / "touch"
-    for mode, spools in ((0o755, 1), (0o6755, 0)):
+    for mode, spools in ((0o755, 2), (0o6755, 0)):  # the process's and the node's
         for old in (tmp_path / "spool").iterdir():
             old.unlink()
         touch.chmod(mode)

@@ -32,7 +32,9 @@ def check_crowd(placed: Placed, count: int) -> None:
     # A record that cannot be written while a starved thread holds the spool is counted as dropped, never waited for.
     made = [c for c in placed.creates if c.key != "/by-handler"]
     dropped = sum(s.dropped for s in placed.spools)
-    assert len(made) <= 2 * count <= len(made) + dropped
+    assert (
+        count + 1 <= len(made) + dropped and len(made) <= count + 2
+    )  # who joined before the record of the maker
     # Nor is a map waited for that a starved thread is reading: such a create is late, and Lustre's own layout holds.
     outcomes = {c.key: c.outcome for c in made}
     assert set(outcomes.values()) <= {HIT, RACED, LATE}
@@ -56,7 +58,7 @@ def test_signal_handlers_that_create_files_anywhere(plain: Runs, compiled: Any) 
     done = plain([compiled("crowd.c"), "200", "everywhere"], TARAZU_RECORD="full")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     made = [c.key for c in plain.creates if c.key != "/by-handler"]
-    assert len(made) <= 400 <= len(made) + sum(s.dropped for s in plain.spools)
+    assert len(made) <= 201 <= len(made) + sum(s.dropped for s in plain.spools)
 
 
 def test_errno_and_results_of_a_placed_program(placed: Placed, compiled: Any) -> None:

@@ -16,12 +16,12 @@ Placed = Any
 HIT, RACED, PARTLY = 1, 7, 8
 
 
-def check(placed: Placed, ranks: int, step: int) -> None:
+def check(placed: Placed, ranks: int, step: int, records: int) -> None:
     data = (placed.mount / "s").read_bytes()
     assert len(data) == (ranks - 1) * step + 1000
     assert all(data[r * step : r * step + 1000] == bytes([r + 1]) * 1000 for r in range(ranks))
     made = [c for c in placed.creates if c.key == "/s"]
-    assert len(made) == ranks and {c.outcome for c in made} <= {HIT, RACED, PARTLY}
+    assert len(made) == records and {c.outcome for c in made} <= {HIT, RACED, PARTLY}
     actual = placed.osts("s")
     for create in made:
         # What is written meanwhile may instantiate more; what was reported stays.
@@ -39,7 +39,7 @@ def test_ranks_of_mpirun(placed: Placed, compiled: Any, layout: str, apply: str)
     argv = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "8", racer, "s", str(3 << 20)]
     done = placed([*argv, str(time.time() + 0.8)], TARAZU_APPLY=apply)
     assert done.returncode == 0, done.stderr
-    check(placed, 8, 3 << 20)
+    check(placed, 8, 3 << 20, records=8)
     assert placed.osts("s") == [list(o) for o in lists]
 
 
@@ -65,7 +65,7 @@ def test_processes_that_want_different_layouts(placed: Placed, compiled: Any) ->
         for rank in range(ranks)
     ]
     assert [process.wait(30) for process in running] == [0] * ranks
-    check(placed, ranks, 2 << 20)
+    check(placed, ranks, 2 << 20, records=2)  # its maker's, and once that others of no rank joined
 
 
 @pytest.mark.parametrize("apply", ["direct", "llapi"])

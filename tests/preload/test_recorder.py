@@ -128,10 +128,9 @@ for name in ("d.20240501", "d.20240502"): make(name)
     plain.python(source)
     seen = [(c.key, c.nth_precise, c.nth_loose, c.flags & 2) for c in plain.creates]
     assert seen == [
-        ("/s1.dat", 0, 0, 0),
+        ("/s1.dat", 0, 0, 2),
         ("/s2.dat", 0, 1, 0),
         ("/s3.dat", 0, 2, 0),
-        ("/s1.dat", 0, 0, 2),
         ("/d.20240501", 0, 0, 0),
         ("/d.20240502", 1, 1, 0),
     ]
@@ -148,10 +147,10 @@ def test_identity_in_the_header(plain: Runs) -> None:
 
 def test_host_directory_and_private_modes(plain: Runs) -> None:
     plain(["touch", "f"], TARAZU_SPOOL=str(plain.spool_directory / "a" / "%h"))
-    (path,) = (plain.spool_directory / "a" / os.uname().nodename).iterdir()
-    assert path.name.startswith(f"{os.uname().nodename}.")
-    assert path.stat().st_mode & 0o777 == 0o600
-    assert path.parent.stat().st_mode & 0o777 == 0o700
+    directory, host = plain.spool_directory / "a" / os.uname().nodename, os.uname().nodename
+    assert {p.name for p in directory.iterdir()} == {f"{host}.node.tzs", f"{host}.ended.tzs"}
+    assert {p.stat().st_mode & 0o777 for p in directory.iterdir()} == {0o600}
+    assert directory.stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.parametrize("how", ["absolute", "relative", "link", "dots", "dirfd", "chdir", "fchdir"])
@@ -292,7 +291,7 @@ def test_a_full_spool_device_only_loses_records(plain: Runs) -> None:
 def test_times_are_ordered(plain: Runs) -> None:
     before = time.time_ns()
     plain(["touch", "f"])
-    (path,) = plain.spool_directory.glob("*.tzs")
+    (path,) = plain.spool_directory.glob("*.ended.tzs")
     data = path.read_bytes()
     start = struct.unpack_from("<Q", data, 32)[0]
     created = struct.unpack_from("<Q", data, 256 + 8)[0]

@@ -1,0 +1,325 @@
+#include "node.h"
+#include "hash.h"
+#include "rawsys.h"
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
+
+/*
+ * The file begins as zeros, which mean the same as an empty table: no process has to make it before others use it. A
+ * process may be killed anywhere: an entry is reached only once it is whole.
+ */
+enum { HEADER = 4096, STEP = 4096, LONGEST = 1 << 24, HEADS = 960, HEADS_AT = 256, ENTRY_HEAD = 16 };
+enum { SIZE_AT = TZ_RECORD_HEAD, TIME_AT = 8 };
+
+struct header {
+    char magic[8];
+    uint32_t version, length;
+    uint64_t used;     /* atomic: header and entries, 0 while there are none */
+    uint64_t capacity; /* atomic: the memory behind the file up to here is reserved */
+    uint64_t reserved; /* atomic: bytes of all spools of this node */
+    uint64_t lost;     /* atomic: records that found no room */
+    uint64_t limit;    /* bytes that spools may take */
+    uint32_t recorder, mode, uid, ranks;
+    char host[TZ_HOST_MAX];
+    char job[TZ_JOB_MAX];
+};
+
+_Static_assert(sizeof(struct header) <= HEADS_AT, "the heads follow");
+
+struct entry {
+    uint64_t hash;
+    uint32_t next; /* atomic: place of the next entry of this head / 8 */
+    int32_t rank;
+    uint8_t record[];
+};
+
+static struct {
+    struct tz_lock lock;
+    uint8_t *base;   /* atomic */
+    uint64_t failed; /* atomic */
+} node;
+
+static const char name[] = "node.tzs";
+
+bool tz_spool_path(char *out, size_t size, const char *file)
+{
+    size_t directory = strlen(tz_config.spool), host = strlen(tz_config.host), length = strlen(file);
+
+    if (directory + host + length + 3 > size)
+        return false;
+    memcpy(out, tz_config.spool, directory);
+    out[directory] = '/';
+    memcpy(out + directory + 1, tz_config.host, host);
+    out[directory + 1 + host] = '.';
+    memcpy(out + directory + host + 2, file, length + 1);
+    return true;
+}
+
+bool tz_spool_fill(int fd, uint64_t from, uint64_t to)
+{
+    static const char zeros[4096];
+    struct rlimit limit;
+    struct tz_stat st = {.size = to};
+
+    /* Beyond it the kernel would send SIGXFSZ. */
+    if (getrlimit(RLIMIT_FSIZE, &limit) || (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < to))
+        return false;
+    if (syscall(SYS_fallocate, fd, 0, (off_t)from, (off_t)(to - from)) == 0)
+        return true;
+    if (errno != EOPNOTSUPP && errno != ENOSYS)
+        return false;
+    if (tz_fstat(fd, &st) || st.size > from) /* what is there may hold something */
+        from = st.size;
+    for (; from < to; from += sizeof zeros)
+        if (syscall(SYS_pwrite64, fd, zeros, sizeof zeros, (off_t)from) != (long)sizeof zeros)
+            return false;
+    return true;
+}
+
+static void make_directories(const char *path)
+{
+    char part[sizeof tz_config.spool];
+    size_t length = strlen(path);
+
+    memcpy(part, path, length + 1);
+    if (syscall(SYS_mkdirat, AT_FDCWD, part, 0700) == 0 || errno == EEXIST)
+        return;
+    for (size_t i = 1; i <= length; i++)
+        if (part[i] == '/' || part[i] == '\0') {
+            char kept = part[i];
+
+            part[i] = '\0';
+            syscall(SYS_mkdirat, AT_FDCWD, part, 0700);
+            part[i] = kept;
+        }
+}
+
+/* In a directory that others can write to, or that is theirs, spools could be planted or taken away. */
+static bool belongs_to_us(const char *path, bool parent)
+{
+    struct stat found;
+
+    if (syscall(SYS_newfstatat, AT_FDCWD, path, &found, AT_SYMLINK_NOFOLLOW) || !S_ISDIR(found.st_mode))
+        return false;
+    if (parent && (found.st_mode & S_ISVTX))
+        return true;
+    return (found.st_uid == (uid_t)syscall(SYS_geteuid) || (parent && found.st_uid == 0)) && !(found.st_mode & 022);
+}
+
+bool tz_spool_directory(void)
+{
+    char parent[sizeof tz_config.spool];
+    char *last;
+
+    make_directories(tz_config.spool);
+    memcpy(parent, tz_config.spool, sizeof parent);
+    for (last = parent + strlen(parent); last > parent + 1 && last[-1] == '/'; last--)
+        last[-1] = '\0';
+    last = strrchr(parent, '/');
+    if (!last || !belongs_to_us(tz_config.spool, false))
+        return false;
+    last[last == parent] = '\0';
+    return belongs_to_us(parent, true);
+}
+
+/* TARAZU_SPOOL_KIB, else the least of 256 MiB and 1 % of this node's memory. */
+static uint64_t limit_here(void)
+{
+    struct sysinfo info;
+    uint64_t memory;
+
+    if (tz_config.spool_limit)
+        return tz_config.spool_limit;
+    if (sysinfo(&info))
+        return 64 << 20;
+    memory = (uint64_t)info.totalram * info.mem_unit / 100;
+    return memory < (256 << 20) ? memory : 256 << 20;
+}
+
+static bool raise(uint64_t *to, uint64_t value)
+{
+    uint64_t seen = tz_load(to);
+
+    while (seen < value)
+        if (__atomic_compare_exchange_n(to, &seen, value, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+            return true;
+    return false;
+}
+
+static uint8_t *open_node(void)
+{
+    struct header *h = MAP_FAILED;
+    struct tz_stat st;
+    char path[1200];
+    int fd;
+
+    if (!tz_spool_directory() || !tz_spool_path(path, sizeof path, name))
+        return NULL;
+    fd = tz_sys_open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return NULL;
+    if (tz_fstat(fd, &st) == 0 && S_ISREG(st.mode) && st.uid == tz_euid() &&
+        (st.size >= HEADER + STEP || tz_spool_fill(fd, 0, HEADER + STEP)))
+        h = mmap(NULL, LONGEST, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    tz_sys_close(fd);
+    if (h == MAP_FAILED)
+        return NULL;
+    if (memcmp(h->magic, "TZNODE01", 8) != 0) { /* all that come here write the same */
+        h->version = 1;
+        h->length = HEADER;
+        h->limit = limit_here();
+        h->recorder = tz_config.recorder;
+        h->mode = tz_config.mode;
+        h->uid = (uint32_t)syscall(SYS_getuid);
+        h->ranks = (uint32_t)tz_config.ranks;
+        memcpy(h->host, tz_config.host, sizeof h->host);
+        memcpy(h->job, tz_config.job, sizeof h->job);
+        raise(&h->capacity, HEADER + STEP);
+        raise(&h->used, HEADER);
+        raise(&h->reserved, HEADER + STEP);
+        __atomic_thread_fence(__ATOMIC_RELEASE);
+        memcpy(h->magic, "TZNODE01", 8);
+    }
+    return (uint8_t *)h;
+}
+
+static struct header *header(void)
+{
+    uint8_t *base = tz_load(&node.base);
+
+    if (base || tz_load(&node.failed) || !tz_owner() || !tz_trylock(&node.lock))
+        return (void *)base;
+    base = tz_load(&node.base);
+    if (!base && !tz_load(&node.failed)) {
+        base = open_node();
+        tz_store(&node.base, base);
+        tz_store(&node.failed, base == NULL);
+    }
+    tz_unlock(&node.lock);
+    return (void *)base;
+}
+
+bool tz_node_reserve(uint64_t bytes)
+{
+    struct header *h = header();
+
+    if (!h)
+        return false;
+    if (__atomic_add_fetch(&h->reserved, bytes, __ATOMIC_ACQ_REL) <= h->limit)
+        return true;
+    tz_node_release(bytes);
+    return false;
+}
+
+void tz_node_release(uint64_t bytes)
+{
+    struct header *h = header();
+
+    if (h)
+        __atomic_sub_fetch(&h->reserved, bytes, __ATOMIC_ACQ_REL);
+}
+
+void tz_node_lost(uint64_t records)
+{
+    struct header *h = header();
+
+    if (h)
+        __atomic_add_fetch(&h->lost, records, __ATOMIC_RELAXED);
+}
+
+static uint32_t *head_of(struct header *h, uint64_t hash)
+{
+    return (uint32_t *)(void *)((uint8_t *)h + HEADS_AT) + hash % HEADS;
+}
+
+/* Entries of one head from the newest on. What a damaged file says of places is not believed. */
+static struct entry *find(struct header *h, uint32_t at, uint64_t hash)
+{
+    for (int i = 0; at && i < 100000; i++) {
+        struct entry *entry = (void *)((uint8_t *)h + 8 * (uint64_t)at);
+
+        if (8 * (uint64_t)at + sizeof *entry > tz_load(&h->capacity))
+            return NULL;
+        if (entry->hash == hash)
+            return entry;
+        at = __atomic_load_n(&entry->next, __ATOMIC_ACQUIRE);
+    }
+    return NULL;
+}
+
+/* Memory behind the file up to `end`. */
+static bool extend(struct header *h, uint64_t end)
+{
+    uint64_t from = tz_load(&h->capacity), to = (end + STEP - 1) & ~(uint64_t)(STEP - 1);
+    char path[1200];
+    bool done;
+    int fd;
+
+    if (end <= from)
+        return true;
+    if (to > LONGEST || !tz_spool_path(path, sizeof path, name) || !tz_node_reserve(to - from))
+        return false;
+    fd = tz_sys_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0);
+    done = fd >= 0 && tz_spool_fill(fd, from, to);
+    if (fd >= 0)
+        tz_sys_close(fd);
+    if (!done || !raise(&h->capacity, to)) /* or another process was faster */
+        tz_node_release(to - from);
+    return done;
+}
+
+/* A new entry before those of its head, unless another process adds the same meanwhile. */
+static void add(struct header *h, uint64_t hash, const struct tz_record *record)
+{
+    size_t length = tz_record_length(record), whole = ENTRY_HEAD + length;
+    uint32_t *head = head_of(h, hash), first = __atomic_load_n(head, __ATOMIC_ACQUIRE);
+    uint64_t at = __atomic_fetch_add(&h->used, whole, __ATOMIC_ACQ_REL);
+    struct entry *entry = (void *)((uint8_t *)h + at);
+
+    if (!extend(h, at + whole)) {
+        tz_node_lost(1);
+        return;
+    }
+    entry->hash = hash;
+    entry->rank = tz_config.ident.rank;
+    tz_record_put(record, length, entry->record);
+    do {
+        if (find(h, first, hash))
+            return;
+        __atomic_store_n(&entry->next, first, __ATOMIC_RELEASE);
+    } while (!__atomic_compare_exchange_n(head, &first, (uint32_t)(at / 8), false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+}
+
+void tz_node_note(const struct tz_record *record)
+{
+    struct header *h = tz_owner() ? header() : NULL;
+    const struct tz_part *texts = record->texts;
+    struct entry *found;
+    uint64_t hash;
+
+    if (!h)
+        return;
+    hash = tz_hash_text(texts[0].data, texts[0].length,
+                        (uint64_t)(uint32_t)tz_config.ident.rank << 8 | (uint64_t)record->type);
+    hash = tz_hash_text(texts[1].data, texts[1].length, hash);
+    found = find(h, __atomic_load_n(head_of(h, hash), __ATOMIC_ACQUIRE), hash);
+    if (!found) {
+        if (tz_load(&h->used) < LONGEST)
+            add(h, hash, record);
+        else
+            tz_node_lost(1);
+        return;
+    }
+    if (record->type == TZ_CLOSE) {
+        tz_store((uint64_t *)(void *)(found->record + SIZE_AT), tz_get64(record->fixed));
+        tz_store((uint64_t *)(void *)(found->record + TIME_AT), tz_now_ns());
+    }
+}
+
+/* The mapping is shared with the parent, and good in the child too. */
+void tz_node_forked(void)
+{
+    node.lock.held = 0;
+}

@@ -1,0 +1,32 @@
+/*
+ * What all recorded processes of a job step share on one node: how much memory their spools may take, how many records
+ * found no room, and the files that processes only opened (docs/formats.md, "Node file").
+ */
+#ifndef TZ_NODE_H
+#define TZ_NODE_H
+
+#include "spool.h"
+
+/* Takes `bytes` of what spools may use on this node; false when there is no more, or nothing can be shared here. */
+bool tz_node_reserve(uint64_t bytes);
+void tz_node_release(uint64_t bytes);
+
+/* Counts records that were not written. */
+void tz_node_lost(uint64_t records);
+
+/*
+ * Notes a record of a file that this process has not made: once for each rank of the node and file, whatever the
+ * number of processes and opens. A later close only changes size and time.
+ */
+void tz_node_note(const struct tz_record *record);
+
+/* <spool directory>/<host>.<name> */
+bool tz_spool_path(char *out, size_t size, const char *name);
+
+/* Makes the spool directory; false for one that others could change. */
+bool tz_spool_directory(void);
+
+/* Reserves the memory of [from, to) of a file: touching a hole would be SIGBUS where the memory file system is full. */
+bool tz_spool_fill(int fd, uint64_t from, uint64_t to);
+
+#endif

@@ -1,0 +1,201 @@
+"""What recording may cost a node: nothing for tasks that make nothing, one record for a file that is opened often."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tarazu.daemons import gather
+from tarazu.model import JobStep
+from tarazu.trace.parser import parse_files
+from tarazu.trace.spool import parse_spools, read_spools
+
+Runs = Any
+TASKS = 400
+
+
+def memory(plain: Runs) -> int:
+    """Bytes that the spools of this node hold."""
+    return sum(p.stat().st_blocks * 512 for p in plain.spool_directory.glob("*"))
+
+
+def run_of(plain: Runs, ranks: int = 1) -> Any:
+    step = JobStep("lustre", os.getuid(), "app", "1", ranks=ranks)
+    return parse_files(sorted(plain.spool_directory.glob("*.tzs")), step)
+
+
+def test_tasks_that_create_nothing_cost_nothing(plain: Runs) -> None:
+    script = f"i=0; while [ $i -lt {TASKS} ]; do /bin/true; cat < in > /dev/null; i=$((i + 1)); done"
+    (plain.mount / "in").write_bytes(b"x")
+    assert plain(["sh", "-c", script]).returncode == 0
+    assert not plain.spool_directory.exists()
+
+
+@pytest.mark.parametrize("record", ["light", "full"])
+def test_tasks_that_print_into_one_file_cost_one_record(plain: Runs, record: str) -> None:
+    """As the processes of a batch script do, whose output is on Lustre."""
+    script = f"i=0; while [ $i -lt {TASKS} ]; do /bin/echo $i; i=$((i + 1)); done"
+    with (plain.mount / "slurm.out").open("w") as out:
+        subprocess.run(["sh", "-c", script], env=plain.environ(TARAZU_RECORD=record), stdout=out, check=True)
+    assert [c.size for c in plain.closes] == [(plain.mount / "slurm.out").stat().st_size]
+    assert plain.spools == [] and memory(plain) <= 8192
+
+
+@pytest.mark.parametrize("record", ["light", "full"])
+def test_tasks_that_append_to_one_log_cost_a_record_a_rank(plain: Runs, record: str) -> None:
+    (plain.mount / "log").write_bytes(b"begun\n")
+    script = f"i=0; while [ $i -lt {TASKS} ]; do /bin/true >> log; i=$((i + 1)); done"
+    assert plain(["sh", "-c", script], TARAZU_RECORD=record).returncode == 0
+    assert len(plain.creates) == len(plain.closes) == 1 and memory(plain) <= 8192
+    assert run_of(plain).files[0].existed
+
+
+def test_a_log_that_is_opened_again_and_again_costs_one_record(plain: Runs) -> None:
+    source = """
+for i in range(20000):
+    with open("log", "a") as f: f.write("x")
+"""
+    assert plain.python(source, TARAZU_RECORD="full").returncode == 0
+    assert [(c.key, c.size) for c in plain.closes] == [("/log", 20000)]
+    assert plain.closes[0].writes == 20000 and plain.closes[0].segments == 1
+    assert len(plain.creates) == 1 and memory(plain) <= 16384
+    (file,) = run_of(plain).files
+    assert (file.size_bytes, file.written_bytes, file.existed) == (20000, 20000, False)
+
+
+def test_spools_take_what_they_need_when_their_processes_have_ended(plain: Runs) -> None:
+    script = f"i=0; while [ $i -lt {TASKS} ]; do dd if=/dev/zero of=f.$i bs=1 count=1 status=none; i=$((i + 1)); done"
+    assert plain(["sh", "-c", script]).returncode == 0
+    assert sorted(p.name.split(".", 1)[1] for p in plain.spool_directory.iterdir()) == [
+        "ended.tzs",
+        "node.tzs",
+    ]
+    assert memory(plain) <= TASKS * 640 and len(plain.spools) == TASKS
+    run = run_of(plain)
+    assert run.complete and len(run.files) == run.processes == TASKS and run.unended == 0
+
+
+def test_a_process_that_is_killed_leaves_what_it_recorded(plain: Runs) -> None:
+    source = "import os, signal; open('f', 'x').close(); os.kill(os.getpid(), signal.SIGKILL)"
+    assert plain.python(source).returncode == -signal.SIGKILL
+    (spool,) = plain.spools
+    assert not spool.ended and [c.key for c in spool.creates] == ["/f"]
+    assert run_of(plain).unended == 1
+
+
+def test_records_beyond_the_limit_of_the_node_are_counted_as_lost(plain: Runs) -> None:
+    source = """
+import os
+for i in range(3000): os.close(os.open(f"f.{i}", os.O_CREAT | os.O_WRONLY))
+"""
+    several = f"""
+import os
+for _ in range(4):
+    if os.fork() == 0:
+        exec({source!r}.replace("f.{{i}}", f"{{os.getpid()}}.{{{{i}}}}"))
+        os._exit(0)
+for _ in range(4): os.wait()
+"""
+    done = plain.python(several, TARAZU_SPOOL_KIB="256")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(list(plain.mount.iterdir())) == 12000
+    assert memory(plain) <= 260 << 10
+    run = run_of(plain)
+    # Of each file a create and a close.
+    assert run.dropped_records > 0 and not run.complete
+    assert run.dropped_records >= 12000 - len(run.files)
+
+
+def test_a_limit_that_leaves_no_room_at_all_is_no_failure(plain: Runs) -> None:
+    done = plain.python("open('f', 'w').write('x')", TARAZU_SPOOL_KIB="1")
+    assert (done.returncode, done.stderr, (plain.mount / "f").read_text()) == (0, "", "x")
+    assert plain.spools == [] and run_of(plain).dropped_records == 2
+
+
+def test_a_limit_on_the_size_of_files_is_no_signal(plain: Runs) -> None:
+    """Spools are files too: growing them beyond RLIMIT_FSIZE would be SIGXFSZ."""
+    for blocks in ("0", "5", "9"):
+        done = plain(["sh", "-c", f"ulimit -f {blocks}; for i in 1 2 3 4 5 6 7 8 9; do : > f$i; done"])
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_spools_are_gathered_at_the_length_that_is_used(plain: Runs) -> None:
+    """Also those of processes that were killed, which lie in files of their own with room to grow."""
+    source = "import os, signal\nfor i in range(30): open(f'{os.getpid()}.{i}', 'x').close()\nos.kill(os.getpid(), 9)"
+    script = f'for i in 1 2 3; do python3 -c "{source}"; done; : > last'
+    plain(["sh", "-c", script])
+    before = run_of(plain)
+    used = sum(
+        s.header.used_bytes
+        for p in plain.spool_directory.glob("*.tzs")
+        for s in read_spools(p)
+        if s.header.pid
+    )
+    fetch = gather.command(
+        "auto", ["mpirun", "-host", "here", "app"], {}, str(plain.spool_directory), str(plain.work)
+    )
+    assert fetch
+    subprocess.run(fetch[fetch.index("sh") :], check=True)
+    (gathered,) = plain.work.glob("*.tzs")
+    assert gathered.stat().st_size == used + 4096
+    after = parse_files([gathered], JobStep("lustre", os.getuid(), "app", "1"))
+    assert after.files == before.files and len(after.files) == 91 and after.lost_bytes == 0
+    assert not plain.spool_directory.exists()
+
+
+def test_a_spool_that_is_there_twice_counts_once(plain: Runs) -> None:
+    """Killed while it was handed over: a part of it behind the others, and all of it in its own file."""
+    plain(
+        [
+            "sh",
+            "-c",
+            "dd if=/dev/zero of=a bs=1 count=3 status=none; dd if=/dev/zero of=b bs=1 count=4 status=none",
+        ]
+    )
+    (ended,) = plain.spool_directory.glob("*.ended.tzs")
+    data = ended.read_bytes()
+    first, second = (s.header.used_bytes for s in parse_spools(data))
+    (plain.spool_directory / "h.1.1.tzs").write_bytes(data[:first])
+    ended.write_bytes(data[: first - 100] + data[first : first + second])
+    run = run_of(plain)
+    assert [(f.key, f.size_bytes) for f in run.files] == [("/a", 3), ("/b", 4)]
+    assert (run.processes, run.lost_bytes) == (2, 0)
+
+
+@pytest.mark.skipif(not shutil.which("strace"), reason="needs strace (Debian: strace)")
+@pytest.mark.parametrize("record", ["light", "full"])
+def test_a_close_asks_no_server(plain: Runs, record: str) -> None:
+    """An fstat on Lustre asks every OST of the file; statfs asks the MDS and all OSTs."""
+    maps = plain.work / "maps"
+    maps.mkdir()
+    environ = plain.environ(TARAZU_RECORD=record, TARAZU_MAP=str(maps), TARAZU_MODE="place")
+    preload = environ.pop("LD_PRELOAD")
+    trace = plain.work / "trace"
+    argv = ["strace", "-f", "-y", "-e", "trace=%file,%desc", "-o", str(trace), "-E", f"LD_PRELOAD={preload}"]
+    program = ["dd", "if=/dev/zero", "of=new", "bs=1k", "count=3", "status=none"]
+    assert plain.run([*argv, *program], environ).returncode == 0
+    lines = [li.split(maxsplit=1)[1] for li in trace.read_text().splitlines()]
+    lines = [li.replace(f"AT_FDCWD<{plain.mount}>", "AT_FDCWD") for li in lines]
+    asked = [
+        li
+        for li in lines
+        if str(plain.mount) in li and "AT_STATX_DONT_SYNC" not in li and "AT_STATX_SYNC" not in li
+    ]
+    asked = [li for li in asked if li.startswith(("fstat", "newfstatat", "statx", "stat", "lstat"))]
+    assert asked == [] and not any(li.startswith("statfs") for li in lines)
+    assert any("AT_STATX_DONT_SYNC" in li for li in lines)
+    assert plain.close("/new").size == 3072
+
+
+def test_the_limit_follows_the_memory_of_the_node(plain: Runs) -> None:
+    plain(["touch", "f"])
+    (node,) = plain.spool_directory.glob("*.node.tzs")
+    limit = int.from_bytes(node.read_bytes()[48:56], "little")
+    total = int(Path("/proc/meminfo").read_text().split()[1]) << 10
+    assert limit == pytest.approx(min(256 << 20, total // 100), rel=0.01)
