@@ -45,8 +45,7 @@ static int reopen(const struct tz_call *call, int fd)
 
     if (again < 0)
         return -1;
-    if (tz_look(fd, &first) == 0 && tz_look(again, &second) == 0 && first.ino == second.ino &&
-        first.dev == second.dev)
+    if (tz_look(fd, &first) == 0 && tz_look(again, &second) == 0 && first.ino == second.ino && first.dev == second.dev)
         return again;
     REAL(close)(again); /* another file has the name now */
     errno = saved;

@@ -21,11 +21,11 @@ struct tz_mount {
 struct tz_config {
     enum tz_mode mode;
     enum tz_recorder recorder;
-    bool llapi;       /* TARAZU_APPLY=llapi */
-    bool hints;       /* TARAZU_LISTS=hints */
+    bool llapi;           /* TARAZU_APPLY=llapi */
+    bool hints;           /* TARAZU_LISTS=hints */
     char spool[1024];     /* empty: no recording */
     uint64_t spool_limit; /* bytes of all spools on this node; 0: the library chooses */
-    char map[1024];   /* empty: no placement */
+    char map[1024];       /* empty: no placement */
     char job[TZ_JOB_MAX], host[TZ_HOST_MAX], program[64];
     char include[TZ_GLOBS_MAX], exclude[TZ_GLOBS_MAX];
     int64_t trusted_uid;

@@ -1,4 +1,5 @@
-/* The current placement map of this process: the control page says which, and it is mapped and kept while it is used. */
+/* The current placement map of this process: the control page says which, and it is mapped and kept while it is used.
+ */
 #include "place.h"
 
 #include <sys/mman.h>

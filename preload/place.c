@@ -56,14 +56,9 @@ static struct tz_query query_of(const struct tz_create *c)
 {
     const struct tz_mount *m = c->where.mount;
 
-    return (struct tz_query){m->fs,
-                             c->where.key,
-                             m->fs_length,
-                             c->where.key_length,
-                             &c->scratch->names,
-                             tz_config.ident.rank,
-                             c->nth.precise,
-                             c->nth.loose};
+    return (struct tz_query){
+        m->fs,          c->where.key, m->fs_length, c->where.key_length, &c->scratch->names, tz_config.ident.rank,
+        c->nth.precise, c->nth.loose};
 }
 
 bool tz_place_decide(struct tz_create *c, struct tz_plan *plan)

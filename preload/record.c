@@ -81,12 +81,12 @@ static void append_close(struct tz_file *file, uint64_t size)
     bool adopted = file->flags & TZ_FILE_ADOPTED, made = file->flags & TZ_FILE_CREATED;
     uint64_t low = tz_relaxed(&file->low);
     uint8_t fixed[56] = {0};
-    struct tz_record record = {TZ_CLOSE,
-                               (uint16_t)((tz_counting && !adopted ? CLOSE_COUNTED : 0) |
-                                          (made ? 0 : CLOSE_NOT_CREATED)),
-                               fixed,
-                               sizeof fixed,
-                               {{m->fs, m->fs_length}, {tz_file_key(file), file->key_length}}};
+    struct tz_record record = {
+        TZ_CLOSE,
+        (uint16_t)((tz_counting && !adopted ? CLOSE_COUNTED : 0) | (made ? 0 : CLOSE_NOT_CREATED)),
+        fixed,
+        sizeof fixed,
+        {{m->fs, m->fs_length}, {tz_file_key(file), file->key_length}}};
 
     if (adopted && size == file->opened_size)
         return;

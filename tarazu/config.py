@@ -205,6 +205,12 @@ class Run:
     spool_dir: str = setting(
         "/dev/shm/tarazu-{uid}", "node-local directory of the recorder's spools; %h is the host name"
     )
+    spool_limit: int = setting(
+        0,
+        "what the spools of a step may take on a node; 0: the least of 256 MiB and 1 % of its memory",
+        NOT_NEGATIVE,
+        size=True,
+    )
     gather: str = setting(
         "auto",
         "how other nodes' spools are fetched: auto (srun, mpirun), none, or a command with {spool}, {dest}",

@@ -125,20 +125,20 @@ def _records(data: bytes, at: int, used: int) -> tuple[list[Create], list[Close]
 
 def _read_node(data: bytes) -> tuple[Spool, int]:
     """What processes of this node only opened, all ranks as one."""
-    version, header, used, capacity, reserved, lost, limit, recorder, mode, uid, ranks = struct.unpack_from(
+    version, header, used, capacity, _, lost, _, recorder, mode, _, ranks = struct.unpack_from(
         "<IIQQQQQIIIi", data, 8
     )
     assert (version, header) == (1, 4096) and 4096 <= used <= capacity
     assert capacity <= len(data) or used == len(data)
     creates, closes = [], []
     for head in struct.unpack_from("<960I", data, 256):
-        while head:
-            _hash, following, _rank = struct.unpack_from("<QIi", data, 8 * head)
-            length = struct.unpack_from("<I", data, 8 * head + 20)[0]
-            a, b, ended = _records(data, 8 * head + 16, 8 * head + 16 + length)
+        entry = head
+        while entry:
+            length = struct.unpack_from("<I", data, 8 * entry + 20)[0]
+            a, b, ended = _records(data, 8 * entry + 16, 8 * entry + 16 + length)
             assert not ended
             creates, closes = creates + a, closes + b
-            head = following
+            entry = struct.unpack_from("<I", data, 8 * entry + 8)[0]
     host, job = _text(data, 72, 64), _text(data, 136, 64)
     one = Spool(0, 0, -1, ranks, recorder, mode, lost, host, "", job, used, creates, closes, True)
     return one, used
@@ -148,7 +148,7 @@ def _read_one(data: bytes) -> tuple[Spool, int]:
     assert data[:8] == b"TZSPOOL1"
     version, header, used, capacity = struct.unpack_from("<IIQQ", data, 8)
     assert (version, header) == (1, 256) and used <= capacity <= len(data)
-    pid, parent, rank, ranks, uid, recorder, dropped, mode = struct.unpack_from("<IIiiIIQI", data, 40)
+    pid, parent, rank, ranks, _, recorder, dropped, mode = struct.unpack_from("<IIiiIIQI", data, 40)
     creates, closes, ended = _records(data, 256, used)
     one = Spool(
         pid, parent, rank, ranks, recorder, mode, dropped,

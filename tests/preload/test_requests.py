@@ -1,0 +1,85 @@
+"""What placing costs the servers, counted by the testbed as a real Lustre was measured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+Placed = Any
+HIT = 1
+
+FILES = 8
+WRITER = """
+import os, sys
+flags = os.O_CREAT | os.O_WRONLY
+for name in sys.argv[1:]:
+    fd = os.open(name, flags, 0o644)
+    os.pwrite(fd, b"x", 0)
+    os.close(fd)
+"""
+
+
+def cost(placed: Placed, run: Any) -> dict[str, int]:
+    """Requests that the run has sent, by kind."""
+    before = placed.bed.mds.requests()
+    done = run()
+    assert (done.returncode, done.stderr) == (0, "")
+    return {kind: count - before[kind] for kind, count in placed.bed.mds.requests().items()}
+
+
+def to_mds(counts: dict[str, int]) -> int:
+    return sum(count for kind, count in counts.items() if kind != "ost")
+
+
+@pytest.mark.parametrize("record", ["light", "full"])
+def test_a_placed_pfl_file_costs_four_requests_to_the_mds(placed: Placed, record: str) -> None:
+    names = [f"f{i}" for i in range(FILES)]
+    plain = cost(placed, lambda: placed.bare(["python3", "-c", WRITER, *names]))
+    for name in names:
+        (placed.mount / name).unlink()
+    placed.map(*(placed.row(f"/{n}", *placed.three_lists, layout=placed.three_parts) for n in names))
+    ours = cost(placed, lambda: placed.python(WRITER, *names, TARAZU_RECORD=record))
+    assert {c.outcome for c in placed.creates} == {HIT} and len(placed.creates) == FILES
+    assert to_mds(ours) - to_mds(plain) <= 4 * FILES
+    # fallocate itself: a lock and the hole, on the one OST that holds the end of the file.
+    assert ours["ost"] - plain["ost"] <= 2 * FILES
+
+
+def test_a_placed_plain_file_costs_three(placed: Placed) -> None:
+    names = [f"f{i}" for i in range(FILES)]
+    plain = cost(placed, lambda: placed.bare(["python3", "-c", WRITER, *names]))
+    for name in names:
+        (placed.mount / name).unlink()
+    placed.map(*(placed.row(f"/{n}", (3, 1, 5)) for n in names))
+    ours = cost(placed, lambda: placed.python(WRITER, *names))
+    assert to_mds(ours) - to_mds(plain) <= 3 * FILES and ours["ost"] == plain["ost"]
+
+
+def test_a_rank_that_joins_costs_two_requests(placed: Placed) -> None:
+    names = [f"s{i}" for i in range(FILES)]
+    placed.map(*(placed.row(f"/{n}", *placed.three_lists, layout=placed.three_parts) for n in names))
+    assert placed.python(WRITER, *names).returncode == 0
+    plain = cost(placed, lambda: placed.bare(["python3", "-c", WRITER, *names]))
+    ours = cost(placed, lambda: placed.python(WRITER, *names))
+    assert {c.outcome for c in placed.creates} == {HIT}
+    assert to_mds(ours) - to_mds(plain) <= 2 * FILES and ours["ost"] == plain["ost"]
+
+
+@pytest.mark.parametrize("mode", ["observe", "advise"])
+def test_recording_alone_asks_for_nothing(placed: Placed, mode: str) -> None:
+    names = [f"f{i}" for i in range(FILES)]
+    plain = cost(placed, lambda: placed.bare(["python3", "-c", WRITER, *names]))
+    for name in names:
+        (placed.mount / name).unlink()
+    placed.map(*(placed.row(f"/{n}", *placed.three_lists, layout=placed.three_parts) for n in names))
+    ours = cost(placed, lambda: placed.python(WRITER, *names, TARAZU_MODE=mode))
+    assert len(placed.creates) == FILES and ours == plain
+
+
+def test_who_opens_a_planned_file_that_is_there_asks_for_nothing_more(placed: Placed) -> None:
+    source = "import os\nfor i in range(8): f = os.open('f', os.O_WRONLY); os.pwrite(f, b'x', 0); os.close(f)"
+    placed.map(placed.row("/f", *placed.three_lists, layout=placed.three_parts))
+    assert placed.python(WRITER, "f").returncode == 0
+    plain = cost(placed, lambda: placed.bare(["python3", "-c", source]))
+    assert cost(placed, lambda: placed.python(source)) == plain
