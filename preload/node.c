@@ -13,8 +13,10 @@
 enum { HEADER = 4096, STEP = 4096, LONGEST = 1 << 24, HEADS = 960, HEADS_AT = 256, ENTRY_HEAD = 16 };
 enum { SIZE_AT = TZ_RECORD_HEAD, TIME_AT = 8 };
 
+#define MAGIC 0x313045444f4e5a54ULL /* TZNODE01 */
+
 struct header {
-    char magic[8];
+    uint64_t magic; /* atomic */
     uint32_t version, length;
     uint64_t used;     /* atomic: header and entries, 0 while there are none */
     uint64_t capacity; /* atomic: the memory behind the file up to here is reserved */
@@ -166,7 +168,7 @@ static uint8_t *open_node(void)
     tz_sys_close(fd);
     if (h == MAP_FAILED)
         return NULL;
-    if (memcmp(h->magic, "TZNODE01", 8) != 0) { /* all that come here write the same */
+    if (tz_load(&h->magic) != MAGIC) { /* all that come here write the same */
         h->version = 1;
         h->length = HEADER;
         h->limit = limit_here();
@@ -179,8 +181,7 @@ static uint8_t *open_node(void)
         raise(&h->capacity, HEADER + STEP);
         raise(&h->used, HEADER);
         raise(&h->reserved, HEADER + STEP);
-        __atomic_thread_fence(__ATOMIC_RELEASE);
-        memcpy(h->magic, "TZNODE01", 8);
+        tz_store(&h->magic, MAGIC);
     }
     return (uint8_t *)h;
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import subprocess
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -388,3 +389,38 @@ open("g", "x").close()
 """
     assert placed.python(source, TARAZU_APPLY="llapi").stderr == ""
     assert (placed.osts("d/f"), placed.osts("d/g")) == ([[3, 1, 5]], [[6, 2]])
+
+
+def test_maps_that_were_replaced_are_unmapped(placed: Placed) -> None:
+    """A step that plans again and again must not keep all its plans mapped, whatever its threads read meanwhile."""
+    source = """
+import os, sys, threading
+def make(names):
+    for name in names: os.close(os.open(name, os.O_CREAT | os.O_WRONLY, 0o644))
+for line in sys.stdin:
+    g = line.strip()
+    threads = [threading.Thread(target=make, args=([f"{g}.{t}.{i}" for i in range(20)],)) for t in range(4)]
+    [t.start() for t in threads]; [t.join() for t in threads]
+    print(sum("/map." in m for m in open("/proc/self/maps")), flush=True)
+"""
+    placed.map(row("/none", plain_layout(1), [(0,)]))
+    placed.spool_directory.mkdir()
+    with subprocess.Popen(
+        [sys.executable, "-c", source], env=placed.environ(), cwd=placed.mount, text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stdin and process.stdout
+        mapped = []
+        for generation in range(2, 30):
+            names = [f"/{generation}.{t}.{i}" for t in range(4) for i in range(20)]
+            path = placed.map(
+                *(row(n, plain_layout(2), [(generation % 8, (generation + 1) % 8)]) for n in names)
+            )
+            path.with_name(f"map.{generation - 1}").unlink()
+            process.stdin.write(f"{generation}\n")
+            process.stdin.flush()
+            mapped.append(int(process.stdout.readline()))
+        process.stdin.close()
+    assert process.returncode == 0 and max(mapped) <= 2
+    assert {c.outcome for c in placed.creates} == {HIT} and len(placed.creates) == 28 * 80
+    assert placed.osts("9.0.0") == [[1, 2]]
