@@ -211,6 +211,55 @@ def test_many_processes_race_to_create_one_file(lustre: LustreMount, apply: str,
     assert actual[0] == (osts[0] if composite else lustre.some(4))
 
 
+MAKER = """
+import os, sys, time
+while time.time() < float(sys.argv[1]): pass
+for i in range(20):
+    fd = os.open(f"shared.{i}", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+    assert os.pwrite(fd, b"m" * 1000, 0) == 1000
+    os.close(fd)
+"""
+POLLER = """
+import os, sys, time
+at = int(sys.argv[2])
+for i in range(20):
+    while True:
+        try:
+            fd = os.open(f"shared.{i}", os.O_WRONLY)
+            break
+        except FileNotFoundError:
+            pass
+    assert os.pwrite(fd, b"p" * 1000, at) == 1000
+    os.close(fd)
+"""
+
+
+@both_ways
+@pytest.mark.parametrize("rank", ["0", ""], ids=["equal-ranks", "no-ranks"])
+def test_what_a_poller_of_the_same_rank_writes_is_not_lost(
+    lustre: LustreMount, apply: str, rank: str
+) -> None:
+    """A second process waits for the name and writes at once, while the first gives the file its objects."""
+    layout, osts = lustre.three()
+    lustre.map(*(lustre.row(f"shared.{i}", *osts, layout=layout) for i in range(20)))
+    when = str(time.time() + 1.0)
+    extra = {"TARAZU_APPLY": apply} | ({"SLURM_PROCID": rank} if rank else {})
+    places = (4096, 2 << 20, 9 << 20)
+    running = [lustre.start([lustre.interpreter, "-c", POLLER, when, str(at)], **extra) for at in places] + [
+        lustre.start([lustre.interpreter, "-c", MAKER, when], **extra)
+    ]
+    for process in running:
+        with process:
+            assert process.communicate(timeout=120) == ("", "")
+        assert process.returncode == 0
+    expected = bytearray(places[-1] + 1000)
+    expected[:1000] = b"m" * 1000
+    for at in places:
+        expected[at : at + 1000] = b"p" * 1000
+    damaged = [i for i in range(20) if (lustre.directory / f"shared.{i}").read_bytes() != expected]
+    assert damaged == []
+
+
 @pytest.mark.parametrize("how", ["absolute", "relative", "link", "dots", "dirfd", "chdir"])
 def test_every_way_to_say_a_path(lustre: LustreMount, how: str) -> None:
     osts = lustre.some(2)[::-1]
