@@ -68,10 +68,16 @@ def test_a_close_whose_release_is_past_ends_at_once() -> None:
     assert ledger.promised("fs") == {0: 100, 1: 100}
 
 
-def test_the_end_of_the_step_ends_all() -> None:
+def test_the_end_of_the_step_ends_what_was_not_closed_and_leaves_the_rest_until_its_release() -> None:
     ledger = two_files()
     ledger.closed("a", 0, 10, now=1.0, release_at_s=5.0)
     ledger.ended("a")
+    ledger.ended("a")
+    assert ledger.promised("fs") == {0: 5, 1: 5}
+    # What comes late changes nothing.
+    ledger.closed("a", 1, 50, now=2.0, release_at_s=6.0)
+    assert ledger.promised("fs") == {0: 5, 1: 5}
+    ledger.expire(5.0)
     assert ledger.promised("fs") == {}
     assert len(ledger) == 0
 
