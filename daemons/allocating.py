@@ -90,7 +90,7 @@ def _why_files_malformed(request: AllocationRequest) -> str:
 def memory_bytes(request: AllocationRequest) -> int:
     """About what a request that waits keeps in memory."""
     components = sum(len(layout.components) for layout in request.layouts)
-    return 1_000 + 64 * len(request.files) + 100 * len(request.layouts) + 300 * components
+    return 1_000 + 90 * len(request.files) + 100 * len(request.layouts) + 300 * components
 
 
 def promised_stripes(request: AllocationRequest) -> int:

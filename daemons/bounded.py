@@ -13,7 +13,7 @@ from typing import Generic, NamedTuple, TypeVar
 Item = TypeVar("Item")
 
 QUEUE_OF_USER = 256
-QUEUE_OF_USER_BYTES = 64 << 20
+QUEUE_OF_USER_BYTES = 96 << 20
 """One request of a million files."""
 QUEUE = 2_000
 QUEUE_BYTES = 256 << 20

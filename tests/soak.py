@@ -39,11 +39,17 @@ def one_round(number: int, arguments: list[str], output: Path) -> tuple[bool, st
     return code == 0, said
 
 
+def interrupt(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt
+
+
 def main(arguments: list[str]) -> int:
     if not arguments or not arguments[0].isdecimal() or int(arguments[0]) < 1:
         found = arguments[0] if arguments else "nothing"
         print(f"soak: a number of rounds above 0 expected, {found} found", file=sys.stderr)
         return 2
+    # Told to end, it ends what it started, as with ^C.
+    signal.signal(signal.SIGTERM, interrupt)
     rounds, begin = int(arguments[0]), time.monotonic()
     directory = Path("soak-output")
     directory.mkdir(exist_ok=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -17,6 +19,14 @@ def test_every_second_time():
     count.write_text(seen + "x")
     assert len(seen) % 2 == 0, "the second time"
     assert ("TARAZU_SOAK" in os.environ) == (seen == "")
+"""
+
+LONG = """\
+import os, pathlib, pytest, time
+pytestmark = pytest.mark.soak
+def test_long():
+    pathlib.Path("pid").write_text(str(os.getpid()))
+    time.sleep(600)
 """
 
 
@@ -46,6 +56,22 @@ def test_rounds_without_a_failure_end_well_and_leave_nothing(tmp_path: Path) -> 
 
 def test_rounds_without_any_test_have_failed(tmp_path: Path) -> None:
     assert soak(tmp_path, "1", "-k", "nothing", "test_flaky.py").returncode == 1
+
+
+def test_told_to_end_it_leaves_nothing_running(tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = soak\n")
+    (tmp_path / "test_long.py").write_text(LONG)
+    command = [sys.executable, str(ROOT / "tests" / "soak.py"), "2", "test_long.py"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    pid = tmp_path / "pid"
+    deadline = time.monotonic() + 60
+    while not (pid.exists() and pid.read_text()):
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    told, _ = process.communicate(timeout=60)
+    assert process.returncode == 1 and told.startswith("round 1 of 2: interrupted\n0 rounds, 1 failed")
+    assert not Path(f"/proc/{pid.read_text()}").exists()
 
 
 def test_anything_but_a_number_of_rounds_is_one_line_and_status_2(tmp_path: Path) -> None:
