@@ -24,6 +24,7 @@ from tarazu.wire.transport import (
     MAX_MESSAGE_BYTES,
     MAX_REQUEST_BYTES,
     QUEUED_MESSAGES,
+    QUEUED_REPLIES,
     REPLIES,
     REQUESTS,
     STATISTICS,
@@ -57,7 +58,7 @@ _OPTIONS = {
 _BOUND = {
     zmq.MAXMSGSIZE: MAX_REQUEST_BYTES,
     zmq.RCVHWM: QUEUED_MESSAGES,
-    zmq.SNDHWM: QUEUED_MESSAGES,
+    zmq.SNDHWM: QUEUED_REPLIES,
 }
 """Ends that many peers connect to: what one of them can make us hold is small."""
 
