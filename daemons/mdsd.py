@@ -76,6 +76,8 @@ QUIET_S = 0.3
 """For `SETTLE_S` after the start, no allocation before no new server has come for `QUIET_S`."""
 DEFAULT_INTERVAL_S = 60.0
 LONGEST_WAIT_S = 1.0
+READING_S = 0.5
+"""So long messages are taken in before anything else is looked at."""
 
 
 @dataclass
@@ -162,15 +164,24 @@ class Mdsd:
                 # Suspended, or held up by a large message: that was our silence, not the steps'.
                 self.ledger.excuse(now - self.listened_at - LONGEST_WAIT_S)
             self.listened_at = now
-            while report := self.subscriber.receive(0):
-                self.take_in(report, now)
-            while asked := self.replier.receive(0):
-                self.handle(*asked, now)
+            drained = self._receive(now)
             self.gate.sample(now)
             self._finish()
             self._decline_overdue(now)
             self._start_next()
-            self._expire(now)
+            self._expire(now, drained)
+
+    def _receive(self, now: float) -> bool:
+        """Take in what has come; False when there may be more. A flood must not keep us from the rest."""
+        while time.monotonic() - now < READING_S:
+            report, asked = self.subscriber.receive(0), self.replier.receive(0)
+            if report:
+                self.take_in(report, now)
+            if asked:
+                self.handle(*asked, now)
+            if not report and not asked:
+                return True
+        return False
 
     def close(self) -> None:
         self.worker.shutdown(wait=False, cancel_futures=True)
@@ -334,13 +345,14 @@ class Mdsd:
         self.audit.write(request, reply, now - pending.arrived)
         self.replier.reply(pending.peer, data)
 
-    def _expire(self, now: float) -> None:
+    def _expire(self, now: float, drained: bool) -> None:
         """Once a second: promises and kept replies whose time is over, and steps that fell silent."""
         if now - self.expired_at < 1.0:
             return
         self.expired_at = now
         self.ledger.expire(now)
-        for dead in self.ledger.died(now):
+        # What a step has said may still wait to be read.
+        for dead in self.ledger.died(now) if drained else ():
             if not dead.again:
                 self.dead_steps += 1
                 self.audit.died(dead)

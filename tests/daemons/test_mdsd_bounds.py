@@ -150,6 +150,24 @@ def test_a_flood_of_one_user_waits_within_limits_and_others_get_their_turn(site:
     assert any("uid=2000" in line for line in lines[:2]), lines[:5]
 
 
+def test_a_flood_of_closes_does_not_keep_an_allocation_waiting_until_it_ends(
+    site: Site, mdsd: subprocess.Popen[str]
+) -> None:
+    flood, other = site.client(), site.client()
+    flood.resend_s = other.resend_s = 600.0
+    ask(flood, allocation("flooded"))
+    ask(other, allocation("warm"))
+    told = tuple((index, 1) for index in range(300_000))
+    messages_sent = 60
+    for number in range(messages_sent):
+        flood.submit(FileClosed("flooded", f"m{number}", told))
+    assert ask(other, allocation("other", uid=2000)).status == "allocated"
+    received = site.status()["requests"]["received"]
+    assert received < messages_sent, "the allocation was answered after the flood only"
+    for _ in range(messages_sent):
+        assert flood.receive(PATIENCE_S) is not None
+
+
 def test_a_step_that_died_loses_its_promises_and_one_that_is_heard_does_not(
     site: Site, mdsd: subprocess.Popen[str]
 ) -> None:
