@@ -2,15 +2,17 @@
 VENV   ?= .venv
 PYTHON ?= python3
 PYTEST_ARGS ?= -n auto --dist loadfile
+ROUNDS ?= 20
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.stamp
 
-.PHONY: help setup build demo test lint bench bench-alloc docs clean packages fuzz sanitize
+.PHONY: help setup build demo test lint bench bench-alloc docs clean packages fuzz sanitize soak
 
 help:
 	@echo "make setup   a virtual environment in $(VENV) with tarazu and all extras; compiles the C"
 	@echo "make demo    an emulated Lustre with the real daemons; shows the balance (about 2 minutes)"
 	@echo "make test    every test"
+	@echo "make soak    the tests of races, kills, crowds and bounds, 20 times in a row (ROUNDS=20; hours)"
 	@echo "make lint    ruff, mypy, clang-format"
 	@echo "make bench   speed and growth; results as a table"
 	@echo "make bench-alloc   of the allocator alone (about 5 minutes)"
@@ -46,6 +48,9 @@ packages:
 test: packages setup
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
+soak: packages setup
+	$(BIN)/python -m tests.soak $(ROUNDS) $(PYTEST_ARGS) tests
+
 lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -69,4 +74,4 @@ docs: setup
 	$(BIN)/python docs/generate.py
 
 clean:
-	rm -rf build dist $(VENV) demo-output
+	rm -rf build dist $(VENV) demo-output soak-output

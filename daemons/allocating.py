@@ -6,33 +6,59 @@ import json
 import logging
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from tarazu.allocate.ledger import Dead
 from tarazu.errors import ConfigError
 from tarazu.layout.objects import component_object_bytes
-from tarazu.model import Allocation, CreateRequest
-from tarazu.wire.messages import AllocationReply, AllocationRequest
+from tarazu.model import Allocation, CreateRequest, Layout
+from tarazu.wire.messages import MAX_ID_CHARACTERS, AllocationReply, AllocationRequest
 
 log = logging.getLogger("tarazu.mdsd")
 
+MAX_FILES = 1_000_000
 MAX_STRIPES = 5_000_000
 """Of one request; far above the largest job step, far below what would fill the memory."""
+MAX_LAYOUTS = 10_000
+MAX_COMPONENTS = 100_000
+"""Of all layouts of a request; Lustre's own limit for one layout is below a thousand."""
 MAX_STRIPE_COUNT = 2000
 """LOV_MAX_STRIPE_COUNT."""
-MAX_ID_CHARACTERS = 128
+MAX_NAME_CHARACTERS = 256
+"""Of a file system, a job id, a pool: more than any of them can have."""
+MAX_DEADLINE_S = 3_600.0
+MAX_EXPIRES_S = 30 * 86_400.0
+MIN_ALIVE_S = 2.0
+"""Below, mdsd's own pauses would look like silence."""
+MAX_ALIVE_S = 86_400.0
 
 
 def why_malformed(request: AllocationRequest) -> str:
     """Empty for a request that can be given to the allocator, else what is wrong with it."""
     if not 0 < len(request.id) <= MAX_ID_CHARACTERS:
         return f"expected an id of 1 to {MAX_ID_CHARACTERS} characters, found {len(request.id)}"
+    for name, value in (("file system", request.fs_name), ("job id", request.job_id)):
+        if len(value) > MAX_NAME_CHARACTERS:
+            return f"expected a {name} of at most {MAX_NAME_CHARACTERS} characters, found {len(value)}"
     if not (math.isfinite(request.deadline_s) and request.deadline_s >= 0):
         return f"expected a deadline of 0 s or more, found {request.deadline_s}"
     if not (math.isfinite(request.expires_s) and request.expires_s > 0):
         return f"expected an expiry above 0 s, found {request.expires_s}"
-    stripes = []
-    for number, layout in enumerate(request.layouts):
+    if not (math.isfinite(request.alive_s) and request.alive_s >= 0):
+        return f"expected signs of life within 0 s or more, found {request.alive_s}"
+    if len(request.files) > MAX_FILES:
+        return f"expected at most {MAX_FILES} files in one request, found {len(request.files)}"
+    return _why_layouts_malformed(request.layouts) or _why_files_malformed(request)
+
+
+def _why_layouts_malformed(layouts: Sequence[Layout]) -> str:
+    if len(layouts) > MAX_LAYOUTS:
+        return f"expected at most {MAX_LAYOUTS} layouts in one request, found {len(layouts)}"
+    components = sum(len(layout.components) for layout in layouts)
+    if components > MAX_COMPONENTS:
+        return f"expected at most {MAX_COMPONENTS} components in one request, found {components}"
+    for number, layout in enumerate(layouts):
         for c in layout.components:
             if not (
                 0 <= c.start_bytes < c.end_bytes < 2**64
@@ -40,9 +66,15 @@ def why_malformed(request: AllocationRequest) -> str:
                 and 0 < c.stripe_size_bytes < 2**32
             ):
                 return f"layout {number}: expected extents and striping within Lustre's limits"
+            if max(len(c.pool), len(c.pattern)) > MAX_NAME_CHARACTERS:
+                return f"layout {number}: expected names of at most {MAX_NAME_CHARACTERS} characters"
         if not layout.components:
             return f"layout {number}: expected components, found none"
-        stripes.append(sum(c.stripe_count for c in layout.components))
+    return ""
+
+
+def _why_files_malformed(request: AllocationRequest) -> str:
+    stripes = [sum(c.stripe_count for c in layout.components) for layout in request.layouts]
     total = 0
     for number, file in enumerate(request.files):
         if not 0 <= file.layout < len(stripes):
@@ -55,10 +87,30 @@ def why_malformed(request: AllocationRequest) -> str:
     return ""
 
 
-def promises(files: Sequence[CreateRequest], allocation: Allocation) -> list[dict[int, int]]:
+def memory_bytes(request: AllocationRequest) -> int:
+    """About what a request that waits keeps in memory."""
+    components = sum(len(layout.components) for layout in request.layouts)
+    return 1_000 + 90 * len(request.files) + 100 * len(request.layouts) + 300 * components
+
+
+def promised_stripes(request: AllocationRequest) -> int:
+    """How many stripes the ledger will hold: those of the components that the forecast reaches."""
+    counts: dict[tuple[int, int], int] = {}
+    for file in set(request.files):
+        layout = request.layouts[file.layout]
+        reached = layout.components[: layout.covered(file.size_bytes)]
+        counts[file.layout, file.size_bytes] = sum(c.stripe_count for c in reached)
+    return sum(counts[file.layout, file.size_bytes] for file in request.files)
+
+
+def alive_s(request: AllocationRequest) -> float:
+    """After how much silence its step counts as dead; 0: never."""
+    return min(max(request.alive_s, MIN_ALIVE_S), MAX_ALIVE_S) if request.alive_s > 0 else 0.0
+
+
+def promises(files: Sequence[CreateRequest], allocation: Allocation) -> Iterator[dict[int, int]]:
     """For each file: OST index → bytes that the forecast puts there. Start hints promise nothing."""
     sizes: dict[tuple[int, int], list[tuple[int, ...]]] = {}
-    result = []
     for file, placement in zip(files, allocation.files, strict=True):
         key = (id(file.layout), file.size_bytes)
         if key not in sizes:
@@ -68,8 +120,7 @@ def promises(files: Sequence[CreateRequest], allocation: Allocation) -> list[dic
         for weights, osts in zip(sizes[key], placement.osts):
             for weight, ost in zip(weights, osts):
                 by_ost[ost] = by_ost.get(ost, 0) + weight
-        result.append(by_ost)
-    return result
+        yield by_ost
 
 
 def reply_of(request: AllocationRequest, allocation: Allocation, view_age_s: float) -> AllocationReply:
@@ -86,7 +137,7 @@ def reply_of(request: AllocationRequest, allocation: Allocation, view_age_s: flo
 
 
 class Audit:
-    """One line per answered allocation request, `name=value` with strings quoted as in JSON."""
+    """One line per answered allocation request and per step that died, `name=value`, strings quoted as in JSON."""
 
     def __init__(self, path: str) -> None:
         """`path` "" writes to the daemon's log. Raises ConfigError for a file that cannot be written."""
@@ -99,7 +150,24 @@ class Audit:
                 raise ConfigError(path, "a writable file for mdsd.audit_log", error.strerror) from None
 
     def write(self, request: AllocationRequest, reply: AllocationReply, waited_s: float) -> None:
-        line = " ".join(f"{name}={value}" for name, value in _fields(request, reply, waited_s).items())
+        self._line(_fields(request, reply, waited_s))
+
+    def died(self, dead: Dead) -> None:
+        """A job step was silent for too long: what it had open is promised no more."""
+        self._line(
+            {
+                "time": _now(),
+                "status": "died",
+                "id": json.dumps(dead.id),
+                "fs": json.dumps(dead.fs_name),
+                "uid": dead.uid,
+                "bytes": dead.size_bytes,
+                "silent_s": f"{dead.silent_s:.1f}",
+            }
+        )
+
+    def _line(self, fields: Mapping[str, object]) -> None:
+        line = " ".join(f"{name}={value}" for name, value in fields.items())
         if self.path is None:
             log.info("%s", line)
             return
@@ -114,9 +182,13 @@ class Audit:
             self._failed = True
 
 
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
 def _fields(request: AllocationRequest, reply: AllocationReply, waited_s: float) -> dict[str, object]:
     fields: dict[str, object] = {
-        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "time": _now(),
         "status": reply.status,
         "id": json.dumps(request.id[:MAX_ID_CHARACTERS]),
         "fs": json.dumps(request.fs_name[:MAX_ID_CHARACTERS]),

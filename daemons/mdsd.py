@@ -6,9 +6,10 @@ Follows: `OssReport`s of all ossds (bound at `mdsd.statistics`) and requests of 
 again. When this node is busier than `mdsd.cpu_limit` or `mdsd.memory_limit`, requests wait; one whose
 deadline comes is `declined`, and the job runs unplaced. Without mdsd files are created as Lustre always
 did. Allocations run one at a time in a worker thread, so that statistics and status are served meanwhile.
-Same id, same answer: a request may be resent as often as its sender likes. Everything is kept in memory;
-after a restart reports come at once, promises made before are forgotten. SIGTERM and SIGINT end it, SIGHUP
-does nothing.
+Users take turns. Same id, same answer: a request may be resent as often as its sender likes, for as long as
+the reply is kept. Everything is kept in memory, and bounded there, for each user and in all; after a restart
+reports come at once, promises made before are forgotten. A job step that promised to give signs of life and
+is silent loses its promises. SIGTERM and SIGINT end it, SIGHUP does nothing.
 """
 
 from __future__ import annotations
@@ -19,27 +20,39 @@ import dataclasses
 import logging
 import sys
 import time
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from tarazu import config
-from tarazu.daemons.allocating import Audit, promises, reply_of, why_malformed
+from tarazu.daemons.allocating import (
+    MAX_DEADLINE_S,
+    MAX_EXPIRES_S,
+    Audit,
+    alive_s,
+    memory_bytes,
+    promises,
+    reply_of,
+    why_malformed,
+)
+from tarazu.daemons.bounded import QUEUE_LIMITS, REPLY_LIMITS, PerUser
 from tarazu.daemons.process import Wakeup, parser, run
-from tarazu.daemons.site import Exclusions, UserShare
+from tarazu.daemons.site import MAX_NAME_CHARACTERS, Door, Exclusions, UserShare
 from tarazu.errors import InfeasibleRequest, InsufficientResources
 from tarazu.model import Allocation, CreateRequest, SystemView
 from tarazu.stats.gate import Gate
 from tarazu.stats.view import ViewBuilder
+from tarazu.wire import messages
 from tarazu.wire.messages import (
     Acknowledged,
     AllocationReply,
     AllocationRequest,
     FileClosed,
+    OssReport,
     StatusReply,
     StepAlive,
     StepEnded,
@@ -48,17 +61,23 @@ from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
 from tarazu.wire.transport import Peer, Request
 
+if TYPE_CHECKING:
+    from tarazu.allocate.ledger import Stripes
+
 log = logging.getLogger("tarazu.mdsd")
 
 NAME = "tarazu-mdsd"
 
 KEEP_REPLY_S = 600.0
 """A reply is kept at least this long for a request that is resent."""
-KEEP_REPLIES = 10_000
+KEEP_REPLY_MOST_S = 86_400.0
 SETTLE_S = 3.0
 QUIET_S = 0.3
 """For `SETTLE_S` after the start, no allocation before no new server has come for `QUIET_S`."""
 DEFAULT_INTERVAL_S = 60.0
+LONGEST_WAIT_S = 1.0
+READING_S = 0.5
+"""So long messages are taken in before anything else is looked at."""
 
 
 @dataclass
@@ -80,7 +99,15 @@ class Running:
     pending: Pending
     files: Sequence[CreateRequest]
     view_age_s: float
-    future: Future[Allocation]
+    future: Future[tuple[Allocation, Stripes]]
+
+
+class Kept(NamedTuple):
+    """A reply for a request that is sent again."""
+
+    data: bytes
+    """Encoded: a twentieth of its structs' memory."""
+    until: float
 
 
 class Mdsd:
@@ -104,12 +131,13 @@ class Mdsd:
         self.views = ViewBuilder(options.stale_after_s, options.root)
         self.gate = Gate(options.root, options.cpu_limit, options.memory_limit)
         self.audit = Audit(options.audit_log)
-        self.waiting: OrderedDict[str, Pending] = OrderedDict()
+        self.door = Door()
+        self.waiting: PerUser[Pending] = PerUser(QUEUE_LIMITS)
         self.running: Running | None = None
-        self.answered: OrderedDict[str, tuple[AllocationReply, float]] = OrderedDict()
+        self.answered: PerUser[Kept] = PerUser(REPLY_LIMITS)
         self.answers: Counter[str] = Counter()
-        self.closed: dict[str, set[int]] = {}
-        """Files of each allocation whose close was told."""
+        self.dead_steps = 0
+        self.listened_at = self.started
         self.expired_at = 0.0
         self.newcomer_at = self.started
         self.transport = ZmqTransport(
@@ -132,76 +160,105 @@ class Mdsd:
             self.transport.wait(self._next_wait_s())
             self.wakeup.drain()
             now = time.monotonic()
-            while report := self.subscriber.receive(0):
-                if report.oss not in self.views:
-                    self.newcomer_at = now
-                if not self.views.update(report, time.time()):
-                    self.subscriber.counts.drop(report.oss, "a report with possible values")
-            while asked := self.replier.receive(0):
-                self.handle(*asked, now)
+            if now - self.listened_at > 2 * LONGEST_WAIT_S:
+                # Suspended, or held up by a large message: that was our silence, not the steps'.
+                self.ledger.excuse(now - self.listened_at - LONGEST_WAIT_S)
+            self.listened_at = now
+            drained = self._receive(now)
             self.gate.sample(now)
             self._finish()
             self._decline_overdue(now)
             self._start_next()
-            self._expire(now)
+            self._expire(now, drained)
+
+    def _receive(self, now: float) -> bool:
+        """Take in what has come; False when there may be more. A flood must not keep us from the rest."""
+        while time.monotonic() - now < READING_S:
+            report, asked = self.subscriber.receive(0), self.replier.receive(0)
+            if report:
+                self.take_in(report, now)
+            if asked:
+                self.handle(*asked, now)
+            if not report and not asked:
+                return True
+        return False
 
     def close(self) -> None:
         self.worker.shutdown(wait=False, cancel_futures=True)
         self.transport.close()
+
+    def take_in(self, report: OssReport, now: float) -> None:
+        name = report.oss[:MAX_NAME_CHARACTERS]
+        if expected := self.door.refusal(report):
+            self.subscriber.counts.drop(name, expected)
+            return
+        newcomer = report.oss not in self.views
+        if not self.views.update(self.door.trimmed(report), time.time()):
+            self.subscriber.counts.drop(name, "a report with possible values")
+            return
+        self.door.note(report)
+        if newcomer:
+            self.newcomer_at = now
 
     def handle(self, peer: Peer, message: Request, now: float) -> None:
         """Answer one request, or put it in the queue."""
         if isinstance(message, AllocationRequest):
             self._handle_allocation(peer, message, now)
         elif isinstance(message, FileClosed):
+            self._hear(message.id, now)
             release_at = now + 2 * self._interval_s()
-            for index, size_bytes in message.files:
+            for index, size_bytes in message.files if message.id in self.ledger else ():
                 self.ledger.closed(message.id, index, size_bytes, now, release_at)
-                self.closed.setdefault(message.id, set()).add(index)
             self.replier.reply(peer, Acknowledged(message.message_id))
         elif isinstance(message, StepEnded):
             self._handle_end(message, now)
             self.replier.reply(peer, Acknowledged(message.message_id))
         elif isinstance(message, StepAlive):
+            for id in message.ids:
+                self._hear(id, now)
             self.replier.reply(peer, Acknowledged(message.message_id))
         else:
             self.replier.reply(peer, StatusReply(message.message_id, self.status(now)))
 
+    def _hear(self, id: str, now: float) -> None:
+        if self.ledger.heard(id, now):
+            log.info("job step of %s speaks again: what it has open is promised again", id)
+
     def _handle_allocation(self, peer: Peer, request: AllocationRequest, now: float) -> None:
-        if request.id in self.answered:
-            self.replier.reply(peer, self.answered[request.id][0])
-        elif request.id in self.waiting:
-            self.waiting[request.id].peer = peer
+        self._hear(request.id, now)
+        if kept := self.answered.get(request.id):
+            self.replier.reply(peer, kept.data)
+        elif waiting := self.waiting.get(request.id):
+            waiting.peer = peer
         elif self.running and self.running.pending.request.id == request.id:
             self.running.pending.peer = peer
+        elif wrong := why_malformed(request):
+            # Nothing to keep: sent again it is as wrong as before.
+            self._answer(Pending(request, peer, now, now), AllocationReply(request.id, "never", wrong), False)
         else:
-            wrong = why_malformed(request)
-            pending = Pending(request, peer, now, now if wrong else now + request.deadline_s)
-            if wrong:
-                self._answer(pending, AllocationReply(request.id, "never", wrong))
-            else:
-                self.waiting[request.id] = pending
+            pending = Pending(request, peer, now, now + min(request.deadline_s, MAX_DEADLINE_S))
+            self.waiting.add(request.id, request.uid, pending, memory_bytes(request))
+            while excess := self.waiting.excess(request.uid):
+                last = self.waiting.pop(self.waiting.newest(excess.uid))
+                assert last is not None
+                reason = f"mdsd is busy: waiting requests: expected {excess.why}"
+                self._answer(last, AllocationReply(last.request.id, "declined", reason))
 
     def _handle_end(self, message: StepEnded, now: float) -> None:
         """Nothing is promised any more, but for closed files whose bytes no report can show yet."""
-        closed = self.closed.get(message.id)
-        if closed and message.id in self.answered:
-            files = range(len(self.answered[message.id][0].osts))
-            for index in set(files) - closed:
-                self.ledger.closed(message.id, index, 0, now, now)
-        else:
-            self.ledger.ended(message.id)
-        if pending := self.waiting.pop(message.id, None):
+        self.ledger.ended(message.id)
+        if pending := self.waiting.pop(message.id):
             self._answer(pending, AllocationReply(message.id, "declined", "the job step ended"))
         elif self.running and self.running.pending.request.id == message.id:
             self.running.pending.ended = True
 
     def _start_next(self) -> None:
-        """Give the oldest waiting request to the worker, if gate and worker are free."""
-        while self.waiting and self.running is None and not self.gate.why_closed():
-            if self._settling(next(iter(self.waiting.values())).request.fs_name):
+        """Give the next user's oldest request to the worker, if gate and worker are free."""
+        while (first := self.waiting.first()) and self.running is None and not self.gate.why_closed():
+            if self._settling(first[1].request.fs_name):
                 return
-            _, pending = self.waiting.popitem(last=False)
+            pending = self.waiting.take()
+            assert pending is not None
             request = pending.request
             now_s = time.time()
             view = self._view(request.fs_name, now_s)
@@ -229,11 +286,14 @@ class Mdsd:
             return False
         return fs_name not in self.views.fs_names() or now - self.newcomer_at < QUIET_S
 
-    def _allocate(self, view: SystemView, files: Sequence[CreateRequest]) -> Allocation:
+    def _allocate(self, view: SystemView, files: Sequence[CreateRequest]) -> tuple[Allocation, Stripes]:
         """In the worker thread."""
+        from tarazu.allocate.ledger import pack
+
         begin = time.monotonic()
         allocation = self.policy.allocate(view, files)
-        return msgspec.structs.replace(allocation, elapsed_s=time.monotonic() - begin)
+        stripes = pack(promises(files, allocation))
+        return msgspec.structs.replace(allocation, elapsed_s=time.monotonic() - begin), stripes
 
     def _finish(self) -> None:
         """Answer the request whose allocation is done."""
@@ -242,7 +302,7 @@ class Mdsd:
         done, self.running = self.running, None
         request = done.pending.request
         try:
-            allocation = done.future.result()
+            allocation, stripes = done.future.result()
         except InfeasibleRequest as error:
             self._answer(done.pending, AllocationReply(request.id, "never", str(error)))
             return
@@ -255,41 +315,55 @@ class Mdsd:
             self._answer(done.pending, AllocationReply(request.id, "declined", "the allocator failed"))
             return
         if not done.pending.ended:
-            expires_at = time.monotonic() + request.expires_s
-            self.ledger.promise(request.id, request.fs_name, expires_at, promises(done.files, allocation))
-            self.shares.note(request)
+            now = time.monotonic()
+            self.ledger.promise(
+                request.id,
+                request.fs_name,
+                now + min(request.expires_s, MAX_EXPIRES_S),
+                stripes,
+                uid=request.uid,
+                alive_s=alive_s(request),
+                now=now,
+            )
         self._answer(done.pending, reply_of(request, allocation, done.view_age_s))
 
     def _decline_overdue(self, now: float) -> None:
-        for id in [id for id, pending in self.waiting.items() if pending.due <= now]:
+        for id, pending in [(id, pending) for id, pending in self.waiting if pending.due <= now]:
+            self.waiting.pop(id)
             why = self.gate.why_closed() or "mdsd had no time for it before its deadline"
-            self._answer(self.waiting.pop(id), AllocationReply(id, "declined", why))
+            self._answer(pending, AllocationReply(id, "declined", why))
 
-    def _answer(self, pending: Pending, reply: AllocationReply) -> None:
+    def _answer(self, pending: Pending, reply: AllocationReply, keep: bool = True) -> None:
         now = time.monotonic()
-        keep_s = max(KEEP_REPLY_S, min(pending.request.expires_s, 86_400.0))
-        self.answered[reply.id] = (reply, now + keep_s)
+        request, data = pending.request, messages.encode(reply)
+        if keep:
+            keep_s = max(KEEP_REPLY_S, min(request.expires_s, KEEP_REPLY_MOST_S))
+            self.answered.add(reply.id, request.uid, Kept(data, now + keep_s), len(data))
+            while excess := self.answered.excess(request.uid):
+                self.answered.pop(self.answered.oldest(excess.uid))
         self.answers[reply.status] += 1
-        self.audit.write(pending.request, reply, now - pending.arrived)
-        self.replier.reply(pending.peer, reply)
+        self.audit.write(request, reply, now - pending.arrived)
+        self.replier.reply(pending.peer, data)
 
-    def _expire(self, now: float) -> None:
-        """Once a second: promises and kept replies whose time is over."""
+    def _expire(self, now: float, drained: bool) -> None:
+        """Once a second: promises and kept replies whose time is over, and steps that fell silent."""
         if now - self.expired_at < 1.0:
             return
         self.expired_at = now
         self.ledger.expire(now)
-        for id in [id for id, (_, until) in self.answered.items() if until <= now]:
-            del self.answered[id]
-            self.closed.pop(id, None)
-        while len(self.answered) > KEEP_REPLIES:
-            self.closed.pop(self.answered.popitem(last=False)[0], None)
+        # What a step has said may still wait to be read.
+        for dead in self.ledger.died(now) if drained else ():
+            if not dead.again:
+                self.dead_steps += 1
+                self.audit.died(dead)
+        for id in [id for id, kept in self.answered if kept.until <= now]:
+            self.answered.pop(id)
 
     def _next_wait_s(self) -> float:
         now = time.monotonic()
         # With requests waiting, look again soon at gate and newcomers.
-        longest_s = 0.1 if self.waiting and now - self.started < SETTLE_S else 1.0
-        return max(0.0, min([longest_s, *(pending.due - now for pending in self.waiting.values())]))
+        longest_s = 0.1 if self.waiting and now - self.started < SETTLE_S else LONGEST_WAIT_S
+        return max(0.0, min([longest_s, *(pending.due - now for _, pending in self.waiting)]))
 
     def _interval_s(self) -> float:
         intervals = [report.interval_s for report, _ in self.views.servers().values()]
@@ -299,6 +373,7 @@ class Mdsd:
         """How this daemon is: plain values only, as `tarazu status --json` shows them."""
         now_s = time.time()
         closed = self.gate.why_closed()
+        promised, stripes = self.ledger.numbers()
         return {
             "daemon": "mdsd",
             "uptime_s": now - self.started,
@@ -318,8 +393,13 @@ class Mdsd:
                 "address": self.replier.address,
                 **self.replier.counts.summary(),
                 "waiting": len(self.waiting),
+                "waiting_bytes": self.waiting.bytes,
                 "running": int(self.running is not None),
-                "promises": len(self.ledger),
+                "promises": promised,
+                "promised_stripes": stripes,
+                "dead_steps": self.dead_steps,
+                "kept_replies": len(self.answered),
+                "kept_reply_bytes": self.answered.bytes,
                 "answers": dict(self.answers),
             },
             "osses": {
@@ -341,6 +421,7 @@ class Mdsd:
     def _status_of(self, fs_name: str, now_s: float) -> dict[str, Any]:
         view = self._view(fs_name, now_s)
         return {
+            "promised_bytes": sum(self.ledger.promised(fs_name).values()),
             "osts": [
                 {**{f: getattr(o, f) for f in o.__struct_fields__}, "usable": o.usable} for o in view.osts
             ],

@@ -1,4 +1,6 @@
-"""What the site lays down for mdsd beyond the allocation itself: excluded targets, each user's share of promises."""
+"""What surrounds mdsd's allocations: targets that the site excludes, each user's share of promises, and what of the
+reports gets in.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +9,11 @@ from collections.abc import Sequence
 import msgspec
 
 from tarazu.allocate.ledger import Ledger
+from tarazu.daemons.allocating import promised_stripes
 from tarazu.errors import ConfigError, LayoutError
 from tarazu.layout.setstripe import unfold
 from tarazu.model import SystemView
-from tarazu.wire.messages import AllocationRequest
+from tarazu.wire.messages import AllocationRequest, OssReport
 
 
 class Exclusions:
@@ -47,28 +50,89 @@ class Exclusions:
         return msgspec.structs.replace(view, osts=osts)
 
 
+MAX_PROMISES = 100_000
+MAX_PROMISES_OF_USER = 20_000
+MAX_STRIPES = 10_000_000
+MAX_STRIPES_OF_USER = 5_000_000
+"""What the ledger holds at most: some 300 MB."""
+
+
 class UserShare:
-    """No user's promises may hold more than a share of what is free: a forged or forgotten plan blocks nobody."""
+    """No user's promises may hold more than a share of what is free: a forged or forgotten plan blocks nobody.
+
+    Nor may they fill mdsd's memory, one user's or all.
+    """
 
     def __init__(self, share: float, ledger: Ledger) -> None:
         self.share = share
         self._ledger = ledger
-        self._ids: dict[int, set[str]] = {}
 
     def refusal(self, request: AllocationRequest, view: SystemView) -> str:
         """Why this request would be too much; empty when it is not, or when nobody could have that much."""
-        mine = {id for id in self._ids.get(request.uid, ()) if id in self._ledger}
-        self._ids[request.uid] = mine
-        held = sum(self._ledger.outstanding(id) for id in mine)
+        held = self._ledger.held_bytes(request.uid, request.fs_name)
         asked = sum(file.size_bytes for file in request.files)
         free = sum(o.avail_bytes for o in view.osts if o.usable)
-        if held + asked <= self.share * free or asked > free:
-            return ""
-        return (
-            f"uid {request.uid} holds promises of {held} bytes and asks for {asked}: "
-            f"expected at most {self.share:.0%} of the {free} that are free (mdsd.user_share)"
-        )
+        if held + asked > self.share * free and asked <= free:
+            return (
+                f"uid {request.uid} holds promises of {held} bytes and asks for {asked}: "
+                f"expected at most {self.share:.0%} of the {free} that are free (mdsd.user_share)"
+            )
+        return self._too_many(request)
 
-    def note(self, request: AllocationRequest) -> None:
-        """The request was allocated."""
-        self._ids.setdefault(request.uid, set()).add(request.id)
+    def _too_many(self, request: AllocationRequest) -> str:
+        stripes = promised_stripes(request)
+        limits = (
+            (f"uid {request.uid}", request.uid, MAX_PROMISES_OF_USER, MAX_STRIPES_OF_USER),
+            ("all users together", None, MAX_PROMISES, MAX_STRIPES),
+        )
+        for who, uid, most, most_stripes in limits:
+            held, held_stripes = self._ledger.numbers(uid)
+            if held + 1 > most:
+                return f"expected at most {most} promises of {who}, found {held} and one more"
+            if held_stripes + stripes > most_stripes:
+                return f"expected at most {most_stripes} promised stripes of {who}, found {held_stripes + stripes}"
+        return ""
+
+
+MAX_SERVERS = 4_096
+MAX_FILE_SYSTEMS = 64
+MAX_TARGETS = 32_768
+MAX_NAME_CHARACTERS = 256
+MAX_UNREADABLE = 1_000
+
+
+class Door:
+    """What of the reports gets in: names that nobody has must not fill the memory.
+
+    What is known stays known until mdsd ends.
+    """
+
+    def __init__(self) -> None:
+        self._servers: set[str] = set()
+        self._targets: dict[str, set[int]] = {}
+
+    def refusal(self, report: OssReport) -> str:
+        """What was expected of this report; empty for one that may come in."""
+        fs_names = {ost.fs_name for ost in report.osts}
+        if max(map(len, (report.oss, *fs_names))) > MAX_NAME_CHARACTERS:
+            return f"a report with names of at most {MAX_NAME_CHARACTERS} characters"
+        if report.oss not in self._servers and len(self._servers) >= MAX_SERVERS:
+            return f"a report of one of at most {MAX_SERVERS} servers"
+        if len(self._targets.keys() | fs_names) > MAX_FILE_SYSTEMS:
+            return f"a report of at most {MAX_FILE_SYSTEMS} file systems in all"
+        new = {(o.fs_name, o.index) for o in report.osts if o.index not in self._targets.get(o.fs_name, ())}
+        if sum(map(len, self._targets.values())) + len(new) > MAX_TARGETS:
+            return f"a report of at most {MAX_TARGETS} targets in all"
+        return ""
+
+    def note(self, report: OssReport) -> None:
+        """The report was taken in."""
+        self._servers.add(report.oss)
+        for ost in report.osts:
+            self._targets.setdefault(ost.fs_name, set()).add(ost.index)
+
+    @staticmethod
+    def trimmed(report: OssReport) -> OssReport:
+        """Without what nobody asks mdsd for: the jobs' rates, and a long list of what could not be read."""
+        unreadable = tuple(name[:MAX_NAME_CHARACTERS] for name in report.unreadable[:MAX_UNREADABLE])
+        return msgspec.structs.replace(report, jobs=(), unreadable=unreadable)

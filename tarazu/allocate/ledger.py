@@ -2,30 +2,88 @@
 OST.
 
 A promise shrinks by the close event's real size and ends two statistics intervals after it, or at the end of
-the job step, or when it expires; never by watching `kbytesavail`, which others change too.
+the job step, or when its step is silent for too long, or when it expires; never by watching `kbytesavail`,
+which others change too.
+
+It holds millions of stripes: arrays instead of objects (10 bytes a stripe, 16 a file, 4 more once it is
+closed), and timers instead of a look at everything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import heapq
+import math
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
+
+OPEN = math.inf
+"""Release time of a file whose close was not told."""
+GONE = -math.inf
+"""That of a file that promises nothing any more."""
+MAX_ENDED = 10_000
+"""Ids remembered after their end, so that one which is sent again late is not entered again."""
+MAX_DEAD = 1_000
+MAX_DEAD_STRIPES = 1_000_000
+"""What is kept of steps that died, for the case that they speak again; the oldest go first."""
 
 
-@dataclass(slots=True)
-class _File:
-    bytes_by_ost: dict[int, int]
-    release_at_s: float | None = None
-    """Set by the close event."""
+class Stripes(NamedTuple):
+    """The stripes of many files: those of file i are `starts[i]` to `starts[i + 1]`."""
+
+    osts: array[int]
+    """OST index, below 65536 as in Lustre."""
+    sizes: array[int]
+    """Bytes."""
+    starts: array[int]
+
+
+def pack(files: Iterable[Mapping[int, int]]) -> Stripes:
+    """From bytes by OST index for each file; what has no bytes is left out."""
+    osts, sizes, starts = array("H"), array("Q"), array("I", (0,))
+    for by_ost in files:
+        kept = {ost: size for ost, size in by_ost.items() if size > 0}
+        osts.extend(kept.keys())
+        sizes.extend(kept.values())
+        starts.append(len(osts))
+    return Stripes(osts, sizes, starts)
+
+
+class Dead(NamedTuple):
+    """A job step that was not heard of for too long."""
+
+    id: str
+    fs_name: str
+    uid: int
+    size_bytes: int
+    """What its promise shrank by."""
+    silent_s: float
+    again: bool
+    """It had died before, and spoken again since."""
 
 
 @dataclass(slots=True)
 class _Promise:
     fs_name: str
+    uid: int
     expires_at_s: float
-    files: dict[int, _File] = field(default_factory=dict)
-    """By index in the request; a released file is gone from here. An entry without files stays until it
-    expires, so that a request which is sent again after its end is not entered again.
-    """
+    stripes: Stripes
+    release_s: array[float]
+    """For each file: when its bytes are released, OPEN or GONE."""
+    left: int
+    """Files that are not GONE."""
+    alive_s: float
+    """0: silence means nothing."""
+    heard_s: float
+    """On the clock that stands still while its owner does."""
+    closing: dict[int, array[int]] = field(default_factory=dict)
+    """Second of release → files; a closed file is in one of them."""
+    held_bytes: int = 0
+    dead: bool = False
+    """Its open files are out of the sums."""
+    deaths: int = 0
 
 
 class Ledger:
@@ -33,87 +91,287 @@ class Ledger:
 
     def __init__(self) -> None:
         self._promises: dict[str, _Promise] = {}
+        self._ended: dict[str, float] = {}
+        """Ids that are over → when they may be forgotten; in the order of their ends."""
+        self._dead: dict[str, None] = {}
+        self._dead_stripes = 0
         self._totals: dict[str, dict[int, int]] = {}
+        self._held: Counter[tuple[int, str]] = Counter()
+        """(user, file system) → bytes."""
+        self._numbers: Counter[int] = Counter()
+        self._stripes: Counter[int] = Counter()
+        """By user: promises and their stripes, those of dead steps apart."""
+        self._expiries: list[tuple[float, str]] = []
+        self._releases: list[tuple[int, str]] = []
+        self._silences: list[tuple[float, str]] = []
+        self._paused_s = 0.0
 
     def __len__(self) -> int:
         """Number of allocations with a promise left."""
-        return sum(1 for entry in self._promises.values() if entry.files)
+        return len(self._promises) - len(self._dead)
 
     def __contains__(self, id: str) -> bool:
         """True from the promise to its expiry, also after its end."""
-        return id in self._promises
+        return id in self._promises or id in self._ended
 
-    def promise(self, id: str, fs_name: str, expires_at_s: float, files: Sequence[Mapping[int, int]]) -> None:
-        """Enter an allocation: bytes by OST index for each file. The same id again changes nothing."""
-        if id in self._promises:
+    def promise(
+        self,
+        id: str,
+        fs_name: str,
+        expires_at_s: float,
+        files: Stripes | Iterable[Mapping[int, int]],
+        *,
+        uid: int = 0,
+        alive_s: float = 0.0,
+        now: float = 0.0,
+    ) -> None:
+        """Enter an allocation: bytes by OST index for each file. The same id again changes nothing.
+
+        `alive_s` above 0: it dies when not `heard` for so long after `now`.
+        """
+        if id in self:
             return
-        entry = self._promises[id] = _Promise(fs_name, expires_at_s)
-        for index, by_ost in enumerate(files):
-            kept = {ost: size for ost, size in by_ost.items() if size > 0}
-            entry.files[index] = _File(kept)
-            self._add(fs_name, kept, 1)
+        stripes = files if isinstance(files, Stripes) else pack(files)
+        count = len(stripes.starts) - 1
+        release_s = array("d", (OPEN,)) * count
+        entry = _Promise(fs_name, uid, expires_at_s, stripes, release_s, count, alive_s, now - self._paused_s)
+        self._promises[id] = entry
+        self._count(entry, 1)
+        self._add(entry, 0, len(stripes.osts), 1)
+        heapq.heappush(self._expiries, (expires_at_s, id))
+        if alive_s > 0:
+            heapq.heappush(self._silences, (entry.heard_s + alive_s, id))
+        if not count:
+            self._end(id, entry)
 
     def closed(self, id: str, file_index: int, size_bytes: int, now: float, release_at_s: float) -> None:
-        """A file was closed at `size_bytes`: its promise shrinks to that, in proportion, until
-        `release_at_s`.
+        """A file was closed at `size_bytes`: its promise shrinks to that, in proportion, until the first whole
+        second from `release_at_s` on.
 
         A file larger than promised keeps its promise: what it holds beyond is in `kbytesavail` soon. A second
         close changes the size again; the release is that of the last one. Unknown ids and files are ignored:
         the message may come after the end of the step.
         """
         entry = self._promises.get(id)
-        file = entry.files.get(file_index) if entry else None
-        if entry is None or file is None:
+        if entry is None or not 0 <= file_index < len(entry.release_s):
             return
-        promised = sum(file.bytes_by_ost.values())
+        self.heard(id, now)
+        if entry.release_s[file_index] == GONE:
+            return
+        start, end = entry.stripes.starts[file_index], entry.stripes.starts[file_index + 1]
+        sizes = entry.stripes.sizes
+        promised = sum(sizes[start:end])
         if 0 <= size_bytes < promised:
-            smaller = {ost: size * size_bytes // promised for ost, size in file.bytes_by_ost.items()}
-            self._add(entry.fs_name, file.bytes_by_ost, -1)
-            self._add(entry.fs_name, smaller, 1)
-            file.bytes_by_ost = smaller
-        file.release_at_s = release_at_s
+            smaller = array("Q", [size * size_bytes // promised for size in sizes[start:end]])
+            less = [before - after for before, after in zip(sizes[start:end], smaller, strict=True)]
+            sizes[start:end] = smaller
+            self._sum(entry, entry.stripes.osts[start:end], less, -1)
         if release_at_s <= now:
             self._release(entry, file_index)
+            self._end_if_empty(id, entry)
+        else:
+            was_open = entry.release_s[file_index] == OPEN
+            entry.release_s[file_index] = min(release_at_s, entry.expires_at_s)
+            if was_open:
+                self._release_later(id, entry, file_index)
 
     def ended(self, id: str) -> None:
-        """The job step is over: nothing of this allocation is promised any more. Unknown ids are ignored."""
+        """The job step is over: what was not closed is released now, what was at its time. Unknown ids are
+        ignored.
+        """
         entry = self._promises.get(id)
-        if entry is not None:
-            for index in list(entry.files):
-                self._release(entry, index)
+        if entry is None:
+            return
+        self._let_go(entry)
+        entry.alive_s = 0.0
+        if entry.dead:
+            self._count_dead(id, entry, -1)
+        for index, release_s in enumerate(entry.release_s):
+            if release_s == OPEN:
+                entry.release_s[index] = GONE
+                entry.left -= 1
+        self._end_if_empty(id, entry)
+
+    def heard(self, id: str, now: float) -> bool:
+        """A sign of life of this job step. True when it had died: what it has open is promised again."""
+        entry = self._promises.get(id)
+        if entry is None:
+            return False
+        entry.heard_s = max(entry.heard_s, now - self._paused_s)
+        if not entry.dead:
+            return False
+        self._count_dead(id, entry, -1)
+        for start, end in self._open(entry):
+            self._add(entry, start, end, 1)
+        heapq.heappush(self._silences, (entry.heard_s + entry.alive_s, id))
+        return True
+
+    def died(self, now: float) -> list[Dead]:
+        """End the promises of job steps that were silent for too long, but for closed files that wait for
+        their release; says which.
+        """
+        found = []
+        clock = now - self._paused_s
+        while self._silences and self._silences[0][0] <= clock:
+            _, id = heapq.heappop(self._silences)
+            entry = self._promises.get(id)
+            if entry is None or entry.dead or not entry.alive_s:
+                continue
+            if entry.heard_s + entry.alive_s > clock:
+                heapq.heappush(self._silences, (entry.heard_s + entry.alive_s, id))
+                continue
+            before = entry.held_bytes
+            self._let_go(entry)
+            self._count_dead(id, entry, 1)
+            entry.deaths += 1
+            released, silent_s = before - entry.held_bytes, clock - entry.heard_s
+            found.append(Dead(id, entry.fs_name, entry.uid, released, silent_s, entry.deaths > 1))
+        while len(self._dead) > MAX_DEAD or self._dead_stripes > MAX_DEAD_STRIPES:
+            self.ended(next(iter(self._dead)))
+        return found
+
+    def excuse(self, seconds: float) -> None:
+        """The caller could not listen for so long: nobody was silent meanwhile."""
+        self._paused_s += seconds
 
     def expire(self, now: float) -> int:
         """Drop what expired or was due for release; returns how many allocations with promises expired."""
-        expired = [id for id, entry in self._promises.items() if entry.expires_at_s <= now]
-        left = sum(1 for id in expired if self._promises[id].files)
-        for id in expired:
-            self.ended(id)
-            del self._promises[id]
-        for entry in self._promises.values():
-            due = [i for i, f in entry.files.items() if f.release_at_s is not None and f.release_at_s <= now]
-            for index in due:
-                self._release(entry, index)
+        left = 0
+        while self._expiries and self._expiries[0][0] <= now:
+            _, id = heapq.heappop(self._expiries)
+            entry = self._promises.get(id)
+            if entry is not None and entry.expires_at_s <= now:
+                left += not entry.dead
+                self._let_go(entry)
+                for closed in entry.closing.values():
+                    for index in closed:
+                        self._release(entry, index)
+                self._end(id, entry)
+            if self._ended.get(id, OPEN) <= now:
+                del self._ended[id]
+        while self._releases and self._releases[0][0] <= now:
+            second, id = heapq.heappop(self._releases)
+            entry = self._promises.get(id)
+            if entry is None:
+                continue
+            for index in entry.closing.pop(second, ()):
+                if entry.release_s[index] <= now:
+                    self._release(entry, index)
+                else:
+                    self._release_later(id, entry, index)
+            self._end_if_empty(id, entry)
         return left
 
     def outstanding(self, id: str) -> int:
         """Bytes that this allocation still holds."""
         entry = self._promises.get(id)
-        return sum(sum(f.bytes_by_ost.values()) for f in entry.files.values()) if entry else 0
+        return entry.held_bytes if entry else 0
+
+    def held_bytes(self, uid: int, fs_name: str) -> int:
+        """Bytes that this user's allocations hold on this file system."""
+        return self._held[uid, fs_name]
+
+    def numbers(self, uid: int | None = None) -> tuple[int, int]:
+        """Allocations with a promise left and the stripes entered for them; of one user or of all."""
+        if uid is None:
+            return len(self), self._stripes.total()
+        return self._numbers[uid], self._stripes[uid]
 
     def promised(self, fs_name: str) -> dict[int, int]:
         """Promised bytes by OST index; OSTs without a promise are left out."""
         return dict(self._totals.get(fs_name, {}))
 
-    def _release(self, entry: _Promise, index: int) -> None:
-        self._add(entry.fs_name, entry.files.pop(index).bytes_by_ost, -1)
+    def _open(self, entry: _Promise) -> Iterator[tuple[int, int]]:
+        """Where the stripes of files lie whose close was not told: (first, end), neighbours as one."""
+        starts = entry.stripes.starts
+        if entry.left == len(entry.release_s) and not entry.closing:
+            yield 0, starts[-1]
+            return
+        first = None
+        for index, release_s in enumerate(entry.release_s):
+            if release_s == OPEN:
+                first = starts[index] if first is None else first
+            elif first is not None:
+                yield first, starts[index]
+                first = None
+        if first is not None:
+            yield first, starts[-1]
 
-    def _add(self, fs_name: str, by_ost: Mapping[int, int], sign: int) -> None:
-        totals = self._totals.setdefault(fs_name, {})
-        for ost, size in by_ost.items():
+    def _let_go(self, entry: _Promise) -> None:
+        """Take what is open out of the sums."""
+        if not entry.dead:
+            for start, end in self._open(entry):
+                self._add(entry, start, end, -1)
+
+    def _release(self, entry: _Promise, index: int) -> None:
+        if entry.release_s[index] != GONE:
+            entry.release_s[index] = GONE
+            entry.left -= 1
+            self._add(entry, entry.stripes.starts[index], entry.stripes.starts[index + 1], -1)
+
+    def _release_later(self, id: str, entry: _Promise, index: int) -> None:
+        second = math.ceil(entry.release_s[index])
+        if second not in entry.closing:
+            entry.closing[second] = array("I")
+            heapq.heappush(self._releases, (second, id))
+        entry.closing[second].append(index)
+
+    def _end_if_empty(self, id: str, entry: _Promise) -> None:
+        if not entry.left:
+            self._end(id, entry)
+
+    def _end(self, id: str, entry: _Promise) -> None:
+        """Nothing of it is promised any more: what stays is its id."""
+        if entry.dead:
+            self._count_dead(id, entry, -1)
+        self._count(entry, -1)
+        del self._promises[id]
+        self._ended[id] = entry.expires_at_s
+        while len(self._ended) > MAX_ENDED:
+            del self._ended[next(iter(self._ended))]
+        self._tidy(self._expiries)
+        self._tidy(self._silences)
+
+    def _tidy(self, timers: list[tuple[float, str]]) -> None:
+        """Drop the timers of what is forgotten, once most are such."""
+        if len(timers) > 1024 + 2 * (len(self._promises) + len(self._ended)):
+            timers[:] = [timer for timer in timers if timer[1] in self]
+            heapq.heapify(timers)
+
+    def _count(self, entry: _Promise, sign: int) -> None:
+        self._numbers[entry.uid] += sign
+        self._stripes[entry.uid] += sign * len(entry.stripes.osts)
+        if not self._numbers[entry.uid]:
+            del self._numbers[entry.uid], self._stripes[entry.uid]
+
+    def _count_dead(self, id: str, entry: _Promise, sign: int) -> None:
+        entry.dead = sign > 0
+        self._dead_stripes += sign * len(entry.stripes.osts)
+        self._count(entry, -sign)
+        if entry.dead:
+            self._dead[id] = None
+        else:
+            del self._dead[id]
+
+    def _add(self, entry: _Promise, start: int, end: int, sign: int) -> None:
+        """Add the stripes from `start` to `end` to the sums, or take them away."""
+        self._sum(entry, entry.stripes.osts[start:end], entry.stripes.sizes[start:end], sign)
+
+    def _sum(self, entry: _Promise, osts: Iterable[int], sizes: Iterable[int], sign: int) -> None:
+        totals = self._totals.setdefault(entry.fs_name, {})
+        added = 0
+        for ost, size in zip(osts, sizes, strict=True):
+            added += size
             left = totals.get(ost, 0) + sign * size
             if left:
                 totals[ost] = left
             else:
                 totals.pop(ost, None)
         if not totals:
-            del self._totals[fs_name]
+            del self._totals[entry.fs_name]
+        entry.held_bytes += sign * added
+        held = self._held[entry.uid, entry.fs_name] + sign * added
+        if held:
+            self._held[entry.uid, entry.fs_name] = held
+        else:
+            self._held.pop((entry.uid, entry.fs_name), None)

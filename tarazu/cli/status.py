@@ -56,7 +56,8 @@ def _print(status: Mapping[str, Any]) -> None:
     answers = ", ".join(f"{count} {name}" for name, count in requests["answers"].items()) or "none"
     print(
         f"  requests   {requests['address']}: {requests['received']} received, {requests['waiting']} waiting, "
-        f"{requests['promises']} promised, answered: {answers}; {requests['refused']} handshakes refused"
+        f"{requests['promises']} promised, {requests['dead_steps']} steps died, answered: {answers}; "
+        f"{requests['refused']} handshakes refused"
     )
     print(
         f"  statistics {statistics['address']}: {statistics['received']} received, "

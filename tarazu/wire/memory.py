@@ -111,9 +111,9 @@ class MemoryReplier(Replier):
         item = self._bound.take(timeout_s)
         return (item[0], item[1]) if item and isinstance(item[1], REQUESTS) else None
 
-    def reply(self, peer: Peer, message: Reply) -> None:
+    def reply(self, peer: Peer, message: Reply | bytes) -> None:
         if inbox := self._bound.network.routes.get(peer.route):
-            inbox.put((b"replier", messages.encode(message)))
+            inbox.put((b"replier", message if isinstance(message, bytes) else messages.encode(message)))
 
     def close(self) -> None:
         self._bound.close()

@@ -9,7 +9,7 @@ mdsd never sees a path: a request carries sizes and layouts only.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -17,6 +17,14 @@ from tarazu.errors import WireError
 from tarazu.model import Layout
 
 PROTOCOL = 1
+
+MAX_ID_CHARACTERS = 128
+MAX_CLOSED_FILES = 1_000_000
+"""Of one FileClosed: as many as an AllocationRequest may have files."""
+MAX_ALIVE_IDS = 10_000
+"""Of one StepAlive."""
+
+Id = Annotated[str, msgspec.Meta(max_length=MAX_ID_CHARACTERS)]
 
 
 class OstReport(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -98,8 +106,9 @@ class AllocationRequest(msgspec.Struct, frozen=True, tag="allocate", omit_defaul
     expires_s: float
     """Seconds after the reply until the promises lapse by themselves."""
     alive_s: float = 0.0
-    """Seconds without a message about this id (StepAlive, FileClosed) after which its job step counts as dead
-    and the promises end; 0: only `expires_s` ends them."""
+    """Seconds without a message about this id (StepAlive, FileClosed, the request again) after which its job
+    step counts as dead and the promises end; 0: only `expires_s` ends them. mdsd takes at least 2 s, at most a
+    day."""
     protocol: int = PROTOCOL
 
 
@@ -122,27 +131,27 @@ class AllocationReply(msgspec.Struct, frozen=True, tag="allocation", omit_defaul
 class FileClosed(msgspec.Struct, frozen=True, tag="closed", omit_defaults=True):
     """Files of an allocation were closed at these sizes: their promises end two intervals later."""
 
-    id: str
+    id: Id
     """Id of the AllocationRequest."""
-    message_id: str
-    files: tuple[tuple[int, int], ...]
+    message_id: Id
+    files: Annotated[tuple[tuple[int, int], ...], msgspec.Meta(max_length=MAX_CLOSED_FILES)]
     """(index in the request, real size in bytes)."""
     protocol: int = PROTOCOL
 
 
 class StepEnded(msgspec.Struct, frozen=True, tag="step-ended", omit_defaults=True):
-    """The job step is over: all its promises end."""
+    """The job step is over: all its promises end, those of closed files at their time."""
 
-    id: str
-    message_id: str
+    id: Id
+    message_id: Id
     protocol: int = PROTOCOL
 
 
 class StepAlive(msgspec.Struct, frozen=True, tag="step-alive", omit_defaults=True):
     """The job steps of these allocation requests still run."""
 
-    ids: tuple[str, ...]
-    message_id: str
+    ids: Annotated[tuple[Id, ...], msgspec.Meta(max_length=MAX_ALIVE_IDS)]
+    message_id: Id
     protocol: int = PROTOCOL
 
 
@@ -152,7 +161,7 @@ class Acknowledged(msgspec.Struct, frozen=True, tag="ack", omit_defaults=True):
 
 
 class StatusRequest(msgspec.Struct, frozen=True, tag="status?", omit_defaults=True):
-    message_id: str
+    message_id: Id
     protocol: int = PROTOCOL
 
 

@@ -22,6 +22,9 @@ from tarazu.wire.messages import Message, OssReport
 from tarazu.wire.security import Authenticator, Curve, check_address, is_local
 from tarazu.wire.transport import (
     MAX_MESSAGE_BYTES,
+    MAX_REQUEST_BYTES,
+    QUEUED_MESSAGES,
+    QUEUED_REPLIES,
     REPLIES,
     REQUESTS,
     STATISTICS,
@@ -51,6 +54,13 @@ _OPTIONS = {
     zmq.RECONNECT_IVL: 100,
     zmq.RECONNECT_IVL_MAX: 2_000,
 }
+
+_BOUND = {
+    zmq.MAXMSGSIZE: MAX_REQUEST_BYTES,
+    zmq.RCVHWM: QUEUED_MESSAGES,
+    zmq.SNDHWM: QUEUED_REPLIES,
+}
+"""Ends that many peers connect to: what one of them can make us hold is small."""
 
 _REFUSED = (
     zmq.EVENT_HANDSHAKE_FAILED_AUTH
@@ -239,9 +249,10 @@ class ZmqReplier(Replier):
                 return Peer(route, peer), message
         return None
 
-    def reply(self, peer: Peer, message: Reply) -> None:
+    def reply(self, peer: Peer, message: Reply | bytes) -> None:
+        data = message if isinstance(message, bytes) else messages.encode(message)
         try:
-            self._end.socket.send_multipart([peer.route, messages.encode(message)], zmq.NOBLOCK)
+            self._end.socket.send_multipart([peer.route, data], zmq.NOBLOCK)
         except zmq.Again:
             log.debug("%s does not take replies", peer.name)
 
@@ -306,14 +317,14 @@ class ZmqTransport(Transport):
         return ZmqPublisher(self._end(zmq.XPUB, address, options={zmq.SNDHWM: 8, zmq.XPUB_VERBOSE: 1}))
 
     def subscriber(self, address: str) -> ZmqSubscriber:
-        return ZmqSubscriber(self._end(zmq.SUB, address, admits="oss", options={zmq.RCVHWM: 10_000}))
+        return ZmqSubscriber(self._end(zmq.SUB, address, admits="oss", options=_BOUND))
 
     def requester(self, address: str) -> ZmqRequester:
         # IMMEDIATE: nothing is queued for a connection that does not stand; what is not answered is resent.
         return ZmqRequester(self._end(zmq.DEALER, address, options={zmq.IMMEDIATE: 1}))
 
     def replier(self, address: str) -> ZmqReplier:
-        return ZmqReplier(self._end(zmq.ROUTER, address, admits="client"))
+        return ZmqReplier(self._end(zmq.ROUTER, address, admits="client", options=_BOUND))
 
     def poll(self, ends: list[_End], timeout_s: float) -> set[Any]:
         """Sockets (and `wake_fd`) that can be read, after at most `timeout_s`."""

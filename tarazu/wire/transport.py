@@ -26,11 +26,19 @@ from tarazu.wire.messages import (
     StepAlive,
     StepEnded,
     decode,
+    encode,
 )
 
 log = logging.getLogger("tarazu.wire")
 
 MAX_MESSAGE_BYTES = 64 << 20
+"""Of a reply: one to the largest request."""
+MAX_REQUEST_BYTES = 16 << 20
+"""Of what mdsd receives, requests and reports: the largest request that it takes (a million files) is 14 MB."""
+QUEUED_MESSAGES = 32
+"""Of one peer, that the transport holds for mdsd; more wait on the peer's side."""
+QUEUED_REPLIES = 256
+"""To one peer that does not read them; more are lost, and sent when it asks again."""
 RESEND_S = 1.0
 _REMEMBERED_PEERS = 1024
 
@@ -138,8 +146,8 @@ class Replier(ABC):
         """The next request, or None after `timeout_s`. Bad messages are dropped."""
 
     @abstractmethod
-    def reply(self, peer: Peer, message: Reply) -> None:
-        """Answer; a peer that has gone is no error, it will ask again."""
+    def reply(self, peer: Peer, message: Reply | bytes) -> None:
+        """Answer; a peer that has gone is no error, it will ask again. Bytes: a reply that is encoded already."""
 
     @abstractmethod
     def close(self) -> None: ...
@@ -170,7 +178,14 @@ class Requester(ABC):
     def close(self) -> None: ...
 
     def submit(self, message: Request) -> None:
-        """Send as soon as somebody is connected; both that and the reply are up to `receive`."""
+        """Send as soon as somebody is connected; both that and the reply are up to `receive`.
+
+        Raises WireError for a message that no replier would take.
+        """
+        if isinstance(message, AllocationRequest | FileClosed):
+            size_bytes = len(encode(message))
+            if size_bytes > MAX_REQUEST_BYTES:
+                raise WireError(self.address, f"a request of at most {MAX_REQUEST_BYTES} bytes", size_bytes)
         self._open[request_id(message)] = (message, 0.0)
         self._resend()
 
@@ -199,7 +214,7 @@ class Requester(ABC):
     def request(self, message: Request, timeout_s: float) -> Reply:
         """Ask and wait. Raises Unavailable when no answer came within `timeout_s`.
 
-        Replies to other open requests that arrive meanwhile are kept for `receive`.
+        Replies to other open requests that arrive meanwhile are kept for `receive`. Raises WireError as `submit`.
         """
         wanted = request_id(message)
         self.submit(message)

@@ -21,6 +21,8 @@ from tarazu.units import KIB
 if TYPE_CHECKING:
     from tests.loop.conftest import Loop
 
+pytestmark = pytest.mark.soak
+
 KILLS = 50
 PROCESSES, STEPS = 8, 25
 SPAN_S = 0.8

@@ -8,8 +8,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from tests.loop.conftest import Loop
+
+pytestmark = pytest.mark.soak
 
 RANKS, CLIENTS, STEPS = 16, 4, 3
 

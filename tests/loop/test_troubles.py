@@ -9,10 +9,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tarazu.sim import demo
 
 if TYPE_CHECKING:
     from tests.loop.conftest import Loop
+
+pytestmark = pytest.mark.soak
 
 
 def writer(loop: Loop, name: str) -> list[str]:

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.soak
+
 Placed = Any
 Runs = Any
 HIT, LATE, RACED = 1, 2, 7

@@ -12,6 +12,8 @@ import pytest
 from tarazu import native
 from tarazu.store.control import write_control
 
+pytestmark = pytest.mark.soak
+
 Placed = Any
 HIT, RACED, PARTLY = 1, 7, 8
 

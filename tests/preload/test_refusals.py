@@ -16,6 +16,8 @@ import pytest
 
 from tarazu import native
 
+pytestmark = pytest.mark.soak
+
 Placed = Any
 HIT, MISS, REFUSED, SKIPPED, RACED, PARTLY = 1, 3, 4, 6, 7, 8
 NEW = os.O_CREAT | os.O_RDWR

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tarazu.errors import Unavailable, WireError
@@ -20,11 +21,20 @@ from tarazu.wire.messages import (
     OssReport,
     StatusReply,
     StatusRequest,
+    StepAlive,
     StepEnded,
 )
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
-from tarazu.wire.transport import Counts, Requester, Transport, request_id
+from tarazu.wire.transport import (
+    MAX_REQUEST_BYTES,
+    QUEUED_MESSAGES,
+    REQUESTS,
+    Counts,
+    Requester,
+    Transport,
+    request_id,
+)
 
 PATIENCE_S = 10.0
 
@@ -124,6 +134,42 @@ class TestContract:
         with Echo(replier):
             client = requester(sides, replier.address)
             assert client.request(StatusRequest("m1"), PATIENCE_S) == StatusReply("m1", {"seen": 1})
+
+    def test_a_reply_that_is_encoded_already_arrives_as_the_same(self, sides: Sides) -> None:
+        replier = sides.server.replier(sides.address)
+        client = requester(sides, replier.address, resend_s=60.0)
+        client.submit(StatusRequest("m1"))
+        asked = None
+        while asked is None:
+            assert client.receive(0.01) is None
+            asked = replier.receive(0.01)
+        replier.reply(asked[0], messages.encode(StatusReply("m1", {"seen": 1})))
+        assert client.receive(PATIENCE_S) == StatusReply("m1", {"seen": 1})
+
+    def test_a_request_that_nobody_would_take_is_refused_at_once_instead_of_resent_for_ever(
+        self, sides: Sides
+    ) -> None:
+        replier = sides.server.replier(sides.address)
+        client = requester(sides, replier.address)
+        with Echo(replier) as echo:
+            largest = FileClosed("a", "m1", ((2**32 - 1, 2**63 - 1),) * messages.MAX_CLOSED_FILES)
+            assert request_id(client.request(largest, PATIENCE_S)) == "m1"
+            endless = msgspec.structs.replace(largest, message_id="m2", files=largest.files * 2)
+            with pytest.raises(WireError, match="expected a request of at most 16777216 bytes, found 3"):
+                client.request(endless, PATIENCE_S)
+            assert request_id(client.request(StatusRequest("m3"), PATIENCE_S)) == "m3"
+        assert set(echo.seen) == {"m1", "m3"}
+
+    def test_many_requests_at_once_are_all_answered_though_few_are_queued(self, sides: Sides) -> None:
+        replier = sides.server.replier(sides.address)
+        clients = [requester(sides, replier.address) for _ in range(3)]
+        for client in clients:
+            for number in range(5 * QUEUED_MESSAGES):
+                client.submit(StatusRequest(f"m{number}"))
+        with Echo(replier):
+            for client in clients:
+                answers = {request_id(client.receive(PATIENCE_S)) for _ in range(5 * QUEUED_MESSAGES)}
+                assert len(answers) == 5 * QUEUED_MESSAGES
 
     def test_it_is_resent_until_answered(self, sides: Sides) -> None:
         replier = sides.server.replier(sides.address)
@@ -243,6 +289,47 @@ def test_another_protocol_version_is_dropped() -> None:
     counts = Counts()
     other = messages.encode(StatusRequest("m", protocol=messages.PROTOCOL + 1))
     assert counts.accept(other, "peer", (StatusRequest,)) is None and counts.dropped == 1
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        FileClosed("a", "m", ((0, 1),) * (messages.MAX_CLOSED_FILES + 1)),
+        FileClosed("a" * 129, "m", ()),
+        StepAlive(("a",) * (messages.MAX_ALIVE_IDS + 1), "m"),
+        StepAlive(("a" * 129,), "m"),
+        StepEnded("a", "m" * 129),
+        StatusRequest("m" * 129),
+    ],
+    ids=lambda message: type(message).__name__,
+)
+def test_lists_and_ids_without_end_are_dropped(message: Any) -> None:
+    counts = Counts()
+    assert counts.accept(messages.encode(message), "peer", REQUESTS) is None and counts.dropped == 1
+
+
+def test_lists_as_long_as_allowed_are_taken() -> None:
+    counts = Counts()
+    for message in (
+        FileClosed("a" * 128, "m", ((0, 1),) * messages.MAX_CLOSED_FILES),
+        StepAlive(("a",) * messages.MAX_ALIVE_IDS, "m"),
+    ):
+        assert counts.accept(messages.encode(message), "peer", REQUESTS) == message
+
+
+def test_a_message_too_large_for_the_server_ends_that_connection_only() -> None:
+    server, rude, polite = ZmqTransport(), ZmqTransport(), ZmqTransport()
+    replier = server.replier("tcp://127.0.0.1:*")
+    attacker, asking = rude.requester(replier.address), polite.requester(replier.address)
+    with Echo(replier) as echo:
+        asking.request(StatusRequest("m1"), PATIENCE_S)
+        attacker.request(StatusRequest("m2"), PATIENCE_S)
+        attacker._end.socket.send(b"\x00" * (MAX_REQUEST_BYTES + 1))
+        assert request_id(asking.request(StatusRequest("m3"), PATIENCE_S)) == "m3"
+        assert request_id(attacker.request(StatusRequest("m4"), PATIENCE_S)) == "m4"
+    assert replier.counts.dropped == 0 and {"m1", "m2", "m3", "m4"} == set(echo.seen)
+    for transport in (rude, polite, server):
+        transport.close()
 
 
 def test_a_client_refused_for_its_key_gets_in_once_it_is_admitted(tmp_path: Path) -> None:
