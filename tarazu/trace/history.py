@@ -1,31 +1,26 @@
 """Run history: one immutable file per run, so any node can lead and isolation is Unix's.
 
-`<directory>/<file system>/<application>/<start>-<id>.run`, mode 0600 in directories of mode 0700. The first
-line is a JSON header (everything but the files), the rest is the CSV of `tarazu.trace.table`.
+`<directory>/<file system>/<application>/<start>-<id>.run`, mode 0600 in directories of mode 0700. The content is
+that of `tarazu.trace.runfile`.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
-import json
 import os
 import re
 import secrets
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote_to_bytes
-
-import msgspec
 
 from tarazu.errors import TraceError
 from tarazu.trace.records import RunRecord
-from tarazu.trace.table import read_rows, to_csv
+from tarazu.trace.runfile import MAX_RUN_BYTES, decode_run, encode_run, read_header, read_run, reader
 
-FORMAT = "tarazu-run"
-VERSION = 1
+__all__ = ["SUFFIX", "History", "decode_run", "encode_run", "file_name", "read_run"]
+
 SUFFIX = ".run"
 
 _LONGEST_NAME = 120
@@ -133,58 +128,6 @@ class History:
         return self.directory / file_name(fs_name) / file_name(application)
 
 
-def encode_run(run: RunRecord) -> bytes:
-    """The content of a `.run` file."""
-    header: dict[str, Any] = {"format": FORMAT, "version": VERSION, "files": len(run.files)}
-    fields = msgspec.to_builtins(msgspec.structs.replace(run, files=()))
-    header.update({k: v for k, v in fields.items() if k != "files"})
-    text = json.dumps(header, ensure_ascii=True, allow_nan=False) + "\n" + to_csv(run.files)
-    return text.encode("utf-8", "surrogateescape")
-
-
-def read_run(path: str | os.PathLike[str] | int) -> RunRecord:
-    """One run, from a path or from an open descriptor (closed afterwards). Raises TraceError."""
-    where = f"descriptor {path}" if isinstance(path, int) else os.fspath(path)
-    try:
-        with open(path, "rb") as file:
-            data = file.read()
-    except OSError as error:
-        raise TraceError(where, "a readable run", str(error)) from None
-    return decode_run(data, where)
-
-
-def decode_run(data: bytes, where: str = "run") -> RunRecord:
-    """The inverse of `encode_run`. Raises TraceError naming `where` and the line."""
-    file = io.StringIO(data.decode("utf-8", "surrogateescape"), newline="")
-    count, fields = _read_header(file.readline(), where)
-    files = list(read_rows(file, where, first_line=2))
-    if len(files) != count:
-        raise TraceError(where, f"{count} files, as the header says", len(files))
-    try:
-        run = msgspec.convert({**fields, "files": ()}, RunRecord)
-    except (msgspec.ValidationError, TypeError, ValueError) as error:
-        raise TraceError(f"{where}:1", "the header of a run", str(error)) from None
-    return msgspec.structs.replace(run, files=tuple(files))
-
-
-def _read_header(line: str, where: str) -> tuple[int, dict[str, Any]]:
-    """Number of files, and the fields of the RunRecord."""
-    place = f"{where}:1"
-    try:
-        fields = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise TraceError(place, "a JSON header", str(error)) from None
-    if not isinstance(fields, dict) or fields.pop("format", None) != FORMAT:
-        raise TraceError(place, f'a JSON header with "format": "{FORMAT}"', line[:60])
-    version = fields.pop("version", None)
-    if version != VERSION:
-        raise TraceError(place, f"run format version {VERSION}", version)
-    count = fields.pop("files", None)
-    if not isinstance(count, int):
-        raise TraceError(place, "the number of files", count)
-    return count, fields
-
-
 def _make_private(folder: Path, root: Path) -> None:
     """Create `folder` and what is missing above it; everything from `root` on with mode 0700."""
     root.parent.mkdir(parents=True, exist_ok=True)
@@ -195,8 +138,8 @@ def _make_private(folder: Path, root: Path) -> None:
 def _names(path: Path) -> tuple[str, str] | None:
     """File system and application as the run itself names them; None when it cannot be read."""
     try:
-        with path.open(encoding="utf-8", errors="surrogateescape", newline="") as file:
-            step = _read_header(file.readline(), str(path))[1].get("step")
+        with reader(path, MAX_RUN_BYTES) as file:
+            step = read_header(file, str(path)).fields.get("step")
     except (OSError, TraceError):
         return None
     if not isinstance(step, dict):
