@@ -154,7 +154,7 @@ class _Builder:
         for n in slots:
             size = forecasts[n]
             known_slot = min(n, cls.slots - 1)
-            having = cls.having(known_slot)[-TIME_RUNS:]
+            having = [cls.runs[t] for t in cls.having(known_slot)[-TIME_RUNS:]]
             late_s = max(n - cls.slots + 1, 0) * max(pace_s, 0.0)
             creating = [r for r, count in counts.items() if n < count]
             shares = rank_shares(cls, known_slot, creating)
@@ -167,7 +167,7 @@ class _Builder:
                 else:
                     donor = names.donor(rank, n)
                     nth_loose = donor.nth_loose + names.beyond(n)
-                at_s = creation_time(cls, known_slot, rank, having)
+                at_s = creation_time(having, known_slot, rank)
                 self._file(
                     cls,
                     donor,
@@ -284,7 +284,7 @@ def creating_ranks(latest: Sequence[int], before: JobStep, step: JobStep, shared
     known = latest[-1] < before.ranks  # else nobody knew how many ranks there would be
     if shared or step.ranks == before.ranks or not known:
         return latest
-    if list(latest) == list(range(before.ranks)):
+    if (latest[0], len(latest)) == (0, before.ranks):
         return range(step.ranks)
     strides = {b - a for a, b in pairwise(latest)}
     if len(strides) == 1:

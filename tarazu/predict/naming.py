@@ -80,11 +80,11 @@ class ClassNames:
         name = take_apart(file)
         if n not in self._before:
             self._before[n] = [t for t in self._cls.having(n)[-_RUNS:] if t != self._cls.reference]
-        earlier = (self._cls.runs[t].find(n, rank) for t in self._before[n])
+        earlier = [self._cls.runs[t].find(n, rank) for t in self._before[n]]
         last = name.numbers
+        if all(f is None or f.precise == file.precise for f in earlier):
+            return name, last  # also those that stand for the rank, which is the same
         rows = [numbers for f in earlier if f and (numbers := numbers_like(f, name)) is not None]
-        if all(row == last for row in rows):
-            return name, last
         return name, tuple(next_number(column) for column in zip(*rows, last))
 
     def _new_step(self, rank: int, n: int) -> tuple[Name, tuple[int, ...]]:

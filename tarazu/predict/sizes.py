@@ -11,7 +11,7 @@ import msgspec
 
 from tarazu.model import JobStep
 from tarazu.predict import regression
-from tarazu.predict.classes import FileClass
+from tarazu.predict.classes import ClassRun, FileClass
 from tarazu.predict.series import LONGEST, Estimate, SeriesModel
 from tarazu.trace.records import KnownRun
 
@@ -164,9 +164,9 @@ def rank_shares(cls: FileClass, n: int, ranks: Sequence[int]) -> Mapping[int, fl
     return {r: share / scale if scale else 1.0 for r, share in shares.items()}
 
 
-def creation_time(cls: FileClass, n: int, rank: int, having: Sequence[int]) -> float | None:
-    """Median time of creation in slot `n` by this rank over the runs of `having`, s after the start; None: never."""
-    own = [f.at_s for t in having if (f := cls.runs[t].find(n, rank)) is not None]
+def creation_time(runs: Sequence[ClassRun], n: int, rank: int) -> float | None:
+    """Median time of creation in slot `n` by this rank over `runs`, s after the start; None: never."""
+    own = [f.at_s for run in runs if (f := run.find(n, rank)) is not None]
     return _middle(own) if own else None
 
 

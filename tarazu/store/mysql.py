@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from tarazu.errors import StoreError
-from tarazu.store.schema import MYSQL, VERSION, statements
+from tarazu.store.schema import MYSQL, VERSION, migration, statements
 
 CONNECT_S = 10
+BATCH = 5000
+"""Rows handed to PyMySQL at once."""
 
 
 class MysqlConnection:
@@ -44,10 +47,11 @@ class MysqlConnection:
             cursor.execute(statement, tuple(values))
             return int(cursor.lastrowid)
 
-    def many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
-        if rows:
+    def many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+        rest = iter(rows)
+        while batch := [tuple(r) for r in islice(rest, BATCH)]:
             with self._errors(), self._connection.cursor() as cursor:
-                cursor.executemany(statement, [tuple(r) for r in rows])
+                cursor.executemany(statement, batch)
 
     def query(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self._errors(), self._connection.cursor() as cursor:
@@ -113,6 +117,9 @@ def _prepare(connection: MysqlConnection) -> None:
         raise StoreError(
             connection.where, "an empty database or one of tarazu", f"tables {sorted(tables)[:5]}"
         )
+    rows = connection.query("SELECT version FROM tarazu_schema")
+    for statement in migration(MYSQL, rows[0][0]) if rows else ():
+        connection.execute(statement)
     rows = connection.query("SELECT version FROM tarazu_schema")
     version = rows[0][0] if rows else None
     if version != VERSION:

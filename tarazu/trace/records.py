@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import operator
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, Protocol
@@ -261,9 +261,6 @@ def why_absurd(step: JobStep) -> str:
 
 def fold_ranks(ranks: Iterable[int]) -> str:
     """Ranks folded as text, `(0, 1, 2, 3, 7)` → `"0-3,7"`."""
-    whole = isinstance(ranks, tuple) and len(ranks) > 1 and ranks[-1] - ranks[0] == len(ranks) - 1
-    if whole and all(map(operator.lt, ranks, ranks[1:])):
-        return f"{ranks[0]}-{ranks[-1]}"
     parts: list[str] = []
     first = last = None
     for rank in sorted(set(ranks)):
@@ -275,6 +272,18 @@ def fold_ranks(ranks: Iterable[int]) -> str:
         first = last = rank
     if first is not None:
         parts.append(str(first) if first == last else f"{first}-{last}")
+    return ",".join(parts)
+
+
+def fold_sorted(ranks: Sequence[int]) -> str:
+    """`fold_ranks` of ranks that are sorted and all different, in as many steps as there are ranges."""
+    parts = []
+    at = 0
+    while at < len(ranks):
+        first = ranks[at]
+        end = bisect_left(range(at, len(ranks)), 1, key=lambda i: ranks[i] - first - i + at) + at
+        parts.append(str(first) if end - at == 1 else f"{first}-{ranks[end - 1]}")
+        at = end
     return ",".join(parts)
 
 

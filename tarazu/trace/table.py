@@ -14,7 +14,7 @@ from tarazu.trace.records import (
     MOST_RANKS,
     OUTCOMES,
     FileRecord,
-    fold_ranks,
+    fold_sorted,
     unfold_ranks,
 )
 
@@ -122,7 +122,7 @@ def _row(f: FileRecord, layout_text: Callable[[bytes], str]) -> tuple[object, ..
         f.precise,
         f.loose,
         f.rank,
-        fold_ranks(f.creators),
+        fold_sorted(f.creators),
         f.nth_precise,
         f.nth_loose,
         repr(f.at_s),

@@ -189,11 +189,12 @@ class Contract:
             database.set_allocation(
                 plan_id, status="allocated", placements={ids[-1]: FilePlacement(((1, 2, 3, 4),))}
             )
-        assert database.prune(1) == 2
+        assert database.prune(STEP, keep=1, user_bytes=1 << 40) == 2
         assert [p.id for p in database.plans()] == [plan_id, other]
         counts = database.counts()
         assert (counts["files"], counts["extents"], counts["requests"]) == (1, 1, 1)
-        assert database.prune(0) == 2
+        for step in (STEP, msgspec.structs.replace(STEP, application="hacc")):
+            assert database.prune(step, keep=0, user_bytes=1 << 40) == 1
         assert database.add_files(database.new_plan(STEP), [planned(0)])[0] > max(ids)
 
     def test_names_that_are_no_utf8_or_more_than_the_basic_plane(self, database: InteractionDatabase) -> None:
@@ -289,7 +290,7 @@ def test_mysql_refuses_a_foreign_or_newer_database(mariadb: Path) -> None:
         cursor.execute("CREATE TABLE foreign_one.tarazu_schema (version INT)")
         cursor.execute("INSERT INTO foreign_one.tarazu_schema VALUES (99)")
     root.commit()
-    with pytest.raises(StoreError, match="schema version 1, found 99"):
+    with pytest.raises(StoreError, match="schema version 2, found 99"):
         open_database(url)
     root.close()
 
@@ -337,7 +338,7 @@ def _foreign_sqlite(path: Path) -> None:
 def _newer(path: Path) -> None:
     open_database(path).close()
     raw = sqlite3.connect(path)
-    raw.execute("PRAGMA user_version = 2")
+    raw.execute("PRAGMA user_version = 3")
     raw.commit()
     raw.close()
 
@@ -354,7 +355,7 @@ def _torn(path: Path) -> None:
         (lambda p: p.write_bytes(b"hello world, not a database"), "an SQLite database"),
         (lambda p: p.write_bytes(b"SQLite format 3\0" + b"\1" * 50), "a usable interaction database"),
         (_foreign_sqlite, "an interaction database of tarazu"),
-        (_newer, "schema version 1, found 2"),
+        (_newer, "schema version 2, found 3"),
         (_torn, "a usable interaction database"),
         (lambda p: p.mkdir(), "a readable and writable file"),
     ],
