@@ -15,6 +15,9 @@ CONNECT_S = 10
 BATCH = 5000
 """Rows handed to PyMySQL at once."""
 
+_DONE_BEFORE = {1050, 1060, 1061, 1062, 1091}
+"""Table, column, index or row exists, or an index to be dropped does not: DDL is no part of a transaction."""
+
 
 class MysqlConnection:
     """One connection; every failure is a StoreError naming the server, never the password."""
@@ -57,6 +60,21 @@ class MysqlConnection:
         with self._errors(), self._connection.cursor() as cursor:
             cursor.execute(statement, tuple(values) or None)
             return [tuple(r) for r in cursor.fetchall()]
+
+    def migrate(self) -> None:
+        """Bring an older database up to this version; one that broke off is taken up where it stopped."""
+        self.query("SELECT GET_LOCK('tarazu_schema', 600)")
+        try:
+            version = self.query("SELECT version FROM tarazu_schema")[0][0]
+            for statement in migration(MYSQL, version):
+                with self._errors(), self._connection.cursor() as cursor:
+                    try:
+                        cursor.execute(statement)
+                    except self._error as error:
+                        if not error.args or error.args[0] not in _DONE_BEFORE:
+                            raise
+        finally:
+            self.query("SELECT RELEASE_LOCK('tarazu_schema')")
 
     def close(self) -> None:
         self._connection.close()
@@ -118,8 +136,8 @@ def _prepare(connection: MysqlConnection) -> None:
             connection.where, "an empty database or one of tarazu", f"tables {sorted(tables)[:5]}"
         )
     rows = connection.query("SELECT version FROM tarazu_schema")
-    for statement in migration(MYSQL, rows[0][0]) if rows else ():
-        connection.execute(statement)
+    if rows and migration(MYSQL, rows[0][0]):
+        connection.migrate()
     rows = connection.query("SELECT version FROM tarazu_schema")
     version = rows[0][0] if rows else None
     if version != VERSION:

@@ -6,6 +6,7 @@ that of `tarazu.trace.runfile`.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -13,13 +14,15 @@ import secrets
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import BinaryIO
 from urllib.parse import unquote_to_bytes
 
 from tarazu.errors import TraceError
-from tarazu.trace.records import RunRecord
+from tarazu.trace.past import read_past
+from tarazu.trace.records import PastRun, RunRecord
 from tarazu.trace.runfile import MAX_RUN_BYTES, decode_run, encode_run, read_header, read_run, reader
 
-__all__ = ["SUFFIX", "History", "decode_run", "encode_run", "file_name", "read_run"]
+__all__ = ["SUFFIX", "History", "decode_run", "encode_run", "file_name", "opened", "read_run"]
 
 SUFFIX = ".run"
 
@@ -96,6 +99,12 @@ class History:
                     problem(error)
         return found[::-1]
 
+    def past(self, fs_name: str, application: str, last: int) -> tuple[list[PastRun], list[str]]:
+        """What a forecast would look at in the newest `last` runs, oldest first, and what is wrong with others."""
+        with contextlib.ExitStack() as stack:
+            files = [opened(path) for path in self.paths(fs_name, application)[-last:]]
+            return read_past([stack.enter_context(file).fileno() for file in files if file], last)
+
     def paths(self, fs_name: str, application: str) -> list[Path]:
         """Files of the runs, oldest first."""
         folder = self._folder(fs_name, application)
@@ -126,6 +135,13 @@ class History:
 
     def _folder(self, fs_name: str, application: str) -> Path:
         return self.directory / file_name(fs_name) / file_name(application)
+
+
+def opened(path: Path) -> BinaryIO | None:
+    """A run's file for `read_past`; None when it is gone by now or may not be read. Never waits, as for a FIFO."""
+    with contextlib.suppress(OSError):
+        return open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY), "rb", 0)
+    return None
 
 
 def _make_private(folder: Path, root: Path) -> None:

@@ -77,7 +77,7 @@ def read_past(
             problems.append(f"history left out: {error}")
         except _Full:
             problems.append(
-                f"{len(wanted) - count} older runs left out: the histories of one forecast may have "
+                f"history left out: {len(wanted) - count} older runs: the histories of one forecast may have "
                 f"{reading.limits.total_bytes} bytes and {reading.limits.files} files in all"
             )
             break
@@ -179,9 +179,7 @@ class _Reading:
             ):
                 raise ValueError("a number is out of its range")
             counts[row[15]] += 1
-            if with_keys:
-                key = precise if key == precise else key
-            else:
+            if not with_keys or key == precise:
                 key = precise
             marks = _MARKS[row[11], row[12], row[13]]
             return PastFile(

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from tarazu.config import without_password
-from tarazu.daemons.planner import MAX_HISTORY_BYTES, read_history
+from tarazu.daemons.planner import read_history
 from tarazu.errors import TraceError, Unavailable, WireError
+from tarazu.trace.runfile import MAX_RUN_BYTES
 from tarazu.wire import local
 
 
@@ -20,7 +21,7 @@ def test_a_history_must_be_a_file_of_sane_size(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     large = tmp_path / "large.run"
     with large.open("wb") as file:
-        file.truncate(MAX_HISTORY_BYTES + 1)
+        file.truncate(MAX_RUN_BYTES + 1)
     device, big = os.open("/dev/zero", os.O_RDONLY), os.open(large, os.O_RDONLY)
     try:
         for descriptor in (reading, device, big):

@@ -10,7 +10,8 @@ from tarazu.model import ANY_RANK, JobStep
 from tarazu.trace.records import FileRecord, RunRecord, fold_ranks, unfold_ranks
 from tarazu.trace.runfile import encode_run
 
-MIB = 1 << 20
+UNIT = 100
+"""Bytes; small, so that a hundred thousand files fit the few GiB of the captured OSTs."""
 KINDS = ("volatile", "steps", "serial", "shared")
 
 
@@ -45,7 +46,7 @@ def volatile(files: int, number: int) -> Iterator[FileRecord]:
             precise="/scratch/project/run-{job}/{date}/checkpoint.{rank}.dat",
             loose="/scratch/project/run-#/#/checkpoint.#.dat",
             rank=rank, creators=(rank,), nth_precise=0, nth_loose=0, at_s=2.0 + rank * 1e-5,
-            size_bytes=int((64 + 4 * number) * MIB * size.uniform(0.9, 1.1)), counted=True, contiguous=True,
+            size_bytes=int((64 + 4 * number) * UNIT * size.uniform(0.9, 1.1)), counted=True, contiguous=True,
             outcome="hit", found="precise", row_id=rank + 1, generation=1,
         )  # fmt: skip
 
@@ -61,7 +62,7 @@ def steps(files: int, number: int) -> Iterator[FileRecord]:
                 precise=f"/scratch/run{number:04}/step{step:05}/part.{{rank}}",
                 loose="/scratch/run#/step#/part.#",
                 rank=rank, creators=(rank,), nth_precise=0, nth_loose=step, at_s=2.0 + 10 * step + rank * 1e-5,
-                size_bytes=int((64 + step) * MIB * size.uniform(0.9, 1.1)), counted=True,
+                size_bytes=int((64 + step) * UNIT * size.uniform(0.9, 1.1)), counted=True,
             )  # fmt: skip
 
 
@@ -73,7 +74,7 @@ def serial(files: int, number: int) -> Iterator[FileRecord]:
         yield FileRecord(
             key=name, precise=name, loose="/scratch/run#/out/frame#.h#",
             rank=ANY_RANK, creators=(), nth_precise=0, nth_loose=i, at_s=2.0 + i * 0.005,
-            size_bytes=int((64 + i % 7) * MIB * size.uniform(0.9, 1.1)), counted=True,
+            size_bytes=int((64 + i % 7) * UNIT * size.uniform(0.9, 1.1)), counted=True,
         )  # fmt: skip
 
 
@@ -86,7 +87,7 @@ def shared(files: int, number: int) -> Iterator[FileRecord]:
         yield FileRecord(
             key=name, precise=name, loose="/scratch/field#.h#",
             rank=ANY_RANK, creators=lists[i % 64], nth_precise=0, nth_loose=i, at_s=2.0 + i * 0.005,
-            size_bytes=int((64 + i % 7 + number) * MIB * size.uniform(0.99, 1.01)), writers=9_998, counted=True,
+            size_bytes=int((64 + i % 7 + number) * UNIT * size.uniform(0.99, 1.01)), writers=9_998, counted=True,
         )  # fmt: skip
 
 
