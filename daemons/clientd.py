@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import logging
 import os
 import selectors
@@ -207,6 +208,8 @@ def main(argv: list[str] | None = None) -> int:
     def body() -> int:
         settings = settings_from(chosen)
         os.umask(0o077)
+        # A plan makes millions of objects and no cycles: the collector's walks were a quarter of its time.
+        gc.set_threshold(200_000, 20, 20)
         with Wakeup() as wakeup:
             clientd = Clientd(settings, wakeup)
             try:

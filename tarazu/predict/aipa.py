@@ -150,15 +150,16 @@ class _Builder:
         forecasts = continue_sizes(sizes, total, self.model)
         names = ClassNames(cls, self.runs, self.step)
         times = [group_time(cls, n) for n in range(cls.slots)]
+        everyone, least = list(counts), min(counts.values())
         pace_s = median([b - a for a, b in pairwise(times)] or [0.0])
         for n in slots:
             size = forecasts[n]
             known_slot = min(n, cls.slots - 1)
             having = [cls.runs[t] for t in cls.having(known_slot)[-TIME_RUNS:]]
             late_s = max(n - cls.slots + 1, 0) * max(pace_s, 0.0)
-            creating = [r for r, count in counts.items() if n < count]
+            creating = everyone if n < least else [r for r, count in counts.items() if n < count]
             shares = rank_shares(cls, known_slot, creating)
-            new = [r for r in creating if not (created and n < len(latest.get(r, ())))]
+            new = [r for r in creating if n >= len(latest.get(r, ()))] if created else creating
             for rank in new:
                 known = latest.get(rank)
                 if known:

@@ -40,9 +40,6 @@ class ClassRun(msgspec.Struct, frozen=True):
     def slot(self, n: int) -> list[KnownFile]:
         return self.files[self.starts[n] : self.starts[n + 1]]
 
-    def has(self, n: int) -> bool:
-        return self.starts[n] < self.starts[n + 1]
-
     def find(self, n: int, rank: int) -> KnownFile | None:
         """The rank's file in slot `n`."""
         low, high = self.starts[n], self.starts[n + 1]
@@ -75,7 +72,7 @@ class FileClass(msgspec.Struct, frozen=True):
 
     def having(self, n: int) -> list[int]:
         """Runs that have a file in slot `n`, oldest first; always the reference run."""
-        return [t for t, run in self.runs.items() if run.has(n)]
+        return [t for t, run in self.runs.items() if run.starts[n] < run.starts[n + 1]]
 
 
 def usable(history: Sequence[KnownRun], warn: Callable[[str], None]) -> list[KnownRun]:

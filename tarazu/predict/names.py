@@ -38,9 +38,8 @@ class Name(msgspec.Struct, frozen=True):
     @property
     def numbers(self) -> tuple[int, ...]:
         """Value of each field; 0 for tokens."""
-        return tuple(
-            int(text) if kind == "#" else 0 for kind, text in zip(self.parts[1::2], self.texts, strict=True)
-        )
+        kinds = self.parts[1::2]
+        return tuple([int(text) if kind == "#" else 0 for kind, text in zip(kinds, self.texts, strict=True)])
 
 
 def take_apart(file: KnownFile) -> Name:
@@ -70,12 +69,10 @@ def numbers_like(file: KnownFile, name: Name) -> tuple[int, ...] | None:
 @lru_cache(maxsize=4096)
 def _pieces(precise: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The template split at its fields, and the parts of its Name."""
-    pieces = tuple(_FIELD.split(precise))
-    parts = tuple(
-        piece if i % 2 == 0 else ("#" if piece == "{rank}" or piece[0] != "{" else piece)
-        for i, piece in enumerate(pieces)
-    )
-    return pieces, parts
+    pieces = _FIELD.split(precise)
+    parts = pieces.copy()
+    parts[1::2] = ["#" if piece == "{rank}" or piece[0] != "{" else piece for piece in pieces[1::2]]
+    return tuple(pieces), tuple(parts)
 
 
 @lru_cache(maxsize=512)
@@ -111,7 +108,8 @@ def put_together(
         else:
             key.append(_new_job_text(old_text, old_job, new_job) if part == "{job}" else old_text)
             precise.append(part)
-    return "".join(key), "".join(precise)
+    text = "".join(key)
+    return text, text if key == precise else "".join(precise)
 
 
 def _new_job_text(text: str, old_job: str, new_job: str) -> str:

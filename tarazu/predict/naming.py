@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 from tarazu.model import ANY_RANK, JobStep
-from tarazu.predict.classes import FileClass
+from tarazu.predict.classes import ClassRun, FileClass
 from tarazu.predict.names import (
     Name,
     next_number,
@@ -36,8 +36,8 @@ class ClassNames:
         self._with_slot: dict[int, list[int]] = {}
         self._continued: dict[tuple[int, int], tuple[Name, tuple[int, ...]]] = {}
         """(rank, slot) that the latest run does not have → its name."""
-        self._before: dict[int, list[int]] = {}
-        """Slot → the latest runs that have it, without the reference run."""
+        self._before: dict[int, list[ClassRun]] = {}
+        """The slot asked for last → the latest runs that have it, without the reference run."""
         by_parts: dict[tuple[str, ...], list[int]] = {}
         for files in self._latest.values():
             for file in files:
@@ -79,8 +79,9 @@ class ClassNames:
         """A slot of the latest run: its numbers in the next run."""
         name = take_apart(file)
         if n not in self._before:
-            self._before[n] = [t for t in self._cls.having(n)[-_RUNS:] if t != self._cls.reference]
-        earlier = [self._cls.runs[t].find(n, rank) for t in self._before[n]]
+            having = self._cls.having(n)[-_RUNS:]
+            self._before = {n: [self._cls.runs[t] for t in having if t != self._cls.reference]}
+        earlier = [run.find(n, rank) for run in self._before[n]]
         last = name.numbers
         if all(f is None or f.precise == file.precise for f in earlier):
             return name, last  # also those that stand for the rank, which is the same

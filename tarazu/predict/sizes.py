@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from statistics import median
 from typing import NamedTuple
 
 import msgspec
@@ -21,6 +21,8 @@ SHARE_RUNS = 3
 """Shares of ranks and groups are means over this many of the latest runs."""
 
 
+EXPLAINED = 16
+"""Only this many series of a class keep their history for `--explain`."""
 TIME_RUNS = 5
 """Times of creation are medians over this many of the latest runs."""
 
@@ -30,7 +32,7 @@ class Series(NamedTuple):
 
     runs: tuple[int, ...]
     """Oldest first, those with such a file."""
-    values: tuple[float, ...]
+    values: array[float]
 
 
 class SizeForecast(msgspec.Struct, frozen=True):
@@ -106,7 +108,7 @@ def _unscaled_sizes(
     if model.model == "arima" and len(shapes) > MOST_SHAPES:
         return _pooled(series, found, open_groups, model)
     for i in open_groups:
-        found[i] = _of(model.ahead(series[i].values), series[i].values)
+        found[i] = _of(model.ahead(series[i].values), _kept(i, series[i]))
     if model.model == "arima":
         _lead_newcomers(series, found)
     return found
@@ -151,6 +153,8 @@ def continue_sizes(sizes: list[SizeForecast | None], total: int, model: SeriesMo
 
 def rank_shares(cls: FileClass, n: int, ranks: Sequence[int]) -> Mapping[int, float]:
     """Size of each rank's file relative to the mean of slot `n`, which stays 1; a new rank has the mean."""
+    if len(ranks) == 1:
+        return {ranks[0]: 1.0}
     latest = [[f for f in cls.runs[t].slot(n) if f.closed] for t in cls.having(n)[-SHARE_RUNS:]]
     if all(len({f.size_bytes for f in files}) <= 1 for files in latest):
         return dict.fromkeys(ranks, 1.0)
@@ -171,12 +175,12 @@ def creation_time(runs: Sequence[ClassRun], n: int, rank: int) -> float | None:
 
 
 def group_time(cls: FileClass, n: int) -> float:
-    """Median time of creation of a slot in its latest run."""
-    return median(f.at_s for f in cls.runs[cls.having(n)[-1]].slot(n))
+    """Median time of creation of a slot in the latest run of the class."""
+    return _middle([f.at_s for f in cls.runs[cls.reference].slot(n)])
 
 
 def _middle(values: list[float]) -> float:
-    """`statistics.median` of a few."""
+    """`statistics.median`, faster for a few values."""
     values.sort()
     half = len(values) // 2
     return values[half] if len(values) % 2 else (values[half - 1] + values[half]) / 2
@@ -187,14 +191,19 @@ def _mean_series(cls: FileClass) -> list[Series]:
     known: dict[tuple[int, ...], tuple[int, ...]] = {}
     found = []
     for n in range(cls.slots):
-        runs, values = [], []
+        runs: list[int] = []
+        values = array("d")
         for t, run in cls.runs.items():
-            sizes = [f.size_bytes for f in run.slot(n) if f.closed]
+            low, high = run.starts[n], run.starts[n + 1]
+            if high - low == 1:
+                sizes = [run.files[low].size_bytes] if run.files[low].closed else []
+            else:
+                sizes = [f.size_bytes for f in run.files[low:high] if f.closed]
             if sizes:
                 runs.append(t)
                 values.append(sum(sizes) / len(sizes))
         key = tuple(runs)
-        found.append(Series(known.setdefault(key, key), tuple(values)))
+        found.append(Series(known.setdefault(key, key), values))
     return found
 
 
@@ -221,7 +230,8 @@ def _explained(
     steps, step, y = regressors.steps(series.runs), regressors.step, series.values
     explained = regression.explain(steps, y, step) or regression.identity(steps, y, step, least=4096)
     if explained is not None:
-        return SizeForecast(explained.value, "regression", explained.detail, y, (("last value", y[-1]),))
+        kept = _kept(n, series)
+        return SizeForecast(explained.value, "regression", explained.detail, kept, (("last value", y[-1]),))
     if cls.shared or min(y) == max(y):
         return None
     starts = [cls.runs[t].starts for t in series.runs]
@@ -231,10 +241,10 @@ def _explained(
     sums = [v * count for v, count in zip(y, numbers, strict=True)]
     if len(set(numbers)) > 1 and max(sums) - min(sums) <= regression.TOLERANCE * max(sums):
         detail = f"the sum over ranks is constant, {sums[-1]:.6g} bytes"
-        return SizeForecast(sums[-1] / files, "regression", detail, y)
+        return SizeForecast(sums[-1] / files, "regression", detail, _kept(n, series))
     explained = regression.explain(steps, sums, step)
     if explained is not None:
-        return SizeForecast(explained.value / files, "regression", f"sum = {explained.detail}", y)
+        return SizeForecast(explained.value / files, "regression", f"sum = {explained.detail}", _kept(n, series))
     return None
 
 
@@ -259,12 +269,18 @@ def _pooled(
         values = dict(zip(*series[i], strict=True))
         shares = [values[t] / sums[t] for t in latest if t in values]
         mean = estimate.values[0] * sum(shares) / len(shares) if shares else series[i].values[-1]
-        found[i] = SizeForecast(mean, estimate.method, detail, series[i].values)
+        found[i] = SizeForecast(mean, estimate.method, detail, _kept(i, series[i]))
     return found
 
 
-def _of(estimate: Estimate, y: Sequence[float]) -> SizeForecast:
-    return SizeForecast(estimate.values[0], estimate.method, estimate.detail, tuple(y), estimate.alternatives)
+def _of(estimate: Estimate, history: tuple[float, ...]) -> SizeForecast:
+    others = estimate.alternatives if len(history) > 1 else ()
+    return SizeForecast(estimate.values[0], estimate.method, estimate.detail, history, others)
+
+
+def _kept(n: int, series: Series) -> tuple[float, ...]:
+    """What a SizeForecast keeps of its history; for most of a hundred thousand, the last value."""
+    return tuple(series.values if n < EXPLAINED else series.values[-1:])
 
 
 def _shape(y: Sequence[float]) -> tuple[float, ...]:

@@ -31,7 +31,7 @@ MAX_BYTES = 256 << 20
 MAX_FILES = 1_500_000
 RUNS_WITH_KEYS = 3
 """Names are guessed from the newest run that has such files."""
-RUNS_WITH_NAMES = 6
+RUNS_WITH_NAMES = 5
 """Numbers in names are continued over the newest runs."""
 MOST_NTH = 1 << 32
 _MARKS = {
@@ -100,7 +100,7 @@ class _Reading:
         self._left_bytes, self._left_files = limits
         self._runs = 0
         self._names: dict[str, str] = {}
-        self._ranks: dict[int, int] = {}
+        self._numbers: dict[int, int] = {}
 
     def run(self, descriptor: int) -> PastRun:
         """The next older run. Raises TraceError, or _Full."""
@@ -147,7 +147,9 @@ class _Reading:
 
     def _converter(self, most: int, counts: dict[str, int]) -> Callable[[list[str]], PastFile]:
         """Row → PastFile; counts outcomes. A million rows come by: only what is used is looked at."""
-        names, known_ranks = self._names, self._ranks
+        names, numbers = self._names, self._numbers
+        # Names of one run only are forgotten with it, but for the newest run's.
+        own: dict[str, str] = {} if self._runs else names
         with_keys, with_names = self._runs < RUNS_WITH_KEYS, self._runs < RUNS_WITH_NAMES
         left = most
         last_text, last_size = "", 0
@@ -159,9 +161,12 @@ class _Reading:
             if left < 0 or len(key) > LONGEST_NAME or len(precise) > LONGEST_NAME or key[:1] != "/":
                 raise ValueError(f"key {key[:40]!r} does not start with /, or there are too many or too long")
             loose = names.setdefault(loose, loose)
-            precise = names.setdefault(precise, precise) if with_names else names.get(precise, loose)
+            if precise in names:
+                precise = names[precise]
+            else:
+                precise = own.setdefault(precise, precise) if with_names else loose
             rank, size_text = int(row[3]), row[8]
-            rank = known_ranks.setdefault(rank, rank)
+            rank = numbers.setdefault(rank, rank)
             if row[4] == row[3]:
                 creator, creator_count = rank, 1
             else:
@@ -169,6 +174,7 @@ class _Reading:
             if size_text != last_text:
                 last_text, last_size = size_text, int(size_text)
             at_s, writers, nth_precise, nth_loose = float(row[7]), int(row[10]), int(row[5]), int(row[6])
+            nth_loose = numbers.setdefault(nth_loose, nth_loose)
             if not (
                 ANY_RANK <= rank < MOST_RANKS
                 and 0 <= nth_precise < MOST_NTH
