@@ -244,7 +244,9 @@ def _explained(
         return SizeForecast(sums[-1] / files, "regression", detail, _kept(n, series))
     explained = regression.explain(steps, sums, step)
     if explained is not None:
-        return SizeForecast(explained.value / files, "regression", f"sum = {explained.detail}", _kept(n, series))
+        return SizeForecast(
+            explained.value / files, "regression", f"sum = {explained.detail}", _kept(n, series)
+        )
     return None
 
 

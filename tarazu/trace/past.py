@@ -34,6 +34,8 @@ RUNS_WITH_KEYS = 3
 RUNS_WITH_NAMES = 5
 """Numbers in names are continued over the newest runs."""
 MOST_NTH = 1 << 32
+_SHORT, _MOST_CREATORS = 256, 10_000
+"""Characters and number of the lists of ranks that are remembered."""
 _MARKS = {
     ("0", "0", "0"): 0,
     ("0", "0", "1"): CLOSED,
@@ -101,6 +103,7 @@ class _Reading:
         self._runs = 0
         self._names: dict[str, str] = {}
         self._numbers: dict[int, int] = {}
+        self._creators: dict[str, tuple[int, int]] = {}
 
     def run(self, descriptor: int) -> PastRun:
         """The next older run. Raises TraceError, or _Full."""
@@ -147,7 +150,7 @@ class _Reading:
 
     def _converter(self, most: int, counts: dict[str, int]) -> Callable[[list[str]], PastFile]:
         """Row → PastFile; counts outcomes. A million rows come by: only what is used is looked at."""
-        names, numbers = self._names, self._numbers
+        names, numbers, creators = self._names, self._numbers, self._creators
         # Names of one run only are forgotten with it, but for the newest run's.
         own: dict[str, str] = {} if self._runs else names
         with_keys, with_names = self._runs < RUNS_WITH_KEYS, self._runs < RUNS_WITH_NAMES
@@ -161,20 +164,24 @@ class _Reading:
             if left < 0 or len(key) > LONGEST_NAME or len(precise) > LONGEST_NAME or key[:1] != "/":
                 raise ValueError(f"key {key[:40]!r} does not start with /, or there are too many or too long")
             loose = names.setdefault(loose, loose)
-            if precise in names:
-                precise = names[precise]
-            else:
-                precise = own.setdefault(precise, precise) if with_names else loose
+            new = own.setdefault(precise, precise) if with_names else loose
+            precise = names.get(precise, new)
             rank, size_text = int(row[3]), row[8]
             rank = numbers.setdefault(rank, rank)
             if row[4] == row[3]:
                 creator, creator_count = rank, 1
             else:
-                creator, creator_count = _creators(row[4])
+                who = creators.get(row[4])
+                if who is None:
+                    who = _creators(row[4])
+                    if len(row[4]) <= _SHORT and len(creators) < _MOST_CREATORS:
+                        creators[row[4]] = who
+                creator, creator_count = who
             if size_text != last_text:
                 last_text, last_size = size_text, int(size_text)
             at_s, writers, nth_precise, nth_loose = float(row[7]), int(row[10]), int(row[5]), int(row[6])
             nth_loose = numbers.setdefault(nth_loose, nth_loose)
+            writers = numbers.setdefault(writers, writers)
             if not (
                 ANY_RANK <= rank < MOST_RANKS
                 and 0 <= nth_precise < MOST_NTH

@@ -51,7 +51,9 @@ def test_a_number_of_files_that_runs_away_is_left_out_and_the_rest_is_forecast(
     step = msgspec.structs.replace(history[0].step, ranks=64)
     prediction = forecast(history, step)
     assert [f.key for f in prediction.files] == ["/small"]
-    assert any("512 files like /many.#.# left out: one forecast has at most 100" in w for w in prediction.warnings)
+    assert any(
+        "512 files like /many.#.# left out: one forecast has at most 100" in w for w in prediction.warnings
+    )
 
 
 def test_templates_beyond_a_limit_are_left_out_smallest_first(
@@ -73,7 +75,9 @@ def test_fitting_ends_after_a_while_and_says_so(build: Build, monkeypatch: pytes
     monkeypatch.setattr(series, "LONGEST_FITTING_S", 0.0001)
     history = [
         build(
-            lambda rank, n=n: [(f"/{chr(97 + i)}", (100 + (7 * i + 13 * n * (i + 1)) % 29) * MIB) for i in range(8)],
+            lambda rank, n=n: [
+                (f"/{chr(97 + i)}", (100 + (7 * i + 13 * n * (i + 1)) % 29) * MIB) for i in range(8)
+            ],
             number=n,
             ranks=1,
         )
@@ -107,8 +111,11 @@ def test_the_time_of_a_forecast_grows_with_the_history_not_with_its_square(build
 
     def seconds(ranks: int, steps: int) -> float:
         history = [
-            build(lambda rank, n=n: [(f"/r{n}/s{s}.{rank}", (64 + n) * MIB) for s in range(steps)],
-                  number=n, ranks=ranks)  # fmt: skip
+            build(
+                lambda rank, n=n: [(f"/r{n}/s{s}.{rank}", (64 + n) * MIB) for s in range(steps)],
+                number=n,
+                ranks=ranks,
+            )
             for n in range(4)
         ]
         started = time.process_time()

@@ -104,7 +104,9 @@ def test_a_history_that_grows_while_it_is_read_ends_at_the_limit(
         reading = runfile.reader(os.dup(file.fileno()), 1 << 20)
         thread.start()
         try:
-            with pytest.raises(runfile.TooLarge, match="expected a file of at most 1048576 bytes, found 'more'"):
+            with pytest.raises(
+                runfile.TooLarge, match="expected a file of at most 1048576 bytes, found 'more'"
+            ):
                 for _ in iter(lambda: reading.read(4096), ""):
                     time.sleep(0.0001)
         finally:
@@ -188,7 +190,9 @@ def test_numbers_that_cannot_be_leave_the_run_out(opened: Opened, column: str, v
     assert found == [] and len(problems) == 1 and ":3: expected a file of a run" in problems[0]
 
 
-@pytest.mark.parametrize("change", [('"ranks": 1', '"ranks": 2147483648'), ('"numbers": []', '"numbers": [1e999]')])
+@pytest.mark.parametrize(
+    "change", [('"ranks": 1', '"ranks": 2147483648'), ('"numbers": []', '"numbers": [1e999]')]
+)
 def test_steps_that_cannot_be_leave_the_run_out(opened: Opened, change: tuple[str, str]) -> None:
     step = JobStep("lustre", 0, "app", "1", ranks=1)
     text = encode_run(msgspec.structs.replace(run(1), step=step)).decode()

@@ -101,8 +101,9 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=100_000, help="files per run")
     parser.add_argument("--runs", type=int, default=10, help="runs in the history")
     options = parser.parse_args()
-    print("| application | runs × files | history MB | planned files | seconds | CPU s | MB before | peak MB | database MB |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    columns = "application, runs × files, history MB, planned files, seconds, CPU s, MB before, peak MB, database MB"
+    print(f"| {columns.replace(', ', ' | ')} |")
+    print("|" + "---|" * (columns.count(",") + 1))
     for kind in options.kinds:
         with tempfile.TemporaryDirectory() as directory:
             m = measure(Path(directory), kind, options.runs, options.files)
