@@ -200,13 +200,7 @@ class _Reading:
                 writers, marks,
             )  # fmt: skip
 
-        def checked(row: list[str]) -> PastFile:
-            try:
-                return convert(row)
-            except KeyError as error:
-                raise ValueError(f"{str(error)[:60]} is no outcome or no flag") from None
-
-        return checked
+        return convert
 
 
 def _creators(text: str) -> tuple[int, int]:

@@ -95,7 +95,7 @@ def read_rows(
 def convert_rows(
     stream: TextIO, where: str, convert: Callable[[list[str]], Row], first_line: int = 1
 ) -> Iterator[Row]:
-    """`convert` of each row; its ValueError becomes a TraceError that names the line."""
+    """`convert` of each row; its ValueError or KeyError becomes a TraceError that names the line."""
     reader = csv.reader(stream, strict=True)
     columns = len(COLUMNS)
 
@@ -112,7 +112,7 @@ def convert_rows(
             yield convert(row)
     except csv.Error as error:
         raise TraceError(place(), "CSV", str(error)) from None
-    except ValueError as error:
+    except (ValueError, KeyError) as error:
         raise TraceError(place(), "a file of a run", str(error)) from None
 
 
