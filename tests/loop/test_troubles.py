@@ -97,7 +97,9 @@ def test_a_damaged_history_costs_no_plan_and_is_named_once_by_the_job(loop: Loop
     os.mkfifo(pipe)
     loop.run(*writer(loop, "damaged"), app="damaged")
     listed = loop.tarazu("history", "list", "damaged", "--json")
-    assert [run["outcomes"] for run in json.loads(listed.stdout)][-1] == {"hit": 1}, "planned from the older run"
+    assert [run["outcomes"] for run in json.loads(listed.stdout)][-1] == {"hit": 1}, (
+        "planned from the older run"
+    )
     assert str(newest) in listed.stderr and str(pipe) in listed.stderr
     assert "problem=" in last_job(loop)
     told = (loop.home / "tarazu.log").read_text()
