@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import logging
 import os
 import selectors
@@ -23,7 +24,7 @@ from pathlib import Path
 
 from tarazu import config
 from tarazu.config import without_password
-from tarazu.daemons.planner import Planner, read_history
+from tarazu.daemons.planner import Planner, read_histories, read_history
 from tarazu.daemons.process import Wakeup, parser, run
 from tarazu.errors import ConfigError, TarazuError, WireError
 from tarazu.wire import local
@@ -38,6 +39,9 @@ MAX_CONVERSATIONS = 64
 MAX_PER_USER = 8
 """Conversations of one user at a time; root has all."""
 
+MOST_NOTED = 1000
+"""Problems with histories that are remembered, so that each is logged once."""
+
 
 class Clientd:
     """All state of the daemon."""
@@ -50,6 +54,7 @@ class Clientd:
         self.planner = Planner(settings)
         self.counts = {"plans": 0, "reports": 0, "questions": 0, "failed": 0, "turned_away": 0}
         self._talking: Counter[int] = Counter()
+        self._noted: set[str] = set()
         self._lock = threading.Lock()
         self.listener = listen(Path(settings.clientd.socket))
         log.info("%s answers on %s", self.name, settings.clientd.socket)
@@ -101,13 +106,24 @@ class Clientd:
         with contextlib.suppress(TarazuError):
             channel.send(local.Failed(reason))
 
+    def _note(self, problems: list[str]) -> None:
+        """Log what is wrong with a user's histories, once: a plan is asked for again and again."""
+        for problem in problems:
+            with self._lock:
+                known = problem in self._noted
+                if len(self._noted) >= MOST_NOTED:
+                    self._noted.clear()
+                self._noted.add(problem)
+            if not known:
+                log.warning("%s", " ".join(problem.split()))
+
     def _answer(self, channel: local.Channel, message: local.LocalMessage, uid: int) -> None:
         match message:
             case local.PlanRequest():
                 self.counts["plans"] += 1
-                history = [
-                    read_history(descriptor) for descriptor in channel.descriptors[: message.histories]
-                ]
+                named = channel.descriptors[: max(message.histories, 0)]
+                history, problems = read_histories(named, self.settings.predict.runs)
+                self._note(problems)
 
                 def directories(keys: tuple[str, ...]) -> local.DirectoryLayouts:
                     answer = channel.ask(local.DirectoriesWanted(keys))
@@ -115,7 +131,7 @@ class Clientd:
                         raise WireError("clientd socket", "the layouts of directories", type(answer).__name__)
                     return answer
 
-                channel.send(self.planner.plan(message, history, uid, directories))
+                channel.send(self.planner.plan(message, history, uid, directories, problems))
             case local.StepReport():
                 self.counts["reports"] += 1
                 if len(channel.descriptors) != 1:
@@ -192,6 +208,8 @@ def main(argv: list[str] | None = None) -> int:
     def body() -> int:
         settings = settings_from(chosen)
         os.umask(0o077)
+        # A plan makes millions of objects and no cycles: the collector's walks were a quarter of its time.
+        gc.set_threshold(200_000, 20, 20)
         with Wakeup() as wakeup:
             clientd = Clientd(settings, wakeup)
             try:

@@ -110,9 +110,17 @@ class Leader:
         self.spool = spool
 
     def _decide_and_plan(self) -> None:
-        runs = self.history.runs(self.step.fs_name, self.step.application, last=DECIDING_RUNS)
+        runs, problems = self.history.past(self.step.fs_name, self.step.application, DECIDING_RUNS)
+        for problem in problems:
+            self._note(problem)
         self.record_mode = rules.decide(runs).record_mode
+        self._ask()
+
+    def _ask(self) -> None:
         self.plans.ask(self.history)
+        for warning in self.plans.replies[-1].warnings:
+            if warning.startswith("history left out"):
+                self._note(warning)
 
     def program_environment(self) -> dict[str, str]:
         """The program's environment: the preload and its settings."""
@@ -153,7 +161,7 @@ class Leader:
         if self._planning and self._planning.is_alive():
             return
         if self.plans.due_s is not None and elapsed_s >= self.plans.due_s:
-            self._in_background(lambda: self.plans.ask(self.history))
+            self._in_background(self._ask)
         elif self.mode != "observe" and elapsed_s - self._looked_s >= self.settings.predict.look_s > 0:
             self._looked_s = elapsed_s
             self._in_background(self._predict_from_itself)
@@ -249,14 +257,17 @@ class Leader:
             try:
                 work()
             except Exception as error:
-                note = f"{type(error).__name__}: {error}"
-                if note not in self.problems:
-                    self.problems.append(note)
-                    self._log(note)
+                self._note(f"{type(error).__name__}: {error}")
                 return False
             return True
 
         return guarded
+
+    def _note(self, problem: str) -> None:
+        """Name a problem, once."""
+        if problem not in self.problems:
+            self.problems.append(problem)
+            self._log(problem)
 
     def _log(self, text: str) -> None:
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S")

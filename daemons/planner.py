@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-import stat
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,15 +20,16 @@ import msgspec
 
 from tarazu import native
 from tarazu.config import Settings
-from tarazu.errors import TarazuError, TraceError, Unavailable, WireError
+from tarazu.errors import TarazuError, Unavailable, WireError
 from tarazu.layout import pfl
 from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
 from tarazu.model import FilePlacement, Forecast, JobStep, Layout
 from tarazu.predict import aipa, rules
 from tarazu.store.database import open_database
 from tarazu.store.rows import FileRow, NewFile
-from tarazu.trace.history import read_run
-from tarazu.trace.records import RunRecord
+from tarazu.trace.past import read_past
+from tarazu.trace.records import KnownRun, PastRun, RunRecord
+from tarazu.trace.runfile import read_run
 from tarazu.wire import local, messages
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
@@ -40,8 +40,8 @@ log = logging.getLogger("tarazu.clientd")
 ANSWER_S = 30.0
 """What mdsd gets to answer an allocation request before the job runs unplaced."""
 STATUS_S = 3.0
-MAX_HISTORY_BYTES = 64 << 20
-"""One run of a quarter of a million files; a user's history must not fill clientd's memory."""
+MOST_WARNINGS = 20
+"""Told to the leader with one plan."""
 EARLY_S = 120.0
 """A new plan is asked for this long before the horizon of the last one is reached."""
 
@@ -86,17 +86,28 @@ class Planner:
         self.ready.set()
 
     def plan(
-        self, request: local.PlanRequest, history: Sequence[RunRecord], uid: int, directories: Directories
+        self,
+        request: local.PlanRequest,
+        history: list[PastRun],
+        uid: int,
+        directories: Directories,
+        problems: Sequence[str] = (),
     ) -> local.PlanReply:
-        """Forecast the step's files, store them, have them placed. Never raises for want of a peer."""
+        """Forecast the step's files, store them, have them placed. Never raises for want of a peer.
+
+        `history` is emptied: it is as large as all that follows. `problems`: of reading it.
+        """
         step = msgspec.structs.replace(request.step, uid=uid)
         prediction = self._forecast(request, history, step)
+        history.clear()
+        warnings = (*problems, *prediction.warnings)[:MOST_WARNINGS]
         until_s = request.from_s + self.settings.predict.horizon_s
         wanted = [f for f in prediction.files if request.from_s <= f.at_s < until_s or request.in_run]
         later = any(f.at_s >= until_s for f in prediction.files)
         outline = local.PlanReply(
             status="nothing",
-            reason=prediction.warnings[0] if prediction.warnings and not prediction.files else "",
+            reason=warnings[0] if warnings and not prediction.files else "",
+            warnings=warnings,
             forecast_files=len(wanted),
             forecast_bytes=sum(f.size_bytes for f in wanted),
             until_s=until_s,
@@ -114,7 +125,7 @@ class Planner:
             return self._store_and_place(step, request, expected, outline, mdsd, problem)
 
     def _forecast(
-        self, request: local.PlanRequest, history: Sequence[RunRecord], step: JobStep
+        self, request: local.PlanRequest, history: Sequence[KnownRun], step: JobStep
     ) -> aipa.Prediction:
         model = self.settings.predict.model
         if request.in_run and history:
@@ -155,7 +166,8 @@ class Planner:
         problem: str,
     ) -> local.PlanReply:
         with open_database(self.settings.clientd.database) as database:
-            database.prune(self.settings.clientd.keep_plans)
+            clientd = self.settings.clientd
+            database.prune(step, keep=clientd.keep_plans, user_bytes=clientd.user_plan_bytes)
             plan_id = database.new_plan(step)
             row_ids = database.add_files(plan_id, [NewFile(e.forecast, e.layout) for e in expected])
             placeable = [
@@ -287,12 +299,13 @@ class Planner:
 
 
 def read_history(descriptor: int) -> RunRecord:
-    """A run from a descriptor that a user passed. Raises TraceError for anything but a file of sane size."""
-    found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_HISTORY_BYTES:
-        kind = f"{found.st_size} bytes" if stat.S_ISREG(found.st_mode) else "no regular file"
-        raise TraceError("history", f"a file of at most {MAX_HISTORY_BYTES} bytes", kind)
+    """A whole run from a descriptor that a user passed. Raises TraceError for what is none, or too large."""
     return read_run(os.dup(descriptor))
+
+
+def read_histories(descriptors: Sequence[int], most: int) -> tuple[list[PastRun], list[str]]:
+    """The newest `most` histories that a user passed (oldest first), and what is wrong with the others."""
+    return read_past(descriptors, most)
 
 
 def ask_status(mdsd: Requester) -> dict[str, Any]:

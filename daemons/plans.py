@@ -22,7 +22,7 @@ from tarazu.layout.manager import explicit_components
 from tarazu.model import JobStep
 from tarazu.stats import client
 from tarazu.store import control, placement_map
-from tarazu.trace.history import History, encode_run
+from tarazu.trace.history import History, encode_run, opened
 from tarazu.trace.records import RunRecord
 from tarazu.wire import local
 
@@ -61,7 +61,7 @@ class Plans:
         runs = history.paths(self.step.fs_name, self.step.application)[-self.settings.predict.runs :]
         from_s = self.replies[-1].until_s if self.replies else 0.0
         with contextlib.ExitStack() as stack:
-            files = [stack.enter_context(open(path, "rb")).fileno() for path in runs]
+            files = [stack.enter_context(file).fileno() for path in runs if (file := opened(path))]
             self._converse(lambda request: msgspec.structs.replace(request, from_s=from_s), files)
 
     def ask_from(self, run_so_far: RunRecord) -> None:

@@ -139,7 +139,15 @@ class Clientd:
     database: str = setting(
         "/var/lib/tarazu/interaction.db", "interaction database: a file, or mysql://user@host/database"
     )
-    keep_plans: int = setting(1000, "plans kept in the interaction database", POSITIVE)
+    keep_plans: int = setting(
+        1000, "plans of one user's application on one file system kept in the interaction database", POSITIVE
+    )
+    user_plan_bytes: int = setting(
+        512 * MIB,
+        "what one user's plans may take in the interaction database; beyond, his oldest ones go",
+        POSITIVE,
+        size=True,
+    )
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ tarazu history list ior
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from pathlib import Path
 
@@ -52,7 +53,7 @@ def execute(options: argparse.Namespace) -> int:
             left=2,
         )
     for problem in problems:
-        print(f"skipped: {problem}")
+        print(f"skipped: {problem}", file=sys.stderr)
     return 0
 
 

@@ -16,6 +16,7 @@ from tarazu.predict.classes import FileClass, classes, usable
 from tarazu.predict.naming import ClassNames
 from tarazu.predict.series import SeriesModel
 from tarazu.predict.sizes import (
+    TIME_RUNS,
     SizeForecast,
     continue_sizes,
     creation_time,
@@ -24,10 +25,12 @@ from tarazu.predict.sizes import (
     group_time,
     rank_shares,
 )
-from tarazu.trace.records import FileRecord, RunRecord, is_volatile
+from tarazu.trace.records import KnownFile, KnownRun, is_volatile, why_absurd
 
-MOST_FILES = 1_000_000
-"""A prediction stops here: a count that ran away must not fill the leader's memory."""
+MOST_FILES = 1 << 18
+"""Of one prediction: a class that would go beyond is left out. As many as one history may have."""
+MOST_BYTES = 1 << 60
+"""Of one file: a size that ran away must not break the sums of those who are told."""
 MOST_GROWTH = 4
 """The number of files per rank grows at most by this factor from one run to the next."""
 FIRST_STEPS = 3
@@ -59,12 +62,15 @@ class Prediction(msgspec.Struct, frozen=True):
     """ARIMA fits that were made."""
 
 
-def forecast(history: Sequence[RunRecord], step: JobStep, *, model: str = "arima") -> Prediction:
+def forecast(history: Sequence[KnownRun], step: JobStep, *, model: str = "arima") -> Prediction:
     """Forecast the run `step` from its history, oldest run first. No history: no files, and a warning.
 
     `model`: `arima` (with regression on what is known before the run) or a baseline, `last`, `mean`, `drift`.
     """
     started = time.perf_counter()
+    absurd = why_absurd(step)
+    if absurd:
+        return Prediction((), {}, 0.0, (f"no forecast for this step: {absurd}",))
     warnings: list[str] = []
     runs = usable(history, warnings.append)
     if not runs:
@@ -73,47 +79,54 @@ def forecast(history: Sequence[RunRecord], step: JobStep, *, model: str = "arima
     if model == "arima":
         warnings += regression.unseen([r.step for r in runs], step)
     builder = _Builder(runs, step, series_model)
-    for cls in classes(runs):
+    expected = classes(runs, warnings.append)
+    while expected:
+        cls = expected.pop(0)
         per_rank, detail = file_count(cls, runs, step, series_model)
         builder.add(cls, per_rank, detail)
-    return builder.finish(started, [*warnings, *series_model.warnings])
+    return builder.finish(started, [*warnings, *builder.warnings, *series_model.warnings])
 
 
 def extend(
-    run_so_far: RunRecord, step: JobStep, *, horizon_s: float = 1800.0, model: str = "arima"
+    run_so_far: KnownRun, step: JobStep, *, horizon_s: float = 1800.0, model: str = "arima"
 ) -> Prediction:
     """The next steps of a run that is going on: for each stepped writer, as many steps again as it made.
 
     A class counts as stepped from its third file per rank on, when these came one after another. Only files
-    that do not exist yet, and are expected within `horizon_s` of the last one, are returned.
+    that this run has not created yet, and that are expected within `horizon_s` of the last one, are returned.
     """
     started = time.perf_counter()
+    absurd = why_absurd(step)
+    if absurd or not run_so_far.files:
+        return Prediction((), {}, 0.0, (f"no forecast for this step: {absurd}",) if absurd else ())
     series_model = SeriesModel(model)
     builder = _Builder([run_so_far], step, series_model)
     known = {f.key for f in run_so_far.files}
-    for cls in classes([run_so_far]) if run_so_far.files else []:
-        steps = len(cls.groups)
+    for cls in classes([run_so_far], builder.warnings.append):
+        steps = cls.slots
         if steps < FIRST_STEPS:
             continue
-        interval_s = median(b - a for a, b in pairwise(group_time(g) for g in cls.groups))
+        interval_s = median(b - a for a, b in pairwise(group_time(cls, n) for n in range(steps)))
         if interval_s < SHORTEST_INTERVAL_S:
             continue
         more = max(1, min(steps, int(horizon_s / interval_s)))
-        builder.add(cls, steps + more, f"{steps} steps so far, one every {interval_s:.3g} s", even=True)
-    prediction = builder.finish(started, series_model.warnings)
-    files = tuple(f for f in prediction.files if f.key not in known)
+        builder.add(cls, steps + more, f"{steps} steps so far, one every {interval_s:.3g} s", created=True)
+    prediction = builder.finish(started, [*builder.warnings, *series_model.warnings])
+    # The key of a volatile name is no more than a guess: it may well be that of a file that is there.
+    files = tuple(f for f in prediction.files if f.volatile or f.key not in known)
     return msgspec.structs.replace(prediction, files=files, methods=dict(Counter(f.method for f in files)))
 
 
 class _Builder:
     """Collects the forecasts of one run, class by class."""
 
-    def __init__(self, runs: Sequence[RunRecord], step: JobStep, model: SeriesModel) -> None:
+    def __init__(self, runs: Sequence[KnownRun], step: JobStep, model: SeriesModel) -> None:
         self.runs = runs
         self.step = step
         self.model = model
         self.files: list[Forecast] = []
         self.reports: list[SeriesReport] = []
+        self.warnings: list[str] = []
         self.creators: dict[int, int] = {}
         """Index of a shared file → the one rank that creates it."""
         self.numbered: defaultdict[tuple[int, str], int] = defaultdict(int)
@@ -121,43 +134,58 @@ class _Builder:
         self.counted: dict[tuple[str, int], bool] | None = None
         """(loose, n) → contiguous, of the latest run that counted writes."""
 
-    def add(self, cls: FileClass, per_rank: float, detail: str, *, even: bool = False) -> None:
-        """Forecast one class. `even`: every rank makes `per_rank` files, also one that lags behind."""
-        counts = self._counts(cls, per_rank, even)
-        total = max(counts.values(), default=0)
-        if not total or len(self.files) + sum(counts.values()) > MOST_FILES:
+    def add(self, cls: FileClass, per_rank: float, detail: str, *, created: bool = False) -> None:
+        """Forecast one class.
+
+        `created`: the reference run is the one that is going on. Every rank will make `per_rank` files, also
+        one that lags behind, and those that it has made are not forecast.
+        """
+        counts = self._counts(cls, per_rank, created)
+        if not counts:
             return
+        total = max(counts.values())
+        latest = cls.latest
+        slots = range(min(len(latest.get(r, ())) for r in counts) if created else 0, total)
         sizes = group_sizes(cls, self.runs, self.step, len(counts), self.model)
         forecasts = continue_sizes(sizes, total, self.model)
         names = ClassNames(cls, self.runs, self.step)
-        times = [group_time(g) for g in cls.groups]
+        times = [group_time(cls, n) for n in range(cls.slots)]
+        everyone, least = list(counts), min(counts.values())
         pace_s = median([b - a for a, b in pairwise(times)] or [0.0])
-        latest = cls.latest
-        for n, size in enumerate(forecasts):
-            group = cls.groups[min(n, len(cls.groups) - 1)]
-            late_s = max(n - len(cls.groups) + 1, 0) * max(pace_s, 0.0)
-            creating = [r for r, count in counts.items() if n < count]
-            shares = rank_shares(group, creating)
-            for rank in creating:
-                known = latest.get(rank, [])
-                donor = known[min(n, len(known) - 1)] if known else names.donor(rank, n)
-                nth_loose = donor.nth_loose + (max(n - len(known) + 1, 0) if known else names.beyond(n))
+        for n in slots:
+            size = forecasts[n]
+            known_slot = min(n, cls.slots - 1)
+            having = [cls.runs[t] for t in cls.having(known_slot)[-TIME_RUNS:]]
+            late_s = max(n - cls.slots + 1, 0) * max(pace_s, 0.0)
+            creating = everyone if n < least else [r for r, count in counts.items() if n < count]
+            shares = rank_shares(cls, known_slot, creating)
+            new = [r for r in creating if n >= len(latest.get(r, ()))] if created else creating
+            for rank in new:
+                known = latest.get(rank)
+                if known:
+                    donor = known[min(n, len(known) - 1)]
+                    nth_loose = donor.nth_loose + max(n - len(known) + 1, 0)
+                else:
+                    donor = names.donor(rank, n)
+                    nth_loose = donor.nth_loose + names.beyond(n)
+                at_s = creation_time(having, known_slot, rank)
                 self._file(
                     cls,
                     donor,
                     names.name(rank, n),
                     rank,
                     nth_loose,
-                    size_bytes=max(round(size.mean_bytes * shares[rank]), 0),
-                    at_s=creation_time(group, rank) + late_s,
+                    size_bytes=min(max(round(size.mean_bytes * shares[rank]), 0), MOST_BYTES),
+                    at_s=(times[known_slot] if at_s is None else at_s) + late_s,
                     method=size.method,
                 )
-            self.reports.append(SeriesReport(cls.loose, n, cls.shared, len(creating), detail, size))
+            if new:
+                self.reports.append(SeriesReport(cls.loose, n, cls.shared, len(new), detail, size))
 
     def _file(
         self,
         cls: FileClass,
-        donor: FileRecord,
+        donor: KnownFile,
         name: tuple[str, str],
         rank: int,
         nth_loose: int,
@@ -170,8 +198,8 @@ class _Builder:
         same = precise == donor.precise and nth_loose == donor.nth_loose
         nth_precise = donor.nth_precise if same else self.numbered[rank, precise]
         self.numbered[rank, precise] = max(self.numbered[rank, precise], nth_precise + 1)
-        if cls.shared and len(donor.creators) == 1:
-            self.creators[len(self.files)] = donor.creators[0]
+        if cls.shared and donor.creator_count == 1:
+            self.creators[len(self.files)] = donor.creator
         before = self.runs[cls.reference].step.ranks
         writers = self.step.ranks if donor.writers == before > 1 else donor.writers
         self.files.append(
@@ -191,7 +219,7 @@ class _Builder:
             )
         )
 
-    def _contiguous(self, donor: FileRecord) -> bool:
+    def _contiguous(self, donor: KnownFile) -> bool:
         """As the latest run that counted writes saw it: light recordings do not know."""
         if donor.counted:
             return donor.contiguous
@@ -201,16 +229,28 @@ class _Builder:
             }
         return self.counted.get((donor.loose, donor.nth_loose), False)
 
-    def _counts(self, cls: FileClass, per_rank: float, even: bool) -> dict[int, int]:
-        """Rank → number of its files in the run to come."""
+    def _counts(self, cls: FileClass, per_rank: float, created: bool) -> dict[int, int]:
+        """Rank → number of its files in the run to come; empty when there would be too many."""
         latest = {r: len(files) for r, files in cls.latest.items()}
         ranks = creating_ranks(sorted(latest), self.runs[cls.reference].step, self.step, cls.shared)
         mean = sum(latest.values()) / len(latest)
         growth = min(per_rank / mean, float(MOST_GROWTH))
-        if even or min(latest.values()) == max(latest.values()):
-            return dict.fromkeys(ranks, max(round(growth * mean), 1))
+        if created or min(latest.values()) == max(latest.values()):
+            each = max(round(growth * mean), 1)
+            return dict.fromkeys(ranks, each) if self._has_room(cls, len(ranks) * each) else {}
+        if not self._has_room(cls, len(ranks)):
+            return {}
         usual = median(latest.values())
-        return {r: max(round(latest.get(r, usual) * growth), 1) for r in ranks}
+        counts = {r: max(round(latest.get(r, usual) * growth), 1) for r in ranks}
+        return counts if self._has_room(cls, sum(counts.values())) else {}
+
+    def _has_room(self, cls: FileClass, files: int) -> bool:
+        if len(self.files) + files <= MOST_FILES:
+            return True
+        self.warnings.append(
+            f"{files} files like {cls.loose} left out: one forecast has at most {MOST_FILES} files"
+        )
+        return False
 
     def finish(self, started: float, warnings: Sequence[str]) -> Prediction:
         files = self._told_apart()
@@ -226,6 +266,8 @@ class _Builder:
 
     def _told_apart(self) -> list[Forecast]:
         """Shared files with the same template and n are looked up by the one rank that creates each."""
+        if not self.creators:
+            return self.files
         times = Counter((f.loose, f.rank, f.nth_loose) for f in self.files)
         return [
             msgspec.structs.replace(f, rank=self.creators[i])
@@ -235,16 +277,16 @@ class _Builder:
         ]
 
 
-def creating_ranks(latest: Sequence[int], before: JobStep, step: JobStep, shared: bool) -> list[int]:
+def creating_ranks(latest: Sequence[int], before: JobStep, step: JobStep, shared: bool) -> Sequence[int]:
     """Ranks that will create files of a class, from those (sorted) that did on `before.ranks` ranks.
 
     All ranks stay all ranks; every k-th stays every k-th (one per node stays one per node); others stay.
     """
     known = latest[-1] < before.ranks  # else nobody knew how many ranks there would be
     if shared or step.ranks == before.ranks or not known:
-        return list(latest)
-    if list(latest) == list(range(before.ranks)):
-        return list(range(step.ranks))
+        return latest
+    if (latest[0], len(latest)) == (0, before.ranks):
+        return range(step.ranks)
     strides = {b - a for a, b in pairwise(latest)}
     if len(strides) == 1:
         stride = strides.pop()
@@ -252,5 +294,5 @@ def creating_ranks(latest: Sequence[int], before: JobStep, step: JobStep, shared
         if len(latest) == len(range(first, before.ranks, stride)):
             if before.nodes > 1 and stride * before.nodes == before.ranks and step.nodes > 0:
                 stride = max(step.ranks // step.nodes, 1)
-            return list(range(first, step.ranks, stride))
+            return range(first, step.ranks, stride)
     return [r for r in latest if r < max(step.ranks, 1)]

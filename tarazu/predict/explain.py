@@ -7,7 +7,7 @@ from itertools import groupby
 
 from tarazu.model import JobStep
 from tarazu.predict.aipa import Prediction, SeriesReport, forecast
-from tarazu.trace.records import RunRecord
+from tarazu.trace.records import KnownRun
 from tarazu.units import human_bytes
 
 MOST_SERIES = 6
@@ -15,12 +15,12 @@ MOST_SERIES = 6
 MOST_VALUES = 8
 
 
-def explain(history: Sequence[RunRecord], step: JobStep, *, model: str = "arima") -> list[str]:
+def explain(history: Sequence[KnownRun], step: JobStep, *, model: str = "arima") -> list[str]:
     """Forecast `step` and tell how: series, model and order, forecast, alternatives."""
     return explain_prediction(forecast(history, step, model=model), history, step)
 
 
-def explain_prediction(prediction: Prediction, history: Sequence[RunRecord], step: JobStep) -> list[str]:
+def explain_prediction(prediction: Prediction, history: Sequence[KnownRun], step: JobStep) -> list[str]:
     """The same for a prediction that exists already."""
     total = human_bytes(sum(f.size_bytes for f in prediction.files))
     lines = [

@@ -11,7 +11,7 @@ from itertools import pairwise
 import msgspec
 
 from tarazu.model import ANY_RANK
-from tarazu.trace.records import FileRecord
+from tarazu.trace.records import KnownFile
 
 _FIELD = re.compile(r"(\{host\}|\{job\}|\{date\}|\{pid\}|\{rank\}|[0-9]+)")
 _JOB_NUMBER = re.compile(r"[0-9]{3,}")
@@ -23,6 +23,9 @@ _PATTERNS = {
     "{date}": r"([0-9][-0-9_.:T]*?[0-9])",
     "{pid}": r"([0-9]+)",
 }
+_MOST_TOKENS = 2
+_LONGEST_KEY = 512
+"""Beyond, each field takes the first text that fits: trying all of them would take for ever on some names."""
 
 
 class Name(msgspec.Struct, frozen=True):
@@ -35,31 +38,51 @@ class Name(msgspec.Struct, frozen=True):
     @property
     def numbers(self) -> tuple[int, ...]:
         """Value of each field; 0 for tokens."""
-        return tuple(
-            int(text) if kind == "#" else 0 for kind, text in zip(self.parts[1::2], self.texts, strict=True)
-        )
+        kinds = self.parts[1::2]
+        return tuple([int(text) if kind == "#" else 0 for kind, text in zip(kinds, self.texts, strict=True)])
 
 
-def take_apart(file: FileRecord) -> Name:
+def take_apart(file: KnownFile) -> Name:
     """The fields of a file's name. `{rank}` is a number like any other; `put_together` restores it."""
-    pieces = _FIELD.split(file.precise)
-    parts = tuple(
-        piece if i % 2 == 0 else ("#" if piece == "{rank}" or piece[0] != "{" else piece)
-        for i, piece in enumerate(pieces)
-    )
-    match = _pattern(parts).fullmatch(file.key)
+    pieces, parts = _pieces(file.precise)
+    if len(parts) == 1:
+        return Name(parts, ())
+    match = None
+    if file.key != file.precise:
+        careful = len(file.key) > _LONGEST_KEY or sum(p[0] == "{" for p in parts[1::2]) > _MOST_TOKENS
+        match = _pattern(parts, careful).fullmatch(file.key)
+    elif "{" not in file.precise:
+        return Name(parts, pieces[1::2])
     if match:
         return Name(parts, match.groups())
-    rank = file.creators[0] if file.creators else max(file.rank, 0)
-    texts = tuple(str(rank) if piece == "{rank}" else piece for piece in pieces[1::2])
-    return Name(parts, texts)
+    rank = str(file.creator if file.creator_count else max(file.rank, 0))
+    return Name(parts, tuple(rank if piece == "{rank}" else piece for piece in pieces[1::2]))
+
+
+def numbers_like(file: KnownFile, name: Name) -> tuple[int, ...] | None:
+    """The numbers of a file whose name has the same parts as `name`; else None."""
+    if _pieces(file.precise)[1] != name.parts:
+        return None
+    return take_apart(file).numbers
 
 
 @lru_cache(maxsize=4096)
-def _pattern(parts: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile(
-        "".join(re.escape(p) if i % 2 == 0 else _PATTERNS[p] for i, p in enumerate(parts)), re.DOTALL
-    )
+def _pieces(precise: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The template split at its fields, and the parts of its Name."""
+    pieces = _FIELD.split(precise)
+    parts = pieces.copy()
+    parts[1::2] = ["#" if piece == "{rank}" or piece[0] != "{" else piece for piece in pieces[1::2]]
+    return tuple(pieces), tuple(parts)
+
+
+@lru_cache(maxsize=512)
+def _pattern(parts: tuple[str, ...], careful: bool) -> re.Pattern[str]:
+    """`careful`: what a field and the text behind it have taken is never given back, but by the last field."""
+    texts = [re.escape(p) if i % 2 == 0 else _PATTERNS[p] for i, p in enumerate(parts)]
+    if careful:
+        for i in range(1, len(texts) - 2, 2):
+            texts[i], texts[i + 1] = f"(?>{texts[i]}{texts[i + 1]})", ""
+    return re.compile("".join(texts), re.DOTALL)
 
 
 def put_together(
@@ -85,7 +108,8 @@ def put_together(
         else:
             key.append(_new_job_text(old_text, old_job, new_job) if part == "{job}" else old_text)
             precise.append(part)
-    return "".join(key), "".join(precise)
+    text = "".join(key)
+    return text, text if key == precise else "".join(precise)
 
 
 def _new_job_text(text: str, old_job: str, new_job: str) -> str:
@@ -95,10 +119,14 @@ def _new_job_text(text: str, old_job: str, new_job: str) -> str:
     return number.group() if number else new_job
 
 
-def widths(names: Sequence[Name]) -> tuple[int, ...]:
-    """Zero-padded width of each field over names with equal parts; 1 where nothing is padded."""
-    columns = zip(*(n.texts for n in names))
-    return tuple(max((len(t) for t in column if len(t) > 1 and t[0] == "0"), default=1) for column in columns)
+def widen(widths: dict[tuple[str, ...], list[int]], name: Name) -> None:
+    """Note the zero-padded width of each field, by the name's parts; 1 where nothing is padded."""
+    known = widths.get(name.parts)
+    if known is None:
+        known = widths[name.parts] = [1] * len(name.texts)
+    for i, text in enumerate(name.texts):
+        if text[0] == "0" and len(text) > known[i]:
+            known[i] = len(text)
 
 
 def next_number(values: Sequence[int]) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from tarazu.trace.records import Mode, RunRecord
+from tarazu.trace.records import KnownRun, Mode
 
 PREDICT_AGAIN = 0.10
 """Share of misses from which the files to come are predicted again."""
@@ -66,7 +66,7 @@ class Decision(msgspec.Struct, frozen=True):
     """Index of the first run that a retrained model should use; 0: all of them."""
 
 
-def decide(history: Sequence[RunRecord]) -> Decision:
+def decide(history: Sequence[KnownRun]) -> Decision:
     """The rules between runs, from the history (oldest first)."""
     if not history:
         return Decision("full", False, "first run")
@@ -88,7 +88,7 @@ def decide(history: Sequence[RunRecord]) -> Decision:
     return Decision("light", False, f"{missed:.0%} misses in the last run")
 
 
-def _cumulative(history: Sequence[RunRecord]) -> tuple[float, int]:
+def _cumulative(history: Sequence[KnownRun]) -> tuple[float, int]:
     """Misses added up over the latest runs that each had enough of them, and the first of these runs."""
     total, since = 0.0, len(history)
     for i in range(len(history) - 1, -1, -1):
@@ -100,7 +100,7 @@ def _cumulative(history: Sequence[RunRecord]) -> tuple[float, int]:
     return total, since
 
 
-def _changed_sharing(history: Sequence[RunRecord]) -> str:
+def _changed_sharing(history: Sequence[KnownRun]) -> str:
     """Why the sharing of files is not what it was in the last full recording; empty when it is."""
     full = next((run for run in reversed(history) if run.mode == "full"), None)
     last = history[-1]
@@ -116,7 +116,7 @@ def _changed_sharing(history: Sequence[RunRecord]) -> str:
     return ""
 
 
-def _shared(run: RunRecord) -> dict[str, bool]:
+def _shared(run: KnownRun) -> dict[str, bool]:
     """Loose template → whether any file of it is shared."""
     found: dict[str, bool] = {}
     for file in run.files:

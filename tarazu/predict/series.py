@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import time
 import warnings
 from collections.abc import Sequence
 from itertools import pairwise
@@ -24,6 +25,10 @@ DRIFT_T = 1.5
 """A drift is kept when the mean difference is this many standard errors from zero."""
 HIGHEST_GROWTH, LOWEST_SHRINK = 2.0, 0.5
 """A forecast stays between the least value times LOWEST_SHRINK and the largest times HIGHEST_GROWTH."""
+
+
+LONGEST_FITTING_S = 5.0
+"""All fits of one forecast; series that come later get models in closed form."""
 
 
 class Estimate(msgspec.Struct, frozen=True):
@@ -55,6 +60,7 @@ class SeriesModel:
         self.fits = 0
         """Number of ARIMA fits that were really made."""
         self.warnings: list[str] = []
+        self._fitting_s = 0.0
         self._fitted: dict[tuple[tuple[float, ...], int], tuple[_Fit, ...]] = {}
 
     def ahead(self, series: Sequence[float], steps: int = 1) -> Estimate:
@@ -98,12 +104,16 @@ class SeriesModel:
         constant = d == 0 or (d == 1 and abs(_t_value(z)) >= DRIFT_T)
         fits = [_white(shape, z, d, constant, steps)]
         orders = [(1, 0), (0, 1)] + ([(2, 0), (1, 1)] if len(z) >= 10 else [])
-        library = self._library()
+        started = time.perf_counter()
+        library = self._library() if self._fitting_s < LONGEST_FITTING_S else None
         for p, q in orders if library is not None else ():
             if len(z) - (p + q + constant + 1) - 1 > 0:
                 fit = self._candidate(library, shape, z, (p, d, q), constant, steps)
                 if fit is not None:
                     fits.append(fit)
+        if self._fitting_s < LONGEST_FITTING_S <= self._fitting_s + time.perf_counter() - started:
+            self._warn(f"more than {LONGEST_FITTING_S:g} s of fits: further series get simpler models")
+        self._fitting_s += time.perf_counter() - started
         return tuple(fits)
 
     def _candidate(

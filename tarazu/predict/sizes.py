@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from statistics import median
+from typing import NamedTuple
 
 import msgspec
 
 from tarazu.model import JobStep
 from tarazu.predict import regression
-from tarazu.predict.classes import FileClass, Group
-from tarazu.predict.series import Estimate, SeriesModel
-from tarazu.trace.records import RunRecord
+from tarazu.predict.classes import ClassRun, FileClass
+from tarazu.predict.series import LONGEST, Estimate, SeriesModel
+from tarazu.trace.records import KnownRun
 
 MOST_SHAPES = 8
 """A class whose groups have more different histories is forecast as a whole and shared out."""
 SHARE_RUNS = 3
 """Shares of ranks and groups are means over this many of the latest runs."""
+
+
+EXPLAINED = 16
+"""Only this many series of a class keep their history for `--explain`."""
+TIME_RUNS = 5
+"""Times of creation are medians over this many of the latest runs."""
+
+
+class Series(NamedTuple):
+    """Mean sizes of the files of one group that were closed."""
+
+    runs: tuple[int, ...]
+    """Oldest first, those with such a file."""
+    values: array[float]
 
 
 class SizeForecast(msgspec.Struct, frozen=True):
@@ -32,7 +47,7 @@ class SizeForecast(msgspec.Struct, frozen=True):
 
 
 def file_count(
-    cls: FileClass, runs: Sequence[RunRecord], step: JobStep, model: SeriesModel
+    cls: FileClass, runs: Sequence[KnownRun], step: JobStep, model: SeriesModel
 ) -> tuple[float, str]:
     """Files per creating rank (shared class: files), and how that was found."""
     counts = cls.counts()
@@ -55,7 +70,7 @@ def file_count(
 
 
 def group_sizes(
-    cls: FileClass, runs: Sequence[RunRecord], step: JobStep, files: int, model: SeriesModel
+    cls: FileClass, runs: Sequence[KnownRun], step: JobStep, files: int, model: SeriesModel
 ) -> list[SizeForecast | None]:
     """Forecast of each group of the class; None where no file of the group was ever closed.
 
@@ -74,7 +89,7 @@ def group_sizes(
     return found
 
 
-def _scales_with_ranks(cls: FileClass, runs: Sequence[RunRecord], step: JobStep) -> bool:
+def _scales_with_ranks(cls: FileClass, runs: Sequence[KnownRun], step: JobStep) -> bool:
     """A shared file that every rank writes, on a number of ranks that history never varied: weak scaling."""
     before = runs[cls.reference].step.ranks
     writers = max(f.writers for files in cls.latest.values() for f in files)
@@ -83,30 +98,30 @@ def _scales_with_ranks(cls: FileClass, runs: Sequence[RunRecord], step: JobStep)
 
 
 def _unscaled_sizes(
-    cls: FileClass, runs: Sequence[RunRecord], step: JobStep, files: int, model: SeriesModel
+    cls: FileClass, runs: Sequence[KnownRun], step: JobStep, files: int, model: SeriesModel
 ) -> list[SizeForecast | None]:
-    series = [_mean_series(group) for group in cls.groups]
-    found = [_explained(cls, g, y, runs, step, files, model) for g, y in zip(cls.groups, series, strict=True)]
-    open_groups = [i for i, y in enumerate(series) if y and found[i] is None]
-    shapes = {_shape([v for _, v in series[i]]) for i in open_groups} - {()}
+    series = _mean_series(cls)
+    regressors = _Regressors(runs, step)
+    found = [_explained(cls, n, y, regressors, files, model) for n, y in enumerate(series)]
+    open_groups = [i for i, y in enumerate(series) if y.runs and found[i] is None]
+    shapes = {_shape(series[i].values) for i in open_groups} - {()}
     if model.model == "arima" and len(shapes) > MOST_SHAPES:
         return _pooled(series, found, open_groups, model)
     for i in open_groups:
-        y = [v for _, v in series[i]]
-        found[i] = _of(model.ahead(y), y)
+        found[i] = _of(model.ahead(series[i].values), _kept(i, series[i]))
     if model.model == "arima":
         _lead_newcomers(series, found)
     return found
 
 
-def _lead_newcomers(series: Sequence[Sequence[object]], found: list[SizeForecast | None]) -> None:
+def _lead_newcomers(series: Sequence[Series], found: list[SizeForecast | None]) -> None:
     """A group that came late to the class changes as the nearest group before it that was there all along."""
-    longest = max(map(len, series))
+    longest = max(len(y.runs) for y in series)
     leader: SizeForecast | None = None
     for i, size in enumerate(found):
         if size is None:
             continue
-        if len(series[i]) == longest:
+        if len(series[i].runs) == longest:
             leader = size
         elif leader is not None and size.method == "last" and leader.history[-1] > 0:
             change = leader.mean_bytes / leader.history[-1]
@@ -127,106 +142,147 @@ def continue_sizes(sizes: list[SizeForecast | None], total: int, model: SeriesMo
         elif not result:
             result.append(msgspec.structs.replace(known[0], detail="as the first file that was closed"))
         else:
-            values = [s.mean_bytes for s in result]
+            values = [s.mean_bytes for s in result[-LONGEST:]]
             estimates = model.ahead(values, total - i)
             detail = f"continued within the run: {estimates.detail}"
-            result.extend(SizeForecast(v, estimates.method, detail, tuple(values)) for v in estimates.values)
+            past = tuple(values)
+            result.extend(SizeForecast(v, estimates.method, detail, past) for v in estimates.values)
             break
     return result[:total]
 
 
-def rank_shares(group: Group, ranks: Sequence[int]) -> dict[int, float]:
-    """Size of each rank's file relative to the mean of the group, which stays 1; a new rank has the mean."""
+def rank_shares(cls: FileClass, n: int, ranks: Sequence[int]) -> Mapping[int, float]:
+    """Size of each rank's file relative to the mean of slot `n`, which stays 1; a new rank has the mean."""
+    if len(ranks) == 1:
+        return {ranks[0]: 1.0}
+    latest = [[f for f in cls.runs[t].slot(n) if f.closed] for t in cls.having(n)[-SHARE_RUNS:]]
+    if all(len({f.size_bytes for f in files}) <= 1 for files in latest):
+        return dict.fromkeys(ranks, 1.0)
     totals: dict[int, list[float]] = {}
-    for t in sorted(group)[-SHARE_RUNS:]:
-        sizes = {r: f.size_bytes for r, f in group[t].items() if f.closed}
-        total = sum(sizes.values())
-        for rank, size in sizes.items():
-            totals.setdefault(rank, []).append(size * len(sizes) / total if total else 1.0)
+    for files in latest:
+        total = sum(f.size_bytes for f in files)
+        for f in files:
+            totals.setdefault(f.rank, []).append(f.size_bytes * len(files) / total if total else 1.0)
     shares = {r: sum(totals[r]) / len(totals[r]) if r in totals else 1.0 for r in ranks}
     scale = sum(shares.values()) / len(shares) if shares else 1.0
     return {r: share / scale if scale else 1.0 for r, share in shares.items()}
 
 
-def creation_time(group: Group, rank: int) -> float:
-    """Median time of creation over the latest runs, of this rank where it took part, s after the start."""
-    latest = sorted(group)[-5:]
-    own = [group[t][rank].at_s for t in latest if rank in group[t]]
-    return median(own) if own else group_time(group)
+def creation_time(runs: Sequence[ClassRun], n: int, rank: int) -> float | None:
+    """Median time of creation in slot `n` by this rank over `runs`, s after the start; None: never."""
+    own = [f.at_s for run in runs if (f := run.find(n, rank)) is not None]
+    return _middle(own) if own else None
 
 
-def group_time(group: Group) -> float:
-    """Median time of creation of a group in its latest run."""
-    return median(f.at_s for f in group[max(group)].values())
+def group_time(cls: FileClass, n: int) -> float:
+    """Median time of creation of a slot in the latest run of the class."""
+    return _middle([f.at_s for f in cls.runs[cls.reference].slot(n)])
 
 
-def _mean_series(group: Group) -> list[tuple[int, float]]:
-    """(run, mean size of the files that were closed), oldest first."""
-    series = []
-    for t in sorted(group):
-        sizes = [f.size_bytes for f in group[t].values() if f.closed]
-        if sizes:
-            series.append((t, sum(sizes) / len(sizes)))
-    return series
+def _middle(values: list[float]) -> float:
+    """`statistics.median`, faster for a few values."""
+    values.sort()
+    half = len(values) // 2
+    return values[half] if len(values) % 2 else (values[half - 1] + values[half]) / 2
+
+
+def _mean_series(cls: FileClass) -> list[Series]:
+    """One per group."""
+    known: dict[tuple[int, ...], tuple[int, ...]] = {}
+    found = []
+    for n in range(cls.slots):
+        runs: list[int] = []
+        values = array("d")
+        for t, run in cls.runs.items():
+            low, high = run.starts[n], run.starts[n + 1]
+            if high - low == 1:
+                sizes = [run.files[low].size_bytes] if run.files[low].closed else []
+            else:
+                sizes = [f.size_bytes for f in run.files[low:high] if f.closed]
+            if sizes:
+                runs.append(t)
+                values.append(sum(sizes) / len(sizes))
+        key = tuple(runs)
+        found.append(Series(known.setdefault(key, key), values))
+    return found
+
+
+class _Regressors:
+    """The steps behind the runs of a series."""
+
+    def __init__(self, runs: Sequence[KnownRun], step: JobStep) -> None:
+        self.step = step
+        self._runs = runs
+        self._steps: dict[tuple[int, ...], list[JobStep]] = {}
+
+    def steps(self, runs: tuple[int, ...]) -> list[JobStep]:
+        if runs not in self._steps:
+            self._steps[runs] = [self._runs[t].step for t in runs]
+        return self._steps[runs]
 
 
 def _explained(
-    cls: FileClass,
-    group: Group,
-    series: Sequence[tuple[int, float]],
-    runs: Sequence[RunRecord],
-    step: JobStep,
-    files: int,
-    model: SeriesModel,
+    cls: FileClass, n: int, series: Series, regressors: _Regressors, files: int, model: SeriesModel
 ) -> SizeForecast | None:
     """What a regressor gives: of the mean size, else (files of single ranks) of the sum over ranks."""
-    if model.model != "arima" or not series:
+    if model.model != "arima" or not series.runs:
         return None
-    steps = [runs[t].step for t, _ in series]
-    y = [v for _, v in series]
+    steps, step, y = regressors.steps(series.runs), regressors.step, series.values
     explained = regression.explain(steps, y, step) or regression.identity(steps, y, step, least=4096)
     if explained is not None:
-        return SizeForecast(
-            explained.value, "regression", explained.detail, tuple(y), (("last value", y[-1]),)
-        )
-    if cls.shared:
+        kept = _kept(n, series)
+        return SizeForecast(explained.value, "regression", explained.detail, kept, (("last value", y[-1]),))
+    if cls.shared or min(y) == max(y):
         return None
-    numbers = [len(group[t]) for t, _ in series]
-    if min(y) == max(y) or len({*numbers, files}) == 1:
+    starts = [cls.runs[t].starts for t in series.runs]
+    numbers = [s[n + 1] - s[n] for s in starts]
+    if len({*numbers, files}) == 1:
         return None
-    sums = [v * n for v, n in zip(y, numbers, strict=True)]
+    sums = [v * count for v, count in zip(y, numbers, strict=True)]
     if len(set(numbers)) > 1 and max(sums) - min(sums) <= regression.TOLERANCE * max(sums):
         detail = f"the sum over ranks is constant, {sums[-1]:.6g} bytes"
-        return SizeForecast(sums[-1] / files, "regression", detail, tuple(y))
+        return SizeForecast(sums[-1] / files, "regression", detail, _kept(n, series))
     explained = regression.explain(steps, sums, step)
     if explained is not None:
-        return SizeForecast(explained.value / files, "regression", f"sum = {explained.detail}", tuple(y))
+        return SizeForecast(
+            explained.value / files, "regression", f"sum = {explained.detail}", _kept(n, series)
+        )
     return None
 
 
 def _pooled(
-    series: Sequence[Sequence[tuple[int, float]]],
+    series: Sequence[Series],
     found: list[SizeForecast | None],
     open_groups: Sequence[int],
     model: SeriesModel,
 ) -> list[SizeForecast | None]:
     """One series, the sum over groups; each group keeps its share of the latest runs."""
-    by_run = [dict(series[i]) for i in open_groups]
-    everywhere = sorted(set.intersection(*(set(values) for values in by_run)))
-    runs = everywhere or [max(by_run[0])]
-    sums = [sum(values.get(t, 0.0) for values in by_run) for t in runs]
-    estimate = model.ahead(sums)
-    for i, values in zip(open_groups, by_run, strict=True):
-        latest = [t for t in runs[-SHARE_RUNS:] if t in values and sums[runs.index(t)] > 0]
-        shares = [values[t] / sums[runs.index(t)] for t in latest]
-        mean = estimate.values[0] * sum(shares) / len(shares) if shares else series[i][-1][1]
-        detail = f"share of the sum over {len(open_groups)} files: {estimate.detail}"
-        found[i] = SizeForecast(mean, estimate.method, detail, tuple(v for _, v in series[i]))
+    everywhere = sorted(set.intersection(*(set(series[i].runs) for i in open_groups)))
+    runs = everywhere or [series[open_groups[0]].runs[-1]]
+    sums = dict.fromkeys(runs, 0.0)
+    for i in open_groups:
+        for t, value in zip(*series[i], strict=True):
+            if t in sums:
+                sums[t] += value
+    estimate = model.ahead(list(sums.values()))
+    detail = f"share of the sum over {len(open_groups)} files: {estimate.detail}"
+    latest = [t for t in runs[-SHARE_RUNS:] if sums[t] > 0]
+    for i in open_groups:
+        values = dict(zip(*series[i], strict=True))
+        shares = [values[t] / sums[t] for t in latest if t in values]
+        mean = estimate.values[0] * sum(shares) / len(shares) if shares else series[i].values[-1]
+        found[i] = SizeForecast(mean, estimate.method, detail, _kept(i, series[i]))
     return found
 
 
-def _of(estimate: Estimate, y: Sequence[float]) -> SizeForecast:
-    return SizeForecast(estimate.values[0], estimate.method, estimate.detail, tuple(y), estimate.alternatives)
+def _of(estimate: Estimate, history: tuple[float, ...]) -> SizeForecast:
+    others = estimate.alternatives if len(history) > 1 else ()
+    return SizeForecast(estimate.values[0], estimate.method, estimate.detail, history, others)
+
+
+def _kept(n: int, series: Series) -> tuple[float, ...]:
+    """What a SizeForecast keeps of its history; for most of a hundred thousand, the last value."""
+    return tuple(series.values if n < EXPLAINED else series.values[-1:])
 
 
 def _shape(y: Sequence[float]) -> tuple[float, ...]:

@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any, Protocol
 
 import msgspec
@@ -21,6 +22,12 @@ from tarazu.store.schema import TABLES, Dialect, insert
 
 _BATCH = 500
 """Values per `IN (…)`."""
+
+PLAN_BYTES = 4096
+"""What a plan without files counts for in its user's share."""
+FILE_BYTES = 200
+"""What a file's row and its entries in indexes count for, beside its texts."""
+EXTENT_BYTES = 24
 
 _PLAN = (
     "id, created_s, policy, status, reason, step, request_id, ost_cost, ost_cost_bound, elapsed_s, ended_s"
@@ -34,7 +41,7 @@ _FILE = (
 _INSERT_PLAN = insert(
     "plans",
     "fs_name uid application job_id created_s policy status reason step "
-    "ost_cost ost_cost_bound elapsed_s request_id",
+    "ost_cost ost_cost_bound elapsed_s request_id bytes",
 )
 _INSERT_REQUEST = insert(
     "requests", "plan_id request_id status reason policy ost_cost ost_cost_bound elapsed_s answered_s"
@@ -72,7 +79,7 @@ class Connection(Protocol):
     def insert(self, statement: str, values: Sequence[Any]) -> int:
         """Number that the database gave the new row."""
 
-    def many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None: ...
+    def many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None: ...
     def query(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]: ...
     def close(self) -> None: ...
 
@@ -132,6 +139,7 @@ class InteractionDatabase:
                     0.0,
                     0.0,
                     "",
+                    PLAN_BYTES,
                 ),
             )
 
@@ -139,15 +147,25 @@ class InteractionDatabase:
         """Add expected files to a plan; their row ids, in order. Raises StoreError for an unknown plan."""
         rows = list(files)
         with self._transaction():
-            self._plan_or_raise(plan_id)
+            # First of all: who else writes waits here, and what is read from now on is what he wrote.
             first = self._reserve_ids(len(rows))
+            self._plan_or_raise(plan_id)
+            self._layout_ids.clear()  # one may have gone with its last plan
+            layout_ids = [self._layout_id(row.layout) for row in rows]
             empty = ("", -1, "", "no", "", "")
-            values = [
-                (first + i, plan_id, *_file_values(row.forecast), self._layout_id(row.layout), *empty)
-                for i, row in enumerate(rows)
-            ]
-            self._db.many(self._sql(_INSERT_FILE), values)
-            return [v[0] for v in values]
+            total = 0
+
+            def values() -> Iterator[tuple[Any, ...]]:
+                nonlocal total
+                for i, (row, layout_id) in enumerate(zip(rows, layout_ids, strict=True)):
+                    texts = _file_values(row.forecast)
+                    total += FILE_BYTES + 2 * len(texts[0]) + len(texts[1]) + len(texts[2])
+                    yield (first + i, plan_id, *texts, layout_id, *empty)
+
+            self._use_layouts(plan_id, {i for i in layout_ids if i is not None})
+            self._db.many(self._sql(_INSERT_FILE), values())
+            self._grow(plan_id, total)
+            return list(range(first, first + len(rows)))
 
     def set_allocation(
         self,
@@ -169,6 +187,7 @@ class InteractionDatabase:
         """
         answered = time.time() if answered_s is None else answered_s
         with self._transaction():
+            self._lock()
             self._plan_or_raise(plan_id)
             costs = (ost_cost, ost_cost_bound, elapsed_s)
             self._db.execute(self._sql(_UPDATE_PLAN), (status, reason, policy, *costs, request_id, plan_id))
@@ -183,6 +202,7 @@ class InteractionDatabase:
         A created file belongs to the row that the placement library found, else to the row of its key.
         """
         with self._transaction():
+            self._lock()
             self._plan_or_raise(plan_id)
             rows = self._db.query(
                 self._sql("SELECT id, file_key FROM files WHERE plan_id=? ORDER BY id"), (plan_id,)
@@ -190,14 +210,17 @@ class InteractionDatabase:
             by_key = {from_text(key): row_id for row_id, key in reversed(rows)}
             ids = {row_id for row_id, _ in rows}
             values: dict[int, tuple[Any, ...]] = {}
+            total = 0
             for file in run.files:
                 row_id = file.row_id if file.row_id in ids else by_key.get(file.key)
                 if row_id is not None and (row_id not in values or file.row_id == row_id):
                     size = file.size_bytes if file.closed else None
                     key = to_text(file.key)
+                    total += 2 * len(key) + 2 * len(file.layout)
                     values[row_id] = (file.outcome, file.found, key, size, file.layout.hex(), row_id)
             unseen = [("unseen", "no", "", None, "", row_id) for row_id in ids - values.keys()]
-            self._db.many(self._sql(_UPDATE_OUTCOME), [*values.values(), *unseen])
+            self._db.many(self._sql(_UPDATE_OUTCOME), chain(values.values(), unseen))
+            self._grow(plan_id, total)
             self._db.execute(
                 self._sql("UPDATE plans SET ended_s=? WHERE id=?"), (run.start_s + run.duration_s, plan_id)
             )
@@ -237,25 +260,60 @@ class InteractionDatabase:
                 explained.append(Explained(plan, row))
         return explained
 
-    def prune(self, keep: int) -> int:
-        """Delete all but the newest `keep` plans of each (file system, uid, application); how many went."""
-        groups: dict[tuple[Any, ...], int] = {}
-        old = []
+    def prune(self, step: JobStep, *, keep: int, user_bytes: int) -> int:
+        """Delete old plans of the step's user; how many went. Other users' plans are never touched.
+
+        All but the newest `keep` of the step's application on its file system go, then the user's oldest until
+        the rest takes `user_bytes` at most.
+        """
         with self._transaction():
-            for plan_id, *group in self._db.query(
-                "SELECT id, fs_name, uid, application FROM plans ORDER BY id DESC"
-            ):
-                groups[tuple(group)] = groups.get(tuple(group), 0) + 1
-                if groups[tuple(group)] > keep:
-                    old.append((plan_id,))
-            if old:
-                self._db.many(
-                    self._sql("DELETE FROM extents WHERE file_id IN (SELECT id FROM files WHERE plan_id=?)"),
-                    old,
-                )
-                for table, column in (("files", "plan_id"), ("requests", "plan_id"), ("plans", "id")):
-                    self._db.many(self._sql(f"DELETE FROM {table} WHERE {column}=?"), old)
+            self._lock()
+            key = (to_text(step.fs_name), step.uid, to_text(step.application))
+            newest = self._db.query(
+                self._sql(
+                    "SELECT id FROM plans WHERE fs_name=? AND uid=? AND application=? "
+                    f"ORDER BY id DESC LIMIT 1 OFFSET {max(int(keep), 0)}"
+                ),
+                key,
+            )
+            old: set[int] = set()
+            if newest:
+                where = "WHERE fs_name=? AND uid=? AND application=? AND id<=?"
+                rows = self._db.query(self._sql(f"SELECT id FROM plans {where}"), (*key, newest[0][0]))
+                old = {row[0] for row in rows}
+            rows = self._db.query(
+                self._sql("SELECT id, bytes FROM plans WHERE uid=? ORDER BY id DESC"), (step.uid,)
+            )
+            used = 0
+            for plan_id, size in rows:
+                used += 0 if plan_id in old else size
+                if used > user_bytes:
+                    old.add(plan_id)
+            self._delete(sorted(old))
         return len(old)
+
+    def _delete(self, plans: Sequence[int]) -> None:
+        """Plans with all that belongs to them, and the layouts that no other plan uses."""
+        if not plans:
+            return
+        ids = [(plan_id,) for plan_id in plans]
+        layouts: set[int] = set()
+        for (plan_id,) in ids:
+            statement = "SELECT layout_id FROM plan_layouts WHERE plan_id=?"
+            layouts.update(r[0] for r in self._db.query(self._sql(statement), (plan_id,)))
+        self._db.many(
+            self._sql("DELETE FROM extents WHERE file_id IN (SELECT id FROM files WHERE plan_id=?)"), ids
+        )
+        for table in ("files", "requests", "plan_layouts"):
+            self._db.many(self._sql(f"DELETE FROM {table} WHERE plan_id=?"), ids)
+        self._db.many(self._sql("DELETE FROM plans WHERE id=?"), ids)
+        unused = [
+            (i,)
+            for i in layouts
+            if not self._db.query(self._sql("SELECT 1 FROM plan_layouts WHERE layout_id=? LIMIT 1"), (i,))
+        ]
+        self._db.many(self._sql("DELETE FROM components WHERE layout_id=?"), unused)
+        self._db.many(self._sql("DELETE FROM layouts WHERE id=?"), unused)
 
     def counts(self) -> dict[str, int]:
         """Rows per table."""
@@ -290,6 +348,21 @@ class InteractionDatabase:
     def _plan_or_raise(self, plan_id: int) -> None:
         if not self._db.query(self._sql("SELECT id FROM plans WHERE id=?"), (plan_id,)):
             raise StoreError(self._db.where, "a plan that exists", plan_id)
+
+    def _lock(self) -> None:
+        """Nobody else writes until the transaction is over; two that delete and insert would block each other."""
+        self._db.query(f"SELECT last_file_id FROM tarazu_schema{self._db.dialect.for_update}")
+
+    def _grow(self, plan_id: int, size_bytes: int) -> None:
+        self._db.execute(self._sql("UPDATE plans SET bytes = bytes + ? WHERE id=?"), (size_bytes, plan_id))
+
+    def _use_layouts(self, plan_id: int, layout_ids: set[int]) -> None:
+        statement = self._sql("SELECT layout_id FROM plan_layouts WHERE plan_id=?")
+        known = {row[0] for row in self._db.query(statement, (plan_id,))}
+        self._db.many(
+            self._sql(insert("plan_layouts", "plan_id layout_id")),
+            [(plan_id, i) for i in sorted(layout_ids - known)],
+        )
 
     def _reserve_ids(self, count: int) -> int:
         """The first of `count` new row ids, from 1; never used twice, as an older map may still be in use."""
@@ -337,17 +410,21 @@ class InteractionDatabase:
             raise StoreError(self._db.where, f"rows of plan {plan_id}", f"row {foreign}")
         self._db.many(
             self._sql("UPDATE files SET request_id=?, request_index=? WHERE id=?"),
-            [(request_id, i, row_id) for i, row_id in enumerate(placements)],
+            ((request_id, i, row_id) for i, row_id in enumerate(placements)),
         )
-        self._db.many(self._sql("DELETE FROM extents WHERE file_id=?"), [(row_id,) for row_id in placements])
-        self._db.many(
-            self._sql(_INSERT_EXTENT),
-            [
-                (row_id, i + 1, " ".join(map(str, osts)))
-                for row_id, placement in placements.items()
-                for i, osts in enumerate(placement.osts)
-            ],
-        )
+        self._db.many(self._sql("DELETE FROM extents WHERE file_id=?"), ((row_id,) for row_id in placements))
+        total = 0
+
+        def extents() -> Iterator[tuple[int, int, str]]:
+            nonlocal total
+            for row_id, placement in placements.items():
+                for i, osts in enumerate(placement.osts):
+                    text = " ".join(map(str, osts))
+                    total += EXTENT_BYTES + len(text)
+                    yield row_id, i + 1, text
+
+        self._db.many(self._sql(_INSERT_EXTENT), extents())
+        self._grow(plan_id, total)
 
     def _files(self, condition: str, values: Sequence[Any], order: str) -> list[FileRow]:
         rows = self._db.query(

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from tarazu.errors import StoreError
-from tarazu.store.schema import MYSQL, VERSION, statements
+from tarazu.store.schema import MYSQL, VERSION, migration, statements
 
 CONNECT_S = 10
+BATCH = 5000
+"""Rows handed to PyMySQL at once."""
+
+_DONE_BEFORE = {1050, 1060, 1061, 1062, 1091}
+"""Table, column, index or row exists, or an index to be dropped does not: DDL is no part of a transaction."""
 
 
 class MysqlConnection:
@@ -44,15 +50,31 @@ class MysqlConnection:
             cursor.execute(statement, tuple(values))
             return int(cursor.lastrowid)
 
-    def many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
-        if rows:
+    def many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+        rest = iter(rows)
+        while batch := [tuple(r) for r in islice(rest, BATCH)]:
             with self._errors(), self._connection.cursor() as cursor:
-                cursor.executemany(statement, [tuple(r) for r in rows])
+                cursor.executemany(statement, batch)
 
     def query(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self._errors(), self._connection.cursor() as cursor:
             cursor.execute(statement, tuple(values) or None)
             return [tuple(r) for r in cursor.fetchall()]
+
+    def migrate(self) -> None:
+        """Bring an older database up to this version; one that broke off is taken up where it stopped."""
+        self.query("SELECT GET_LOCK('tarazu_schema', 600)")
+        try:
+            version = self.query("SELECT version FROM tarazu_schema")[0][0]
+            for statement in migration(MYSQL, version):
+                with self._errors(), self._connection.cursor() as cursor:
+                    try:
+                        cursor.execute(statement)
+                    except self._error as error:
+                        if not error.args or error.args[0] not in _DONE_BEFORE:
+                            raise
+        finally:
+            self.query("SELECT RELEASE_LOCK('tarazu_schema')")
 
     def close(self) -> None:
         self._connection.close()
@@ -113,6 +135,9 @@ def _prepare(connection: MysqlConnection) -> None:
         raise StoreError(
             connection.where, "an empty database or one of tarazu", f"tables {sorted(tables)[:5]}"
         )
+    rows = connection.query("SELECT version FROM tarazu_schema")
+    if rows and migration(MYSQL, rows[0][0]):
+        connection.migrate()
     rows = connection.query("SELECT version FROM tarazu_schema")
     version = rows[0][0] if rows else None
     if version != VERSION:

@@ -3,6 +3,7 @@
 plans      one per job step: who, what, when, policy, status
 requests   one per allocation request of a plan (the plan's horizon rolls)
 layouts    each distinct layout once, as JSON; `components` its components as columns
+plan_layouts   which plans use which layouts, so that a layout goes with its last plan
 files      one per expected file: names, forecast, layout, outcome
 extents    the OST list of each component of a file
 interaction   view: the columns of the paper's tables 1, 2, 4 and 5
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-VERSION = 1
+VERSION = 2
 APPLICATION_ID = 0x545A4442
 """`TZDB`: SQLite's application_id of our files."""
 
@@ -34,11 +35,13 @@ class Dialect(NamedTuple):
     """Length of the indexed part of a long text."""
     divide: str
     """Operator of integer division."""
+    for_update: str
+    """Ends a SELECT whose row nobody else may change until the transaction is over."""
     table_end: str
 
 
 SQLITE = Dialect(
-    "sqlite", "?", "INTEGER PRIMARY KEY AUTOINCREMENT", "INTEGER PRIMARY KEY", "TEXT", "TEXT", "", "/", ""
+    "sqlite", "?", "INTEGER PRIMARY KEY AUTOINCREMENT", "INTEGER PRIMARY KEY", "TEXT", "TEXT", "", "/", "", ""
 )
 MYSQL = Dialect(
     "mysql",
@@ -49,10 +52,11 @@ MYSQL = Dialect(
     "VARCHAR(180)",
     "(180)",
     "DIV",
+    " FOR UPDATE",
     " ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
 )
 
-TABLES = ("extents", "files", "components", "layouts", "requests", "plans")
+TABLES = ("extents", "files", "plan_layouts", "components", "layouts", "requests", "plans")
 """In the order in which rows may be deleted."""
 
 
@@ -61,8 +65,10 @@ _PLANS = """CREATE TABLE plans (
     job_id {short} NOT NULL, created_s DOUBLE PRECISION NOT NULL, policy {short} NOT NULL,
     status {short} NOT NULL, reason {text} NOT NULL, step {text} NOT NULL,
     ost_cost DOUBLE PRECISION NOT NULL, ost_cost_bound DOUBLE PRECISION NOT NULL,
-    elapsed_s DOUBLE PRECISION NOT NULL, request_id {short} NOT NULL, ended_s DOUBLE PRECISION
+    elapsed_s DOUBLE PRECISION NOT NULL, request_id {short} NOT NULL, ended_s DOUBLE PRECISION,
+    bytes BIGINT NOT NULL DEFAULT 0
 ){table_end}"""
+"""`bytes`: about what the plan and its files take (`tarazu.store.database.row_bytes`)."""
 
 _REQUESTS = """CREATE TABLE requests (
     id {serial}, plan_id BIGINT NOT NULL REFERENCES plans (id), request_id {short} NOT NULL,
@@ -79,6 +85,11 @@ _COMPONENTS = """CREATE TABLE components (
     layout_id BIGINT NOT NULL REFERENCES layouts (id), extent_id INTEGER NOT NULL,
     start_bytes BIGINT NOT NULL, end_bytes BIGINT NOT NULL, stripe_size_bytes BIGINT NOT NULL,
     stripe_count INTEGER NOT NULL, PRIMARY KEY (layout_id, extent_id)
+){table_end}"""
+
+_PLAN_LAYOUTS = """CREATE TABLE plan_layouts (
+    plan_id BIGINT NOT NULL REFERENCES plans (id), layout_id BIGINT NOT NULL REFERENCES layouts (id),
+    PRIMARY KEY (plan_id, layout_id)
 ){table_end}"""
 
 _FILES = """CREATE TABLE files (
@@ -113,20 +124,47 @@ WHERE c.stripe_count > 0 AND (c.start_bytes < f.size_bytes OR c.extent_id = 1)""
 _STATEMENTS = (
     _PLANS,
     "CREATE INDEX plans_by_application ON plans (fs_name, uid, application, id)",
+    "CREATE INDEX plans_by_user ON plans (uid, id, bytes)",
     _REQUESTS,
     "CREATE INDEX requests_by_plan ON requests (plan_id)",
     _LAYOUTS,
     _COMPONENTS,
+    _PLAN_LAYOUTS,
+    "CREATE INDEX plans_by_layout ON plan_layouts (layout_id)",
     _FILES,
     "CREATE INDEX files_by_plan ON files (plan_id)",
     "CREATE INDEX files_by_key ON files (file_key{prefix})",
     "CREATE INDEX files_by_actual_key ON files (actual_key{prefix})",
-    "CREATE INDEX files_by_loose ON files (loose{prefix})",
     _EXTENTS,
     _INTERACTION,
     "CREATE TABLE tarazu_schema (version INTEGER NOT NULL, last_file_id BIGINT NOT NULL){table_end}",
     f"INSERT INTO tarazu_schema (version, last_file_id) VALUES ({VERSION}, 0)",
 )
+
+_MIGRATE = {
+    1: (
+        "ALTER TABLE plans ADD COLUMN bytes BIGINT NOT NULL DEFAULT 0",
+        "CREATE INDEX plans_by_user ON plans (uid, id, bytes)",
+        _PLAN_LAYOUTS,
+        "CREATE INDEX plans_by_layout ON plan_layouts (layout_id)",
+        "INSERT INTO plan_layouts (plan_id, layout_id) "
+        "SELECT DISTINCT plan_id, layout_id FROM files WHERE layout_id IS NOT NULL",
+        "UPDATE plans SET bytes = 4096 + 1024 * (SELECT COUNT(*) FROM files WHERE files.plan_id = plans.id)",
+        "DROP INDEX files_by_loose{on_files}",
+        "UPDATE tarazu_schema SET version = 2",
+    )
+}
+"""Version → what makes it the next one."""
+
+
+def migration(dialect: Dialect, version: int) -> tuple[str, ...]:
+    """What brings a database of `version` to VERSION; nothing for one that is there or unknown."""
+    found: list[str] = []
+    while version in _MIGRATE:
+        on_files = " ON files" if dialect is MYSQL else ""
+        found += [s.format(**dialect._asdict(), on_files=on_files) for s in _MIGRATE[version]]
+        version += 1
+    return tuple(found)
 
 
 def statements(dialect: Dialect) -> tuple[str, ...]:

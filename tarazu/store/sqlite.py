@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from tarazu.errors import StoreError
-from tarazu.store.schema import APPLICATION_ID, SQLITE, VERSION, statements
+from tarazu.store.schema import APPLICATION_ID, SQLITE, VERSION, migration, statements
 
 _MAGIC = b"SQLite format 3\0"
 BUSY_S = 10.0
 """Another process's transaction is waited for this long."""
+LARGEST_LOG_BYTES = 16 << 20
+"""The write-ahead log is cut back to this after a large plan; space in the database itself is used again."""
 
 
 class SqliteConnection:
@@ -48,7 +50,7 @@ class SqliteConnection:
         with self._errors():
             return int(self._connection.execute(statement, values).lastrowid or 0)
 
-    def many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+    def many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
         with self._errors():
             self._connection.executemany(statement, rows)
 
@@ -100,6 +102,7 @@ def _prepare(connection: SqliteConnection) -> None:
         connection.query("PRAGMA journal_mode = WAL")
     connection.query("PRAGMA synchronous = NORMAL")
     connection.query("PRAGMA foreign_keys = ON")
+    connection.query(f"PRAGMA journal_size_limit = {LARGEST_LOG_BYTES}")
     if not _tables(connection):
         connection.begin()
         try:
@@ -114,9 +117,26 @@ def _prepare(connection: SqliteConnection) -> None:
             raise
     if connection.query("PRAGMA application_id")[0][0] != APPLICATION_ID:
         raise StoreError(where, "an interaction database of tarazu", "another program's database")
+    if connection.query("PRAGMA user_version")[0][0] < VERSION:
+        _migrate(connection)
     version = connection.query("PRAGMA user_version")[0][0]
     if version != VERSION:
         raise StoreError(where, f"schema version {VERSION}", version)
+
+
+def _migrate(connection: SqliteConnection) -> None:
+    """Bring an older database up to this version, wholly or not at all."""
+    connection.begin()
+    try:
+        version = connection.query("PRAGMA user_version")[0][0]
+        for statement in migration(SQLITE, version):
+            connection.execute(statement)
+        if version < VERSION and migration(SQLITE, version):
+            connection.query(f"PRAGMA user_version = {VERSION}")
+        connection.commit()
+    except BaseException:
+        connection.rollback()
+        raise
 
 
 def _tables(connection: SqliteConnection) -> int:

@@ -1,31 +1,29 @@
 """Run history: one immutable file per run, so any node can lead and isolation is Unix's.
 
-`<directory>/<file system>/<application>/<start>-<id>.run`, mode 0600 in directories of mode 0700. The first
-line is a JSON header (everything but the files), the rest is the CSV of `tarazu.trace.table`.
+`<directory>/<file system>/<application>/<start>-<id>.run`, mode 0600 in directories of mode 0700. The content is
+that of `tarazu.trace.runfile`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import io
-import json
 import os
 import re
 import secrets
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import BinaryIO
 from urllib.parse import unquote_to_bytes
 
-import msgspec
-
 from tarazu.errors import TraceError
-from tarazu.trace.records import RunRecord
-from tarazu.trace.table import read_rows, to_csv
+from tarazu.trace.past import read_past
+from tarazu.trace.records import PastRun, RunRecord
+from tarazu.trace.runfile import MAX_RUN_BYTES, decode_run, encode_run, read_header, read_run, reader
 
-FORMAT = "tarazu-run"
-VERSION = 1
+__all__ = ["SUFFIX", "History", "decode_run", "encode_run", "file_name", "opened", "read_run"]
+
 SUFFIX = ".run"
 
 _LONGEST_NAME = 120
@@ -101,6 +99,12 @@ class History:
                     problem(error)
         return found[::-1]
 
+    def past(self, fs_name: str, application: str, last: int) -> tuple[list[PastRun], list[str]]:
+        """What a forecast would look at in the newest `last` runs, oldest first, and what is wrong with others."""
+        with contextlib.ExitStack() as stack:
+            files = [opened(path) for path in self.paths(fs_name, application)[-last:]]
+            return read_past([stack.enter_context(file).fileno() for file in files if file], last)
+
     def paths(self, fs_name: str, application: str) -> list[Path]:
         """Files of the runs, oldest first."""
         folder = self._folder(fs_name, application)
@@ -133,56 +137,11 @@ class History:
         return self.directory / file_name(fs_name) / file_name(application)
 
 
-def encode_run(run: RunRecord) -> bytes:
-    """The content of a `.run` file."""
-    header: dict[str, Any] = {"format": FORMAT, "version": VERSION, "files": len(run.files)}
-    fields = msgspec.to_builtins(msgspec.structs.replace(run, files=()))
-    header.update({k: v for k, v in fields.items() if k != "files"})
-    text = json.dumps(header, ensure_ascii=True, allow_nan=False) + "\n" + to_csv(run.files)
-    return text.encode("utf-8", "surrogateescape")
-
-
-def read_run(path: str | os.PathLike[str] | int) -> RunRecord:
-    """One run, from a path or from an open descriptor (closed afterwards). Raises TraceError."""
-    where = f"descriptor {path}" if isinstance(path, int) else os.fspath(path)
-    try:
-        with open(path, "rb") as file:
-            data = file.read()
-    except OSError as error:
-        raise TraceError(where, "a readable run", str(error)) from None
-    return decode_run(data, where)
-
-
-def decode_run(data: bytes, where: str = "run") -> RunRecord:
-    """The inverse of `encode_run`. Raises TraceError naming `where` and the line."""
-    file = io.StringIO(data.decode("utf-8", "surrogateescape"), newline="")
-    count, fields = _read_header(file.readline(), where)
-    files = list(read_rows(file, where, first_line=2))
-    if len(files) != count:
-        raise TraceError(where, f"{count} files, as the header says", len(files))
-    try:
-        run = msgspec.convert({**fields, "files": ()}, RunRecord)
-    except (msgspec.ValidationError, TypeError, ValueError) as error:
-        raise TraceError(f"{where}:1", "the header of a run", str(error)) from None
-    return msgspec.structs.replace(run, files=tuple(files))
-
-
-def _read_header(line: str, where: str) -> tuple[int, dict[str, Any]]:
-    """Number of files, and the fields of the RunRecord."""
-    place = f"{where}:1"
-    try:
-        fields = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise TraceError(place, "a JSON header", str(error)) from None
-    if not isinstance(fields, dict) or fields.pop("format", None) != FORMAT:
-        raise TraceError(place, f'a JSON header with "format": "{FORMAT}"', line[:60])
-    version = fields.pop("version", None)
-    if version != VERSION:
-        raise TraceError(place, f"run format version {VERSION}", version)
-    count = fields.pop("files", None)
-    if not isinstance(count, int):
-        raise TraceError(place, "the number of files", count)
-    return count, fields
+def opened(path: Path) -> BinaryIO | None:
+    """A run's file for `read_past`; None when it is gone by now or may not be read. Never waits, as for a FIFO."""
+    with contextlib.suppress(OSError):
+        return open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY), "rb", 0)
+    return None
 
 
 def _make_private(folder: Path, root: Path) -> None:
@@ -195,8 +154,8 @@ def _make_private(folder: Path, root: Path) -> None:
 def _names(path: Path) -> tuple[str, str] | None:
     """File system and application as the run itself names them; None when it cannot be read."""
     try:
-        with path.open(encoding="utf-8", errors="surrogateescape", newline="") as file:
-            step = _read_header(file.readline(), str(path))[1].get("step")
+        with reader(path, MAX_RUN_BYTES) as file:
+            step = read_header(file, str(path)).fields.get("step")
     except (OSError, TraceError):
         return None
     if not isinstance(step, dict):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable
-from functools import lru_cache
-from typing import Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, Protocol
 
 import msgspec
 
-from tarazu.model import JobStep
+from tarazu.model import ANY_RANK, JobStep
 
 OUTCOMES = ("unmanaged", "hit", "late", "miss", "refused", "advised", "skipped", "raced", "partly")
 """Outcome of a create by its number in the spool (`docs/formats.md`, "Spool")."""
@@ -19,6 +20,12 @@ FOUND = ("no", "exact", "precise", "precise-any", "loose", "loose-any")
 
 VOLATILE_TOKENS = ("{job}", "{date}", "{pid}", "{host}")
 
+MOST_RANKS = 1 << 24
+"""No step has more; what says so is damaged or made up."""
+MOST_NUMBERS = 4096
+"""Numeric arguments of one command line."""
+LARGEST_BYTES = 2**63 - 1
+
 Mode = Literal["full", "light"]
 
 
@@ -27,7 +34,7 @@ def is_volatile(precise: str) -> bool:
     return any(token in precise for token in VOLATILE_TOKENS)
 
 
-class FileRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+class FileRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One file that a run created, summed up over all its processes."""
 
     key: str
@@ -65,7 +72,10 @@ class FileRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     row_id: int = 0
     generation: int = 0
     layout: bytes = b""
-    """`lustre.lov` as read back after placing; empty when nothing was placed."""
+    """`lustre.lov` as read back after placing; empty when nothing was placed.
+
+    In a history without what is different in every file (`tarazu.trace.lov`).
+    """
 
     @property
     def volatile(self) -> bool:
@@ -74,6 +84,15 @@ class FileRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def shared(self) -> bool:
         return self.writers > 1 or len(self.creators) > 1
+
+    @property
+    def creator(self) -> int:
+        """The first rank that asked for its creation; ANY_RANK for processes without a rank."""
+        return self.creators[0] if self.creators else ANY_RANK
+
+    @property
+    def creator_count(self) -> int:
+        return len(self.creators)
 
 
 class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -114,6 +133,132 @@ class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
         return {o: counts[o] for o in OUTCOMES if counts[o]}
 
 
+CLOSED, COUNTED, CONTIGUOUS = 1, 2, 4
+"""Bits of `PastFile.marks`."""
+
+
+class PastFile(msgspec.Struct, frozen=True, gc=False):
+    """What a forecast needs of a FileRecord; a history may have a million of them."""
+
+    key: str
+    """The precise template in all but the newest runs."""
+    precise: str
+    """In older runs the loose template, where no newer run has the precise one."""
+    loose: str
+    rank: int
+    creator: int
+    creator_count: int
+    nth_precise: int
+    nth_loose: int
+    at_s: float
+    size_bytes: int
+    writers: int
+    marks: int
+
+    @property
+    def closed(self) -> bool:
+        return bool(self.marks & CLOSED)
+
+    @property
+    def counted(self) -> bool:
+        return bool(self.marks & COUNTED)
+
+    @property
+    def contiguous(self) -> bool:
+        return bool(self.marks & CONTIGUOUS)
+
+    @property
+    def shared(self) -> bool:
+        return self.writers > 1 or self.creator_count > 1
+
+
+class PastRun(msgspec.Struct, frozen=True):
+    """A RunRecord as far as a forecast looks at it."""
+
+    step: JobStep
+    start_s: float
+    mode: Mode
+    files: tuple[PastFile, ...]
+    outcomes: dict[str, int]
+    ranks_seen: int = 0
+    ranks_expected: int = 0
+    dropped_records: int = 0
+    lost_bytes: int = 0
+    partial: bool = False
+    exit_status: int = 0
+
+
+class KnownFile(Protocol):
+    """What FileRecord and PastFile have in common: all that a forecast may look at."""
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def precise(self) -> str: ...
+    @property
+    def loose(self) -> str: ...
+    @property
+    def rank(self) -> int: ...
+    @property
+    def creator(self) -> int: ...
+    @property
+    def creator_count(self) -> int: ...
+    @property
+    def nth_precise(self) -> int: ...
+    @property
+    def nth_loose(self) -> int: ...
+    @property
+    def at_s(self) -> float: ...
+    @property
+    def size_bytes(self) -> int: ...
+    @property
+    def writers(self) -> int: ...
+    @property
+    def closed(self) -> bool: ...
+    @property
+    def counted(self) -> bool: ...
+    @property
+    def contiguous(self) -> bool: ...
+    @property
+    def shared(self) -> bool: ...
+
+
+class KnownRun(Protocol):
+    """What RunRecord and PastRun have in common."""
+
+    @property
+    def step(self) -> JobStep: ...
+    @property
+    def start_s(self) -> float: ...
+    @property
+    def mode(self) -> Mode: ...
+    @property
+    def files(self) -> Sequence[KnownFile]: ...
+    @property
+    def outcomes(self) -> Mapping[str, int]: ...
+    @property
+    def ranks_seen(self) -> int: ...
+    @property
+    def ranks_expected(self) -> int: ...
+    @property
+    def dropped_records(self) -> int: ...
+    @property
+    def lost_bytes(self) -> int: ...
+    @property
+    def partial(self) -> bool: ...
+    @property
+    def exit_status(self) -> int: ...
+
+
+def why_absurd(step: JobStep) -> str:
+    """Empty for a step that can be true, else what was expected and found: users write these numbers."""
+    if not 0 <= step.ranks <= MOST_RANKS or not 0 <= step.nodes <= MOST_RANKS:
+        return f"expected 0 to {MOST_RANKS} ranks and nodes, found {step.ranks} and {step.nodes}"
+    if len(step.numbers) > MOST_NUMBERS or not all(map(math.isfinite, step.numbers)):
+        return f"expected at most {MOST_NUMBERS} finite arguments, found {len(step.numbers)}"
+    return ""
+
+
 def fold_ranks(ranks: Iterable[int]) -> str:
     """Ranks folded as text, `(0, 1, 2, 3, 7)` → `"0-3,7"`."""
     parts: list[str] = []
@@ -130,14 +275,33 @@ def fold_ranks(ranks: Iterable[int]) -> str:
     return ",".join(parts)
 
 
-@lru_cache(maxsize=4096)
-def unfold_ranks(text: str, limit: int = 1 << 24) -> tuple[int, ...]:
-    """The inverse of `fold_ranks`. Raises ValueError; refuses more than `limit` ranks."""
-    ranks: list[int] = []
+def fold_sorted(ranks: Sequence[int]) -> str:
+    """`fold_ranks` of ranks that are sorted and all different, in as many steps as there are ranges."""
+    parts = []
+    at = 0
+    while at < len(ranks):
+        first = ranks[at]
+        end = bisect_left(range(at, len(ranks)), 1, key=lambda i: ranks[i] - first - i + at) + at
+        parts.append(str(first) if end - at == 1 else f"{first}-{ranks[end - 1]}")
+        at = end
+    return ",".join(parts)
+
+
+def spans(text: str) -> list[tuple[int, int]]:
+    """First and last of each range of folded ranks. Raises ValueError."""
+    found = []
     for part in text.split(",") if text else ():
         low, dash, high = part.partition("-")
         first, last = int(low), int(high) if dash else int(low)
-        if last < first or last - first + len(ranks) >= limit:
+        if not 0 <= first <= last < MOST_RANKS:
             raise ValueError(f"expected ranks such as 0-3,7, found {text[:40]!r}")
-        ranks.extend(range(first, last + 1))
-    return tuple(ranks)
+        found.append((first, last))
+    return found
+
+
+def unfold_ranks(text: str, limit: int = MOST_RANKS) -> tuple[int, ...]:
+    """The inverse of `fold_ranks`. Raises ValueError; refuses more than `limit` ranks."""
+    found = spans(text)
+    if sum(last - first + 1 for first, last in found) > limit:
+        raise ValueError(f"expected at most {limit} ranks, found {text[:40]!r}")
+    return tuple(rank for first, last in found for rank in range(first, last + 1))

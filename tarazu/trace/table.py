@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TextIO
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TextIO, TypeVar
 
 from tarazu.errors import TraceError
-from tarazu.trace.records import FOUND, OUTCOMES, FileRecord, fold_ranks, unfold_ranks
+from tarazu.trace.records import (
+    FOUND,
+    LARGEST_BYTES,
+    MOST_RANKS,
+    OUTCOMES,
+    FileRecord,
+    fold_sorted,
+    unfold_ranks,
+)
+
+Row = TypeVar("Row")
 
 COLUMNS = (
     "key",
@@ -33,10 +43,20 @@ COLUMNS = (
     "generation",
     "layout",
 )
-"""Ranks are folded (`0-3,7`), rank −1 is any rank, flags are 0 or 1, the layout is hexadecimal."""
+"""Ranks are folded (`0-3,7`), rank −1 is any rank, flags are 0 or 1, the layout is hexadecimal.
+
+In a run file of version 2 the layout is a number in the header's list, from 1; empty for none.
+"""
+
+MOST_UNFOLDED = 1 << 21
+"""Ranks that the creators of one run's files may name in all; equal lists count once."""
+LONGEST_NAME = 4096
+"""PATH_MAX."""
+LATEST_S = 1e9
+MOST = 2**64 - 1
 
 
-def to_csv(files: Iterable[FileRecord]) -> str:
+def to_csv(files: Iterable[FileRecord], layout_text: Callable[[bytes], str] = bytes.hex) -> str:
     """Header line, then one row per file."""
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")
@@ -45,7 +65,7 @@ def to_csv(files: Iterable[FileRecord]) -> str:
     for file in files:
         # The writer quotes a line feed in a name, but not a lone carriage return.
         odd = "\r" in file.key or "\r" in file.precise or "\r" in file.loose
-        (quoting if odd else writer).writerow(_row(file))
+        (quoting if odd else writer).writerow(_row(file, layout_text))
     return out.getvalue()
 
 
@@ -54,9 +74,30 @@ def from_csv(text: str, where: str = "CSV", first_line: int = 1) -> tuple[FileRe
     return tuple(read_rows(io.StringIO(text, newline=""), where, first_line))
 
 
-def read_rows(stream: TextIO, where: str, first_line: int = 1) -> Iterator[FileRecord]:
-    """Rows of a stream opened with `newline=""`, header line first."""
+def read_rows(
+    stream: TextIO, where: str, first_line: int = 1, layouts: Sequence[bytes] | None = None
+) -> Iterator[FileRecord]:
+    """Rows of a stream opened with `newline=""`, header line first. `layouts`: the list that they number."""
+    creators: dict[str, tuple[int, ...]] = {"": ()}
+    names: dict[str, str] = {}
+    unfolded = 0
+
+    def file(row: Sequence[str]) -> FileRecord:
+        nonlocal unfolded
+        if row[4] not in creators:
+            creators[row[4]] = unfold_ranks(row[4], MOST_UNFOLDED - unfolded)
+            unfolded += len(creators[row[4]])
+        return _file(row, creators[row[4]], layouts, names)
+
+    return convert_rows(stream, where, file, first_line)
+
+
+def convert_rows(
+    stream: TextIO, where: str, convert: Callable[[list[str]], Row], first_line: int = 1
+) -> Iterator[Row]:
+    """`convert` of each row; its ValueError or KeyError becomes a TraceError that names the line."""
     reader = csv.reader(stream, strict=True)
+    columns = len(COLUMNS)
 
     def place() -> str:
         return f"{where}:{first_line + max(reader.line_num, 1) - 1}"
@@ -66,23 +107,22 @@ def read_rows(stream: TextIO, where: str, first_line: int = 1) -> Iterator[FileR
         if header is None or tuple(header) != COLUMNS:
             raise TraceError(place(), f"the columns {','.join(COLUMNS)}", ",".join(header or ()))
         for row in reader:
-            if len(row) != len(COLUMNS):
-                raise TraceError(place(), f"{len(COLUMNS)} columns", len(row))
-            try:
-                yield _file(row)
-            except ValueError as error:
-                raise TraceError(place(), "a file of a run", str(error)) from None
+            if len(row) != columns:
+                raise TraceError(place(), f"{columns} columns", len(row))
+            yield convert(row)
     except csv.Error as error:
         raise TraceError(place(), "CSV", str(error)) from None
+    except (ValueError, KeyError) as error:
+        raise TraceError(place(), "a file of a run", str(error)) from None
 
 
-def _row(f: FileRecord) -> tuple[object, ...]:
+def _row(f: FileRecord, layout_text: Callable[[bytes], str]) -> tuple[object, ...]:
     return (
         f.key,
         f.precise,
         f.loose,
         f.rank,
-        fold_ranks(f.creators),
+        fold_sorted(f.creators),
         f.nth_precise,
         f.nth_loose,
         repr(f.at_s),
@@ -98,28 +138,34 @@ def _row(f: FileRecord) -> tuple[object, ...]:
         f.errno,
         f.row_id,
         f.generation,
-        f.layout.hex(),
+        layout_text(f.layout),
     )
 
 
-def _file(row: Sequence[str]) -> FileRecord:
+def _file(
+    row: Sequence[str], creators: tuple[int, ...], layouts: Sequence[bytes] | None, names: dict[str, str]
+) -> FileRecord:
     """Raises ValueError saying what is wrong with the row."""
     if not row[0].startswith("/"):
         raise ValueError(f"key {row[0]!r} does not start with /")
     at_s = float(row[7])
-    if not 0 <= at_s < float("inf"):
+    if not 0 <= at_s <= LATEST_S:
         raise ValueError(f"at_s {row[7]!r} is no time")
+    if layouts is None:
+        layout = bytes.fromhex(row[20])
+    else:
+        layout = layouts[_integer(row[20], 1, len(layouts)) - 1] if row[20] else b""
     return FileRecord(
         key=row[0],
-        precise=row[1],
-        loose=row[2],
-        rank=_integer(row[3], lowest=-1),
-        creators=unfold_ranks(row[4]),
+        precise=names.setdefault(row[1], row[1]),
+        loose=names.setdefault(row[2], row[2]),
+        rank=_integer(row[3], -1, MOST_RANKS),
+        creators=creators,
         nth_precise=_integer(row[5]),
         nth_loose=_integer(row[6]),
         at_s=at_s,
-        size_bytes=_integer(row[8]),
-        written_bytes=_integer(row[9]),
+        size_bytes=_integer(row[8], 0, LARGEST_BYTES),
+        written_bytes=_integer(row[9], 0, LARGEST_BYTES),
         writers=_integer(row[10]),
         contiguous=_flag(row[11]),
         counted=_flag(row[12]),
@@ -130,14 +176,14 @@ def _file(row: Sequence[str]) -> FileRecord:
         errno=_integer(row[17]),
         row_id=_integer(row[18]),
         generation=_integer(row[19]),
-        layout=bytes.fromhex(row[20]),
+        layout=layout,
     )
 
 
-def _integer(text: str, lowest: int = 0) -> int:
-    value = int(text)
-    if value < lowest:
-        raise ValueError(f"{value} is below {lowest}")
+def _integer(text: str, lowest: int = 0, highest: int = MOST) -> int:
+    value = int(text) if len(text) <= 24 else highest + 1
+    if not lowest <= value <= highest:
+        raise ValueError(f"{text[:24]} is not between {lowest} and {highest}")
     return value
 
 

@@ -98,6 +98,8 @@ class PlanReply(msgspec.Struct, frozen=True, tag="planned"):
     """The plan holds the files expected until then, seconds after the start of the step."""
     next_s: float | None = None
     """Ask again then: more files are expected."""
+    warnings: tuple[str, ...] = ()
+    """Of histories left out and of the forecast; equal ones come with every plan."""
 
 
 class StepReport(msgspec.Struct, frozen=True, tag="step-report"):

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import struct
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
+from tarazu import config
 from tarazu.config import without_password
-from tarazu.daemons.planner import MAX_HISTORY_BYTES, read_history
+from tarazu.daemons.clientd import Clientd
+from tarazu.daemons.planner import read_history
+from tarazu.daemons.process import Wakeup
 from tarazu.errors import TraceError, Unavailable, WireError
+from tarazu.model import JobStep
+from tarazu.trace.records import FileRecord, RunRecord
+from tarazu.trace.runfile import MAX_RUN_BYTES, encode_run
 from tarazu.wire import local
 
 
@@ -20,7 +31,7 @@ def test_a_history_must_be_a_file_of_sane_size(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     large = tmp_path / "large.run"
     with large.open("wb") as file:
-        file.truncate(MAX_HISTORY_BYTES + 1)
+        file.truncate(MAX_RUN_BYTES + 1)
     device, big = os.open("/dev/zero", os.O_RDONLY), os.open(large, os.O_RDONLY)
     try:
         for descriptor in (reading, device, big):
@@ -57,3 +68,105 @@ def test_a_conversation_ends_although_a_byte_comes_now_and_then() -> None:
 )
 def test_passwords_are_not_shown(location: str, shown: str) -> None:
     assert without_password(location) == shown
+
+
+class Told(logging.Handler):
+    """What a logger says."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
+
+
+def history_file(path: Path, start_s: float, size: int = 1 << 20) -> Path:
+    step = JobStep("lustre", 0, "app", "1")
+    file = FileRecord("/d/f", "/d/f", "/d/f", 0, (0,), 0, 0, 1.0, size)
+    path.write_bytes(encode_run(RunRecord(step, start_s, 10.0, "full", (file,), 1, 1)))
+    return path
+
+
+@pytest.fixture
+def clientd(tmp_path: Path) -> Iterator[Clientd]:
+    """One without mdsd, on a socket of its own, in this process."""
+    fields = {"socket": str(tmp_path / "s"), "database": str(tmp_path / "i.db")}
+    settings = config.override(config.override(config.Settings(), "clientd", **fields), "keys", insecure=True)
+    settings = config.override(settings, "layout", min_size=0)
+    settings = config.override(settings, "predict", runs=4)
+    wakeup = Wakeup()
+    found = Clientd(settings, wakeup)
+    thread = threading.Thread(target=found.loop)
+    thread.start()
+    try:
+        yield found
+    finally:
+        wakeup.stopping = True
+        wakeup.wake()
+        thread.join(20)
+        found.close()
+
+
+def plan(clientd: Clientd, paths: list[Path], **fields: Any) -> local.PlanReply:
+    """Without OSTs: what is forecast and stored."""
+    step = JobStep("lustre", 0, "app", "2")
+    descriptors = [os.open(path, os.O_RDONLY | os.O_NONBLOCK) for path in paths]
+    request = local.PlanRequest(step, len(descriptors), (), (), place=False)
+    try:
+        with local.connect(clientd.settings.clientd.socket, 60.0) as channel:
+            answer = channel.ask(msgspec.structs.replace(request, **fields), descriptors)
+            if isinstance(answer, local.DirectoriesWanted):
+                answer = channel.ask(local.DirectoryLayouts(b"", {}))
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
+    assert isinstance(answer, local.PlanReply)
+    return answer
+
+
+def test_damaged_histories_are_left_out_named_and_logged_once_and_the_rest_is_planned(
+    clientd: Clientd, tmp_path: Path
+) -> None:
+    good = [history_file(tmp_path / f"{n}.run", 1e9 + n, (n + 1) << 20) for n in range(2)]
+    truncated = tmp_path / "truncated.run"
+    truncated.write_bytes(good[1].read_bytes()[:-30])
+    fifo, huge = tmp_path / "fifo.run", tmp_path / "huge.run"
+    os.mkfifo(fifo)
+    with huge.open("wb") as file:
+        file.truncate(MAX_RUN_BYTES + 1)
+    told = Told()
+    logging.getLogger("tarazu.clientd").addHandler(told)
+    try:
+        # The damaged ones are the newest, also the very last.
+        one = plan(clientd, [good[0], good[1], huge, fifo])
+        two = plan(clientd, [good[0], good[1], fifo, truncated])
+    finally:
+        logging.getLogger("tarazu.clientd").removeHandler(told)
+    assert (one.status, one.forecast_files) == (two.status, two.forecast_files) == ("forecast", 1)
+    assert one.forecast_bytes == 3 << 20, "both good runs were used"
+    assert len(one.warnings) == 2 and str(fifo) in one.warnings[0] and str(huge) in one.warnings[1]
+    assert str(truncated) in two.warnings[0]
+    for path in (fifo, huge, truncated):
+        assert sum(str(path) in line for line in told.lines) == 1, told.lines
+
+
+def test_histories_beyond_the_setting_are_not_even_looked_at(clientd: Clientd, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.run"
+    bad.write_bytes(b"nothing")
+    good = [history_file(tmp_path / f"{n}.run", 1e9 + n) for n in range(4)]
+    reply = plan(clientd, [bad, *good])
+    assert reply.warnings == () and reply.forecast_files == 1
+
+
+@pytest.mark.parametrize("ranks", [2**31, 2**62])
+def test_a_step_of_absurdly_many_ranks_gets_no_forecast_at_once_and_a_reason(
+    clientd: Clientd, tmp_path: Path, ranks: int
+) -> None:
+    history = [history_file(tmp_path / f"{n}.run", 1e9 + n) for n in range(2)]
+    step = JobStep("lustre", 0, "app", "2", ranks=ranks)
+    started = time.monotonic()
+    reply = plan(clientd, history, step=step)
+    assert time.monotonic() - started < 10
+    assert (reply.status, reply.forecast_files) == ("nothing", 0)
+    assert f"expected 0 to {1 << 24} ranks and nodes, found {ranks}" in reply.reason

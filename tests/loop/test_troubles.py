@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -87,3 +88,23 @@ def test_nothing_is_left_behind(loop: Loop) -> None:
     assert list((loop.home / "maps").iterdir()) == []
     spools = [p for c in (loop.testbed.directory / "clients").iterdir() for p in (c / "spool").iterdir()]
     assert spools == []
+
+
+def test_a_damaged_history_costs_no_plan_and_is_named_once_by_the_job(loop: Loop) -> None:
+    for _ in range(2):
+        loop.run(*writer(loop, "damaged"), app="damaged")
+        loop.clear()
+    folder = next(loop.home.glob("history/*/damaged"))
+    newest = max(folder.glob("*.run"))
+    newest.write_bytes(newest.read_bytes()[:-20])
+    pipe = folder / "20990101T000000.000000-x.run"
+    os.mkfifo(pipe)
+    loop.run(*writer(loop, "damaged"), app="damaged")
+    listed = loop.tarazu("history", "list", "damaged", "--json")
+    assert [run["outcomes"] for run in json.loads(listed.stdout)][-1] == {"hit": 1}, (
+        "planned from the older run"
+    )
+    assert str(newest) in listed.stderr and str(pipe) in listed.stderr
+    assert "problem=" in last_job(loop)
+    told = (loop.home / "tarazu.log").read_text()
+    assert told.count(str(newest)) == 1 and told.count(str(pipe)) == 1

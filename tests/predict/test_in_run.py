@@ -66,3 +66,24 @@ def test_a_step_that_is_being_written_does_not_count_as_small(build: Build) -> N
 def test_many_files_at_once_are_no_steps(build: Build) -> None:
     run = stepped(build, 9, interval_s=0.0001)
     assert extend(run, run.step).files == ()
+
+
+def test_files_that_the_run_has_created_are_not_promised_again(build: Build) -> None:
+    """Date and job in the names: the guessed keys are not those of the files that are there."""
+    run = build(
+        lambda rank: [(f"/c/4000/20260101T12{s:02}00/out.{s % 2}.{rank}", (40 + s) * MIB) for s in range(4)],
+        ranks=3,
+    )
+    prediction = extend(run, run.step)
+    made = {(f.loose, f.rank, f.nth_loose) for f in run.files}
+    guessed = {(f.loose, f.rank, f.nth_loose) for f in prediction.files}
+    assert len(prediction.files) == 3 * 4 and not made & guessed
+    assert {n for _, _, n in guessed} == {4, 5, 6, 7}
+
+
+def test_steps_named_by_date_alone_are_predicted(build: Build) -> None:
+    """Their guessed key is that of the last file: the name is not known, only its template."""
+    run = build(lambda rank: [(f"/c/20260101T12{s:02}00.{rank}", 40 * MIB) for s in range(3)], ranks=2)
+    prediction = extend(run, run.step)
+    assert [f.volatile for f in prediction.files] == [True] * 6
+    assert {(f.rank, f.nth_loose) for f in prediction.files} == {(r, n) for r in (0, 1) for n in (3, 4, 5)}

@@ -4,16 +4,18 @@ import itertools
 import os
 import sqlite3
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from tarazu.errors import StoreError
 from tarazu.model import ANY_RANK, EOF, Component, FilePlacement, Forecast, JobStep, Layout
-from tarazu.store.database import InteractionDatabase, open_database
+from tarazu.store.database import PLAN_BYTES, InteractionDatabase, open_database
 from tarazu.store.rows import NewFile, from_text, to_text
+from tarazu.store.schema import MYSQL, migration
 from tarazu.trace.records import FileRecord, RunRecord
 
 MIB = 1 << 20
@@ -189,12 +191,71 @@ class Contract:
             database.set_allocation(
                 plan_id, status="allocated", placements={ids[-1]: FilePlacement(((1, 2, 3, 4),))}
             )
-        assert database.prune(1) == 2
+        assert database.prune(STEP, keep=1, user_bytes=1 << 40) == 2
         assert [p.id for p in database.plans()] == [plan_id, other]
         counts = database.counts()
         assert (counts["files"], counts["extents"], counts["requests"]) == (1, 1, 1)
-        assert database.prune(0) == 2
+        for step in (STEP, msgspec.structs.replace(STEP, application="hacc")):
+            assert database.prune(step, keep=0, user_bytes=1 << 40) == 1
         assert database.add_files(database.new_plan(STEP), [planned(0)])[0] > max(ids)
+
+    def test_one_user_with_many_applications_does_not_push_out_anothers_plans(
+        self, database: InteractionDatabase
+    ) -> None:
+        theirs = database.new_plan(msgspec.structs.replace(STEP, uid=1001))
+        database.add_files(theirs, [planned(r) for r in range(100)])
+        for number in range(60):
+            step = msgspec.structs.replace(STEP, application=f"app{number}")
+            plan_id = database.new_plan(step)
+            database.add_files(plan_id, [planned(0)])
+            database.prune(step, keep=1000, user_bytes=20 * PLAN_BYTES)
+        mine = [p for p in database.plans() if p.step.uid == STEP.uid]
+        assert 10 < len(mine) < 20 and mine[0].id == plan_id, "the newest are kept"
+        assert len(database.files(theirs)) == 100
+
+    def test_a_plan_counts_by_what_its_files_take(self, database: InteractionDatabase) -> None:
+        small = database.new_plan(STEP)
+        large = database.new_plan(msgspec.structs.replace(STEP, application="large"))
+        ids = database.add_files(large, [planned(0, PFL, "/" + "x" * 1000) for _ in range(50)])
+        placements = {i: FilePlacement((tuple(range(100)), ())) for i in ids}
+        database.set_allocation(large, status="allocated", placements=placements)
+        database.record_outcomes(large, finished(created(0, row_id=ids[0], layout=b"x" * 9000)))
+        newest = database.new_plan(STEP)
+        used = 50 * (1000 * 2 + 200 + 300) + 1000 + 18_000
+        assert database.prune(STEP, keep=10, user_bytes=2 * used) == 0
+        assert database.prune(STEP, keep=10, user_bytes=used) == 2, "and with it all that is older"
+        assert [p.id for p in database.plans()] == [newest] and small < large
+
+    def test_layouts_go_with_their_last_plan(self, database: InteractionDatabase) -> None:
+        first, second = database.new_plan(STEP), database.new_plan(STEP)
+        database.add_files(first, [planned(0, PFL), planned(1, PLAIN)])
+        database.add_files(second, [planned(0, PLAIN), planned(1, PLAIN)])
+        assert (database.counts()["layouts"], database.counts()["components"]) == (2, 3)
+        database.prune(STEP, keep=1, user_bytes=1 << 40)
+        assert (database.counts()["layouts"], database.counts()["components"]) == (1, 1)
+        assert {r.layout for r in database.files(second)} == {PLAIN}
+        third = database.new_plan(STEP)
+        database.add_files(third, [planned(0, PFL)])
+        assert database.files(third)[0].layout == PFL, "one that went comes back"
+
+    def test_pruning_costs_what_the_users_own_plans_cost(self, database: InteractionDatabase) -> None:
+        """Every plan used to look at all plans of all users."""
+        for _ in range(5):
+            database.new_plan(STEP)
+        for number in range(200):
+            database.new_plan(msgspec.structs.replace(STEP, uid=2000 + number))
+        seen = 0
+        query = database._db.query
+
+        def counted(statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+            nonlocal seen
+            rows = query(statement, values)
+            seen += len(rows)
+            return rows
+
+        database._db.query = counted  # type: ignore[method-assign]
+        assert database.prune(STEP, keep=3, user_bytes=1 << 40) == 2
+        assert seen < 20
 
     def test_names_that_are_no_utf8_or_more_than_the_basic_plane(self, database: InteractionDatabase) -> None:
         names = [b"/caf\xe9".decode("utf-8", "surrogateescape"), "/𝛑/ü", "/a\nb'\"%s?", "/" + "x" * 4000]
@@ -289,7 +350,7 @@ def test_mysql_refuses_a_foreign_or_newer_database(mariadb: Path) -> None:
         cursor.execute("CREATE TABLE foreign_one.tarazu_schema (version INT)")
         cursor.execute("INSERT INTO foreign_one.tarazu_schema VALUES (99)")
     root.commit()
-    with pytest.raises(StoreError, match="schema version 1, found 99"):
+    with pytest.raises(StoreError, match="schema version 2, found 99"):
         open_database(url)
     root.close()
 
@@ -337,7 +398,7 @@ def _foreign_sqlite(path: Path) -> None:
 def _newer(path: Path) -> None:
     open_database(path).close()
     raw = sqlite3.connect(path)
-    raw.execute("PRAGMA user_version = 2")
+    raw.execute("PRAGMA user_version = 3")
     raw.commit()
     raw.close()
 
@@ -354,7 +415,7 @@ def _torn(path: Path) -> None:
         (lambda p: p.write_bytes(b"hello world, not a database"), "an SQLite database"),
         (lambda p: p.write_bytes(b"SQLite format 3\0" + b"\1" * 50), "a usable interaction database"),
         (_foreign_sqlite, "an interaction database of tarazu"),
-        (_newer, "schema version 1, found 2"),
+        (_newer, "schema version 2, found 3"),
         (_torn, "a usable interaction database"),
         (lambda p: p.mkdir(), "a readable and writable file"),
     ],
@@ -379,6 +440,71 @@ def test_two_connections_see_each_others_rows_and_share_no_ids(tmp_path: Path) -
         a = one.add_files(one.new_plan(STEP), [planned(r, PFL) for r in range(3)])
         b = two.add_files(two.new_plan(STEP), [planned(r, PFL) for r in range(3)])
         assert not set(a) & set(b) and len(one.plans()) == 2 and one.counts()["layouts"] == 1
+
+
+def test_the_space_of_plans_that_went_is_used_again(tmp_path: Path) -> None:
+    path = tmp_path / "i.db"
+    sizes = []
+    with open_database(path) as database:
+        for _ in range(14):
+            database.prune(STEP, keep=1, user_bytes=1 << 40)
+            database.add_files(database.new_plan(STEP), [planned(r, PFL) for r in range(3000)])
+            database.prune(STEP, keep=1, user_bytes=1 << 40)
+            log = path.with_name("i.db-wal")
+            sizes.append(path.stat().st_size + log.stat().st_size)
+    assert sizes[-1] < 1.2 * sizes[6], sizes
+
+
+V1 = (
+    "DROP TABLE plan_layouts",
+    "DROP INDEX plans_by_user{on_plans}",
+    "ALTER TABLE plans DROP COLUMN bytes",
+    "CREATE INDEX files_by_loose ON files (loose{prefix})",
+    "UPDATE tarazu_schema SET version = 1",
+)
+"""What makes a database of version 2 one of version 1."""
+
+
+def check_migrated(database: InteractionDatabase) -> None:
+    (plan,) = database.plans()
+    assert {r.layout for r in database.files(plan.id)} == {PFL}
+    assert database.prune(STEP, keep=10, user_bytes=4096 + 1024) == 1, "two files count for 2 KiB"
+    assert database.counts() == dict.fromkeys(database.counts(), 0)
+
+
+def test_an_sqlite_database_of_version_1_is_taken_over(tmp_path: Path) -> None:
+    path = tmp_path / "i.db"
+    with open_database(path) as database:
+        database.add_files(database.new_plan(STEP), [planned(0, PFL), planned(1, PFL)])
+    raw = sqlite3.connect(path)
+    for statement in V1:
+        raw.execute(statement.format(on_plans="", prefix=""))
+    raw.execute("PRAGMA user_version = 1")
+    raw.commit()
+    raw.close()
+    with open_database(path) as database:
+        check_migrated(database)
+
+
+@pytest.mark.parametrize("done", [0, 2], ids=["whole", "broken off"])
+def test_a_mysql_database_of_version_1_is_taken_over(mariadb: Path, done: int) -> None:
+    import pymysql
+
+    name = f"tarazu{next(NUMBERS)}"
+    root = pymysql.connect(unix_socket=str(mariadb), user="root", autocommit=True)
+    url = f"mysql://root@localhost/{name}?socket={mariadb}"
+    with root.cursor() as cursor:
+        cursor.execute(f"CREATE DATABASE {name}")
+        with open_database(url) as database:
+            database.add_files(database.new_plan(STEP), [planned(0, PFL), planned(1, PFL)])
+        cursor.execute(f"USE {name}")
+        for statement in V1:
+            cursor.execute(statement.format(on_plans=" ON plans", prefix="(180)"))
+        for statement in migration(MYSQL, 1)[:done]:
+            cursor.execute(statement)
+    with open_database(url) as database:
+        check_migrated(database)
+    root.close()
 
 
 def test_texts_round_trip() -> None:

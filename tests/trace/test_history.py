@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tarazu.errors import TraceError
 from tarazu.model import JobStep
 from tarazu.trace.history import History, decode_run, encode_run, file_name, read_run
-from tarazu.trace.records import FOUND, OUTCOMES, FileRecord, RunRecord, fold_ranks, unfold_ranks
+from tarazu.trace.records import FOUND, OUTCOMES, FileRecord, RunRecord, fold_ranks, fold_sorted, unfold_ranks
 from tarazu.trace.table import COLUMNS, from_csv, to_csv
 
 FIXED = settings(deadline=None, max_examples=60, derandomize=True)
@@ -112,9 +112,14 @@ def test_folded_ranks_round_trip(ranks: set[int]) -> None:
     assert unfold_ranks(fold_ranks(ranks)) == tuple(sorted(ranks))
 
 
+@given(st.sets(st.integers(0, 10**6)))
+def test_sorted_ranks_fold_as_all_others(ranks: set[int]) -> None:
+    assert fold_sorted(tuple(sorted(ranks))) == fold_ranks(ranks)
+
+
 def test_ranks_fold_into_ranges_and_absurd_ranges_are_refused() -> None:
     assert fold_ranks([7, 0, 1, 2, 3]) == "0-3,7"
-    for text in ("3-1", "0-99999999999", "x"):
+    for text in ("3-1", "0-99999999999", "x", "-1"):
         with pytest.raises(ValueError):
             unfold_ranks(text)
 
@@ -174,13 +179,26 @@ def test_unusable_files_are_skipped_reported_and_replaced_by_older_ones(tmp_path
 
 @pytest.mark.parametrize(
     "header",
-    ["", "[1]", '{"format": "other"}', '{"format": "tarazu-run", "version": 2, "files": 0}', "[" * 100_000],
+    ["", "[1]", '{"format": "other"}', '{"format": "tarazu-run", "version": 3, "files": 0}', "[" * 100_000],
 )
 def test_headers_that_are_not_ours_are_refused(tmp_path: Path, header: str) -> None:
     path = tmp_path / "a.run"
     path.write_text(header + "\n" + to_csv(()))
     with pytest.raises(TraceError, match=r"a\.run:1"):
         read_run(path)
+
+
+def test_a_history_of_fifos_and_devices_neither_waits_nor_fails(tmp_path: Path) -> None:
+    history = History(tmp_path)
+    folder = history.append(sample()).parent
+    os.mkfifo(folder / "20300101T000000.000000-a.run")
+    (folder / "20300101T000000.000000-b.run").symlink_to("/dev/zero")
+    (folder / "20300101T000000.000000-c.run").symlink_to("nowhere")
+    reported: list[TraceError] = []
+    assert len(history.runs("lustre", "ior", problem=reported.append)) == 1 and len(reported) == 3
+    past, problems = history.past("lustre", "ior", 4)
+    assert len(past) == 1 and len(problems) == 2
+    assert history.applications() == [("lustre", "ior")]
 
 
 def test_header_with_a_wrong_type_is_refused() -> None:
