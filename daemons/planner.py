@@ -10,6 +10,7 @@ import logging
 import os
 import stat
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -42,8 +43,12 @@ ANSWER_S = 30.0
 STATUS_S = 3.0
 MAX_HISTORY_BYTES = 64 << 20
 """One run of a quarter of a million files; a user's history must not fill clientd's memory."""
+SILENT_S = 2.0
+"""mdsd did not answer a moment ago: for so long nobody else waits for it."""
 EARLY_S = 120.0
 """A new plan is asked for this long before the horizon of the last one is reached."""
+
+LONGEST_ALIVE_S = 86_400.0
 
 UNTOUCHABLE = Layout(())
 """Stands for a default layout that is never placed over: mirrored (FLR), foreign, or of a newer kind."""
@@ -76,6 +81,7 @@ class Planner:
             private_stripe_bytes=layout.private_stripe_bytes,
         )
         self.ready = threading.Event()
+        self._silent_until = 0.0
         curve_for("client", settings.keys.directory, settings.keys.insecure)
         open_database(settings.clientd.database).close()
 
@@ -90,6 +96,13 @@ class Planner:
     ) -> local.PlanReply:
         """Forecast the step's files, store them, have them placed. Never raises for want of a peer."""
         step = msgspec.structs.replace(request.step, uid=uid)
+        if request.attempt and request.place:
+            # A plan that is asked for again and again while mdsd is away costs nothing and stores nothing.
+            try:
+                with self._mdsd() as mdsd:
+                    targets_of(self._ask_status(mdsd), request)
+            except Unavailable as error:
+                return local.PlanReply("unavailable", str(error))
         prediction = self._forecast(request, history, step)
         until_s = request.from_s + self.settings.predict.horizon_s
         wanted = [f for f in prediction.files if request.from_s <= f.at_s < until_s or request.in_run]
@@ -106,12 +119,22 @@ class Planner:
             return outline
         with self._mdsd() as mdsd:
             try:
-                targets = targets_of(ask_status(mdsd), request)
+                targets = targets_of(self._ask_status(mdsd), request)
                 problem = ""
             except TarazuError as error:
                 targets, problem = Targets(len(request.active)), str(error)
             expected = self._configure(wanted, targets, directories)
             return self._store_and_place(step, request, expected, outline, mdsd, problem)
+
+    def _ask_status(self, mdsd: Requester) -> dict[str, Any]:
+        """mdsd's status. Raises Unavailable, at once when it was silent a moment ago."""
+        if time.monotonic() < self._silent_until:
+            raise Unavailable(f"{self.settings.mdsd.requests}: expected an answer, found none a moment ago")
+        try:
+            return ask_status(mdsd)
+        except Unavailable:
+            self._silent_until = time.monotonic() + SILENT_S
+            raise
 
     def _forecast(
         self, request: local.PlanRequest, history: Sequence[RunRecord], step: JobStep
@@ -166,11 +189,11 @@ class Planner:
                 status = "forecast" if not request.place else "left to Lustre"
                 database.set_allocation(plan_id, status=status)
                 return msgspec.structs.replace(reply, status=status)
-            answer = self._allocate(step, placeable, mdsd, problem)
-            placed = {
-                row_id: FilePlacement(osts)
+            answer = self._allocate(step, placeable, mdsd, problem, request.alive_s)
+            # All files of the request, in its order: the place of a row is its index there, for mdsd too.
+            allocated = {
+                row_id: FilePlacement(osts if any(osts) else ())
                 for (row_id, _, _), osts in zip(placeable, answer.osts)
-                if any(osts)
             }
             database.set_allocation(
                 plan_id,
@@ -181,7 +204,7 @@ class Planner:
                 ost_cost=answer.ost_cost,
                 ost_cost_bound=answer.ost_cost_bound,
                 elapsed_s=answer.elapsed_s,
-                placements=placed,
+                placements=allocated,
             )
         return msgspec.structs.replace(
             reply,
@@ -191,7 +214,7 @@ class Planner:
             ost_cost=answer.ost_cost,
             ost_cost_bound=answer.ost_cost_bound,
             elapsed_s=answer.elapsed_s,
-            **planned_files(placeable, placed),
+            **planned_files(placeable, allocated),
         )
 
     def _allocate(
@@ -200,6 +223,7 @@ class Planner:
         placeable: Sequence[tuple[int, Forecast, Layout]],
         mdsd: Requester,
         problem: str,
+        alive_s: float,
     ) -> messages.AllocationReply:
         """mdsd's answer; a made-up `unavailable` one when it is silent."""
         request_id = uuid.uuid4().hex
@@ -220,6 +244,7 @@ class Planner:
             files=files,
             deadline_s=ANSWER_S - STATUS_S,
             expires_s=2 * self.settings.predict.horizon_s,
+            alive_s=2 * alive_s if 0 < alive_s < LONGEST_ALIVE_S else 0.0,
         )
         try:
             answer = mdsd.request(request, ANSWER_S)
@@ -229,8 +254,10 @@ class Planner:
             raise WireError("mdsd", "an allocation", type(answer).__name__)
         return answer
 
-    def ended(self, report: local.StepReport, run: RunRecord, uid: int) -> None:
-        """Store what became of the plans, and tell mdsd: real sizes of closed files, then the step's end."""
+    def ended(self, report: local.StepReport, run: RunRecord, uid: int) -> dict[str, list[tuple[int, int]]]:
+        """Store what became of the plans. Returns what mdsd is to be told of each allocation, whose step ended
+        with it: (index in the request, real size) of its closed files. Raises WireError for another's plan.
+        """
         with open_database(self.settings.clientd.database) as database:
             rows: list[FileRow] = []
             for plan_id in report.plan_ids:
@@ -243,12 +270,7 @@ class Planner:
         for row in rows:
             if row.request_id and row.actual_bytes is not None:
                 closed[row.request_id].append((row.request_index, row.actual_bytes))
-        if not closed:
-            return
-        with self._mdsd() as mdsd:
-            for request_id, files in closed.items():
-                _tell(mdsd, messages.FileClosed(request_id, uuid.uuid4().hex, tuple(files)))
-                _tell(mdsd, messages.StepEnded(request_id, uuid.uuid4().hex))
+        return closed
 
     def rows(self, query: local.PlansQuery, uid: int) -> local.PlansReply:
         """Rows of the interaction database that this user may see."""
@@ -267,13 +289,18 @@ class Planner:
                     return local.PlansReply(msgspec.to_builtins(plan), files)
         return local.PlansReply(None)
 
+    def transport(self, wake_fd: int | None = None) -> ZmqTransport:
+        """A transport with this client's keys."""
+        keys = self.settings.keys
+        return ZmqTransport(
+            curve_for("client", keys.directory, keys.insecure), insecure=keys.insecure, wake_fd=wake_fd
+        )
+
     @contextmanager
     def _mdsd(self) -> Iterator[Requester]:
-        settings = self.settings
-        curve = curve_for("client", settings.keys.directory, settings.keys.insecure)
-        transport = ZmqTransport(curve, insecure=settings.keys.insecure)
+        transport = self.transport()
         try:
-            yield transport.requester(settings.mdsd.requests)
+            yield transport.requester(self.settings.mdsd.requests)
         finally:
             transport.close()
 
@@ -281,7 +308,7 @@ class Planner:
         """mdsd's own status, or why there is none."""
         try:
             with self._mdsd() as mdsd:
-                return ask_status(mdsd)
+                return self._ask_status(mdsd)
         except TarazuError as error:
             return {"unavailable": str(error)}
 
@@ -330,9 +357,9 @@ def default_layout(blob: bytes) -> Layout | None:
 
 
 def planned_files(
-    placeable: Sequence[tuple[int, Forecast, Layout]], placed: Mapping[int, FilePlacement]
+    placeable: Sequence[tuple[int, Forecast, Layout]], allocated: Mapping[int, FilePlacement]
 ) -> dict[str, Any]:
-    """The `layouts` and `files` of a PlanReply."""
+    """The `layouts` and `files` of a PlanReply: those that got OSTs."""
     layouts: dict[Layout, int] = {}
     files = tuple(
         local.PlannedFile(
@@ -346,19 +373,13 @@ def planned_files(
             nth_loose=f.nth_loose,
             size_bytes=f.size_bytes,
             layout=layouts.setdefault(layout, len(layouts)),
-            osts=placed[row_id].osts,
+            osts=allocated[row_id].osts,
+            request_index=index,
         )
-        for row_id, f, layout in placeable
-        if row_id in placed
+        for index, (row_id, f, layout) in enumerate(placeable)
+        if row_id in allocated and allocated[row_id].osts
     )
     return {"layouts": tuple(layouts), "files": files}
-
-
-def _tell(mdsd: Requester, message: messages.FileClosed | messages.StepEnded) -> None:
-    try:
-        mdsd.request(message, STATUS_S)
-    except Unavailable as error:
-        log.warning("%s; the promises of %s end by themselves", error, message.id)
 
 
 def _owner_if_root(uid: int, owner: int) -> int:

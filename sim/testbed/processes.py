@@ -56,7 +56,9 @@ def _dying(pid: int) -> bool:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
         return True
-    pending = [int(line.split()[1], 16) for line in status.splitlines() if line.startswith(("SigPnd", "ShdPnd"))]
+    pending = [
+        int(line.split()[1], 16) for line in status.splitlines() if line.startswith(("SigPnd", "ShdPnd"))
+    ]
     killed = any(mask >> (signal.SIGKILL - 1) & 1 for mask in pending)
     return fields[0] in "ZX" or bool(int(fields[6]) & _PF_EXITING) or killed
 

@@ -256,7 +256,9 @@ time.sleep(600)
     daemon = processes.Daemon("slow", argv, dict(os.environ))
     try:
         for number in range(1, 6):
-            assert processes.start(tmp_path, [daemon]) == ["slow"], "the dying one was taken for a running one"
+            assert processes.start(tmp_path, [daemon]) == ["slow"], (
+                "the dying one was taken for a running one"
+            )
             deadline = time.monotonic() + 20
             while not ups.exists() or len(ups.read_text().splitlines()) < number:
                 assert time.monotonic() < deadline, (tmp_path / "log" / "slow.log").read_text()
