@@ -99,9 +99,15 @@ class Notices:
     def closed(self, uid: int, id: str, files: Iterable[tuple[int, int]]) -> None:
         """Files of an allocation, by index in the request, were closed at these sizes."""
         new = dict(files)
+        if not new:
+            return
         with self._lock:
+            if not self.share.take(uid, len(new)):
+                self.counts["dropped"] += 1
+                return
             pending = self._pending_of(uid, id)
-            if pending is None or not self.share.take(uid, len(new)):
+            if pending is None:
+                self.share.give(uid, len(new))
                 self.counts["dropped"] += 1
                 return
             pending.taken += len(new)

@@ -190,11 +190,7 @@ class Planner:
                 database.set_allocation(plan_id, status=status)
                 return msgspec.structs.replace(reply, status=status)
             answer = self._allocate(step, placeable, mdsd, problem, request.alive_s)
-            # All files of the request, in its order: the place of a row is its index there, for mdsd too.
-            allocated = {
-                row_id: FilePlacement(osts if any(osts) else ())
-                for (row_id, _, _), osts in zip(placeable, answer.osts)
-            }
+            allocated = allocated_files([row_id for row_id, _, _ in placeable], answer.osts)
             database.set_allocation(
                 plan_id,
                 status=answer.status,
@@ -354,6 +350,16 @@ def default_layout(blob: bytes) -> Layout | None:
         log.warning("a directory's default layout is not understood: %s", error)
         return UNTOUCHABLE
     return UNTOUCHABLE if decoded.mirrors > 1 else decoded.layout()
+
+
+def allocated_files(
+    row_ids: Sequence[int], osts: Sequence[tuple[tuple[int, ...], ...]]
+) -> dict[int, FilePlacement]:
+    """Row id → placement of all files of a request, in its order, so that the place of a row is its index there.
+
+    A file that got no OSTs has an empty placement; without an answer nothing is allocated.
+    """
+    return {r: FilePlacement(of if any(of) else ()) for r, of in zip(row_ids, osts)}
 
 
 def planned_files(

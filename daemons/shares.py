@@ -30,8 +30,8 @@ class Share:
     def take(self, uid: int, amount: int = 1) -> bool:
         """False when it is more than is left for this user; root may have all that is left."""
         with self._lock:
-            left = self.limit - self.used.total()
-            if amount > left or (uid != ROOT and self.used[uid] + amount > left):
+            left = self.limit - self.used.total() - amount
+            if left < 0 or (uid != ROOT and self.used[uid] + amount > left):
                 return False
             self.used[uid] += amount
             return True

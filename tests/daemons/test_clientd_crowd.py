@@ -199,9 +199,7 @@ def _until(holds: Callable[[], bool]) -> None:
 def test_a_plan_whose_leader_is_gone_promises_nothing(crowded: Site) -> None:
     channel = local.connect("clientd.sock", PATIENCE_S)
     descriptor = history("gone")
-    answer = channel.ask(
-        local.PlanRequest(JobStep("lustre", 0, "gone", "4"), 1, OSTS, OSTS), [descriptor]
-    )
+    answer = channel.ask(local.PlanRequest(JobStep("lustre", 0, "gone", "4"), 1, OSTS, OSTS), [descriptor])
     os.close(descriptor)
     assert isinstance(answer, local.DirectoriesWanted)
     channel.send(local.DirectoryLayouts(b"", {}))

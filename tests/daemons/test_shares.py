@@ -84,7 +84,11 @@ def test_a_large_piece_of_work_is_not_overtaken_for_ever() -> None:
 
 def test_a_turn_that_does_not_come_is_busy_and_leaves_nothing_behind() -> None:
     turns = Turns(1)
-    with turns.turn(ALICE, 1, 1), pytest.raises(Busy, match="expected a turn within"), turns.turn(BOB, 1, 0.05):
+    with (
+        turns.turn(ALICE, 1, 1),
+        pytest.raises(Busy, match="expected a turn within"),
+        turns.turn(BOB, 1, 0.05),
+    ):
         pass
     assert turns.waiting == 0
     with turns.turn(BOB, 1, 1):

@@ -36,7 +36,11 @@ STEPS = 8
 @pytest.fixture(scope="module")
 def patient(loop: Loop) -> Iterator[Loop]:
     loop.configure(
-        {"layout": {"min_size": 0, "stripe_count": "2"}, "predict": {"look_s": 0}, "mdsd": {"user_share": 0.9}}
+        {
+            "layout": {"min_size": 0, "stripe_count": "2"},
+            "predict": {"look_s": 0},
+            "mdsd": {"user_share": 0.9},
+        }
     )
     yield loop
 

@@ -24,7 +24,9 @@ NOISE_S = 1.5
 """What a busy machine may add to either of two measurements."""
 
 
-def end_s(loop: Loop, name: str, env: dict[str, str] | None = None, at_end: Callable[[], None] | None = None) -> float:
+def end_s(
+    loop: Loop, name: str, env: dict[str, str] | None = None, at_end: Callable[[], None] | None = None
+) -> float:
     """Seconds from the end of a program that has written a file to the end of `tarazu run`."""
     script = f"dd if=/dev/zero of={loop.mount()}/{name} bs=1M count=4 status=none; echo wrote; read _"
     command = demo.tarazu_command("run", "--app", name, "--mode", "place", "--", "sh", "-c", script)
@@ -78,7 +80,9 @@ def test_a_stopped_daemon_does_not_delay_the_end(loop: Loop, usual_s: float, dae
     demo.wait_until_ready(loop.testbed)
 
 
-@pytest.mark.parametrize("kind", ["nobody listens", "nobody accepts", "a full backlog", "accepts and is silent"])
+@pytest.mark.parametrize(
+    "kind", ["nobody listens", "nobody accepts", "a full backlog", "accepts and is silent"]
+)
 def test_a_socket_without_a_clientd_delays_neither_start_nor_end(
     loop: Loop, usual_s: float, tmp_path: Path, kind: str
 ) -> None:
