@@ -212,8 +212,10 @@ class Leader:
             self._note(str(error))
             wait_s = None
         except Exception as error:
-            self._plan_problem = f"{type(error).__name__}: {error}"
-            self._log(self._plan_problem)
+            problem = f"{type(error).__name__}: {error}"
+            if problem != self._plan_problem:
+                self._log(problem)
+            self._plan_problem = problem
             self._busy = isinstance(error, Busy)
             return backoff.failed(error.retry_after_s if isinstance(error, Busy) else 0.0)
         self._busy = False
@@ -284,6 +286,7 @@ class Leader:
             program = Program(self.argv, environ)
         except OSError:
             self._over.set()
+            self._guard(self._give_back)()
             self._remove()
             raise
         if self.mode != "observe":
@@ -303,6 +306,8 @@ class Leader:
 
     def _finish(self, status: int, started_s: float) -> None:
         run = self._record(status, started_s)
+        if not run.files:
+            self._guard(self._give_back)()
         if not run.files and self.spool and not self._damaged:
             return
         problems = [p for p in (self._plan_problem, *self.problems) if p]
@@ -356,12 +361,21 @@ class Leader:
             undelivered.keep(self.state_dir / "reports", self.run_id, report, path)
             raise
 
+    def _give_back(self) -> None:
+        """Nothing was created of what was planned."""
+        progress = self.plans.progress()
+        if progress:
+            progress = msgspec.structs.replace(progress, ended=True)
+            with local.connect(self.settings.clientd.socket, REPORT_S, deadline_s=REPORT_S) as channel:
+                channel.ask(progress)
+
     def _deliver_kept(self) -> None:
         """What steps before this one could not tell clientd, now that it answers."""
         undelivered.deliver(self.state_dir / "reports", self.settings.clientd.socket, TELL_S)
 
     def _remove(self) -> None:
-        for directory in (self.map_dir, self.spool_here):
+        # Twice: a thread that was left behind may just have written another map.
+        for directory in (self.map_dir, self.spool_here, self.map_dir):
             shutil.rmtree(directory, ignore_errors=True)
 
     def _guard(self, work: Callable[[], None]) -> Callable[[], bool]:

@@ -127,6 +127,8 @@ class StepProgress(msgspec.Struct, frozen=True, tag="step-progress", omit_defaul
     """The next StepProgress comes within this."""
     closed: dict[str, tuple[tuple[int, int], ...]] = {}
     """Request id → (place in that request, size in bytes); at most MAX_CLOSED in all."""
+    ended: bool = False
+    """It does not run any more, and there is no run to report: nothing is promised any longer."""
 
 
 class StepReport(msgspec.Struct, frozen=True, tag="step-report"):

@@ -60,7 +60,11 @@ def kill_mdsd(loop: Loop) -> Callable[[], None]:
     pid = processes.running(loop.testbed.directory, "tarazu-mdsd")
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
-    return lambda: None if loop.testbed.start_daemons() else None
+
+    def again() -> None:
+        loop.testbed.start_daemons()
+
+    return again
 
 
 def stop_mdsd(loop: Loop) -> Callable[[], None]:

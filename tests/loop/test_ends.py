@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -80,6 +81,13 @@ def test_a_stopped_daemon_does_not_delay_the_end(loop: Loop, usual_s: float, dae
     demo.wait_until_ready(loop.testbed)
 
 
+def accept(listener: socket.socket, taken: list[socket.socket]) -> None:
+    """Take every connection, and say nothing."""
+    with contextlib.suppress(OSError):
+        while True:
+            taken.append(listener.accept()[0])
+
+
 @pytest.mark.parametrize(
     "kind", ["nobody listens", "nobody accepts", "a full backlog", "accepts and is silent"]
 )
@@ -99,6 +107,13 @@ def test_a_socket_without_a_clientd_delays_neither_start_nor_end(
                 waiting.connect(str(path))
         if kind == "nobody listens":
             listener.close()
+        if kind == "accepts and is silent":
+            taken: list[socket.socket] = []
+            taker = threading.Thread(target=accept, args=(listener, taken))
+            taker.start()
+            stack.callback(lambda: [each.close() for each in taken])
+            stack.callback(taker.join)
+            stack.callback(listener.shutdown, socket.SHUT_RDWR)
         started = time.monotonic()
         took_s = end_s(loop, name, {"TARAZU_CLIENTD_SOCKET": str(path)})
         assert time.monotonic() - started < 1.0 + 6 * NOISE_S + usual_s, "run.wait_s, imports and the job"

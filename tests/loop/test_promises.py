@@ -104,7 +104,7 @@ def test_a_closed_file_is_promised_no_longer_while_the_job_runs_on(short: Loop, 
             job.stdin.flush()
             job.stdout.readline()
             left = whole * (FILES - closed) // FILES
-            until(lambda left=left: promised(loop)[1] == left, 30, lambda: (promised(loop), left, loop.log()))
+            until(lambda left=left: promised(loop)[1] == left, 30, lambda: (promised(loop), loop.log()))
         assert job.poll() is None
     assert job.returncode == 0 and loop.outcomes("shrinks") == {"hit": FILES}
 
@@ -120,3 +120,14 @@ def test_the_promises_of_a_killed_leader_end_within_two_intervals(short: Loop, t
         assert promised(short)[0] == 1
         job.send_signal(signal.SIGKILL)
         until(lambda: promised(short)[0] == 0, 2 * ALIVE_S + 8, lambda: promised(short))
+
+
+@pytest.mark.parametrize("program", [["true"], ["/no/such/program"]])
+def test_a_step_that_creates_nothing_gives_back_what_was_promised(short: Loop, program: list[str]) -> None:
+    writer = ["dd", "if=/dev/zero", f"of={short.mount()}/given", "bs=1M", "count=8", "status=none"]
+    short.run(*writer, app="back", mode="observe")
+    short.clear()
+    before = short.json("status")["mdsd"]["requests"]["answers"].get("allocated", 0)
+    short.tarazu("run", "--app", "back", "--mode", "place", "--", *program, env={"TARAZU_RUN_ALIVE_S": "600"})
+    assert short.json("status")["mdsd"]["requests"]["answers"]["allocated"] == before + 1
+    until(lambda: promised(short)[0] == 0, 20, lambda: (promised(short), short.log()))
