@@ -57,7 +57,6 @@ PLANS_AT_ONCE = 8
 QUESTIONS_AT_ONCE = 8
 BYTES_A_TURN = 8 << 20
 """Of a plan's histories: a plan of long ones counts for several, so that few of these are in memory at once."""
-MAX_REQUEST_IDS = 1000
 MAX_ID_CHARACTERS = 128
 
 
@@ -206,7 +205,8 @@ class Clientd:
             raise
 
     def _progress(self, message: local.StepProgress, uid: int) -> None:
-        check_ids([*message.request_ids, *message.closed])
+        check_ids(message.request_ids)
+        check_ids(list(message.closed))
         if message.ended:
             for id in message.request_ids:
                 self.notices.ended(uid, id)
@@ -250,9 +250,9 @@ def turns_of(descriptors: Sequence[int]) -> int:
 
 def check_ids(ids: Sequence[str]) -> None:
     """Raises WireError for more request ids than a step can have, or for what is none."""
-    if len(ids) > MAX_REQUEST_IDS or any(not 0 < len(id) <= MAX_ID_CHARACTERS for id in ids):
+    if len(ids) > local.MAX_IDS or any(not 0 < len(id) <= MAX_ID_CHARACTERS for id in ids):
         raise WireError(
-            "clientd socket", f"at most {MAX_REQUEST_IDS} ids of {MAX_ID_CHARACTERS} characters", len(ids)
+            "clientd socket", f"at most {local.MAX_IDS} ids of {MAX_ID_CHARACTERS} characters", len(ids)
         )
 
 

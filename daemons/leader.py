@@ -348,7 +348,9 @@ class Leader:
     def _report(self, path: Path) -> None:
         """Tell clientd what came of its plans."""
         report = local.StepReport(
-            self.step.fs_name, tuple(self.plans.plan_ids), tuple(self.plans.request_ids)
+            self.step.fs_name,
+            tuple(self.plans.plan_ids[-local.MAX_IDS :]),
+            tuple(self.plans.request_ids[-local.MAX_IDS :]),
         )
         socket_path = self.settings.clientd.socket
         try:

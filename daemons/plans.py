@@ -241,7 +241,7 @@ class Plans:
         closed: dict[str, tuple[tuple[int, int], ...]] = {}
         with self._lock:
             room = local.MAX_CLOSED
-            for request_id in list(self._closes):
+            for request_id in list(self._closes)[: local.MAX_IDS]:
                 files = self._closes[request_id]
                 part = tuple(list(files.items())[:room])
                 if not part:
@@ -253,7 +253,7 @@ class Plans:
                 if not files:
                     del self._closes[request_id]
             self.promises = [p for p in self.promises if p.expires_at > now and not p.over]
-            standing = tuple(p.request_id for p in self.promises)
+            standing = tuple(p.request_id for p in self.promises[-local.MAX_IDS :])
         if not standing and not closed:
             return None
         return local.StepProgress(standing, self.settings.run.alive_s, closed)

@@ -40,6 +40,8 @@ MAX_LAYOUTS_BYTES = 16 << 20
 """Of the directories' default layouts, once clientd has asked for them."""
 MAX_DESCRIPTORS = 100
 """As many as `predict.runs` allows."""
+MAX_IDS = 1000
+"""Allocations and plans of one step in one message; of more, the newest."""
 MAX_CLOSED = 10_000
 """Files in one StepProgress; well below MAX_REQUEST_BYTES."""
 

@@ -164,3 +164,11 @@ def test_the_index_of_a_row_is_its_place_in_the_request(tmp_path: Path) -> None:
     assert [(f.key, f.request_index) for f in planned] == [("/0", 0), ("/2", 2)]
     assert [r.request_index for r in rows] == [0, 1, 2, 3]
     assert [r.placement is not None for r in rows] == [True, False, True, False]
+
+
+def test_a_step_of_very_many_plans_names_the_newest(plans: Plans) -> None:
+    for number in range(local.MAX_IDS + 5):
+        plans.promises.append(Promise(reply(number, files=1), time.monotonic() + 60, guess=False))
+    progress = plans.progress()
+    assert progress is not None and len(progress.request_ids) == local.MAX_IDS
+    assert progress.request_ids[-1] == f"request{local.MAX_IDS + 4}"
