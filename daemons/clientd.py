@@ -3,8 +3,11 @@
 Answers `tarazu run` and the other commands on a Unix socket (`clientd.socket`), one thread per conversation;
 who asks is known from the socket's credentials, and sees only his own rows (root sees all). Follows mdsd
 (`mdsd.requests`): allocation requests are resent until answered or the deadline is over. When mdsd is
-silent: the forecast is stored without OSTs and the job runs unplaced. A conversation that fails ends alone;
-the database is written in transactions, so that a kill at any time leaves the last complete state.
+silent: the forecast is stored without OSTs and the job runs unplaced until it asks again. Conversations,
+memory, descriptors and turns to plan are shared out among users (shares.py); who finds no room is told
+`Busy`. What mdsd must hear about running and ended steps goes out by itself (notices.py, reports.py). A
+conversation that fails ends alone; the database is written in transactions, so that a kill at any time leaves
+the last complete state.
 """
 
 from __future__ import annotations
@@ -14,30 +17,48 @@ import contextlib
 import gc
 import logging
 import os
+import resource
 import selectors
 import socket
+import stat
 import sys
 import threading
 import time
-from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tarazu import config
 from tarazu.config import without_password
-from tarazu.daemons.planner import Planner, read_histories, read_history
+from tarazu.daemons.notices import Notices
+from tarazu.daemons.planner import Planner, read_histories
 from tarazu.daemons.process import Wakeup, parser, run
-from tarazu.errors import ConfigError, TarazuError, WireError
+from tarazu.daemons.reports import Reports
+from tarazu.daemons.shares import Share, Turns
+from tarazu.errors import Busy, ConfigError, TarazuError, Unavailable, WireError
 from tarazu.wire import local
 
 log = logging.getLogger("tarazu.clientd")
 
 NAME = "tarazu-clientd"
+REQUEST_S = 5.0
+"""For what opens a conversation to come."""
+TURN_S = 20.0
+"""Longest wait for a turn to plan; then the leader is told to ask again."""
 CONVERSATION_S = 90.0
-"""A conversation ends after this, whoever is slow; mdsd's answer is waited for less long."""
+"""From its turn on; mdsd's answer is waited for less long."""
+EXCHANGE_S = 20.0
+"""For the leader to look at its directories, and to read its plan."""
 DYING_S = 2.0
-MAX_CONVERSATIONS = 64
-MAX_PER_USER = 8
-"""Conversations of one user at a time; root has all."""
+MAX_CONVERSATIONS = 256
+MAX_FRAMES_BYTES = 64 << 20
+"""Of all conversations together: what was received and not yet answered."""
+KEPT_DESCRIPTORS = 512
+"""For sockets and files of our own; the rest may be histories of users."""
+PLANS_AT_ONCE = 8
+QUESTIONS_AT_ONCE = 8
+BYTES_A_TURN = 8 << 20
+"""Of a plan's histories: a plan of long ones counts for several, so that few of these are in memory at once."""
+MAX_ID_CHARACTERS = 128
 
 MOST_NOTED = 1000
 """Problems with histories that are remembered, so that each is logged once."""
@@ -52,8 +73,14 @@ class Clientd:
         self.name = settings.clientd.name or socket.gethostname()
         self.started_s = time.time()
         self.planner = Planner(settings)
-        self.counts = {"plans": 0, "reports": 0, "questions": 0, "failed": 0, "turned_away": 0}
-        self._talking: Counter[int] = Counter()
+        self.notices = Notices(self.planner.transport, settings.mdsd.requests)
+        self.reports = Reports(self.planner, self.notices)
+        self.counts = {"plans": 0, "reports": 0, "questions": 0, "progress": 0, "failed": 0, "turned_away": 0}
+        self.conversations = Share(MAX_CONVERSATIONS)
+        self.frames = Share(MAX_FRAMES_BYTES)
+        self.descriptors = Share(max(2 * local.MAX_DESCRIPTORS, more_descriptors() - KEPT_DESCRIPTORS))
+        self.plans = Turns(PLANS_AT_ONCE)
+        self.questions = Turns(QUESTIONS_AT_ONCE)
         self._noted: set[str] = set()
         self._lock = threading.Lock()
         self.listener = listen(Path(settings.clientd.socket))
@@ -62,6 +89,8 @@ class Clientd:
     def loop(self) -> None:
         """Accept conversations until told to stop."""
         threading.Thread(target=self.planner.warm_up, daemon=True).start()
+        self.notices.start()
+        self.reports.start()
         with selectors.DefaultSelector() as selector:
             selector.register(self.listener, selectors.EVENT_READ)
             selector.register(self.wakeup.fd, selectors.EVENT_READ)
@@ -69,40 +98,64 @@ class Clientd:
                 ready = {key.fileobj for key, _ in selector.select()}
                 self.wakeup.drain()
                 if self.listener in ready:
-                    with contextlib.suppress(OSError):
-                        self._start(self.listener.accept()[0])
+                    self._accept()
 
-    def _start(self, connection: socket.socket) -> None:
-        connection.settimeout(CONVERSATION_S)
-        channel = local.Channel(connection, max_bytes=local.MAX_REQUEST_BYTES, deadline_s=CONVERSATION_S)
-        uid = channel.peer_uid()
-        with self._lock:
-            busy = self._talking.total() >= MAX_CONVERSATIONS or (uid and self._talking[uid] >= MAX_PER_USER)
-            if not busy:
-                self._talking[uid] += 1
-        if busy:
-            self.counts["turned_away"] += 1
+    def _accept(self) -> None:
+        try:
+            connection = self.listener.accept()[0]
+        except BlockingIOError:
+            return
+        except OSError as error:
+            log.warning("a conversation cannot begin: %s", error)
+            time.sleep(0.1)  # out of descriptors: the next one would fail at once too
+            return
+        uid = local.peer_uid(connection)
+        channel = local.Channel(
+            connection,
+            max_bytes=local.MAX_REQUEST_BYTES,
+            deadline_s=REQUEST_S,
+            room=self.frames.of(uid),
+            descriptor_room=self.descriptors.of(uid),
+        )
+        if not self.conversations.take(uid):
+            self._turn_away(channel)
             channel.close()
             return
-        threading.Thread(target=self._converse, args=(channel, uid), daemon=True).start()
+        try:
+            threading.Thread(target=self._converse, args=(channel, uid), daemon=True).start()
+        except RuntimeError as error:
+            log.warning("a conversation cannot begin: %s", error)
+            self._turn_away(channel)
+            channel.close()
+            self.conversations.give(uid)
 
     def _converse(self, channel: local.Channel, uid: int) -> None:
         try:
             with channel:
                 try:
                     self._answer(channel, channel.receive(), uid)
+                except Busy as busy:
+                    log.info("uid %d: %s", uid, busy)
+                    self._turn_away(channel)
                 except TarazuError as error:
                     self._fail(channel, str(error))
                 except Exception as error:
                     log.exception("a conversation failed")
                     self._fail(channel, f"{type(error).__name__}: {error}")
         finally:
-            with self._lock:
-                self._talking[uid] -= 1
+            self.conversations.give(uid)
+
+    def _turn_away(self, channel: local.Channel) -> None:
+        """Say that there is no room, without waiting for anybody."""
+        self.counts["turned_away"] += 1
+        channel.limit(0.1)
+        with contextlib.suppress(TarazuError):
+            channel.send(local.Busy(min(30.0, 1.0 + self.plans.waiting / 4)))
 
     def _fail(self, channel: local.Channel, reason: str) -> None:
         self.counts["failed"] += 1
         log.warning("%s", reason)
+        channel.limit(REQUEST_S)
         with contextlib.suppress(TarazuError):
             channel.send(local.Failed(reason))
 
@@ -121,31 +174,73 @@ class Clientd:
         match message:
             case local.PlanRequest():
                 self.counts["plans"] += 1
-                named = channel.descriptors[: max(message.histories, 0)]
-                history, problems = read_histories(named, self.settings.predict.runs)
-                self._note(problems)
-
-                def directories(keys: tuple[str, ...]) -> local.DirectoryLayouts:
-                    answer = channel.ask(local.DirectoriesWanted(keys))
-                    if not isinstance(answer, local.DirectoryLayouts):
-                        raise WireError("clientd socket", "the layouts of directories", type(answer).__name__)
-                    return answer
-
-                channel.send(self.planner.plan(message, history, uid, directories, problems))
+                channel.limit(TURN_S + CONVERSATION_S)
+                with self.plans.turn(uid, turns_of(channel.descriptors), TURN_S):
+                    self._plan(channel, message, uid)
+            case local.StepProgress():
+                self.counts["progress"] += 1
+                self._progress(message, uid)
+                channel.send(local.Done())
             case local.StepReport():
                 self.counts["reports"] += 1
                 if len(channel.descriptors) != 1:
                     raise WireError("clientd socket", "the run with its report", len(channel.descriptors))
-                self.planner.ended(message, read_history(channel.descriptors[0]), uid)
+                check_ids(message.request_ids)
+                self.reports.put(uid, message, channel.descriptors[0])
+                channel.descriptors = []
                 channel.send(local.Done())
             case local.PlansQuery():
                 self.counts["questions"] += 1
-                channel.send(self.planner.rows(message, uid))
+                self._answer_question(channel, uid, lambda: self.planner.rows(message, uid))
             case local.StatusQuery():
                 self.counts["questions"] += 1
-                channel.send(local.StatusAnswer(self.status()))
+                self._answer_question(channel, uid, lambda: local.StatusAnswer(self.status()))
             case _:
                 raise WireError("clientd socket", "a request", type(message).__name__)
+
+    def _plan(self, channel: local.Channel, message: local.PlanRequest, uid: int) -> None:
+        if channel.gone():
+            return  # its leader did not wait so long
+        channel.limit(CONVERSATION_S)
+        named = channel.descriptors[: max(message.histories, 0)]
+        history, problems = read_histories(named, self.settings.predict.runs)
+        self._note(problems)
+
+        def directories(keys: tuple[str, ...]) -> local.DirectoryLayouts:
+            channel.limit(EXCHANGE_S)
+            channel.max_bytes = local.MAX_LAYOUTS_BYTES
+            answer = channel.ask(local.DirectoriesWanted(keys))
+            if not isinstance(answer, local.DirectoryLayouts):
+                raise WireError("clientd socket", "the layouts of directories", type(answer).__name__)
+            return answer
+
+        reply = self.planner.plan(message, history, uid, directories, problems)
+        channel.limit(EXCHANGE_S)
+        try:
+            channel.send(reply)
+        except Unavailable:
+            if reply.request_id:  # nobody will ever create these files
+                self.notices.ended(uid, reply.request_id)
+            raise
+
+    def _progress(self, message: local.StepProgress, uid: int) -> None:
+        check_ids(message.request_ids)
+        check_ids(list(message.closed))
+        if message.ended:
+            for id in message.request_ids:
+                self.notices.ended(uid, id)
+        elif message.request_ids:
+            self.notices.alive(message.request_ids, max(0.0, message.alive_s))
+        for id, files in message.closed.items():
+            self.notices.closed(uid, id, [(i, size) for i, size in files if i >= 0 and 0 <= size < 2**63])
+
+    def _answer_question(
+        self, channel: local.Channel, uid: int, answer: Callable[[], local.LocalMessage]
+    ) -> None:
+        channel.limit(TURN_S + EXCHANGE_S)
+        with self.questions.turn(uid, 1, TURN_S):
+            if not channel.gone():
+                channel.send(answer())
 
     def status(self) -> dict[str, object]:
         """What `tarazu status` shows."""
@@ -154,13 +249,39 @@ class Clientd:
             "up_s": round(time.time() - self.started_s, 1),
             "database": without_password(self.settings.clientd.database),
             "ready": self.planner.ready.is_set(),
+            "waiting": self.plans.waiting,
+            "notices": {"waiting": self.notices.waiting, **self.notices.counts},
             **self.counts,
         }
         return {"clientd": mine, "mdsd": self.planner.mdsd_status()}
 
     def close(self) -> None:
+        self.notices.stop()
         self.listener.close()
         Path(self.settings.clientd.socket).unlink(missing_ok=True)
+
+
+def turns_of(descriptors: Sequence[int]) -> int:
+    """How many turns a plan from these histories counts for. What is really read is bounded elsewhere."""
+    found = [os.fstat(d) for d in descriptors]
+    return 1 + sum(f.st_size for f in found if stat.S_ISREG(f.st_mode)) // BYTES_A_TURN
+
+
+def check_ids(ids: Sequence[str]) -> None:
+    """Raises WireError for more request ids than a step can have, or for what is none."""
+    if len(ids) > local.MAX_IDS or any(not 0 < len(id) <= MAX_ID_CHARACTERS for id in ids):
+        raise WireError(
+            "clientd socket", f"at most {local.MAX_IDS} ids of {MAX_ID_CHARACTERS} characters", len(ids)
+        )
+
+
+def more_descriptors() -> int:
+    """Raise the limit of open files as far as we may; the limit."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        soft = hard
+    return min(soft, 65536) if soft != resource.RLIM_INFINITY else 65536
 
 
 def listen(path: Path) -> socket.socket:
@@ -176,7 +297,7 @@ def listen(path: Path) -> socket.socket:
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         listener.bind(str(path))
         path.chmod(0o666)
-        listener.listen(128)
+        listener.listen(512)
     except OSError as error:
         raise ConfigError(f"clientd.socket {path}", "a path where a socket can be made", str(error)) from None
     return listener
@@ -184,8 +305,11 @@ def listen(path: Path) -> socket.socket:
 
 def _answers(path: Path) -> bool:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.setblocking(False)
         try:
             probe.connect(str(path))
+        except BlockingIOError:
+            return True  # somebody listens, with a full backlog
         except OSError:
             return False
     return True

@@ -1,10 +1,11 @@
 """The leader of a job step: what `tarazu run` does around the program.
 
 Before: makes the step's spool and map directories, asks clientd for a plan (in a thread, for at most
-`run.wait_s`), writes the placement map. During: announces late or renewed plans. After: gathers the spools,
+`run.wait_s`), writes the placement map. During: one thread asks for late, renewed and refused plans, another
+looks at the spools and tells clientd what was closed, and that the step lives. After: gathers the spools,
 appends the run to the user's history, reports outcomes to clientd, writes one summary line.
-When clientd or mdsd is silent the program runs as it would without tarazu. Whatever fails here is noted in
-the log file beside the summary; it never reaches the program.
+When clientd or mdsd is silent the program runs as it would without tarazu, and its end waits for nobody.
+Whatever fails here is noted in the log file beside the summary; it never reaches the program.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ import msgspec
 
 from tarazu import native
 from tarazu.config import Settings
-from tarazu.daemons import gather, jobstep
+from tarazu.daemons import gather, jobstep, undelivered
 from tarazu.daemons.launch import Program
-from tarazu.daemons.plans import ANSWER_S, Plans
-from tarazu.errors import TarazuError, TraceError
+from tarazu.daemons.plans import Backoff, LayoutRefused, Plans
+from tarazu.daemons.watch import Seen, Watch
+from tarazu.errors import Busy, TarazuError, TraceError
 from tarazu.predict import rules
 from tarazu.stats import client
 from tarazu.store import control
@@ -41,6 +43,11 @@ FORWARDED_BY_OPEN_MPI = "OMPI_MCA_mca_base_env_list"
 
 DECIDING_RUNS = 5
 """How the next run is recorded follows from this many; reading more would take longer than it tells."""
+REPORT_S = 0.7
+"""For the report of an ended step, from connecting to its acknowledgement: nobody waits longer for his shell."""
+TELL_S = 10.0
+"""For one message to clientd while the step runs."""
+MAX_PROBLEMS = 20
 
 
 class Leader:
@@ -77,9 +84,18 @@ class Leader:
         self.record_mode = "full"
         self.plans = Plans(settings, self.step, mounts[0], root, self.map_dir, place=self.mode != "observe")
         self.problems: list[str] = []
-        self._planning: threading.Thread | None = None
-        self._started_s = 0.0
-        self._looked_s = 0.0
+        self._over = threading.Event()
+        """The program has ended."""
+        self._first_plan = threading.Event()
+        """It came, or there is none."""
+        self._to_plan = threading.Event()
+        """Ends the planning thread's sleep."""
+        self._wish: RunRecord | None = None
+        """The run so far, from which the next steps are to be planned."""
+        self._plan_problem = ""
+        self._busy = False
+        """clientd had no room a moment ago: a plan may still come in time."""
+        self._started_s = time.monotonic()
         self._tracker = rules.MissTracker()
         self._damaged = 0
 
@@ -93,9 +109,8 @@ class Leader:
         sweep(self.map_dir.parent, self.spool_here.parent)
         known = self.history.paths(self.step.fs_name, self.step.application)
         self.record_mode = "light" if known else "full"
-        self._in_background(self._decide_and_plan)
-        if self._planning:
-            self._planning.join(self.settings.run.wait_s)
+        self._in_background(self._keep_planned)
+        self._first_plan.wait(self.settings.run.wait_s)
 
     def _prepare_spool(self) -> None:
         """The directory of this node's spools: the user's own, or nothing is recorded."""
@@ -108,19 +123,6 @@ class Leader:
         if not (ours and (kept or parent.st_mode & stat.S_ISVTX)):
             raise TarazuError(f"{self.spool_here}: expected a directory that nobody else can change")
         self.spool = spool
-
-    def _decide_and_plan(self) -> None:
-        runs, problems = self.history.past(self.step.fs_name, self.step.application, DECIDING_RUNS)
-        for problem in problems:
-            self._note(problem)
-        self.record_mode = rules.decide(runs).record_mode
-        self._ask()
-
-    def _ask(self) -> None:
-        self.plans.ask(self.history)
-        for warning in self.plans.replies[-1].warnings:
-            if warning.startswith("history left out"):
-                self._note(warning)
 
     def program_environment(self) -> dict[str, str]:
         """The program's environment: the preload and its settings."""
@@ -155,25 +157,128 @@ class Leader:
 
     # During
 
-    def tick(self) -> None:
-        """Called about once a second while the program runs: the horizon rolls, and a run teaches itself."""
-        elapsed_s = time.monotonic() - self._started_s
-        if self._planning and self._planning.is_alive():
-            return
-        if self.plans.due_s is not None and elapsed_s >= self.plans.due_s:
-            self._in_background(self._ask)
-        elif self.mode != "observe" and elapsed_s - self._looked_s >= self.settings.predict.look_s > 0:
-            self._looked_s = elapsed_s
-            self._in_background(self._predict_from_itself)
+    def _keep_planned(self) -> None:
+        """In a thread: the first plan, the next ones, and those of the run from itself; each until it comes."""
+        try:
+            self._guard(self._decide)()
+            ask, guess = Backoff(), Backoff()
+            ask_at, guess_at = time.monotonic(), 0.0
+            while not self._over.is_set():
+                self._to_plan.clear()
+                now = time.monotonic()
+                plan_at = self._plan_at(ask_at)
+                if plan_at is not None and now >= plan_at:
+                    ask_at = self._ask(ask) + time.monotonic()
+                elif self._wish is not None and now >= guess_at:
+                    guess_at = self._ask_from(self._wish, guess) + time.monotonic()
+                else:
+                    due = [plan_at] if plan_at is not None else []
+                    due += [guess_at] if self._wish is not None else []
+                    self._to_plan.wait(max(0.01, min(due) - now) if due else None)
+        finally:
+            self._first_plan.set()
 
-    def _predict_from_itself(self) -> None:
-        """Plan the next steps from the requests already seen, when the plans so far miss them."""
-        run = self._parse(sorted(self.spool_here.glob("*.tzs")), 0)
-        outcomes = dict(run.outcomes)
+    def _plan_at(self, not_before: float) -> float | None:
+        """When to ask for the plan of the next horizon, on the monotonic clock; None: never."""
+        next_s = self.plans.next_s
+        return None if next_s is None else max(not_before, self._started_s + next_s)
+
+    def _ask(self, backoff: Backoff) -> float:
+        """The next plan from the history; seconds until it may be asked for again."""
+        wait_s = self._try(lambda: self.plans.ask(self.history, self._elapsed_s(), backoff.attempts), backoff)
+        if not self._busy:
+            self._first_plan.set()
+        if not backoff.attempts:
+            for warning in self.plans.last.warnings if self.plans.last else ():
+                if warning.startswith("history left out"):
+                    self._note(warning)
+            self._guard(self._deliver_kept)()
+        return wait_s
+
+    def _ask_from(self, run: RunRecord, backoff: Backoff) -> float:
+        """The next steps from the run so far; as `_ask`."""
+        self._wish = None
+        wait_s = self._try(lambda: self.plans.ask_from(run, backoff.attempts), backoff)
+        if backoff.attempts and self._wish is None:
+            self._wish = run
+        return wait_s
+
+    def _decide(self) -> None:
+        runs, problems = self.history.past(self.step.fs_name, self.step.application, DECIDING_RUNS)
+        for problem in problems:
+            self._note(problem)
+        self.record_mode = rules.decide(runs).record_mode
+
+    def _try(self, ask: Callable[[], float | None], backoff: Backoff) -> float:
+        """Ask for one plan; seconds until it may be asked for again, 0 when it came."""
+        try:
+            wait_s = ask()
+        except LayoutRefused as error:
+            self._note(str(error))
+            wait_s = None
+        except Exception as error:
+            problem = f"{type(error).__name__}: {error}"
+            if problem != self._plan_problem:
+                self._log(problem)
+            self._plan_problem = problem
+            self._busy = isinstance(error, Busy)
+            return backoff.failed(error.retry_after_s if isinstance(error, Busy) else 0.0)
+        self._busy = False
+        if wait_s is not None:
+            return backoff.failed(wait_s)
+        self._plan_problem = ""
+        backoff.succeeded()
+        return 0.0
+
+    def _elapsed_s(self) -> float:
+        return time.monotonic() - self._started_s
+
+    def _keep_telling(self) -> None:
+        """In a thread: look at the spools every `predict.look_s`, tell clientd what is news or due."""
+        look_s, alive_s = self.settings.predict.look_s, self.settings.run.alive_s
+        watch = Watch(self.spool, self.spool_here, self.step, self._over) if self.spool and look_s else None
+        backoff = Backoff(min(1.0, alive_s / 4), alive_s / 2)
+        look_at = time.monotonic() + look_s
+        tell_at = time.monotonic() + min(alive_s, look_s or alive_s)
+        while not self._over.wait(max(0.01, min([tell_at] + [look_at] * bool(watch)) - time.monotonic())):
+            if watch and time.monotonic() >= look_at:
+                self._guard(lambda: self._look(watch))()
+                look_at = time.monotonic() + max(look_s, watch.pause_s)
+                if self.plans.news and not backoff.attempts:
+                    tell_at = time.monotonic()
+            if time.monotonic() >= tell_at:
+                if self._guard(self._tell)():
+                    backoff.succeeded()
+                    tell_at = time.monotonic() + alive_s
+                else:
+                    tell_at = time.monotonic() + backoff.failed()
+
+    def _look(self, watch: Watch) -> None:
+        """What was closed is told; when the plans so far miss them, the next steps are planned from the run."""
+        seen: Seen | None = watch.look()
+        if seen is None:
+            return
+        self.plans.note(seen.files, everywhere=seen.everywhere)
+        if seen.run is None:
+            return
+        outcomes = dict(seen.run.outcomes)
         if not self.plans.planned_files:
             outcomes["miss"] = outcomes.pop("late", 0) + outcomes.get("miss", 0)
-        if self._tracker.observe(outcomes).predict:
-            self.plans.ask_from(run)
+        if self._tracker.observe(outcomes).predict or self._wish is not None:
+            self._wish = seen.run
+            self._to_plan.set()
+
+    def _tell(self) -> None:
+        """Tell clientd that the step lives, and which files it has closed."""
+        while (progress := self.plans.progress()) and not self._over.is_set():
+            try:
+                with local.connect(self.settings.clientd.socket, TELL_S, deadline_s=TELL_S) as channel:
+                    channel.ask(progress)
+            except BaseException:
+                self.plans.untold(progress)
+                raise
+            if not self.plans.news:
+                return
 
     def run(self) -> int:
         """Prepare, run the program, finish. Raises OSError when the program cannot be started."""
@@ -185,29 +290,38 @@ class Leader:
         try:
             program = Program(self.argv, environ)
         except OSError:
+            self._over.set()
+            self._guard(self._give_back)()
             self._remove()
             raise
-        status = program.wait(self._guard(self.tick), min(1.0, self.settings.predict.look_s or 1.0))
+        if self.mode != "observe":
+            self._in_background(self._keep_telling)
+        status = program.wait()
+        self._over.set()
+        self._to_plan.set()
         self._guard(lambda: self._finish(status, started_s))()
         self._remove()
         return status
 
     def _in_background(self, work: Callable[[], None]) -> None:
-        self._planning = threading.Thread(target=self._guard(work), daemon=True)
-        self._planning.start()
+        """Nobody waits for it: at the end of the step it is left where it stands."""
+        threading.Thread(target=self._guard(work), daemon=True).start()
 
     # After
 
     def _finish(self, status: int, started_s: float) -> None:
         run = self._record(status, started_s)
+        if not run.files:
+            self._guard(self._give_back)()
         if not run.files and self.spool and not self._damaged:
             return
-        summary = summary_line(self.run_id, run, self.plans.replies, self.mode, self.problems)
+        problems = [p for p in (self._plan_problem, *self.problems) if p]
+        summary = summary_line(self.run_id, run, self.plans, self.mode, problems)
         append_line(self.state_dir / "jobs.log", summary)
         if run.files:
             path = self.history.append(run)
             self.history.prune(self.step.fs_name, self.step.application, self.settings.predict.keep_runs)
-            if self.plans.replies:
+            if self.plans.plan_ids:
                 self._report(path)
 
     def _record(self, status: int, started_s: float) -> RunRecord:
@@ -240,14 +354,35 @@ class Leader:
         """Tell clientd what came of its plans."""
         report = local.StepReport(
             self.step.fs_name,
-            tuple(p.plan_id for p in self.plans.replies if p.plan_id),
-            tuple(p.request_id for p in self.plans.replies if p.request_id),
+            tuple(self.plans.plan_ids[-local.MAX_IDS :]),
+            tuple(self.plans.request_ids[-local.MAX_IDS :]),
         )
-        with local.connect(self.settings.clientd.socket, ANSWER_S) as channel, open(path, "rb") as file:
-            channel.ask(report, [file.fileno()])
+        socket_path = self.settings.clientd.socket
+        try:
+            with (
+                local.connect(socket_path, REPORT_S, deadline_s=REPORT_S) as channel,
+                open(path, "rb") as file,
+            ):
+                channel.ask(report, [file.fileno()])
+        except TarazuError:
+            undelivered.keep(self.state_dir / "reports", self.run_id, report, path)
+            raise
+
+    def _give_back(self) -> None:
+        """Nothing was created of what was planned."""
+        progress = self.plans.progress()
+        if progress:
+            progress = msgspec.structs.replace(progress, ended=True)
+            with local.connect(self.settings.clientd.socket, REPORT_S, deadline_s=REPORT_S) as channel:
+                channel.ask(progress)
+
+    def _deliver_kept(self) -> None:
+        """What steps before this one could not tell clientd, now that it answers."""
+        undelivered.deliver(self.state_dir / "reports", self.settings.clientd.socket, TELL_S)
 
     def _remove(self) -> None:
-        for directory in (self.map_dir, self.spool_here):
+        # Twice: a thread that was left behind may just have written another map.
+        for directory in (self.map_dir, self.spool_here, self.map_dir):
             shutil.rmtree(directory, ignore_errors=True)
 
     def _guard(self, work: Callable[[], None]) -> Callable[[], bool]:
@@ -257,7 +392,9 @@ class Leader:
             try:
                 work()
             except Exception as error:
-                self._note(f"{type(error).__name__}: {error}")
+                # What a thread stumbles over once the step has ended is the end itself.
+                if not self._over.is_set() or threading.current_thread() is threading.main_thread():
+                    self._note(f"{type(error).__name__}: {error}")
                 return False
             return True
 
@@ -265,7 +402,7 @@ class Leader:
 
     def _note(self, problem: str) -> None:
         """Name a problem, once."""
-        if problem not in self.problems:
+        if problem not in self.problems and len(self.problems) < MAX_PROBLEMS:
             self.problems.append(problem)
             self._log(problem)
 
@@ -301,14 +438,13 @@ def without_map(run: RunRecord) -> RunRecord:
     return msgspec.structs.replace(run, files=tuple(files))
 
 
-def summary_line(
-    run_id: str, run: RunRecord, plans: Sequence[local.PlanReply], mode: str, problems: Sequence[str]
-) -> str:
+def summary_line(run_id: str, run: RunRecord, plans: Plans, mode: str, problems: Sequence[str]) -> str:
     """One line per job step: what was created, what was placed, what it is expected to cost."""
     counts = " ".join(f"{name}={count}" for name, count in run.outcomes.items())
     size = sum(f.size_bytes for f in run.files)
-    costs = [f"ost_cost={p.ost_cost:.3f} bound={p.ost_cost_bound:.3f}" for p in plans if p.files][-1:]
-    states = [f"plan={p.status!r}" + (f" because={p.reason!r}" if p.reason else "") for p in plans][-1:]
+    last, placed = plans.last, plans.last_placed
+    states = [f"plan={last.status!r}" + (f" because={last.reason!r}" if last.reason else "")] if last else []
+    costs = [f"ost_cost={placed.ost_cost:.3f} bound={placed.ost_cost_bound:.3f}"] if placed else []
     text = (
         f"{time.strftime('%Y-%m-%dT%H:%M:%S')} {run_id} app={run.step.application} mode={mode} "
         f"ranks={run.step.ranks} files={len(run.files)} bytes={size} {counts} {' '.join(states + costs)} "

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -42,8 +43,12 @@ ANSWER_S = 30.0
 STATUS_S = 3.0
 MOST_WARNINGS = 20
 """Told to the leader with one plan."""
+SILENT_S = 2.0
+"""mdsd did not answer a moment ago: for so long nobody else waits for it."""
 EARLY_S = 120.0
 """A new plan is asked for this long before the horizon of the last one is reached."""
+
+LONGEST_ALIVE_S = 86_400.0
 
 UNTOUCHABLE = Layout(())
 """Stands for a default layout that is never placed over: mirrored (FLR), foreign, or of a newer kind."""
@@ -76,6 +81,7 @@ class Planner:
             private_stripe_bytes=layout.private_stripe_bytes,
         )
         self.ready = threading.Event()
+        self._silent_until = 0.0
         curve_for("client", settings.keys.directory, settings.keys.insecure)
         open_database(settings.clientd.database).close()
 
@@ -98,6 +104,13 @@ class Planner:
         `history` is emptied: it is as large as all that follows. `problems`: of reading it.
         """
         step = msgspec.structs.replace(request.step, uid=uid)
+        if request.attempt and request.place:
+            # A plan that is asked for again and again while mdsd is away costs nothing and stores nothing.
+            try:
+                with self._mdsd() as mdsd:
+                    targets_of(self._ask_status(mdsd), request)
+            except Unavailable as error:
+                return local.PlanReply("unavailable", str(error))
         prediction = self._forecast(request, history, step)
         history.clear()
         warnings = (*problems, *prediction.warnings)[:MOST_WARNINGS]
@@ -117,12 +130,22 @@ class Planner:
             return outline
         with self._mdsd() as mdsd:
             try:
-                targets = targets_of(ask_status(mdsd), request)
+                targets = targets_of(self._ask_status(mdsd), request)
                 problem = ""
             except TarazuError as error:
                 targets, problem = Targets(len(request.active)), str(error)
             expected = self._configure(wanted, targets, directories)
             return self._store_and_place(step, request, expected, outline, mdsd, problem)
+
+    def _ask_status(self, mdsd: Requester) -> dict[str, Any]:
+        """mdsd's status. Raises Unavailable, at once when it was silent a moment ago."""
+        if time.monotonic() < self._silent_until:
+            raise Unavailable(f"{self.settings.mdsd.requests}: expected an answer, found none a moment ago")
+        try:
+            return ask_status(mdsd)
+        except Unavailable:
+            self._silent_until = time.monotonic() + SILENT_S
+            raise
 
     def _forecast(
         self, request: local.PlanRequest, history: Sequence[KnownRun], step: JobStep
@@ -178,12 +201,8 @@ class Planner:
                 status = "forecast" if not request.place else "left to Lustre"
                 database.set_allocation(plan_id, status=status)
                 return msgspec.structs.replace(reply, status=status)
-            answer = self._allocate(step, placeable, mdsd, problem)
-            placed = {
-                row_id: FilePlacement(osts)
-                for (row_id, _, _), osts in zip(placeable, answer.osts)
-                if any(osts)
-            }
+            answer = self._allocate(step, placeable, mdsd, problem, request.alive_s)
+            allocated = allocated_files([row_id for row_id, _, _ in placeable], answer.osts)
             database.set_allocation(
                 plan_id,
                 status=answer.status,
@@ -193,7 +212,7 @@ class Planner:
                 ost_cost=answer.ost_cost,
                 ost_cost_bound=answer.ost_cost_bound,
                 elapsed_s=answer.elapsed_s,
-                placements=placed,
+                placements=allocated,
             )
         return msgspec.structs.replace(
             reply,
@@ -203,7 +222,7 @@ class Planner:
             ost_cost=answer.ost_cost,
             ost_cost_bound=answer.ost_cost_bound,
             elapsed_s=answer.elapsed_s,
-            **planned_files(placeable, placed),
+            **planned_files(placeable, allocated),
         )
 
     def _allocate(
@@ -212,6 +231,7 @@ class Planner:
         placeable: Sequence[tuple[int, Forecast, Layout]],
         mdsd: Requester,
         problem: str,
+        alive_s: float,
     ) -> messages.AllocationReply:
         """mdsd's answer; a made-up `unavailable` one when it is silent."""
         request_id = uuid.uuid4().hex
@@ -232,6 +252,7 @@ class Planner:
             files=files,
             deadline_s=ANSWER_S - STATUS_S,
             expires_s=2 * self.settings.predict.horizon_s,
+            alive_s=2 * alive_s if 0 < alive_s < LONGEST_ALIVE_S else 0.0,
         )
         try:
             answer = mdsd.request(request, ANSWER_S)
@@ -241,8 +262,10 @@ class Planner:
             raise WireError("mdsd", "an allocation", type(answer).__name__)
         return answer
 
-    def ended(self, report: local.StepReport, run: RunRecord, uid: int) -> None:
-        """Store what became of the plans, and tell mdsd: real sizes of closed files, then the step's end."""
+    def ended(self, report: local.StepReport, run: RunRecord, uid: int) -> dict[str, list[tuple[int, int]]]:
+        """Store what became of the plans. Returns what mdsd is to be told of each allocation, whose step ended
+        with it: (index in the request, real size) of its closed files. Raises WireError for another's plan.
+        """
         with open_database(self.settings.clientd.database) as database:
             rows: list[FileRow] = []
             for plan_id in report.plan_ids:
@@ -255,12 +278,7 @@ class Planner:
         for row in rows:
             if row.request_id and row.actual_bytes is not None:
                 closed[row.request_id].append((row.request_index, row.actual_bytes))
-        if not closed:
-            return
-        with self._mdsd() as mdsd:
-            for request_id, files in closed.items():
-                _tell(mdsd, messages.FileClosed(request_id, uuid.uuid4().hex, tuple(files)))
-                _tell(mdsd, messages.StepEnded(request_id, uuid.uuid4().hex))
+        return closed
 
     def rows(self, query: local.PlansQuery, uid: int) -> local.PlansReply:
         """Rows of the interaction database that this user may see."""
@@ -279,13 +297,18 @@ class Planner:
                     return local.PlansReply(msgspec.to_builtins(plan), files)
         return local.PlansReply(None)
 
+    def transport(self, wake_fd: int | None = None) -> ZmqTransport:
+        """A transport with this client's keys."""
+        keys = self.settings.keys
+        return ZmqTransport(
+            curve_for("client", keys.directory, keys.insecure), insecure=keys.insecure, wake_fd=wake_fd
+        )
+
     @contextmanager
     def _mdsd(self) -> Iterator[Requester]:
-        settings = self.settings
-        curve = curve_for("client", settings.keys.directory, settings.keys.insecure)
-        transport = ZmqTransport(curve, insecure=settings.keys.insecure)
+        transport = self.transport()
         try:
-            yield transport.requester(settings.mdsd.requests)
+            yield transport.requester(self.settings.mdsd.requests)
         finally:
             transport.close()
 
@@ -293,7 +316,7 @@ class Planner:
         """mdsd's own status, or why there is none."""
         try:
             with self._mdsd() as mdsd:
-                return ask_status(mdsd)
+                return self._ask_status(mdsd)
         except TarazuError as error:
             return {"unavailable": str(error)}
 
@@ -342,10 +365,20 @@ def default_layout(blob: bytes) -> Layout | None:
     return UNTOUCHABLE if decoded.mirrors > 1 else decoded.layout()
 
 
+def allocated_files(
+    row_ids: Sequence[int], osts: Sequence[tuple[tuple[int, ...], ...]]
+) -> dict[int, FilePlacement]:
+    """Row id → placement of all files of a request, in its order, so that the place of a row is its index there.
+
+    A file that got no OSTs has an empty placement; without an answer nothing is allocated.
+    """
+    return {r: FilePlacement(of if any(of) else ()) for r, of in zip(row_ids, osts)}
+
+
 def planned_files(
-    placeable: Sequence[tuple[int, Forecast, Layout]], placed: Mapping[int, FilePlacement]
+    placeable: Sequence[tuple[int, Forecast, Layout]], allocated: Mapping[int, FilePlacement]
 ) -> dict[str, Any]:
-    """The `layouts` and `files` of a PlanReply."""
+    """The `layouts` and `files` of a PlanReply: those that got OSTs."""
     layouts: dict[Layout, int] = {}
     files = tuple(
         local.PlannedFile(
@@ -359,19 +392,13 @@ def planned_files(
             nth_loose=f.nth_loose,
             size_bytes=f.size_bytes,
             layout=layouts.setdefault(layout, len(layouts)),
-            osts=placed[row_id].osts,
+            osts=allocated[row_id].osts,
+            request_index=index,
         )
-        for row_id, f, layout in placeable
-        if row_id in placed
+        for index, (row_id, f, layout) in enumerate(placeable)
+        if row_id in allocated and allocated[row_id].osts
     )
     return {"layouts": tuple(layouts), "files": files}
-
-
-def _tell(mdsd: Requester, message: messages.FileClosed | messages.StepEnded) -> None:
-    try:
-        mdsd.request(message, STATUS_S)
-    except Unavailable as error:
-        log.warning("%s; the promises of %s end by themselves", error, message.id)
 
 
 def _owner_if_root(uid: int, owner: int) -> int:

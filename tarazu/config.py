@@ -206,6 +206,12 @@ class Run:
         one_of("observe", "advise", "place"),
     )
     wait_s: float = setting(2.0, "longest wait for the plan before the job starts", NOT_NEGATIVE)
+    alive_s: float = setting(
+        30.0,
+        "how often a running step says that it lives and which files it has closed; what is promised to one "
+        "that is silent twice as long ends",
+        POSITIVE,
+    )
     history_dir: str = setting("~/.local/state/tarazu/history", "where runs are remembered, one file each")
     map_dir: str = setting(
         "~/.local/state/tarazu/maps", "where placement maps are written; visible on all nodes of the job"

@@ -10,6 +10,7 @@ TarazuError                    anything tarazu refuses or fails at; exit status 
 ├── InfeasibleRequest          never: no state of this file system can satisfy it
 ├── InsufficientResources      not now: it may succeed when space or targets return
 └── Unavailable                a peer (mdsd, clientd) did not answer in time
+    └── Busy                   it answered: not now, ask again later
 
 A message says where, what was expected and what was found, in one line.
 """
@@ -69,3 +70,11 @@ class InsufficientResources(TarazuError):
 
 class Unavailable(TarazuError):
     """A peer did not answer in time."""
+
+
+class Busy(Unavailable):
+    """A peer has no room now; `retry_after_s` is when to ask again."""
+
+    def __init__(self, text: str, retry_after_s: float = 1.0) -> None:
+        self.retry_after_s = retry_after_s
+        super().__init__(text)

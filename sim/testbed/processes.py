@@ -13,6 +13,8 @@ from pathlib import Path
 import msgspec
 
 _STOP_TIMEOUT_S = 5.0
+_PF_EXITING = 0x4
+"""In the flags of /proc/PID/stat."""
 
 
 class Daemon(msgspec.Struct, frozen=True):
@@ -27,19 +29,65 @@ class Daemon(msgspec.Struct, frozen=True):
 def _start_time(pid: int) -> str | None:
     """When a process started, in ticks since boot: tells it from a later one with the same pid."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     except OSError:
         return None
-    return None if fields[0] == "Z" else fields[19]
+
+
+def _gone(pid: int, started: str) -> bool:
+    """True when nothing is left of it: its ports are free, its files closed.
+
+    The first thread of a killed process may be a zombie while others still hold its sockets.
+    """
+    _reap(pid)
+    if _start_time(pid) != started:
+        return True
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        return state in "ZX" and len(list(Path(f"/proc/{pid}/task").iterdir())) <= 1
+    except OSError:
+        return True
+
+
+def _dying(pid: int) -> bool:
+    """True from SIGKILL (or its own exit) on, although it is still there: on a busy machine that takes a while."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return True
+    pending = [
+        int(line.split()[1], 16) for line in status.splitlines() if line.startswith(("SigPnd", "ShdPnd"))
+    ]
+    killed = any(mask >> (signal.SIGKILL - 1) & 1 for mask in pending)
+    return fields[0] in "ZX" or bool(int(fields[6]) & _PF_EXITING) or killed
+
+
+def _noted(directory: Path, name: str) -> tuple[int, str] | None:
+    """Pid and start of the process that was started here under this name."""
+    try:
+        pid, started = (directory / "run" / f"{name}.pid").read_text().split()
+    except (OSError, ValueError):
+        return None
+    return int(pid), started
 
 
 def running(directory: Path, name: str) -> int | None:
     """The pid of a process that was started here and still runs."""
-    try:
-        pid_text, started = (directory / "run" / f"{name}.pid").read_text().split()
-    except (OSError, ValueError):
+    noted = _noted(directory, name)
+    if noted is None or _gone(*noted) or _dying(noted[0]):
         return None
-    return int(pid_text) if _start_time(int(pid_text)) == started else None
+    return noted[0]
+
+
+def _wait_until_gone(directory: Path, name: str, timeout_s: float = _STOP_TIMEOUT_S) -> bool:
+    noted = _noted(directory, name)
+    deadline = time.monotonic() + timeout_s
+    while noted is not None and not _gone(*noted):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.005)
+    return True
 
 
 def _names(directory: Path) -> list[str]:
@@ -52,11 +100,15 @@ def states(directory: Path) -> dict[str, int | None]:
 
 
 def start(directory: Path, daemons: Iterable[Daemon]) -> list[str]:
-    """Starts those that do not run; returns their names. Raises OSError when a program cannot be run."""
+    """Starts those that do not run; returns their names. Raises OSError when a program cannot be run.
+
+    One that was killed a moment ago does not run: it is waited for, then started again.
+    """
     started = []
     for daemon in daemons:
         if running(directory, daemon.name) is not None:
             continue
+        _wait_until_gone(directory, daemon.name)
         with open(directory / "log" / f"{daemon.name}.log", "ab") as log:
             process = subprocess.Popen(
                 daemon.argv,
@@ -90,12 +142,9 @@ def stop(directory: Path, except_names: Collection[str] = ()) -> list[str]:
         _signal(pid, signal.SIGTERM)
     deadline = time.monotonic() + _STOP_TIMEOUT_S
     for name, pid in alive.items():
-        while running(directory, name) is not None:
-            _reap(pid)
-            if time.monotonic() > deadline:
-                _signal(pid, signal.SIGKILL)
-            time.sleep(0.01)
-        _reap(pid)
+        if not _wait_until_gone(directory, name, max(0.0, deadline - time.monotonic())):
+            _signal(pid, signal.SIGKILL)
+            _wait_until_gone(directory, name)
     for name in victims:
         (directory / "run" / f"{name}.pid").unlink(missing_ok=True)
     return sorted(alive)

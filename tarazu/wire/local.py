@@ -7,29 +7,43 @@ PlanRequest (SCM_RIGHTS), so clientd needs no right to read them; who asks is kn
                ◄── DirectoriesWanted ──            which directories' default layouts does the plan need?
                ── DirectoryLayouts ──►
                ◄── PlanReply ──
-    tarazu run ── StepReport ──► clientd           ◄── Done ──
+    tarazu run ── StepProgress ──► clientd         ◄── Done ──   while the step runs, at an interval
+    tarazu run ── StepReport ──► clientd           ◄── Done ──   as soon as clientd has it; it works on it later
     any        ── PlansQuery, StatusQuery ──►      ◄── PlansReply, StatusAnswer ──
+
+Busy instead of any answer: clientd has no room for this user now.
 """
 
 from __future__ import annotations
 
 import array
 import contextlib
+import math
 import os
+import random
 import socket
 import struct
 import time
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
+from tarazu import errors
 from tarazu.errors import Unavailable, WireError
 from tarazu.model import JobStep, Layout
 
 MAX_REPLY_BYTES = 1 << 30
 """A plan may hold a million files."""
-MAX_REQUEST_BYTES = 16 << 20
-MAX_DESCRIPTORS = 200
+MAX_REQUEST_BYTES = 1 << 20
+"""Of what opens a conversation: OST indices of the file system, or ids of plans."""
+MAX_LAYOUTS_BYTES = 16 << 20
+"""Of the directories' default layouts, once clientd has asked for them."""
+MAX_DESCRIPTORS = 100
+"""As many as `predict.runs` allows."""
+MAX_IDS = 1000
+"""Allocations and plans of one step in one message; of more, the newest."""
+MAX_CLOSED = 10_000
+"""Files in one StepProgress; well below MAX_REQUEST_BYTES."""
 
 
 class PlanRequest(msgspec.Struct, frozen=True, tag="plan"):
@@ -48,6 +62,10 @@ class PlanRequest(msgspec.Struct, frozen=True, tag="plan"):
     """The last history is this run so far: predict its next steps from itself."""
     place: bool = True
     """False: forecast and store only (mode observe)."""
+    attempt: int = 0
+    """How often this plan was asked for before without one coming of it."""
+    alive_s: float = 0.0
+    """A StepProgress comes this often while the step runs; 0: never."""
 
 
 class DirectoriesWanted(msgspec.Struct, frozen=True, tag="directories?"):
@@ -78,6 +96,8 @@ class PlannedFile(msgspec.Struct, frozen=True, tag="file", array_like=True):
     layout: int
     """Index into PlanReply.layouts."""
     osts: tuple[tuple[int, ...], ...]
+    request_index: int = -1
+    """Place in the allocation request; a StepProgress names the file by it."""
 
 
 class PlanReply(msgspec.Struct, frozen=True, tag="planned"):
@@ -100,6 +120,19 @@ class PlanReply(msgspec.Struct, frozen=True, tag="planned"):
     """Ask again then: more files are expected."""
     warnings: tuple[str, ...] = ()
     """Of histories left out and of the forecast; equal ones come with every plan."""
+
+
+class StepProgress(msgspec.Struct, frozen=True, tag="step-progress", omit_defaults=True):
+    """The job step still runs, and these of its placed files were closed: what is promised for them shrinks."""
+
+    request_ids: tuple[str, ...]
+    """Of all plans whose promises still stand."""
+    alive_s: float
+    """The next StepProgress comes within this."""
+    closed: dict[str, tuple[tuple[int, int], ...]] = {}
+    """Request id → (place in that request, size in bytes); at most MAX_CLOSED in all."""
+    ended: bool = False
+    """It does not run any more, and there is no run to report: nothing is promised any longer."""
 
 
 class StepReport(msgspec.Struct, frozen=True, tag="step-report"):
@@ -136,6 +169,12 @@ class Done(msgspec.Struct, frozen=True, tag="done"):
     pass
 
 
+class Busy(msgspec.Struct, frozen=True, tag="busy"):
+    """No room now: ask again after this, with a jitter."""
+
+    retry_after_s: float
+
+
 class Failed(msgspec.Struct, frozen=True, tag="failed"):
     reason: str
 
@@ -145,12 +184,14 @@ LocalMessage = (
     | DirectoriesWanted
     | DirectoryLayouts
     | PlanReply
+    | StepProgress
     | StepReport
     | PlansQuery
     | PlansReply
     | StatusQuery
     | StatusAnswer
     | Done
+    | Busy
     | Failed
 )
 
@@ -158,16 +199,35 @@ _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(LocalMessage)
 
 
+class Allowance(Protocol):
+    """Room that many conversations share: a part of it is taken before it is used, and given back."""
+
+    def take(self, amount: int) -> bool: ...
+    def give(self, amount: int) -> None: ...
+
+
 class Channel:
     """One end of a conversation. `with Channel(sock) as channel: …`"""
 
     def __init__(
-        self, sock: socket.socket, *, max_bytes: int = MAX_REPLY_BYTES, deadline_s: float | None = None
+        self,
+        sock: socket.socket,
+        *,
+        max_bytes: int = MAX_REPLY_BYTES,
+        deadline_s: float | None = None,
+        room: Allowance | None = None,
+        descriptor_room: Allowance | None = None,
     ) -> None:
-        """`deadline_s`: the whole conversation ends after this; else only silence does (the socket's time-out)."""
+        """`deadline_s`: the whole conversation ends after this; else only silence does (the socket's time-out).
+
+        `room`, `descriptor_room`: where the bytes of a received frame and its descriptors are taken from, until
+        the next one is received; without room for them `receive` raises Busy.
+        """
         self._socket = sock
-        self._max_bytes = max_bytes
-        self._ends_at = None if deadline_s is None else time.monotonic() + deadline_s
+        self.max_bytes = max_bytes
+        self._room, self._descriptor_room = room, descriptor_room
+        self._room_taken = self._descriptors_taken = 0
+        self.limit(deadline_s)
         self.descriptors: list[int] = []
         """Received with the last message; the receiver closes them."""
 
@@ -177,8 +237,13 @@ class Channel:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def limit(self, deadline_s: float | None) -> None:
+        """From now on the conversation ends after this, whoever is slow."""
+        self._ends_at = None if deadline_s is None else time.monotonic() + deadline_s
+
     def close(self) -> None:
         self.close_descriptors()
+        self._give_back()
         self._socket.close()
 
     def close_descriptors(self) -> None:
@@ -187,58 +252,99 @@ class Channel:
                 os.close(descriptor)
         self.descriptors = []
 
-    def peer_uid(self) -> int:
-        """The uid of the process at the other end (SO_PEERCRED)."""
-        size = struct.calcsize("3i")
-        credentials = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
-        return int(struct.unpack("3i", credentials)[1])
+    def _give_back(self) -> None:
+        if self._room and self._room_taken:
+            self._room.give(self._room_taken)
+        if self._descriptor_room and self._descriptors_taken:
+            self._descriptor_room.give(self._descriptors_taken)
+        self._room_taken = self._descriptors_taken = 0
+
+    def gone(self) -> bool:
+        """True when the other end has hung up; nothing is read."""
+        patience_s = self._socket.gettimeout()
+        self._socket.settimeout(0)
+        try:
+            return self._socket.recv(1, socket.MSG_PEEK) == b""
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+        finally:
+            self._socket.settimeout(patience_s)
 
     def send(self, message: LocalMessage, descriptors: list[int] | None = None) -> None:
         """Raises Unavailable when the other end is gone or does not read."""
         body = _encoder.encode(message)
-        data = struct.pack("<I", len(body)) + body
+        data = memoryview(struct.pack("<I", len(body)) + body)
         try:
             if descriptors:
+                self._within_deadline()
                 ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
-                sent = self._socket.sendmsg([data[:4]], ancillary)
-                data = data[sent:]
-            self._socket.sendall(data)
+                data = data[self._socket.sendmsg([data[:4]], ancillary) :]
+            while data:
+                self._within_deadline()
+                data = data[self._socket.send(data) :]
         except OSError as error:
             raise Unavailable(f"clientd socket: {error}") from None
 
     def receive(self) -> LocalMessage:
-        """The next message. Raises Unavailable at the end or on time-out, WireError for nonsense."""
+        """The next message. Raises Unavailable at the end or on time-out, Busy without room, WireError for nonsense."""
         self.close_descriptors()
+        self._give_back()
         header = self._read(4, with_descriptors=True)
         (length,) = struct.unpack("<I", header)
-        if length > self._max_bytes:
-            raise WireError("clientd socket", f"a frame of at most {self._max_bytes} bytes", length)
+        if length > self.max_bytes:
+            raise WireError("clientd socket", f"a frame of at most {self.max_bytes} bytes", length)
+        if self._room:
+            if not self._room.take(length):
+                raise errors.Busy(f"clientd socket: no room for a frame of {length} bytes")
+            self._room_taken = length
         try:
             message: LocalMessage = _decoder.decode(self._read(length))
-        except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
             raise WireError("clientd socket", "a message of this version of tarazu", str(error)) from None
         return message
 
     def ask(self, message: LocalMessage, descriptors: list[int] | None = None) -> LocalMessage:
-        """Send, and return the answer; a Failed answer is raised as Unavailable."""
-        self.send(message, descriptors)
-        answer = self.receive()
+        """Send, and return the answer; a Failed answer is raised as Unavailable, Busy as errors.Busy."""
+        try:
+            self.send(message, descriptors)
+        except Unavailable:
+            answer = self._last_word()
+            if answer is None:
+                raise
+        else:
+            answer = self.receive()
         if isinstance(answer, Failed):
             raise Unavailable(f"clientd: {answer.reason}")
+        if isinstance(answer, Busy):
+            after_s = answer.retry_after_s if math.isfinite(answer.retry_after_s) else 1.0
+            raise errors.Busy(f"clientd is busy: expected room, found none for {after_s:g} s", after_s)
         return answer
+
+    def _last_word(self) -> LocalMessage | None:
+        """What the other end said before it hung up on us."""
+        try:
+            return self.receive()
+        except (Unavailable, WireError):
+            return None
+
+    def _within_deadline(self) -> None:
+        if self._ends_at is not None:
+            left_s = self._ends_at - time.monotonic()
+            if left_s <= 0:
+                raise TimeoutError("timed out")
+            self._socket.settimeout(left_s)
 
     def _read(self, size: int, with_descriptors: bool = False) -> bytes:
         chunks = bytearray()
         try:
             while len(chunks) < size:
-                if self._ends_at is not None:
-                    self._socket.settimeout(max(0.001, self._ends_at - time.monotonic()))
-                if with_descriptors:
-                    data, descriptors, _, _ = socket.recv_fds(
-                        self._socket, size - len(chunks), MAX_DESCRIPTORS
-                    )
-                    self.descriptors.extend(descriptors)
+                self._within_deadline()
+                if with_descriptors and not chunks:
+                    data = self._read_first(size)
                 else:
+                    # Descriptors that come later than the first byte have no room here: the kernel drops them.
                     data = self._socket.recv(min(size - len(chunks), 1 << 20))
                 if not data:
                     raise Unavailable("clientd socket: closed by the other end")
@@ -247,14 +353,48 @@ class Channel:
             raise Unavailable(f"clientd socket: {error}") from None
         return bytes(chunks)
 
+    def _read_first(self, size: int) -> bytes:
+        data, self.descriptors, flags, _ = socket.recv_fds(self._socket, size, MAX_DESCRIPTORS)
+        if flags & socket.MSG_CTRUNC:
+            raise WireError(
+                "clientd socket", f"at most {MAX_DESCRIPTORS} descriptors, and room for them", "more"
+            )
+        if self._descriptor_room and self.descriptors:
+            if not self._descriptor_room.take(len(self.descriptors)):
+                raise errors.Busy(f"clientd socket: no room for {len(self.descriptors)} descriptors")
+            self._descriptors_taken = len(self.descriptors)
+        return data
 
-def connect(path: str, timeout_s: float) -> Channel:
-    """A conversation with clientd. Raises Unavailable."""
-    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    sock.settimeout(timeout_s)
-    try:
-        sock.connect(path)
-    except OSError as error:
-        sock.close()
-        raise Unavailable(f"clientd at {path}: {error.strerror or error}") from None
-    return Channel(sock)
+
+def connect(path: str, timeout_s: float, *, deadline_s: float | None = None) -> Channel:
+    """A conversation with clientd, within `timeout_s` also when its backlog is full. Raises Unavailable.
+
+    `timeout_s` bounds each silence afterwards, `deadline_s` the whole conversation from now on.
+    """
+    started = time.monotonic()
+    ends_at = started + (timeout_s if deadline_s is None else min(timeout_s, deadline_s))
+    pause_s = 0.01
+    while True:
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        sock.settimeout(timeout_s)
+        try:
+            sock.connect(path)
+            break
+        except BlockingIOError:  # with a time-out a full backlog is an error; without one it would block
+            sock.close()
+            if time.monotonic() + pause_s > ends_at:
+                raise Unavailable(f"clientd at {path}: its backlog is full") from None
+            time.sleep(pause_s * random.uniform(0.5, 1.0))
+            pause_s = min(2 * pause_s, 0.2)
+        except OSError as error:
+            sock.close()
+            raise Unavailable(f"clientd at {path}: {error.strerror or error}") from None
+    left_s = None if deadline_s is None else deadline_s - (time.monotonic() - started)
+    return Channel(sock, deadline_s=left_s)
+
+
+def peer_uid(sock: socket.socket) -> int:
+    """The uid of the process at the other end (SO_PEERCRED)."""
+    size = struct.calcsize("3i")
+    credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+    return int(struct.unpack("3i", credentials)[1])

@@ -17,10 +17,11 @@ import pytest
 
 from tarazu import config
 from tarazu.config import without_password
-from tarazu.daemons.clientd import Clientd
+from tarazu.daemons.clientd import Clientd, check_ids
 from tarazu.daemons.planner import read_history
 from tarazu.daemons.process import Wakeup
-from tarazu.errors import TraceError, Unavailable, WireError
+from tarazu.daemons.shares import Share
+from tarazu.errors import Busy, TraceError, Unavailable, WireError
 from tarazu.model import JobStep
 from tarazu.trace.records import FileRecord, RunRecord
 from tarazu.trace.runfile import MAX_RUN_BYTES, encode_run
@@ -47,6 +48,38 @@ def test_an_announced_frame_beyond_the_limit_is_refused_before_it_comes() -> Non
     there.sendall(struct.pack("<I", local.MAX_REQUEST_BYTES + 1))
     with there, local.Channel(here, max_bytes=local.MAX_REQUEST_BYTES) as channel, pytest.raises(WireError):
         channel.receive()
+
+
+def test_a_frame_for_which_there_is_no_room_is_busy_and_takes_none() -> None:
+    share = Share(100)
+    here, there = socket.socketpair()
+    body = b"x" * 60
+    there.sendall(struct.pack("<I", len(body)) + body)
+    with there, local.Channel(here, room=share.of(1)) as channel, pytest.raises(Busy, match="no room"):
+        channel.receive()
+    assert not share.used
+
+
+def test_room_and_descriptors_are_given_back_with_the_conversation() -> None:
+    frames, descriptors = Share(1000), Share(10)
+    here, there = socket.socketpair()
+    with there, local.Channel(there) as sender, open(os.devnull, "rb") as file:
+        with local.Channel(here, room=frames.of(1), descriptor_room=descriptors.of(1)) as channel:
+            sender.send(local.StatusQuery(), [file.fileno()] * 3)
+            assert isinstance(channel.receive(), local.StatusQuery)
+            assert frames.used[1] > 0 and descriptors.used[1] == 3 == len(channel.descriptors)
+            taken = list(channel.descriptors)
+        assert not frames.used and not descriptors.used
+        for descriptor in taken:
+            with pytest.raises(OSError):
+                os.fstat(descriptor)
+
+
+def test_a_step_cannot_name_more_allocations_than_it_has() -> None:
+    check_ids(["a"] * local.MAX_IDS)
+    for ids in (["a"] * (local.MAX_IDS + 1), [""], ["a" * 1000]):
+        with pytest.raises(WireError, match="at most"):
+            check_ids(ids)
 
 
 def test_a_conversation_ends_although_a_byte_comes_now_and_then() -> None:

@@ -40,7 +40,8 @@ def kill_at(loop: Loop, moments: dict[str, float], started: float) -> None:
     for name, moment in sorted(moments.items(), key=lambda item: item[1]):
         time.sleep(max(0.0, started + moment - time.monotonic()))
         pid = processes.running(loop.testbed.directory, name)
-        assert pid is not None, f"{name} was not running"
+        log = loop.testbed.directory / "log" / f"{name}.log"
+        assert pid is not None, f"{name} was not running: {log.read_text()[-500:]}"
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 

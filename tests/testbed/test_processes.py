@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -229,3 +230,42 @@ def test_command_line(tmp_path):
     assert cli("down", directory).returncode == 0
     assert cli("status", directory).returncode == 2
     assert "emulated Lustre" in cli("--help").stdout
+
+
+def test_a_daemon_killed_a_moment_ago_is_started_again(tmp_path: Path) -> None:
+    # It takes long to die: much memory, threads, and a port that its successor needs.
+    program = """
+import socket, sys, threading, time
+ballast = bytearray(200 << 20)
+listener = socket.socket()
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+listener.bind(("127.0.0.1", int(sys.argv[1])))
+listener.listen()
+for _ in range(4):
+    threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+open(sys.argv[2], "a").write("up\\n")
+time.sleep(600)
+"""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    (tmp_path / "run").mkdir()
+    (tmp_path / "log").mkdir()
+    ups = tmp_path / "ups"
+    argv = [sys.executable, "-c", program, str(port), str(ups)]
+    daemon = processes.Daemon("slow", argv, dict(os.environ))
+    try:
+        for number in range(1, 6):
+            assert processes.start(tmp_path, [daemon]) == ["slow"], (
+                "the dying one was taken for a running one"
+            )
+            deadline = time.monotonic() + 20
+            while not ups.exists() or len(ups.read_text().splitlines()) < number:
+                assert time.monotonic() < deadline, (tmp_path / "log" / "slow.log").read_text()
+                time.sleep(0.01)
+            pid = processes.running(tmp_path, "slow")
+            assert pid is not None
+            os.kill(pid, signal.SIGKILL)
+            assert processes.running(tmp_path, "slow") is None
+    finally:
+        processes.stop(tmp_path)

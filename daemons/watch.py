@@ -1,0 +1,147 @@
+"""The leader's look at the spools while the step runs: what was created and closed so far.
+
+It reads what the recorder has written to this node's memory, and other nodes' spools where these are visible
+(`run.spool_dir` on a shared file system, with `%h` in it). A look takes at most a twentieth of a core: the
+longer it takes, the longer until the next; what is too large for that is left to the end of the step.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+import struct
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tarazu.errors import TraceError
+from tarazu.model import JobStep
+from tarazu.trace.parser import parse_run
+from tarazu.trace.records import RunRecord
+from tarazu.trace.spool import Spool, read_spools
+
+SHARE = 0.05
+"""Of the time that goes into looking."""
+MAX_SPOOL_BYTES = 32 << 20
+"""A spool with more than this is not looked at while the step runs: about 100,000 files of one process."""
+MAX_RUN_BYTES = 64 << 20
+"""All spools together, to be seen as one run; beyond, each is looked at alone."""
+_USED_AT = 16
+"""In the header of a spool: bytes in use."""
+
+
+@dataclass
+class _File:
+    """One file over all processes that were looked at."""
+
+    row_id: int = 0
+    open: bool = False
+    size_bytes: int = 0
+
+
+@dataclass
+class Seen:
+    """What one look showed."""
+
+    files: dict[int, int | None] = field(default_factory=dict)
+    """Row id of each placed file → its size when closed, None while a process still has it open."""
+    run: RunRecord | None = None
+    """The run so far; None when it is too large for a look."""
+    everywhere: bool = False
+    """All nodes of the step were looked at."""
+
+
+class Watch:
+    """Looks at the spools of one step, from one thread."""
+
+    def __init__(self, spool: str, here: Path, step: JobStep, over: threading.Event) -> None:
+        """`spool`: with `%h` for the host; `here`: this node's; `over`: the step has ended."""
+        self._pattern = f"{glob.escape(spool).replace('%h', '*')}/*.tzs" if "%h" in spool else ""
+        self._here = here
+        self._step = step
+        self._over = over
+        self._seen_bytes: dict[str, int] = {}
+        self.pause_s = 0.0
+        """Until the next look, at least."""
+
+    def look(self) -> Seen | None:
+        """None when nothing was recorded since the last look."""
+        started = time.monotonic()
+        used = self._used()
+        if used == self._seen_bytes:
+            return None
+        seen = self._read(used)
+        if self._over.is_set():
+            return None
+        self._seen_bytes = used
+        self.pause_s = (time.monotonic() - started) / SHARE
+        return seen
+
+    def _used(self) -> dict[str, int]:
+        """Bytes in use of every spool of this step that is ours."""
+        paths: Iterable[str] = map(str, self._here.glob("*.tzs"))
+        if self._pattern:
+            paths = {*paths, *glob.iglob(self._pattern)}
+        found: dict[str, int] = {}
+        for path in sorted(paths):
+            with contextlib.suppress(OSError, struct.error), open(path, "rb", buffering=0) as file:
+                if os.fstat(file.fileno()).st_uid == os.geteuid():
+                    found[path] = struct.unpack_from("<Q", os.pread(file.fileno(), 24, 0), _USED_AT)[0]
+        return found
+
+    def _read(self, used: dict[str, int]) -> Seen:
+        whole = sum(used.values()) <= MAX_RUN_BYTES
+        spools: list[Spool] = []
+        files: dict[str, _File] = {}
+        seen = Seen()
+        hosts: set[str] = set()
+        ranks: set[int] = set()
+        told = 0
+        for path, used_bytes in used.items():
+            if self._over.is_set():
+                break
+            if used_bytes > MAX_SPOOL_BYTES:
+                whole = False
+                continue
+            with contextlib.suppress(TraceError):  # also one that a process is about to begin
+                for spool in read_spools(path):
+                    hosts.add(spool.header.host)
+                    ranks.add(spool.header.rank)
+                    told = max(told, spool.header.ranks)
+                    self._add(files, spool)
+                    spools += [spool] if whole else []
+            if not whole:
+                spools.clear()
+                # Only files of one process can be told of without the others.
+                seen.files |= settled(files)
+                files.clear()
+        seen.files |= settled(files)
+        seen.everywhere = whole and len(hosts) >= self._step.nodes and len(ranks - {-1}) >= told
+        if whole and spools:
+            seen.run = parse_run(spools, self._step)
+        return seen
+
+    def _add(self, files: dict[str, _File], spool: Spool) -> None:
+        created: dict[str, int] = {}
+        for create in spool.creates:
+            if create.fs_name == self._step.fs_name:
+                file = files.setdefault(create.key, _File())
+                file.row_id = create.row_id or file.row_id
+                created[create.key] = create.time_ns
+        for close in spool.closes:
+            if close.fs_name == self._step.fs_name:
+                file = files.setdefault(close.key, _File())
+                file.size_bytes = max(file.size_bytes, close.size_bytes)
+                if created.get(close.key, close.time_ns) <= close.time_ns:
+                    created.pop(close.key, None)
+        if not spool.ended:
+            for key in created:
+                files[key].open = True
+
+
+def settled(files: dict[str, _File]) -> dict[int, int | None]:
+    """Row id → size, None while open, of the files that were placed."""
+    return {f.row_id: None if f.open else f.size_bytes for f in files.values() if f.row_id}

@@ -1,0 +1,137 @@
+"""A plan that was not to be had at the start is asked for again: the rest of the run is placed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tarazu.sim import demo
+from tarazu.sim.testbed import processes
+
+if TYPE_CHECKING:
+    from tests.loop.conftest import Loop
+
+STEPPED = """
+import pathlib, sys, time
+folder, steps, pause, gate = pathlib.Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), sys.argv[4:]
+for step in range(steps):
+    if gate and step == steps // 2:
+        print("half", flush=True)
+        sys.stdin.readline()
+    with open(folder / f"ckpt.{step:05}", "wb") as file:
+        file.write(bytes(4 << 20))
+    time.sleep(pause)
+"""
+STEPS = 8
+
+
+@pytest.fixture(scope="module")
+def patient(loop: Loop) -> Iterator[Loop]:
+    loop.configure(
+        {
+            "layout": {"min_size": 0, "stripe_count": "2"},
+            "predict": {"look_s": 0},
+            "mdsd": {"user_share": 0.9},
+        }
+    )
+    yield loop
+
+
+def kill_clientd(loop: Loop) -> Callable[[], None]:
+    pid = processes.running(loop.testbed.directory, "tarazu-clientd-client1")
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+
+    def again() -> None:
+        loop.testbed.start_daemons()
+
+    return again
+
+
+def kill_mdsd(loop: Loop) -> Callable[[], None]:
+    pid = processes.running(loop.testbed.directory, "tarazu-mdsd")
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+
+    def again() -> None:
+        loop.testbed.start_daemons()
+
+    return again
+
+
+def stop_mdsd(loop: Loop) -> Callable[[], None]:
+    pid = processes.running(loop.testbed.directory, "tarazu-mdsd")
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    return lambda: os.kill(pid, signal.SIGCONT)
+
+
+def decline(loop: Loop) -> Callable[[], None]:
+    """mdsd answers, but not with a plan: nobody may have any promise."""
+    config = loop.testbed.directory / "etc" / "tarazu.toml"
+    text = config.read_text()
+
+    def restart() -> None:
+        kill_mdsd(loop)
+        loop.testbed.start_daemons()
+        demo.wait_until_ready(loop.testbed)
+
+    def again() -> None:
+        config.write_text(text)
+        restart()
+
+    config.write_text(text.replace("user_share = 0.9", "user_share = 1e-12"))
+    restart()
+    return again
+
+
+@pytest.mark.parametrize("trouble", [kill_clientd, kill_mdsd, stop_mdsd, decline])
+def test_the_rest_of_the_run_is_placed_once_somebody_answers(
+    patient: Loop, tmp_path: Path, trouble: Callable[[Loop], Callable[[], None]]
+) -> None:
+    loop, app = patient, trouble.__name__
+    (tmp_path / "stepped.py").write_text(STEPPED)
+    folder = loop.mount() / app
+    folder.mkdir()
+    program = [sys.executable, str(tmp_path / "stepped.py"), str(folder), str(STEPS), "0"]
+    loop.run(*program, app=app, mode="observe")
+    loop.testbed.refresh()
+    for path in folder.iterdir():
+        path.unlink()
+    command = demo.tarazu_command("run", "--app", app, "--mode", "place", "--", *program, "gate")
+    environ = os.environ | loop.testbed.environment(0) | {"TARAZU_RUN_WAIT_S": "0.5"}
+    again = trouble(loop)
+    try:
+        with subprocess.Popen(command, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as job:
+            assert job.stdin and job.stdout and job.stdout.readline() == b"half\n"
+            assert not list((loop.home / "maps").glob("*/map.*")), "nobody had a plan"
+            again()
+            deadline = time.monotonic() + 60
+            while not list((loop.home / "maps").glob("*/map.*")):
+                assert time.monotonic() < deadline, loop.log()[-2000:]
+                time.sleep(0.05)
+            job.stdin.write(b"\n")
+            job.stdin.close()
+            assert job.wait(60) == 0
+    finally:
+        demo.wait_until_ready(loop.testbed)
+    assert loop.outcomes(app) == {"hit": STEPS // 2, "late": STEPS // 2}, loop.log()[-2000:]
+
+
+def test_waits_grow_with_a_jitter_and_stay_bounded() -> None:
+    from tarazu.daemons.plans import Backoff
+
+    backoff = Backoff(0.25, 60.0)
+    waits = [backoff.failed() for _ in range(2000)]
+    assert all(0.125 <= w <= 60 for w in waits) and waits[0] <= 0.25 and min(waits[8:]) >= 30
+    assert len(set(waits)) > 1900
+    backoff.succeeded()
+    assert backoff.failed() <= 0.25 and backoff.failed(at_least_s=10.0) >= 5
