@@ -132,6 +132,7 @@ class Leader:
             "TARAZU_MODE": self.mode,
             "TARAZU_RECORD": self.record_mode,
             "TARAZU_SPOOL": self.spool,
+            "TARAZU_SPOOL_KIB": str(run.spool_limit >> 10 or ""),
             "TARAZU_APPLY": run.apply,
             "TARAZU_LISTS": self.settings.layout.lists,
             "TARAZU_INCLUDE": ":".join(run.include),

@@ -29,8 +29,8 @@ MAX_SPOOL_BYTES = 32 << 20
 """A spool with more than this is not looked at while the step runs: about 100,000 files of one process."""
 MAX_RUN_BYTES = 64 << 20
 """All spools together, to be seen as one run; beyond, each is looked at alone."""
-_USED_AT = 16
-"""In the header of a spool: bytes in use."""
+_HEADER = struct.Struct("<16xQ176xQ40xQ")
+"""Bytes in use, and the counters of changes of a node file and of a spool (docs/formats.md)."""
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Watch:
         self._here = here
         self._step = step
         self._over = over
-        self._seen_bytes: dict[str, int] = {}
+        self._seen: dict[str, tuple[int, ...]] = {}
         self.pause_s = 0.0
         """Until the next look, at least."""
 
@@ -71,36 +71,39 @@ class Watch:
         """None when nothing was recorded since the last look."""
         started = time.monotonic()
         used = self._used()
-        if used == self._seen_bytes:
+        if used == self._seen:
             return None
         seen = self._read(used)
         if self._over.is_set():
             return None
-        self._seen_bytes = used
+        self._seen = used
         self.pause_s = (time.monotonic() - started) / SHARE
         return seen
 
-    def _used(self) -> dict[str, int]:
-        """Bytes in use of every spool of this step that is ours."""
+    def _used(self) -> dict[str, tuple[int, ...]]:
+        """Of every spool of this step that is ours: bytes in use, and what tells whether it has changed."""
         paths: Iterable[str] = map(str, self._here.glob("*.tzs"))
         if self._pattern:
             paths = {*paths, *glob.iglob(self._pattern)}
-        found: dict[str, int] = {}
+        found: dict[str, tuple[int, ...]] = {}
         for path in sorted(paths):
             with contextlib.suppress(OSError, struct.error), open(path, "rb", buffering=0) as file:
                 if os.fstat(file.fileno()).st_uid == os.geteuid():
-                    found[path] = struct.unpack_from("<Q", os.pread(file.fileno(), 24, 0), _USED_AT)[0]
+                    used, *changes = _HEADER.unpack(os.pread(file.fileno(), _HEADER.size, 0))
+                    # Those of processes that have ended lie in one file, which grows.
+                    size = os.fstat(file.fileno()).st_size if path.endswith(".ended.tzs") else used
+                    found[path] = (size, *changes)
         return found
 
-    def _read(self, used: dict[str, int]) -> Seen:
-        whole = sum(used.values()) <= MAX_RUN_BYTES
+    def _read(self, used: dict[str, tuple[int, ...]]) -> Seen:
+        whole = sum(size for size, *_ in used.values()) <= MAX_RUN_BYTES
         spools: list[Spool] = []
         files: dict[str, _File] = {}
         seen = Seen()
         hosts: set[str] = set()
         ranks: set[int] = set()
         told = 0
-        for path, used_bytes in used.items():
+        for path, (used_bytes, *_) in used.items():
             if self._over.is_set():
                 break
             if used_bytes > MAX_SPOOL_BYTES:

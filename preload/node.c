@@ -26,6 +26,7 @@ struct header {
     uint32_t recorder, mode, uid, ranks;
     char host[TZ_HOST_MAX];
     char job[TZ_JOB_MAX];
+    uint64_t changes; /* atomic: for readers that look again */
 };
 
 _Static_assert(sizeof(struct header) <= HEADS_AT, "the heads follow");
@@ -316,6 +317,7 @@ void tz_node_note(const struct tz_record *record)
     if (record->type == TZ_CLOSE) {
         tz_store((uint64_t *)(void *)(found->record + SIZE_AT), tz_get64(record->fixed));
         tz_store((uint64_t *)(void *)(found->record + TIME_AT), tz_now_ns());
+        __atomic_add_fetch(&h->changes, 1, __ATOMIC_RELAXED);
     }
 }
 

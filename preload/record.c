@@ -44,7 +44,7 @@ bool tz_record_create(struct tz_create *c, int fd)
         tz_put16(fixed + 24 + 2 * i, (uint16_t)record.texts[i].length);
     if (made)
         tz_spool_write(&record);
-    else if (!tz_spool_has(TZ_CREATE, record.texts))
+    else if (!tz_spool_reopened(record.texts))
         tz_node_note(&record);
     return made;
 }
@@ -94,7 +94,7 @@ static void append_close(struct tz_file *file, uint64_t size)
     tz_put64(fixed + 40, file->opened_ns);
     tz_put16(fixed + 48, (uint16_t)record.texts[0].length);
     tz_put16(fixed + 50, (uint16_t)record.texts[1].length);
-    if (!made && (adopted || tz_relaxed(&file->bytes) == 0) && !tz_spool_has(TZ_CREATE, record.texts)) {
+    if (!made && (adopted || tz_relaxed(&file->bytes) == 0) && !tz_spool_made(record.texts)) {
         tz_node_note(&record);
         return;
     }

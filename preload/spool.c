@@ -7,7 +7,15 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-enum { HEADER = 256, FIRST_SIZE = 4096, SIZE_MAX_ = 1 << 30, OFF_USED = 16, OFF_CAPACITY = 24, OFF_DROPPED = 64 };
+enum {
+    HEADER = 256,
+    FIRST_SIZE = 4096,
+    SIZE_MAX_ = 1 << 30,
+    OFF_USED = 16,
+    OFF_CAPACITY = 24,
+    OFF_DROPPED = 64,
+    OFF_CHANGES = 248
+};
 
 /* Places in the fixed part of a close record, docs/formats.md. */
 enum { AT_SIZE = 0, AT_WRITTEN = 8, AT_LOW = 16, AT_HIGH = 24, AT_WRITES = 32, AT_SEGMENTS = 36, AT_OPENED = 40 };
@@ -212,14 +220,34 @@ static bool rewrite(uint8_t *at, const struct tz_record *record, size_t length)
     return true;
 }
 
+/* Made or opened again: until it is closed anew its close is of no time, and so does not count. */
+static void opened_again(const struct tz_part texts[2])
+{
+    struct tz_counter *index = index_of(TZ_CLOSE, texts);
+    uint64_t at = index ? tz_load(&index->value) : 0;
+
+    if (at)
+        tz_put64(spool.base + at + 8, 0);
+}
+
+/* For readers that look again. */
+static void changed(void)
+{
+    tz_put64(spool.base + OFF_CHANGES, tz_get64(spool.base + OFF_CHANGES) + 1);
+}
+
 static void write_locked(const struct tz_record *record)
 {
     size_t length = tz_record_length(record);
     struct tz_counter *index = spool.base && record->type != TZ_END ? index_of(record->type, record->texts) : NULL;
     uint64_t at = index ? tz_load(&index->value) : 0;
 
-    if (at && rewrite(spool.base + at, record, length))
+    if (at && rewrite(spool.base + at, record, length)) {
+        if (record->type == TZ_CREATE)
+            opened_again(record->texts);
+        changed();
         return;
+    }
     if (!room(length)) {
         count_dropped(1);
         return;
@@ -233,6 +261,7 @@ static void write_locked(const struct tz_record *record)
         tz_store(&index->value, spool.used);
     spool.used += length;
     tz_store((uint64_t *)(void *)(spool.base + OFF_USED), spool.used);
+    changed();
 }
 
 void tz_spool_write(const struct tz_record *record)
@@ -247,11 +276,30 @@ void tz_spool_write(const struct tz_record *record)
     tz_unlock(&spool.lock);
 }
 
-bool tz_spool_has(enum tz_record_type type, const struct tz_part texts[2])
+static bool has(enum tz_record_type type, const struct tz_part texts[2])
 {
     struct tz_counter *index = tz_load(&spool.base) ? index_of(type, texts) : NULL;
 
     return index && tz_load(&index->value) != 0;
+}
+
+bool tz_spool_made(const struct tz_part texts[2])
+{
+    return has(TZ_CREATE, texts);
+}
+
+bool tz_spool_reopened(const struct tz_part texts[2])
+{
+    if (!has(TZ_CREATE, texts))
+        return false;
+    if (tz_trylock(&spool.lock)) {
+        if (spool.base && has(TZ_CLOSE, texts)) {
+            opened_again(texts);
+            changed();
+        }
+        tz_unlock(&spool.lock);
+    }
+    return true;
 }
 
 /* Behind those that ended before: one file for all of them. False: it stays where it is. */

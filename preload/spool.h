@@ -28,8 +28,11 @@ void tz_record_put(const struct tz_record *record, size_t length, uint8_t *to);
  */
 void tz_spool_write(const struct tz_record *record);
 
-/* Has this process a record of that type and key? */
-bool tz_spool_has(enum tz_record_type type, const struct tz_part texts[2]);
+/* Has this process made the file of that key? */
+bool tz_spool_made(const struct tz_part texts[2]);
+
+/* The same of a file that it opens again: its close no longer counts. */
+bool tz_spool_reopened(const struct tz_part texts[2]);
 
 /* The process ends: its spool goes behind those that ended before, at the length that it needs. */
 void tz_spool_end(void);

@@ -85,7 +85,7 @@ def parse_run(spools: Sequence[Spool], step: JobStep, *, exit_status: int = 0) -
         ranks_seen=seen_ranks or min(len(spools), 1),
         ranks_expected=max(step.ranks, told) if seen_ranks or not spools else 1,
         processes=sum(s.header.pid != 0 for s in spools),
-        unended=sum(not s.ended for s in spools),
+        unended=sum(not s.ended and s.header.pid != 0 for s in spools),
         dropped_records=sum(s.header.dropped_records for s in spools),
         lost_bytes=sum(s.lost_bytes for s in spools),
         exit_status=exit_status,

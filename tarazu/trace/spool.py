@@ -198,7 +198,7 @@ def _node(data: bytes | mmap.mmap, start: int) -> tuple[list[Spool], int]:
         creates = tuple(r for r in records if isinstance(r, CreateRecord))
         closes = tuple(r for r in records if isinstance(r, CloseRecord))
         last_ns = records[-1].time_ns if records else 0
-        spools.append(Spool(header, creates, closes, True, last_ns, missing))
+        spools.append(Spool(header, creates, closes, False, last_ns, missing))
         lost = missing = 0
     return spools, end
 
