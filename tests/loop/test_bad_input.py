@@ -124,7 +124,7 @@ def test_a_malformed_run_is_named_and_skipped(site: Path) -> None:
     (folder / "20260101T000000.000000-0.run").write_bytes(GARBAGE)
     before = digest(site)
     done = command("tarazu", "history", "list", "--config", site / "tarazu.toml")
-    assert done.returncode == 0 and str(folder) in done.stdout and "expected" in done.stdout
+    assert done.returncode == 0 and str(folder) in done.stderr and "expected" in done.stderr
     assert digest(site) == before
 
 

@@ -64,7 +64,9 @@ def test_it_passes_on_the_testbed(bed: Testbed, tmp_path: Path) -> None:
     }
     # Every test once; the other combinations are those of test_refusals.py.
     again = ("llapi", "hints", "TRUNC", "APPEND", "400", "444", "dots", "chdir")
-    once = f"(self and not {' and not '.join(again)}) or (ordinary and direct and (may_not or race or poller))"
+    once = (
+        f"(self and not {' and not '.join(again)}) or (ordinary and direct and (may_not or race or poller))"
+    )
     status, output = run_suite(environ, "-k", once)
     assert status == 0, output[-6000:]
     counts = {word: int(number) for number, word in re.findall(r"(\d+) (passed|skipped)", output)}

@@ -79,7 +79,7 @@ class Here(plans.Plans):
     def accept(self, layout: Layout, osts: tuple[tuple[int, ...], ...]) -> None:
         names = native.template("/f")
         file = PlannedFile(1, "/f", names.precise, names.loose, False, -1, 0, 0, 8 * MIB, 0, osts)
-        self._accept(PlanReply(status="planned", layouts=(layout,), files=(file,)), self.fs)
+        self._accept(PlanReply(status="planned", layouts=(layout,), files=(file,)), self.fs, guess=False)
 
 
 @pytest.mark.parametrize("wrong", WRONG)

@@ -56,7 +56,7 @@ def check_sharing(spools: list[spool.Spool]) -> None:
     assert shared.writes == 8 * 30 * 2
     for i in range(30):
         same = [c.nth_precise for c in parent.creates if c.key == f"/same.{i}"]
-        assert same == [0] * 8
+        assert same == [0]  # one record, whichever thread made it
         own = [c.nth_loose for c in parent.creates if c.key.startswith(f"/directory{i}/")]
         assert len(own) == 8
     loose = [c.nth_loose for c in parent.creates if c.loose == "/directory#/own.#"]
@@ -120,7 +120,6 @@ def test_numbers_of_many_names(tmp_path: Path, instrumented: str) -> None:
     logs.mkdir()
     (recorded,) = run(source, tmp_path, instrumented, **build.environment("address", logs))
     creates = recorded.creates
-    first, second = creates[:20000], creates[20000:]
-    assert [c.nth_loose for c in first] == list(range(20000)) and not any(c.again for c in first)
-    assert [c.nth_loose for c in second] == list(range(0, 20000, 1000)) and all(c.again for c in second)
+    assert [c.nth_loose for c in creates] == list(range(20000))
+    assert [c.nth_loose for c in creates if c.again] == list(range(0, 20000, 1000))
     assert {c.nth_precise for c in creates} == {0}

@@ -102,7 +102,10 @@ def test_a_history_that_grows_while_it_is_read_ends_at_the_limit(
     thread = threading.Thread(target=grow)
     with path.open("rb") as file:
         reading = runfile.reader(os.dup(file.fileno()), 1 << 20)
+        assert reading.read(10)
         thread.start()
+        while path.stat().st_size < 2 << 20:
+            time.sleep(0.001)
         try:
             with pytest.raises(
                 runfile.TooLarge, match="expected a file of at most 1048576 bytes, found 'more'"
