@@ -34,6 +34,7 @@ static void forked(void)
     tz_files_forked();
     tz_spool_forked();
     tz_node_forked();
+    tz_record_forked();
 }
 
 static void fork_child(void)

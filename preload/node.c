@@ -304,7 +304,8 @@ void tz_node_note(const struct tz_record *record)
     if (!h)
         return;
     hash = tz_hash_text(texts[0].data, texts[0].length,
-                        (uint64_t)(uint32_t)tz_config.ident.rank << 8 | (uint64_t)record->type);
+                        (uint64_t)(uint32_t)tz_config.ident.rank << 32 | (uint64_t)(record->flags & 1) << 8 |
+                            (uint64_t)record->type);
     hash = tz_hash_text(texts[1].data, texts[1].length, hash);
     found = find(h, __atomic_load_n(head_of(h, hash), __ATOMIC_ACQUIRE), hash);
     if (!found) {

@@ -15,8 +15,8 @@ void tz_node_release(uint64_t bytes);
 void tz_node_lost(uint64_t records);
 
 /*
- * Notes a record of a file that this process has not made: once for each rank of the node and file, whatever the
- * number of processes and opens. A later close only changes size and time.
+ * Notes a record that gets no spool of its own, above all of a file that this process has not made: once for each rank
+ * of the node and file, whatever the number of processes and opens. A later close only changes size and time.
  */
 void tz_node_note(const struct tz_record *record);
 

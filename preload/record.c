@@ -14,6 +14,17 @@ static bool existed(int fd)
     return st.size > 0 || (st.born_s && st.changed_s - st.born_s > YOUNG_S);
 }
 
+/*
+ * A copy made by fork often creates one file and becomes another program: a shell's redirection. The first few files
+ * that it makes are noted on the node, so that it leaves no spool behind.
+ */
+static int32_t few; /* atomic */
+
+void tz_record_forked(void)
+{
+    tz_store(&few, 2);
+}
+
 bool tz_record_create(struct tz_create *c, int fd)
 {
     const struct tz_names *names = &c->scratch->names;
@@ -42,7 +53,9 @@ bool tz_record_create(struct tz_create *c, int fd)
     tz_put64(fixed + 16, c->generation);
     for (int i = 0; i < TZ_PARTS; i++)
         tz_put16(fixed + 24 + 2 * i, (uint16_t)record.texts[i].length);
-    if (made)
+    if (made && tz_load(&few) > 0 && __atomic_fetch_sub(&few, 1, __ATOMIC_RELAXED) > 0)
+        tz_node_note(&record);
+    else if (made)
         tz_spool_write(&record);
     else if (!tz_spool_reopened(record.texts))
         tz_node_note(&record);

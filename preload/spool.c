@@ -11,6 +11,7 @@ enum {
     HEADER = 256,
     FIRST_SIZE = 4096,
     SIZE_MAX_ = 1 << 30,
+    SHORT = 65536, /* at most this is copied when a process ends */
     OFF_USED = 16,
     OFF_CAPACITY = 24,
     OFF_DROPPED = 64,
@@ -302,7 +303,7 @@ bool tz_spool_reopened(const struct tz_part texts[2])
     return true;
 }
 
-/* Behind those that ended before: one file for all of them. False: it stays where it is. */
+/* Behind those that ended before: one file for all short ones. False: it stays where it is. */
 static bool hand_over(void)
 {
     char path[1200];
@@ -311,7 +312,7 @@ static bool hand_over(void)
     int fd;
 
     /* The common file may be longer than this process may write. */
-    if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur != RLIM_INFINITY ||
+    if (spool.used > SHORT || getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur != RLIM_INFINITY ||
         !tz_spool_path(path, sizeof path, "ended.tzs"))
         return false;
     fd = tz_sys_open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);

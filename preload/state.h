@@ -69,6 +69,7 @@ void tz_paths_forked(void);
 void tz_counters_forked(void);
 void tz_spool_forked(void);
 void tz_node_forked(void);
+void tz_record_forked(void);
 void tz_files_forked(void);
 void tz_scratch_forked(void);
 void tz_map_forked(void);

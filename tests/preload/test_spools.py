@@ -81,6 +81,16 @@ def test_spools_take_what_they_need_when_their_processes_have_ended(plain: Runs)
     assert run.complete and len(run.files) == run.processes == TASKS and run.unended == 0
 
 
+@pytest.mark.parametrize("shell", ["bash", "dash"])
+def test_a_redirection_leaves_no_spool_of_the_shell_behind(plain: Runs, shell: str) -> None:
+    """A child of the shell makes the file and becomes the program (bash): it never ends as what it was."""
+    script = f"i=0; while [ $i -lt {TASKS} ]; do /bin/echo $i > out.$i; i=$((i + 1)); done; :"
+    assert plain([shell, "-c", script]).returncode == 0
+    assert len(plain.spools) <= 1 and memory(plain) <= TASKS * 512
+    files = {f.key: f.size_bytes for f in run_of(plain).files}
+    assert files == {f"/out.{i}": len(f"{i}\n") for i in range(TASKS)}
+
+
 def test_a_process_that_is_killed_leaves_what_it_recorded(plain: Runs) -> None:
     source = "import os, signal; open('f', 'x').close(); os.kill(os.getpid(), signal.SIGKILL)"
     assert plain.python(source).returncode == -signal.SIGKILL
