@@ -206,7 +206,7 @@ def _node(data: bytes | mmap.mmap, start: int) -> tuple[list[Spool], int]:
 def _entries(data: Buffer, start: int, end: int) -> Iterator[int]:
     """Places of the entries that can be reached."""
     seen: set[int] = set()
-    for head in range(NODE_HEADS_AT, min(NODE_HEADER_BYTES, end - start), 4):
+    for head in range(NODE_HEADS_AT, min(NODE_HEADER_BYTES, end - start - 3), 4):
         at = 8 * struct.unpack_from("<I", data, start + head)[0]
         while at >= NODE_HEADER_BYTES and start + at + _ENTRY.size <= end and at not in seen:
             seen.add(at)

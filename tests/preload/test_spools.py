@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -12,8 +13,9 @@ from typing import Any
 import pytest
 
 from tarazu.daemons import gather
+from tarazu.errors import TraceError
 from tarazu.model import JobStep
-from tarazu.trace.parser import parse_files
+from tarazu.trace.parser import parse_files, parse_run
 from tarazu.trace.spool import parse_spools, read_spools
 
 Runs = Any
@@ -176,6 +178,29 @@ def test_a_spool_that_is_there_twice_counts_once(plain: Runs) -> None:
     run = run_of(plain)
     assert [(f.key, f.size_bytes) for f in run.files] == [("/a", 3), ("/b", 4)]
     assert (run.processes, run.lost_bytes) == (2, 0)
+
+
+def test_damaged_spools_are_read_as_far_as_they_go(plain: Runs) -> None:
+    """Whatever a killed process, a full memory or a fault has left: no exception, no endless chain."""
+    script = (
+        "echo a > a; echo b >> a; /bin/echo c > c; dd if=/dev/zero of=d bs=1 count=9 status=none; echo e >> c"
+    )
+    plain(["bash", "-c", script])
+    data = b"".join(p.read_bytes() for p in sorted(plain.spool_directory.glob("*.tzs")))
+    chance = random.Random(7)
+    for _ in range(500):
+        broken = bytearray(data)
+        for _ in range(chance.randint(1, 20)):
+            at = chance.choice(
+                [chance.randrange(len(broken)), chance.randrange(4096, 5000), chance.randrange(260)]
+            )
+            broken[at] = chance.choice([0, 255, chance.randrange(256)])
+        cut = bytes(broken[: chance.choice([len(broken), chance.randrange(len(broken))])])
+        try:
+            found = parse_spools(cut)
+        except TraceError:
+            continue
+        parse_run(found, JobStep("lustre", 0, "app", "1"))
 
 
 @pytest.mark.skipif(not shutil.which("strace"), reason="needs strace (Debian: strace)")
