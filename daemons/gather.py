@@ -17,12 +17,13 @@ TIMEOUT_S = 30.0
 
 _COLLECT = (
     'd=$1; o="$2/$(hostname).$$"; cd "$d" 2>/dev/null || exit 0; set -- ./*.tzs; '
-    'if [ $# -gt 500 ]; then cat "$@"; else for f; do '
-    'head -c "$(od -An -tu8 -j16 -N8 "$f" | tr -d " ")" "$f" || cat "$f"; done; fi '
-    '> "$o.part" 2>/dev/null && mv "$o.part" "$o.tzs"; rm -rf "$d"'
+    'if [ $# -gt 500 ]; then cat "$@"; else for f; do case $f in *.ended.tzs) cat "$f";; '
+    '*) head -c "$(od -An -tu8 -j16 -N8 "$f" | tr -d " ")" "$f" || cat "$f";; esac; done; fi '
+    '> "$o.part" 2>/dev/null && mv "$o.part" "$o.tzs" && rm -rf "$d"'
 )
 """What runs once on each node: needs a shell and coreutils, no Python. Spools may be concatenated, each at the
-length that it uses (bytes 16-23); where very many processes were killed that would take too long."""
+length that it uses (bytes 16-23; those that have ended lie in one file already); where very many processes were
+killed that would take too long."""
 
 
 def command(

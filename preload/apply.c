@@ -142,7 +142,6 @@ static int complete(struct tz_create *c, const struct tz_plan *plan, int fd)
     if (rc == EOPNOTSUPP || rc == ENOSYS)
         tz_store(&cannot_reserve, 1);
     c->refusal = (uint16_t)tz_layout_replace_tail(fd, c, plan, late);
-    tz_layout_read(fd, c);
     return fd;
 }
 

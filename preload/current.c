@@ -90,10 +90,12 @@ static const uint8_t *control(void)
 static void retire(struct tz_map *old)
 {
     for (int i = 0; i < RETIRED; i++) {
-        if (current.retired[i] && !tz_scratch_holds(current.retired[i])) {
-            tz_map_close(current.retired[i]);
-            tz_pages_free(current.retired[i], sizeof *old);
-            current.retired[i] = NULL;
+        struct tz_map *unused = current.retired[i];
+
+        if (unused && !tz_scratch_holds(unused)) {
+            current.retired[i] = NULL; /* first: a child may be forked at any moment */
+            tz_map_close(unused);
+            tz_pages_free(unused, sizeof *unused);
         }
         if (!current.retired[i] && old) {
             current.retired[i] = old;

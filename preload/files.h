@@ -13,6 +13,7 @@ enum tz_file_flags {
     TZ_FILE_CREATED = 2,   /* this open made the file */
     TZ_FILE_APPEND = 4,
     TZ_FILE_INHERITED = 8, /* opened by the parent of a fork */
+    TZ_FILE_NOTED = 32,    /* its create record is the node's */
     TZ_FILE_ADOPTED = 16,  /* standard output or error, opened by the program before this one */
 };
 

@@ -47,7 +47,7 @@ void tz_opening_end(struct tz_opening *o, int fd, FILE *stream)
 {
     struct tz_create *c = &o->create;
     int saved = errno;
-    bool made = false;
+    enum tz_made made = TZ_NOT_MADE;
 
     if (fd < 0) {
         if (o->creates)

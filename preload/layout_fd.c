@@ -169,13 +169,32 @@ int tz_layout_add_tail(int fd, struct tz_create *create, const struct tz_plan *p
     return rc;
 }
 
+static bool is_whole(const struct tz_create *create)
+{
+    struct tz_lov_entry last;
+    struct tz_lov lov;
+
+    return tz_lov_check(create->scratch->lov, create->lov_length, &lov) == 0 && lov.entries > 0 &&
+           tz_lov_entry(create->scratch->lov, create->lov_length, lov.entries - 1, &last) == 0 && last.end == TZ_EOF;
+}
+
 /*
  * Components from `from` on get start hints, which fall back to other OSTs by themselves. Only the MDS can tell which
  * components are still without objects: others may have written meanwhile, and what has objects stays.
  */
 int tz_layout_replace_tail(int fd, struct tz_create *create, const struct tz_plan *plan, uint16_t from)
 {
-    int rc = delete (fd, 0, TZ_LCME_NEGATE | TZ_LCME_INIT);
+    int rc = 0;
 
-    return rc ? rc : tz_layout_add_tail(fd, create, plan, from);
+    /* Several processes may find that the maker is gone: what has its objects none of them takes away again. */
+    for (int i = 0; i < 8; i++) {
+        if (i == 0)
+            rc = delete (fd, 0, TZ_LCME_NEGATE | TZ_LCME_INIT);
+        rc = rc ? rc : tz_layout_add_tail(fd, create, plan, from);
+        tz_layout_instantiate(fd, &plan->layout);
+        if (tz_layout_read(fd, create) || is_whole(create))
+            return rc;
+        rc = 0;
+    }
+    return rc;
 }

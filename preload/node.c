@@ -10,8 +10,9 @@
  * The file begins as zeros, which mean the same as an empty table: no process has to make it before others use it. A
  * process may be killed anywhere: an entry is reached only once it is whole.
  */
-enum { HEADER = 4096, STEP = 4096, LONGEST = 1 << 24, HEADS = 960, HEADS_AT = 256, ENTRY_HEAD = 16 };
-enum { SIZE_AT = TZ_RECORD_HEAD, TIME_AT = 8 };
+enum { HEADER = 4096, STEP = 4096, LONGEST = 1 << 26, HEADS = 960, HEADS_AT = 256, ENTRY_HEAD = 16 };
+enum { TIME_AT = 8, FIXED_AT = TZ_RECORD_HEAD, OUTCOME_BYTES = 24 };
+enum { RETRY_NS = 1000000000 };
 
 #define MAGIC 0x313045444f4e5a54ULL /* TZNODE01 */
 
@@ -40,8 +41,9 @@ struct entry {
 
 static struct {
     struct tz_lock lock;
-    uint8_t *base;   /* atomic */
-    uint64_t failed; /* atomic */
+    uint8_t *base;     /* atomic */
+    uint64_t retry_ns; /* atomic: not to be had; tried again then */
+    uint64_t lost;     /* atomic: what could not even be counted there */
 } node;
 
 static const char name[] = "node.tzs";
@@ -151,6 +153,15 @@ static bool raise(uint64_t *to, uint64_t value)
     return false;
 }
 
+/* Nothing that a damaged file says may lead beyond its end. */
+static bool is_sound(const struct header *h, uint64_t size)
+{
+    uint64_t used = tz_load(&h->used), capacity = tz_load(&h->capacity);
+
+    return h->version == 1 && h->length == HEADER && used >= HEADER && used <= capacity && capacity <= size &&
+           capacity <= LONGEST;
+}
+
 static uint8_t *open_node(void)
 {
     struct header *h = MAP_FAILED;
@@ -160,15 +171,19 @@ static uint8_t *open_node(void)
 
     if (!tz_spool_directory() || !tz_spool_path(path, sizeof path, name))
         return NULL;
-    fd = tz_sys_open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    fd = tz_sys_open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     if (fd < 0)
         return NULL;
     if (tz_fstat(fd, &st) == 0 && S_ISREG(st.mode) && st.uid == tz_euid() &&
-        (st.size >= HEADER + STEP || tz_spool_fill(fd, 0, HEADER + STEP)))
+        (st.size >= HEADER + STEP || tz_spool_fill(fd, 0, HEADER + STEP)) && tz_fstat(fd, &st) == 0)
         h = mmap(NULL, LONGEST, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     tz_sys_close(fd);
     if (h == MAP_FAILED)
         return NULL;
+    if (tz_load(&h->magic) == MAGIC && !is_sound(h, st.size)) {
+        munmap(h, LONGEST);
+        return NULL;
+    }
     if (tz_load(&h->magic) != MAGIC) { /* all that come here write the same */
         h->version = 1;
         h->length = HEADER;
@@ -190,14 +205,23 @@ static uint8_t *open_node(void)
 static struct header *header(void)
 {
     uint8_t *base = tz_load(&node.base);
+    uint64_t now;
 
-    if (base || tz_load(&node.failed) || !tz_owner() || !tz_trylock(&node.lock))
+    if (base)
         return (void *)base;
+    now = tz_now_ns();
+    if (now < tz_load(&node.retry_ns) || !tz_owner() || !tz_trylock(&node.lock))
+        return NULL;
     base = tz_load(&node.base);
-    if (!base && !tz_load(&node.failed)) {
+    if (!base) {
         base = open_node();
-        tz_store(&node.base, base);
-        tz_store(&node.failed, base == NULL);
+        if (base) {
+            __atomic_add_fetch(&((struct header *)(void *)base)->lost,
+                               __atomic_exchange_n(&node.lost, 0, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+            tz_store(&node.base, base);
+        } else {
+            tz_store(&node.retry_ns, now + RETRY_NS);
+        }
     }
     tz_unlock(&node.lock);
     return (void *)base;
@@ -209,7 +233,7 @@ bool tz_node_reserve(uint64_t bytes)
 
     if (!h)
         return false;
-    if (__atomic_add_fetch(&h->reserved, bytes, __ATOMIC_ACQ_REL) <= h->limit)
+    if (__atomic_add_fetch(&h->reserved, bytes, __ATOMIC_ACQ_REL) <= limit_here())
         return true;
     tz_node_release(bytes);
     return false;
@@ -227,8 +251,7 @@ void tz_node_lost(uint64_t records)
 {
     struct header *h = header();
 
-    if (h)
-        __atomic_add_fetch(&h->lost, records, __ATOMIC_RELAXED);
+    __atomic_add_fetch(h ? &h->lost : &node.lost, records, __ATOMIC_RELAXED);
 }
 
 static uint32_t *head_of(struct header *h, uint64_t hash)
@@ -239,10 +262,13 @@ static uint32_t *head_of(struct header *h, uint64_t hash)
 /* Entries of one head from the newest on. What a damaged file says of places is not believed. */
 static struct entry *find(struct header *h, uint32_t at, uint64_t hash)
 {
-    for (int i = 0; at && i < 100000; i++) {
-        struct entry *entry = (void *)((uint8_t *)h + 8 * (uint64_t)at);
+    uint64_t capacity = tz_load(&h->capacity);
 
-        if (8 * (uint64_t)at + sizeof *entry > tz_load(&h->capacity))
+    for (int i = 0; at && i < 100000; i++) {
+        uint64_t place = 8 * (uint64_t)at;
+        struct entry *entry = (void *)((uint8_t *)h + place);
+
+        if (place < HEADER || place + sizeof *entry + FIXED_AT + OUTCOME_BYTES > capacity || capacity > LONGEST)
             return NULL;
         if (entry->hash == hash)
             return entry;
@@ -263,7 +289,7 @@ static bool extend(struct header *h, uint64_t end)
         return true;
     if (to > LONGEST || !tz_spool_path(path, sizeof path, name) || !tz_node_reserve(to - from))
         return false;
-    fd = tz_sys_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0);
+    fd = tz_sys_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
     done = fd >= 0 && tz_spool_fill(fd, from, to);
     if (fd >= 0)
         tz_sys_close(fd);
@@ -272,29 +298,40 @@ static bool extend(struct header *h, uint64_t end)
     return done;
 }
 
-/* A new entry before those of its head, unless another process adds the same meanwhile. */
-static void add(struct header *h, uint64_t hash, const struct tz_record *record)
+/* Room for an entry; 0 when there is none. */
+static uint64_t take(struct header *h, size_t length)
 {
-    size_t length = tz_record_length(record), whole = ENTRY_HEAD + length;
+    uint64_t at = tz_load(&h->used);
+
+    do {
+        if (at < HEADER || at + length > LONGEST || !extend(h, at + length))
+            return 0;
+    } while (!__atomic_compare_exchange_n(&h->used, &at, at + length, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+    return at;
+}
+
+/* A new entry before those of its head, unless another process adds the same meanwhile. */
+static bool add(struct header *h, uint64_t hash, const struct tz_record *record)
+{
+    size_t length = tz_record_length(record);
     uint32_t *head = head_of(h, hash), first = __atomic_load_n(head, __ATOMIC_ACQUIRE);
-    uint64_t at = __atomic_fetch_add(&h->used, whole, __ATOMIC_ACQ_REL);
+    uint64_t at = take(h, ENTRY_HEAD + length);
     struct entry *entry = (void *)((uint8_t *)h + at);
 
-    if (!extend(h, at + whole)) {
-        tz_node_lost(1);
-        return;
-    }
+    if (!at)
+        return false;
     entry->hash = hash;
     entry->rank = tz_config.ident.rank;
     tz_record_put(record, length, entry->record);
     do {
         if (find(h, first, hash))
-            return;
+            return true;
         __atomic_store_n(&entry->next, first, __ATOMIC_RELEASE);
     } while (!__atomic_compare_exchange_n(head, &first, (uint32_t)(at / 8), false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+    return true;
 }
 
-void tz_node_note(const struct tz_record *record)
+bool tz_node_note(const struct tz_record *record)
 {
     struct header *h = tz_owner() ? header() : NULL;
     const struct tz_part *texts = record->texts;
@@ -302,28 +339,28 @@ void tz_node_note(const struct tz_record *record)
     uint64_t hash;
 
     if (!h)
-        return;
+        return false;
     hash = tz_hash_text(texts[0].data, texts[0].length,
                         (uint64_t)(uint32_t)tz_config.ident.rank << 32 | (uint64_t)(record->flags & 1) << 8 |
                             (uint64_t)record->type);
     hash = tz_hash_text(texts[1].data, texts[1].length, hash);
     found = find(h, __atomic_load_n(head_of(h, hash), __ATOMIC_ACQUIRE), hash);
-    if (!found) {
-        if (tz_load(&h->used) < LONGEST)
-            add(h, hash, record);
-        else
-            tz_node_lost(1);
-        return;
-    }
-    if (record->type == TZ_CLOSE) {
-        tz_store((uint64_t *)(void *)(found->record + SIZE_AT), tz_get64(record->fixed));
-        tz_store((uint64_t *)(void *)(found->record + TIME_AT), tz_now_ns());
-        __atomic_add_fetch(&h->changes, 1, __ATOMIC_RELAXED);
-    }
+    if (!found)
+        return add(h, hash, record);
+    if (record->type == TZ_CLOSE)
+        tz_store((uint64_t *)(void *)(found->record + FIXED_AT), tz_get64(record->fixed));
+    else if (record->flags & 1)
+        return true; /* that it was there already says nothing new */
+    else
+        memcpy(found->record + FIXED_AT, record->fixed, OUTCOME_BYTES);
+    tz_store((uint64_t *)(void *)(found->record + TIME_AT), tz_now_ns());
+    __atomic_add_fetch(&h->changes, 1, __ATOMIC_RELAXED);
+    return true;
 }
 
 /* The mapping is shared with the parent, and good in the child too. */
 void tz_node_forked(void)
 {
     node.lock.held = 0;
+    node.retry_ns = node.lost = 0;
 }

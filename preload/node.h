@@ -16,9 +16,10 @@ void tz_node_lost(uint64_t records);
 
 /*
  * Notes a record that gets no spool of its own, above all of a file that this process has not made: once for each rank
- * of the node and file, whatever the number of processes and opens. A later close only changes size and time.
+ * of the node and file, whatever the number of processes and opens. A later close only changes size and time, a later
+ * making the outcome and time. False: there is no room.
  */
-void tz_node_note(const struct tz_record *record);
+bool tz_node_note(const struct tz_record *record);
 
 /* <spool directory>/<host>.<name> */
 bool tz_spool_path(char *out, size_t size, const char *name);

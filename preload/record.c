@@ -2,7 +2,7 @@
 #include "node.h"
 
 enum { CREATE_EXISTED = 1, CREATE_AGAIN = 2, CLOSE_COUNTED = 1, CLOSE_NOT_CREATED = 2 };
-enum { YOUNG_S = 2 };
+enum { YOUNG_S = 2, JOINED_LOV_MAX = 512 };
 
 /* Without O_EXCL nobody says whether the open made the file: one with content or a past did exist. */
 static bool existed(int fd)
@@ -25,7 +25,7 @@ void tz_record_forked(void)
     tz_store(&few, 2);
 }
 
-bool tz_record_create(struct tz_create *c, int fd)
+enum tz_made tz_record_create(struct tz_create *c, int fd)
 {
     const struct tz_names *names = &c->scratch->names;
     const struct tz_mount *m = c->where.mount;
@@ -43,7 +43,7 @@ bool tz_record_create(struct tz_create *c, int fd)
                                 {c->scratch->lov, c->lov_length <= UINT16_MAX ? c->lov_length : 0}}};
 
     if (!records)
-        return made;
+        return made ? TZ_MADE : TZ_NOT_MADE;
     tz_put32(fixed, c->nth.precise);
     tz_put32(fixed + 4, c->nth.loose);
     fixed[8] = c->outcome;
@@ -53,24 +53,34 @@ bool tz_record_create(struct tz_create *c, int fd)
     tz_put64(fixed + 16, c->generation);
     for (int i = 0; i < TZ_PARTS; i++)
         tz_put16(fixed + 24 + 2 * i, (uint16_t)record.texts[i].length);
-    if (made && tz_load(&few) > 0 && __atomic_fetch_sub(&few, 1, __ATOMIC_RELAXED) > 0)
-        tz_node_note(&record);
-    else if (made)
-        tz_spool_write(&record);
-    else if (!tz_spool_reopened(record.texts))
-        tz_node_note(&record);
-    return made;
+    if (!made) {
+        if (record.texts[TZ_PARTS - 1].length > JOINED_LOV_MAX) { /* its maker has recorded the layout */
+            record.texts[TZ_PARTS - 1].length = 0;
+            tz_put16(fixed + 24 + 2 * (TZ_PARTS - 1), 0);
+        }
+        if (!tz_spool_made(record.texts) && !tz_node_note(&record))
+            tz_spool_write(&record);
+        return TZ_NOT_MADE;
+    }
+    if (tz_load(&few) > 0 && __atomic_fetch_sub(&few, 1, __ATOMIC_RELAXED) > 0 && tz_node_note(&record))
+        return TZ_MADE_NOTED;
+    tz_spool_write(&record);
+    return TZ_MADE;
 }
 
-void tz_record_open(int fd, const struct tz_where *where, int flags, bool created, FILE *stream)
+void tz_record_open(int fd, const struct tz_where *where, int flags, enum tz_made made, FILE *stream)
 {
+    struct tz_part texts[] = {{where->mount->fs, where->mount->fs_length}, {where->key, where->key_length}};
+    uint32_t how = made == TZ_NOT_MADE ? 0 : TZ_FILE_CREATED | (made == TZ_MADE_NOTED ? TZ_FILE_NOTED : 0);
     struct tz_file *file;
     struct tz_stat st;
 
     if (tz_config.recorder == TZ_RECORD_OFF || (flags & O_ACCMODE) == O_RDONLY || !tz_owner())
         return;
-    file = tz_files_open(fd, (created ? TZ_FILE_CREATED : 0) | (flags & O_APPEND ? TZ_FILE_APPEND : 0), where->mount,
-                         where->key, where->key_length);
+    if (made == TZ_NOT_MADE)
+        tz_spool_reopened(texts);
+    file =
+        tz_files_open(fd, how | (flags & O_APPEND ? TZ_FILE_APPEND : 0), where->mount, where->key, where->key_length);
     if (!file)
         return;
     if (tz_look(fd, &st) == 0) {
@@ -107,15 +117,14 @@ static void append_close(struct tz_file *file, uint64_t size)
     tz_put64(fixed + 40, file->opened_ns);
     tz_put16(fixed + 48, (uint16_t)record.texts[0].length);
     tz_put16(fixed + 50, (uint16_t)record.texts[1].length);
-    if (!made && (adopted || tz_relaxed(&file->bytes) == 0) && !tz_spool_made(record.texts)) {
-        tz_node_note(&record);
-        return;
-    }
     tz_put64(fixed + 8, tz_relaxed(&file->bytes));
     tz_put64(fixed + 16, low == UINT64_MAX ? 0 : low);
     tz_put64(fixed + 24, tz_relaxed(&file->high));
     tz_put32(fixed + 32, (uint32_t)tz_relaxed(&file->writes));
     tz_put32(fixed + 36, (uint32_t)tz_relaxed(&file->segments));
+    if ((file->flags & TZ_FILE_NOTED || (!made && (adopted || tz_relaxed(&file->bytes) == 0))) &&
+        !tz_spool_made(record.texts) && tz_node_note(&record))
+        return;
     tz_spool_write(&record);
 }
 
@@ -182,7 +191,7 @@ static void adopt(int fd, FILE *stream, struct tz_scratch **scratch)
         return;
     path[length] = '\0';
     if (tz_locate(AT_FDCWD, path, scratch, &where) && tz_key_wanted(where.key, where.key_length))
-        tz_record_open(fd, &where, (int)flags, false, stream);
+        tz_record_open(fd, &where, (int)flags, TZ_NOT_MADE, stream);
     file = tz_files_get(fd);
     if (file && !(file->flags & TZ_FILE_DIRECTORY))
         file->flags |= TZ_FILE_ADOPTED;
@@ -210,7 +219,8 @@ void tz_record_exit(bool flush)
 {
     int saved = errno;
 
-    if (tz_load(&tz_state) != TZ_ON || tz_config.recorder == TZ_RECORD_OFF)
+    /* A signal handler that ends the process in the middle of a hook: its thread may hold what we would wait for. */
+    if (tz_load(&tz_state) != TZ_ON || tz_config.recorder == TZ_RECORD_OFF || tz_depth)
         return;
     tz_depth++;
     tz_mine = 0;

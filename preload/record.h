@@ -45,11 +45,13 @@ struct tz_create {
     enum tz_existence existence;
 };
 
-/* After the file is open: writes the record. True when this open made the file. */
-bool tz_record_create(struct tz_create *create, int fd);
+enum tz_made { TZ_NOT_MADE, TZ_MADE, TZ_MADE_NOTED };
+
+/* After the file is open: writes the record. Says whether this open made the file, and whether only the node knows. */
+enum tz_made tz_record_create(struct tz_create *create, int fd);
 
 /* Follows a descriptor that can be written; `stream` or NULL. */
-void tz_record_open(int fd, const struct tz_where *where, int flags, bool created, FILE *stream);
+void tz_record_open(int fd, const struct tz_where *where, int flags, enum tz_made made, FILE *stream);
 
 /* A close in two halves, since the size can only be read before it. */
 struct tz_closing {

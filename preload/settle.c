@@ -30,6 +30,13 @@ static bool is_young(int fd)
     return tz_look(fd, &st) == 0 && llabs((long long)tz_about_now_s() - st.changed_s) < YOUNG_S;
 }
 
+static void pause_ms(unsigned ms)
+{
+    struct timespec pause = {ms / 1000, ms % 1000 * 1000000L};
+
+    syscall(SYS_nanosleep, &pause, NULL);
+}
+
 /* Still to be waited for. What is said of the file is in c->outcome then, unless this open did not create. */
 static bool unsettled(struct tz_create *c, const struct tz_plan *plan, enum tz_lov_verdict *verdict)
 {
@@ -45,14 +52,16 @@ static void abandoned(struct tz_create *c, const struct tz_plan *plan, int fd)
     struct tz_lov lov;
     uint16_t late = 0;
 
-    if (cut_short(c, plan) && tz_lov_check(c->scratch->lov, c->lov_length, &lov) == 0)
+    if (cut_short(c, plan) && tz_lov_check(c->scratch->lov, c->lov_length, &lov) == 0) {
         c->refusal = (uint16_t)tz_layout_add_tail(fd, c, plan, lov.entries);
-    else if (tz_lov_compare(c->scratch->lov, c->lov_length, &plan->layout, plan->row.osts, TZ_LISTS_ALL, &late) ==
-                 TZ_LOV_LATE &&
-             late)
+        tz_layout_instantiate(fd, &plan->layout);
+        tz_layout_read(fd, c);
+    } else if (tz_lov_compare(c->scratch->lov, c->lov_length, &plan->layout, plan->row.osts, TZ_LISTS_ALL, &late) ==
+                   TZ_LOV_LATE &&
+               late) {
         c->refusal = (uint16_t)tz_layout_replace_tail(fd, c, plan, late);
+    }
     c->outcome = TZ_PARTLY;
-    tz_layout_read(fd, c);
 }
 
 void tz_place_settle(struct tz_create *c, const struct tz_plan *plan, int fd)
@@ -62,7 +71,6 @@ void tz_place_settle(struct tz_create *c, const struct tz_plan *plan, int fd)
     if (!tz_layout_has_late_lists(&plan->layout) || !unsettled(c, plan, &verdict) || !is_young(fd))
         return;
     for (int i = 0; i < TRIES; i++) {
-        struct timespec pause = {0, 1000000L << i};
         int rc = tz_layout_instantiate(fd, &plan->layout);
 
         if (tz_layout_read(fd, c))
@@ -73,9 +81,11 @@ void tz_place_settle(struct tz_create *c, const struct tz_plan *plan, int fd)
         }
         if (rc == EOPNOTSUPP || rc == ENOSYS || rc == EFBIG || rc == EBADF)
             return;
-        if (pause.tv_nsec >= 1000000000)
-            pause = (struct timespec){1, 0};
-        syscall(SYS_nanosleep, &pause, NULL);
+        pause_ms(1U << i);
     }
-    abandoned(c, plan, fd);
+    /* Not all who wait at the same moment. */
+    pause_ms((unsigned)tz_config.ident.pid * 7919 % 32 * 25);
+    tz_layout_instantiate(fd, &plan->layout);
+    if (tz_layout_read(fd, c) == 0 && unsettled(c, plan, &verdict))
+        abandoned(c, plan, fd);
 }

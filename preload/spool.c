@@ -57,7 +57,7 @@ void tz_record_put(const struct tz_record *record, size_t length, uint8_t *p)
 
 static uint8_t *map_at(const char *path, int flags, uint64_t from, uint64_t to)
 {
-    int fd = tz_sys_open(path, flags | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = tz_sys_open(path, flags | O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     void *base = MAP_FAILED;
 
     if (fd < 0)
@@ -161,6 +161,8 @@ static bool room(uint64_t length)
 {
     if (!spool.base && !create())
         return false;
+    /* The end record always has its place. */
+    length += TZ_RECORD_HEAD;
     return spool.used + length <= spool.capacity || grow(spool.used + length);
 }
 
@@ -249,7 +251,7 @@ static void write_locked(const struct tz_record *record)
         changed();
         return;
     }
-    if (!room(length)) {
+    if (record->type != TZ_END && !room(length)) {
         count_dropped(1);
         return;
     }
@@ -289,10 +291,10 @@ bool tz_spool_made(const struct tz_part texts[2])
     return has(TZ_CREATE, texts);
 }
 
-bool tz_spool_reopened(const struct tz_part texts[2])
+void tz_spool_reopened(const struct tz_part texts[2])
 {
     if (!has(TZ_CREATE, texts))
-        return false;
+        return;
     if (tz_trylock(&spool.lock)) {
         if (spool.base && has(TZ_CLOSE, texts)) {
             opened_again(texts);
@@ -300,7 +302,6 @@ bool tz_spool_reopened(const struct tz_part texts[2])
         }
         tz_unlock(&spool.lock);
     }
-    return true;
 }
 
 /* Behind those that ended before: one file for all short ones. False: it stays where it is. */
@@ -308,6 +309,7 @@ static bool hand_over(void)
 {
     char path[1200];
     struct rlimit limit;
+    struct tz_stat st;
     bool done;
     int fd;
 
@@ -315,10 +317,11 @@ static bool hand_over(void)
     if (spool.used > SHORT || getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur != RLIM_INFINITY ||
         !tz_spool_path(path, sizeof path, "ended.tzs"))
         return false;
-    fd = tz_sys_open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    fd = tz_sys_open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     if (fd < 0)
         return false;
-    done = syscall(SYS_write, fd, spool.base, spool.used) == (long)spool.used;
+    done = tz_fstat(fd, &st) == 0 && S_ISREG(st.mode) && st.uid == tz_euid() &&
+           syscall(SYS_write, fd, spool.base, spool.used) == (long)spool.used;
     tz_sys_close(fd);
     return done && syscall(SYS_unlinkat, AT_FDCWD, spool.path, 0) == 0;
 }

@@ -31,8 +31,8 @@ void tz_spool_write(const struct tz_record *record);
 /* Has this process made the file of that key? */
 bool tz_spool_made(const struct tz_part texts[2]);
 
-/* The same of a file that it opens again: its close no longer counts. */
-bool tz_spool_reopened(const struct tz_part texts[2]);
+/* A file is opened again to be written: if this process has made it, its close no longer counts. */
+void tz_spool_reopened(const struct tz_part texts[2]);
 
 /* The process ends: its spool goes behind those that ended before, at the length that it needs. */
 void tz_spool_end(void);

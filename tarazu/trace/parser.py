@@ -59,8 +59,9 @@ def parse_run(spools: Sequence[Spool], step: JobStep, *, exit_status: int = 0) -
     expected are the step's, or what the processes themselves were told where that is more.
     """
     spools = _distinct(spools)
-    first_s = min((s.header.start_ns for s in spools), default=0) / 1e9
-    start_s = step.start_s if 0 < step.start_s <= first_s or not spools else first_s
+    timed = [s for s in spools if s.header.start_ns]
+    first_s = min((s.header.start_ns for s in timed), default=0) / 1e9
+    start_s = step.start_s if 0 < step.start_s <= first_s or not timed else first_s
     last_s = max((s.last_ns for s in spools), default=0) / 1e9
     seen: defaultdict[str, _Seen] = defaultdict(lambda: _Seen([], []))
     for process, spool in enumerate(spools):
@@ -68,7 +69,7 @@ def parse_run(spools: Sequence[Spool], step: JobStep, *, exit_status: int = 0) -
             if create.fs_name == step.fs_name and not dropped_name(create.key):
                 seen[create.key].creates.append((process, create))
         for close in spool.closes:
-            if close.fs_name == step.fs_name:
+            if close.fs_name == step.fs_name and close.time_ns:  # else it was opened again, and never closed
                 seen[close.key].closes.append((process, close))
     ranks = [s.header.rank for s in spools]
     files = [_file(key, of, ranks, start_s) for key, of in seen.items() if of.creates]

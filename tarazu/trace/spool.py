@@ -173,7 +173,7 @@ def _next(data: bytes | mmap.mmap, start: int, end: int | None = None) -> int:
 def _node(data: bytes | mmap.mmap, start: int) -> tuple[list[Spool], int]:
     """The files that processes of a node only opened, a Spool for each of their ranks; and where the node file ends."""
     v = _NODE.unpack_from(data, start)
-    used, lost, full, mode, uid, ranks = v[3], v[6], v[8] == 0, v[9], v[10], v[11]
+    used, lost, full, mode, uid, ranks = min(v[3], v[4]), v[6], v[8] == 0, v[9], v[10], v[11]
     host, job = (_text(part.split(b"\0", 1)[0]) for part in v[12:14])
     end = min(start + used, len(data)) if v[1] == VERSION and used >= NODE_HEADER_BYTES else start + 8
     by_rank: dict[int, list[CreateRecord | CloseRecord]] = {}

@@ -240,10 +240,11 @@ def test_a_spool_grows_and_threads_and_forks_lose_nothing(plain: Runs, compiled:
     # What a child makes first is noted on the node: it might become another program.
     (node,) = [s for s in plain.all_spools if not s.pid]
     assert len(node.creates) == 2
-    for spool, noted, start in ((parent, [], 0), (child, node.creates, 100)):
+    assert {c.size for c in node.closes} == {2500}
+    for spool, creates, closes, start in ((parent, [], [], 0), (child, node.creates, node.closes, 100)):
         expected = Counter(f"/t{start + t}.f{i}" for t in range(16) for i in range(40))
-        assert Counter(c.key for c in [*spool.creates, *noted]) == expected
-        assert Counter(c.key for c in spool.closes) == expected
+        assert Counter(c.key for c in [*spool.creates, *creates]) == expected
+        assert Counter(c.key for c in [*spool.closes, *closes]) == expected
         assert {(c.size, c.written, c.writes, c.segments) for c in spool.closes} == {(2500, 1500, 2, 2)}
         assert spool.ended and spool.dropped == 0 and spool.capacity > 65536
 

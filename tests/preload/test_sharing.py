@@ -91,7 +91,7 @@ def test_no_file_is_truncated_or_unlinked(placed: Placed, apply: str, state: str
     if state == "nothing":
         assert made[1] == [5, 6] and made[2] == ([1, 2, 3, 4] if ends == "eof" else [])
     else:
-        assert made[1] == []
+        assert 6 not in made[1] and len(made[1]) == 2  # hints, which fell back
 
 
 def test_a_limit_on_the_size_of_files_still_gets_lists_below_it(placed: Placed) -> None:

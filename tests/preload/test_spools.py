@@ -6,7 +6,9 @@ import os
 import random
 import shutil
 import signal
+import struct
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +161,126 @@ def test_spools_are_gathered_at_the_length_that_is_used(plain: Runs) -> None:
     after = parse_files([gathered], JobStep("lustre", os.getuid(), "app", "1"))
     assert after.files == before.files and len(after.files) == 91 and after.lost_bytes == 0
     assert not plain.spool_directory.exists()
+
+
+def test_gathering_keeps_every_process_that_has_ended(plain: Runs) -> None:
+    script = "for i in 1 2 3 4 5; do dd if=/dev/zero of=f.$i bs=1 count=$i status=none; done"
+    plain(["sh", "-c", script])
+    before = run_of(plain)
+    fetch = gather.command(
+        "auto", ["mpirun", "-host", "h", "app"], {}, str(plain.spool_directory), str(plain.work)
+    )
+    assert fetch and len(before.files) == before.processes == 5
+    subprocess.run(fetch[fetch.index("sh") :], check=True)
+    after = parse_files(sorted(plain.work.glob("*.tzs")), JobStep("lustre", os.getuid(), "app", "1"))
+    assert after.files == before.files and (after.processes, after.lost_bytes) == (5, 0)
+
+
+def test_spools_that_cannot_be_gathered_are_left_where_they_are(plain: Runs) -> None:
+    plain(["touch", "f"])
+    fetch = gather.command(
+        "auto", ["mpirun", "-host", "h", "app"], {}, str(plain.spool_directory), "/nowhere"
+    )
+    assert fetch
+    subprocess.run(fetch[fetch.index("sh") :], check=False, stderr=subprocess.DEVNULL)
+    assert len(run_of(plain).files) == 1
+
+
+@pytest.mark.parametrize("name", ["ended.tzs", "node.tzs"])
+def test_a_pipe_in_the_place_of_a_spool_hangs_nobody(plain: Runs, name: str) -> None:
+    plain.spool_directory.mkdir(mode=0o700)
+    os.mkfifo(plain.spool_directory / f"{os.uname().nodename}.{name}")
+    environ = plain.environ()
+    done = subprocess.run(["touch", "f"], env=environ, cwd=plain.mount, timeout=20, check=False)
+    assert done.returncode == 0 and (plain.mount / "f").exists()
+
+
+@pytest.mark.parametrize(("at", "value"), [(24, 1 << 40), (16, 1 << 40), (16, 0), (8, 7), (256, 0xFFFFFFF0)])
+def test_a_damaged_node_file_harms_no_program(plain: Runs, at: int, value: int) -> None:
+    (plain.mount / "log").write_bytes(b"begun\n")
+    script = "echo x >> log; /bin/echo y >> log"
+    assert plain(["bash", "-c", script]).returncode == 0
+    (node,) = plain.spool_directory.glob("*.node.tzs")
+    data = bytearray(node.read_bytes())
+    if at == 256:
+        data[256:4096] = struct.pack("<I", value) * 960
+    else:
+        struct.pack_into("<Q" if value > 0xFFFF or (at < 32 and at != 8) else "<I", data, at, value)
+    node.write_bytes(data)
+    done = subprocess.run(
+        ["bash", "-c", script], env=plain.environ(), cwd=plain.mount, timeout=20, check=False
+    )
+    assert done.returncode == 0 and (plain.mount / "log").read_text() == "begun\n" + "x\ny\n" * 2
+
+
+def test_what_could_not_be_recorded_for_want_of_descriptors_is_counted(plain: Runs) -> None:
+    source = """
+import os, resource, time
+resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
+held = []
+while True:
+    try: held.append(os.open("/dev/null", os.O_RDONLY))
+    except OSError: break
+os.close(held.pop())
+for i in range(10): os.close(os.open(f"f{i}", os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+for fd in held: os.close(fd)
+time.sleep(1.1)
+for i in range(10): os.close(os.open(f"g{i}", os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+"""
+    assert plain.python(source).returncode == 0
+    run = run_of(plain)
+    assert {f.key for f in run.files if f.closed} >= {f"/g{i}" for i in range(10)}
+    assert run.dropped_records == 20 and not run.complete
+
+
+def test_ranks_that_join_shared_files_are_all_known(plain: Runs) -> None:
+    """However many: what finds no room on the node goes into spools."""
+    for i in range(40):
+        (plain.mount / f"shared.{i}").write_bytes(b"x" * 10)
+    source = """
+import os
+for i in range(40):
+    fd = os.open(f"shared.{i}", os.O_CREAT | os.O_WRONLY, 0o644)
+    os.pwrite(fd, b"y", 100 + int(os.environ["TARAZU_RANK"]))
+    os.close(fd)
+"""
+    environ = plain.environ(TARAZU_SPOOL_KIB="4096")
+    for rank in range(16):
+        subprocess.run(
+            [sys.executable, "-c", source],
+            env=environ | {"TARAZU_RANK": str(rank)},
+            cwd=plain.mount,
+            check=True,
+        )
+    run = run_of(plain, ranks=16)
+    assert run.dropped_records == 0 and run.ranks_seen == 16 and len(run.files) == 40
+    assert {f.creators for f in run.files} == {tuple(range(16))} and {f.size_bytes for f in run.files} == {
+        116
+    }
+
+
+def test_records_that_were_lost_move_no_times(plain: Runs) -> None:
+    """A node whose memory held nothing says only how much was lost: not that the step began in 1970."""
+    plain(["touch", "f"])
+    (node,) = plain.spool_directory.glob("*.node.tzs")
+    data = bytearray(node.read_bytes())
+    struct.pack_into("<Q", data, 40, 7)
+    data[256:4096] = bytes(3840)
+    node.write_bytes(data)
+    run = run_of(plain)
+    assert run.dropped_records == 7 and [f.at_s < 10 for f in run.files] == [True]
+
+
+def test_a_file_that_is_opened_again_is_not_closed(plain: Runs) -> None:
+    source = "import os\nfd = os.open('f', {how}); os.write(fd, b'12345'); os.kill(os.getpid(), 9)"
+    for how in ("os.O_CREAT | os.O_TRUNC | os.O_WRONLY", "os.O_RDWR"):
+        made = "open('f', 'wb').write(b'x' * 1000)\n"
+        (plain.mount / "f").unlink(missing_ok=True)
+        plain.python(made + source.format(how=how))
+        (file,) = run_of(plain).files
+        assert not file.closed
+    plain.python("import os\nopen('g', 'w').write('x')\nos.close(os.open('g', os.O_CREAT | os.O_RDONLY))")
+    assert run_of(plain).files[0].closed
 
 
 def test_a_spool_that_is_there_twice_counts_once(plain: Runs) -> None:
