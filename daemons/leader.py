@@ -97,6 +97,9 @@ class Leader:
         """clientd had no room a moment ago: a plan may still come in time."""
         self._started_s = time.monotonic()
         self._tracker = rules.MissTracker()
+        self._seen: dict[int, int | None] = {}
+        self._everywhere = False
+        """What the last look showed."""
         self._damaged = 0
 
     # Before the program
@@ -109,8 +112,11 @@ class Leader:
         sweep(self.map_dir.parent, self.spool_here.parent)
         known = self.history.paths(self.step.fs_name, self.step.application)
         self.record_mode = "light" if known else "full"
+        waits_until = time.monotonic() + self.settings.run.wait_s
+        deciding = self._in_background(self._decide)
         self._in_background(self._keep_planned)
         self._first_plan.wait(self.settings.run.wait_s)
+        deciding.join(max(0.0, waits_until - time.monotonic()))
 
     def _prepare_spool(self) -> None:
         """The directory of this node's spools: the user's own, or nothing is recorded."""
@@ -153,7 +159,8 @@ class Leader:
         launcher = Path(self.argv[0]).name in jobstep.MPI_LAUNCHERS
         if launcher and "-x" not in self.argv and FORWARDED_BY_OPEN_MPI not in environ:
             # Open MPI hands only its own variables to other nodes unless told; it refuses both ways at once.
-            environ[FORWARDED_BY_OPEN_MPI] = ";".join([*ours, "TARAZU_MOUNTS"])
+            # It prints a warning for each name that has no value.
+            environ[FORWARDED_BY_OPEN_MPI] = ";".join(n for n in [*ours, "TARAZU_MOUNTS"] if n in environ)
         return environ
 
     # During
@@ -161,7 +168,6 @@ class Leader:
     def _keep_planned(self) -> None:
         """In a thread: the first plan, the next ones, and those of the run from itself; each until it comes."""
         try:
-            self._guard(self._decide)()
             ask, guess = Backoff(), Backoff()
             ask_at, guess_at = time.monotonic(), 0.0
             while not self._over.is_set():
@@ -216,7 +222,9 @@ class Leader:
             wait_s = ask()
         except LayoutRefused as error:
             self._note(str(error))
-            wait_s = None
+            self._busy = False
+            backoff.succeeded()
+            return 1.0
         except Exception as error:
             problem = f"{type(error).__name__}: {error}"
             if problem != self._plan_problem:
@@ -257,9 +265,12 @@ class Leader:
     def _look(self, watch: Watch) -> None:
         """What was closed is told; when the plans so far miss them, the next steps are planned from the run."""
         seen: Seen | None = watch.look()
+        before, self._seen = self._seen, seen.files if seen else {}
         if seen is None:
+            self.plans.note(settled(before, before), everywhere=self._everywhere)
             return
-        self.plans.note(seen.files, everywhere=seen.everywhere)
+        self._everywhere = seen.everywhere
+        self.plans.note(settled(before, seen.files), everywhere=seen.everywhere)
         if seen.run is None:
             return
         outcomes = dict(seen.run.outcomes)
@@ -304,9 +315,11 @@ class Leader:
         self._remove()
         return status
 
-    def _in_background(self, work: Callable[[], None]) -> None:
+    def _in_background(self, work: Callable[[], None]) -> threading.Thread:
         """Nobody waits for it: at the end of the step it is left where it stands."""
-        threading.Thread(target=self._guard(work), daemon=True).start()
+        thread = threading.Thread(target=self._guard(work), daemon=True)
+        thread.start()
+        return thread
 
     # After
 
@@ -412,6 +425,15 @@ class Leader:
         with contextlib.suppress(OSError):
             line = f"{stamp} {self.run_id} {self.step.application}: {text}"
             append_line(self.state_dir / "tarazu.log", " ".join(line.split()))
+
+
+def settled(before: Mapping[int, int | None], now: Mapping[int, int | None]) -> dict[int, int | None]:
+    """Row id → size of files that two looks in a row showed closed at that size, None of those that are open.
+
+    One that is made, closed and opened again by others, as MPI-IO does, is not closed for long; nor is a file done that
+    is still empty.
+    """
+    return {row: size for row, size in now.items() if size is None or (size and before.get(row) == size)}
 
 
 def append_line(path: Path, line: str) -> None:

@@ -93,6 +93,8 @@ class Plans:
         """Rows of the newest plan of this run from itself."""
         self._closes: dict[str, dict[int, int]] = {}
         """What clientd is to be told: request id → index → size in bytes."""
+        self._refusal = ""
+        """Why liblustreapi refuses a layout of the newest plan."""
         self._hash_key = secrets.token_bytes(16)
         self._lock = threading.Lock()
         """Around promises and closes, which the planning and the looking thread share."""
@@ -111,6 +113,7 @@ class Plans:
         if reply.status in NOT_NOW:
             return NOT_NOW[reply.status]
         self._until_s, self.next_s = reply.until_s, reply.next_s
+        self._raise_refusal()
         return None
 
     def ask_from(self, run_so_far: RunRecord, attempt: int) -> float | None:
@@ -120,7 +123,13 @@ class Plans:
             file.flush()
             file.seek(0)
             reply = self._converse({"in_run": True, "attempt": attempt}, [file.fileno()], guess=True)
+        self._raise_refusal()
         return NOT_NOW.get(reply.status)
+
+    def _raise_refusal(self) -> None:
+        """Once the plan is taken: it is not asked for again because of a layout that is always refused."""
+        if self._refusal:
+            raise LayoutRefused(f"liblustreapi refuses a planned layout: {self._refusal}")
 
     def _converse(
         self, details: Mapping[str, object], descriptors: Sequence[int], *, guess: bool
@@ -169,8 +178,7 @@ class Plans:
             if plan.request_id:
                 self._promise(plan, guess)
             self._write(max(fs.osts) + 1)
-        if refused:
-            raise LayoutRefused(f"liblustreapi refuses a planned layout: {next(iter(refused.values()))}")
+        self._refusal = next(iter(refused.values()), "")
 
     def _promise(self, plan: local.PlanReply, guess: bool) -> None:
         """Note what was promised; of an older guess nothing is promised any more but what it has placed."""

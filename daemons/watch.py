@@ -128,20 +128,24 @@ class Watch:
         return seen
 
     def _add(self, files: dict[str, _File], spool: Spool) -> None:
-        created: dict[str, int] = {}
+        opened: dict[str, int] = {}
         for create in spool.creates:
             if create.fs_name == self._step.fs_name:
                 file = files.setdefault(create.key, _File())
                 file.row_id = create.row_id or file.row_id
-                created[create.key] = create.time_ns
+                opened[create.key] = create.time_ns
+        for again in spool.opens:
+            if again.fs_name == self._step.fs_name:
+                files.setdefault(again.key, _File())
+                opened[again.key] = max(again.time_ns, opened.get(again.key, 0))
         for close in spool.closes:
             if close.fs_name == self._step.fs_name:
                 file = files.setdefault(close.key, _File())
                 file.size_bytes = max(file.size_bytes, close.size_bytes)
-                if created.get(close.key, close.time_ns) <= close.time_ns:
-                    created.pop(close.key, None)
+                if opened.get(close.key, close.time_ns) <= close.time_ns:
+                    opened.pop(close.key, None)
         if not spool.ended:
-            for key in created:
+            for key in opened:
                 files[key].open = True
 
 

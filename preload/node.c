@@ -349,9 +349,9 @@ bool tz_node_note(const struct tz_record *record)
         return add(h, hash, record);
     if (record->type == TZ_CLOSE)
         tz_store((uint64_t *)(void *)(found->record + FIXED_AT), tz_get64(record->fixed));
-    else if (record->flags & 1)
+    else if (record->type == TZ_CREATE && (record->flags & 1))
         return true; /* that it was there already says nothing new */
-    else
+    else if (record->type == TZ_CREATE)
         memcpy(found->record + FIXED_AT, record->fixed, OUTCOME_BYTES);
     tz_store((uint64_t *)(void *)(found->record + TIME_AT), tz_now_ns());
     __atomic_add_fetch(&h->changes, 1, __ATOMIC_RELAXED);

@@ -2,7 +2,7 @@
 #include "node.h"
 
 enum { CREATE_EXISTED = 1, CREATE_AGAIN = 2, CLOSE_COUNTED = 1, CLOSE_NOT_CREATED = 2 };
-enum { YOUNG_S = 2, JOINED_LOV_MAX = 512 };
+enum { YOUNG_S = 2, JOINED_LOV_MAX = 512, CLOSE_FIXED = 56 };
 
 /* Without O_EXCL nobody says whether the open made the file: one with content or a past did exist. */
 static bool existed(int fd)
@@ -68,19 +68,37 @@ enum tz_made tz_record_create(struct tz_create *c, int fd)
     return TZ_MADE;
 }
 
+/* A file that was there is opened to be written: who looks at the step while it runs must not take it for done. */
+static void note_open(const struct tz_where *where)
+{
+    uint8_t fixed[CLOSE_FIXED] = {0};
+    struct tz_record record = {TZ_OPEN,
+                               CLOSE_NOT_CREATED,
+                               fixed,
+                               sizeof fixed,
+                               {{where->mount->fs, where->mount->fs_length}, {where->key, where->key_length}}};
+
+    if (tz_spool_made(record.texts)) {
+        tz_spool_reopened(record.texts);
+    } else if (tz_config.mode == TZ_PLACE) {
+        tz_put16(fixed + 48, (uint16_t)record.texts[0].length);
+        tz_put16(fixed + 50, (uint16_t)record.texts[1].length);
+        tz_node_note(&record);
+    }
+}
+
 void tz_record_open(int fd, const struct tz_where *where, int flags, enum tz_made made, FILE *stream)
 {
-    struct tz_part texts[] = {{where->mount->fs, where->mount->fs_length}, {where->key, where->key_length}};
-    uint32_t how = made == TZ_NOT_MADE ? 0 : TZ_FILE_CREATED | (made == TZ_MADE_NOTED ? TZ_FILE_NOTED : 0);
+    static const uint32_t as[] = {0, TZ_FILE_CREATED, TZ_FILE_CREATED | TZ_FILE_NOTED, TZ_FILE_ADOPTED};
     struct tz_file *file;
     struct tz_stat st;
 
     if (tz_config.recorder == TZ_RECORD_OFF || (flags & O_ACCMODE) == O_RDONLY || !tz_owner())
         return;
     if (made == TZ_NOT_MADE)
-        tz_spool_reopened(texts);
-    file =
-        tz_files_open(fd, how | (flags & O_APPEND ? TZ_FILE_APPEND : 0), where->mount, where->key, where->key_length);
+        note_open(where);
+    file = tz_files_open(fd, as[made] | (flags & O_APPEND ? TZ_FILE_APPEND : 0), where->mount, where->key,
+                         where->key_length);
     if (!file)
         return;
     if (tz_look(fd, &st) == 0) {
@@ -103,7 +121,7 @@ static void append_close(struct tz_file *file, uint64_t size)
     const struct tz_mount *m = file->mount;
     bool adopted = file->flags & TZ_FILE_ADOPTED, made = file->flags & TZ_FILE_CREATED;
     uint64_t low = tz_relaxed(&file->low);
-    uint8_t fixed[56] = {0};
+    uint8_t fixed[CLOSE_FIXED] = {0};
     struct tz_record record = {
         TZ_CLOSE,
         (uint16_t)((tz_counting && !adopted ? CLOSE_COUNTED : 0) | (made ? 0 : CLOSE_NOT_CREATED)),
@@ -172,7 +190,6 @@ static void adopt(int fd, FILE *stream, struct tz_scratch **scratch)
 {
     char link[] = "/proc/self/fd/0", *path;
     struct tz_where where;
-    struct tz_file *file;
     struct tz_stat st;
     ssize_t length;
     long flags;
@@ -191,10 +208,7 @@ static void adopt(int fd, FILE *stream, struct tz_scratch **scratch)
         return;
     path[length] = '\0';
     if (tz_locate(AT_FDCWD, path, scratch, &where) && tz_key_wanted(where.key, where.key_length))
-        tz_record_open(fd, &where, (int)flags, TZ_NOT_MADE, stream);
-    file = tz_files_get(fd);
-    if (file && !(file->flags & TZ_FILE_DIRECTORY))
-        file->flags |= TZ_FILE_ADOPTED;
+        tz_record_open(fd, &where, (int)flags, TZ_WAS_OPEN, stream);
 }
 
 void tz_record_adopt(void)

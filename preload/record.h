@@ -45,7 +45,7 @@ struct tz_create {
     enum tz_existence existence;
 };
 
-enum tz_made { TZ_NOT_MADE, TZ_MADE, TZ_MADE_NOTED };
+enum tz_made { TZ_NOT_MADE, TZ_MADE, TZ_MADE_NOTED, TZ_WAS_OPEN };
 
 /* After the file is open: writes the record. Says whether this open made the file, and whether only the node knows. */
 enum tz_made tz_record_create(struct tz_create *create, int fd);

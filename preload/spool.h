@@ -4,7 +4,7 @@
 
 #include "state.h"
 
-enum tz_record_type { TZ_CREATE = 1, TZ_CLOSE = 2, TZ_END = 3 };
+enum tz_record_type { TZ_CREATE = 1, TZ_CLOSE = 2, TZ_END = 3, TZ_OPEN = 4 };
 enum { TZ_RECORD_HEAD = 16, TZ_PARTS = 5 };
 
 /* One record: its fixed part from byte 16 on, then the texts, of which the second is the key. */

@@ -22,7 +22,7 @@ HEADER_BYTES = 256
 NODE_HEADER_BYTES = 4096
 NODE_HEADS_AT = 256
 
-CREATE, CLOSE, END = 1, 2, 3
+CREATE, CLOSE, END, OPEN = 1, 2, 3, 4
 
 FLAG_EXISTED, FLAG_AGAIN = 1, 2
 FLAG_COUNTED, FLAG_REOPENED = 1, 2
@@ -107,6 +107,14 @@ class CloseRecord(msgspec.Struct, frozen=True):
     key: str
 
 
+class OpenRecord(msgspec.Struct, frozen=True):
+    """A file that was there was opened to be written."""
+
+    time_ns: int
+    fs_name: str
+    key: str
+
+
 class Spool(msgspec.Struct, frozen=True):
     """Everything one process recorded, in order of time."""
 
@@ -119,6 +127,8 @@ class Spool(msgspec.Struct, frozen=True):
     """Time of the last record; the start when there is none."""
     lost_bytes: int = 0
     """Of the used part, what is missing or cannot be read."""
+    opens: tuple[OpenRecord, ...] = ()
+    """Of a node: when files that were there were last opened to be written."""
 
 
 def read_spools(path: str | os.PathLike[str]) -> tuple[Spool, ...]:
@@ -176,7 +186,7 @@ def _node(data: bytes | mmap.mmap, start: int) -> tuple[list[Spool], int]:
     used, lost, full, mode, uid, ranks = min(v[3], v[4]), v[6], v[8] == 0, v[9], v[10], v[11]
     host, job = (_text(part.split(b"\0", 1)[0]) for part in v[12:14])
     end = min(start + used, len(data)) if v[1] == VERSION and used >= NODE_HEADER_BYTES else start + 8
-    by_rank: dict[int, list[CreateRecord | CloseRecord]] = {}
+    by_rank: dict[int, list[CreateRecord | CloseRecord | OpenRecord]] = {}
     missing = max(start + used - len(data), 0)
     for at in _entries(data, start, end):
         rank = _ENTRY.unpack_from(data, at)[2]
@@ -197,8 +207,9 @@ def _node(data: bytes | mmap.mmap, start: int) -> tuple[list[Spool], int]:
         )  # fmt: skip
         creates = tuple(r for r in records if isinstance(r, CreateRecord))
         closes = tuple(r for r in records if isinstance(r, CloseRecord))
+        opens = tuple(r for r in records if isinstance(r, OpenRecord))
         last_ns = records[-1].time_ns if records else 0
-        spools.append(Spool(header, creates, closes, False, last_ns, missing))
+        spools.append(Spool(header, creates, closes, False, last_ns, missing, opens))
         lost = missing = 0
     return spools, end
 
@@ -259,7 +270,7 @@ def _spool(data: bytes | mmap.mmap, start: int) -> tuple[Spool, int]:
             record, ends = _record(data, offset, end)
             if isinstance(record, CreateRecord):
                 creates.append(record)
-            elif record is not None:
+            elif isinstance(record, CloseRecord):
                 closes.append(record)
             ended = ended or ends
             last_ns = max(last_ns, time_ns)
@@ -270,7 +281,9 @@ def _spool(data: bytes | mmap.mmap, start: int) -> tuple[Spool, int]:
     return Spool(header, tuple(creates), tuple(closes), ended, last_ns, lost), offset
 
 
-def _record(data: Buffer, offset: int, end: int) -> tuple[CreateRecord | CloseRecord | None, bool]:
+def _record(
+    data: Buffer, offset: int, end: int
+) -> tuple[CreateRecord | CloseRecord | OpenRecord | None, bool]:
     """The record at `offset`, None for another kind; and whether it says that the process ended.
 
     Raises ValueError or struct.error for one that is not well formed.
@@ -283,6 +296,9 @@ def _record(data: Buffer, offset: int, end: int) -> tuple[CreateRecord | CloseRe
         return _create(body, flags, time_ns), False
     if kind == CLOSE:
         return _close(body, flags, time_ns), False
+    if kind == OPEN:
+        opened = _close(body, flags, time_ns)
+        return OpenRecord(time_ns, opened.fs_name, opened.key), False
     return None, kind == END
 
 

@@ -116,8 +116,8 @@ def _records(data: bytes, at: int, used: int) -> tuple[list[Create], list[Close]
             fs, key = data[at + 72 :][:a].decode(), data[at + 72 + a :][:b].decode()
             closes.append(Close(key, flags, size, written, low, high, writes, segments, fs))
         else:
-            assert kind == 3
-            ended = True
+            assert kind in (3, 4)
+            ended = ended or kind == 3
         at += length
     assert at == used
     return creates, closes, ended
