@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from tarazu import config
 from tarazu.config import Settings
 from tarazu.daemons.planner import allocated_files, planned_files
-from tarazu.daemons.plans import FORMER_ROWS, Plans
+from tarazu.daemons.plans import FORMER_ROWS, LayoutRefused, Plans
 from tarazu.daemons.promises import Promise
 from tarazu.model import ANY_RANK, EOF, Component, Forecast, JobStep, Layout
 from tarazu.stats.client import FileSystem, Mount
@@ -17,6 +21,7 @@ from tarazu.store.control import read_control, write_control
 from tarazu.store.database import open_database
 from tarazu.store.placement_map import read_map
 from tarazu.store.rows import NewFile
+from tarazu.trace.history import History
 from tarazu.wire import local
 
 PLAIN = Layout((Component(0, EOF, 1 << 20, 2),))
@@ -172,3 +177,29 @@ def test_a_step_of_very_many_plans_names_the_newest(plans: Plans) -> None:
     progress = plans.progress()
     assert progress is not None and len(progress.request_ids) == local.MAX_IDS
     assert progress.request_ids[-1] == f"request{local.MAX_IDS + 4}"
+
+
+def test_a_layout_that_is_refused_is_not_asked_for_again_and_again(
+    plans: Plans, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """liblustreapi refuses it each time: the plan is taken without it, and the next comes when it is due."""
+    path = tmp_path / "clientd.sock"
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(str(path))
+    listener.listen(1)
+
+    def answer() -> None:
+        with local.Channel(listener.accept()[0]) as channel:
+            channel.receive()
+            channel.send(msgspec.structs.replace(reply(0), until_s=60.0, next_s=30.0))
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    monkeypatch.setattr("tarazu.daemons.llapi.refusal", lambda _layout: "not like this")
+    monkeypatch.setattr("tarazu.stats.client.file_system", lambda *_: FS)
+    plans.settings = config.override(plans.settings, "clientd", socket=str(path))
+    with pytest.raises(LayoutRefused, match="not like this"):
+        plans.ask(History(tmp_path / "history"), 0.0, 0)
+    thread.join()
+    listener.close()
+    assert plans.next_s == 30.0 and plans.planned_files == 0

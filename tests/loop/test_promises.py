@@ -38,6 +38,23 @@ if sys.argv[3:]:
 """
 
 
+REOPENED = """
+import os, pathlib, sys
+folder, size = pathlib.Path(sys.argv[1]), int(sys.argv[2])
+paths = [folder / f"part.{n}" for n in range(4)]
+for path in paths: path.write_bytes(b"begun")
+if os.fork() == 0:  # as one rank makes a file and the others open it
+    files = [open(path, "r+b") for path in paths]
+    for file in files: file.write(b"x"); file.flush()
+    if sys.argv[3:]:
+        print("written", flush=True)
+        sys.stdin.readline()
+    for file in files: file.seek(size - 1); file.write(b"x"); file.close()
+    os._exit(0)
+os.wait()
+"""
+
+
 @pytest.fixture(scope="module")
 def short(loop: Loop) -> Iterator[Loop]:
     changes = {
@@ -66,9 +83,9 @@ def until(holds: Callable[[], bool], timeout_s: float, what: Callable[[], object
 
 
 @contextlib.contextmanager
-def running(loop: Loop, tmp_path: Path, app: str) -> Iterator[subprocess.Popen[bytes]]:
+def running(loop: Loop, tmp_path: Path, app: str, source: str = GATED) -> Iterator[subprocess.Popen[bytes]]:
     """A placed step that stands before the close of its first file; all its files are open."""
-    (tmp_path / "gated.py").write_text(GATED)
+    (tmp_path / "gated.py").write_text(source)
     folder = loop.mount() / app
     folder.mkdir()
     program = [sys.executable, str(tmp_path / "gated.py"), str(folder), str(SIZE_BYTES)]
@@ -131,3 +148,12 @@ def test_a_step_that_creates_nothing_gives_back_what_was_promised(short: Loop, p
     short.tarazu("run", "--app", "back", "--mode", "place", "--", *program, env={"TARAZU_RUN_ALIVE_S": "600"})
     assert short.json("status")["mdsd"]["requests"]["answers"]["allocated"] == before + 1
     until(lambda: promised(short)[0] == 0, 20, lambda: (promised(short), short.log()))
+
+
+def test_a_file_that_is_closed_and_opened_again_is_still_promised(short: Loop, tmp_path: Path) -> None:
+    """Its maker has closed it nearly empty; what others are about to write is still to come."""
+    with running(short, tmp_path, "reopens", REOPENED):
+        whole = promised(short)[1]
+        assert whole >= FILES * SIZE_BYTES
+        time.sleep(3 * short.testbed.interval_s + 2)
+        assert promised(short)[1] == whole

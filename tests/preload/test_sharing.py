@@ -102,6 +102,25 @@ def test_a_limit_on_the_size_of_files_still_gets_lists_below_it(placed: Placed) 
     assert (placed.mount / "f").read_text() == "x\n"
 
 
+def test_many_processes_find_that_the_maker_is_gone(placed: Placed, compiled: Any) -> None:
+    """It had set a layout that an OST refuses, and died: all of them wait, and none takes away what another mends."""
+    count, blob = 6, native.encode_lov(placed.three_parts, placed.three_lists)
+    placed.map(
+        *(placed.row(f"/shared.{i}", *placed.three_lists, layout=placed.three_parts) for i in range(count))
+    )
+    make = f"""
+import os
+for i in range({count}):
+    fd = os.open(f"shared.{{i}}", os.O_CREAT | os.O_RDWR | os.O_NOCTTY | 0o20000, 0o644)
+    os.setxattr(fd, "lustre.lov", bytes.fromhex("{blob.hex()}"))
+"""
+    assert placed.bare(["python3", "-c", make]).stderr == ""
+    placed.bed.set_ost(6, no_create=True)
+    done = placed([str(a) for a in (compiled("sharers.c"), PROCESSES, count, STEP, "join")])
+    assert (done.returncode, done.stderr) == (0, "")
+    assert all((placed.mount / f"shared.{i}").read_bytes() == content() for i in range(count))
+
+
 def test_a_maker_that_died_between_two_requests_leaves_no_file_that_cannot_be_written(placed: Placed) -> None:
     """The tail was removed and not added again: who opens the file next adds it."""
     placed.map(placed.row("/s", *placed.three_lists, layout=placed.three_parts))
