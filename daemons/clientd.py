@@ -186,6 +186,7 @@ class Clientd:
                 if len(channel.descriptors) != 1:
                     raise WireError("clientd socket", "the run with its report", len(channel.descriptors))
                 check_ids(message.request_ids)
+                check_plans(message.plan_ids)
                 self.reports.put(uid, message, channel.descriptors[0])
                 channel.descriptors = []
                 channel.send(local.Done())
@@ -273,6 +274,12 @@ def check_ids(ids: Sequence[str]) -> None:
         raise WireError(
             "clientd socket", f"at most {local.MAX_IDS} ids of {MAX_ID_CHARACTERS} characters", len(ids)
         )
+
+
+def check_plans(ids: Sequence[int]) -> None:
+    """Raises WireError for more plans than a step reports."""
+    if len(ids) > local.MAX_IDS:
+        raise WireError("clientd socket", f"at most {local.MAX_IDS} plans", len(ids))
 
 
 def more_descriptors() -> int:

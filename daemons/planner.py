@@ -21,7 +21,7 @@ import msgspec
 
 from tarazu import native
 from tarazu.config import Settings
-from tarazu.errors import TarazuError, Unavailable, WireError
+from tarazu.errors import StoreError, TarazuError, Unavailable, WireError
 from tarazu.layout import pfl
 from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
 from tarazu.model import FilePlacement, Forecast, JobStep, Layout
@@ -262,23 +262,31 @@ class Planner:
             raise WireError("mdsd", "an allocation", type(answer).__name__)
         return answer
 
-    def ended(self, report: local.StepReport, run: RunRecord, uid: int) -> dict[str, list[tuple[int, int]]]:
-        """Store what became of the plans. Returns what mdsd is to be told of each allocation, whose step ended
-        with it: (index in the request, real size) of its closed files. Raises WireError for another's plan.
+    def ended(
+        self, report: local.StepReport, run: RunRecord, uid: int
+    ) -> Iterator[dict[str, list[tuple[int, int]]]]:
+        """Store what became of the plans, one after another. Yields what mdsd is to be told of the allocations of
+        each, whose step ended with it: (index in the request, real size) of its closed files.
+
+        A plan that is gone (an old one gave way to newer ones) is left out. Raises WireError for another's
+        plan, before anything is stored, and for more plans than a step reports.
         """
+        plan_ids = tuple(dict.fromkeys(report.plan_ids))
+        if len(plan_ids) > local.MAX_IDS:
+            raise WireError("step report", f"at most {local.MAX_IDS} plans", len(plan_ids))
         with open_database(self.settings.clientd.database) as database:
-            rows: list[FileRow] = []
-            for plan_id in report.plan_ids:
-                plan = database.plan(plan_id)
-                if plan is None or plan.step.uid not in (uid, _owner_if_root(uid, plan.step.uid)):
-                    raise WireError("step report", "one's own plan", plan_id)
-                database.record_outcomes(plan_id, run)
-                rows += database.files(plan_id)
-        closed: dict[str, list[tuple[int, int]]] = {r.request_id: [] for r in rows if r.request_id}
-        for row in rows:
-            if row.request_id and row.actual_bytes is not None:
-                closed[row.request_id].append((row.request_index, row.actual_bytes))
-        return closed
+            plans = [plan for plan_id in plan_ids if (plan := database.plan(plan_id))]
+            for plan in plans:
+                if uid not in (0, plan.step.uid):
+                    raise WireError("step report", "one's own plan", plan.id)
+            for plan in plans:
+                try:
+                    database.record_outcomes(plan.id, run)
+                except StoreError:
+                    if database.plan(plan.id):
+                        raise
+                    continue  # gone meanwhile
+                yield database.closed_files(plan.id)
 
     def rows(self, query: local.PlansQuery, uid: int) -> local.PlansReply:
         """Rows of the interaction database that this user may see."""
@@ -399,10 +407,6 @@ def planned_files(
         if row_id in allocated and allocated[row_id].osts
     )
     return {"layouts": tuple(layouts), "files": files}
-
-
-def _owner_if_root(uid: int, owner: int) -> int:
-    return owner if uid == 0 else uid
 
 
 def _builtins(row: FileRow) -> dict[str, Any]:

@@ -57,11 +57,12 @@ class Reports:
                 self.share.give(uid)
 
     def _work(self, uid: int, report: local.StepReport, descriptor: int) -> None:
-        closed: dict[str, list[tuple[int, int]]] = {}
+        ids = dict.fromkeys(report.request_ids)
         try:
-            closed = self.planner.ended(report, read_history(descriptor), uid)
+            for closed in self.planner.ended(report, read_history(descriptor), uid):
+                for id, files in closed.items():
+                    self.notices.closed(uid, id, files)
+                    ids[id] = None
         finally:
-            for id, files in closed.items():
-                self.notices.closed(uid, id, files)
-            for id in dict.fromkeys([*closed, *report.request_ids]):
+            for id in ids:
                 self.notices.ended(uid, id)

@@ -249,6 +249,25 @@ class InteractionDatabase:
         """Files of a plan, in the order in which they were added."""
         return self._files("f.plan_id=?", (plan_id,), "f.id")
 
+    def closed_files(self, plan_id: int) -> dict[str, list[tuple[int, int]]]:
+        """Request id → (place in that request, real size) of the files of a plan that were closed.
+
+        Requests of which no file was closed have an empty list.
+        """
+        rows = self._db.query(
+            self._sql(
+                "SELECT request_id, request_index, actual_bytes FROM files "
+                "WHERE plan_id=? AND request_id<>'' ORDER BY id"
+            ),
+            (plan_id,),
+        )
+        closed: dict[str, list[tuple[int, int]]] = {}
+        for request_id, index, size_bytes in rows:
+            files = closed.setdefault(request_id, [])
+            if size_bytes is not None:
+                files.append((index, size_bytes))
+        return closed
+
     def explain(self, key: str, *, fs_name: str | None = None, last: int = 10) -> list[Explained]:
         """Plans in which a file of that key was expected, or became that file; newest first."""
         text = to_text(key)
