@@ -231,7 +231,7 @@ class Clientd:
             for id in message.request_ids:
                 self.notices.ended(uid, id)
         elif message.request_ids:
-            self.notices.alive(message.request_ids, max(0.0, message.alive_s))
+            self.notices.alive(uid, message.request_ids, max(0.0, message.alive_s))
         for id, files in message.closed.items():
             self.notices.closed(uid, id, [(i, size) for i, size in files if i >= 0 and 0 <= size < 2**63])
 
