@@ -26,7 +26,7 @@ from tarazu.layout import pfl
 from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
 from tarazu.model import FilePlacement, Forecast, JobStep, Layout
 from tarazu.predict import aipa, rules
-from tarazu.store.database import open_database
+from tarazu.store.database import InteractionDatabase, open_database
 from tarazu.store.rows import FileRow, NewFile
 from tarazu.trace.past import read_past
 from tarazu.trace.records import KnownRun, PastRun, RunRecord
@@ -262,31 +262,39 @@ class Planner:
             raise WireError("mdsd", "an allocation", type(answer).__name__)
         return answer
 
-    def ended(
+    def closed(
         self, report: local.StepReport, run: RunRecord, uid: int
     ) -> Iterator[dict[str, list[tuple[int, int]]]]:
-        """Store what became of the plans, one after another. Yields what mdsd is to be told of the allocations of
-        each, whose step ended with it: (index in the request, real size) of its closed files.
+        """What mdsd is to be told of the allocations of each plan, whose step ended with it: (index in the
+        request, real size) of its closed files. Nothing is written. Raises WireError as `ended`.
+        """
+        with open_database(self.settings.clientd.database) as database:
+            for plan_id in self._plans_of(database, report, uid):
+                yield database.closed_files(plan_id, run)
+
+    def ended(self, report: local.StepReport, run: RunRecord, uid: int) -> None:
+        """Store what became of the plans.
 
         A plan that is gone (an old one gave way to newer ones) is left out. Raises WireError for another's
         plan, before anything is stored, and for more plans than a step reports.
         """
+        with open_database(self.settings.clientd.database) as database:
+            for plan_id in self._plans_of(database, report, uid):
+                try:
+                    database.record_outcomes(plan_id, run)
+                except StoreError:
+                    if database.plan(plan_id):
+                        raise
+
+    def _plans_of(self, database: InteractionDatabase, report: local.StepReport, uid: int) -> list[int]:
         plan_ids = tuple(dict.fromkeys(report.plan_ids))
         if len(plan_ids) > local.MAX_IDS:
             raise WireError("step report", f"at most {local.MAX_IDS} plans", len(plan_ids))
-        with open_database(self.settings.clientd.database) as database:
-            plans = [plan for plan_id in plan_ids if (plan := database.plan(plan_id))]
-            for plan in plans:
-                if uid not in (0, plan.step.uid):
-                    raise WireError("step report", "one's own plan", plan.id)
-            for plan in plans:
-                try:
-                    database.record_outcomes(plan.id, run)
-                except StoreError:
-                    if database.plan(plan.id):
-                        raise
-                    continue  # gone meanwhile
-                yield database.closed_files(plan.id)
+        plans = [plan for plan_id in plan_ids if (plan := database.plan(plan_id))]
+        for plan in plans:
+            if uid not in (0, plan.step.uid):
+                raise WireError("step report", "one's own plan", plan.id)
+        return [plan.id for plan in plans]
 
     def rows(self, query: local.PlansQuery, uid: int) -> local.PlansReply:
         """Rows of the interaction database that this user may see."""
