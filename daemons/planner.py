@@ -105,12 +105,15 @@ class Planner:
         """
         step = msgspec.structs.replace(request.step, uid=uid)
         if request.attempt and request.place:
-            # A plan that is asked for again and again while mdsd is away costs nothing and stores nothing.
+            # A plan that is asked for again and again while mdsd is away or busy costs and stores nothing.
             try:
                 with self._mdsd() as mdsd:
-                    targets_of(self._ask_status(mdsd), request)
+                    status = self._ask_status(mdsd)
+                targets_of(status, request)
             except Unavailable as error:
                 return local.PlanReply("unavailable", str(error))
+            if why_closed := status.get("gate", {}).get("why_closed"):
+                return local.PlanReply("declined", why_closed)
         prediction = self._forecast(request, history, step)
         history.clear()
         warnings = (*problems, *prediction.warnings)[:MOST_WARNINGS]
@@ -188,9 +191,21 @@ class Planner:
         mdsd: Requester,
         problem: str,
     ) -> local.PlanReply:
+        answer = None
+        wishes = [(e.forecast, e.layout) for e in expected if e.layout]
+        if request.attempt and request.place and wishes:
+            # Only what comes of it is stored: attempts in vain would push out plans that were in force.
+            answer = self._allocate(step, wishes, mdsd, problem, request.alive_s)
+            if answer.status != "allocated":
+                return msgspec.structs.replace(outline, status=answer.status, reason=answer.reason)
         with open_database(self.settings.clientd.database) as database:
             clientd = self.settings.clientd
-            database.prune(step, keep=clientd.keep_plans, user_bytes=clientd.user_plan_bytes)
+            database.prune(
+                step,
+                keep=clientd.keep_plans,
+                user_bytes=clientd.user_plan_bytes,
+                in_vain=request.instead_of,
+            )
             plan_id = database.new_plan(step)
             row_ids = database.add_files(plan_id, [NewFile(e.forecast, e.layout) for e in expected])
             placeable = [
@@ -201,7 +216,8 @@ class Planner:
                 status = "forecast" if not request.place else "left to Lustre"
                 database.set_allocation(plan_id, status=status)
                 return msgspec.structs.replace(reply, status=status)
-            answer = self._allocate(step, placeable, mdsd, problem, request.alive_s)
+            if answer is None:
+                answer = self._allocate(step, wishes, mdsd, problem, request.alive_s)
             allocated = allocated_files([row_id for row_id, _, _ in placeable], answer.osts)
             database.set_allocation(
                 plan_id,
@@ -228,7 +244,7 @@ class Planner:
     def _allocate(
         self,
         step: JobStep,
-        placeable: Sequence[tuple[int, Forecast, Layout]],
+        wishes: Sequence[tuple[Forecast, Layout]],
         mdsd: Requester,
         problem: str,
         alive_s: float,
@@ -240,8 +256,7 @@ class Planner:
             return unavailable
         layouts: dict[Layout, int] = {}
         files = tuple(
-            messages.FileSpec(f.size_bytes, layouts.setdefault(layout, len(layouts)))
-            for _, f, layout in placeable
+            messages.FileSpec(f.size_bytes, layouts.setdefault(layout, len(layouts))) for f, layout in wishes
         )
         request = messages.AllocationRequest(
             id=request_id,

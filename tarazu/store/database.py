@@ -285,15 +285,18 @@ class InteractionDatabase:
                 explained.append(Explained(plan, row))
         return explained
 
-    def prune(self, step: JobStep, *, keep: int, user_bytes: int) -> int:
+    def prune(self, step: JobStep, *, keep: int, user_bytes: int, in_vain: int = 0) -> int:
         """Delete old plans of the step's user; how many went. Other users' plans are never touched.
 
-        All but the newest `keep` of the step's application on its file system go, then the user's oldest until
-        the rest takes `user_bytes` at most.
+        `in_vain`: one that was never allocated goes before all others. All but the newest `keep` of the step's
+        application on its file system go, then the user's oldest until the rest takes `user_bytes` at most.
         """
         with self._transaction():
             self._lock()
             key = (to_text(step.fs_name), step.uid, to_text(step.application))
+            nothing = "SELECT id FROM plans WHERE id=? AND uid=? AND status NOT IN ('new', 'allocated')"
+            vain = {row[0] for row in self._db.query(self._sql(nothing), (in_vain, step.uid))}
+            self._delete(sorted(vain))
             newest = self._db.query(
                 self._sql(
                     "SELECT id FROM plans WHERE fs_name=? AND uid=? AND application=? "
@@ -315,7 +318,7 @@ class InteractionDatabase:
                 if used > user_bytes:
                     old.add(plan_id)
             self._delete(sorted(old))
-        return len(old)
+        return len(old | vain)
 
     def _delete(self, plans: Sequence[int]) -> None:
         """Plans with all that belongs to them, and the layouts that no other plan uses."""

@@ -172,3 +172,12 @@ def test_a_step_of_very_many_plans_names_the_newest(plans: Plans) -> None:
     progress = plans.progress()
     assert progress is not None and len(progress.request_ids) == local.MAX_IDS
     assert progress.request_ids[-1] == f"request{local.MAX_IDS + 4}"
+
+
+def test_a_plan_asked_for_in_vain_is_reported_on_until_another_is_stored(plans: Plans) -> None:
+    plans._accept(local.PlanReply("declined", "", plan_id=7), FS, guess=False)
+    plans._accept(local.PlanReply("declined"), FS, guess=False)
+    plans._accept(local.PlanReply("unavailable"), FS, guess=False)
+    assert plans.plan_ids == [7] == [plans._in_vain]
+    plans._accept(reply(0), FS, guess=False)
+    assert plans.plan_ids == [1] and not plans._in_vain
