@@ -41,6 +41,8 @@ log = logging.getLogger("tarazu.clientd")
 ANSWER_S = 30.0
 """What mdsd gets to answer an allocation request before the job runs unplaced."""
 STATUS_S = 3.0
+MAX_ROWS = 20_000
+"""Files in the answer to one question: several are answered at a time."""
 MOST_WARNINGS = 20
 """Told to the leader with one plan."""
 SILENT_S = 2.0
@@ -324,8 +326,9 @@ class Planner:
             for plan in [one] if one else [] if query.plan_id else database.plans():
                 wanted = query.application in ("", plan.step.application)
                 if wanted and uid in (0, plan.step.uid):
-                    files = tuple(_builtins(f) for f in database.files(plan.id))
-                    return local.PlansReply(msgspec.to_builtins(plan), files)
+                    files = tuple(_builtins(f) for f in database.files(plan.id, first=MAX_ROWS))
+                    more = database.file_count(plan.id) - len(files)
+                    return local.PlansReply(msgspec.to_builtins(plan), files, max(0, more))
         return local.PlansReply(None)
 
     def transport(self, wake_fd: int | None = None) -> ZmqTransport:

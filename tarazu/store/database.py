@@ -250,9 +250,13 @@ class InteractionDatabase:
         )
         return _plan(rows[0]) if rows else None
 
-    def files(self, plan_id: int) -> list[FileRow]:
-        """Files of a plan, in the order in which they were added."""
-        return self._files("f.plan_id=?", (plan_id,), "f.id")
+    def files(self, plan_id: int, *, first: int | None = None) -> list[FileRow]:
+        """Files of a plan (the first so many), in the order in which they were added."""
+        limit = "" if first is None else f" LIMIT {int(first)}"
+        return self._files("f.plan_id=?", (plan_id,), f"f.id{limit}")
+
+    def file_count(self, plan_id: int) -> int:
+        return int(self._db.query(self._sql("SELECT COUNT(*) FROM files WHERE plan_id=?"), (plan_id,))[0][0])
 
     def closed_files(self, plan_id: int, run: FinishedRun) -> dict[str, list[tuple[int, int]]]:
         """Request id → (place in that request, real size) of the plan's files that the run closed.

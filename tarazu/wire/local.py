@@ -157,6 +157,8 @@ class PlansQuery(msgspec.Struct, frozen=True, tag="plans?"):
 class PlansReply(msgspec.Struct, frozen=True, tag="plans"):
     plan: dict[str, Any] | None
     files: tuple[dict[str, Any], ...] = ()
+    more: int = 0
+    """Further files of the plan, that are too many for one answer."""
 
 
 class StatusQuery(msgspec.Struct, frozen=True, tag="status?"):
