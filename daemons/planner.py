@@ -12,7 +12,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -193,14 +193,15 @@ class Planner:
         mdsd: Requester,
         problem: str,
     ) -> local.PlanReply:
-        answer = None
+        answers: list[messages.AllocationReply] = []
         wishes = [(e.forecast, e.layout) for e in expected if e.layout]
         if request.attempt and request.place and wishes:
             # Only what comes of it is stored: attempts in vain would push out plans that were in force.
             answer = self._allocate(step, wishes, mdsd, problem, request.alive_s)
             if answer.status != "allocated":
                 return msgspec.structs.replace(outline, status=answer.status, reason=answer.reason)
-        with open_database(self.settings.clientd.database) as database:
+            answers.append(answer)
+        with given_back(mdsd, answers), open_database(self.settings.clientd.database) as database:
             clientd = self.settings.clientd
             database.prune(
                 step,
@@ -218,8 +219,9 @@ class Planner:
                 status = "forecast" if not request.place else "left to Lustre"
                 database.set_allocation(plan_id, status=status)
                 return msgspec.structs.replace(reply, status=status)
-            if answer is None:
-                answer = self._allocate(step, wishes, mdsd, problem, request.alive_s)
+            if not answers:
+                answers.append(self._allocate(step, wishes, mdsd, problem, request.alive_s))
+            answer = answers[0]
             allocated = allocated_files([row_id for row_id, _, _ in placeable], answer.osts)
             database.set_allocation(
                 plan_id,
@@ -371,6 +373,19 @@ def ask_status(mdsd: Requester) -> dict[str, Any]:
     if not isinstance(answer, messages.StatusReply):
         raise WireError("mdsd", "its status", type(answer).__name__)
     return answer.status
+
+
+@contextmanager
+def given_back(mdsd: Requester, answers: Sequence[messages.AllocationReply]) -> Iterator[None]:
+    """What was allocated is promised no longer when it cannot be stored: nobody will create these files."""
+    try:
+        yield
+    except BaseException:
+        for answer in answers:
+            if answer.status == "allocated":
+                with suppress(TarazuError):
+                    mdsd.request(messages.StepEnded(answer.id, uuid.uuid4().hex), STATUS_S)
+        raise
 
 
 def targets_of(status: Mapping[str, Any], request: local.PlanRequest) -> Targets:

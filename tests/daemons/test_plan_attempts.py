@@ -10,8 +10,9 @@ import pytest
 
 from tarazu import config
 from tarazu.daemons.planner import Planner, read_histories
+from tarazu.errors import StoreError
 from tarazu.model import JobStep
-from tarazu.store.database import open_database
+from tarazu.store.database import InteractionDatabase, open_database
 from tarazu.trace.records import FileRecord, PastRun, RunRecord
 from tarazu.trace.runfile import encode_run
 from tarazu.wire import local
@@ -80,3 +81,18 @@ def test_a_closed_gate_declines_the_next_attempt_at_once(
     reply = ask(planner, tmp_path, 1)
     assert reply.status == "declined" and reply.reason
     assert time.monotonic() - begin < 10 and not plan_ids(planner)
+
+
+@pytest.mark.parametrize("attempt", [0, 1])
+def test_what_cannot_be_stored_is_not_promised(
+    planner: Planner, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attempt: int
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise StoreError("database", "room", "a full disk")
+
+    started(site)
+    monkeypatch.setattr(InteractionDatabase, "set_allocation", full)
+    with pytest.raises(StoreError):
+        ask(planner, tmp_path, attempt)
+    status = site.status()["requests"]
+    assert status["answers"] == {"allocated": 1} and status["promises"] == 0
