@@ -186,6 +186,7 @@ class Clientd:
                 if len(channel.descriptors) != 1:
                     raise WireError("clientd socket", "the run with its report", len(channel.descriptors))
                 check_ids(message.request_ids)
+                check_plans(message.plan_ids)
                 self.reports.put(uid, message, channel.descriptors[0])
                 channel.descriptors = []
                 channel.send(local.Done())
@@ -230,7 +231,7 @@ class Clientd:
             for id in message.request_ids:
                 self.notices.ended(uid, id)
         elif message.request_ids:
-            self.notices.alive(message.request_ids, max(0.0, message.alive_s))
+            self.notices.alive(uid, message.request_ids, max(0.0, message.alive_s))
         for id, files in message.closed.items():
             self.notices.closed(uid, id, [(i, size) for i, size in files if i >= 0 and 0 <= size < 2**63])
 
@@ -273,6 +274,12 @@ def check_ids(ids: Sequence[str]) -> None:
         raise WireError(
             "clientd socket", f"at most {local.MAX_IDS} ids of {MAX_ID_CHARACTERS} characters", len(ids)
         )
+
+
+def check_plans(ids: Sequence[int]) -> None:
+    """Raises WireError for more plans than a step reports."""
+    if len(ids) > local.MAX_IDS:
+        raise WireError("clientd socket", f"at most {local.MAX_IDS} plans", len(ids))
 
 
 def more_descriptors() -> int:

@@ -1,8 +1,9 @@
 """What clientd tells mdsd while and after steps run: files closed, steps ended, signs of life.
 
-Nobody waits for it: a notice is noted, and sent by one thread until mdsd acknowledges it or `GIVE_UP_S` are
-over. Notices of one allocation go out in order, closes of one are merged, signs of life of all steps are one
-message. What is given up ends at mdsd by itself, when signs of life stop.
+Nobody waits for it: a notice is noted, and sent by one thread until mdsd acknowledges it or has said nothing
+about its allocation for `GIVE_UP_S`. Notices of one allocation go out in order, closes of one are merged, signs
+of life of all steps go together. Users take turns, each with a share of what may wait and of what is on its
+way. What is given up ends at mdsd by itself, when signs of life stop.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import logging
 import threading
 import time
 import uuid
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -18,7 +20,7 @@ from itertools import islice
 from tarazu.daemons.process import Wakeup
 from tarazu.daemons.shares import Share
 from tarazu.errors import TarazuError
-from tarazu.wire.messages import FileClosed, StepAlive, StepEnded
+from tarazu.wire.messages import MAX_ALIVE_IDS, FileClosed, StepAlive, StepEnded
 from tarazu.wire.sockets import ZmqTransport
 from tarazu.wire.transport import Requester, request_id
 
@@ -28,29 +30,50 @@ GIVE_UP_S = 300.0
 MAX_FILES_A_MESSAGE = 10_000
 MAX_OPEN = 32
 """Messages without an answer at a time: a mdsd that was away is not drowned when it comes back."""
-MAX_PENDING = 1_000_000
-"""Closed files and allocations that wait to be told, of all users."""
+MAX_FILES = 1_000_000
+"""Closed files that wait to be told, of all users."""
+MAX_ALLOCATIONS = 20_000
+"""Of which something waits to be told, of all users."""
 LONGEST_GATHERING_S = 1.0
 """Signs of life wait for others at most this long, and at most a quarter of their interval."""
 MAX_ALIVE = 100_000
+"""Signs of life that wait or are on their way, of all users."""
+MAX_OPEN_ALIVE = 4
+"""Messages with signs of life that have no answer yet; what comes meanwhile is gathered for the next."""
 LOOK_S = 0.2
 
 
-@dataclass
+@dataclass(eq=False)
 class _Pending:
-    """What is to be told of one allocation."""
+    """What is to be told of one allocation: on its way, or in its user's queue."""
 
     uid: int
+    id: str
     since: float
+    """When mdsd last acknowledged something about it, or the first of this was noted."""
     closed: dict[int, int] = field(default_factory=dict)
     """Index in the request → size in bytes."""
     ended: bool = False
-    taken: int = 1
-    """Of the user's share of what may wait."""
     open: str = ""
     """Id of the message that is on its way."""
     sent: dict[int, int] | None = None
     """The files that it names; None when it says that the step ended."""
+
+
+@dataclass(frozen=True)
+class _Sign:
+    """A sign of life."""
+
+    uid: int
+    since: float
+
+
+@dataclass
+class _Signs:
+    """Those of one message that is on its way."""
+
+    since: float
+    signs: dict[str, _Sign]
 
 
 class Notices:
@@ -58,18 +81,24 @@ class Notices:
 
     def __init__(self, connect: Callable[[int], ZmqTransport], address: str) -> None:
         """`connect`: a transport whose waits a descriptor ends; `address`: mdsd's."""
-        self.share = Share(MAX_PENDING)
+        self.files = Share(MAX_FILES)
+        self.allocations = Share(MAX_ALLOCATIONS)
+        self.signs = Share(MAX_ALIVE)
+        self.open = Share(MAX_OPEN)
         self.counts = {"told": 0, "given_up": 0, "dropped": 0}
         self._connect = connect
         self._address = address
         self._lock = threading.Lock()
         self._pending: dict[str, _Pending] = {}
-        self._messages: dict[str, str] = {}
-        """Id of an open message → of the allocation that it is about."""
-        self._alive: set[str] = set()
+        self._ready: dict[int, deque[_Pending]] = {}
+        """Of each user what is not on its way; users in the order of their turns."""
+        self._messages: dict[str, _Pending] = {}
+        """Id of an open message → what it is about."""
+        self._alive: dict[str, _Sign] = {}
+        """Allocation → its sign of life that is not on its way."""
         self._alive_due: float | None = None
-        self._alive_open = ""
-        self._alive_since = 0.0
+        self._alive_open: dict[str, _Signs] = {}
+        self._swept = 0.0
         self._wakeup = Wakeup()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="tarazu-notices", daemon=True)
@@ -85,14 +114,16 @@ class Notices:
     def waiting(self) -> int:
         return len(self._pending)
 
-    def alive(self, ids: Sequence[str], interval_s: float) -> None:
+    def alive(self, uid: int, ids: Sequence[str], interval_s: float) -> None:
         """The steps of these allocations run; the next sign is expected within the interval."""
         with self._lock:
-            if len(self._alive) + len(ids) > MAX_ALIVE:
-                self.counts["dropped"] += 1
-                return
-            self._alive.update(ids)
-            due = time.monotonic() + min(LONGEST_GATHERING_S, interval_s / 4)
+            now = time.monotonic()
+            for id in ids:
+                if id in self._alive or self.signs.take(uid):
+                    self._alive[id] = _Sign(self._alive[id].uid if id in self._alive else uid, now)
+                else:
+                    self.counts["dropped"] += 1
+            due = now + min(LONGEST_GATHERING_S, interval_s / 4)
             self._alive_due = due if self._alive_due is None else min(due, self._alive_due)
         self._wakeup.wake()
 
@@ -102,35 +133,42 @@ class Notices:
         if not new:
             return
         with self._lock:
-            if not self.share.take(uid, len(new)):
+            known = self._pending.get(id)
+            more = sum(index not in known.closed for index in new) if known else len(new)
+            owner = known.uid if known else uid
+            if more and not self.files.take(owner, more):
                 self.counts["dropped"] += 1
                 return
             pending = self._pending_of(uid, id)
             if pending is None:
-                self.share.give(uid, len(new))
+                self.files.give(owner, more)
                 self.counts["dropped"] += 1
                 return
-            pending.taken += len(new)
             pending.closed |= new
         self._wakeup.wake()
 
     def ended(self, uid: int, id: str) -> None:
         """The step of an allocation is over."""
         with self._lock:
+            if sign := self._alive.pop(id, None):
+                self.signs.give(sign.uid)
             pending = self._pending_of(uid, id)
             if pending is None:
                 self.counts["dropped"] += 1
                 return
             pending.ended = True
-            self._alive.discard(id)
         self._wakeup.wake()
 
     def _pending_of(self, uid: int, id: str) -> _Pending | None:
         if id not in self._pending:
-            if not self.share.take(uid):
+            if not self.allocations.take(uid):
                 return None
-            self._pending[id] = _Pending(uid, time.monotonic())
+            self._pending[id] = _Pending(uid, id, time.monotonic())
+            self._queue(self._pending[id])
         return self._pending[id]
+
+    def _queue(self, pending: _Pending) -> None:
+        self._ready.setdefault(pending.uid, deque()).append(pending)
 
     def _run(self) -> None:
         while not self._stopping:
@@ -141,10 +179,7 @@ class Notices:
             except Exception:
                 log.exception("telling mdsd failed")
             with self._lock:
-                for pending in self._pending.values():
-                    pending.open = ""
-                self._messages.clear()
-                self._alive_open = ""
+                self._all_anew()
             time.sleep(1.0)
 
     def _tell(self) -> None:
@@ -162,63 +197,123 @@ class Notices:
         finally:
             transport.close()
 
+    def _all_anew(self) -> None:
+        """Nothing is on its way any more: the connection is gone."""
+        for pending in self._messages.values():
+            self._returned(pending)
+            self._queue(pending)
+        self._messages.clear()
+        for signs in self._alive_open.values():
+            for id, sign in signs.signs.items():
+                if id in self._alive:
+                    self.signs.give(sign.uid)
+                else:
+                    self._alive[id] = sign
+        self._alive_open.clear()
+        if self._alive:
+            self._alive_due = time.monotonic()
+
     def _submit(self, mdsd: Requester, now: float) -> float:
         """Send what is due; seconds until something else may be."""
         self._give_up(mdsd, now)
-        for id, pending in self._pending.items():
-            if len(self._messages) >= MAX_OPEN:
-                break
-            if not pending.open:
-                pending.open = uuid.uuid4().hex
-                self._messages[pending.open] = id
-                mdsd.submit(self._message(id, pending))
+        while pending := self._next():
+            pending.open = uuid.uuid4().hex
+            self._messages[pending.open] = pending
+            mdsd.submit(self._message(pending))
         if self._alive_due is not None and self._alive_due <= now:
-            mdsd.forget(self._alive_open)  # this one says more
-            self._alive_open, self._alive_since = uuid.uuid4().hex, now
-            mdsd.submit(StepAlive(tuple(sorted(self._alive)), self._alive_open))
-            self._alive.clear()
-            self._alive_due = None
+            while self._alive and len(self._alive_open) < MAX_OPEN_ALIVE:
+                self._submit_alive(mdsd, now)
+            if not self._alive:
+                self._alive_due = None
         # Soon again while something is open: only a look at the socket sends what could not be sent before.
         return min(LOOK_S if self._messages or self._alive_open else 60.0, self._until_alive(now))
 
-    def _until_alive(self, now: float) -> float:
-        return 60.0 if self._alive_due is None else max(0.0, self._alive_due - now)
+    def _next(self) -> _Pending | None:
+        """What the next user whose share of open messages is not used up has had in his queue for longest."""
+        for uid in list(self._ready):
+            if not self.open.take(uid):
+                continue
+            queue = self._ready.pop(uid)
+            pending = queue.popleft()
+            if queue:
+                self._ready[uid] = queue  # behind all others
+            return pending
+        return None
 
-    def _message(self, id: str, pending: _Pending) -> FileClosed | StepEnded:
+    def _submit_alive(self, mdsd: Requester, now: float) -> None:
+        """Each sign that goes out stays in its message until that is acknowledged."""
+        message_id = uuid.uuid4().hex
+        ids = list(islice(self._alive, MAX_ALIVE_IDS))
+        self._alive_open[message_id] = _Signs(now, {id: self._alive.pop(id) for id in ids})
+        mdsd.submit(StepAlive(tuple(ids), message_id))
+
+    def _until_alive(self, now: float) -> float:
+        if self._alive_due is None or len(self._alive_open) >= MAX_OPEN_ALIVE:
+            return 60.0
+        return max(0.0, self._alive_due - now)
+
+    def _message(self, pending: _Pending) -> FileClosed | StepEnded:
         if not pending.closed:
             pending.sent = None
-            return StepEnded(id, pending.open)
+            return StepEnded(pending.id, pending.open)
         pending.sent = dict(islice(pending.closed.items(), MAX_FILES_A_MESSAGE))
-        return FileClosed(id, pending.open, tuple(pending.sent.items()))
+        return FileClosed(pending.id, pending.open, tuple(pending.sent.items()))
 
     def _acknowledged(self, message_id: str) -> None:
         self.counts["told"] += 1
-        if message_id == self._alive_open:
-            self._alive_open = ""
-        id = self._messages.pop(message_id, "")
-        pending = self._pending.get(id)
-        if pending is None or pending.open != message_id:
+        if signs := self._alive_open.pop(message_id, None):
+            self._give_signs(signs)
+        pending = self._messages.pop(message_id, None)
+        if pending is None:
             return
-        pending.open = ""
-        for index, size_bytes in (pending.sent or {}).items():
-            if pending.closed.get(index) == size_bytes:  # else it was closed again meanwhile
-                del pending.closed[index]
-        if not pending.closed and (pending.sent is None or not pending.ended):
-            self._drop(id)
+        sent = pending.sent
+        self._returned(pending)
+        pending.since = time.monotonic()
+        told = [index for index, size_bytes in (sent or {}).items() if pending.closed[index] == size_bytes]
+        for index in told:  # the others were closed again meanwhile
+            del pending.closed[index]
+        self.files.give(pending.uid, len(told))
+        if pending.closed or (sent is not None and pending.ended):
+            self._queue(pending)
+        else:
+            self._drop(pending)
 
-    def _drop(self, id: str) -> None:
-        pending = self._pending.pop(id)
-        self._messages.pop(pending.open, None)
-        self.share.give(pending.uid, pending.taken)
+    def _returned(self, pending: _Pending) -> None:
+        """Its message is not on its way any more."""
+        pending.open, pending.sent = "", None
+        self.open.give(pending.uid)
+
+    def _drop(self, pending: _Pending) -> None:
+        del self._pending[pending.id]
+        self.allocations.give(pending.uid)
+        self.files.give(pending.uid, len(pending.closed))
+
+    def _give_signs(self, signs: _Signs) -> None:
+        for sign in signs.signs.values():
+            self.signs.give(sign.uid)
 
     def _give_up(self, mdsd: Requester, now: float) -> None:
-        late = [id for id, pending in self._pending.items() if now - pending.since > GIVE_UP_S]
-        for id in late:
-            mdsd.forget(self._pending[id].open)
-            self._drop(id)
-        if self._alive_open and now - self._alive_since > GIVE_UP_S:
-            mdsd.forget(self._alive_open)
-            self._alive_open = ""
+        """Now and then: whatever mdsd has said nothing about for too long."""
+        if now - self._swept < GIVE_UP_S / 30:
+            return
+        self._swept = now
+        late = [pending for pending in self._pending.values() if now - pending.since > GIVE_UP_S]
+        for pending in late:
+            if pending.open:
+                mdsd.forget(pending.open)
+                del self._messages[pending.open]
+                self._returned(pending)
+            self._drop(pending)
         if late:
             self.counts["given_up"] += len(late)
             log.warning("mdsd does not answer: the promises of %d allocations end by themselves", len(late))
+            gone = set(map(id, late))
+            kept = {uid: deque(p for p in queue if id(p) not in gone) for uid, queue in self._ready.items()}
+            self._ready = {uid: queue for uid, queue in kept.items() if queue}
+        for message_id, signs in list(self._alive_open.items()):
+            if now - signs.since > GIVE_UP_S:
+                mdsd.forget(message_id)
+                self._give_signs(self._alive_open.pop(message_id))
+        for allocation, sign in list(self._alive.items()):
+            if now - sign.since > GIVE_UP_S:
+                self.signs.give(self._alive.pop(allocation).uid)

@@ -12,7 +12,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -21,12 +21,12 @@ import msgspec
 
 from tarazu import native
 from tarazu.config import Settings
-from tarazu.errors import TarazuError, Unavailable, WireError
+from tarazu.errors import StoreError, TarazuError, Unavailable, WireError
 from tarazu.layout import pfl
 from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
 from tarazu.model import FilePlacement, Forecast, JobStep, Layout
 from tarazu.predict import aipa, rules
-from tarazu.store.database import open_database
+from tarazu.store.database import InteractionDatabase, open_database
 from tarazu.store.rows import FileRow, NewFile
 from tarazu.trace.past import read_past
 from tarazu.trace.records import KnownRun, PastRun, RunRecord
@@ -41,6 +41,8 @@ log = logging.getLogger("tarazu.clientd")
 ANSWER_S = 30.0
 """What mdsd gets to answer an allocation request before the job runs unplaced."""
 STATUS_S = 3.0
+MAX_ROWS = 20_000
+"""Files in the answer to one question: several are answered at a time."""
 MOST_WARNINGS = 20
 """Told to the leader with one plan."""
 SILENT_S = 2.0
@@ -105,12 +107,15 @@ class Planner:
         """
         step = msgspec.structs.replace(request.step, uid=uid)
         if request.attempt and request.place:
-            # A plan that is asked for again and again while mdsd is away costs nothing and stores nothing.
+            # A plan that is asked for again and again while mdsd is away or busy costs and stores nothing.
             try:
                 with self._mdsd() as mdsd:
-                    targets_of(self._ask_status(mdsd), request)
+                    status = self._ask_status(mdsd)
+                targets_of(status, request)
             except Unavailable as error:
                 return local.PlanReply("unavailable", str(error))
+            if why_closed := status.get("gate", {}).get("why_closed"):
+                return local.PlanReply("declined", why_closed)
         prediction = self._forecast(request, history, step)
         history.clear()
         warnings = (*problems, *prediction.warnings)[:MOST_WARNINGS]
@@ -188,9 +193,22 @@ class Planner:
         mdsd: Requester,
         problem: str,
     ) -> local.PlanReply:
-        with open_database(self.settings.clientd.database) as database:
+        answers: list[messages.AllocationReply] = []
+        wishes = [(e.forecast, e.layout) for e in expected if e.layout]
+        if request.attempt and request.place and wishes:
+            # Only what comes of it is stored: attempts in vain would push out plans that were in force.
+            answer = self._allocate(step, wishes, mdsd, problem, request.alive_s)
+            if answer.status != "allocated":
+                return msgspec.structs.replace(outline, status=answer.status, reason=answer.reason)
+            answers.append(answer)
+        with given_back(mdsd, answers), open_database(self.settings.clientd.database) as database:
             clientd = self.settings.clientd
-            database.prune(step, keep=clientd.keep_plans, user_bytes=clientd.user_plan_bytes)
+            database.prune(
+                step,
+                keep=clientd.keep_plans,
+                user_bytes=clientd.user_plan_bytes,
+                in_vain=request.instead_of,
+            )
             plan_id = database.new_plan(step)
             row_ids = database.add_files(plan_id, [NewFile(e.forecast, e.layout) for e in expected])
             placeable = [
@@ -201,7 +219,9 @@ class Planner:
                 status = "forecast" if not request.place else "left to Lustre"
                 database.set_allocation(plan_id, status=status)
                 return msgspec.structs.replace(reply, status=status)
-            answer = self._allocate(step, placeable, mdsd, problem, request.alive_s)
+            if not answers:
+                answers.append(self._allocate(step, wishes, mdsd, problem, request.alive_s))
+            answer = answers[0]
             allocated = allocated_files([row_id for row_id, _, _ in placeable], answer.osts)
             database.set_allocation(
                 plan_id,
@@ -228,7 +248,7 @@ class Planner:
     def _allocate(
         self,
         step: JobStep,
-        placeable: Sequence[tuple[int, Forecast, Layout]],
+        wishes: Sequence[tuple[Forecast, Layout]],
         mdsd: Requester,
         problem: str,
         alive_s: float,
@@ -240,8 +260,7 @@ class Planner:
             return unavailable
         layouts: dict[Layout, int] = {}
         files = tuple(
-            messages.FileSpec(f.size_bytes, layouts.setdefault(layout, len(layouts)))
-            for _, f, layout in placeable
+            messages.FileSpec(f.size_bytes, layouts.setdefault(layout, len(layouts))) for f, layout in wishes
         )
         request = messages.AllocationRequest(
             id=request_id,
@@ -262,23 +281,39 @@ class Planner:
             raise WireError("mdsd", "an allocation", type(answer).__name__)
         return answer
 
-    def ended(self, report: local.StepReport, run: RunRecord, uid: int) -> dict[str, list[tuple[int, int]]]:
-        """Store what became of the plans. Returns what mdsd is to be told of each allocation, whose step ended
-        with it: (index in the request, real size) of its closed files. Raises WireError for another's plan.
+    def closed(
+        self, report: local.StepReport, run: RunRecord, uid: int
+    ) -> Iterator[dict[str, list[tuple[int, int]]]]:
+        """What mdsd is to be told of the allocations of each plan, whose step ended with it: (index in the
+        request, real size) of its closed files. Nothing is written. Raises WireError as `ended`.
         """
         with open_database(self.settings.clientd.database) as database:
-            rows: list[FileRow] = []
-            for plan_id in report.plan_ids:
-                plan = database.plan(plan_id)
-                if plan is None or plan.step.uid not in (uid, _owner_if_root(uid, plan.step.uid)):
-                    raise WireError("step report", "one's own plan", plan_id)
-                database.record_outcomes(plan_id, run)
-                rows += database.files(plan_id)
-        closed: dict[str, list[tuple[int, int]]] = {r.request_id: [] for r in rows if r.request_id}
-        for row in rows:
-            if row.request_id and row.actual_bytes is not None:
-                closed[row.request_id].append((row.request_index, row.actual_bytes))
-        return closed
+            for plan_id in self._plans_of(database, report, uid):
+                yield database.closed_files(plan_id, run)
+
+    def ended(self, report: local.StepReport, run: RunRecord, uid: int) -> None:
+        """Store what became of the plans.
+
+        A plan that is gone (an old one gave way to newer ones) is left out. Raises WireError for another's
+        plan, before anything is stored, and for more plans than a step reports.
+        """
+        with open_database(self.settings.clientd.database) as database:
+            for plan_id in self._plans_of(database, report, uid):
+                try:
+                    database.record_outcomes(plan_id, run)
+                except StoreError:
+                    if database.plan(plan_id):
+                        raise
+
+    def _plans_of(self, database: InteractionDatabase, report: local.StepReport, uid: int) -> list[int]:
+        plan_ids = tuple(dict.fromkeys(report.plan_ids))
+        if len(plan_ids) > local.MAX_IDS:
+            raise WireError("step report", f"at most {local.MAX_IDS} plans", len(plan_ids))
+        plans = [plan for plan_id in plan_ids if (plan := database.plan(plan_id))]
+        for plan in plans:
+            if uid not in (0, plan.step.uid):
+                raise WireError("step report", "one's own plan", plan.id)
+        return [plan.id for plan in plans]
 
     def rows(self, query: local.PlansQuery, uid: int) -> local.PlansReply:
         """Rows of the interaction database that this user may see."""
@@ -293,8 +328,9 @@ class Planner:
             for plan in [one] if one else [] if query.plan_id else database.plans():
                 wanted = query.application in ("", plan.step.application)
                 if wanted and uid in (0, plan.step.uid):
-                    files = tuple(_builtins(f) for f in database.files(plan.id))
-                    return local.PlansReply(msgspec.to_builtins(plan), files)
+                    files = tuple(_builtins(f) for f in database.files(plan.id, first=MAX_ROWS))
+                    more = database.file_count(plan.id) - len(files)
+                    return local.PlansReply(msgspec.to_builtins(plan), files, max(0, more))
         return local.PlansReply(None)
 
     def transport(self, wake_fd: int | None = None) -> ZmqTransport:
@@ -337,6 +373,19 @@ def ask_status(mdsd: Requester) -> dict[str, Any]:
     if not isinstance(answer, messages.StatusReply):
         raise WireError("mdsd", "its status", type(answer).__name__)
     return answer.status
+
+
+@contextmanager
+def given_back(mdsd: Requester, answers: Sequence[messages.AllocationReply]) -> Iterator[None]:
+    """What was allocated is promised no longer when it cannot be stored: nobody will create these files."""
+    try:
+        yield
+    except BaseException:
+        for answer in answers:
+            if answer.status == "allocated":
+                with suppress(TarazuError):
+                    mdsd.request(messages.StepEnded(answer.id, uuid.uuid4().hex), STATUS_S)
+        raise
 
 
 def targets_of(status: Mapping[str, Any], request: local.PlanRequest) -> Targets:
@@ -399,10 +448,6 @@ def planned_files(
         if row_id in allocated and allocated[row_id].osts
     )
     return {"layouts": tuple(layouts), "files": files}
-
-
-def _owner_if_root(uid: int, owner: int) -> int:
-    return owner if uid == 0 else uid
 
 
 def _builtins(row: FileRow) -> dict[str, Any]:

@@ -86,7 +86,7 @@ class Plans:
         """Of the allocations that still stand."""
         self._until_s = 0.0
         self._in_vain = 0
-        """Id of the last plan, when nothing was placed and it is asked for again."""
+        """Id of the last plan that was stored, when nothing was placed and it is asked for again."""
         self._rows: list[list[placement_map.MapRow]] = []
         """Rows of the plans from histories that are in the map, oldest first: former ones, the last, the newest."""
         self._guess: list[placement_map.MapRow] = []
@@ -143,6 +143,7 @@ class Plans:
             pools={name: tuple(sorted(members)) for name, members in fs.pools.items()},
             place=self.place,
             alive_s=self.settings.run.alive_s,
+            instead_of=self._in_vain,
         )
         with local.connect(self.settings.clientd.socket, ANSWER_S) as channel:
             answer = channel.ask(msgspec.structs.replace(request, **details), list(descriptors))
@@ -156,11 +157,10 @@ class Plans:
 
     def _accept(self, plan: local.PlanReply, fs: client.FileSystem, *, guess: bool) -> None:
         """Check every OST index against the file system's own list; write and announce the map."""
-        # Of a plan that is asked for again only the newest attempt is reported on.
-        self.plan_ids = [id for id in self.plan_ids if id != self._in_vain] + [plan.plan_id] * bool(
-            plan.plan_id
-        )
-        self._in_vain = plan.plan_id if plan.status in NOT_NOW else 0
+        # Of a plan that is asked for again only the newest attempt that was stored is reported on.
+        if plan.plan_id:
+            self.plan_ids = [id for id in self.plan_ids if id != self._in_vain] + [plan.plan_id]
+        self._in_vain = (plan.plan_id or self._in_vain) if plan.status in NOT_NOW else 0
         if plan.request_id:
             self.request_ids.append(plan.request_id)
         named = {index for file in plan.files for osts in file.osts for index in osts}

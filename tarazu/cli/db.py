@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import time
 from typing import Any
 
@@ -55,12 +56,16 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def from_clientd(options: argparse.Namespace, query: local.PlansQuery) -> tuple[PlanRow, list[FileRow]]:
-    """Ask clientd. Raises TarazuError when it has no such plan."""
+    """Ask clientd; says so when there are more files than it answers with. Raises TarazuError without such a plan."""
     settings = config.load(options.config)
     with local.connect(settings.clientd.socket, TIMEOUT_S) as channel:
         answer = channel.ask(query)
     if not isinstance(answer, local.PlansReply) or answer.plan is None:
         raise TarazuError("clientd: expected a plan of yours in the interaction database, found none")
+    if answer.more:
+        print(
+            f"tarazu db: {answer.more} further files are not shown; with --database all are", file=sys.stderr
+        )
     return msgspec.convert(answer.plan, PlanRow), [_row(f) for f in answer.files]
 
 

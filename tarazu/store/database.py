@@ -17,7 +17,16 @@ import msgspec
 
 from tarazu.errors import StoreError
 from tarazu.model import EOF, FilePlacement, Forecast, JobStep, Layout
-from tarazu.store.rows import Explained, FileRow, FinishedRun, NewFile, PlanRow, from_text, to_text
+from tarazu.store.rows import (
+    CreatedFile,
+    Explained,
+    FileRow,
+    FinishedRun,
+    NewFile,
+    PlanRow,
+    from_text,
+    to_text,
+)
 from tarazu.store.schema import TABLES, Dialect, insert
 
 _BATCH = 500
@@ -207,18 +216,14 @@ class InteractionDatabase:
             rows = self._db.query(
                 self._sql("SELECT id, file_key FROM files WHERE plan_id=? ORDER BY id"), (plan_id,)
             )
-            by_key = {from_text(key): row_id for row_id, key in reversed(rows)}
-            ids = {row_id for row_id, _ in rows}
             values: dict[int, tuple[Any, ...]] = {}
             total = 0
-            for file in run.files:
-                row_id = file.row_id if file.row_id in ids else by_key.get(file.key)
-                if row_id is not None and (row_id not in values or file.row_id == row_id):
-                    size = file.size_bytes if file.closed else None
-                    key = to_text(file.key)
-                    total += 2 * len(key) + 2 * len(file.layout)
-                    values[row_id] = (file.outcome, file.found, key, size, file.layout.hex(), row_id)
-            unseen = [("unseen", "no", "", None, "", row_id) for row_id in ids - values.keys()]
+            for row_id, file in _created(rows, run).items():
+                size = file.size_bytes if file.closed else None
+                key = to_text(file.key)
+                total += 2 * len(key) + 2 * len(file.layout)
+                values[row_id] = (file.outcome, file.found, key, size, file.layout.hex(), row_id)
+            unseen = [("unseen", "no", "", None, "", row_id) for row_id, _ in rows if row_id not in values]
             self._db.many(self._sql(_UPDATE_OUTCOME), chain(values.values(), unseen))
             self._grow(plan_id, total)
             self._db.execute(
@@ -245,9 +250,33 @@ class InteractionDatabase:
         )
         return _plan(rows[0]) if rows else None
 
-    def files(self, plan_id: int) -> list[FileRow]:
-        """Files of a plan, in the order in which they were added."""
-        return self._files("f.plan_id=?", (plan_id,), "f.id")
+    def files(self, plan_id: int, *, first: int | None = None) -> list[FileRow]:
+        """Files of a plan (the first so many), in the order in which they were added."""
+        limit = "" if first is None else f" LIMIT {int(first)}"
+        return self._files("f.plan_id=?", (plan_id,), f"f.id{limit}")
+
+    def file_count(self, plan_id: int) -> int:
+        return int(self._db.query(self._sql("SELECT COUNT(*) FROM files WHERE plan_id=?"), (plan_id,))[0][0])
+
+    def closed_files(self, plan_id: int, run: FinishedRun) -> dict[str, list[tuple[int, int]]]:
+        """Request id → (place in that request, real size) of the plan's files that the run closed.
+
+        Requests of which no file was closed have an empty list. Nothing is written: nobody is waited for.
+        """
+        rows = self._db.query(
+            self._sql(
+                "SELECT id, file_key, request_id, request_index FROM files "
+                "WHERE plan_id=? AND request_id<>'' ORDER BY id"
+            ),
+            (plan_id,),
+        )
+        created = _created([(row_id, key) for row_id, key, _, _ in rows], run)
+        closed: dict[str, list[tuple[int, int]]] = {}
+        for row_id, _, request_id, index in rows:
+            files = closed.setdefault(request_id, [])
+            if (file := created.get(row_id)) and file.closed:
+                files.append((index, file.size_bytes))
+        return closed
 
     def explain(self, key: str, *, fs_name: str | None = None, last: int = 10) -> list[Explained]:
         """Plans in which a file of that key was expected, or became that file; newest first."""
@@ -260,15 +289,18 @@ class InteractionDatabase:
                 explained.append(Explained(plan, row))
         return explained
 
-    def prune(self, step: JobStep, *, keep: int, user_bytes: int) -> int:
+    def prune(self, step: JobStep, *, keep: int, user_bytes: int, in_vain: int = 0) -> int:
         """Delete old plans of the step's user; how many went. Other users' plans are never touched.
 
-        All but the newest `keep` of the step's application on its file system go, then the user's oldest until
-        the rest takes `user_bytes` at most.
+        `in_vain`: one that was never allocated goes before all others. All but the newest `keep` of the step's
+        application on its file system go, then the user's oldest until the rest takes `user_bytes` at most.
         """
         with self._transaction():
             self._lock()
             key = (to_text(step.fs_name), step.uid, to_text(step.application))
+            nothing = "SELECT id FROM plans WHERE id=? AND uid=? AND status NOT IN ('new', 'allocated')"
+            vain = {row[0] for row in self._db.query(self._sql(nothing), (in_vain, step.uid))}
+            self._delete(sorted(vain))
             newest = self._db.query(
                 self._sql(
                     "SELECT id FROM plans WHERE fs_name=? AND uid=? AND application=? "
@@ -290,7 +322,7 @@ class InteractionDatabase:
                 if used > user_bytes:
                     old.add(plan_id)
             self._delete(sorted(old))
-        return len(old)
+        return len(old | vain)
 
     def _delete(self, plans: Sequence[int]) -> None:
         """Plans with all that belongs to them, and the layouts that no other plan uses."""
@@ -448,6 +480,18 @@ class InteractionDatabase:
             for file_id, osts in self._db.query(self._sql(statement), batch):
                 lists.setdefault(file_id, []).append(tuple(map(int, osts.split())))
         return {file_id: FilePlacement(tuple(osts)) for file_id, osts in lists.items()}
+
+
+def _created(rows: Sequence[tuple[Any, ...]], run: FinishedRun) -> dict[int, CreatedFile]:
+    """The file that became of each row (row id, key): that of its id, else the first of its key."""
+    by_key = {from_text(key): row_id for row_id, key in reversed(rows)}
+    ids = {row_id for row_id, _ in rows}
+    found: dict[int, CreatedFile] = {}
+    for file in run.files:
+        row_id = file.row_id if file.row_id in ids else by_key.get(file.key)
+        if row_id is not None and (row_id not in found or file.row_id == row_id):
+            found[row_id] = file
+    return found
 
 
 def _encode_step(step: JobStep) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,8 +16,13 @@ from tarazu.store.schema import APPLICATION_ID, SQLITE, VERSION, migration, stat
 _MAGIC = b"SQLite format 3\0"
 BUSY_S = 10.0
 """Another process's transaction is waited for this long."""
+TURN_S = 60.0
+"""Transactions of other threads of this process are waited for this long."""
 LARGEST_LOG_BYTES = 16 << 20
 """The write-ahead log is cut back to this after a large plan; space in the database itself is used again."""
+
+_writers: dict[str, threading.Lock] = {}
+"""File → held by the thread of this process that writes: SQLite lets whoever waits sleep, and fail at BUSY_S."""
 
 
 class SqliteConnection:
@@ -26,21 +32,43 @@ class SqliteConnection:
 
     def __init__(self, path: Path) -> None:
         self.where = str(path)
+        self._writer = _writers.setdefault(os.path.realpath(path), threading.Lock())
+        self._writes = False
         with self._errors():
             self._connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
 
     def begin(self) -> None:
-        with self._errors():
-            self._connection.execute("BEGIN IMMEDIATE")
+        if not self._writer.acquire(timeout=TURN_S):
+            raise StoreError(self.where, f"a turn to write within {TURN_S:g} s", "other transactions")
+        self._writes = True
+        try:
+            with self._errors():
+                self._connection.execute("BEGIN IMMEDIATE")
+        except BaseException:
+            self._release()
+            raise
 
     def commit(self) -> None:
-        with self._errors():
-            self._connection.execute("COMMIT")
+        try:
+            with self._errors():
+                self._connection.execute("COMMIT")
+        except BaseException:
+            self.rollback()
+            raise
+        self._release()
 
     def rollback(self) -> None:
-        with self._errors():
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
+        try:
+            with self._errors():
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+        finally:
+            self._release()
+
+    def _release(self) -> None:
+        if self._writes:
+            self._writes = False
+            self._writer.release()
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> int:
         with self._errors():
@@ -60,6 +88,7 @@ class SqliteConnection:
 
     def close(self) -> None:
         self._connection.close()
+        self._release()
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

@@ -64,6 +64,8 @@ class PlanRequest(msgspec.Struct, frozen=True, tag="plan"):
     """False: forecast and store only (mode observe)."""
     attempt: int = 0
     """How often this plan was asked for before without one coming of it."""
+    instead_of: int = 0
+    """Id of the plan that a former attempt stored; it goes when this one comes to something."""
     alive_s: float = 0.0
     """A StepProgress comes this often while the step runs; 0: never."""
 
@@ -155,6 +157,8 @@ class PlansQuery(msgspec.Struct, frozen=True, tag="plans?"):
 class PlansReply(msgspec.Struct, frozen=True, tag="plans"):
     plan: dict[str, Any] | None
     files: tuple[dict[str, Any], ...] = ()
+    more: int = 0
+    """Further files of the plan, that are too many for one answer."""
 
 
 class StatusQuery(msgspec.Struct, frozen=True, tag="status?"):

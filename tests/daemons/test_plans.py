@@ -203,3 +203,12 @@ def test_a_layout_that_is_refused_is_not_asked_for_again_and_again(
     thread.join()
     listener.close()
     assert plans.next_s == 30.0 and plans.planned_files == 0
+
+
+def test_a_plan_asked_for_in_vain_is_reported_on_until_another_is_stored(plans: Plans) -> None:
+    plans._accept(local.PlanReply("declined", "", plan_id=7), FS, guess=False)
+    plans._accept(local.PlanReply("declined"), FS, guess=False)
+    plans._accept(local.PlanReply("unavailable"), FS, guess=False)
+    assert plans.plan_ids == [7] == [plans._in_vain]
+    plans._accept(reply(0), FS, guess=False)
+    assert plans.plan_ids == [1] and not plans._in_vain

@@ -4,6 +4,8 @@ import itertools
 import os
 import sqlite3
 import stat
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import pytest
 
 from tarazu.errors import StoreError
 from tarazu.model import ANY_RANK, EOF, Component, FilePlacement, Forecast, JobStep, Layout
+from tarazu.store import sqlite
 from tarazu.store.database import PLAN_BYTES, InteractionDatabase, open_database
 from tarazu.store.rows import NewFile, from_text, to_text
 from tarazu.store.schema import MYSQL, migration
@@ -440,6 +443,59 @@ def test_two_connections_see_each_others_rows_and_share_no_ids(tmp_path: Path) -
         a = one.add_files(one.new_plan(STEP), [planned(r, PFL) for r in range(3)])
         b = two.add_files(two.new_plan(STEP), [planned(r, PFL) for r in range(3)])
         assert not set(a) & set(b) and len(one.plans()) == 2 and one.counts()["layouts"] == 1
+
+
+def test_threads_that_write_wait_for_their_turn_not_for_the_busy_timeout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "BUSY_S", 0.05)
+    step = JobStep("lustre", 1000, "app", "1")
+    open_database(tmp_path / "db").close()
+    holding, failed = threading.Event(), []
+
+    def writes() -> None:
+        try:
+            with open_database(tmp_path / "db") as database:
+                holding.wait(10)
+                database.new_plan(step)
+        except StoreError as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=writes) for _ in range(4)]
+    with open_database(tmp_path / "db") as database:
+        for thread in threads:
+            thread.start()
+        with database._transaction():
+            holding.set()
+            time.sleep(0.5)
+    for thread in threads:
+        thread.join(20)
+    with open_database(tmp_path / "db") as database:
+        assert not failed and len(database.plans()) == 4
+
+
+def test_a_transaction_that_fails_keeps_no_other_thread_from_writing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "BUSY_S", 0.05)
+    monkeypatch.setattr(sqlite, "TURN_S", 0.05)
+    step = JobStep("lustre", 1000, "app", "1")
+    with open_database(tmp_path / "db") as one, open_database(tmp_path / "db") as two:
+        with pytest.raises(StoreError, match="plan that exists"):
+            one.set_allocation(7, status="declined")
+        two.new_plan(step)
+        other = sqlite3.connect(tmp_path / "db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match="locked"):
+            one.new_plan(step)
+        other.close()
+        two.new_plan(step)
+        with one._transaction(), pytest.raises(StoreError, match="a turn to write"):
+            two.new_plan(step)
+        unfinished = open_database(tmp_path / "db")
+        unfinished._db.begin()
+        unfinished.close()
+        assert two.new_plan(step)
 
 
 def test_the_space_of_plans_that_went_is_used_again(tmp_path: Path) -> None:

@@ -1,0 +1,98 @@
+"""Plans that are asked for again and again: with a real mdsd that says no, and then yes."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tarazu import config
+from tarazu.daemons.planner import Planner, read_histories
+from tarazu.errors import StoreError
+from tarazu.model import JobStep
+from tarazu.store.database import InteractionDatabase, open_database
+from tarazu.trace.records import FileRecord, PastRun, RunRecord
+from tarazu.trace.runfile import encode_run
+from tarazu.wire import local
+
+if TYPE_CHECKING:
+    from tests.daemons.conftest import Site
+
+UID = 1000
+STEP = JobStep("lustre", UID, "app", "2")
+OSTS = (0, 1, 2, 3)
+
+
+@pytest.fixture
+def planner(site: Site, tmp_path: Path) -> Planner:
+    settings = config.override(config.load(site.config), "clientd", database=str(tmp_path / "i.db"))
+    return Planner(config.override(settings, "layout", min_size=0))
+
+
+def ask(planner: Planner, tmp_path: Path, attempt: int, instead_of: int = 0) -> local.PlanReply:
+    files = tuple(FileRecord(f"/{n}", f"/{n}", "/{n}", 0, (0,), 0, n, 0.1, 8 << 20) for n in range(2))
+    path = tmp_path / "past.run"
+    path.write_bytes(encode_run(RunRecord(STEP, 1.0, 2.0, "light", files, 1, 1)))
+    request = local.PlanRequest(STEP, 1, OSTS, OSTS, attempt=attempt, instead_of=instead_of)
+    with path.open("rb") as file:
+        past: list[PastRun] = read_histories([file.fileno()], 4)[0]
+    return planner.plan(request, past, UID, lambda _keys: local.DirectoryLayouts(b"", {}))
+
+
+def started(site: Site, **mdsd: float) -> None:
+    site.stop()
+    site.configure(**mdsd)
+    site.mdsd()
+    site.ossd()
+    site.wait_status(lambda status: status["file_systems"])
+
+
+def plan_ids(planner: Planner) -> list[int]:
+    with open_database(planner.settings.clientd.database) as database:
+        return [plan.id for plan in database.plans()]
+
+
+def test_attempts_in_vain_push_out_no_plans(planner: Planner, site: Site, tmp_path: Path) -> None:
+    started(site)
+    placed = ask(planner, tmp_path, 0)
+    assert placed.status == "planned", placed
+    started(site, user_share=1e-9)
+    vain = ask(planner, tmp_path, 0)
+    assert (vain.status, plan_ids(planner)) == ("declined", [vain.plan_id, placed.plan_id])
+    for attempt in range(1, 4):
+        again = ask(planner, tmp_path, attempt, vain.plan_id)
+        assert (again.status, again.plan_id) == ("declined", 0)
+    assert plan_ids(planner) == [vain.plan_id, placed.plan_id]
+    started(site)
+    came = ask(planner, tmp_path, 4, vain.plan_id)
+    assert came.status == "planned" and plan_ids(planner) == [came.plan_id, placed.plan_id]
+    ask(planner, tmp_path, 0, placed.plan_id)
+    assert placed.plan_id in plan_ids(planner), "one that was placed stays"
+
+
+def test_a_closed_gate_declines_the_next_attempt_at_once(
+    planner: Planner, site: Site, tmp_path: Path
+) -> None:
+    started(site, memory_limit=1e-9)
+    site.wait_status(lambda status: not status["gate"]["open"])
+    begin = time.monotonic()
+    reply = ask(planner, tmp_path, 1)
+    assert reply.status == "declined" and reply.reason
+    assert time.monotonic() - begin < 10 and not plan_ids(planner)
+
+
+@pytest.mark.parametrize("attempt", [0, 1])
+def test_what_cannot_be_stored_is_not_promised(
+    planner: Planner, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attempt: int
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise StoreError("database", "room", "a full disk")
+
+    started(site)
+    monkeypatch.setattr(InteractionDatabase, "set_allocation", full)
+    with pytest.raises(StoreError):
+        ask(planner, tmp_path, attempt)
+    status = site.status()["requests"]
+    assert status["answers"] == {"allocated": 1} and status["promises"] == 0
