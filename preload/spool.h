@@ -23,6 +23,12 @@ size_t tz_record_length(const struct tz_record *record);
 void tz_record_put(const struct tz_record *record, size_t length, uint8_t *to);
 
 /*
+ * Over an earlier record of the same type and key: a close is added to what is there; a create keeps only its time,
+ * that of the first. False: there is no room for it.
+ */
+bool tz_record_rewrite(const struct tz_record *record, size_t length, uint8_t *at);
+
+/*
  * Writes a record: over the one of the same type and key, where this process has one that is long enough, else behind
  * all others. Lost, and counted, when there is no room.
  */
