@@ -28,6 +28,8 @@ def lead(*argv: str, **options: object) -> "subprocess.Popen[str]":
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        # The tests may run under nohup; what is ignored from the start a shell cannot trap.
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
         **options,  # type: ignore[call-overload]
     )
 
