@@ -29,7 +29,7 @@ def lead(*argv: str, **options: object) -> "subprocess.Popen[str]":
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         # The tests may run under nohup; what is ignored from the start a shell cannot trap.
-        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # noqa: PLW1509
         **options,  # type: ignore[call-overload]
     )
 
