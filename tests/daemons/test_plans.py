@@ -12,10 +12,13 @@ import pytest
 
 from tarazu import config
 from tarazu.config import Settings
+from tarazu.daemons import llapi
 from tarazu.daemons.planner import allocated_files, planned_files
 from tarazu.daemons.plans import FORMER_ROWS, LayoutRefused, Plans
 from tarazu.daemons.promises import Promise
+from tarazu.layout.setstripe import parse_layout
 from tarazu.model import ANY_RANK, EOF, Component, Forecast, JobStep, Layout
+from tarazu.sim.testbed.library import library_directory
 from tarazu.stats.client import FileSystem, Mount
 from tarazu.store.control import read_control, write_control
 from tarazu.store.database import open_database
@@ -183,7 +186,7 @@ def test_a_layout_that_is_refused_is_not_asked_for_again_and_again(
     plans: Plans, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """liblustreapi refuses it each time: the plan is taken without it, and the next comes when it is due."""
-    path = tmp_path / "clientd.sock"
+    path, refused = tmp_path / "clientd.sock", (parse_layout("-c 2 -S 100K")[0],)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.bind(str(path))
     listener.listen(1)
@@ -191,15 +194,17 @@ def test_a_layout_that_is_refused_is_not_asked_for_again_and_again(
     def answer() -> None:
         with local.Channel(listener.accept()[0]) as channel:
             channel.receive()
-            channel.send(msgspec.structs.replace(reply(0), until_s=60.0, next_s=30.0))
+            channel.send(msgspec.structs.replace(reply(0), layouts=refused, until_s=60.0, next_s=30.0))
 
     thread = threading.Thread(target=answer)
     thread.start()
-    monkeypatch.setattr("tarazu.daemons.llapi.refusal", lambda _layout: "not like this")
+    monkeypatch.setattr(llapi, "SONAME", str(library_directory() / "testbed" / "liblustreapi.so.1"))
+    llapi._library.cache_clear()
     monkeypatch.setattr("tarazu.stats.client.file_system", lambda *_: FS)
     plans.settings = config.override(plans.settings, "clientd", socket=str(path))
-    with pytest.raises(LayoutRefused, match="not like this"):
+    with pytest.raises(LayoutRefused, match="liblustreapi refuses a planned layout: llapi_layout_"):
         plans.ask(History(tmp_path / "history"), 0.0, 0)
+    llapi._library.cache_clear()
     thread.join()
     listener.close()
     assert plans.next_s == 30.0 and plans.planned_files == 0

@@ -32,14 +32,21 @@ def to_mds(counts: dict[str, int]) -> int:
     return sum(count for kind, count in counts.items() if kind != "ost")
 
 
-@pytest.mark.parametrize("record", ["light", "full"])
-def test_a_placed_pfl_file_costs_four_requests_to_the_mds(placed: Placed, record: str) -> None:
+def beside_plain(
+    placed: Placed, lists: Any, layout: Any, **extra: str
+) -> tuple[dict[str, int], dict[str, int]]:
+    """What the writer costs with such rows in the map, and before that without the library."""
     names = [f"f{i}" for i in range(FILES)]
     plain = cost(placed, lambda: placed.bare(["python3", "-c", WRITER, *names]))
     for name in names:
         (placed.mount / name).unlink()
-    placed.map(*(placed.row(f"/{n}", *placed.three_lists, layout=placed.three_parts) for n in names))
-    ours = cost(placed, lambda: placed.python(WRITER, *names, TARAZU_RECORD=record))
+    placed.map(*(placed.row(f"/{name}", *lists, layout=layout) for name in names))
+    return cost(placed, lambda: placed.python(WRITER, *names, **extra)), plain
+
+
+@pytest.mark.parametrize("record", ["light", "full"])
+def test_a_placed_pfl_file_costs_four_requests_to_the_mds(placed: Placed, record: str) -> None:
+    ours, plain = beside_plain(placed, placed.three_lists, placed.three_parts, TARAZU_RECORD=record)
     assert {c.outcome for c in placed.creates} == {HIT} and len(placed.creates) == FILES
     assert to_mds(ours) - to_mds(plain) <= 4 * FILES
     # fallocate itself: a lock and the hole, on the one OST that holds the end of the file.
@@ -47,12 +54,7 @@ def test_a_placed_pfl_file_costs_four_requests_to_the_mds(placed: Placed, record
 
 
 def test_a_placed_plain_file_costs_three(placed: Placed) -> None:
-    names = [f"f{i}" for i in range(FILES)]
-    plain = cost(placed, lambda: placed.bare(["python3", "-c", WRITER, *names]))
-    for name in names:
-        (placed.mount / name).unlink()
-    placed.map(*(placed.row(f"/{n}", (3, 1, 5)) for n in names))
-    ours = cost(placed, lambda: placed.python(WRITER, *names))
+    ours, plain = beside_plain(placed, [(3, 1, 5)], None)
     assert to_mds(ours) - to_mds(plain) <= 3 * FILES and ours["ost"] == plain["ost"]
 
 
@@ -68,12 +70,7 @@ def test_a_rank_that_joins_costs_two_requests(placed: Placed) -> None:
 
 @pytest.mark.parametrize("mode", ["observe", "advise"])
 def test_recording_alone_asks_for_nothing(placed: Placed, mode: str) -> None:
-    names = [f"f{i}" for i in range(FILES)]
-    plain = cost(placed, lambda: placed.bare(["python3", "-c", WRITER, *names]))
-    for name in names:
-        (placed.mount / name).unlink()
-    placed.map(*(placed.row(f"/{n}", *placed.three_lists, layout=placed.three_parts) for n in names))
-    ours = cost(placed, lambda: placed.python(WRITER, *names, TARAZU_MODE=mode))
+    ours, plain = beside_plain(placed, placed.three_lists, placed.three_parts, TARAZU_MODE=mode)
     assert len(placed.creates) == FILES and ours == plain
 
 
