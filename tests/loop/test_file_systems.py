@@ -128,8 +128,11 @@ def test_a_program_on_the_file_system_with_the_shorter_path_is_learned_and_place
     assert f"fs=scratch ranks=1 files={FILES}" in line and " hit=4 plan='planned' ost_cost=1." in line
     two.check_placed("shorter", SECOND)
     path = two.folders("shorter", SECOND)[0] / "part.0"
-    told = two.tarazu("explain", path).stdout
-    assert told.startswith("scratch:/shorter/part.0\n") and "outcome: hit" in told
+    link = two.mount() / "to-the-other"
+    link.symlink_to(path.parent)
+    for named in (path, link / "part.0"):
+        told = two.tarazu("explain", named).stdout
+        assert told.startswith("scratch:/shorter/part.0\n") and "outcome: hit" in told
 
 
 def test_one_step_on_two_file_systems_is_placed_on_both(two: Two) -> None:
