@@ -6,14 +6,18 @@ The second one has 4 OSTs where the first has 35, and is mounted at a shorter pa
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tarazu.sim import demo
+from tarazu.sim.testbed import processes
 from tarazu.sim.testbed import testbed as testbeds
 from tarazu.sim.testbed.configuration import configure
 from tarazu.sim.testbed.several import Joined
@@ -46,6 +50,7 @@ mounts = [Mount(path, "scratch", below) for path, below in zip(sys.argv[1::2], s
 root, found = default_layouts(mounts, ["/p/own/new", "/p/new", "/else/new"])
 print(json.dumps([len(root), {key: blob != root for key, blob in found.items()}]))
 """
+STOPPER = WRITER + "import signal; os.kill(int(os.environ['STOP']), signal.SIGSTOP)\n"
 FILES, STEPS = 4, 14
 FIRST, SECOND = "lustre", "scratch"
 
@@ -81,13 +86,17 @@ class Two(Loop):
         """File system → outcomes of the newest run there."""
         return {run["fs"]: run["outcomes"] for run in self.json("history", "list", app)}
 
-    def check_placed(self, app: str, fs_name: str) -> None:
-        """All files of the newest plan there were placed as planned, by indices that this file system has."""
+    def of_plan(self, app: str, fs_name: str) -> list[dict[str, Any]]:
+        """Files of the newest plan there."""
         found = self.json("db", "show", "--app", app, "--fs", fs_name)
         assert found["plan"]["step"]["fs_name"] == fs_name
-        assert [row["outcome"] for row in found["files"]] == ["hit"] * FILES
-        bed = self.of(fs_name)
-        for row in found["files"]:
+        return found["files"]
+
+    def check_placed(self, app: str, fs_name: str) -> None:
+        """All files of the newest plan there were placed as planned, by indices that this file system has."""
+        rows, bed = self.of_plan(app, fs_name), self.of(fs_name)
+        assert [row["outcome"] for row in rows] == ["hit"] * FILES
+        for row in rows:
             actual = bed.layout(row["actual_key"].lstrip("/"))
             planned = row["placement"]["osts"]
             assert [list(osts) for osts in actual.osts] == planned and any(planned), row
@@ -101,8 +110,8 @@ class Two(Loop):
 @pytest.fixture(scope="module")
 def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Two]:
     directory = tmp_path_factory.mktemp("two")
-    first = testbeds.up(directory / "first-with-a-long-path")
-    second = testbeds.up(directory / "zwö b", osss=2, osts_per_oss=2, fs_name=SECOND)
+    first = testbeds.up(directory / "first-with-a-long-path", osss=1, osts_per_oss=35)
+    second = testbeds.up(directory / "zwö b", osss=1, osts_per_oss=4, fs_name=SECOND)
     try:
         joined = Joined(first, second)
         assert len(str(second.mount)) < len(str(first.mount))
@@ -155,6 +164,27 @@ def test_one_step_on_two_file_systems_is_placed_on_both(two: Two) -> None:
     while two.promised():
         assert time.monotonic() < deadline, "the promises of both end with the step"
         time.sleep(0.2)
+
+
+def test_reports_of_both_that_clientd_did_not_take_are_delivered_by_a_later_step(two: Two) -> None:
+    two.write("untold", FIRST, SECOND, mode="observe")
+    two.clear()
+    pid = processes.running(two.testbed.directory, "tarazu-clientd-client1")
+    kept = two.home / "reports"
+    try:
+        program = (sys.executable, "-c", STOPPER, *two.folders("untold", FIRST, SECOND))
+        two.run(*program, app="untold", env={"STOP": str(pid)})
+        assert len(list(kept.iterdir())) == 2
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert two.newest("untold") == {FIRST: {"hit": FILES}, SECOND: {"hit": FILES}}
+    two.run("sleep", 2, app="next")
+    deadline = time.monotonic() + 30
+    for fs_name in (FIRST, SECOND):
+        while {row["outcome"] for row in two.of_plan("untold", fs_name)} != {"hit"}:
+            assert time.monotonic() < deadline, (list(kept.iterdir()), two.log())
+            time.sleep(0.2)
+    assert not list(kept.iterdir())
 
 
 def test_a_program_that_moves_to_another_file_system_is_placed_there_from_its_second_run_on(two: Two) -> None:
