@@ -25,11 +25,12 @@ import msgspec
 
 from tarazu import native
 from tarazu.config import Settings
-from tarazu.daemons import gather, jobstep, undelivered
+from tarazu.daemons import gather, jobstep, leftovers, undelivered
 from tarazu.daemons.launch import Program
 from tarazu.daemons.plans import Backoff, LayoutRefused, Plans
+from tarazu.daemons.stopping import SiteWatch
 from tarazu.daemons.watch import Seen, Watch
-from tarazu.errors import Busy, TarazuError, TraceError
+from tarazu.errors import Busy, StoreError, TarazuError, TraceError
 from tarazu.predict import rules
 from tarazu.stats import client
 from tarazu.store import control
@@ -75,9 +76,13 @@ class Leader:
         stamp = time.strftime("%Y%m%dT%H%M%S")
         self.run_id = f"{stamp}-{os.getpid()}-{secrets.token_hex(3)}-{socket.gethostname()}"
         self.history = History(Path(settings.run.history_dir).expanduser())
-        maps = Path(settings.run.map_dir).expanduser()
-        self.state_dir = maps.parent
-        self.map_dir = maps / self.run_id
+        self.state_dir = Path(settings.run.state_dir).expanduser()
+        self.map_dir = Path(settings.run.map_dir).expanduser() / self.run_id
+        self.lease = leftovers.Lease()
+        self.site = SiteWatch(
+            settings.run.stop_file,
+            lambda stop: control.set_site_stop(self.map_dir, stop.reason if stop else None),
+        )
         spools = settings.run.spool_dir.replace("{uid}", str(os.getuid()))
         self.spool = f"{spools}/{self.run_id}"
         self.spool_here = Path(self.spool.replace("%h", socket.gethostname()))
@@ -107,9 +112,11 @@ class Leader:
     def prepare(self) -> None:
         """Directories, control page and the first plan, for which it waits `run.wait_s` at most."""
         self.map_dir.mkdir(parents=True, mode=0o700)
+        self.lease.take(self.map_dir)
         control.write_control(self.map_dir)
+        self.site.start()
         self._guard(self._prepare_spool)()
-        sweep(self.map_dir.parent, self.spool_here.parent)
+        leftovers.sweep(self.map_dir.parent, self.spool_here.parent)
         known = self.history.paths(self.step.fs_name, self.step.application)
         self.record_mode = "light" if known else "full"
         waits_until = time.monotonic() + self.settings.run.wait_s
@@ -128,6 +135,7 @@ class Leader:
         kept = parent.st_uid in (0, os.geteuid()) and not parent.st_mode & 0o022
         if not (ours and (kept or parent.st_mode & stat.S_ISVTX)):
             raise TarazuError(f"{self.spool_here}: expected a directory that nobody else can change")
+        self.lease.take(self.spool_here)
         self.spool = spool
 
     def program_environment(self) -> dict[str, str]:
@@ -144,9 +152,9 @@ class Leader:
             "TARAZU_INCLUDE": ":".join(run.include),
             "TARAZU_EXCLUDE": ":".join(run.exclude),
             "TARAZU_EXCLUDE_PROGRAMS": ":".join(run.exclude_programs),
+            "TARAZU_MAP": str(self.map_dir),
+            "TARAZU_STOP": run.stop_file,
         }
-        if self.mode != "observe":
-            ours["TARAZU_MAP"] = str(self.map_dir)
         if self.step.job_id:
             ours["TARAZU_JOB"] = self.step.job_id
         library = str(native.library_path("libtarazu.so"))
@@ -218,6 +226,9 @@ class Leader:
 
     def _try(self, ask: Callable[[], float | None], backoff: Backoff) -> float:
         """Ask for one plan; seconds until it may be asked for again, 0 when it came."""
+        if self.site.stop:
+            self._plan_problem, self._busy = self.site.why, False
+            return 1.0
         try:
             wait_s = ask()
         except LayoutRefused as error:
@@ -327,10 +338,10 @@ class Leader:
         run = self._record(status, started_s)
         if not run.files:
             self._guard(self._give_back)()
-        if not run.files and self.spool and not self._damaged:
+        if not run.files and self.spool and not self._damaged and not self.site.seen:
             return
         problems = [p for p in (self._plan_problem, *self.problems) if p]
-        summary = summary_line(self.run_id, run, self.plans, self.mode, problems)
+        summary = summary_line(self.run_id, run, self.plans, self.mode, problems, self._stopped())
         append_line(self.state_dir / "jobs.log", summary)
         if run.files:
             path = self.history.append(run)
@@ -352,7 +363,7 @@ class Leader:
             run = without_map(run)
         if run.ranks_seen < run.ranks_expected:
             self.problems.append(f"spools of {run.ranks_expected - run.ranks_seen} ranks are lost")
-        elif not run.complete and not run.exit_status:
+        elif (run.dropped_records or run.lost_bytes) and not run.exit_status:
             self.problems.append("records are lost: a spool is full or damaged")
         return run
 
@@ -394,7 +405,19 @@ class Leader:
         """What steps before this one could not tell clientd, now that it answers."""
         undelivered.deliver(self.state_dir / "reports", self.settings.clientd.socket, TELL_S)
 
+    def _stopped(self) -> str:
+        """Who stopped tarazu in this step, and why, as far as this node saw; empty: nobody."""
+        if self.site.seen:
+            return str(self.site.seen)
+        with contextlib.suppress(StoreError):
+            own = control.read_control(self.map_dir).stopped
+            if own is not None:
+                return f"stopped by its owner{own and ': '}{own}"
+        return ""
+
     def _remove(self) -> None:
+        self.site.end()
+        self.lease.release()
         # Twice: a thread that was left behind may just have written another map.
         for directory in (self.map_dir, self.spool_here, self.map_dir):
             shutil.rmtree(directory, ignore_errors=True)
@@ -444,29 +467,22 @@ def append_line(path: Path, line: str) -> None:
         log.write(line + "\n")
 
 
-def sweep(*directories: Path) -> None:
-    """Remove what killed leaders left behind: of this node by the pid in the name, of others after a week."""
-    for directory in directories:
-        for left in directory.glob("*-*-*-*"):
-            pid, host = left.name.split("-")[1], left.name.split("-", 3)[3]
-            dead = host == socket.gethostname() and pid.isdecimal() and not os.path.exists(f"/proc/{pid}")
-            with contextlib.suppress(OSError):
-                if dead or time.time() - left.lstat().st_mtime > 7 * 86400:
-                    shutil.rmtree(left, ignore_errors=True)
-
-
 def without_map(run: RunRecord) -> RunRecord:
     """A run for which no map ever came: its creates were not late, there was nothing to wait for."""
     files = [msgspec.structs.replace(f, outcome="unmanaged") if f.outcome == "late" else f for f in run.files]
     return msgspec.structs.replace(run, files=tuple(files))
 
 
-def summary_line(run_id: str, run: RunRecord, plans: Plans, mode: str, problems: Sequence[str]) -> str:
+def summary_line(
+    run_id: str, run: RunRecord, plans: Plans, mode: str, problems: Sequence[str], stopped: str = ""
+) -> str:
     """One line per job step: what was created, what was placed, what it is expected to cost."""
     counts = " ".join(f"{name}={count}" for name, count in run.outcomes.items())
     size = sum(f.size_bytes for f in run.files)
     last, placed = plans.last, plans.last_placed
     states = [f"plan={last.status!r}" + (f" because={last.reason!r}" if last.reason else "")] if last else []
+    if stopped or run.passed_over:
+        states.append(f"stopped={stopped or 'on other nodes'!r} passed_over={run.passed_over}")
     costs = [f"ost_cost={placed.ost_cost:.3f} bound={placed.ost_cost_bound:.3f}"] if placed else []
     text = (
         f"{time.strftime('%Y-%m-%dT%H:%M:%S')} {run_id} app={run.step.application} mode={mode} "

@@ -1,10 +1,11 @@
 /* The current placement map of this process: the control page says which, and it is mapped and kept while it is used.
  */
 #include "place.h"
+#include "stop.h"
 
 #include <sys/mman.h>
 
-enum { RETRY_NS = 20000000, OFF_GENERATION = 16, OFF_STOPPED = 24, RETIRED = 8 };
+enum { RETRY_NS = 20000000, OFF_GENERATION = 16, OFF_STOPPED = 24, OFF_SITE_STOPPED = 32, RETIRED = 8 };
 
 static struct {
     struct tz_lock lock;
@@ -142,6 +143,18 @@ static const struct tz_map *hold(struct tz_scratch *scratch)
     return map;
 }
 
+static bool says(const uint8_t *page, int offset)
+{
+    return tz_load((const uint64_t *)(const void *)(page + offset)) != 0;
+}
+
+bool tz_control_stopped(void)
+{
+    const uint8_t *page = tz_config.map[0] ? control() : NULL;
+
+    return page && (says(page, OFF_STOPPED) || says(page, OFF_SITE_STOPPED));
+}
+
 const struct tz_map *tz_current_map(struct tz_scratch *scratch, uint8_t *outcome)
 {
     const uint8_t *page = control();
@@ -151,10 +164,6 @@ const struct tz_map *tz_current_map(struct tz_scratch *scratch, uint8_t *outcome
     *outcome = TZ_LATE;
     if (!page)
         return NULL;
-    if (tz_load((const uint64_t *)(const void *)(page + OFF_STOPPED))) {
-        *outcome = TZ_UNMANAGED;
-        return NULL;
-    }
     generation = tz_load((const uint64_t *)(const void *)(page + OFF_GENERATION));
     if (generation == 0)
         return NULL;

@@ -1,6 +1,7 @@
 /* Which directories are Lustre's: TARAZU_MOUNTS, or the mount entries of type lustre. */
 #include "config.h"
 #include "rawsys.h"
+#include "stop.h"
 
 #include <sys/mman.h>
 
@@ -69,15 +70,23 @@ static size_t unescape(char *text, size_t length)
 }
 
 /* "nid[:nid]:/fsname[/directory] mountpoint type ..." */
-static void read_line(char *line, char *end)
+static void read_line(char *line, char *end, bool lustre)
 {
-    char *point = memchr(line, ' ', (size_t)(end - line)), *type, *fs, *below;
+    char *point = memchr(line, ' ', (size_t)(end - line)), *type, *rest, *fs, *below;
+    size_t length;
 
     if (!point)
         return;
     *point++ = '\0';
     type = memchr(point, ' ', (size_t)(end - point));
-    if (!type || end - type < 8 || memcmp(type, " lustre ", 8) != 0)
+    rest = type ? memchr(type + 1, ' ', (size_t)(end - type - 1)) : NULL;
+    if (!rest)
+        return;
+    *type++ = *rest = '\0';
+    length = unescape(point, (size_t)(type - 1 - point));
+    if (tz_config.stop[0])
+        tz_stop_mounted(point, length, type);
+    if (!lustre || strcmp(type, "lustre") != 0)
         return;
     fs = strstr(line, ":/");
     if (!fs)
@@ -86,10 +95,11 @@ static void read_line(char *line, char *end)
     below = strchr(fs, '/');
     if (!below)
         below = fs + strlen(fs);
-    add(point, unescape(point, (size_t)(type - point)), fs, (size_t)(below - fs), below, strlen(below));
+    add(point, length, fs, (size_t)(below - fs), below, strlen(below));
 }
 
-static void read_proc(void)
+/* `lustre`: its mounts are wanted, else only where the stop file lies. */
+static void read_proc(bool lustre)
 {
     int fd = tz_sys_open("/proc/self/mounts", O_RDONLY | O_CLOEXEC, 0);
     char *text, *p, *end;
@@ -105,7 +115,7 @@ static void read_proc(void)
             length += (size_t)n;
         for (p = text; (end = memchr(p, '\n', (size_t)(text + length - p))) != NULL; p = end + 1) {
             *end = '\0';
-            read_line(p, end);
+            read_line(p, end, lustre);
         }
         munmap(text, MOUNTS_FILE_MAX);
     }
@@ -116,6 +126,6 @@ void tz_mounts_read(const char *setting)
 {
     if (setting && *setting)
         read_setting(setting);
-    else
-        read_proc();
+    if (!setting || !*setting || tz_config.stop[0])
+        read_proc(!setting || !*setting);
 }
