@@ -89,7 +89,7 @@ def is_left(directory: Path) -> bool:
 
 
 def _lease(directory: Path) -> str:
-    """`held`; `free`: its leader ran in this kernel and has died; `unknown`: there is none, or it is another kernel's."""
+    """`held`; `free`: its leader ran in this kernel and died; `unknown`: there is none, or it is another kernel's."""
     try:
         descriptor = os.open(directory / LEASE, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:

@@ -1,4 +1,4 @@
-"""Looks at the site's stop file twice a second, from a thread of its own: where its file system hangs, nobody else waits."""
+"""Looks at the site's stop file twice a second, in a thread of its own: where that hangs, nobody else waits."""
 
 from __future__ import annotations
 

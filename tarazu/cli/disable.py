@@ -67,7 +67,7 @@ def map_directory(settings: config.Settings, options: argparse.Namespace) -> Pat
 
 
 def select(directory: Path, wanted: str | None) -> list[str]:
-    """Names of the running steps that are meant. Raises BadInput when one is named that is not there, or not clearly."""
+    """Names of the running steps that are meant. Raises BadInput for one that is not there, or not clearly named."""
     running = [path.parent.name for path in sorted(directory.glob("*/control"))]
     if wanted is None:
         return running

@@ -1,4 +1,4 @@
-"""Whether anything is stopped; then ask clientd, and through it mdsd, how they are: servers, targets, promises, answers.
+"""What is stopped; then ask clientd, and through it mdsd, how they are: servers, targets, promises, answers.
 
 The speed of an OST is bytes per second of service time, comparable between OSTs; `-`: nothing reliable was seen.
 """
@@ -45,11 +45,11 @@ def execute(options: argparse.Namespace) -> int:
 
 def _print_stops(site: str, jobs: list[disable.Step]) -> None:
     if site:
-        print(f"THE SITE IS {site.upper()[:7]}{site[7:]} (undo: tarazu enable --site)")
+        print(f"the whole site is {site} (undo: tarazu enable --site)")
     for job in jobs:
         if job.stopped is not None:
             why = f": {job.stopped}" if job.stopped else ""
-            print(f"{job.run} is STOPPED by its owner{why} (undo: tarazu enable --job {job.run})")
+            print(f"{job.run} is stopped by its owner{why} (undo: tarazu enable --job {job.run})")
 
 
 def _print(status: Mapping[str, Any]) -> None:

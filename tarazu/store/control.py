@@ -1,4 +1,4 @@
-"""The control page beside the placement maps (`docs/formats.md`): which map is current, whether to leave the job alone."""
+"""The control page beside the placement maps (`docs/formats.md`): which map is current, whether the job is stopped."""
 
 from __future__ import annotations
 

@@ -207,8 +207,8 @@ def _node(data: bytes | mmap.mmap, start: int) -> tuple[list[Spool], int]:
         records.sort(key=lambda r: r.time_ns)
         header = SpoolHeader(
             used_bytes=used, capacity_bytes=used, start_ns=records[0].time_ns if records else 0, pid=0, parent_pid=0,
-            rank=rank, ranks=ranks, uid=uid, full=full, dropped_records=lost, passed_over=passed_over, placement_mode=mode, host=host,
-            program="", job_id=job,
+            rank=rank, ranks=ranks, uid=uid, full=full, dropped_records=lost, passed_over=passed_over,
+            placement_mode=mode, host=host, program="", job_id=job,
         )  # fmt: skip
         creates = tuple(r for r in records if isinstance(r, CreateRecord))
         closes = tuple(r for r in records if isinstance(r, CloseRecord))
