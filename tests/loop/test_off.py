@@ -50,9 +50,8 @@ class Job:
         raise AssertionError((placed, self.process.poll(), self.loop.log()))
 
     def _is_placed(self, path: Path) -> bool:
-        """The plan's layouts have two stripes."""
         blob = self.loop.testbed.mds.layout_blob(path)
-        return blob is not None and native.decode_lov(blob).components[0].component.stripe_count == 2
+        return blob is not None and native.decode_lov(blob).components[0].component.stripe_count > 1
 
     def end(self) -> str:
         """Its line in jobs.log."""
@@ -65,7 +64,6 @@ class Job:
 @pytest.fixture(scope="module")
 def steady(loop: Loop) -> Loop:
     """A history from which the next run is planned; the default layout has one stripe."""
-    loop.configure({"layout": {"min_size": 0, "stripe_count": "2"}})
     (loop.mount() / "steady").mkdir()
     program = STEADY.replace("time.sleep(0.1)", "pass")
     loop.run(sys.executable, "-c", program, loop.mount() / "steady", app="steady", mode="observe")
