@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
 from tarazu.stats.client import Mount
@@ -19,25 +19,33 @@ def layout_blob(path: str) -> bytes:
         return b""
 
 
-def default_layouts(mount: Mount, keys: Iterable[str]) -> tuple[bytes, dict[str, bytes]]:
-    """Default layout of the mount's root, and for each directory key that of its deepest existing parent.
+def default_layouts(mounts: Sequence[Mount], keys: Iterable[str]) -> tuple[bytes, dict[str, bytes]]:
+    """Default layout of the file system's root, and for each directory key that of its deepest existing parent.
 
-    Only directories whose default differs from the root's are listed with a layout; a directory without a
-    default of its own follows the root.
+    `mounts`: all of the one file system; a directory is looked at through one that shows it. Where no mount shows the
+    root, the top of the largest part that is seen stands for it. Only directories whose default differs from the
+    root's are listed with a layout; a directory without a default of its own follows the root.
     """
-    root = layout_blob(mount.path)
+    root = layout_blob(min(mounts, key=lambda m: len(m.subdirectory)).path)
     found: dict[str, bytes] = {}
-    seen: dict[str, bytes] = {"/": root}
+    seen: dict[str, bytes] = {}
     for key in keys:
-        parent = _deepest_existing(mount.path, key)
+        parent = _deepest_existing(mounts, key)
         if parent not in seen:
-            seen[parent] = layout_blob(mount.path + parent) or root
+            seen[parent] = (layout_blob(parent) if parent else b"") or root
         found[key] = seen[parent]
     return root, found
 
 
-def _deepest_existing(mount_path: str, key: str) -> str:
+def _deepest_existing(mounts: Sequence[Mount], key: str) -> str:
+    """Where the deepest existing directory above a key is seen; empty when no mount shows any."""
     path = PurePosixPath(key)
-    while str(path) != "/" and not os.path.isdir(mount_path + str(path)):
+    while True:
+        for mount in mounts:
+            if path.is_relative_to(mount.subdirectory or "/"):
+                place = PurePosixPath(mount.path) / path.relative_to(mount.subdirectory or "/")
+                if os.path.isdir(place):
+                    return str(place)
+        if path == path.parent:
+            return ""
         path = path.parent
-    return str(path)

@@ -1,9 +1,10 @@
 """The leader of a job step: what `tarazu run` does around the program.
 
-Before: makes the step's spool and map directories, asks clientd for a plan (in a thread, for at most
-`run.wait_s`), writes the placement map. During: one thread asks for late, renewed and refused plans, another
-looks at the spools and tells clientd what was closed, and that the step lives. After: gathers the spools,
-appends the run to the user's history, reports outcomes to clientd, writes one summary line.
+Before: makes the step's spool and map directories, asks clientd for a plan of each file system that the
+application used lately (in threads, for at most `run.wait_s`), writes the placement map. During: these threads ask
+for late, renewed and refused plans, another looks at the spools and tells clientd what was closed, and that the step
+lives. After: gathers the spools, appends the run to the user's history of each file system that it wrote to, reports
+outcomes to clientd, writes one summary line.
 When clientd or mdsd is silent the program runs as it would without tarazu, and its end waits for nobody.
 Whatever fails here is noted in the log file beside the summary; it never reaches the program.
 """
@@ -18,7 +19,8 @@ import socket
 import stat
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -27,16 +29,18 @@ from tarazu import native
 from tarazu.config import Settings
 from tarazu.daemons import gather, jobstep, leftovers, undelivered
 from tarazu.daemons.launch import Program
-from tarazu.daemons.plans import Backoff, LayoutRefused, Plans
+from tarazu.daemons.maps import Maps
+from tarazu.daemons.planning import Planning, used_lately
+from tarazu.daemons.plans import Backoff, Plans
 from tarazu.daemons.stopping import SiteWatch
 from tarazu.daemons.watch import Seen, Watch
-from tarazu.errors import Busy, StoreError, TarazuError, TraceError
+from tarazu.errors import StoreError, TarazuError, TraceError
 from tarazu.predict import rules
 from tarazu.stats import client
 from tarazu.store import control
-from tarazu.trace.history import History
-from tarazu.trace.parser import parse_files
-from tarazu.trace.records import RunRecord
+from tarazu.trace.history import History, file_name
+from tarazu.trace.parser import parse_all_files
+from tarazu.trace.records import OUTCOMES, RunRecord
 from tarazu.wire import local
 
 FORWARDED_BY_OPEN_MPI = "OMPI_MCA_mca_base_env_list"
@@ -87,42 +91,55 @@ class Leader:
         self.spool = f"{spools}/{self.run_id}"
         self.spool_here = Path(self.spool.replace("%h", socket.gethostname()))
         self.record_mode = "full"
-        self.plans = Plans(settings, self.step, mounts[0], root, self.map_dir, place=self.mode != "observe")
+        self.maps = Maps(self.map_dir)
         self.problems: list[str] = []
         self._over = threading.Event()
         """The program has ended."""
-        self._first_plan = threading.Event()
-        """It came, or there is none."""
-        self._to_plan = threading.Event()
-        """Ends the planning thread's sleep."""
-        self._wish: RunRecord | None = None
-        """The run so far, from which the next steps are to be planned."""
-        self._plan_problem = ""
-        self._busy = False
-        """clientd had no room a moment ago: a plan may still come in time."""
         self._started_s = time.monotonic()
-        self._tracker = rules.MissTracker()
+        self._delivering = threading.Lock()
+        self._silent_at = 0.0
+        """When clientd is not waited for any more, on the monotonic clock; 0: not decided."""
+        self.plannings = {name: self._planning(name, mounts, root) for name in fs_names(mounts)}
+        """Of each file system that is mounted here."""
         self._seen: dict[int, int | None] = {}
         self._everywhere = False
         """What the last look showed."""
         self._damaged = 0
 
+    def _planning(self, fs_name: str, mounts: Sequence[client.Mount], root: str) -> Planning:
+        step = msgspec.structs.replace(self.step, fs_name=fs_name)
+        its = [mount for mount in mounts if mount.fs_name == fs_name]
+        return Planning(
+            Plans(self.settings, step, its, root, self.maps, place=self.mode != "observe"),
+            self.history,
+            self._over,
+            elapsed_s=self._elapsed_s,
+            note=self._note,
+            log=self._log,
+            planned=self._deliver_kept,
+            stopped=lambda: self.site.why,
+        )
+
     # Before the program
 
     def prepare(self) -> None:
-        """Directories, control page and the first plan, for which it waits `run.wait_s` at most."""
+        """Directories, control page and the first plans, for which it waits `run.wait_s` at most."""
         self.map_dir.mkdir(parents=True, mode=0o700)
         self.lease.take(self.map_dir)
         control.write_control(self.map_dir)
         self.site.start()
         self._guard(self._prepare_spool)()
         leftovers.sweep(self.map_dir.parent, self.spool_here.parent)
-        known = self.history.paths(self.step.fs_name, self.step.application)
-        self.record_mode = "light" if known else "full"
+        used = used_lately(self.history, list(self.plannings), self.step.application)
+        self.record_mode = "light" if used else "full"
         waits_until = time.monotonic() + self.settings.run.wait_s
-        deciding = self._in_background(self._decide)
-        self._in_background(self._keep_planned)
-        self._first_plan.wait(self.settings.run.wait_s)
+        deciding = self._in_background(lambda: self._decide(used))
+        for fs_name, planning in self.plannings.items():
+            if used and fs_name not in used:
+                planning.leave_out()
+            self._in_background(planning.keep)
+        for planning in self.plannings.values():
+            planning.first.wait(max(0.0, waits_until - time.monotonic()))
         deciding.join(max(0.0, waits_until - time.monotonic()))
 
     def _prepare_spool(self) -> None:
@@ -173,82 +190,15 @@ class Leader:
 
     # During
 
-    def _keep_planned(self) -> None:
-        """In a thread: the first plan, the next ones, and those of the run from itself; each until it comes."""
-        try:
-            ask, guess = Backoff(), Backoff()
-            ask_at, guess_at = time.monotonic(), 0.0
-            while not self._over.is_set():
-                self._to_plan.clear()
-                now = time.monotonic()
-                plan_at = self._plan_at(ask_at)
-                if plan_at is not None and now >= plan_at:
-                    ask_at = self._ask(ask) + time.monotonic()
-                elif self._wish is not None and now >= guess_at:
-                    guess_at = self._ask_from(self._wish, guess) + time.monotonic()
-                else:
-                    due = [plan_at] if plan_at is not None else []
-                    due += [guess_at] if self._wish is not None else []
-                    self._to_plan.wait(max(0.01, min(due) - now) if due else None)
-        finally:
-            self._first_plan.set()
-
-    def _plan_at(self, not_before: float) -> float | None:
-        """When to ask for the plan of the next horizon, on the monotonic clock; None: never."""
-        next_s = self.plans.next_s
-        return None if next_s is None else max(not_before, self._started_s + next_s)
-
-    def _ask(self, backoff: Backoff) -> float:
-        """The next plan from the history; seconds until it may be asked for again."""
-        wait_s = self._try(lambda: self.plans.ask(self.history, self._elapsed_s(), backoff.attempts), backoff)
-        if not self._busy:
-            self._first_plan.set()
-        if not backoff.attempts:
-            for warning in self.plans.last.warnings if self.plans.last else ():
-                if warning.startswith("history left out"):
-                    self._note(warning)
-            self._guard(self._deliver_kept)()
-        return wait_s
-
-    def _ask_from(self, run: RunRecord, backoff: Backoff) -> float:
-        """The next steps from the run so far; as `_ask`."""
-        self._wish = None
-        wait_s = self._try(lambda: self.plans.ask_from(run, backoff.attempts), backoff)
-        if backoff.attempts and self._wish is None:
-            self._wish = run
-        return wait_s
-
-    def _decide(self) -> None:
-        runs, problems = self.history.past(self.step.fs_name, self.step.application, DECIDING_RUNS)
-        for problem in problems:
-            self._note(problem)
-        self.record_mode = rules.decide(runs).record_mode
-
-    def _try(self, ask: Callable[[], float | None], backoff: Backoff) -> float:
-        """Ask for one plan; seconds until it may be asked for again, 0 when it came."""
-        if self.site.stop:
-            self._plan_problem, self._busy = self.site.why, False
-            return 1.0
-        try:
-            wait_s = ask()
-        except LayoutRefused as error:
-            self._note(str(error))
-            self._busy = False
-            backoff.succeeded()
-            return 1.0
-        except Exception as error:
-            problem = f"{type(error).__name__}: {error}"
-            if problem != self._plan_problem:
-                self._log(problem)
-            self._plan_problem = problem
-            self._busy = isinstance(error, Busy)
-            return backoff.failed(error.retry_after_s if isinstance(error, Busy) else 0.0)
-        self._busy = False
-        if wait_s is not None:
-            return backoff.failed(wait_s)
-        self._plan_problem = ""
-        backoff.succeeded()
-        return 0.0
+    def _decide(self, used: Sequence[str]) -> None:
+        """Record in full when the history of any of these file systems asks for it."""
+        modes = set()
+        for fs_name in used:
+            runs, problems = self.history.past(fs_name, self.step.application, DECIDING_RUNS)
+            for problem in problems:
+                self._note(problem)
+            modes.add(rules.decide(runs).record_mode)
+        self.record_mode = "light" if modes == {"light"} else "full"
 
     def _elapsed_s(self) -> float:
         return time.monotonic() - self._started_s
@@ -264,7 +214,7 @@ class Leader:
             if watch and time.monotonic() >= look_at:
                 self._guard(lambda: self._look(watch))()
                 look_at = time.monotonic() + max(look_s, watch.pause_s)
-                if self.plans.news and not backoff.attempts:
+                if any(p.plans.news for p in self.plannings.values()) and not backoff.attempts:
                     tell_at = time.monotonic()
             if time.monotonic() >= tell_at:
                 if self._guard(self._tell)():
@@ -274,34 +224,31 @@ class Leader:
                     tell_at = time.monotonic() + backoff.failed()
 
     def _look(self, watch: Watch) -> None:
-        """What was closed is told; when the plans so far miss them, the next steps are planned from the run."""
+        """What was closed is told; the run so far may be planned from."""
         seen: Seen | None = watch.look()
         before, self._seen = self._seen, seen.files if seen else {}
         if seen is None:
-            self.plans.note(settled(before, before), everywhere=self._everywhere)
-            return
-        self._everywhere = seen.everywhere
-        self.plans.note(settled(before, seen.files), everywhere=seen.everywhere)
-        if seen.run is None:
-            return
-        outcomes = dict(seen.run.outcomes)
-        if not self.plans.planned_files:
-            outcomes["miss"] = outcomes.pop("late", 0) + outcomes.get("miss", 0)
-        if self._tracker.observe(outcomes).predict or self._wish is not None:
-            self._wish = seen.run
-            self._to_plan.set()
+            files = settled(before, before)
+        else:
+            self._everywhere = seen.everywhere
+            files = settled(before, seen.files)
+        for fs_name, planning in self.plannings.items():
+            planning.plans.note(files, everywhere=self._everywhere)
+            if seen and fs_name in seen.runs:
+                planning.observe(seen.runs[fs_name])
 
     def _tell(self) -> None:
         """Tell clientd that the step lives, and which files it has closed."""
-        while (progress := self.plans.progress()) and not self._over.is_set():
-            try:
-                with local.connect(self.settings.clientd.socket, TELL_S, deadline_s=TELL_S) as channel:
-                    channel.ask(progress)
-            except BaseException:
-                self.plans.untold(progress)
-                raise
-            if not self.plans.news:
-                return
+        for plans in (planning.plans for planning in self.plannings.values()):
+            while (progress := plans.progress()) and not self._over.is_set():
+                try:
+                    with local.connect(self.settings.clientd.socket, TELL_S, deadline_s=TELL_S) as channel:
+                        channel.ask(progress)
+                except BaseException:
+                    plans.untold(progress)
+                    raise
+                if not plans.news:
+                    break
 
     def run(self) -> int:
         """Prepare, run the program, finish. Raises OSError when the program cannot be started."""
@@ -314,14 +261,15 @@ class Leader:
             program = Program(self.argv, environ)
         except OSError:
             self._over.set()
-            self._guard(self._give_back)()
+            self._give_back(self.plannings)
             self._remove()
             raise
         if self.mode != "observe":
             self._in_background(self._keep_telling)
         status = program.wait()
         self._over.set()
-        self._to_plan.set()
+        for planning in self.plannings.values():
+            planning.wake()
         self._guard(lambda: self._finish(status, started_s))()
         self._remove()
         return status
@@ -335,75 +283,98 @@ class Leader:
     # After
 
     def _finish(self, status: int, started_s: float) -> None:
-        run = self._record(status, started_s)
-        if not run.files:
-            self._guard(self._give_back)()
-        if not run.files and self.spool and not self._damaged and not self.site.seen:
+        runs = self._record(status, started_s)
+        used = [run for run in runs if run.files]
+        self._give_back(self.plannings.keys() - {run.step.fs_name for run in used})
+        if not used and self.spool and not self._damaged and not self.site.seen:
             return
-        problems = [p for p in (self._plan_problem, *self.problems) if p]
-        summary = summary_line(self.run_id, run, self.plans, self.mode, problems, self._stopped())
+        problems = [p for p in (*(p.problem for p in self.plannings.values()), *self.problems) if p]
+        plans = [planning.plans for planning in self.plannings.values()]
+        summary = summary_line(self.run_id, used or runs[:1], plans, self.mode, problems, self._stopped())
         append_line(self.state_dir / "jobs.log", summary)
-        if run.files:
-            path = self.history.append(run)
-            self.history.prune(self.step.fs_name, self.step.application, self.settings.predict.keep_runs)
-            if self.plans.plan_ids:
-                self._report(path)
+        for run in used:
+            self._guard(lambda run=run: self._remember(run))()
 
-    def _record(self, status: int, started_s: float) -> RunRecord:
-        """Gather the spools into one run; without files when the program touched nothing that is managed."""
+    def _remember(self, run: RunRecord) -> None:
+        """Append a run to its history, and tell clientd what came of its plans."""
+        step = run.step
+        path = self.history.append(run)
+        self.history.prune(step.fs_name, step.application, self.settings.predict.keep_runs)
+        planning = self.plannings.get(step.fs_name)
+        if planning and planning.plans.plan_ids:
+            self._report(planning.plans, path)
+
+    def _record(self, status: int, started_s: float) -> list[RunRecord]:
+        """Gather the spools into one run for each file system; without files when nothing managed was created."""
         dest = self.map_dir / "spools"
         dest.mkdir()
         fetch = gather.command(self.settings.run.gather, self.argv, self.environ, self.spool, str(dest))
         paths, problem = gather.gather(fetch, self.spool_here, dest, self.environ)
         if problem:
             self.problems.append(f"spools of other nodes are lost: {problem}")
-        run = self._parse(paths, status)
-        run = msgspec.structs.replace(run, start_s=started_s, duration_s=time.time() - started_s)
-        if not self.plans.generation:
-            run = without_map(run)
-        if run.ranks_seen < run.ranks_expected:
-            self.problems.append(f"spools of {run.ranks_expected - run.ranks_seen} ranks are lost")
-        elif (run.dropped_records or run.lost_bytes) and not run.exit_status:
+        duration_s = time.time() - started_s
+        runs = [
+            msgspec.structs.replace(run, start_s=started_s, duration_s=duration_s)
+            for run in self._parse(paths, status)
+        ]
+        one = runs[0]
+        if one.ranks_seen < one.ranks_expected:
+            self.problems.append(f"spools of {one.ranks_expected - one.ranks_seen} ranks are lost")
+        elif (one.dropped_records or one.lost_bytes) and not one.exit_status:
             self.problems.append("records are lost: a spool is full or damaged")
-        return run
+        return [run if self._in_map(run.step.fs_name) else without_map(run) for run in runs]
 
-    def _parse(self, paths: Sequence[Path], status: int) -> RunRecord:
+    def _in_map(self, fs_name: str) -> bool:
+        """Did any map of this step hold files of this file system?"""
+        return fs_name in self.plannings and self.plannings[fs_name].plans.generation > 0
+
+    def _parse(self, paths: Sequence[Path], status: int) -> list[RunRecord]:
         self._damaged = 0
 
         def damaged(_problem: TraceError) -> None:  # also one that a process is about to begin
             self._damaged += 1
 
-        return parse_files(paths, self.step, exit_status=status, problem=damaged)
+        return list(parse_all_files(paths, self.step, exit_status=status, problem=damaged).values())
 
-    def _report(self, path: Path) -> None:
+    def _to_clientd(self) -> local.Channel:
+        """A last conversation; all of them together may take `REPORT_S` from the first one on."""
+        self._silent_at = self._silent_at or time.monotonic() + REPORT_S
+        left_s = max(0.01, self._silent_at - time.monotonic())
+        return local.connect(self.settings.clientd.socket, left_s, deadline_s=left_s)
+
+    def _report(self, plans: Plans, path: Path) -> None:
         """Tell clientd what came of its plans."""
         report = local.StepReport(
-            self.step.fs_name,
-            tuple(self.plans.plan_ids[-local.MAX_IDS :]),
-            tuple(self.plans.request_ids[-local.MAX_IDS :]),
+            plans.step.fs_name,
+            tuple(plans.plan_ids[-local.MAX_IDS :]),
+            tuple(plans.request_ids[-local.MAX_IDS :]),
         )
-        socket_path = self.settings.clientd.socket
         try:
-            with (
-                local.connect(socket_path, REPORT_S, deadline_s=REPORT_S) as channel,
-                open(path, "rb") as file,
-            ):
+            with self._to_clientd() as channel, open(path, "rb") as file:
                 channel.ask(report, [file.fileno()])
         except TarazuError:
-            undelivered.keep(self.state_dir / "reports", self.run_id, report, path)
+            name = f"{self.run_id}.{file_name(plans.step.fs_name)}"
+            undelivered.keep(self.state_dir / "reports", name, report, path)
             raise
 
-    def _give_back(self) -> None:
-        """Nothing was created of what was planned."""
-        progress = self.plans.progress()
-        if progress:
-            progress = msgspec.structs.replace(progress, ended=True)
-            with local.connect(self.settings.clientd.socket, REPORT_S, deadline_s=REPORT_S) as channel:
-                channel.ask(progress)
+    def _give_back(self, fs_names: Iterable[str]) -> None:
+        """Nothing was created of what was planned on these file systems."""
+        for plans in (self.plannings[fs_name].plans for fs_name in fs_names):
+            self._guard(lambda plans=plans: self._end(plans))()
+
+    def _end(self, plans: Plans) -> None:
+        if progress := plans.progress():
+            with self._to_clientd() as channel:
+                channel.ask(msgspec.structs.replace(progress, ended=True))
 
     def _deliver_kept(self) -> None:
         """What steps before this one could not tell clientd, now that it answers."""
-        undelivered.deliver(self.state_dir / "reports", self.settings.clientd.socket, TELL_S)
+        reports = self.state_dir / "reports"
+        if self._delivering.acquire(blocking=False):  # else another thread is at it
+            try:
+                self._guard(lambda: undelivered.deliver(reports, self.settings.clientd.socket, TELL_S))()
+            finally:
+                self._delivering.release()
 
     def _stopped(self) -> str:
         """Who stopped tarazu in this step, and why, as far as this node saw; empty: nobody."""
@@ -467,26 +438,54 @@ def append_line(path: Path, line: str) -> None:
         log.write(line + "\n")
 
 
+def fs_names(mounts: Sequence[client.Mount]) -> list[str]:
+    """The file systems, each once, as the mounts are ordered."""
+    return list(dict.fromkeys(mount.fs_name for mount in mounts))
+
+
 def without_map(run: RunRecord) -> RunRecord:
-    """A run for which no map ever came: its creates were not late, there was nothing to wait for."""
-    files = [msgspec.structs.replace(f, outcome="unmanaged") if f.outcome == "late" else f for f in run.files]
+    """A run on a file system of which no map ever held a file: nothing there was late or amiss."""
+    never = ("late", "miss")
+    files = [msgspec.structs.replace(f, outcome="unmanaged") if f.outcome in never else f for f in run.files]
     return msgspec.structs.replace(run, files=tuple(files))
 
 
 def summary_line(
-    run_id: str, run: RunRecord, plans: Plans, mode: str, problems: Sequence[str], stopped: str = ""
+    run_id: str,
+    runs: Sequence[RunRecord],
+    plans: Sequence[Plans],
+    mode: str,
+    problems: Sequence[str],
+    stopped: str = "",
 ) -> str:
-    """One line per job step: what was created, what was placed, what it is expected to cost."""
-    counts = " ".join(f"{name}={count}" for name, count in run.outcomes.items())
-    size = sum(f.size_bytes for f in run.files)
-    last, placed = plans.last, plans.last_placed
-    states = [f"plan={last.status!r}" + (f" because={last.reason!r}" if last.reason else "")] if last else []
+    """One line per job step: what was created, what was placed, what it is expected to cost.
+
+    `runs`: of each file system that was used, one at least; `plans`: of each that is mounted. Where these are
+    several the line names the one in use, and what is said of plans where it is of more than one.
+    """
+    used = [run.step.fs_name for run in runs]
+    tallies = sum((Counter(run.outcomes) for run in runs), Counter[str]())
+    counts = " ".join(f"{name}={tallies[name]}" for name in OUTCOMES if tallies[name])
+    files = [file for run in runs for file in run.files]
+    asked = [p for p in plans if p.last and (p.last_placed or p.step.fs_name in used)]
+    several = len({*used, *(p.step.fs_name for p in asked)}) > 1
+    states, costs, bounds = [], [], []
+    for p in asked:
+        name = f"{p.step.fs_name}:" if several else ""
+        if p.last:
+            because = f" because={name}{p.last.reason!r}" if p.last.reason else ""
+            states.append(f"plan={name}{p.last.status!r}{because}")
+        if p.last_placed:
+            costs.append(f"{name}{p.last_placed.ost_cost:.3f}")
+            bounds.append(f"{name}{p.last_placed.ost_cost_bound:.3f}")
+    states += [f"ost_cost={','.join(costs)} bound={','.join(bounds)}"] if costs else []
+    where = f"fs={','.join(used)} " if len(plans) > 1 else ""
+    run = runs[0]
     if stopped or run.passed_over:
         states.append(f"stopped={stopped or 'on other nodes'!r} passed_over={run.passed_over}")
-    costs = [f"ost_cost={placed.ost_cost:.3f} bound={placed.ost_cost_bound:.3f}"] if placed else []
     text = (
-        f"{time.strftime('%Y-%m-%dT%H:%M:%S')} {run_id} app={run.step.application} mode={mode} "
-        f"ranks={run.step.ranks} files={len(run.files)} bytes={size} {counts} {' '.join(states + costs)} "
-        f"record={run.mode} exit={run.exit_status}"
+        f"{time.strftime('%Y-%m-%dT%H:%M:%S')} {run_id} app={run.step.application} mode={mode} {where}"
+        f"ranks={run.step.ranks} files={len(files)} bytes={sum(f.size_bytes for f in files)} {counts} "
+        f"{' '.join(states)} record={run.mode} exit={run.exit_status}"
     )
     return " ".join(text.split()) + (f" problem={problems[0]!r}" if problems else "")

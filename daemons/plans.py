@@ -1,4 +1,4 @@
-"""The plans of one job step, as its leader sees them: asked of clientd, checked, written as placement maps.
+"""The plans of one job step on one file system, as its leader sees them: asked of clientd, checked, put into the map.
 
 The horizon rolls: a plan holds the files of the next `predict.horizon_s`, and the next one is asked for before
 that is over. A step without a usable history is predicted from itself while it runs, from the third step of a
@@ -9,23 +9,22 @@ from __future__ import annotations
 
 import contextlib
 import random
-import secrets
 import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import msgspec
 
 from tarazu.config import Settings
 from tarazu.daemons import directories, llapi
+from tarazu.daemons.maps import Maps
 from tarazu.daemons.promises import Promise
 from tarazu.errors import TarazuError
 from tarazu.layout.manager import explicit_components
 from tarazu.model import JobStep
 from tarazu.stats import client
-from tarazu.store import control, placement_map
+from tarazu.store import placement_map
 from tarazu.trace.history import History, encode_run, opened
 from tarazu.trace.records import RunRecord
 from tarazu.wire import local
@@ -34,8 +33,6 @@ ANSWER_S = 60.0
 """Longest wait for one answer of clientd; it declines by itself long before."""
 NOT_NOW = {"declined": 5.0, "later": 5.0, "unknown-fs": 5.0, "unavailable": 1.0}
 """Answers after which a plan is asked for again, and the shortest wait in seconds."""
-MAPS_KEPT = 2
-"""The current map and the one before: a process that is about to open it must find it."""
 FORMER_ROWS = 10_000
 """Of older plans, so many files that have not come yet stay in the map, or as many as the newest plans hold."""
 SURELY_PAST_S = 60.0
@@ -60,16 +57,24 @@ class Backoff:
 
 
 class Plans:
-    """What was planned for one job step, and its map directory."""
+    """What was planned for one job step on one file system."""
 
     def __init__(
-        self, settings: Settings, step: JobStep, mount: client.Mount, root: str, map_dir: Path, *, place: bool
+        self,
+        settings: Settings,
+        step: JobStep,
+        mounts: Sequence[client.Mount],
+        root: str,
+        maps: Maps,
+        *,
+        place: bool,
     ) -> None:
+        """`mounts`: of the step's file system."""
         self.settings = settings
         self.step = step
-        self.mount = mount
+        self.mounts = mounts
         self.root = root
-        self.map_dir = map_dir
+        self.maps = maps
         self.place = place
         self.last: local.PlanReply | None = None
         """The newest answer, without its files."""
@@ -79,7 +84,7 @@ class Plans:
         self.request_ids: list[str] = []
         self.planned_files = 0
         self.generation = 0
-        """Of the map that was announced last; 0 while there is none."""
+        """Of the map that brought the newest rows; 0 while there are none."""
         self.next_s: float | None = 0.0
         """When the next plan should be asked for, seconds after the start of the step; None: never."""
         self.promises: list[Promise] = []
@@ -95,7 +100,6 @@ class Plans:
         """What clientd is to be told: request id → index → size in bytes."""
         self._refusal = ""
         """Why liblustreapi refuses a layout of the newest plan."""
-        self._hash_key = secrets.token_bytes(16)
         self._lock = threading.Lock()
         """Around promises and closes, which the planning and the looking thread share."""
 
@@ -148,7 +152,7 @@ class Plans:
         with local.connect(self.settings.clientd.socket, ANSWER_S) as channel:
             answer = channel.ask(msgspec.structs.replace(request, **details), list(descriptors))
             if isinstance(answer, local.DirectoriesWanted):
-                blobs = directories.default_layouts(self.mount, answer.keys)
+                blobs = directories.default_layouts(self.mounts, answer.keys)
                 answer = channel.ask(local.DirectoryLayouts(*blobs))
         if not isinstance(answer, local.PlanReply):
             raise TarazuError(f"clientd: expected a plan, found {type(answer).__name__}")
@@ -177,7 +181,8 @@ class Plans:
             self._keep(map_rows(plan, fs.fs_name), guess)
             if plan.request_id:
                 self._promise(plan, guess)
-            self._write(max(fs.osts) + 1)
+            rows = [row for rows in (*self._rows, self._guess) for row in rows]
+            self.generation = self.maps.put(fs.fs_name, max(fs.osts) + 1, rows)
         self._refusal = next(iter(refused.values()), "")
 
     def _promise(self, plan: local.PlanReply, guess: bool) -> None:
@@ -202,19 +207,6 @@ class Plans:
             late = [row for rows in former for row in rows if row.row_id in to_come]
             kept = max(FORMER_ROWS, len(last) + len(newest))
             self._rows = [late[-kept:], last, newest]
-
-    def _write(self, ost_count: int) -> None:
-        generation = self.generation + 1
-        placement_map.write_map(
-            self.map_dir / f"map.{generation}",
-            generation=generation,
-            hash_key=self._hash_key,
-            ost_count=ost_count,
-            rows=[row for rows in (*self._rows, self._guess) for row in rows],
-        )
-        self.generation = generation
-        control.announce(self.map_dir, generation)
-        (self.map_dir / f"map.{generation - MAPS_KEPT}").unlink(missing_ok=True)
 
     # What became of the files
 

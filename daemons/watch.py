@@ -19,7 +19,7 @@ from pathlib import Path
 
 from tarazu.errors import TraceError
 from tarazu.model import JobStep
-from tarazu.trace.parser import parse_run
+from tarazu.trace.parser import parse_runs
 from tarazu.trace.records import RunRecord
 from tarazu.trace.spool import Spool, read_spools
 
@@ -31,6 +31,10 @@ MAX_RUN_BYTES = 64 << 20
 """All spools together, to be seen as one run; beyond, each is looked at alone."""
 _HEADER = struct.Struct("<16xQ176xQ40xQ")
 """Bytes in use, and the counters of changes of a node file and of a spool (docs/formats.md)."""
+
+
+_Name = tuple[str, str]
+"""File system and key."""
 
 
 @dataclass
@@ -48,8 +52,8 @@ class Seen:
 
     files: dict[int, int | None] = field(default_factory=dict)
     """Row id of each placed file → its size when closed, None while a process still has it open."""
-    run: RunRecord | None = None
-    """The run so far; None when it is too large for a look."""
+    runs: dict[str, RunRecord] = field(default_factory=dict)
+    """The run so far, by file system; empty when it is too large for a look."""
     everywhere: bool = False
     """All nodes of the step were looked at."""
 
@@ -98,7 +102,7 @@ class Watch:
     def _read(self, used: dict[str, tuple[int, ...]]) -> Seen:
         whole = sum(size for size, *_ in used.values()) <= MAX_RUN_BYTES
         spools: list[Spool] = []
-        files: dict[str, _File] = {}
+        files: dict[_Name, _File] = {}
         seen = Seen()
         hosts: set[str] = set()
         ranks: set[int] = set()
@@ -124,31 +128,31 @@ class Watch:
         seen.files |= settled(files)
         seen.everywhere = whole and len(hosts) >= self._step.nodes and len(ranks - {-1}) >= told
         if whole and spools:
-            seen.run = parse_run(spools, self._step)
+            seen.runs = parse_runs(spools, self._step)
         return seen
 
-    def _add(self, files: dict[str, _File], spool: Spool) -> None:
-        opened: dict[str, int] = {}
+    def _add(self, files: dict[_Name, _File], spool: Spool) -> None:
+        opened: dict[_Name, int] = {}
         for create in spool.creates:
-            if create.fs_name == self._step.fs_name:
-                file = files.setdefault(create.key, _File())
-                file.row_id = create.row_id or file.row_id
-                opened[create.key] = create.time_ns
+            name = create.fs_name, create.key
+            file = files.setdefault(name, _File())
+            file.row_id = create.row_id or file.row_id
+            opened[name] = create.time_ns
         for again in spool.opens:
-            if again.fs_name == self._step.fs_name:
-                files.setdefault(again.key, _File())
-                opened[again.key] = max(again.time_ns, opened.get(again.key, 0))
+            name = again.fs_name, again.key
+            files.setdefault(name, _File())
+            opened[name] = max(again.time_ns, opened.get(name, 0))
         for close in spool.closes:
-            if close.fs_name == self._step.fs_name:
-                file = files.setdefault(close.key, _File())
-                file.size_bytes = max(file.size_bytes, close.size_bytes)
-                if opened.get(close.key, close.time_ns) <= close.time_ns:
-                    opened.pop(close.key, None)
+            name = close.fs_name, close.key
+            file = files.setdefault(name, _File())
+            file.size_bytes = max(file.size_bytes, close.size_bytes)
+            if opened.get(name, close.time_ns) <= close.time_ns:
+                opened.pop(name, None)
         if not spool.ended:
-            for key in opened:
-                files[key].open = True
+            for name in opened:
+                files[name].open = True
 
 
-def settled(files: dict[str, _File]) -> dict[int, int | None]:
+def settled(files: dict[_Name, _File]) -> dict[int, int | None]:
     """Row id → size, None while open, of the files that were placed."""
     return {f.row_id: None if f.open else f.size_bytes for f in files.values() if f.row_id}

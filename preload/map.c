@@ -11,7 +11,8 @@
 struct layout_head {
     uint16_t components, flags;
     uint32_t osts;
-    uint64_t zero;
+    uint32_t ost_count; /* of the layout's file system: every index in its rows is below */
+    uint32_t zero;
 };
 
 static const struct layout_head *layout_at(const struct tz_map *map, uint32_t index)
@@ -19,7 +20,7 @@ static const struct layout_head *layout_at(const struct tz_map *map, uint32_t in
     return (const void *)(map->layouts + tz_get32(map->layouts + 4 * (size_t)index));
 }
 
-static const char *check_layout(const struct layout_head *head)
+static const char *check_layout(const struct layout_head *head, uint32_t most_osts)
 {
     const struct tz_component *c = (const void *)(head + 1);
     uint64_t reached = 0;
@@ -28,6 +29,8 @@ static const char *check_layout(const struct layout_head *head)
         return "a layout has an impossible number of components";
     if (head->osts > UINT16_MAX)
         return "a layout has more OSTs than a row can hold";
+    if (head->ost_count == 0 || head->ost_count > most_osts)
+        return "a layout's file system has an impossible number of OSTs";
     for (uint32_t i = 0; i < head->components; i++, c++) {
         uint32_t used = c->flags & TZ_COMP_LIST ? c->stripe_count : c->flags & TZ_COMP_HINT ? 1 : 0;
 
@@ -57,7 +60,7 @@ static const char *check_layouts(const struct tz_map *map, uint64_t table_length
         if (at % 8 || at < offsets || at + sizeof(struct layout_head) > table_length ||
             at + sizeof(struct layout_head) + 64ULL * layout_at(map, i)->components > table_length)
             return "a layout lies outside its table";
-        wrong = check_layout(layout_at(map, i));
+        wrong = check_layout(layout_at(map, i), map->ost_count);
     }
     return wrong;
 }
@@ -77,7 +80,7 @@ const char *tz_map_check(const void *base, uint64_t length, struct tz_map *map)
     memset(map, 0, sizeof *map);
     if (length < TZ_MAP_HEADER || memcmp(h, MAP_MAGIC, 8) != 0)
         return "not a placement map";
-    if (tz_get32(h + 8) != 1 || tz_get32(h + 12) != TZ_MAP_HEADER)
+    if (tz_get32(h + 8) != 2 || tz_get32(h + 12) != TZ_MAP_HEADER)
         return "a version that this reader does not know";
     if (tz_get64(h + 16) != length)
         return "truncated";
@@ -164,6 +167,7 @@ uint64_t tz_hash_template(const uint8_t key[16], char kind, const char *fs, size
 /* A row whose index, layout or OSTs are not what they must be is as good as absent. */
 static bool read_row(const struct tz_map *map, uint64_t offset, uint64_t hash, struct tz_row *row)
 {
+    const struct layout_head *head;
     const uint8_t *p;
 
     if (offset > map->rows_length || map->rows_length - offset < TZ_ROW_HEAD)
@@ -177,11 +181,13 @@ static bool read_row(const struct tz_map *map, uint64_t offset, uint64_t hash, s
     row->ost_count = tz_get16(p + 18);
     row->id = tz_get32(p + 20);
     row->osts = (const uint16_t *)(const void *)(p + TZ_ROW_HEAD);
-    if (2ULL * row->ost_count > map->rows_length - offset - TZ_ROW_HEAD || row->layout >= map->layout_count ||
-        layout_at(map, row->layout)->osts != row->ost_count)
+    if (2ULL * row->ost_count > map->rows_length - offset - TZ_ROW_HEAD || row->layout >= map->layout_count)
+        return false;
+    head = layout_at(map, row->layout);
+    if (head->osts != row->ost_count)
         return false;
     for (uint32_t i = 0; i < row->ost_count; i++)
-        if (row->osts[i] >= map->ost_count)
+        if (row->osts[i] >= head->ost_count)
             return false;
     return true;
 }

@@ -12,7 +12,8 @@ struct tz_map {
     uint64_t length;
     uint8_t key[16];
     uint64_t generation, created_s, expires_s;
-    uint32_t ost_count, layout_count, row_count;
+    uint32_t ost_count; /* of the file system that has most */
+    uint32_t layout_count, row_count;
     const uint8_t *layouts;
     const uint8_t *rows;
     uint64_t rows_length;
@@ -60,7 +61,7 @@ TZ_API uint64_t tz_hash_exact(const uint8_t key[16], const char *fs, size_t fs_l
 TZ_API uint64_t tz_hash_template(const uint8_t key[16], char kind, const char *fs, size_t fs_length, const char *text,
                                  size_t length, int32_t rank, uint32_t n);
 
-/* Finds the row of a name in the documented order; the row's indices are below the map's OST count. */
+/* Finds the row of a name in the documented order; the row's indices are below its file system's OST count. */
 TZ_API enum tz_found tz_map_lookup(const struct tz_map *map, const struct tz_query *query, struct tz_row *row);
 TZ_API bool tz_map_find(const struct tz_map *map, uint64_t hash, struct tz_row *row);
 TZ_API void tz_map_layout(const struct tz_map *map, uint16_t index, struct tz_layout *layout);

@@ -45,7 +45,7 @@ static void read_setting(const char *p)
 {
     while (*p) {
         size_t length = strcspn(p, ":");
-        const char *equals = memchr(p, '=', length);
+        const char *equals = memrchr(p, '=', length); /* a path may hold one */
 
         if (equals)
             add(p, (size_t)(equals - p), equals + 1, (size_t)(p + length - equals - 1), "", 0);
@@ -53,13 +53,18 @@ static void read_setting(const char *p)
     }
 }
 
-/* Mount points are written with \040 for a space, in place. */
+static bool octal(const char *text)
+{
+    return text[0] >= '0' && text[0] <= '3' && text[1] >= '0' && text[1] <= '7' && text[2] >= '0' && text[2] <= '7';
+}
+
+/* The kernel writes a blank, tab, newline and backslash in octal, \040 for one; in place. */
 static size_t unescape(char *text, size_t length)
 {
     size_t out = 0;
 
     for (size_t i = 0; i < length; i++, out++) {
-        if (text[i] == '\\' && i + 3 < length) {
+        if (text[i] == '\\' && i + 3 < length && octal(text + i + 1)) {
             text[out] = (char)((text[i + 1] - '0') << 6 | (text[i + 2] - '0') << 3 | (text[i + 3] - '0'));
             i += 3;
         } else {
@@ -88,6 +93,7 @@ static void read_line(char *line, char *end, bool lustre)
         tz_stop_mounted(point, length, type);
     if (!lustre || strcmp(type, "lustre") != 0)
         return;
+    line[unescape(line, (size_t)(point - 1 - line))] = '\0';
     fs = strstr(line, ":/");
     if (!fs)
         return;

@@ -43,18 +43,18 @@ def mounts(root: str | Path = "/", environ: Mapping[str, str] | None = None) -> 
     found: list[Mount] = []
     if listed:
         for part in listed.split(":"):
-            path, equals, fs_name = part.rpartition("=")
+            path, equals, fs_name = part.rpartition("=")  # a path may hold one
             if not (equals and path.startswith("/") and fs_name):
                 raise BadInput("$TARAZU_MOUNTS", "/path=fsname:…", listed)
             found.append(Mount(path.rstrip("/") or "/", fs_name))
     else:
-        for line in _lines(Path(root) / "proc/mounts"):
-            device, path, kind, *_ = [*line.split(), "", "", ""]
+        for line in _mount_entries(Path(root) / "proc/mounts"):
+            device, path, kind, *_ = [*map(_unescaped, line.split(b" ")), "", "", ""]
             # The device is nid[,nid…][:nid…]:/fsname[/subdirectory].
             if kind == "lustre" and ":/" in device:
-                fs_name, _, below = device.rpartition(":/")[2].partition("/")
-                decoded = path.encode().decode("unicode_escape")
-                found.append(Mount(decoded, fs_name, f"/{below}" if below else ""))
+                fs_name, _, below = device.partition(":/")[2].partition("/")
+                below = below.rstrip("/")
+                found.append(Mount(path, fs_name, f"/{below}" if below else ""))
     return tuple(sorted(found, key=lambda m: -len(m.path)))
 
 
@@ -83,6 +83,19 @@ def _glob(root: str | Path, directories: tuple[str, ...], pattern: str) -> list[
         if found:
             return found
     return []
+
+
+def _mount_entries(path: Path) -> list[bytes]:
+    """Lines in bytes: a path may hold whatever Unicode takes for a space or the end of a line."""
+    try:
+        return path.read_bytes().split(b"\n")
+    except OSError:
+        return []
+
+
+def _unescaped(text: bytes) -> str:
+    """A field of proc/mounts, in which the kernel writes a blank, tab, newline and backslash in octal (`\\040`)."""
+    return os.fsdecode(re.sub(rb"\\([0-3][0-7]{2})", lambda m: bytes([int(m[1], 8)]), text))
 
 
 def _lines(path: Path) -> list[str]:

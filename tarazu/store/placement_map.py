@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import struct
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -15,7 +16,7 @@ from tarazu.model import EOF, Component, Layout
 from tarazu.store.control import announce, read_control, replace_file, stop, write_control
 
 MAGIC = b"TZMAP001"
-VERSION = 1
+VERSION = 2
 HEADER_BYTES = 128
 MOST_OSTS = 0xFFE0
 FULLEST_INDEX = 0.6
@@ -24,9 +25,12 @@ FLAG_LIST, FLAG_HINT, FLAG_SEL = 1, 2, 4
 PATTERNS = {"raid0": 0x1, "mdt": 0x100, "overstriped": 0x201}
 
 _HEADER = struct.Struct("<8sIIQQQQ16sIIQQQQQII")
-_LAYOUT = struct.Struct("<HHIQ")
+_LAYOUT = struct.Struct("<HHIII")
 _COMPONENT = struct.Struct("<QQIHHIIQ16sQ")
 _ROW = struct.Struct("<QQHHI")
+
+_Shape = tuple[Layout, tuple[int, ...], int]
+"""A layout, the flags of its components, the OST count of its file system."""
 
 SipHash = Callable[[bytes, bytes], int]
 """(16-byte key, data) → SipHash-2-4."""
@@ -62,6 +66,8 @@ class MapEntry(msgspec.Struct, frozen=True):
     layout: Layout
     osts: tuple[tuple[int, ...], ...]
     explicit: tuple[bool, ...]
+    ost_count: int
+    """Of its file system."""
 
 
 class PlacementMap(msgspec.Struct, frozen=True):
@@ -73,6 +79,7 @@ class PlacementMap(msgspec.Struct, frozen=True):
     """Unix seconds; 0 = never."""
     hash_key: bytes
     ost_count: int
+    """Of the file system that has most."""
     entries: tuple[MapEntry, ...]
     size_bytes: int
 
@@ -82,7 +89,7 @@ def write_map(
     *,
     generation: int,
     hash_key: bytes,
-    ost_count: int,
+    ost_counts: Mapping[str, int],
     rows: Iterable[MapRow],
     expires_s: int = 0,
     created_s: int | None = None,
@@ -90,18 +97,18 @@ def write_map(
 ) -> int:
     """Write a map and rename it into place; its size in bytes. The control page announces it afterwards.
 
-    `ost_count`: every index is below it and must be known to exist. `expires_s`: Unix seconds, 0 = never.
-    `siphash`: the C library's unless given. Raises StoreError, leaving what was there, for a row that the
-    library would not trust or Lustre would not take.
+    `ost_counts`: of each file system by its name; every index in its rows is below and must be known to exist.
+    `expires_s`: Unix seconds, 0 = never. `siphash`: the C library's unless given.
+    Raises StoreError, leaving what was there, for a row that the library would not trust or Lustre would not take.
     """
     where = os.fspath(path)
     if len(hash_key) != 16:
         raise StoreError(where, "a hash key of 16 bytes", f"{len(hash_key)} bytes")
-    if not 0 < ost_count <= MOST_OSTS:
-        raise StoreError(where, f"an OST count from 1 to {MOST_OSTS}", ost_count)
+    if not ost_counts or not all(0 < count <= MOST_OSTS for count in ost_counts.values()):
+        raise StoreError(where, f"OST counts from 1 to {MOST_OSTS}", dict(ost_counts))
     created = int(time.time()) if created_s is None else created_s
     sip = _native() if siphash is None else siphash
-    data = _encode(where, generation, hash_key, ost_count, list(rows), expires_s, created, sip)
+    data = _encode(where, generation, hash_key, ost_counts, list(rows), expires_s, created, sip)
     replace_file(Path(path), data)
     return len(data)
 
@@ -110,13 +117,13 @@ def _encode(
     where: str,
     generation: int,
     hash_key: bytes,
-    ost_count: int,
+    ost_counts: Mapping[str, int],
     rows: Sequence[MapRow],
     expires_s: int,
     created_s: int,
     siphash: SipHash,
 ) -> bytes:
-    layouts: dict[tuple[Layout, tuple[int, ...]], int] = {}
+    layouts: dict[_Shape, int] = {}
     checked: set[tuple[object, ...]] = set()
     body = bytearray()
     hashes: list[tuple[int, int, int]] = []
@@ -125,9 +132,10 @@ def _encode(
         if shape not in checked:
             _check_layout(where, row)
             checked.add(shape)
+        ost_count = ost_counts.get(row.fs_name, 0)
         osts = _check_osts(where, row, ost_count)
         flags = tuple(_flags(c, x, o) for c, x, o in zip(row.layout, row.explicit, row.osts, strict=True))
-        layout = layouts.setdefault((row.layout, flags), len(layouts))
+        layout = layouts.setdefault((row.layout, flags, ost_count), len(layouts))
         first, second = _hashes(row, hash_key, siphash)
         hashes.append((first, second, len(body)))
         body += _ROW.pack(first, second, layout, len(osts), row.row_id)
@@ -148,7 +156,7 @@ def _encode(
         created_s,
         expires_s,
         hash_key,
-        ost_count,
+        max(ost_counts.values()),
         len(layouts),
         HEADER_BYTES,
         rows_at,
@@ -174,17 +182,17 @@ def _hashes(row: MapRow, hash_key: bytes, siphash: SipHash) -> tuple[int, int]:
     return first, siphash(hash_key, loose)
 
 
-def _layout_table(layouts: dict[tuple[Layout, tuple[int, ...]], int]) -> bytes:
+def _layout_table(layouts: Collection[_Shape]) -> bytes:
     offsets, body = [], bytearray()
     start = 4 * len(layouts) + (-4 * len(layouts)) % 8
-    for layout, flags in layouts:
+    for layout, flags, ost_count in layouts:
         offsets.append(start + len(body))
         first = 0
         parts = bytearray()
         for component, flag in zip(layout.components, flags, strict=True):
             parts += _component(component, flag, first)
             first += _used(component, flag)
-        body += _LAYOUT.pack(len(layout.components), int(layout.composite), first, 0) + parts
+        body += _LAYOUT.pack(len(layout.components), int(layout.composite), first, ost_count, 0) + parts
     table = struct.pack(f"<{len(offsets)}I", *offsets)
     return table + bytes(start - len(table)) + bytes(body)
 
@@ -304,7 +312,9 @@ def decode_map(data: bytes, where: str = "map", *, siphash: SipHash | None = Non
         raise StoreError(where, "a matching checksum", f"{checksum:#x}")
     try:
         layouts = [_read_layout(table, i) for i in range(layout_count)]
-        entries = _read_rows(data[rows_at : rows_at + rows_length], layouts, ost_count)
+        if any(not 0 < layout.ost_count <= ost_count for layout in layouts):
+            raise ValueError(f"a layout's OST count above {ost_count}")
+        entries = _read_rows(data[rows_at : rows_at + rows_length], layouts)
     except (struct.error, ValueError, IndexError) as error:
         raise StoreError(where, "well-formed layouts and rows", str(error)) from None
     if len(entries) != row_count:
@@ -312,10 +322,18 @@ def decode_map(data: bytes, where: str = "map", *, siphash: SipHash | None = Non
     return PlacementMap(generation, created, expires, hash_key, ost_count, tuple(entries), len(data))
 
 
-def _read_layout(table: bytes, index: int) -> tuple[Layout, tuple[int, ...], int]:
-    """(layout, flags of its components, OSTs of a row with it)."""
+class _ReadLayout(NamedTuple):
+    layout: Layout
+    flags: tuple[int, ...]
+    """Of its components."""
+    osts: int
+    """In a row with it."""
+    ost_count: int
+
+
+def _read_layout(table: bytes, index: int) -> _ReadLayout:
     at = struct.unpack_from("<I", table, 4 * index)[0]
-    count, composite, osts, _ = _LAYOUT.unpack_from(table, at)
+    count, composite, osts, ost_count, _ = _LAYOUT.unpack_from(table, at)
     names = {value: name for name, value in PATTERNS.items()}
     components, flags = [], []
     for i in range(count):
@@ -325,18 +343,17 @@ def _read_layout(table: bytes, index: int) -> tuple[Layout, tuple[int, ...], int
         pool = v[8].split(b"\0", 1)[0].decode("ascii")
         components.append(Component(v[0], v[1], v[2], v[3], names[v[5]], pool, v[7]))
         flags.append(v[6])
-    return Layout(tuple(components), composite=bool(composite & 1)), tuple(flags), osts
+    layout = Layout(tuple(components), composite=bool(composite & 1))
+    return _ReadLayout(layout, tuple(flags), osts, ost_count)
 
 
-def _read_rows(
-    body: bytes, layouts: Sequence[tuple[Layout, tuple[int, ...], int]], ost_count: int
-) -> list[MapEntry]:
+def _read_rows(body: bytes, layouts: Sequence[_ReadLayout]) -> list[MapEntry]:
     entries = []
     at = 0
     while at < len(body):
         first, second, number, count, row_id = _ROW.unpack_from(body, at)
         flat = struct.unpack_from(f"<{count}H", body, at + _ROW.size)
-        layout, flags, expected = layouts[number]
+        layout, flags, expected, ost_count = layouts[number]
         if count != expected or any(i >= ost_count for i in flat):
             raise ValueError(f"OSTs {flat} in row {row_id}")
         osts, used = [], 0
@@ -345,7 +362,7 @@ def _read_rows(
             osts.append(tuple(flat[used : used + n]))
             used += n
         explicit = tuple(bool(f & FLAG_LIST) for f in flags)
-        entries.append(MapEntry(first, second, row_id, layout, tuple(osts), explicit))
+        entries.append(MapEntry(first, second, row_id, layout, tuple(osts), explicit, ost_count))
         at += _ROW.size + 2 * count
         at += -at % 8
     return entries

@@ -1,4 +1,4 @@
-"""The parser (paper, section 5.4): spools of all processes of a run become one RunRecord."""
+"""The parser (paper, section 5.4): spools of all processes of a run become one RunRecord for each file system."""
 
 from __future__ import annotations
 
@@ -38,6 +38,17 @@ def parse_files(
     problem: Callable[[TraceError], None] | None = None,
 ) -> RunRecord:
     """Read spool files and parse them; a file that is no spool is reported to `problem`, else raised."""
+    return parse_all_files(paths, step, exit_status=exit_status, problem=problem)[step.fs_name]
+
+
+def parse_all_files(
+    paths: Iterable[str | os.PathLike[str]],
+    step: JobStep,
+    *,
+    exit_status: int = 0,
+    problem: Callable[[TraceError], None] | None = None,
+) -> dict[str, RunRecord]:
+    """As `parse_files`, by file system as `parse_runs`."""
     spools: list[Spool] = []
     foreign = 0
     for path in paths:
@@ -48,41 +59,49 @@ def parse_files(
                 raise
             problem(error)
             foreign += 1
-    run = parse_run(spools, step, exit_status=exit_status)
-    return msgspec.structs.replace(run, lost_bytes=run.lost_bytes + foreign) if foreign else run
+    runs = parse_runs(spools, step, exit_status=exit_status)
+    return {n: msgspec.structs.replace(r, lost_bytes=r.lost_bytes + foreign) for n, r in runs.items()}
 
 
 def parse_run(spools: Sequence[Spool], step: JobStep, *, exit_status: int = 0) -> RunRecord:
-    """One RunRecord of the files that the run created on `step.fs_name`.
+    """One RunRecord of the files that the run created on `step.fs_name`."""
+    return parse_runs(spools, step, exit_status=exit_status)[step.fs_name]
 
-    The start of the run is `step.start_s` where that is known, else the first process's start. Ranks
-    expected are the step's, or what the processes themselves were told where that is more.
+
+def parse_runs(spools: Sequence[Spool], step: JobStep, *, exit_status: int = 0) -> dict[str, RunRecord]:
+    """One RunRecord for each file system on which the run created files, and for `step.fs_name` in any case.
+
+    Each has its own file system in its step; what is known of the processes is the same in all. The start of
+    the run is `step.start_s` where that is known, else the first process's start. Ranks expected are the step's, or
+    what the processes themselves were told where that is more.
     """
     spools = _distinct(spools)
     timed = [s for s in spools if s.header.start_ns]
     first_s = min((s.header.start_ns for s in timed), default=0) / 1e9
     start_s = step.start_s if 0 < step.start_s <= first_s or not timed else first_s
     last_s = max((s.last_ns for s in spools), default=0) / 1e9
-    seen: defaultdict[str, _Seen] = defaultdict(lambda: _Seen([], []))
+    seen: defaultdict[tuple[str, str], _Seen] = defaultdict(lambda: _Seen([], []))
     for process, spool in enumerate(spools):
         for create in spool.creates:
-            if create.fs_name == step.fs_name and not dropped_name(create.key):
-                seen[create.key].creates.append((process, create))
+            if not dropped_name(create.key):
+                seen[create.fs_name, create.key].creates.append((process, create))
         for close in spool.closes:
-            if close.fs_name == step.fs_name and close.time_ns:  # else it was opened again, and never closed
-                seen[close.key].closes.append((process, close))
+            if close.time_ns:  # else it was opened again, and never closed
+                seen[close.fs_name, close.key].closes.append((process, close))
     ranks = [s.header.rank for s in spools]
-    files = [_file(key, of, ranks, start_s) for key, of in seen.items() if of.creates]
-    files.sort(key=lambda f: (f.at_s, f.key))
+    files: dict[str, list[FileRecord]] = {step.fs_name: []}
+    for (fs_name, key), of in seen.items():
+        if of.creates:
+            files.setdefault(fs_name, []).append(_file(key, of, ranks, start_s))
     # A program without ranks has rank -1 in every process: there is nothing to count as missing.
     seen_ranks = len({r for r in ranks if r >= 0})
     told = max((s.header.ranks for s in spools), default=0)
-    return RunRecord(
+    run = RunRecord(
         step=step,
         start_s=start_s,
         duration_s=max(last_s - start_s, 0.0),
         mode="full" if spools and all(s.header.full for s in spools) else "light",
-        files=tuple(files),
+        files=(),
         ranks_seen=seen_ranks or min(len(spools), 1),
         ranks_expected=max(step.ranks, told) if seen_ranks or not spools else 1,
         processes=sum(s.header.pid != 0 for s in spools),
@@ -93,6 +112,14 @@ def parse_run(spools: Sequence[Spool], step: JobStep, *, exit_status: int = 0) -
         passed_over=sum(s.header.passed_over for s in spools),
         exit_status=exit_status,
     )
+    return {
+        fs_name: msgspec.structs.replace(
+            run,
+            step=msgspec.structs.replace(step, fs_name=fs_name),
+            files=tuple(sorted(of, key=lambda f: (f.at_s, f.key))),
+        )
+        for fs_name, of in files.items()
+    }
 
 
 def _distinct(spools: Sequence[Spool]) -> list[Spool]:

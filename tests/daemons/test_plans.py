@@ -13,6 +13,7 @@ import pytest
 from tarazu import config
 from tarazu.config import Settings
 from tarazu.daemons import llapi
+from tarazu.daemons.maps import Maps
 from tarazu.daemons.planner import allocated_files, planned_files
 from tarazu.daemons.plans import FORMER_ROWS, LayoutRefused, Plans
 from tarazu.daemons.promises import Promise
@@ -36,7 +37,7 @@ FILES = 200
 @pytest.fixture
 def plans(tmp_path: Path) -> Plans:
     write_control(tmp_path)
-    return Plans(Settings(), STEP, Mount("/mnt", "lustre"), "/", tmp_path, place=True)
+    return Plans(Settings(), STEP, [Mount("/mnt", "lustre")], "/", Maps(tmp_path), place=True)
 
 
 def reply(number: int, files: int = FILES, rank: int = 0) -> local.PlanReply:
@@ -62,7 +63,7 @@ def reply(number: int, files: int = FILES, rank: int = 0) -> local.PlanReply:
 
 
 def rows_of(plans: Plans) -> set[int]:
-    return {e.row_id for e in read_map(plans.map_dir / f"map.{plans.generation}").entries}
+    return {e.row_id for e in read_map(plans.maps.directory / f"map.{plans.generation}").entries}
 
 
 def test_a_rolling_plan_does_not_write_all_rows_anew(plans: Plans) -> None:
@@ -72,10 +73,10 @@ def test_a_rolling_plan_does_not_write_all_rows_anew(plans: Plans) -> None:
         plans._accept(plan, FS, guess=False)
         plans.note({f.row_id: 100 for f in plan.files}, everywhere=True)
         plans.progress()
-        sizes.append((plans.map_dir / f"map.{plans.generation}").stat().st_size)
+        sizes.append((plans.maps.directory / f"map.{plans.generation}").stat().st_size)
     assert max(sizes) < 3 * sizes[1], "two plans, whatever was before"
-    assert {p.name for p in plans.map_dir.glob("map.*")} == {"map.49", "map.50"}
-    assert read_control(plans.map_dir)[0] == 50
+    assert {p.name for p in plans.maps.directory.glob("map.*")} == {"map.49", "map.50"}
+    assert read_control(plans.maps.directory)[0] == 50
     newest = {f.row_id for n in (48, 49) for f in reply(n).files}
     assert rows_of(plans) == newest
     assert sum(map(len, plans._rows)) == 2 * FILES and not plans.promises

@@ -51,7 +51,7 @@ def test_a_file_that_is_created_anew_is_open_again(tmp_path: Path) -> None:
 def test_files_without_a_row_are_not_told(tmp_path: Path) -> None:
     (tmp_path / "0.tzs").write_bytes(spool([create("/a", 0), close_record("/a", 5)]))
     seen = look(tmp_path)
-    assert seen.files == {} and seen.run is not None and len(seen.run.files) == 1
+    assert seen.files == {} and len(seen.runs["lustre"].files) == 1
 
 
 def test_without_news_nothing_is_read(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_what_is_too_large_for_a_look_is_left_to_the_end(
     (tmp_path / "1.tzs").write_bytes(spool([create("/small", 2), close_record("/small", 6)], rank=1))
     monkeypatch.setattr(watching, "MAX_SPOOL_BYTES", 4096)
     seen = look(tmp_path)
-    assert seen.files == {2: 6} and seen.run is None and not seen.everywhere
+    assert seen.files == {2: 6} and not seen.runs and not seen.everywhere
 
 
 def test_a_look_ends_with_the_step(tmp_path: Path) -> None:

@@ -191,9 +191,9 @@ class LustreMount:
             write_control(self.map_directory)
         self.generation += 1
         path = self.map_directory / f"map.{self.generation}"
-        count = max(self.osts) + 1
+        counts = {self.fs_name: max(self.osts) + 1}
         write_map(
-            path, generation=self.generation, hash_key=secrets.token_bytes(16), ost_count=count, rows=rows
+            path, generation=self.generation, hash_key=secrets.token_bytes(16), ost_counts=counts, rows=rows
         )
         announce(self.map_directory, self.generation)
         return path

@@ -289,7 +289,7 @@ class Placed(Runs):
             path,
             generation=self.generation,
             hash_key=HASH_KEY,
-            ost_count=count,
+            ost_counts={"lustre": count},
             rows=rows,
             expires_s=expires_s,
         )

@@ -142,7 +142,7 @@ def test_map_lookup_order_and_ranks(tmp_path: Path) -> None:
         _row("/exact/file", -1, 0, 3),
         _row("/ckpt/run1.step2", 5, 1, 4),
     ]
-    write_map(path, generation=1, hash_key=bytes(16), ost_count=35, rows=rows)
+    write_map(path, generation=1, hash_key=bytes(16), ost_counts={"lustre": 35}, rows=rows)
 
     def look(key: str, rank: int, n: int, job_id: str = "") -> tuple[int, str] | None:
         names = native.template(key, rank=rank, job_id=job_id)
@@ -162,7 +162,7 @@ def test_map_lookup_order_and_ranks(tmp_path: Path) -> None:
 def test_every_row_of_a_large_map_is_found(tmp_path: Path) -> None:
     path = tmp_path / "map.1"
     rows = [_row(f"/fpp/test.{i:08d}", i, 0, i) for i in range(500)]
-    write_map(path, generation=1, hash_key=bytes(range(16)), ost_count=35, rows=rows)
+    write_map(path, generation=1, hash_key=bytes(range(16)), ost_counts={"lustre": 35}, rows=rows)
     for i in range(0, 500, 7):
         key = f"/fpp/test.{i:08d}"
         hit = native.map_lookup(path, "lustre", key, native.template(key, rank=i), i, 0, 0)
@@ -178,7 +178,7 @@ def test_damaged_maps_are_refused_or_harmless(
         path,
         generation=1,
         hash_key=bytes(16),
-        ost_count=35,
+        ost_counts={"lustre": 35},
         rows=[_row(f"/f.{i}", i, 0, i) for i in range(9)],
     )
     data = bytearray(path.read_bytes())
@@ -194,7 +194,7 @@ def test_damaged_maps_are_refused_or_harmless(
 
 def test_whose_map_is_trusted(tmp_path: Path) -> None:
     path = tmp_path / "map.1"
-    write_map(path, generation=1, hash_key=bytes(16), ost_count=35, rows=[_row("/f", -1, 0, 1)])
+    write_map(path, generation=1, hash_key=bytes(16), ost_counts={"lustre": 35}, rows=[_row("/f", -1, 0, 1)])
     for mode, wrong in ((0o666, "writable by others"), (0o664, "writable by others")):
         path.chmod(mode)
         with pytest.raises(StoreError, match=wrong):

@@ -15,6 +15,7 @@ import pytest
 from tarazu import native
 from tarazu.config import Settings
 from tarazu.daemons import plans
+from tarazu.daemons.maps import Maps
 from tarazu.errors import TarazuError
 from tarazu.model import EOF, Component, JobStep, Layout
 from tarazu.sim.testbed import Testbed
@@ -73,7 +74,7 @@ class Here(plans.Plans):
         step = JobStep(fs_name=bed.fs_name, uid=0, application="x", job_id="", ranks=1, nodes=1, start_s=0.0)
         directory.mkdir()
         write_control(directory)
-        super().__init__(Settings(), step, mount, str(bed.client_root()), directory, place=True)
+        super().__init__(Settings(), step, [mount], str(bed.client_root()), Maps(directory), place=True)
         self.fs = client.file_system(bed.fs_name, str(bed.client_root()))
 
     def accept(self, layout: Layout, osts: tuple[tuple[int, ...], ...]) -> None:

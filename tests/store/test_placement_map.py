@@ -106,7 +106,7 @@ def write(path: Path, *rows: MapRow, generation: int = 1, ost_count: int = 35, e
         path,
         generation=generation,
         hash_key=KEY,
-        ost_count=ost_count,
+        ost_counts={"lustre": ost_count, "fs2": ost_count},
         rows=rows,
         expires_s=expires_s,
         created_s=1000,
@@ -284,7 +284,7 @@ def test_rows_that_must_never_be_sent_are_refused_and_the_old_map_stays(
 
 def test_keys_and_counts_are_checked(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="16 bytes"):
-        write_map(tmp_path / "m", generation=1, hash_key=b"short", ost_count=1, rows=[])
+        write_map(tmp_path / "m", generation=1, hash_key=b"short", ost_counts={"lustre": 1}, rows=[])
     with pytest.raises(StoreError, match="OST count"):
         write(tmp_path / "m", ost_count=0)
     with pytest.raises(StoreError, match="file can be written"):

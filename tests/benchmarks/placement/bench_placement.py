@@ -50,7 +50,7 @@ def make_map(directory: Path, count: int) -> float:
     directory.mkdir()
     write_control(directory)
     rows = map(row, range(count))
-    size = write_map(directory / "map.1", generation=1, hash_key=key, ost_count=35, rows=rows)
+    size = write_map(directory / "map.1", generation=1, hash_key=key, ost_counts={"lustre": 35}, rows=rows)
     announce(directory, 1)
     return size / count
 
