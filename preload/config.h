@@ -45,6 +45,9 @@ bool tz_config_read(void);
 /* Reads mount entries of type lustre from /proc/self/mounts, or of TARAZU_MOUNTS. */
 void tz_mounts_read(const char *setting);
 
+/* Does a mapping on this device show what other nodes store? By the type of its mount; no server is asked. */
+bool tz_mount_is_coherent(uint64_t dev);
+
 /* Is a key wanted by TARAZU_INCLUDE and TARAZU_EXCLUDE, and no lock test of OMPIO? */
 bool tz_key_wanted(const char *key, size_t length);
 

@@ -99,6 +99,7 @@ def _store(path: Path, offset: int, value: int, text_at: int = 0, text: bytes = 
             word = ctypes.c_uint64.from_buffer(page, offset)
             word.value = value
             del word
+            page.flush()  # on NFS other nodes see it once their server has it
     except (OSError, ValueError) as error:
         raise StoreError(str(path), "a writable control page", str(error)) from None
 
