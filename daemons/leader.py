@@ -33,7 +33,7 @@ from tarazu.daemons.maps import Maps
 from tarazu.daemons.planning import Planning, used_lately
 from tarazu.daemons.plans import Backoff, Plans
 from tarazu.daemons.stopping import SiteWatch
-from tarazu.daemons.watch import Seen, Watch
+from tarazu.daemons.watch import Watch
 from tarazu.errors import StoreError, TarazuError, TraceError
 from tarazu.predict import rules
 from tarazu.stats import client
@@ -101,9 +101,8 @@ class Leader:
         """When clientd is not waited for any more, on the monotonic clock; 0: not decided."""
         self.plannings = {name: self._planning(name, mounts, root) for name in fs_names(mounts)}
         """Of each file system that is mounted here."""
-        self._seen: dict[int, int | None] = {}
-        self._everywhere = False
-        """What the last look showed."""
+        self._news = threading.Event()
+        """Something to tell clientd, or the end."""
         self._damaged = 0
 
     def _planning(self, fs_name: str, mounts: Sequence[client.Mount], root: str) -> Planning:
@@ -203,39 +202,37 @@ class Leader:
     def _elapsed_s(self) -> float:
         return time.monotonic() - self._started_s
 
+    def _keep_looking(self, watch: Watch) -> None:
+        """In a thread: look at the spools every `predict.look_s`. On a slow file system it may take long."""
+        look_s = self.settings.predict.look_s
+        while not self._over.wait(max(look_s, watch.pause_s)):
+            self._guard(lambda: self._look(watch))()
+            if any(p.plans.news for p in self.plannings.values()):
+                self._news.set()
+
     def _keep_telling(self) -> None:
-        """In a thread: look at the spools every `predict.look_s`, tell clientd what is news or due."""
-        look_s, alive_s = self.settings.predict.look_s, self.settings.run.alive_s
-        watch = Watch(self.spool, self.spool_here, self.step, self._over) if self.spool and look_s else None
+        """In a thread of its own, so that nothing delays it: tell clientd that the step lives, and what is news."""
+        alive_s = self.settings.run.alive_s
         backoff = Backoff(min(1.0, alive_s / 4), alive_s / 2)
-        look_at = time.monotonic() + look_s
-        tell_at = time.monotonic() + min(alive_s, look_s or alive_s)
-        while not self._over.wait(max(0.01, min([tell_at] + [look_at] * bool(watch)) - time.monotonic())):
-            if watch and time.monotonic() >= look_at:
-                self._guard(lambda: self._look(watch))()
-                look_at = time.monotonic() + max(look_s, watch.pause_s)
-                if any(p.plans.news for p in self.plannings.values()) and not backoff.attempts:
-                    tell_at = time.monotonic()
-            if time.monotonic() >= tell_at:
-                if self._guard(self._tell)():
-                    backoff.succeeded()
-                    tell_at = time.monotonic() + alive_s
-                else:
-                    tell_at = time.monotonic() + backoff.failed()
+        tell_at = time.monotonic() + min(alive_s, self.settings.predict.look_s or alive_s)
+        while not self._over.is_set():
+            news = self._news.wait(max(0.01, tell_at - time.monotonic()))
+            self._news.clear()
+            if self._over.is_set() or (news and backoff.attempts and time.monotonic() < tell_at):
+                continue
+            if self._guard(self._tell)():
+                backoff.succeeded()
+                tell_at = time.monotonic() + alive_s
+            else:
+                tell_at = time.monotonic() + backoff.failed()
 
     def _look(self, watch: Watch) -> None:
         """What was closed is told; the run so far may be planned from."""
-        seen: Seen | None = watch.look()
-        before, self._seen = self._seen, seen.files if seen else {}
-        if seen is None:
-            files = settled(before, before)
-        else:
-            self._everywhere = seen.everywhere
-            files = settled(before, seen.files)
+        seen = watch.look()
         for fs_name, planning in self.plannings.items():
-            planning.plans.note(files, everywhere=self._everywhere)
-            if seen and fs_name in seen.runs:
-                planning.observe(seen.runs[fs_name])
+            planning.plans.note(seen.files, everywhere=seen.everywhere)
+            if fs_name in seen.outcomes:
+                planning.observe(seen.outcomes[fs_name], lambda fs_name=fs_name: watch.runs().get(fs_name))  # type: ignore[misc]
 
     def _tell(self) -> None:
         """Tell clientd that the step lives, and which files it has closed."""
@@ -266,8 +263,12 @@ class Leader:
             raise
         if self.mode != "observe":
             self._in_background(self._keep_telling)
+            if self.spool and self.settings.predict.look_s:
+                watch = Watch(self.spool, self.spool_here, self.step, self._over)
+                self._in_background(lambda: self._keep_looking(watch))
         status = program.wait()
         self._over.set()
+        self._news.set()
         for planning in self.plannings.values():
             planning.wake()
         self._guard(lambda: self._finish(status, started_s))()
@@ -419,15 +420,6 @@ class Leader:
         with contextlib.suppress(OSError):
             line = f"{stamp} {self.run_id} {self.step.application}: {text}"
             append_line(self.state_dir / "tarazu.log", " ".join(line.split()))
-
-
-def settled(before: Mapping[int, int | None], now: Mapping[int, int | None]) -> dict[int, int | None]:
-    """Row id → size of files that two looks in a row showed closed at that size, None of those that are open.
-
-    One that is made, closed and opened again by others, as MPI-IO does, is not closed for long; nor is a file done that
-    is still empty.
-    """
-    return {row: size for row, size in now.items() if size is None or (size and before.get(row) == size)}
 
 
 def append_line(path: Path, line: str) -> None:

@@ -230,7 +230,7 @@ def _entries(data: Buffer, start: int, end: int) -> Iterator[int]:
             at = 8 * _ENTRY.unpack_from(data, start + at)[1]
 
 
-def _header(data: Buffer, offset: int) -> tuple[SpoolHeader, int]:
+def read_header(data: Buffer, offset: int) -> tuple[SpoolHeader, int]:
     """The header at `offset`, and its version."""
     v = _HEADER.unpack_from(data, offset)
     header = SpoolHeader(
@@ -255,7 +255,7 @@ def _header(data: Buffer, offset: int) -> tuple[SpoolHeader, int]:
 
 def _spool(data: bytes | mmap.mmap, start: int) -> tuple[Spool, int]:
     """The spool at `start`, and where it ends."""
-    header, version = _header(data, start)
+    header, version = read_header(data, start)
     if version != VERSION or not HEADER_BYTES <= header.used_bytes <= header.capacity_bytes:
         lost = max(min(header.capacity_bytes, len(data) - start) - HEADER_BYTES, 1)
         return Spool(header, (), (), False, header.start_ns, lost), start + HEADER_BYTES
