@@ -20,7 +20,7 @@ from pathlib import Path
 
 from tarazu.errors import TraceError
 from tarazu.model import JobStep
-from tarazu.trace.follow import EndedSpools, LiveSpool, Name, Part, Process, from_node
+from tarazu.trace.follow import EndedSpools, LiveSpool, Name, Part, Process, from_node, split
 from tarazu.trace.parser import dropped_name, parse_runs
 from tarazu.trace.records import OUTCOMES, RunRecord
 from tarazu.trace.spool import Spool, read_spools
@@ -213,13 +213,12 @@ class Watch:
 
     def _count(self, name: Name, file: _File, parts: list[Part]) -> None:
         """Under the outcome of the process that made the file, as the parser has it."""
-        created = [p for p in parts if p.outcome >= 0]
-        made = [p for p in created if not p.existed and p.outcome != _RACED]
-        key = lambda p: p.time_ns  # noqa: E731
-        maker = max(made, key=key) if made else min(created, key=key, default=None)
-        outcome = maker.outcome if maker and not dropped_name(name[1]) else -1
+        outcome = _outcome(parts)
         if outcome != file.outcome:
-            counts = self._outcomes.setdefault(name[0], Counter())
+            fs_name, key = split(name)
+            if dropped_name(key):
+                return
+            counts = self._outcomes.setdefault(fs_name, Counter())
             counts[file.outcome] -= 1
             counts[outcome] += 1
             file.outcome = outcome
@@ -231,6 +230,14 @@ class Watch:
     def _is_everywhere(self, whole: bool) -> bool:
         seen_ranks = len(self._ranks - {-1})
         return whole and len(self._hosts) >= self._step.nodes and seen_ranks >= self._told_ranks
+
+
+def _outcome(parts: list[Part]) -> int:
+    created = [p for p in parts if p.outcome >= 0]
+    made = [p for p in created if not p.existed and p.outcome != _RACED]
+    if made:
+        return max(made, key=lambda p: p.time_ns).outcome
+    return min(created, key=lambda p: p.time_ns).outcome if created else -1
 
 
 def _is_ended(path: str) -> bool:

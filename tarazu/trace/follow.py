@@ -20,10 +20,11 @@ from tarazu.errors import TraceError
 from tarazu.trace import spool
 from tarazu.trace.spool import Spool, SpoolHeader
 
-Name = tuple[str, str]
-"""File system and key."""
+Name = bytes
+"""File system and key, as they stand one behind the other in a record: the key begins with the first slash."""
 
 BLOCK_BYTES = 4096
+"""Counted from the end of the header."""
 _RECORD = struct.Struct("<HHIQ")
 _CREATE = struct.Struct("<8xB3xI8xHH")
 """Of a create record's fixed part: outcome, row id, lengths of file system and key."""
@@ -71,34 +72,37 @@ class Process:
         kind, flags, _, time_ns = _RECORD.unpack_from(data, at)
         if kind == spool.CREATE and length >= _CREATE_TEXTS:
             outcome, row_id, fs_length, key_length = _CREATE.unpack_from(data, at + 16)
-            part = self._part(data, at + _CREATE_TEXTS, at + length, fs_length, key_length)
-            if part and time_ns >= part.time_ns:
-                part.outcome, part.row_id = outcome, row_id or part.row_id
-                part.existed = bool(flags & spool.FLAG_EXISTED)
-                part.time_ns = time_ns
+            name, part = self._part(data, at + _CREATE_TEXTS, at + length, fs_length, key_length)
+            made = outcome, row_id, flags & spool.FLAG_EXISTED != 0, time_ns
+            if (
+                part
+                and time_ns >= part.time_ns
+                and made != (part.outcome, part.row_id, part.existed, part.time_ns)
+            ):
+                part.outcome, part.row_id, part.existed, part.time_ns = made
                 part.opened_ns = max(time_ns, part.opened_ns)
-        elif kind in (spool.CLOSE, spool.OPEN) and length >= _CLOSE_TEXTS:
+                self.touched.add(name)
+        elif kind == spool.CLOSE and length >= _CLOSE_TEXTS:
             size, fs_length, key_length = _CLOSE.unpack_from(data, at + 16)
-            part = self._part(data, at + _CLOSE_TEXTS, at + length, fs_length, key_length)
-            if part and kind == spool.OPEN:
-                part.opened_ns = max(time_ns, part.opened_ns)
-            elif part:
+            name, part = self._part(data, at + _CLOSE_TEXTS, at + length, fs_length, key_length)
+            if part and (time_ns, size) != (part.closed_ns, part.size_bytes):
                 part.closed_ns, part.size_bytes = time_ns, size
+                self.touched.add(name)
         elif kind == spool.END:
             self.ended = True
             self.touched.update(self.parts)
 
-    def _part(self, data: bytes, at: int, end: int, fs_length: int, key_length: int) -> Part | None:
+    def _part(
+        self, data: bytes, at: int, end: int, fs_length: int, key_length: int
+    ) -> tuple[Name, Part | None]:
         middle = at + fs_length
-        if middle + key_length > end or data[middle : middle + 1] != b"/":
-            return None
-        fs_name = data[at:middle].decode("utf-8", "surrogateescape")
-        name = fs_name, data[middle : middle + key_length].decode("utf-8", "surrogateescape")
-        self.touched.add(name)
+        name = data[at : middle + key_length]
+        if middle + key_length > end or name.find(b"/") != fs_length:
+            return name, None
         found = self.parts.get(name)
         if found is None:
             found = self.parts[name] = Part()
-        return found
+        return name, found
 
 
 class LiveSpool:
@@ -109,8 +113,8 @@ class LiveSpool:
         self._read_to = spool.HEADER_BYTES
         self._changes = 0
         self._starts = array("I")
-        self._blocks: list[int] | None = None
-        """Checksum of each block that was read; None until something is changed where it is."""
+        self._blocks: list[int] = []
+        """Checksum of each block, as it was read."""
 
     def update(self, descriptor: int, used: int, changes: int) -> list[Process]:
         """Read on up to `used`; the process. Raises TraceError for what is no spool."""
@@ -118,7 +122,7 @@ class LiveSpool:
             self.process = Process(header_of(os.pread(descriptor, spool.HEADER_BYTES, 0)))
         added = self._take_from(os.pread(descriptor, used - self._read_to, self._read_to), self._read_to)
         if changes - self._changes != added:
-            self._take_changed(os.pread(descriptor, self._read_to, 0))
+            self._take_changed(os.pread(descriptor, self._read_to - spool.HEADER_BYTES, spool.HEADER_BYTES))
         self._changes = changes
         return [self.process]
 
@@ -131,25 +135,23 @@ class LiveSpool:
             self.process.take(data, at, length)
             self._read_to = offset + at + length
             count += 1
+        checksums(data[: self._read_to - offset], offset - spool.HEADER_BYTES, self._blocks)
         return count
 
     def _take_changed(self, data: bytes) -> None:
+        """`data`: all that was read, behind the header."""
         assert self.process is not None
-        before, self._blocks = self._blocks, checksums(data)
-        again: Iterable[int] = range(len(self._starts))
-        if before is not None:
-            changed = [i for i, now in enumerate(self._blocks) if i >= len(before) or now != before[i]]
-            again = sorted({n for block in changed for n in self._in_block(block)})
-        for n in again:
-            at = self._starts[n]
-            self.process.take(
-                data, at, (self._starts[n + 1] if n + 1 < len(self._starts) else len(data)) - at
-            )
+        before, self._blocks = self._blocks, checksums(data, 0, [])
+        changed = [i for i, (now, then) in enumerate(zip(self._blocks, before, strict=True)) if now != then]
+        for n in sorted({n for block in changed for n in self._in_block(block)}):
+            at = self._starts[n] - spool.HEADER_BYTES
+            self.process.take(data, at, _RECORD.unpack_from(data, at)[2])
 
     def _in_block(self, block: int) -> range:
         """Numbers of the records that a block of bytes holds a part of."""
-        first = max(bisect_right(self._starts, block * BLOCK_BYTES) - 1, 0)
-        return range(first, bisect_left(self._starts, (block + 1) * BLOCK_BYTES))
+        begin = spool.HEADER_BYTES + block * BLOCK_BYTES
+        first = max(bisect_right(self._starts, begin) - 1, 0)
+        return range(first, bisect_left(self._starts, begin + BLOCK_BYTES))
 
 
 class EndedSpools:
@@ -184,7 +186,7 @@ def from_node(spools: Iterable[Spool]) -> list[Process]:
     for one in spools:
         process = Process(one.header)
         for create in one.creates:
-            part = process.parts.setdefault((create.fs_name, create.key), Part())
+            part = process.parts.setdefault(name_of(create.fs_name, create.key), Part())
             part.row_id, part.outcome, part.existed = (
                 create.row_id or part.row_id,
                 create.outcome,
@@ -193,14 +195,24 @@ def from_node(spools: Iterable[Spool]) -> list[Process]:
             part.time_ns = create.time_ns
             part.opened_ns = max(create.time_ns, part.opened_ns)
         for again in one.opens:
-            part = process.parts.setdefault((again.fs_name, again.key), Part())
+            part = process.parts.setdefault(name_of(again.fs_name, again.key), Part())
             part.opened_ns = max(again.time_ns, part.opened_ns)
         for close in one.closes:
-            part = process.parts.setdefault((close.fs_name, close.key), Part())
+            part = process.parts.setdefault(name_of(close.fs_name, close.key), Part())
             part.closed_ns, part.size_bytes = close.time_ns, close.size_bytes
         process.touched.update(process.parts)
         found.append(process)
     return found
+
+
+def name_of(fs_name: str, key: str) -> Name:
+    return (fs_name + key).encode("utf-8", "surrogateescape")
+
+
+def split(name: Name) -> tuple[str, str]:
+    """File system and key."""
+    fs_name, _, key = name.partition(b"/")
+    return fs_name.decode("utf-8", "surrogateescape"), "/" + key.decode("utf-8", "surrogateescape")
 
 
 def header_of(data: bytes) -> SpoolHeader:
@@ -224,7 +236,15 @@ def records(data: bytes) -> Iterator[tuple[int, int]]:
         at += length
 
 
-def checksums(data: bytes) -> list[int]:
-    """Of the blocks behind the header's, and of the header's as if it never changed."""
-    body = bytes(spool.HEADER_BYTES) + data[spool.HEADER_BYTES :]
-    return [zlib.crc32(body[at : at + BLOCK_BYTES]) for at in range(0, len(body), BLOCK_BYTES)]
+def checksums(data: bytes, offset: int, blocks: list[int]) -> list[int]:
+    """`blocks` with those of the data added that stand `offset` bytes behind the header, where `blocks` end."""
+    at = 0
+    while at < len(data):
+        block, inside = divmod(offset + at, BLOCK_BYTES)
+        part = data[at : at + BLOCK_BYTES - inside]
+        if block < len(blocks):
+            blocks[block] = zlib.crc32(part, blocks[block])
+        else:
+            blocks.append(zlib.crc32(part))
+        at += len(part)
+    return blocks
