@@ -34,6 +34,7 @@ from tarazu.daemons.planner import Planner, read_histories
 from tarazu.daemons.process import Wakeup, parser, run
 from tarazu.daemons.reports import Reports
 from tarazu.daemons.shares import Share, Turns
+from tarazu.daemons.stopping import SiteWatch
 from tarazu.errors import Busy, ConfigError, TarazuError, Unavailable, WireError
 from tarazu.wire import local
 
@@ -73,6 +74,7 @@ class Clientd:
         self.name = settings.clientd.name or socket.gethostname()
         self.started_s = time.time()
         self.planner = Planner(settings)
+        self.site = SiteWatch(settings.run.stop_file)
         self.notices = Notices(self.planner.transport, settings.mdsd.requests)
         self.reports = Reports(self.planner, self.notices)
         self.counts = {"plans": 0, "reports": 0, "questions": 0, "progress": 0, "failed": 0, "turned_away": 0}
@@ -89,6 +91,7 @@ class Clientd:
     def loop(self) -> None:
         """Accept conversations until told to stop."""
         threading.Thread(target=self.planner.warm_up, daemon=True).start()
+        self.site.start()
         self.notices.start()
         self.reports.start()
         with selectors.DefaultSelector() as selector:
@@ -202,6 +205,9 @@ class Clientd:
     def _plan(self, channel: local.Channel, message: local.PlanRequest, uid: int) -> None:
         if channel.gone():
             return  # its leader did not wait so long
+        if self.site.stop:
+            channel.send(local.PlanReply("declined", self.site.why))
+            return
         channel.limit(CONVERSATION_S)
         named = channel.descriptors[: max(message.histories, 0)]
         history, problems = read_histories(named, self.settings.predict.runs)
@@ -251,6 +257,7 @@ class Clientd:
             "database": without_password(self.settings.clientd.database),
             "ready": self.planner.ready.is_set(),
             "waiting": self.plans.waiting,
+            "stopped": self.site.why,
             "notices": {"waiting": self.notices.waiting, **self.notices.counts},
             **self.counts,
         }

@@ -27,13 +27,14 @@ import msgspec
 
 from tarazu import native
 from tarazu.config import Settings
-from tarazu.daemons import gather, jobstep, undelivered
+from tarazu.daemons import gather, jobstep, leftovers, undelivered
 from tarazu.daemons.launch import Program
 from tarazu.daemons.maps import Maps
 from tarazu.daemons.planning import Planning, used_lately
 from tarazu.daemons.plans import Backoff, Plans
-from tarazu.daemons.watch import Seen, Watch
-from tarazu.errors import TarazuError, TraceError
+from tarazu.daemons.stopping import SiteWatch
+from tarazu.daemons.watch import Watch
+from tarazu.errors import StoreError, TarazuError, TraceError
 from tarazu.predict import rules
 from tarazu.stats import client
 from tarazu.store import control
@@ -79,9 +80,13 @@ class Leader:
         stamp = time.strftime("%Y%m%dT%H%M%S")
         self.run_id = f"{stamp}-{os.getpid()}-{secrets.token_hex(3)}-{socket.gethostname()}"
         self.history = History(Path(settings.run.history_dir).expanduser())
-        maps = Path(settings.run.map_dir).expanduser()
-        self.state_dir = maps.parent
-        self.map_dir = maps / self.run_id
+        self.state_dir = Path(settings.run.state_dir).expanduser()
+        self.map_dir = Path(settings.run.map_dir).expanduser() / self.run_id
+        self.lease = leftovers.Lease()
+        self.site = SiteWatch(
+            settings.run.stop_file,
+            lambda stop: control.set_site_stop(self.map_dir, stop.reason if stop else None),
+        )
         spools = settings.run.spool_dir.replace("{uid}", str(os.getuid()))
         self.spool = f"{spools}/{self.run_id}"
         self.spool_here = Path(self.spool.replace("%h", socket.gethostname()))
@@ -96,9 +101,8 @@ class Leader:
         """How long clientd is still waited for at the end."""
         self.plannings = {name: self._planning(name, mounts, root) for name in fs_names(mounts)}
         """Of each file system that is mounted here."""
-        self._seen: dict[int, int | None] = {}
-        self._everywhere = False
-        """What the last look showed."""
+        self._news = threading.Event()
+        """Something to tell clientd, or the end."""
         self._damaged = 0
 
     def _planning(self, fs_name: str, mounts: Sequence[client.Mount], root: str) -> Planning:
@@ -112,6 +116,7 @@ class Leader:
             note=self._note,
             log=self._log,
             planned=self._deliver_kept,
+            stopped=lambda: self.site.why,
         )
 
     # Before the program
@@ -119,9 +124,11 @@ class Leader:
     def prepare(self) -> None:
         """Directories, control page and the first plans, for which it waits `run.wait_s` at most."""
         self.map_dir.mkdir(parents=True, mode=0o700)
+        self.lease.take(self.map_dir)
         control.write_control(self.map_dir)
+        self.site.start()
         self._guard(self._prepare_spool)()
-        sweep(self.map_dir.parent, self.spool_here.parent)
+        leftovers.sweep(self.map_dir.parent, self.spool_here.parent)
         used = used_lately(self.history, list(self.plannings), self.step.application)
         self.record_mode = "light" if used else "full"
         waits_until = time.monotonic() + self.settings.run.wait_s
@@ -144,6 +151,7 @@ class Leader:
         kept = parent.st_uid in (0, os.geteuid()) and not parent.st_mode & 0o022
         if not (ours and (kept or parent.st_mode & stat.S_ISVTX)):
             raise TarazuError(f"{self.spool_here}: expected a directory that nobody else can change")
+        self.lease.take(self.spool_here)
         self.spool = spool
 
     def program_environment(self) -> dict[str, str]:
@@ -160,9 +168,9 @@ class Leader:
             "TARAZU_INCLUDE": ":".join(run.include),
             "TARAZU_EXCLUDE": ":".join(run.exclude),
             "TARAZU_EXCLUDE_PROGRAMS": ":".join(run.exclude_programs),
+            "TARAZU_MAP": str(self.map_dir),
+            "TARAZU_STOP": run.stop_file,
         }
-        if self.mode != "observe":
-            ours["TARAZU_MAP"] = str(self.map_dir)
         if self.step.job_id:
             ours["TARAZU_JOB"] = self.step.job_id
         library = str(native.library_path("libtarazu.so"))
@@ -194,39 +202,37 @@ class Leader:
     def _elapsed_s(self) -> float:
         return time.monotonic() - self._started_s
 
+    def _keep_looking(self, watch: Watch) -> None:
+        """In a thread: look at the spools every `predict.look_s`. On a slow file system it may take long."""
+        look_s = self.settings.predict.look_s
+        while not self._over.wait(max(look_s, watch.pause_s)):
+            self._guard(lambda: self._look(watch))()
+            if any(p.plans.news for p in self.plannings.values()):
+                self._news.set()
+
     def _keep_telling(self) -> None:
-        """In a thread: look at the spools every `predict.look_s`, tell clientd what is news or due."""
-        look_s, alive_s = self.settings.predict.look_s, self.settings.run.alive_s
-        watch = Watch(self.spool, self.spool_here, self.step, self._over) if self.spool and look_s else None
+        """In a thread of its own, so that nothing delays it: tell clientd that the step lives, and what is news."""
+        alive_s = self.settings.run.alive_s
         backoff = Backoff(min(1.0, alive_s / 4), alive_s / 2)
-        look_at = time.monotonic() + look_s
-        tell_at = time.monotonic() + min(alive_s, look_s or alive_s)
-        while not self._over.wait(max(0.01, min([tell_at] + [look_at] * bool(watch)) - time.monotonic())):
-            if watch and time.monotonic() >= look_at:
-                self._guard(lambda: self._look(watch))()
-                look_at = time.monotonic() + max(look_s, watch.pause_s)
-                if any(p.plans.news for p in self.plannings.values()) and not backoff.attempts:
-                    tell_at = time.monotonic()
-            if time.monotonic() >= tell_at:
-                if self._guard(self._tell)():
-                    backoff.succeeded()
-                    tell_at = time.monotonic() + alive_s
-                else:
-                    tell_at = time.monotonic() + backoff.failed()
+        tell_at = time.monotonic() + min(alive_s, self.settings.predict.look_s or alive_s)
+        while not self._over.is_set():
+            news = self._news.wait(max(0.01, tell_at - time.monotonic()))
+            self._news.clear()
+            if self._over.is_set() or (news and backoff.attempts and time.monotonic() < tell_at):
+                continue
+            if self._guard(self._tell)():
+                backoff.succeeded()
+                tell_at = time.monotonic() + alive_s
+            else:
+                tell_at = time.monotonic() + backoff.failed()
 
     def _look(self, watch: Watch) -> None:
         """What was closed is told; the run so far may be planned from."""
-        seen: Seen | None = watch.look()
-        before, self._seen = self._seen, seen.files if seen else {}
-        if seen is None:
-            files = settled(before, before)
-        else:
-            self._everywhere = seen.everywhere
-            files = settled(before, seen.files)
+        seen = watch.look()
         for fs_name, planning in self.plannings.items():
-            planning.plans.note(files, everywhere=self._everywhere)
-            if seen and fs_name in seen.runs:
-                planning.observe(seen.runs[fs_name])
+            planning.plans.note(seen.files, everywhere=seen.everywhere)
+            if fs_name in seen.outcomes:
+                planning.observe(seen.outcomes[fs_name], lambda fs_name=fs_name: watch.runs().get(fs_name))  # type: ignore[misc]
 
     def _tell(self) -> None:
         """Tell clientd that the step lives, and which files it has closed."""
@@ -257,8 +263,12 @@ class Leader:
             raise
         if self.mode != "observe":
             self._in_background(self._keep_telling)
+            if self.spool and self.settings.predict.look_s:
+                watch = Watch(self.spool, self.spool_here, self.step, self._over)
+                self._in_background(lambda: self._keep_looking(watch))
         status = program.wait()
         self._over.set()
+        self._news.set()
         for planning in self.plannings.values():
             planning.wake()
         self._guard(lambda: self._finish(status, started_s))()
@@ -277,11 +287,11 @@ class Leader:
         runs = self._record(status, started_s)
         used = [run for run in runs if run.files]
         self._give_back(self.plannings.keys() - {run.step.fs_name for run in used})
-        if not used and self.spool and not self._damaged:
+        if not used and self.spool and not self._damaged and not self.site.seen:
             return
         problems = [p for p in (*(p.problem for p in self.plannings.values()), *self.problems) if p]
         plans = [planning.plans for planning in self.plannings.values()]
-        summary = summary_line(self.run_id, used or runs[:1], plans, self.mode, problems)
+        summary = summary_line(self.run_id, used or runs[:1], plans, self.mode, problems, self._stopped())
         append_line(self.state_dir / "jobs.log", summary)
         for run in used:
             self._guard(lambda run=run: self._remember(run))()
@@ -311,7 +321,7 @@ class Leader:
         one = runs[0]
         if one.ranks_seen < one.ranks_expected:
             self.problems.append(f"spools of {one.ranks_expected - one.ranks_seen} ranks are lost")
-        elif not one.complete and not one.exit_status:
+        elif (one.dropped_records or one.lost_bytes) and not one.exit_status:
             self.problems.append("records are lost: a spool is full or damaged")
         return [run if self._in_map(run.step.fs_name) else without_map(run) for run in runs]
 
@@ -371,7 +381,19 @@ class Leader:
             finally:
                 self._delivering.release()
 
+    def _stopped(self) -> str:
+        """Who stopped tarazu in this step, and why, as far as this node saw; empty: nobody."""
+        if self.site.seen:
+            return str(self.site.seen)
+        with contextlib.suppress(StoreError):
+            own = control.read_control(self.map_dir).stopped
+            if own is not None:
+                return f"stopped by its owner{own and ': '}{own}"
+        return ""
+
     def _remove(self) -> None:
+        self.site.end()
+        self.lease.release()
         # Twice: a thread that was left behind may just have written another map.
         for directory in (self.map_dir, self.spool_here, self.map_dir):
             shutil.rmtree(directory, ignore_errors=True)
@@ -404,32 +426,12 @@ class Leader:
             append_line(self.state_dir / "tarazu.log", " ".join(line.split()))
 
 
-def settled(before: Mapping[int, int | None], now: Mapping[int, int | None]) -> dict[int, int | None]:
-    """Row id → size of files that two looks in a row showed closed at that size, None of those that are open.
-
-    One that is made, closed and opened again by others, as MPI-IO does, is not closed for long; nor is a file done that
-    is still empty.
-    """
-    return {row: size for row, size in now.items() if size is None or (size and before.get(row) == size)}
-
-
 def append_line(path: Path, line: str) -> None:
     """Add a line to a log that only its owner can read."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     with open(descriptor, "a", encoding="utf-8") as log:
         log.write(line + "\n")
-
-
-def sweep(*directories: Path) -> None:
-    """Remove what killed leaders left behind: of this node by the pid in the name, of others after a week."""
-    for directory in directories:
-        for left in directory.glob("*-*-*-*"):
-            pid, host = left.name.split("-")[1], left.name.split("-", 3)[3]
-            dead = host == socket.gethostname() and pid.isdecimal() and not os.path.exists(f"/proc/{pid}")
-            with contextlib.suppress(OSError):
-                if dead or time.time() - left.lstat().st_mtime > 7 * 86400:
-                    shutil.rmtree(left, ignore_errors=True)
 
 
 def fs_names(mounts: Sequence[client.Mount]) -> list[str]:
@@ -445,7 +447,12 @@ def without_map(run: RunRecord) -> RunRecord:
 
 
 def summary_line(
-    run_id: str, runs: Sequence[RunRecord], plans: Sequence[Plans], mode: str, problems: Sequence[str]
+    run_id: str,
+    runs: Sequence[RunRecord],
+    plans: Sequence[Plans],
+    mode: str,
+    problems: Sequence[str],
+    stopped: str = "",
 ) -> str:
     """One line per job step: what was created, what was placed, what it is expected to cost.
 
@@ -470,6 +477,8 @@ def summary_line(
     states += [f"ost_cost={','.join(costs)} bound={','.join(bounds)}"] if costs else []
     where = f"fs={','.join(used)} " if several or len(plans) > 1 else ""
     run = runs[0]
+    if stopped or run.passed_over:
+        states.append(f"stopped={stopped or 'on other nodes'!r} passed_over={run.passed_over}")
     text = (
         f"{time.strftime('%Y-%m-%dT%H:%M:%S')} {run_id} app={run.step.application} mode={mode} {where}"
         f"ranks={run.step.ranks} files={len(files)} bytes={sum(f.size_bytes for f in files)} {counts} "

@@ -42,6 +42,7 @@ from tarazu.daemons.allocating import (
 from tarazu.daemons.bounded import QUEUE_LIMITS, REPLY_LIMITS, PerUser
 from tarazu.daemons.process import Wakeup, parser, run
 from tarazu.daemons.site import MAX_NAME_CHARACTERS, Door, Exclusions, UserShare
+from tarazu.daemons.stopping import SiteWatch
 from tarazu.errors import InfeasibleRequest, InsufficientResources
 from tarazu.model import Allocation, CreateRequest, SystemView
 from tarazu.stats.gate import Gate
@@ -130,6 +131,7 @@ class Mdsd:
         self.shares = UserShare(settings.mdsd.user_share, self.ledger)
         self.views = ViewBuilder(options.stale_after_s, options.root)
         self.gate = Gate(options.root, options.cpu_limit, options.memory_limit)
+        self.site = SiteWatch(settings.run.stop_file)
         self.audit = Audit(options.audit_log)
         self.door = Door()
         self.waiting: PerUser[Pending] = PerUser(QUEUE_LIMITS)
@@ -156,6 +158,7 @@ class Mdsd:
         )
 
     def loop(self) -> None:
+        self.site.start()
         while not self.wakeup.stopping:
             self.transport.wait(self._next_wait_s())
             self.wakeup.drain()
@@ -166,6 +169,7 @@ class Mdsd:
             self.listened_at = now
             drained = self._receive(now)
             self.gate.sample(now)
+            self.gate.held_by = self.site.why
             self._finish()
             self._decline_overdue(now)
             self._start_next()

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from tarazu.daemons.plans import Backoff, LayoutRefused, Plans
+from tarazu.daemons.watch import SHARE
 from tarazu.errors import Busy, TraceError
 from tarazu.predict import rules
 from tarazu.trace.history import History
@@ -48,10 +49,12 @@ class Planning:
         note: Callable[[str], None],
         log: Callable[[str], None],
         planned: Callable[[], None],
+        stopped: Callable[[], str],
     ) -> None:
         """`over`: the program has ended; `elapsed_s`: since it was started.
 
         `note`: names a problem, once; `log`: writes one down; `planned`: a plan came, so clientd answers.
+        `stopped`: why nothing is asked for now, or nothing.
         """
         self.plans = plans
         self.first = threading.Event()
@@ -61,13 +64,13 @@ class Planning:
         self._history = history
         self._over = over
         self._elapsed_s = elapsed_s
-        self._note, self._log, self._planned = note, log, planned
+        self._note, self._log, self._planned, self._stopped = note, log, planned, stopped
         self._busy = False
         """clientd had no room a moment ago: a plan may still come in time."""
         self._to_plan = threading.Event()
         """Ends the thread's sleep."""
-        self._wish: RunRecord | None = None
-        """The run so far, from which the next steps are to be planned."""
+        self._wish: Callable[[], RunRecord | None] | None = None
+        """Reads the run so far, from which the next steps are to be planned."""
         self._tracker = rules.MissTracker()
 
     def leave_out(self) -> None:
@@ -75,12 +78,12 @@ class Planning:
         self.plans.next_s = None
         self.first.set()
 
-    def observe(self, run: RunRecord) -> None:
-        """The run so far: when the plans so far miss its files, the next steps are planned from it."""
-        outcomes = dict(run.outcomes)
+    def observe(self, outcomes: Mapping[str, int], run: Callable[[], RunRecord | None]) -> None:
+        """Outcomes of the run so far: when the plans so far miss its files, the next steps are planned from it."""
+        outcomes = dict(outcomes)
         if not self.plans.planned_files:
             outcomes["miss"] = outcomes.pop("late", 0) + outcomes.get("miss", 0)
-        if self._tracker.observe(outcomes).predict or self._wish is not None:
+        if self._tracker.observe(outcomes).predict:
             self._wish = run
             self._to_plan.set()
 
@@ -127,16 +130,24 @@ class Planning:
             self._planned()
         return wait_s
 
-    def _ask_from(self, run: RunRecord, backoff: Backoff) -> float:
-        """The next steps from the run so far; as `_ask`."""
+    def _ask_from(self, read: Callable[[], RunRecord | None], backoff: Backoff) -> float:
+        """The next steps from the run so far; as `_ask`. Reading it takes at most a twentieth of a core."""
         self._wish = None
+        started = time.monotonic()
+        run = read()
+        pause_s = (time.monotonic() - started) / SHARE
+        if run is None:
+            return pause_s
         wait_s = self._try(lambda: self.plans.ask_from(run, backoff.attempts), backoff)
         if backoff.attempts and self._wish is None:
-            self._wish = run
-        return wait_s
+            self._wish = read
+        return max(wait_s, pause_s)
 
     def _try(self, ask: Callable[[], float | None], backoff: Backoff) -> float:
         """Ask for one plan; seconds until it may be asked for again, 0 when it came."""
+        if why := self._stopped():
+            self.problem, self._busy = why, False
+            return 1.0
         try:
             wait_s = ask()
         except LayoutRefused as error:

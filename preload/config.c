@@ -154,10 +154,13 @@ bool tz_config_read(void)
     tz_config.recorder = equals(value, "full") ? TZ_RECORD_FULL : TZ_RECORD_LIGHT;
     if (!spool || !*spool || equals(value, "off"))
         tz_config.recorder = TZ_RECORD_OFF;
-    if (tz_config.mode == TZ_OBSERVE || !map || !*map || !copy(tz_config.map, sizeof tz_config.map, map))
+    if (!map || !copy(tz_config.map, sizeof tz_config.map, map))
         tz_config.map[0] = '\0';
-    if (tz_config.recorder == TZ_RECORD_OFF && !tz_config.map[0])
+    if (tz_config.recorder == TZ_RECORD_OFF && (tz_config.mode == TZ_OBSERVE || !tz_config.map[0]))
         return false;
+    value = getenv("TARAZU_STOP");
+    if (!value || value[0] != '/' || !copy(tz_config.stop, sizeof tz_config.stop, value))
+        tz_config.stop[0] = '\0';
     read_identity();
     if (tz_glob_any(getenv("TARAZU_EXCLUDE_PROGRAMS"), tz_config.program))
         return false;

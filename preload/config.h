@@ -25,7 +25,8 @@ struct tz_config {
     bool hints;           /* TARAZU_LISTS=hints */
     char spool[1024];     /* empty: no recording */
     uint64_t spool_limit; /* bytes of all spools on this node; 0: the library chooses */
-    char map[1024];       /* empty: no placement */
+    char map[1024];       /* the directory of the control page and the maps; empty: none */
+    char stop[1024];      /* the site's stop file; empty: not looked at here */
     char job[TZ_JOB_MAX], host[TZ_HOST_MAX], program[64];
     char include[TZ_GLOBS_MAX], exclude[TZ_GLOBS_MAX];
     int64_t trusted_uid;
@@ -43,6 +44,9 @@ bool tz_config_read(void);
 
 /* Reads mount entries of type lustre from /proc/self/mounts, or of TARAZU_MOUNTS. */
 void tz_mounts_read(const char *setting);
+
+/* Does a mapping on this device show what other nodes store? By the type of its mount; no server is asked. */
+bool tz_mount_is_coherent(uint64_t dev);
 
 /* Is a key wanted by TARAZU_INCLUDE and TARAZU_EXCLUDE, and no lock test of OMPIO? */
 bool tz_key_wanted(const char *key, size_t length);

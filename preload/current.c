@@ -1,89 +1,24 @@
 /* The current placement map of this process: the control page says which, and it is mapped and kept while it is used.
  */
+#include "control.h"
 #include "place.h"
+#include "stop.h"
 
-#include <sys/mman.h>
-
-enum { RETRY_NS = 20000000, OFF_GENERATION = 16, OFF_STOPPED = 24, RETIRED = 8 };
+enum { RETIRED = 8 };
 
 static struct {
     struct tz_lock lock;
-    const uint8_t *control;          /* atomic */
     struct tz_map *map;              /* atomic */
     struct tz_map *retired[RETIRED]; /* earlier ones that a thread may still read */
-    uint64_t tried_ns;               /* atomic */
     uint64_t bad;                    /* atomic: a generation that could not be used */
 } current;
+
+static struct tz_control control;
 
 void tz_map_forked(void)
 {
     current.lock.held = 0;
-}
-
-static bool build_path(char *out, size_t size, const char *name, uint64_t generation)
-{
-    size_t length = strlen(tz_config.map), name_length = strlen(name);
-    char digits[24];
-    int n = 0;
-
-    if (length + name_length + 26 > size)
-        return false;
-    memcpy(out, tz_config.map, length);
-    out[length++] = '/';
-    memcpy(out + length, name, name_length);
-    length += name_length;
-    for (uint64_t v = generation; v; v /= 10)
-        digits[n++] = (char)('0' + v % 10);
-    while (n)
-        out[length++] = digits[--n];
-    out[length] = '\0';
-    return true;
-}
-
-static const uint8_t *open_control(void)
-{
-    const uint8_t *page = MAP_FAILED;
-    char path[1100];
-    uint64_t size;
-    int fd;
-
-    if (!build_path(path, sizeof path, "control", 0))
-        return NULL;
-    fd = tz_sys_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
-    if (fd < 0)
-        return NULL;
-    if (!tz_map_trust(fd, tz_config.trusted_uid, TZ_CONTROL_SIZE, &size))
-        page = mmap(NULL, TZ_CONTROL_SIZE, PROT_READ, MAP_SHARED, fd, 0);
-    tz_sys_close(fd);
-    if (page == MAP_FAILED)
-        return NULL;
-    if (memcmp(page, "TZCTRL01", 8) == 0 && tz_get32(page + 8) == 1)
-        return page;
-    munmap((void *)(uintptr_t)page, TZ_CONTROL_SIZE);
-    return NULL;
-}
-
-/* The control page, looked for at most every 20 ms while it is not there; who comes while it is opened waits for it. */
-static const uint8_t *control(void)
-{
-    const uint8_t *page = tz_load(&current.control);
-    uint64_t now;
-
-    if (page)
-        return page;
-    now = tz_now_ns();
-    if (now - tz_load(&current.tried_ns) < RETRY_NS || !tz_owner() || !tz_trylock(&current.lock))
-        return NULL;
-    page = tz_load(&current.control);
-    if (!page) {
-        page = open_control();
-        if (page)
-            tz_store(&current.control, page);
-        else
-            tz_store(&current.tried_ns, now);
-    }
-    tz_unlock(&current.lock);
-    return page;
+    control.lock.held = 0;
 }
 
 /* Under the lock: closes earlier maps that nobody reads any more. One that does not fit stays mapped. */
@@ -104,8 +39,10 @@ static void retire(struct tz_map *old)
     }
 }
 
-static void load_map(uint64_t generation)
+/* `mapped`: the file may be read where it is; else it could be gone, or another, when a page of it is needed. */
+static void load_map(uint64_t generation, bool mapped)
 {
+    const char *(*open_map)(const char *, int64_t, struct tz_map *) = mapped ? tz_map_open : tz_map_copy;
     struct tz_map *map, *loaded;
     char path[1100];
 
@@ -117,8 +54,8 @@ static void load_map(uint64_t generation)
         return;
     }
     map = tz_pages(sizeof *map);
-    if (map && build_path(path, sizeof path, "map.", generation) && !tz_map_open(path, tz_config.trusted_uid, map) &&
-        map->generation == generation) {
+    if (map && tz_control_path(path, sizeof path, tz_config.map, "map.", generation) &&
+        !open_map(path, tz_config.trusted_uid, map) && map->generation == generation) {
         __atomic_store_n(&current.map, map, __ATOMIC_SEQ_CST);
         retire(loaded);
     } else {
@@ -142,25 +79,35 @@ static const struct tz_map *hold(struct tz_scratch *scratch)
     return map;
 }
 
+static bool look(struct tz_said *said)
+{
+    bool found = tz_config.map[0] && tz_control_look(&control, tz_config.map, said);
+
+    if (found && said->again) /* a map that could not be read may have come by now */
+        tz_store(&current.bad, 0);
+    return found;
+}
+
+bool tz_control_stopped(void)
+{
+    struct tz_said said;
+
+    return look(&said) && said.stopped;
+}
+
 const struct tz_map *tz_current_map(struct tz_scratch *scratch, uint8_t *outcome)
 {
-    const uint8_t *page = control();
     const struct tz_map *map;
-    uint64_t generation;
+    struct tz_said said;
 
     *outcome = TZ_LATE;
-    if (!page)
+    if (!look(&said))
         return NULL;
-    if (tz_load((const uint64_t *)(const void *)(page + OFF_STOPPED))) {
-        *outcome = TZ_UNMANAGED;
-        return NULL;
-    }
-    generation = tz_load((const uint64_t *)(const void *)(page + OFF_GENERATION));
-    if (generation == 0)
+    if (said.generation == 0)
         return NULL;
     map = hold(scratch);
-    if ((!map || map->generation != generation) && tz_load(&current.bad) != generation) {
-        load_map(generation);
+    if ((!map || map->generation != said.generation) && tz_load(&current.bad) != said.generation) {
+        load_map(said.generation, said.mapped);
         map = hold(scratch);
     }
     if (map && map->expires_s && tz_about_now_s() >= map->expires_s)

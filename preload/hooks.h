@@ -14,7 +14,7 @@ int tz_hook_open(const struct tz_call *call);
 struct tz_opening {
     struct tz_create create;
     struct tz_plan plan;
-    bool creates, place;
+    bool creates, place, stopped;
 };
 
 bool tz_opening_begin(struct tz_opening *opening, const struct tz_call *call);

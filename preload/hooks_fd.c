@@ -59,7 +59,19 @@ TZ_EXPORT int closedir(DIR *directory)
     return REAL(closedir)(directory);
 }
 
-TZ_EXPORT int close_range(unsigned first, unsigned last, int flags)
+/*
+ * Under libc's own version and no other: a program that looks for the function finds libc's, or none where libc has
+ * none, and one that is linked to it comes here.
+ */
+#define TZ_NEWER(function, symbol) __asm__(".symver " #function "," #symbol "@GLIBC_2.34")
+
+TZ_NEWER(tz_close_range, close_range);
+TZ_NEWER(tz_closefrom, closefrom);
+
+TZ_EXPORT int tz_close_range(unsigned first, unsigned last, int flags);
+TZ_EXPORT void tz_closefrom(int first);
+
+TZ_EXPORT int tz_close_range(unsigned first, unsigned last, int flags)
 {
     enum { CLOEXEC_ONLY = 4 };
 
@@ -68,7 +80,7 @@ TZ_EXPORT int close_range(unsigned first, unsigned last, int flags)
     return REAL(close_range)(first, last, flags);
 }
 
-TZ_EXPORT void closefrom(int first)
+TZ_EXPORT void tz_closefrom(int first)
 {
     forget_range(first < 0 ? 0 : (unsigned)first, TZ_FDS_MAX - 1);
     REAL(closefrom)(first);

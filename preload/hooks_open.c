@@ -1,5 +1,7 @@
 /* The calls that open or create files by name and return a descriptor. */
 #include "hooks.h"
+#include "node.h"
+#include "stop.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -31,13 +33,14 @@ bool tz_opening_begin(struct tz_opening *o, const struct tz_call *call)
     *c = (struct tz_create){.call = *call, .scratch = scratch, .where = where};
     o->creates = call->flags & O_CREAT;
     o->place = false;
+    o->stopped = tz_stopped();
     if (o->creates) {
         if (call->flags & O_EXCL)
             c->existence = TZ_FRESH;
         tz_template(c->where.key, c->where.key_length, &tz_config.ident, &c->scratch->names);
         if (tz_owner_quick())
             tz_counters_take(c->where.mount, c->where.key, c->where.key_length, &c->scratch->names, &c->nth);
-        o->place = tz_place_decide(c, &o->plan);
+        o->place = !o->stopped && tz_place_decide(c, &o->plan);
     }
     errno = saved;
     return true;
@@ -52,6 +55,9 @@ void tz_opening_end(struct tz_opening *o, int fd, FILE *stream)
     if (fd < 0) {
         if (o->creates)
             tz_counters_return(&c->nth);
+    } else if (o->stopped) {
+        if (o->creates)
+            tz_node_passed_over(); /* names are counted on: those of later files must be found again */
     } else {
         if (o->creates)
             made = tz_record_create(c, fd);

@@ -5,7 +5,7 @@
 #include "lov.h"
 #include "names.h"
 
-enum { TZ_MAP_HEADER = 128, TZ_ROW_HEAD = 24, TZ_CONTROL_SIZE = 4096 };
+enum { TZ_MAP_HEADER = 128, TZ_ROW_HEAD = 24, TZ_CONTROL_SIZE = 4096, TZ_MAP_COPY_MAX = 16 << 20 };
 
 struct tz_map {
     const uint8_t *base;
@@ -44,6 +44,10 @@ TZ_API const char *tz_map_check(const void *base, uint64_t length, struct tz_map
 
 /* Maps and checks a file of owner root, this user or `trusted_uid` (-1: nobody else). NULL, else what is wrong. */
 TZ_API const char *tz_map_open(const char *path, int64_t trusted_uid, struct tz_map *map);
+
+/* The same with a copy in memory, of TZ_MAP_COPY_MAX at most: for files that another node may remove under a mapping.
+ */
+const char *tz_map_copy(const char *path, int64_t trusted_uid, struct tz_map *map);
 TZ_API void tz_map_close(struct tz_map *map);
 
 /* Is a map or control page owned and protected as it must be, and at least `length` long? For an open descriptor. */

@@ -22,7 +22,26 @@ const char *tz_map_trust(int fd, int64_t trusted_uid, uint64_t length, uint64_t 
     return NULL;
 }
 
-const char *tz_map_open(const char *path, int64_t trusted_uid, struct tz_map *map)
+static void *copy_of(int fd, uint64_t size)
+{
+    uint8_t *base;
+    uint64_t read = 0;
+    long n = 1;
+
+    if (size > TZ_MAP_COPY_MAX)
+        return MAP_FAILED;
+    base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (base == MAP_FAILED)
+        return base;
+    while (read < size && (n = syscall(SYS_pread64, fd, base + read, size - read, read)) > 0)
+        read += (uint64_t)n;
+    if (read == size)
+        return base;
+    munmap(base, size);
+    return MAP_FAILED;
+}
+
+static const char *open_map(const char *path, int64_t trusted_uid, bool copy, struct tz_map *map)
 {
     int fd = tz_sys_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
     const char *wrong;
@@ -33,7 +52,10 @@ const char *tz_map_open(const char *path, int64_t trusted_uid, struct tz_map *ma
     if (fd < 0)
         return "cannot be opened";
     wrong = tz_map_trust(fd, trusted_uid, TZ_MAP_HEADER, &size);
-    base = wrong ? MAP_FAILED : mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+    if (wrong)
+        base = MAP_FAILED;
+    else
+        base = copy ? copy_of(fd, size) : mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
     tz_sys_close(fd);
     if (wrong)
         return wrong;
@@ -45,6 +67,16 @@ const char *tz_map_open(const char *path, int64_t trusted_uid, struct tz_map *ma
         memset(map, 0, sizeof *map);
     }
     return wrong;
+}
+
+const char *tz_map_open(const char *path, int64_t trusted_uid, struct tz_map *map)
+{
+    return open_map(path, trusted_uid, false, map);
+}
+
+const char *tz_map_copy(const char *path, int64_t trusted_uid, struct tz_map *map)
+{
+    return open_map(path, trusted_uid, true, map);
 }
 
 void tz_map_close(struct tz_map *map)

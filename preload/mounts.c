@@ -1,6 +1,7 @@
 /* Which directories are Lustre's: TARAZU_MOUNTS, or the mount entries of type lustre. */
 #include "config.h"
 #include "rawsys.h"
+#include "stop.h"
 
 #include <sys/mman.h>
 
@@ -74,30 +75,40 @@ static size_t unescape(char *text, size_t length)
 }
 
 /* "nid[:nid]:/fsname[/directory] mountpoint type ..." */
-static void read_line(char *line, char *end)
+static bool read_mount(char *line, char *end, void *lustre)
 {
-    char *point = memchr(line, ' ', (size_t)(end - line)), *type, *fs, *below;
+    char *point = memchr(line, ' ', (size_t)(end - line)), *type, *rest, *fs, *below;
+    size_t length;
 
     if (!point)
-        return;
+        return false;
     *point++ = '\0';
     type = memchr(point, ' ', (size_t)(end - point));
-    if (!type || end - type < 8 || memcmp(type, " lustre ", 8) != 0)
-        return;
+    rest = type ? memchr(type + 1, ' ', (size_t)(end - type - 1)) : NULL;
+    if (!rest)
+        return false;
+    *type++ = *rest = '\0';
+    length = unescape(point, (size_t)(type - 1 - point));
+    if (tz_config.stop[0])
+        tz_stop_mounted(point, length, type);
+    if (!*(bool *)lustre || strcmp(type, "lustre") != 0)
+        return false;
     line[unescape(line, (size_t)(point - 1 - line))] = '\0';
     fs = strstr(line, ":/");
     if (!fs)
-        return;
+        return false;
     fs += 2;
     below = strchr(fs, '/');
     if (!below)
         below = fs + strlen(fs);
-    add(point, unescape(point, (size_t)(type - point)), fs, (size_t)(below - fs), below, strlen(below));
+    add(point, length, fs, (size_t)(below - fs), below, strlen(below));
+    return false;
 }
 
-static void read_proc(void)
+/* Calls `each` with every line of a file below /proc, NUL-terminated, until it says that this was enough. */
+static void read_lines(const char *path, bool (*each)(char *line, char *end, void *argument), void *argument)
 {
-    int fd = tz_sys_open("/proc/self/mounts", O_RDONLY | O_CLOEXEC, 0);
+    int fd = tz_sys_open(path, O_RDONLY | O_CLOEXEC, 0);
     char *text, *p, *end;
     size_t length = 0;
     long n;
@@ -111,7 +122,8 @@ static void read_proc(void)
             length += (size_t)n;
         for (p = text; (end = memchr(p, '\n', (size_t)(text + length - p))) != NULL; p = end + 1) {
             *end = '\0';
-            read_line(p, end);
+            if (each(p, end, argument))
+                break;
         }
         munmap(text, MOUNTS_FILE_MAX);
     }
@@ -120,8 +132,55 @@ static void read_proc(void)
 
 void tz_mounts_read(const char *setting)
 {
-    if (setting && *setting)
+    bool lustre = !setting || !*setting; /* else only where the stop file lies is wanted of the list */
+
+    if (!lustre)
         read_setting(setting);
-    else
-        read_proc();
+    if (lustre || tz_config.stop[0])
+        read_lines("/proc/self/mounts", read_mount, &lustre);
+}
+
+struct device {
+    unsigned numbers[2];
+    bool coherent;
+};
+
+static unsigned number(const char **p)
+{
+    unsigned v = 0;
+
+    for (; **p >= '0' && **p <= '9'; ++*p)
+        v = v * 10 + (unsigned)(**p - '0');
+    return v;
+}
+
+/* "id parent major:minor root mountpoint options [fields] - type source options" */
+static bool find_device(char *line, char *end, void *argument)
+{
+    static const char *const coherent[] = {"tmpfs", "ext2",    "ext3", "ext4",   "xfs", "btrfs",
+                                           "zfs",   "overlay", "f2fs", "lustre", "gpfs"};
+    struct device *device = argument;
+    const char *p = line;
+
+    (void)end;
+    for (int field = 0; field < 2; field++, p++)
+        if (!(p = strchr(p, ' ')))
+            return false;
+    if (number(&p) != device->numbers[0] || *p++ != ':' || number(&p) != device->numbers[1])
+        return false;
+    p = strstr(p, " - ");
+    for (size_t i = 0; p && i < sizeof coherent / sizeof *coherent; i++) {
+        size_t length = strlen(coherent[i]);
+
+        device->coherent |= strncmp(p + 3, coherent[i], length) == 0 && p[3 + length] == ' ';
+    }
+    return true;
+}
+
+bool tz_mount_is_coherent(uint64_t dev)
+{
+    struct device device = {.numbers = {major(dev), minor(dev)}};
+
+    read_lines("/proc/self/mountinfo", find_device, &device);
+    return device.coherent;
 }

@@ -27,7 +27,8 @@ struct header {
     uint32_t recorder, mode, uid, ranks;
     char host[TZ_HOST_MAX];
     char job[TZ_JOB_MAX];
-    uint64_t changes; /* atomic: for readers that look again */
+    uint64_t changes;     /* atomic: for readers that look again */
+    uint64_t passed_over; /* atomic: opens that could have made a file while all was stopped */
 };
 
 _Static_assert(sizeof(struct header) <= HEADS_AT, "the heads follow");
@@ -41,9 +42,10 @@ struct entry {
 
 static struct {
     struct tz_lock lock;
-    uint8_t *base;     /* atomic */
-    uint64_t retry_ns; /* atomic: not to be had; tried again then */
-    uint64_t lost;     /* atomic: what could not even be counted there */
+    uint8_t *base;        /* atomic */
+    uint64_t retry_ns;    /* atomic: not to be had; tried again then */
+    uint64_t lost;        /* atomic: what could not even be counted there */
+    uint64_t passed_over; /* atomic: not counted there yet */
 } node;
 
 static const char name[] = "node.tzs";
@@ -137,6 +139,8 @@ static struct header *header(void)
         if (base) {
             __atomic_add_fetch(&((struct header *)(void *)base)->lost,
                                __atomic_exchange_n(&node.lost, 0, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+            __atomic_add_fetch(&((struct header *)(void *)base)->passed_over,
+                               __atomic_exchange_n(&node.passed_over, 0, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
             tz_store(&node.base, base);
         } else {
             tz_store(&node.retry_ns, now + RETRY_NS);
@@ -171,6 +175,14 @@ void tz_node_lost(uint64_t records)
     struct header *h = header();
 
     __atomic_add_fetch(h ? &h->lost : &node.lost, records, __ATOMIC_RELAXED);
+}
+
+void tz_node_passed_over(void)
+{
+    struct header *h = (void *)tz_load(&node.base);
+
+    if (tz_owner())
+        __atomic_add_fetch(h ? &h->passed_over : &node.passed_over, 1, __ATOMIC_RELAXED);
 }
 
 static uint32_t *head_of(struct header *h, uint64_t hash)
@@ -281,5 +293,5 @@ bool tz_node_note(const struct tz_record *record)
 void tz_node_forked(void)
 {
     node.lock.held = 0;
-    node.retry_ns = node.lost = 0;
+    node.retry_ns = node.lost = node.passed_over = 0;
 }

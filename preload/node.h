@@ -14,6 +14,10 @@ void tz_node_release(uint64_t bytes);
 /* Counts records that were not written. */
 void tz_node_lost(uint64_t records);
 
+/* Counts a file that was opened to be made while all was stopped. Makes nothing: it counts once there is a node file.
+ */
+void tz_node_passed_over(void);
+
 /*
  * Notes a record that gets no spool of its own, above all of a file that this process has not made: once for each rank
  * of the node and file, whatever the number of processes and opens. A later close only changes size and time, a later

@@ -68,7 +68,7 @@ bool tz_place_decide(struct tz_create *c, struct tz_plan *plan)
     int flags = c->call.flags;
 
     c->outcome = TZ_UNMANAGED;
-    if (!tz_config.map[0])
+    if (tz_config.mode == TZ_OBSERVE || !tz_config.map[0])
         return false;
     c->outcome = TZ_SKIPPED;
     if ((flags & TZ_DELAY_CREATE) == TZ_DELAY_CREATE || !owner_may_write(c->call.mode) ||

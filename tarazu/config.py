@@ -212,6 +212,14 @@ class Run:
         "that is silent twice as long ends",
         POSITIVE,
     )
+    stop_file: str = setting(
+        "/etc/tarazu/stop",
+        "while root's file of this name is there, running and new jobs are left alone; on a path that all nodes see",
+        Check("an absolute path, or nothing", lambda v: v == "" or v.startswith("/")),
+    )
+    state_dir: str = setting(
+        "~/.local/state/tarazu", "where jobs.log, tarazu.log and reports not delivered yet are kept"
+    )
     history_dir: str = setting("~/.local/state/tarazu/history", "where runs are remembered, one file each")
     map_dir: str = setting(
         "~/.local/state/tarazu/maps", "where placement maps are written; visible on all nodes of the job"

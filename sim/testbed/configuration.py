@@ -31,6 +31,8 @@ def configure(testbed: Testbed, changes: Mapping[str, Mapping[str, Any]] | None 
         },
         "run": {
             "mode": "place",
+            "stop_file": str(etc / "stop"),
+            "state_dir": str(home),
             "history_dir": str(home / "history"),
             "map_dir": str(home / "maps"),
             "spool_dir": f"{testbed.directory}/clients/%h/spool",

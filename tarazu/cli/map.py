@@ -7,45 +7,21 @@ from __future__ import annotations
 
 import argparse
 import time
-from pathlib import Path
 
-from tarazu import config
 from tarazu.cli.output import common_options, print_json, print_table
 from tarazu.layout.setstripe import format_layout
-from tarazu.store import control
 from tarazu.store.placement_map import read_map
 from tarazu.units import human_bytes
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    sub = parser.add_subparsers(dest="action", required=True, metavar="show|stop")
+    sub = parser.add_subparsers(dest="action", required=True, metavar="show")
     show = sub.add_parser("show", help="header and rows of a map", parents=[common_options()])
     show.add_argument("file", help="map.<generation>")
     show.add_argument("--json", action="store_true", help="as JSON")
-    stop = sub.add_parser("stop", help="no more placement in running job steps", parents=[common_options()])
-    stop.add_argument("--directory", help="their maps (default: run.map_dir)")
-    stop.add_argument("--json", action="store_true", help="as JSON")
 
 
 def execute(options: argparse.Namespace) -> int:
-    return _stop(options) if options.action == "stop" else _show(options)
-
-
-def _stop(options: argparse.Namespace) -> int:
-    directory = Path(options.directory or config.load(options.config).run.map_dir).expanduser()
-    stopped = [path.parent for path in sorted(directory.glob("*/control"))]
-    for step in stopped:
-        control.stop(step)
-    if options.json:
-        print_json([step.name for step in stopped])
-    else:
-        print(
-            "\n".join([*(f"stopped: {step.name}" for step in stopped), f"{len(stopped)} running job steps"])
-        )
-    return 0
-
-
-def _show(options: argparse.Namespace) -> int:
     placement_map = read_map(options.file)
     if options.json:
         print_json(placement_map)

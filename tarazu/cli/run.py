@@ -46,9 +46,19 @@ def execute(options: argparse.Namespace) -> int:
         if options.config:
             raise
         return _exec(argv)  # a broken site configuration must not stop anyone's job
-    if _user() in settings.run.exclude_users:
+    if _user() in settings.run.exclude_users or _stopped(settings.run.stop_file):
         return _exec(argv)
     return _lead(argv, settings, options)
+
+
+def _stopped(path: str) -> bool:
+    """By the site; False where its file cannot be reached."""
+    from tarazu.daemons.stopping import SiteWatch
+
+    watch = SiteWatch(path)
+    watch.start()
+    watch.end()
+    return watch.stop is not None
 
 
 def _user() -> str:

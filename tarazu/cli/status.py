@@ -1,4 +1,4 @@
-"""Ask clientd, and through it mdsd, how they are: servers, targets, promises, answers, refused handshakes.
+"""What is stopped; then ask clientd, and through it mdsd, how they are: servers, targets, promises, answers.
 
 The speed of an OST is bytes per second of service time, comparable between OSTs; `-`: nothing reliable was seen.
 """
@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from tarazu import config
+from tarazu.cli import disable
 from tarazu.cli.output import print_json, print_table
 from tarazu.errors import Unavailable
+from tarazu.store.stop import site_stop
 from tarazu.units import human_bytes
 from tarazu.wire import local
 
@@ -25,15 +28,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     settings = config.load(options.config)
+    site = site_stop(settings.run.stop_file)
+    jobs = disable.steps(Path(settings.run.map_dir).expanduser())
+    if not options.json:
+        _print_stops(str(site) if site else "", jobs)
     with local.connect(settings.clientd.socket, TIMEOUT_S) as channel:
         answer = channel.ask(local.StatusQuery())
     if not isinstance(answer, local.StatusAnswer):
         raise Unavailable(f"clientd: expected its status, found {type(answer).__name__}")
     if options.json:
-        print_json(answer.status)
+        print_json({"site_stop": site._asdict() if site else None, "jobs": jobs, **answer.status})
     else:
         _print(answer.status)
     return 0
+
+
+def _print_stops(site: str, jobs: list[disable.Step]) -> None:
+    if site:
+        print(f"the whole site is {site} (undo: tarazu enable --site)")
+    for job in jobs:
+        if job.stopped is not None:
+            why = f": {job.stopped}" if job.stopped else ""
+            print(f"{job.run} is stopped by its owner{why} (undo: tarazu enable --job {job.run})")
 
 
 def _print(status: Mapping[str, Any]) -> None:

@@ -23,6 +23,8 @@ class Gate:
         self.cpu_load = 0.0
         self.memory_load = 0.0
         self._before: tuple[float, host.CpuTimes] | None = None
+        self.held_by = ""
+        """Why it is closed whatever the node's load; empty: it is not."""
         self._said = False
 
     def sample(self, now: float) -> None:
@@ -45,6 +47,8 @@ class Gate:
 
     def why_closed(self) -> str:
         """Empty when allocations may run, else the limit that was reached."""
+        if self.held_by:
+            return self.held_by
         if self.cpu_load >= self.cpu_limit:
             return f"CPU at {self.cpu_load:.0%} of this node, limit {self.cpu_limit:.0%}"
         if self.memory_load >= self.memory_limit:

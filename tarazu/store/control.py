@@ -1,4 +1,4 @@
-"""The control page beside the placement maps (`docs/formats.md`): which map is current, whether to stop."""
+"""The control page beside the placement maps (`docs/formats.md`): which map is current, whether the job is stopped."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import mmap
 import os
 import struct
 from pathlib import Path
+from typing import NamedTuple
 
 from tarazu.errors import StoreError
 
@@ -14,14 +15,30 @@ MAGIC = b"TZCTRL01"
 VERSION = 1
 PAGE_BYTES = 4096
 
-_PAGE = struct.Struct("<8sIIQQ")
-_GENERATION_AT, _STOP_AT = 16, 24
+REASON_BYTES = 256
+"""A reason is kept in so many, cut off and with zeros behind."""
+
+_PAGE = struct.Struct(f"<8sIIQQQ24x{REASON_BYTES}s{REASON_BYTES}s")
+_GENERATION_AT = 16
+_OWNER, _SITE = (24, 64), (32, 64 + REASON_BYTES)
+"""Where it stands that the job is stopped, and why: by its owner, by the site."""
+
+
+class Control(NamedTuple):
+    """What a control page says."""
+
+    generation: int
+    """Of the current map, 0 = none yet."""
+    stopped: str | None
+    """Why the job's owner has stopped it, perhaps empty; None: he has not."""
+    site_stopped: str | None
+    """The same of the site."""
 
 
 def write_control(directory: str | os.PathLike[str]) -> Path:
     """Create the control page of a job step, `<directory>/control`: no map yet, not stopped."""
     path = Path(directory) / "control"
-    page = _PAGE.pack(MAGIC, VERSION, 0, 0, 0)
+    page = _PAGE.pack(MAGIC, VERSION, 0, 0, 0, 0, b"", b"")
     replace_file(path, page + bytes(PAGE_BYTES - len(page)))
     return path
 
@@ -31,21 +48,31 @@ def announce(directory: str | os.PathLike[str], generation: int) -> None:
     _store(Path(directory) / "control", _GENERATION_AT, generation)
 
 
-def stop(directory: str | os.PathLike[str]) -> None:
-    """No more placement in this job, from the next create on."""
-    _store(Path(directory) / "control", _STOP_AT, 1)
+def stop(directory: str | os.PathLike[str], reason: str = "") -> None:
+    """Neither record nor place in this job, from the next open on."""
+    _set_stop(Path(directory) / "control", _OWNER, reason)
 
 
-def read_control(directory: str | os.PathLike[str]) -> tuple[int, bool]:
-    """(generation, stopped). Raises StoreError for what is no control page."""
+def resume(directory: str | os.PathLike[str]) -> None:
+    """The inverse of `stop`."""
+    _set_stop(Path(directory) / "control", _OWNER, None)
+
+
+def set_site_stop(directory: str | os.PathLike[str], reason: str | None) -> None:
+    """Hand the site's stop on to the job's processes; None: there is none any more."""
+    _set_stop(Path(directory) / "control", _SITE, reason)
+
+
+def read_control(directory: str | os.PathLike[str]) -> Control:
+    """Raises StoreError for what is no control page."""
     path = Path(directory) / "control"
     try:
         page = path.read_bytes()
     except OSError as error:
         raise StoreError(str(path), "a readable control page", str(error)) from None
     _check_control(path, page)
-    _, _, _, generation, stopped = _PAGE.unpack_from(page)
-    return generation, bool(stopped)
+    _, _, _, generation, stopped, by_site, why, why_site = _PAGE.unpack_from(page)
+    return Control(generation, _text(why) if stopped else None, _text(why_site) if by_site else None)
 
 
 def _check_control(path: Path, page: bytes | mmap.mmap) -> None:
@@ -53,14 +80,26 @@ def _check_control(path: Path, page: bytes | mmap.mmap) -> None:
         raise StoreError(str(path), f"a control page of version {VERSION}", bytes(page[:12]))
 
 
-def _store(path: Path, offset: int, value: int) -> None:
-    """One aligned 8-byte store into the page that all readers have mapped."""
+def _text(raw: bytes) -> str:
+    return raw.split(b"\0", 1)[0].decode(errors="replace")
+
+
+def _set_stop(path: Path, places: tuple[int, int], reason: str | None) -> None:
+    flag_at, reason_at = places
+    kept = (reason or "").encode()[: REASON_BYTES - 1]
+    _store(path, flag_at, reason is not None, reason_at, kept + bytes(REASON_BYTES - len(kept)))
+
+
+def _store(path: Path, offset: int, value: int, text_at: int = 0, text: bytes = b"") -> None:
+    """One aligned 8-byte store into the page that all readers have mapped; before it a text that no library reads."""
     try:
         with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as page:
             _check_control(path, page)
+            page[text_at : text_at + len(text)] = text
             word = ctypes.c_uint64.from_buffer(page, offset)
             word.value = value
             del word
+            page.flush()  # on NFS other nodes see it once their server has it
     except (OSError, ValueError) as error:
         raise StoreError(str(path), "a writable control page", str(error)) from None
 

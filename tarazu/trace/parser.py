@@ -108,6 +108,8 @@ def parse_runs(spools: Sequence[Spool], step: JobStep, *, exit_status: int = 0) 
         unended=sum(not s.ended and s.header.pid != 0 for s in spools),
         dropped_records=sum(s.header.dropped_records for s in spools),
         lost_bytes=sum(s.lost_bytes for s in spools),
+        partial=any(s.header.passed_over for s in spools),
+        passed_over=sum(s.header.passed_over for s in spools),
         exit_status=exit_status,
     )
     return {

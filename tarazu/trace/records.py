@@ -117,6 +117,8 @@ class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """Bytes of spools that were truncated or corrupt."""
     partial: bool = False
     """The source itself says that files are missing (Darshan's partial flag)."""
+    passed_over: int = 0
+    """Opens that could have made a file while tarazu was stopped; then `partial` too."""
     exit_status: int = 0
     source: str = "recorder"
 

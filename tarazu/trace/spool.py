@@ -28,7 +28,7 @@ FLAG_EXISTED, FLAG_AGAIN = 1, 2
 FLAG_COUNTED, FLAG_REOPENED = 1, 2
 
 _HEADER = struct.Struct("<8sIIQQQIIiiIIQII64s64s40sQ")
-_NODE = struct.Struct("<8sIIQQQQQIIIi64s64s")
+_NODE = struct.Struct("<8sIIQQQQQIIIi64s64s8xQ")
 _ENTRY = struct.Struct("<QIi")
 _RECORD = struct.Struct("<HHIQ")
 _CREATE = struct.Struct("<IIBBHIQ5HHI")
@@ -59,6 +59,8 @@ class SpoolHeader(msgspec.Struct, frozen=True):
     full: bool
     """Recorder mode full: writes were counted."""
     dropped_records: int
+    passed_over: int
+    """Of a node: opens that could have made a file while tarazu was stopped."""
     placement_mode: int
     """0 observe, 1 advise, 2 place."""
     host: str
@@ -185,6 +187,7 @@ def _node(data: bytes | mmap.mmap, start: int) -> tuple[list[Spool], int]:
     v = _NODE.unpack_from(data, start)
     used, lost, full, mode, uid, ranks = min(v[3], v[4]), v[6], v[8] == 0, v[9], v[10], v[11]
     host, job = (_text(part.split(b"\0", 1)[0]) for part in v[12:14])
+    passed_over = v[14]
     end = min(start + used, len(data)) if v[1] == VERSION and used >= NODE_HEADER_BYTES else start + 8
     by_rank: dict[int, list[CreateRecord | CloseRecord | OpenRecord]] = {}
     missing = max(start + used - len(data), 0)
@@ -198,19 +201,21 @@ def _node(data: bytes | mmap.mmap, start: int) -> tuple[list[Spool], int]:
         if record is not None:
             by_rank.setdefault(rank, []).append(record)
     spools = []
-    for rank, records in sorted(by_rank.items() if by_rank else [(-1, [])] if lost or missing else []):
+    for rank, records in sorted(
+        by_rank.items() if by_rank else [(-1, [])] if lost or missing or passed_over else []
+    ):
         records.sort(key=lambda r: r.time_ns)
         header = SpoolHeader(
             used_bytes=used, capacity_bytes=used, start_ns=records[0].time_ns if records else 0, pid=0, parent_pid=0,
-            rank=rank, ranks=ranks, uid=uid, full=full, dropped_records=lost, placement_mode=mode, host=host,
-            program="", job_id=job,
+            rank=rank, ranks=ranks, uid=uid, full=full, dropped_records=lost, passed_over=passed_over,
+            placement_mode=mode, host=host, program="", job_id=job,
         )  # fmt: skip
         creates = tuple(r for r in records if isinstance(r, CreateRecord))
         closes = tuple(r for r in records if isinstance(r, CloseRecord))
         opens = tuple(r for r in records if isinstance(r, OpenRecord))
         last_ns = records[-1].time_ns if records else 0
         spools.append(Spool(header, creates, closes, False, last_ns, missing, opens))
-        lost = missing = 0
+        lost = missing = passed_over = 0
     return spools, end
 
 
@@ -225,7 +230,7 @@ def _entries(data: Buffer, start: int, end: int) -> Iterator[int]:
             at = 8 * _ENTRY.unpack_from(data, start + at)[1]
 
 
-def _header(data: Buffer, offset: int) -> tuple[SpoolHeader, int]:
+def read_header(data: Buffer, offset: int) -> tuple[SpoolHeader, int]:
     """The header at `offset`, and its version."""
     v = _HEADER.unpack_from(data, offset)
     header = SpoolHeader(
@@ -239,6 +244,7 @@ def _header(data: Buffer, offset: int) -> tuple[SpoolHeader, int]:
         uid=v[10],
         full=v[11] == 0,
         dropped_records=v[12],
+        passed_over=0,
         placement_mode=v[13],
         host=_text(v[15].split(b"\0", 1)[0]),
         program=_text(v[16].split(b"\0", 1)[0]),
@@ -249,7 +255,7 @@ def _header(data: Buffer, offset: int) -> tuple[SpoolHeader, int]:
 
 def _spool(data: bytes | mmap.mmap, start: int) -> tuple[Spool, int]:
     """The spool at `start`, and where it ends."""
-    header, version = _header(data, start)
+    header, version = read_header(data, start)
     if version != VERSION or not HEADER_BYTES <= header.used_bytes <= header.capacity_bytes:
         lost = max(min(header.capacity_bytes, len(data) - start) - HEADER_BYTES, 1)
         return Spool(header, (), (), False, header.start_ns, lost), start + HEADER_BYTES

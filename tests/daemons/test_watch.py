@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import threading
 import time
@@ -22,9 +23,9 @@ def create(key: str, row_id: int, at_s: float = 1.0) -> bytes:
 
 
 def look(directory: Path, pattern: str = "", step: JobStep = STEP) -> watching.Seen:
-    seen = Watch(pattern or str(directory), directory, step, threading.Event()).look()
-    assert seen is not None
-    return seen
+    watch = Watch(pattern or str(directory), directory, step, threading.Event())
+    seen, again = watch.look(), watch.look()
+    return dataclasses.replace(seen, files=seen.files | again.files)
 
 
 def test_a_file_is_closed_when_every_process_has_closed_it(tmp_path: Path) -> None:
@@ -45,24 +46,33 @@ def test_a_file_that_is_created_anew_is_open_again(tmp_path: Path) -> None:
     (tmp_path / "0.tzs").write_bytes(spool(records))
     assert look(tmp_path).files == {1: None, 2: None}
     (tmp_path / "0.tzs").write_bytes(spool([*records, end_record()]))
-    assert look(tmp_path).files == {1: 5, 2: 0}, "its process has ended"
+    assert look(tmp_path).files == {1: 5}, "its process has ended; what is empty is not done"
 
 
-def test_files_without_a_row_are_not_told(tmp_path: Path) -> None:
+def test_files_without_a_row_are_not_told_but_counted(tmp_path: Path) -> None:
     (tmp_path / "0.tzs").write_bytes(spool([create("/a", 0), close_record("/a", 5)]))
     seen = look(tmp_path)
-    assert seen.files == {} and len(seen.runs["lustre"].files) == 1
+    assert seen.files == {} and seen.outcomes == {"lustre": {"hit": 1}}
 
 
-def test_without_news_nothing_is_read(tmp_path: Path) -> None:
+def test_two_looks_in_a_row_must_find_a_file_closed(tmp_path: Path) -> None:
     records = [create("/a", 1)]
     (tmp_path / "0.tzs").write_bytes(spool(records))
     watch = Watch(str(tmp_path), tmp_path, STEP, threading.Event())
-    assert watch.look() is not None
-    assert watch.look() is None
+    assert watch.look().files == {1: None}
     (tmp_path / "0.tzs").write_bytes(spool([*records, close_record("/a", 9)]))
-    seen = watch.look()
-    assert seen is not None and seen.files == {1: 9}
+    assert watch.look().files == {}
+    assert watch.look().files == {1: 9}
+    assert watch.look() == watching.Seen(everywhere=True), "without news nothing is told"
+
+
+def test_shared_files_are_told_again_when_all_nodes_have_come(tmp_path: Path) -> None:
+    (tmp_path / "0.tzs").write_bytes(spool([create("/a", 1), close_record("/a", 5)], ranks=2))
+    watch = Watch(str(tmp_path), tmp_path, STEP, threading.Event())
+    assert not watch.look().everywhere and watch.look().files == {1: 5}
+    (tmp_path / "1.tzs").write_bytes(spool([create("/b", 2), close_record("/b", 6)], rank=1, ranks=2))
+    assert watch.look().everywhere
+    assert watch.look().files == {1: 5, 2: 6}
 
 
 def test_other_nodes_are_looked_at_where_they_are_visible(tmp_path: Path) -> None:
@@ -85,7 +95,7 @@ def test_a_look_at_many_records_is_followed_by_a_long_pause(tmp_path: Path) -> N
     started = time.monotonic()
     seen = watch.look()
     took_s = time.monotonic() - started
-    assert seen is not None and len(seen.files) == 20_000
+    assert seen.outcomes == {"lustre": {"hit": 20_000}}
     assert watch.pause_s > 0.9 * took_s / watching.SHARE > took_s
 
 
@@ -97,11 +107,11 @@ def test_what_is_too_large_for_a_look_is_left_to_the_end(
     (tmp_path / "1.tzs").write_bytes(spool([create("/small", 2), close_record("/small", 6)], rank=1))
     monkeypatch.setattr(watching, "MAX_SPOOL_BYTES", 4096)
     seen = look(tmp_path)
-    assert seen.files == {2: 6} and not seen.runs and not seen.everywhere
+    assert seen.files == {2: 6} and seen.outcomes == {} and not seen.everywhere
 
 
 def test_a_look_ends_with_the_step(tmp_path: Path) -> None:
     (tmp_path / "0.tzs").write_bytes(spool([create("/a", 1)]))
     over = threading.Event()
     over.set()
-    assert Watch(str(tmp_path), tmp_path, STEP, over).look() is None
+    assert Watch(str(tmp_path), tmp_path, STEP, over).look() == watching.Seen()

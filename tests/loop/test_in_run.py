@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-
-from tarazu.sim import demo
 
 if TYPE_CHECKING:
     from tests.loop.conftest import Loop
@@ -58,23 +53,3 @@ def test_a_long_run_is_planned_horizon_by_horizon(rolling: Loop, tmp_path: Path)
     assert outcomes.get("hit", 0) == 8, (outcomes, rolling.log())
     plans = rolling.json("db", "show", "--app", "long")
     assert len(plans["files"]) < 8, "the newest plan holds the files of its own horizon only"
-
-
-def test_placement_in_a_running_job_can_be_stopped(rolling: Loop, tmp_path: Path) -> None:
-    (tmp_path / "stepped.py").write_text(STEPPED)
-    folder = rolling.mount() / "stopped"
-    folder.mkdir()
-    program = [sys.executable, tmp_path / "stepped.py", folder, 8, 0.4]
-    rolling.run(*program, app="stopped", mode="observe")
-    rolling.testbed.refresh()
-    for path in folder.iterdir():
-        path.unlink()
-    command = demo.tarazu_command("run", "--app", "stopped", "--", *map(str, program))
-    with subprocess.Popen(command, env=os.environ | rolling.testbed.environment(0)) as job:
-        while len(list(folder.iterdir())) < 3:
-            time.sleep(0.05)
-        assert "1 running job steps" in rolling.tarazu("map", "stop").stdout
-        assert job.wait(60) == 0
-    outcomes = rolling.outcomes("stopped")
-    assert outcomes["hit"] >= 2 and sum(outcomes.values()) - outcomes["hit"] >= 3, outcomes
-    assert len(list(folder.iterdir())) == 8

@@ -262,7 +262,7 @@ stop(sys.argv[1])
 open('a2', 'w').close()
 """
     assert placed.python(source, str(placed.map_directory)).stderr == ""
-    assert [c.outcome for c in placed.creates] == [LATE, HIT, UNMANAGED]
+    assert [c.outcome for c in placed.creates] == [LATE, HIT]
     assert placed.osts("a1") == [[4]]
 
 

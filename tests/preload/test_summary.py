@@ -32,6 +32,7 @@ class Site:
                 k: v for k, v in os.environ.items() if not k.startswith(("TARAZU_", "SLURM_", "OMPI_", "PMI"))
             },
             **self.bed.environment(),
+            "TARAZU_RUN_STATE_DIR": str(self.home),
             "TARAZU_RUN_HISTORY_DIR": str(self.home / "history"),
             "TARAZU_RUN_MAP_DIR": str(self.home / "maps"),
             "TARAZU_RUN_SPOOL_DIR": str(self.home / "spool"),

@@ -317,12 +317,12 @@ def test_an_empty_map_finds_nothing(tmp_path: Path) -> None:
 def test_control_page(tmp_path: Path) -> None:
     path = write_control(tmp_path)
     assert path.stat().st_size == 4096 and path.stat().st_mode & 0o022 == 0
-    assert read_control(tmp_path) == (0, False)
+    assert read_control(tmp_path) == (0, None, None)
     inode = path.stat().st_ino
     announce(tmp_path, 2**63 + 5)
-    assert read_control(tmp_path) == (2**63 + 5, False)
+    assert read_control(tmp_path) == (2**63 + 5, None, None)
     stop(tmp_path)
-    assert read_control(tmp_path) == (2**63 + 5, True)
+    assert read_control(tmp_path) == (2**63 + 5, "", None)
     page = path.read_bytes()
     assert page[:16] == b"TZCTRL01" + struct.pack("<II", 1, 0) and page[16:24] == struct.pack("<Q", 2**63 + 5)
     assert path.stat().st_ino == inode, "readers have the page mapped: it is changed in place"

@@ -1,0 +1,142 @@
+"""Directories of job steps that killed leaders left behind, told from those that are in use.
+
+A step's directory holds a lease: a file on which its leader keeps a lock (flock) as long as it lives, and whose time it
+renews. A lock says for certain who lives in this kernel, whatever container or PID namespace he is in; a lease of
+another kernel is believed by its age. Spools that a process has open for writing are in use, whoever their leader was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+LEASE = "lease"
+RENEW_S = 600.0
+LEFT_S = 7 * 86400.0
+"""What is of another node goes when nothing in it has changed for so long."""
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+class Lease:
+    """The leader's own lease on directories of its step, until the end of the process or `release`."""
+
+    def __init__(self) -> None:
+        self._held: list[int] = []
+        self._over = threading.Event()
+
+    def take(self, directory: Path) -> None:
+        """Raises OSError. Where the file system has no locks, the age of the lease says that it is alive."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(directory / LEASE, flags, 0o600)
+        if _lock(descriptor):
+            os.write(descriptor, _boot_id())
+        self._held.append(descriptor)
+        if len(self._held) == 1:
+            threading.Thread(target=self._renew, daemon=True).start()
+
+    def release(self) -> None:
+        self._over.set()
+        for descriptor in self._held:
+            with contextlib.suppress(OSError):
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+    def _renew(self) -> None:
+        while not self._over.wait(RENEW_S):
+            for descriptor in self._held:
+                with contextlib.suppress(OSError):
+                    os.utime(descriptor)
+
+
+def _lock(descriptor: int) -> bool:
+    """Somebody who sweeps may have the lock for a moment."""
+    for _ in range(20):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.01)
+        except OSError:
+            return False
+        else:
+            return True
+    return False
+
+
+def sweep(*directories: Path) -> list[Path]:
+    """Remove what was left behind in these; what was removed."""
+    removed = []
+    for directory in directories:
+        for left in directory.glob("*-*-*-*"):
+            with contextlib.suppress(OSError):
+                if not left.is_symlink() and left.is_dir() and is_left(left):
+                    shutil.rmtree(left, ignore_errors=True)
+                    removed.append(left)
+    return removed
+
+
+def is_left(directory: Path) -> bool:
+    """False also where it cannot be told. Raises OSError when the directory is gone."""
+    lease = _lease(directory)
+    if lease == "held" or any(_is_open(path) for path in directory.glob("*.tzs")):
+        return False
+    return lease == "free" or _age_s(directory) > LEFT_S
+
+
+def _lease(directory: Path) -> str:
+    """`held`; `free`: its leader ran in this kernel and died; `unknown`: there is none, or it is another kernel's."""
+    try:
+        descriptor = os.open(directory / LEASE, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return "unknown"
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        here = _boot_id()
+        return "free" if here and os.pread(descriptor, len(here) + 1, 0) == here else "unknown"
+    except BlockingIOError:
+        return "held"
+    except OSError:
+        return "unknown"
+    finally:
+        os.close(descriptor)
+
+
+def _is_open(spool: Path) -> bool:
+    """True when a process of this node has the file open for writing: then the kernel grants no read lease on it."""
+    try:
+        descriptor = os.open(spool, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+        return False
+    except OSError as error:
+        return error.errno == errno.EAGAIN
+    finally:
+        os.close(descriptor)
+
+
+def _age_s(directory: Path) -> float:
+    """Since the last change of the directory or of anything in it."""
+    newest = max(max(s.st_mtime, s.st_ctime) for s in _looks(directory))
+    return time.time() - newest
+
+
+def _looks(directory: Path) -> Iterator[os.stat_result]:
+    yield directory.lstat()
+    for path in directory.iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            yield path.lstat()
+
+
+def _boot_id() -> bytes:
+    """Empty where the kernel does not say."""
+    with contextlib.suppress(OSError):
+        return BOOT_ID.read_bytes()
+    return b""

@@ -1,0 +1,143 @@
+/*
+ * Reading the control page. Where a mapping shows what others store it is mapped once, and a look is a load. On NFS,
+ * and on whatever is not known, a mapped page may stay as it was: there the file is opened anew, which makes the client
+ * ask its server, a few times a second until there is a map, and once a second from then on.
+ */
+#include "control.h"
+
+#include "map.h"
+#include "rawsys.h"
+
+#include <sys/mman.h>
+#include <time.h>
+
+enum {
+    RETRY_NS = 20000000,
+    EARLY_NS = 200000000,
+    LATER_NS = 1000000000,
+    OFF_GENERATION = 16,
+    OFF_STOPPED = 24,
+    OFF_SITE_STOPPED = 32
+};
+
+bool tz_control_path(char *out, size_t size, const char *directory, const char *name, uint64_t number)
+{
+    size_t length = strlen(directory), name_length = strlen(name);
+    char digits[24];
+    int n = 0;
+
+    if (length + name_length + 26 > size)
+        return false;
+    memcpy(out, directory, length);
+    out[length++] = '/';
+    memcpy(out + length, name, name_length);
+    length += name_length;
+    for (uint64_t v = number; v; v /= 10)
+        digits[n++] = (char)('0' + v % 10);
+    while (n)
+        out[length++] = digits[--n];
+    out[length] = '\0';
+    return true;
+}
+
+static uint64_t about_now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
+}
+
+static bool is_page(const uint8_t *page)
+{
+    return memcmp(page, "TZCTRL01", 8) == 0 && tz_get32(page + 8) == 1;
+}
+
+static void map_page(struct tz_control *control, int fd)
+{
+    const uint8_t *page = mmap(NULL, TZ_CONTROL_SIZE, PROT_READ, MAP_SHARED, fd, 0);
+
+    if (page == MAP_FAILED)
+        return;
+    if (is_page(page))
+        tz_store(&control->page, page);
+    else
+        munmap((void *)(uintptr_t)page, TZ_CONTROL_SIZE);
+}
+
+static void read_page(struct tz_control *control, int fd)
+{
+    _Alignas(8) uint8_t head[OFF_SITE_STOPPED + 8];
+
+    if (syscall(SYS_pread64, fd, head, sizeof head, 0) != (long)sizeof head || !is_page(head))
+        return;
+    tz_store(&control->stopped, tz_get64(head + OFF_STOPPED) | tz_get64(head + OFF_SITE_STOPPED));
+    tz_store(&control->generation, tz_get64(head + OFF_GENERATION));
+    tz_store(&control->found, 1);
+}
+
+/* Under the lock. What cannot be read changes nothing. */
+static void look_at_file(struct tz_control *control, const char *directory)
+{
+    char path[1100];
+    struct tz_stat st;
+    uint64_t size;
+    int fd;
+
+    if (!tz_control_path(path, sizeof path, directory, "control", 0))
+        return;
+    fd = tz_sys_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
+    if (fd < 0)
+        return;
+    if (!tz_map_trust(fd, tz_config.trusted_uid, TZ_CONTROL_SIZE, &size)) {
+        if (!control->found && tz_look(fd, &st) == 0 && tz_mount_is_coherent(st.dev))
+            map_page(control, fd);
+        else
+            read_page(control, fd);
+    }
+    tz_sys_close(fd);
+}
+
+/* When the file is to be looked at; who comes while somebody does waits for it. */
+static bool look_when_due(struct tz_control *control, const char *directory)
+{
+    bool awaits_map = tz_config.mode != TZ_OBSERVE && tz_load(&control->generation) == 0;
+    uint64_t wait_ns = !awaits_map ? LATER_NS : tz_load(&control->found) ? EARLY_NS : RETRY_NS;
+    uint64_t now = about_now_ns();
+    bool looked = false;
+
+    if (now - tz_load(&control->tried_ns) < wait_ns || !tz_owner() || !tz_trylock(&control->lock))
+        return false;
+    if (!tz_load(&control->page) && now - tz_load(&control->tried_ns) >= wait_ns) {
+        tz_store(&control->tried_ns, now);
+        look_at_file(control, directory);
+        looked = true;
+    }
+    tz_unlock(&control->lock);
+    return looked;
+}
+
+static uint64_t word_of(const uint8_t *page, int offset)
+{
+    return tz_load((const uint64_t *)(const void *)(page + offset));
+}
+
+bool tz_control_look(struct tz_control *control, const char *directory, struct tz_said *said)
+{
+    const uint8_t *page = tz_load(&control->page);
+
+    *said = (struct tz_said){0};
+    if (!page) {
+        said->again = look_when_due(control, directory);
+        page = tz_load(&control->page);
+    }
+    if (page) {
+        said->mapped = true;
+        said->stopped = (word_of(page, OFF_STOPPED) | word_of(page, OFF_SITE_STOPPED)) != 0;
+        said->generation = word_of(page, OFF_GENERATION);
+        return true;
+    }
+    said->stopped = tz_load(&control->stopped) != 0;
+    said->generation = tz_load(&control->generation);
+    return tz_load(&control->found) != 0;
+}

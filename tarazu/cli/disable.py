@@ -1,0 +1,99 @@
+"""Switch tarazu off, in jobs that run as well: nothing is recorded or placed from the next file on, within a second.
+
+tarazu disable                         your running job steps, all of them
+tarazu disable --job RUN               one of them, as `tarazu status` and jobs.log name it, or the first part of that
+tarazu disable --site --reason TEXT    every job of the site, new ones too: writes run.stop_file, which must be root's
+
+`tarazu enable`, with the same options, undoes it: files are recorded and placed again. What lies where stays there.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import msgspec
+
+from tarazu import config
+from tarazu.cli.output import print_json
+from tarazu.errors import BadInput, StoreError
+from tarazu.store import control, stop
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One running job step; the reasons are None where nobody has stopped it."""
+
+    run: str
+    stopped: str | None
+    """By its owner."""
+    site_stopped: str | None
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_options(parser)
+    parser.add_argument("--reason", default="", metavar="TEXT", help="shown by `tarazu status` and jobs.log")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Which jobs are meant, for `enable` as well."""
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--job", metavar="RUN", help="one running job step (default: all of yours)")
+    what.add_argument("--site", action="store_true", help="all jobs on all nodes that see run.stop_file")
+    parser.add_argument("--directory", metavar="DIR", help="the steps' maps (default: run.map_dir)")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def execute(options: argparse.Namespace) -> int:
+    settings = config.load(options.config)
+    if options.site:
+        done = stop.stop_site(settings.run.stop_file, options.reason)
+        if options.json:
+            print_json({"site": done._asdict(), "undo": "tarazu enable --site"})
+        else:
+            print(f"{done}\nWhat runs on nodes that see this file obeys within a second.")
+            print("undo: tarazu enable --site")
+        return 0
+    directory = map_directory(settings, options)
+    chosen = select(directory, options.job)
+    for name in chosen:
+        control.stop(directory / name, " ".join(options.reason.split()))
+    undo = "tarazu enable" + (f" --job {options.job}" if options.job else "")
+    report(options, "stopped", directory, chosen, undo)
+    return 0
+
+
+def map_directory(settings: config.Settings, options: argparse.Namespace) -> Path:
+    return Path(options.directory or settings.run.map_dir).expanduser()
+
+
+def select(directory: Path, wanted: str | None) -> list[str]:
+    """Names of the running steps that are meant. Raises BadInput for one that is not there, or not clearly named."""
+    running = [path.parent.name for path in sorted(directory.glob("*/control"))]
+    if wanted is None:
+        return running
+    found = [name for name in running if name == wanted] or [n for n in running if n.startswith(wanted)]
+    if len(found) != 1:
+        known = ", ".join(found or running) or "none runs"
+        raise BadInput("--job", f"one of your running job steps ({known})", wanted)
+    return found
+
+
+def steps(directory: Path) -> list[Step]:
+    """All running steps whose control page can be read."""
+    found = []
+    for name in select(directory, None):
+        try:
+            page = control.read_control(directory / name)
+        except StoreError:
+            continue  # it has just ended
+        found.append(Step(name, page.stopped, page.site_stopped))
+    return found
+
+
+def report(options: argparse.Namespace, word: str, directory: Path, names: list[str], undo: str) -> None:
+    if options.json:
+        print_json({"jobs": [s for s in steps(directory) if s.run in names], "undo": undo})
+        return
+    print("\n".join([*(f"{word}: {name}" for name in names), f"{len(names)} running job steps"]))
+    if names:
+        print(f"undo: {undo}")

@@ -1,0 +1,102 @@
+"""The site's stop file (`run.stop_file`): while it is there, tarazu leaves every job alone (docs/architecture.md).
+
+It counts when only root can have put it there: a regular file of root's under one name, writable by nobody else, in a
+directory of which the same is true. Its first line is the reason.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import stat
+from pathlib import Path
+from typing import NamedTuple
+
+from tarazu.errors import BadInput, StoreError
+from tarazu.store.control import REASON_BYTES, replace_file
+
+_OTHERS_MAY_WRITE = 0o022
+_AT_FDCWD, _FORCE_SYNC, _BASIC = -100, 0x2000, 0x7FF
+_STATX_BYTES = 256
+
+
+class SiteStop(NamedTuple):
+    """A stop in force."""
+
+    path: str
+    reason: str
+    """May be empty."""
+    since_s: float
+    """Unix time."""
+
+    def __str__(self) -> str:
+        return f"stopped by {self.path}" + (f": {self.reason}" if self.reason else "")
+
+
+def site_stop(path: str) -> SiteStop | None:
+    """The stop in force; None when there is none, or none that counts or can be reached. May hang where `path` does."""
+    if not path:
+        return None
+    parent = os.path.dirname(path)
+    _ask_again(parent)
+    try:
+        found, above = os.lstat(path), os.lstat(parent)
+    except OSError:
+        return None
+    if not (_is_roots(found, stat.S_IFREG) and found.st_nlink == 1 and _is_roots(above, stat.S_IFDIR)):
+        return None
+    return SiteStop(path, _first_line(path), found.st_mtime)
+
+
+def stop_site(path: str, reason: str = "") -> SiteStop:
+    """Stop the whole site. Raises StoreError when it cannot be written, BadInput when it would not count."""
+    if not path:
+        raise BadInput("run.stop_file", "a path that all nodes see", "none: this site has no stop file")
+    with contextlib.suppress(OSError):
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+    replace_file(Path(path), " ".join(reason.split()).encode() + b"\n")
+    stop = site_stop(path)
+    if stop is None:
+        with contextlib.suppress(OSError):
+            Path(path).unlink()
+        raise BadInput(
+            path, "a file of root's in a directory that only root can change", f"uid {os.geteuid()}"
+        )
+    return stop
+
+
+def resume_site(path: str) -> bool:
+    """Remove the stop file; False when there was none. Raises StoreError."""
+    try:
+        Path(path).unlink()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise StoreError(path, "a file that can be removed", str(error)) from None
+    return True
+
+
+def _is_roots(found: os.stat_result, kind: int) -> bool:
+    return stat.S_IFMT(found.st_mode) == kind and found.st_uid == 0 and not found.st_mode & _OTHERS_MAY_WRITE
+
+
+def _first_line(path: str) -> str:
+    """Empty where the reader may not read it."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(descriptor, "rb") as file:
+            words = file.read(REASON_BYTES - 1).partition(b"\n")[0].decode(errors="replace").split()
+            return " ".join(words)
+    return ""
+
+
+def _ask_again(directory: str) -> None:
+    """Where a server has the directory: what this node remembers of it, above all that a name is not there, is old.
+
+    An NFS client believes that for half a minute and longer, unless the directory's attributes are asked for anew.
+    """
+    statx = getattr(ctypes.CDLL(None), "statx", None)
+    if statx is not None:
+        buffer = ctypes.create_string_buffer(_STATX_BYTES)
+        statx(_AT_FDCWD, os.fsencode(directory), _FORCE_SYNC, _BASIC, buffer)

@@ -1,0 +1,164 @@
+"""`tarazu disable` and `tarazu enable`: one job, the whole site, new jobs; status and the job's line say so."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tarazu import native
+from tarazu.sim import demo
+
+if TYPE_CHECKING:
+    from tests.loop.conftest import Loop
+
+FILES = 60
+STEADY = """
+import os, sys, time
+for n in range(60):
+    open(f'{sys.argv[1]}/s.{n:03}', 'wb').write(bytes(4096))
+    if os.path.exists(sys.argv[1] + '.enough'):
+        break
+    time.sleep(0.1)
+"""
+OBEYED_S = 2.5
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root's stop file counts")
+
+
+class Job:
+    """A step under `tarazu run` that makes a file every 0.1 s, all of them planned."""
+
+    def __init__(self, loop: Loop, folder: Path, process: subprocess.Popen[str]) -> None:
+        self.loop, self.folder, self.process = loop, folder, process
+
+    def wait_until(self, placed: bool) -> float:
+        """Until the newest files are (not) placed; how long that took, in seconds."""
+        started = time.monotonic()
+        while time.monotonic() - started < 30 and self.process.poll() is None:
+            done = sorted(self.folder.iterdir())[:-1]
+            if done and self._is_placed(done[-1]) == placed:
+                return time.monotonic() - started
+            time.sleep(0.02)
+        raise AssertionError((placed, self.process.poll(), self.loop.log()))
+
+    def _is_placed(self, path: Path) -> bool:
+        blob = self.loop.testbed.mds.layout_blob(path)
+        return blob is not None and native.decode_lov(blob).components[0].component.stripe_count > 1
+
+    def end(self) -> str:
+        """Its line in jobs.log."""
+        Path(f"{self.folder}.enough").touch()
+        assert self.process.wait(60) == 0
+        assert self.process.stderr is not None and self.process.stderr.read() == ""
+        return (self.loop.home / "jobs.log").read_text().splitlines()[-1]
+
+
+@pytest.fixture(scope="module")
+def steady(loop: Loop) -> Loop:
+    """A history from which the next run is planned; the default layout has one stripe."""
+    (loop.mount() / "steady").mkdir()
+    program = STEADY.replace("time.sleep(0.1)", "pass")
+    loop.run(sys.executable, "-c", program, loop.mount() / "steady", app="steady", mode="observe")
+    return loop
+
+
+@contextmanager
+def running(loop: Loop, mode: str = "place") -> Iterator[Job]:
+    folder = loop.mount() / "steady"
+    Path(f"{folder}.enough").unlink(missing_ok=True)
+    for path in folder.iterdir():
+        path.unlink()
+    argv = [sys.executable, "-c", STEADY, str(folder)]
+    command = demo.tarazu_command("run", "--app", "steady", "--mode", mode, "--", *argv)
+    environ = os.environ | loop.testbed.environment(0)
+    with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield Job(loop, folder, process)
+        finally:
+            process.terminate()
+
+
+def test_one_job_is_switched_off_and_on_again(steady: Loop) -> None:
+    with running(steady) as job:
+        job.wait_until(True)
+        (step,) = steady.json("status")["jobs"]
+        told = steady.json("disable", "--job", step["run"][:24], "--reason", "a test")
+        assert told["jobs"] == [{"run": step["run"], "stopped": "a test", "site_stopped": None}]
+        assert job.wait_until(False) < OBEYED_S
+        assert f"{step['run']} is stopped by its owner: a test" in steady.tarazu("status").stdout
+        assert told["undo"] == f"tarazu enable --job {step['run'][:24]}"
+        assert "1 running job steps" in steady.tarazu("enable").stdout
+        assert job.wait_until(True) < OBEYED_S
+        steady.tarazu("disable")
+        assert job.wait_until(False) < OBEYED_S
+        line = job.end()
+    assert "stopped='stopped by its owner' passed_over=" in line
+    newest = steady.json("history", "list", "steady")[-1]
+    assert newest["outcomes"]["hit"] >= 2 and not newest["complete"], "a run with a gap is no whole one"
+
+
+@as_root
+@pytest.mark.parametrize("mode", ["place", "observe"])
+def test_the_whole_site_is_switched_off_and_on_again(steady: Loop, mode: str) -> None:
+    stop = steady.testbed.directory / "etc" / "stop"
+    try:
+        with running(steady, mode) as job:
+            job.wait_until(mode == "place")
+            done = steady.tarazu("disable", "--site", "--reason", "OST0003 is being replaced")
+            assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "undo: tarazu enable --site")
+            text = f"stopped by {stop}: OST0003 is being replaced"
+            if mode == "place":
+                assert job.wait_until(False) < OBEYED_S
+            assert text in steady.tarazu("status").stdout
+            status = steady.json("status")
+            assert status["site_stop"]["reason"] == "OST0003 is being replaced"
+            time.sleep(1.5)
+            again = steady.json("enable", "--site")
+            assert again["undo"] == "tarazu disable --site --reason 'OST0003 is being replaced'"
+            if mode == "place":
+                assert job.wait_until(True) < OBEYED_S
+            time.sleep(1.5)
+            line = job.end()
+        assert f"stopped={text!r} passed_over=" in line
+        made = len(list(job.folder.iterdir()))
+        recorded = steady.json("history", "list", "steady")[-1]["files"]
+        assert 0 < recorded < made - 5, "recording stopped as well, and went on"
+        assert steady.json("enable", "--site")["changed"] is False
+    finally:
+        stop.unlink(missing_ok=True)
+
+
+@as_root
+def test_a_new_job_of_a_stopped_site_is_a_plain_program(steady: Loop) -> None:
+    stop = steady.testbed.directory / "etc" / "stop"
+    before = (steady.home / "jobs.log").read_text()
+    try:
+        assert steady.tarazu("disable", "--site").returncode == 0
+        pid = "import os; print(os.getpid(), os.getppid(), 'TARAZU_MAP' in os.environ)"
+        command = demo.tarazu_command("run", "--", sys.executable, "-c", pid)
+        with subprocess.Popen(
+            command, env=os.environ | steady.testbed.environment(0), stdout=subprocess.PIPE, text=True
+        ) as process:
+            told = process.communicate(timeout=60)[0].split()
+        assert told == [str(process.pid), str(os.getpid()), "False"], "it is the program itself"
+        assert (steady.home / "jobs.log").read_text() == before
+        steady.testbed.refresh()
+        gate = json.dumps(steady.json("status")["mdsd"]["gate"])
+        assert "stopped by" in gate
+    finally:
+        stop.unlink(missing_ok=True)
+
+
+def test_what_is_not_there_is_said_in_one_line(steady: Loop) -> None:
+    done = steady.tarazu("disable", "--job", "nothing")
+    assert (done.returncode, done.stdout) == (2, "")
+    expected = "tarazu disable: --job: expected one of your running job steps (none runs), found 'nothing'\n"
+    assert done.stderr == expected
