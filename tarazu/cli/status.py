@@ -1,6 +1,7 @@
 """Ask clientd, and through it mdsd, how they are: servers, targets, promises, answers, refused handshakes.
 
-The speed of an OST is bytes per second of service time, comparable between OSTs; `-`: nothing reliable was seen.
+The speed of an OST is bytes per second of I/O time, no bandwidth, by the best source that its server has; `of peers`
+compares it with OSTs of its pools and kind that were measured alike. `-`: nothing reliable was seen.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def _print_servers(osses: Mapping[str, Any]) -> None:
 def _print_targets(fs_name: str, osts: list[dict[str, Any]]) -> None:
     print()
     print_table(
-        (f"{fs_name} OST", "OSS", "size", "used", "promised", "MB/s", "state"),
+        (f"{fs_name} OST", "OSS", "size", "used", "promised", "MB/s", "of peers", "by", "state"),
         [
             (
                 o["index"],
@@ -99,9 +100,17 @@ def _print_targets(fs_name: str, osts: list[dict[str, Any]]) -> None:
                 f"{1 - o['free_bytes'] / o['total_bytes']:.1%}" if o["total_bytes"] else "-",
                 human_bytes(o["promised_bytes"]),
                 "-" if o["write_bytes_per_s"] is None else f"{o['write_bytes_per_s'] / 1e6:.0f}",
+                _share(o.get("relative_speed")),
+                o.get("speed_source") or "-",
                 " ".join(flag for flag in FLAGS if o[flag]) or ("ok" if o["usable"] else "unusable"),
             )
             for o in osts
         ],
         left=2,
     )
+
+
+def _share(relative: float | None) -> str:
+    if relative is None:
+        return "-"
+    return f"1/{1 / relative:.1f}" if relative < 1 else "1"

@@ -73,7 +73,7 @@ class ViewBuilder:
             # Whoever reported a target last serves it: that is how failover shows.
             self._targets[ost.fs_name, ost.index] = _Target(ost, report.oss, received_s)
             # Zeros that stand for "could not be read" must not look like a reset.
-            if ost.write_samples or not no_counters:
+            if ost.write_samples or ost.reads or ost.writes or not no_counters:
                 self.speeds.update(ost, received_s)
         return True
 
@@ -98,12 +98,14 @@ class ViewBuilder:
         `promised`: OST index → bytes (the reservation ledger's).
         """
         state = self._mds_state(now)
-        speeds = self.speeds.estimates(fs_name, now)
+        here = {index: t for (fs, index), t in self._targets.items() if fs == fs_name}
+        pools = {index: state.pools.get((fs_name, index), ()) for index in here}
+        servers = {index: t.oss for index, t in here.items()}
+        speeds = self.speeds.estimates(fs_name, now, pools, servers)
         owed = promised or {}
         osts = tuple(
             self._ost(key, target, now, state, speeds.get(key[1]), owed.get(key[1], 0))
-            for key, target in sorted(self._targets.items())
-            if key[0] == fs_name
+            for key, target in sorted((((fs_name, i), t) for i, t in here.items()), key=lambda item: item[0])
         )
         names = sorted({ost.oss for ost in osts})
         return SystemView(fs_name, now, osts, tuple(self._oss(name) for name in names))
@@ -128,6 +130,8 @@ class ViewBuilder:
             promised_bytes=promised_bytes,
             write_bytes_per_s=speed.write_bytes_per_s if speed else None,
             write_latency_s=speed.write_latency_s if speed else None,
+            relative_speed=speed.relative if speed else None,
+            speed_source=speed.source if speed else "",
             degraded=report.degraded,
             no_create=report.no_create or key in state.no_create,
             readonly=report.readonly,
