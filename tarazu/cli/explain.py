@@ -129,8 +129,9 @@ def _costs(options: argparse.Namespace) -> int:
         return 0
     print(f"{view.fs_name}: level = fill + promise + degraded; rate = speed x latency x OSS load;")
     print(
-        "speed = that of its I/Os over its peers'; share = what an even job would put there, over the mean. 1 level = the time of a balanced OST."
+        "speed = that of its I/Os over its peers', by the source in the last column; 1 level = the time of a"
     )
+    print("balanced OST; share = what an even job would put there, over the mean.")
     print_table(
         ("OST", "OSS", "speed", "latency", "load", "rate", "fill", "promise", "degraded", "level", "share",
          "speed by", ""),
