@@ -45,6 +45,7 @@ from tarazu.daemons.site import MAX_NAME_CHARACTERS, Door, Exclusions, UserShare
 from tarazu.errors import InfeasibleRequest, InsufficientResources
 from tarazu.model import Allocation, CreateRequest, SystemView
 from tarazu.stats.gate import Gate
+from tarazu.stats.speed import SpeedEstimator
 from tarazu.stats.view import ViewBuilder
 from tarazu.wire import messages
 from tarazu.wire.messages import (
@@ -128,7 +129,8 @@ class Mdsd:
         self.ledger = Ledger()
         self.exclusions = Exclusions(settings.mdsd.exclude)
         self.shares = UserShare(settings.mdsd.user_share, self.ledger)
-        self.views = ViewBuilder(options.stale_after_s, options.root)
+        speeds = SpeedEstimator(options.speed_half_life_s)
+        self.views = ViewBuilder(options.stale_after_s, options.root, speeds)
         self.gate = Gate(options.root, options.cpu_limit, options.memory_limit)
         self.audit = Audit(options.audit_log)
         self.door = Door()
@@ -412,6 +414,7 @@ class Mdsd:
                     "lnet_bytes_per_s": report.lnet_bytes_per_s,
                     "queue_wait_s": report.queue_wait_s,
                     "unreadable": list(report.unreadable),
+                    "impossible": list(self.views.impossible.get(name, ())),
                 }
                 for name, (report, received_s) in self.views.servers().items()
             },

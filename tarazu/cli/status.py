@@ -81,7 +81,7 @@ def _print_servers(osses: Mapping[str, Any]) -> None:
                 f"{o['memory_load']:.0%}",
                 f"{o['lnet_bytes_per_s'] / 1e6:.1f}",
                 f"{o['queue_wait_s'] * 1e3:.1f}",
-                " ".join(["STALE"] * o["stale"] + [f"unreadable: {u}" for u in o["unreadable"]]),
+                _notes(o),
             )
             for name, o in osses.items()
         ],
@@ -114,3 +114,11 @@ def _share(relative: float | None) -> str:
     if relative is None:
         return "-"
     return f"1/{1 / relative:.1f}" if relative < 1 else "1"
+
+
+def _notes(oss: Mapping[str, Any]) -> str:
+    return " ".join(
+        ["STALE"] * oss["stale"]
+        + [f"unreadable: {parameter}" for parameter in oss["unreadable"]]
+        + [f"impossible values: {target}" for target in oss.get("impossible", ())]
+    )

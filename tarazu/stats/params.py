@@ -87,3 +87,8 @@ def ost_target(device: str) -> tuple[str, int] | None:
     """
     match = _TARGET.match(device)
     return (match["fs"], int(match["index"], 16)) if match else None
+
+
+def target_name(fs_name: str, index: int) -> str:
+    """`scratch-OST001f`, as Lustre writes it."""
+    return f"{fs_name}-OST{index:04x}"

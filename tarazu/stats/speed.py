@@ -205,7 +205,8 @@ class SpeedEstimator:
         pools: Mapping[int, Sequence[str]],
         servers: Mapping[int, str],
     ) -> dict[int, Estimate]:
-        best = {index: (0.0, m.rates) for index, m in measured.items()}
+        # The smallest set decides: a pool of flash, not one of all OSTs.
+        best = {index: (-len(measured) - 1, 1.0, m.rates) for index, m in measured.items()}
         for group in peers.groups(measured, pools):
             small = [i for i in group if measured[i].mean_bytes < SMALL_BYTES]
             large = [i for i in group if measured[i].mean_bytes >= SMALL_BYTES]
@@ -215,11 +216,8 @@ class SpeedEstimator:
                     for i, verdict in _verdicts({i: measured[i] for i in alike}, servers).items():
                         verdicts[i] = min(verdicts[i], verdict)
             for i, verdict in verdicts.items():
-                best[i] = max(best[i], verdict)
-        return {
-            i: self._estimate(m, *(best[i] if best[i][0] else (1.0, m.rates)), now)
-            for i, m in measured.items()
-        }
+                best[i] = max(best[i], (-len(group), *verdict))
+        return {i: self._estimate(m, *best[i][1:], now) for i, m in measured.items()}
 
     def _estimate(self, m: _Measured, own: float, usual: Sequence[float], now: float) -> Estimate:
         """`own`: speed over the peers', whose measures are `usual`."""

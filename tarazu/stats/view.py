@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ import msgspec
 from tarazu.errors import Unavailable
 from tarazu.model import Oss, Ost, SystemView
 from tarazu.stats import mds
+from tarazu.stats.params import target_name
 from tarazu.stats.speed import Estimate, SpeedEstimator
 from tarazu.wire.messages import OssReport, OstReport
 
@@ -21,6 +23,11 @@ LNET_FLOOR_BYTES_PER_S = 12.5e6
 
 MDS_STATE_INTERVAL_S = 30.0
 """How long pools and states read on the MDS are kept."""
+
+MAX_NAMED = 100
+"""Targets with impossible values that are named of one server."""
+
+log = logging.getLogger("tarazu.stats")
 
 _OSTS = tuple[Ost, ...]
 _OSSES = tuple[Oss, ...]
@@ -55,27 +62,40 @@ class ViewBuilder:
         self.speeds = speeds or SpeedEstimator()
         self._servers: dict[str, _Server] = {}
         self._targets: dict[tuple[str, int], _Target] = {}
+        self.impossible: dict[str, tuple[str, ...]] = {}
+        """OSS → targets of its newest report that were left out."""
         self._mds = mds.NOTHING
         self._mds_read_s: float | None = None
 
     def update(self, report: OssReport, received_s: float) -> bool:
         """Take in a report that arrived at `received_s` (Unix time of this node, not of the sender).
 
-        False, and nothing is changed, for one whose values cannot be.
+        False, and nothing is changed, for one whose values cannot be. A target whose values cannot be is left out,
+        and named in `impossible` until it is reported right again.
         """
         if not _is_plausible(report):
             return False
+        self._name_impossible(report)
         before = self._servers.get(report.oss)
         highest = max(before.highest_lnet_bytes_per_s if before else 0.0, report.lnet_bytes_per_s)
         self._servers[report.oss] = _Server(report, received_s, highest)
         no_counters = "obdfilter.*.stats" in report.unreadable
-        for ost in report.osts:
+        for ost in filter(_is_possible, report.osts):
             # Whoever reported a target last serves it: that is how failover shows.
             self._targets[ost.fs_name, ost.index] = _Target(ost, report.oss, received_s)
             # Zeros that stand for "could not be read" must not look like a reset.
             if ost.write_samples or ost.reads or ost.writes or not no_counters:
                 self.speeds.update(ost, received_s)
         return True
+
+    def _name_impossible(self, report: OssReport) -> None:
+        named = tuple(target_name(o.fs_name, o.index) for o in report.osts if not _is_possible(o))
+        for name in set(named) - set(self.impossible.get(report.oss, ())):
+            log.warning("%s: %s is left out: it reports impossible values", report.oss, name)
+        if named:
+            self.impossible[report.oss] = named[:MAX_NAMED]
+        else:
+            self.impossible.pop(report.oss, None)
 
     def __contains__(self, oss: str) -> bool:
         return oss in self._servers
@@ -172,19 +192,26 @@ def from_status(status: Mapping[str, Any], fs_name: str = "") -> SystemView:
 
 
 def _is_plausible(report: OssReport) -> bool:
-    """One report with a NaN or a negative size must not spoil what the allocator computes for all."""
+    """One report with a NaN or a negative rate must not spoil what the allocator computes for all."""
     rates = (report.interval_s, report.lnet_bytes_per_s, report.queue_wait_s)
     loads = (report.cpu_load, report.memory_load)
+    return all(0 <= rate < math.inf for rate in rates) and all(0 <= load <= 1 for load in loads)
+
+
+def _is_possible(ost: OstReport) -> bool:
+    """Nor must one target, whose server and neighbours may well be right."""
+    counts = (ost.write_bytes, ost.write_samples, ost.write_usecs, ost.read_bytes, ost.files_free)
+    ios = [io for io in (ost.reads, ost.writes) if io]
     return (
-        all(0 <= rate < math.inf for rate in rates)
-        and all(0 <= load <= 1 for load in loads)
+        0 <= ost.index < 2**16
+        and 0 <= ost.avail_bytes <= ost.total_bytes
+        and 0 <= ost.free_bytes <= ost.total_bytes
+        and ost.total_bytes > 0
+        and min(*counts, ost.neighbour_usecs) >= 0
+        and math.isfinite(ost.counters_start_s)
         and all(
-            0 <= ost.index < 2**16
-            and 0 <= ost.avail_bytes <= ost.total_bytes
-            and 0 <= ost.free_bytes <= ost.total_bytes
-            and ost.total_bytes > 0
-            and min(ost.write_bytes, ost.write_samples, ost.write_usecs, ost.files_free) >= 0
-            and math.isfinite(ost.counters_start_s)
-            for ost in report.osts
+            min(io.ios, io.bytes, io.usecs, io.flight_sum, io.flight_samples) >= 0
+            and math.isfinite(io.start_s)
+            for io in ios
         )
     )
