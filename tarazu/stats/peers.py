@@ -10,7 +10,7 @@ That is their upper median, unless the values fall into two clouds with a gap be
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import median_high
+from itertools import pairwise
 
 GAP = 3.0
 """Neighbouring values (sorted) that are further apart separate two clouds."""
@@ -41,19 +41,18 @@ def groups(osts: Iterable[int], pools: Mapping[int, Sequence[str]]) -> list[list
 
 def references(values: Mapping[int, float], servers: Mapping[int, str]) -> dict[int, float]:
     """OST → the value that its own is compared with. Values are above 0; `servers`: OST → OSS."""
-    order = sorted(values, key=lambda o: (values[o], o))
+    order = sorted(values, key=values.__getitem__)
     count = len(order)
-    gaps = [(values[order[at]] / values[order[at - 1]], at) for at in range(1, count)]
-    for gap, at in sorted(gaps, reverse=True):
-        if gap < GAP:
-            break
+    ascending = [values[o] for o in order]
+    gaps = [(high / low, at) for at, (low, high) in enumerate(pairwise(ascending), 1) if high >= GAP * low]
+    for _gap, at in sorted(gaps, reverse=True):
         slow, fast = order[:at], {o: values[o] for o in order[at:]}
         if _is_class(slow, count, servers):
             return references({o: values[o] for o in slow}, servers) | references(fast, servers)
         if len(fast) >= max(FAST_OSTS, FAST_SHARE * count):
             usual = references(fast, servers)
             return dict.fromkeys(slow, min(usual.values())) | usual
-    return dict.fromkeys(order, median_high(values.values())) if order else {}
+    return dict.fromkeys(order, ascending[count // 2]) if order else {}
 
 
 def _is_class(osts: Sequence[int], compared: int, servers: Mapping[int, str]) -> bool:

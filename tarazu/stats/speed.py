@@ -104,6 +104,18 @@ class _Measured(NamedTuple):
     rates: tuple[float, ...]
 
 
+class _Compared(NamedTuple):
+    measured: _Measured
+    own: float
+    """Speed over the peers', before it fades and where the band is not applied."""
+    usual: tuple[float, ...]
+    """The peers' measures."""
+
+
+_Terms = tuple[dict[int, Sequence[str]], dict[int, str]]
+"""(pools, servers) of the OSTs."""
+
+
 class _Seen(NamedTuple):
     report: OstReport
     io: IoCounters
@@ -119,6 +131,9 @@ class SpeedEstimator:
         """What the next evidence is counted from."""
         self._last: dict[Direction, _Seen] = {}
         self._evidence: dict[Direction, deque[_Evidence]] = {}
+        self._measured: dict[Direction, _Measured] = {}
+        self._compared: dict[str, tuple[_Terms, list[tuple[int, _Compared]]]] = {}
+        """File system → what was compared under which terms, as long as there is no new evidence."""
         self._reports: dict[tuple[str, int], OstReport] = {}
 
     def update(self, report: OstReport, received_s: float) -> None:
@@ -145,6 +160,8 @@ class SpeedEstimator:
             if kept and kept[-1].source != evidence.source:
                 kept.clear()
             kept.append(evidence)
+            self._measured[key] = self._usual(kept)
+            self._compared.pop(key[0], None)
 
     def estimates(
         self,
@@ -157,18 +174,27 @@ class SpeedEstimator:
 
         `pools` and `servers`: OST index → its pools, its OSS.
         """
+        terms = (dict(pools or {}), dict(servers or {}))
+        if fs_name not in self._compared or self._compared[fs_name][0] != terms:
+            self._compared[fs_name] = (terms, self._compare(fs_name, *terms))
         found: dict[int, Estimate] = {}
-        for writes in (True, False):
-            comparable: dict[tuple[str, bool | None], dict[int, _Measured]] = {}
-            for (fs, index, direction), evidence in self._evidence.items():
-                if fs == fs_name and direction == writes:
-                    kind = (evidence[-1].source, self._reports[fs, index].nonrotational)
-                    comparable.setdefault(kind, {})[index] = self._usual(evidence)
-            for measured in comparable.values():
-                for index, estimate in self._compared(measured, now, pools or {}, servers or {}).items():
-                    if index not in found or estimate.relative < min(1.0, found[index].relative):
-                        found[index] = estimate
-        return found | self._on_same_disk(fs_name, found, servers or {})
+        for index, compared in self._compared[fs_name][1]:
+            estimate = self._estimate(compared, now)
+            if index not in found or estimate.relative < found[index].relative:
+                found[index] = estimate
+        return found | self._on_same_disk(fs_name, found, terms[1])
+
+    def _compare(
+        self, fs_name: str, pools: Mapping[int, Sequence[str]], servers: Mapping[int, str]
+    ) -> list[tuple[int, _Compared]]:
+        """Each OST's writes, then its reads, beside those of its peers."""
+        comparable: dict[tuple[bool, str, bool | None], dict[int, _Measured]] = {}
+        for (fs, index, writes), measured in self._measured.items():
+            if fs == fs_name:
+                kind = self._reports[fs, index].nonrotational
+                comparable.setdefault((not writes, measured.source, kind), {})[index] = measured
+        order = sorted(comparable, key=lambda of: of[:2])
+        return [item for of in order for item in _compared(comparable[of], pools, servers).items()]
 
     def _on_same_disk(
         self, fs_name: str, found: Mapping[int, Estimate], servers: Mapping[int, str]
@@ -198,35 +224,33 @@ class SpeedEstimator:
             tuple(_median(values, weights) for values in zip(*(e.rates for e in evidence))),
         )
 
-    def _compared(
-        self,
-        measured: Mapping[int, _Measured],
-        now: float,
-        pools: Mapping[int, Sequence[str]],
-        servers: Mapping[int, str],
-    ) -> dict[int, Estimate]:
-        # The smallest set decides: a pool of flash, not one of all OSTs.
-        best = {index: (-len(measured) - 1, 1.0, m.rates) for index, m in measured.items()}
-        for group in peers.groups(measured, pools):
-            small = [i for i in group if measured[i].mean_bytes < SMALL_BYTES]
-            large = [i for i in group if measured[i].mean_bytes >= SMALL_BYTES]
-            verdicts = _verdicts({i: measured[i] for i in group}, servers)
-            for alike in (small, large):
-                if len(alike) > 1:
-                    for i, verdict in _verdicts({i: measured[i] for i in alike}, servers).items():
-                        verdicts[i] = min(verdicts[i], verdict)
-            for i, verdict in verdicts.items():
-                best[i] = max(best[i], (-len(group), *verdict))
-        return {i: self._estimate(m, *best[i][1:], now) for i, m in measured.items()}
-
-    def _estimate(self, m: _Measured, own: float, usual: Sequence[float], now: float) -> Estimate:
-        """`own`: speed over the peers', whose measures are `usual`."""
+    def _estimate(self, compared: _Compared, now: float) -> Estimate:
+        m, own, usual = compared
         weight = 0.5 ** (max(0.0, now - m.at_s - GRACE_S) / self.half_life_s)
         # Drawn towards 1 on a logarithmic scale: speeds differ by factors.
         relative = math.exp(weight * math.log(own))
         if relative > 1 / band(m.ios):
             relative = 1.0
         return Estimate(usual[0] * relative, 1 / (usual[1] * relative), relative, m.source)
+
+
+def _compared(
+    measured: Mapping[int, _Measured], pools: Mapping[int, Sequence[str]], servers: Mapping[int, str]
+) -> dict[int, _Compared]:
+    """Of those that the smallest set decides where there are several: a pool of flash, not one of all OSTs."""
+    best = {index: (-len(measured) - 1, 1.0, m.rates) for index, m in measured.items()}
+    for group in peers.groups(measured, pools):
+        of_group = {i: measured[i] for i in group}
+        verdicts = _verdicts(of_group, servers)
+        small = {i: m for i, m in of_group.items() if m.mean_bytes < SMALL_BYTES}
+        large = {i: m for i, m in of_group.items() if m.mean_bytes >= SMALL_BYTES}
+        for alike in (small, large):
+            if 1 < len(alike) < len(group):
+                for i, verdict in _verdicts(alike, servers).items():
+                    verdicts[i] = min(verdicts[i], verdict)
+        for i, verdict in verdicts.items():
+            best[i] = max(best[i], (-len(group), *verdict))
+    return {i: _Compared(m, *best[i][1:]) for i, m in measured.items()}
 
 
 def io_of(report: OstReport, writes: bool) -> IoCounters | None:
