@@ -220,6 +220,7 @@ class Mdsd:
                 self._hear(id, now)
             self.replier.reply(peer, Acknowledged(message.message_id))
         else:
+            self.views.tell_pools(message.pools)
             self.replier.reply(peer, StatusReply(message.message_id, self.status(now)))
 
     def _hear(self, id: str, now: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +24,8 @@ LNET_FLOOR_BYTES_PER_S = 12.5e6
 MDS_STATE_INTERVAL_S = 30.0
 """How long pools and states read on the MDS are kept."""
 
+MAX_TOLD = 200_000
+"""Members of all pools of one file system, as a client tells."""
 MAX_NAMED = 100
 """Targets with impossible values that are named of one server."""
 
@@ -64,6 +66,8 @@ class ViewBuilder:
         self._targets: dict[tuple[str, int], _Target] = {}
         self.impossible: dict[str, tuple[str, ...]] = {}
         """OSS → targets of its newest report that were left out."""
+        self._told: dict[str, dict[int, tuple[str, ...]]] = {}
+        self._fs_names: set[str] = set()
         self._mds = mds.NOTHING
         self._mds_read_s: float | None = None
 
@@ -82,6 +86,7 @@ class ViewBuilder:
         no_counters = "obdfilter.*.stats" in report.unreadable
         for ost in filter(_is_possible, report.osts):
             # Whoever reported a target last serves it: that is how failover shows.
+            self._fs_names.add(ost.fs_name)
             self._targets[ost.fs_name, ost.index] = _Target(ost, report.oss, received_s)
             # Zeros that stand for "could not be read" must not look like a reset.
             if ost.write_samples or ost.reads or ost.writes or not no_counters:
@@ -97,11 +102,29 @@ class ViewBuilder:
         else:
             self.impossible.pop(report.oss, None)
 
+    def tell_pools(self, told: Mapping[str, Mapping[str, Sequence[int]]]) -> None:
+        """What a client sees: file system → pool → OST indices. It counts where the MDS tells us of no pools; the
+        newest word stands, and one that is too long is not taken.
+        """
+        for fs_name, pools in told.items():
+            if fs_name in self._fs_names and sum(map(len, pools.values())) <= MAX_TOLD:
+                of_ost: dict[int, list[str]] = {}
+                for pool, members in sorted(pools.items()):
+                    for index in set(members):
+                        of_ost.setdefault(index, []).append(pool)
+                self._told[fs_name] = {index: tuple(names) for index, names in of_ost.items()}
+
+    def _pools(self, fs_name: str, state: mds.MdsState, osts: Iterable[int]) -> dict[int, tuple[str, ...]]:
+        if any(fs == fs_name for fs, _ in state.pools):
+            return {index: state.pools.get((fs_name, index), ()) for index in osts}
+        told = self._told.get(fs_name, {})
+        return {index: told.get(index, ()) for index in osts}
+
     def __contains__(self, oss: str) -> bool:
         return oss in self._servers
 
     def fs_names(self) -> list[str]:
-        return sorted({fs for fs, _ in self._targets})
+        return sorted(self._fs_names)
 
     def servers(self) -> dict[str, tuple[OssReport, float]]:
         """OSS name → (its newest report, when that arrived)."""
@@ -119,12 +142,12 @@ class ViewBuilder:
         """
         state = self._mds_state(now)
         here = {index: t for (fs, index), t in self._targets.items() if fs == fs_name}
-        pools = {index: state.pools.get((fs_name, index), ()) for index in here}
+        pools = self._pools(fs_name, state, here)
         servers = {index: t.oss for index, t in here.items()}
         speeds = self.speeds.estimates(fs_name, now, pools, servers)
         owed = promised or {}
         osts = tuple(
-            self._ost(key, target, now, state, speeds.get(key[1]), owed.get(key[1], 0))
+            self._ost(key, target, now, state, pools[key[1]], speeds.get(key[1]), owed.get(key[1], 0))
             for key, target in sorted((((fs_name, i), t) for i, t in here.items()), key=lambda item: item[0])
         )
         names = sorted({ost.oss for ost in osts})
@@ -136,6 +159,7 @@ class ViewBuilder:
         target: _Target,
         now: float,
         state: mds.MdsState,
+        pools: tuple[str, ...],
         speed: Estimate | None,
         promised_bytes: int,
     ) -> Ost:
@@ -157,7 +181,7 @@ class ViewBuilder:
             readonly=report.readonly,
             active=key not in state.inactive,
             stale=now - target.received_s > self.stale_after_s,
-            pools=state.pools.get(key, ()),
+            pools=pools,
         )
 
     def _oss(self, name: str) -> Oss:

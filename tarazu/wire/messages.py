@@ -25,8 +25,19 @@ MAX_ALIVE_IDS = 10_000
 """Of one StepAlive."""
 
 MAX_SOURCE_CHARACTERS = 32
+MAX_MOUNTED = 64
+MAX_POOLS = 1_000
+"""File systems, and pools of each, in one StatusRequest."""
 
 Id = Annotated[str, msgspec.Meta(max_length=MAX_ID_CHARACTERS)]
+
+
+OstIndex = Annotated[int, msgspec.Meta(ge=0, lt=1 << 16)]
+Pools = Annotated[
+    dict[Id, Annotated[tuple[OstIndex, ...], msgspec.Meta(max_length=1 << 16)]],
+    msgspec.Meta(max_length=MAX_POOLS),
+]
+"""Pool → OST indices."""
 
 
 class IoCounters(msgspec.Struct, frozen=True, array_like=True):
@@ -187,7 +198,11 @@ class Acknowledged(msgspec.Struct, frozen=True, tag="ack", omit_defaults=True):
 
 
 class StatusRequest(msgspec.Struct, frozen=True, tag="status?", omit_defaults=True):
+    """How is mdsd? Along with it, a client says which pools it sees: where mdsd is not on the MDS, it has no others."""
+
     message_id: Id
+    pools: Annotated[dict[Id, Pools], msgspec.Meta(max_length=MAX_MOUNTED)] = {}
+    """File system → its pools."""
     protocol: int = PROTOCOL
 
 

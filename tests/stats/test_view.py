@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tarazu.stats import view as view_module
 from tarazu.stats.gate import Gate
 from tarazu.stats.view import LNET_FLOOR_BYTES_PER_S, ViewBuilder
 from tarazu.wire.messages import IoCounters, OssReport, OstReport
@@ -150,6 +151,21 @@ def test_an_ost_with_impossible_values_drops_itself_and_not_its_server(
     ]
     assert views.update(report("oss1", ost(0), ost(2), ost(7)), 120.0)
     assert views.impossible == {} and len(views.view("lustre", 121.0).osts) == 3
+
+
+def test_pools_that_a_client_tells_are_bounded_and_the_newest_word_stands(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(view_module, "MAX_TOLD", 3)
+    views = ViewBuilder(180)
+    views.tell_pools({"lustre": {"early": (0,)}})
+    views.update(report("oss1", ost(0), ost(1)), 0.0)
+    assert [o.pools for o in views.view("lustre", 0.0).osts] == [(), ()], "of no file system that is known"
+    views.tell_pools({"lustre": {"b": (0, 1, 1), "a": ()}, "elsewhere": {"x": (1,)}})
+    assert [o.pools for o in views.view("lustre", 0.0).osts] == [("b",), ("b",)]
+    views.tell_pools({"lustre": {"a": (0,), "b": (0, 7)}})
+    views.tell_pools({"lustre": {"huge": (0, 1, 2, 3)}})
+    assert [o.pools for o in views.view("lustre", 0.0).osts] == [("a", "b"), ()]
 
 
 def lnet_loads(*rates: dict[str, float]) -> dict[str, float]:
