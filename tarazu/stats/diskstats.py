@@ -61,14 +61,12 @@ def whole_disk(name: str) -> str:
     return (match[1] or match[2]) if match else name
 
 
-def io(device: Device, disk: Device) -> tuple[IoCounters, IoCounters]:
-    """(reads, writes) of `device`; the number in flight is that of the whole `disk` while it was busy."""
-    flight = (disk.weighted_ms, disk.busy_ms)
-    return (
-        IoCounters(
-            "diskstats", device.reads, device.read_sectors * SECTOR_BYTES, device.read_ms * 1000, *flight
-        ),
-        IoCounters(
-            "diskstats", device.writes, device.written_sectors * SECTOR_BYTES, device.write_ms * 1000, *flight
-        ),
-    )
+def io(device: Device, disk: Device, start_s: float = 0.0) -> tuple[IoCounters, IoCounters]:
+    """(reads, writes) of `device`; the number in flight is that of the whole `disk` while it was busy.
+
+    start_s: when its OST was mounted here, where that is known: after a failover another node counts.
+    """
+    flight = (disk.weighted_ms, disk.busy_ms, start_s)
+    reads = (device.reads, device.read_sectors * SECTOR_BYTES, device.read_ms * 1000)
+    writes = (device.writes, device.written_sectors * SECTOR_BYTES, device.write_ms * 1000)
+    return IoCounters("diskstats", *reads, *flight), IoCounters("diskstats", *writes, *flight)

@@ -41,13 +41,13 @@ class Devices:
         self._disk = {ost: diskstats.whole_disk(name) for ost, name in self._name.items()}
         self._disk_users = Counter(self._disk.values())
 
-    def io(self, ost: str) -> tuple[IoCounters, IoCounters] | None:
+    def io(self, ost: str, start_s: float = 0.0) -> tuple[IoCounters, IoCounters] | None:
         """(reads, writes) of an OST's own device; None where it has none."""
         name = self._name.get(ost, "")
         device = self._stats.get(name)
         if device is None or self._users[name] > 1:
             return None
-        return diskstats.io(device, self._stats.get(diskstats.whole_disk(name), device))
+        return diskstats.io(device, self._stats.get(diskstats.whole_disk(name), device), start_s)
 
     def shared_disk(self, ost: str) -> str:
         """The disk on which other OSTs are too (on partitions of it); empty where there are none."""
@@ -105,7 +105,7 @@ def with_service(
         busy[devices.shared_disk(ost)] += sum(io.usecs for io in both)
     found = []
     for ost, report in reports.items():
-        own = devices.io(ost) or nothing
+        own = devices.io(ost, report.counters_start_s) or nothing
         requests = of_requests(report) if ost in counted else nothing
         best = [
             times[ost][column]
