@@ -46,6 +46,7 @@ from tarazu.daemons.stopping import SiteWatch
 from tarazu.errors import InfeasibleRequest, InsufficientResources
 from tarazu.model import Allocation, CreateRequest, SystemView
 from tarazu.stats.gate import Gate
+from tarazu.stats.speed import SpeedEstimator
 from tarazu.stats.view import ViewBuilder
 from tarazu.wire import messages
 from tarazu.wire.messages import (
@@ -129,7 +130,8 @@ class Mdsd:
         self.ledger = Ledger()
         self.exclusions = Exclusions(settings.mdsd.exclude)
         self.shares = UserShare(settings.mdsd.user_share, self.ledger)
-        self.views = ViewBuilder(options.stale_after_s, options.root)
+        speeds = SpeedEstimator(options.speed_half_life_s)
+        self.views = ViewBuilder(options.stale_after_s, options.root, speeds)
         self.gate = Gate(options.root, options.cpu_limit, options.memory_limit)
         self.site = SiteWatch(settings.run.stop_file)
         self.audit = Audit(options.audit_log)
@@ -222,6 +224,7 @@ class Mdsd:
                 self._hear(id, now)
             self.replier.reply(peer, Acknowledged(message.message_id))
         else:
+            self.views.tell_pools(message.pools)
             self.replier.reply(peer, StatusReply(message.message_id, self.status(now)))
 
     def _hear(self, id: str, now: float) -> None:
@@ -416,6 +419,7 @@ class Mdsd:
                     "lnet_bytes_per_s": report.lnet_bytes_per_s,
                     "queue_wait_s": report.queue_wait_s,
                     "unreadable": list(report.unreadable),
+                    "impossible": list(self.views.impossible.get(name, ())),
                 }
                 for name, (report, received_s) in self.views.servers().items()
             },

@@ -95,6 +95,7 @@ def as_text(report: OssReport) -> str:
         lines.append(
             f"{ost.fs_name}-OST{ost.index:04x}: {used:.1%} of {ost.total_bytes / 1e9:.1f} GB used, "
             f"written {ost.write_bytes / 1e9:.3f} GB, read {ost.read_bytes / 1e9:.3f} GB"
+            + (f", timed by {ost.writes.source}" if ost.writes else "")
             + "".join(f", {flag}" for flag in flags)
         )
     lines += [f"left out: {parameter}" for parameter in report.unreadable]

@@ -21,6 +21,7 @@ import msgspec
 
 from tarazu import native
 from tarazu.config import Settings
+from tarazu.daemons.known import KnownPools
 from tarazu.errors import StoreError, TarazuError, Unavailable, WireError
 from tarazu.layout import pfl
 from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
@@ -84,6 +85,7 @@ class Planner:
         )
         self.ready = threading.Event()
         self._silent_until = 0.0
+        self.pools = KnownPools()
         curve_for("client", settings.keys.directory, settings.keys.insecure)
         open_database(settings.clientd.database).close()
 
@@ -147,7 +149,7 @@ class Planner:
         if time.monotonic() < self._silent_until:
             raise Unavailable(f"{self.settings.mdsd.requests}: expected an answer, found none a moment ago")
         try:
-            return ask_status(mdsd)
+            return ask_status(mdsd, self.pools())
         except Unavailable:
             self._silent_until = time.monotonic() + SILENT_S
             raise
@@ -368,9 +370,9 @@ def read_histories(descriptors: Sequence[int], most: int) -> tuple[list[PastRun]
     return read_past(descriptors, most)
 
 
-def ask_status(mdsd: Requester) -> dict[str, Any]:
-    """mdsd's status. Raises Unavailable."""
-    answer = mdsd.request(messages.StatusRequest(uuid.uuid4().hex), STATUS_S)
+def ask_status(mdsd: Requester, pools: dict[str, messages.Pools]) -> dict[str, Any]:
+    """mdsd's status, after it was told of these pools. Raises Unavailable."""
+    answer = mdsd.request(messages.StatusRequest(uuid.uuid4().hex, pools), STATUS_S)
     if not isinstance(answer, messages.StatusReply):
         raise WireError("mdsd", "its status", type(answer).__name__)
     return answer.status

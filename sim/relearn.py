@@ -1,9 +1,9 @@
 """The sick OST's job again, and again: what is known of the OSTs comes from their own counters only.
 
-Run 1 is the log, replayed as the cumulative `obdfilter.*.stats` counters that the OSSs would have shown every
-60 s: bytes, writes, and the time spent in writes as the log has it. Every later run is the same job, placed by
-a policy on the view that the statistics give, and written by the model: each OST at the throughput of the log
-(or, when it has recovered, at that of its peers), its counters growing accordingly.
+Run 1 is the log, replayed as cumulative counters of disk I/Os such as the OSSs show in `brw_stats`, every 60 s: bytes,
+writes, and the time spent in writes as the log has it (the clients'; that of the disks is not in it). Every later run
+is the same job, placed by a policy on the view that the statistics give, and written by the model: each OST at the
+throughput of the log (or, when it has recovered, at that of its peers), its counters growing accordingly.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tarazu.model import SystemView
 from tarazu.sim import badost
 from tarazu.stats.view import ViewBuilder
 from tarazu.units import TIB
-from tarazu.wire.messages import OssReport, OstReport
+from tarazu.wire.messages import IoCounters, OssReport, OstReport
 
 INTERVAL_S = 60.0
 FS_NAME = "badost"
@@ -95,10 +95,9 @@ class Site:
                 100 * TIB,
                 100 * TIB,
                 100 * TIB,
-                write_bytes=round(size),
-                write_samples=round(size / self.write_bytes),
-                write_usecs=round(self._usecs[ost]),
-                counters_start_s=1.0,
+                writes=IoCounters(
+                    "brw_stats", round(size / self.write_bytes), round(size), round(self._usecs[ost])
+                ),
             )
             oss = OssReport(f"oss{ost:02d}", 0, self.now, INTERVAL_S, 0.0, 0.0, 0.0, (report,))
             self.views.update(oss, self.now)

@@ -66,6 +66,10 @@ class Ost(msgspec.Struct, frozen=True, omit_defaults=True):
     write_bytes_per_s: float | None = None
     """Estimated throughput under load; None while nothing reliable was measured."""
     write_latency_s: float | None = None
+    relative_speed: float | None = None
+    """Speed over that of the OSTs that it can be compared with, 1 for one like them; None as above."""
+    speed_source: str = ""
+    """What the speed was measured by (`tarazu.stats.service`)."""
     degraded: bool = False
     no_create: bool = False
     readonly: bool = False

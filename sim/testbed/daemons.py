@@ -41,5 +41,6 @@ def daemon_commands(testbed: Testbed) -> list[Daemon]:
         root = testbed.client_root(number)
         argv = [_program("tarazu-clientd"), *config, "--name", name, "--socket", str(root / "clientd.sock")]
         argv += ["--database", str(root / "state" / "interaction.db")]
-        daemons.append(Daemon(f"tarazu-clientd-{name}", argv, server_env))
+        env = server_env | {"TARAZU_ROOT": str(root)}
+        daemons.append(Daemon(f"tarazu-clientd-{name}", argv, env))
     return daemons

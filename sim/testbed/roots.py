@@ -43,6 +43,11 @@ def target_name(fs_name: str, index: int) -> str:
     return f"{fs_name}-OST{index:04x}"
 
 
+def device_name(index: int) -> str:
+    """The block device of an OST."""
+    return f"dm-{index}"
+
+
 def capacity(total_bytes: int, free_bytes: int, avail_bytes: int) -> dict[str, object]:
     """What `kbytes*` and `files*` say; values in KiB."""
     return {
@@ -87,6 +92,7 @@ def ost_files(
         f"{base}/job_cleanup_interval": 600,
         f"{osd}/nonrotational": 1,
         f"{osd}/fstype": "ldiskfs",
+        f"{osd}/mntdev": f"/dev/{device_name(index)}",
     }
 
 

@@ -20,6 +20,10 @@ from tarazu.sim.testbed.usage import regular_files
 
 RPC_OVERHEAD_US = 500
 """Service time of a write RPC beside its transfer."""
+NETWORK_BYTES_PER_S = 2e9
+"""At which RPCs arrive. As on a real server, `write` in `obdfilter.*.stats` holds this and not the wait for the disk,
+which is in `brw_stats`, `diskstats` and `ost_io`.
+"""
 
 
 class OstCounters:
@@ -36,16 +40,21 @@ class OstCounters:
             "statfs": Counter("usecs"),
         }
         self.io_sizes: dict[int, int] = {}
+        self.io_times: dict[int, int] = {}
+        self.disk_ms = 0.0
 
     def wrote(self, amount: int, speed: float) -> int:
-        """Returns the number of RPCs; `speed` in bytes per second."""
+        """Returns the number of RPCs; `speed` of the disk in bytes per second."""
         whole, rest = divmod(amount, RPC_BYTES)
         for size, times in ((RPC_BYTES, whole), (rest, 1 if rest else 0)):
             if times:
                 self.stats["write_bytes"].add(size, times)
-                self.stats["write"].add(round(size / speed * 1e6) + RPC_OVERHEAD_US, times)
+                self.stats["write"].add(round(size / NETWORK_BYTES_PER_S * 1e6) + RPC_OVERHEAD_US, times)
                 disk = min(RPC_BYTES, max(4096, 1 << (size - 1).bit_length()))
                 self.io_sizes[disk] = self.io_sizes.get(disk, 0) + times
+                for label, ios in statfiles.time_classes(size / speed * 1e3, times).items():
+                    self.io_times[label] = self.io_times.get(label, 0) + ios
+                self.disk_ms += times * size / speed * 1e3
         return whole + (1 if rest else 0)
 
 
@@ -60,6 +69,7 @@ class Server:
         self.jobs = [{name: c.stats[name] for name in ("write_bytes", "write")} for c in self.counters]
         self.bytes, self.objects = testbed.mds.account(list(regular_files(testbed.mount)))
         self.waits = {name: Counter("usecs") for name in testbed.oss_names}
+        self.requests = {name: Counter("usecs") for name in testbed.oss_names}
         self.lnet = {name: [0, 0, 0, 0] for name in testbed.oss_names}
         self.cpu_ticks = {name: [0.0, 0.0] for name in testbed.oss_names}
         self.ticks = 0
@@ -70,12 +80,13 @@ class Server:
         grown = [max(0, new - old) for new, old in zip(used, self.bytes, strict=True)]
         speeds = self.testbed.speeds()
         for i, counters in enumerate(self.counters):
-            before = counters.stats["write"].total
+            before = counters.stats["write"].total + 1000 * counters.disk_ms
             rpcs = counters.wrote(grown[i], speeds[i])
+            spent = counters.stats["write"].total + 1000 * counters.disk_ms - before
             counters.stats["create"].add(200, max(0, objects[i] - self.objects[i]))
             counters.stats["destroy"].add(300, max(0, self.objects[i] - objects[i]))
             counters.stats["statfs"].add(50)
-            self._network(self.testbed.oss_of_ost[i], rpcs, grown[i], counters.stats["write"].total - before)
+            self._network(self.testbed.oss_of_ost[i], rpcs, grown[i], int(spent))
             self.testbed.mds.set("used", used[i], i)
         self.bytes, self.objects = used, objects
         self._cpu(grown, speeds, max(now - self.last_s, 1e-3))
@@ -92,6 +103,7 @@ class Server:
         lnet[3] += amount + 500 * (rpcs + 1)
         if rpcs:
             self.waits[oss].add(usecs // rpcs // 10, rpcs)
+            self.requests[oss].add(usecs // rpcs, rpcs)
 
     def _cpu(self, grown: Sequence[int], speeds: Sequence[float], elapsed_s: float) -> None:
         loads = self.testbed.oss_loads()
@@ -123,7 +135,7 @@ class Server:
                 {
                     f"{roots.DEBUG}/lustre/obdfilter/{target}/stats": stats,
                     f"{roots.DEBUG}/lustre/osd-ldiskfs/{target}/brw_stats": statfiles.brw_stats(
-                        counters.io_sizes, now, self.start_s
+                        counters.io_sizes, counters.io_times, now, self.start_s
                     ),
                     f"proc/fs/lustre/obdfilter/{target}/job_stats": statfiles.job_stats(jobs),
                 },
@@ -158,12 +170,25 @@ class Server:
         loads = self.testbed.oss_loads()
         for name in self.testbed.oss_names:
             load = loads.get(name, {})
-            io_stats = {"req_waittime": self.waits[name], "ost_write": self.waits[name]}
+            io_stats = {"req_waittime": self.waits[name], "ost_write": self.requests[name]}
             files = self._host(name, now, load.get("cpu", 0.0), load.get("memory", 0.2))
             files |= roots.oss_static(f"{name}@tcp")
             files[f"{roots.DEBUG}/lnet/stats"] = statfiles.lnet_stats(*self.lnet[name])
             files[f"{roots.DEBUG}/lustre/ost/OSS/ost_io/stats"] = statfiles.stats(io_stats, now, self.start_s)
+            files["proc/diskstats"] = statfiles.diskstats(self._disks(name))
             roots.write_tree(self.testbed.oss_root(name), files)
+
+    def _disks(self, oss: str) -> dict[str, tuple[int, int, int, int]]:
+        return {
+            roots.device_name(i): (
+                sum(c.io_sizes.values()),
+                c.stats["write_bytes"].total,
+                int(c.disk_ms),
+                int(c.disk_ms),
+            )
+            for i, c in enumerate(self.counters)
+            if self.testbed.oss_of_ost[i] == oss
+        }
 
 
 def main(arguments: Sequence[str]) -> int:

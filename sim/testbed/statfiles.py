@@ -92,9 +92,6 @@ def job_stats(jobs: Mapping[str, tuple[Mapping[str, Counter], float, float]]) ->
     return text
 
 
-_SIZES = ("4K", "8K", "16K", "32K", "64K", "128K", "256K", "512K", "1M", "2M", "4M")
-
-
 def _table(title: str, unit: str, rows: Sequence[tuple[str, int]]) -> str:
     text = f"\n                           read      |     write\n{title:<22} {unit:<6} % cum % |  {unit:<11} % cum %\n"
     total = sum(count for _, count in rows)
@@ -107,16 +104,28 @@ def _table(title: str, unit: str, rows: Sequence[tuple[str, int]]) -> str:
     return text
 
 
-def brw_stats(io_sizes: Mapping[int, int], now_s: float, start_s: float) -> str:
-    """`osd-ldiskfs.*.brw_stats`: number of disk I/Os by size (bytes, a power of two between 4 KiB and 4 MiB)."""
+def time_classes(milliseconds: float, ios: int) -> dict[int, int]:
+    """`I/O time`: label → I/Os, of `ios` that took this long on average; they spread over the two nearest classes, so
+    that the classes' middles have the same mean.
+    """
+    label = 1
+    while 1.5 * label < milliseconds:
+        label *= 2
+    low = 0.75 * label if label > 1 else 1.0
+    above = round(ios * min(1.0, max(0.0, (milliseconds - low) / (1.5 * label - low))))
+    return {label: ios - above, 2 * label: above}
+
+
+def brw_stats(io_sizes: Mapping[int, int], io_times: Mapping[int, int], now_s: float, start_s: float) -> str:
+    """`osd-ldiskfs.*.brw_stats`: number of disk I/Os by size (bytes, a power of two between 4 KiB and 4 MiB) and by
+    time (milliseconds, a power of two).
+    """
     text = f"snapshot_time:            {_time(now_s)} secs.nsecs\n"
     text += f"start_time:               {_time(start_s)} secs.nsecs\n"
     text += f"elapsed_time:             {_time(now_s - start_s)} secs.nsecs\n"
-    counts = [io_sizes.get(4096 << i, 0) for i in range(len(_SIZES))]
-    last = max((i for i, count in enumerate(counts) if count), default=-1) + 1
-    pages = [(str(1 << i) if i < 10 else "1K", count) for i, count in enumerate(counts[:last])]
-    whole = [("1", sum(counts))]
-    text += _table("pages per bulk r/w", "rpcs", pages)
+    sizes = _classes(io_sizes, 4096)
+    whole = [("1", sum(count for _, count in sizes))]
+    text += _table("pages per bulk r/w", "rpcs", [(_label(size // 4096), count) for size, count in sizes])
     for title, unit in (
         ("discontiguous pages", "rpcs"),
         ("discontiguous blocks", "rpcs"),
@@ -124,9 +133,31 @@ def brw_stats(io_sizes: Mapping[int, int], now_s: float, start_s: float) -> str:
     ):
         text += _table(title, unit, whole)
     text += _table("disk I/Os in flight", "ios", whole)
-    text += _table("I/O time (1/1000s)", "ios", whole)
-    text += _table("disk I/O size", "ios", list(zip(_SIZES[:last], counts[:last], strict=True)))
+    text += _table("I/O time (1/1000s)", "ios", [(_label(n), count) for n, count in _classes(io_times, 1)])
+    text += _table("disk I/O size", "ios", [(_label(size), count) for size, count in sizes])
     return text + _table("block maps msec", "maps", whole)
+
+
+def _classes(counts: Mapping[int, int], least: int) -> list[tuple[int, int]]:
+    """(label, count) from the least class to the last that has any."""
+    most = max((label for label, count in counts.items() if count), default=0)
+    labels = [least << i for i in range(40) if least << i <= most]
+    return [(label, counts.get(label, 0)) for label in labels]
+
+
+def _label(number: int) -> str:
+    for unit, size in (("M", 1 << 20), ("K", 1 << 10)):
+        if number >= size:
+            return f"{number // size}{unit}"
+    return str(number)
+
+
+def diskstats(devices: Mapping[str, tuple[int, int, int, int]]) -> str:
+    """`/proc/diskstats`: device → (writes, bytes written, time of all writes and time busy, both in milliseconds)."""
+    return "".join(
+        f"{253:4} {minor:7} {name} 0 0 0 0 {writes} 0 {size // 512} {ms} 0 {busy} {ms} 0 0 0 0 0 0\n"
+        for minor, (name, (writes, size, ms, busy)) in enumerate(devices.items())
+    )
 
 
 def lnet_stats(sends: int, receives: int, sent_bytes: int, received_bytes: int) -> str:

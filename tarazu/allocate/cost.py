@@ -16,6 +16,18 @@ def speeds(osts: Sequence[Ost]) -> list[float]:
     return [o.write_bytes_per_s or middle for o in osts]
 
 
+def relative_speeds(osts: Sequence[Ost]) -> list[float]:
+    """Speed of each OST over that of its peers, 1 where nothing was seen: flash is no reason to leave disks out.
+
+    Where no OST was compared with peers, throughputs over their median.
+    """
+    if any(o.relative_speed is not None for o in osts):
+        return [o.relative_speed or 1.0 for o in osts]
+    found = speeds(osts)
+    middle = median(found) if found else 1.0
+    return [speed / middle for speed in found]
+
+
 def speed_of(view: SystemView) -> dict[int, float]:
     """`speeds` of all OSTs of a view by index, also of those that may not be used now."""
     return dict(zip((o.index for o in view.osts), speeds(view.osts)))

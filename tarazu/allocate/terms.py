@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from tarazu.allocate.cost import speed_of
+from tarazu.allocate.cost import relative_speeds
 from tarazu.allocate.eligible import room_bytes, why_not
 from tarazu.allocate.problem import Array
 from tarazu.config import Weights
@@ -36,7 +36,7 @@ class Terms:
     """One value per OST in each array."""
 
     speed: Array
-    """Measured throughput over the median; 1 where unknown."""
+    """Measured speed over that of the OST's peers, over the median; 1 where unknown."""
     latency: Array
     """Factor below 1 for a high write latency where the throughput is unknown."""
     oss_load: Array
@@ -60,7 +60,7 @@ class Terms:
 
 def terms(view: SystemView, osts: Sequence[Ost], weights: Weights, new_bytes: float) -> Terms:
     """The terms of `osts` for requests of `new_bytes` in all."""
-    known = speed_of(view)
+    known = dict(zip((o.index for o in view.osts), relative_speeds(view.osts)))
     speed = np.array([known[o.index] for o in osts])
     speed /= np.median(speed)
     latency = _latency_factors(osts, weights)
@@ -112,7 +112,9 @@ class OstCost(msgspec.Struct, frozen=True):
     """Why it gets no stripes at all; empty when it may. The terms of such an OST are those of a plain one."""
     room_bytes: int = 0
     speed: float | None = None
-    """Throughput over the median; None where nothing was measured."""
+    """Speed over that of its peers; None where nothing was measured."""
+    source: str = ""
+    """What the speed was measured by."""
     latency: float = 1.0
     oss_load: float = 1.0
     rate: float = 1.0
@@ -152,7 +154,12 @@ def costs(view: SystemView, weights: Weights, new_bytes: float | None = None) ->
             speed = float(t.speed[i]) if ost.write_bytes_per_s else None
             values: dict[str, Any] = {name: float(column[i]) for name, column in columns.items()}
             found[ost.index] = OstCost(
-                ost.index, ost.oss, room_bytes=room_bytes(ost, weights), speed=speed, **values
+                ost.index,
+                ost.oss,
+                room_bytes=room_bytes(ost, weights),
+                speed=speed,
+                source=ost.speed_source,
+                **values,
             )
     return [
         found.get(o.index) or OstCost(o.index, o.oss, out[o.index], room_bytes(o, weights)) for o in view.osts

@@ -132,18 +132,22 @@ def _costs(options: argparse.Namespace) -> int:
         print_json({"fs": view.fs_name, "weights": status["weights"], "osts": rows})
         return 0
     print(f"{view.fs_name}: level = fill + promise + degraded; rate = speed x latency x OSS load;")
-    print("share = what an even job would put there, over the mean. 1 level = the time of a balanced OST.")
+    print(
+        "speed = that of its I/Os over its peers', by the source in the last column; 1 level = the time of a"
+    )
+    print("balanced OST; share = what an even job would put there, over the mean.")
     print_table(
-        ("OST", "OSS", "speed", "latency", "load", "rate", "fill", "promise", "degraded", "level", "share", ""),
+        ("OST", "OSS", "speed", "latency", "load", "rate", "fill", "promise", "degraded", "level", "share",
+         "speed by", ""),
         [
-            (r.ost, r.oss, *["-"] * 9, r.excluded)
+            (r.ost, r.oss, *["-"] * 10, r.excluded)
             if r.excluded
             else (
                 r.ost, r.oss, "?" if r.speed is None else f"{r.speed:.3f}",
                 *(f"{v:.3f}" for v in (
                     r.latency, r.oss_load, r.rate, r.fill, r.promise, r.degraded, r.level, r.share,
                 )),
-                "",
+                r.source or "-", "",
             )
             for r in rows
         ],

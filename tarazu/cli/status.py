@@ -1,6 +1,7 @@
 """What is stopped; then ask clientd, and through it mdsd, how they are: servers, targets, promises, answers.
 
-The speed of an OST is bytes per second of service time, comparable between OSTs; `-`: nothing reliable was seen.
+The speed of an OST is bytes per second of I/O time, no bandwidth, by the best source that its server has; `of peers`
+compares it with OSTs of its pools and kind that were measured alike. `-`: nothing reliable was seen.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ def _print_servers(osses: Mapping[str, Any]) -> None:
                 f"{o['memory_load']:.0%}",
                 f"{o['lnet_bytes_per_s'] / 1e6:.1f}",
                 f"{o['queue_wait_s'] * 1e3:.1f}",
-                " ".join(["STALE"] * o["stale"] + [f"unreadable: {u}" for u in o["unreadable"]]),
+                _notes(o),
             )
             for name, o in osses.items()
         ],
@@ -106,7 +107,7 @@ def _print_servers(osses: Mapping[str, Any]) -> None:
 def _print_targets(fs_name: str, osts: list[dict[str, Any]]) -> None:
     print()
     print_table(
-        (f"{fs_name} OST", "OSS", "size", "used", "promised", "MB/s", "state"),
+        (f"{fs_name} OST", "OSS", "size", "used", "promised", "MB/s", "of peers", "by", "state"),
         [
             (
                 o["index"],
@@ -115,9 +116,25 @@ def _print_targets(fs_name: str, osts: list[dict[str, Any]]) -> None:
                 f"{1 - o['free_bytes'] / o['total_bytes']:.1%}" if o["total_bytes"] else "-",
                 human_bytes(o["promised_bytes"]),
                 "-" if o["write_bytes_per_s"] is None else f"{o['write_bytes_per_s'] / 1e6:.0f}",
+                _share(o.get("relative_speed")),
+                o.get("speed_source") or "-",
                 " ".join(flag for flag in FLAGS if o[flag]) or ("ok" if o["usable"] else "unusable"),
             )
             for o in osts
         ],
         left=2,
+    )
+
+
+def _share(relative: float | None) -> str:
+    if relative is None:
+        return "-"
+    return f"1/{1 / relative:.1f}" if relative < 1 else "1"
+
+
+def _notes(oss: Mapping[str, Any]) -> str:
+    return " ".join(
+        ["STALE"] * oss["stale"]
+        + [f"unreadable: {parameter}" for parameter in oss["unreadable"]]
+        + [f"impossible values: {target}" for target in oss.get("impossible", ())]
     )

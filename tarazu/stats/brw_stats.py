@@ -6,10 +6,20 @@ import re
 from typing import NamedTuple
 
 from tarazu.stats.counters import start_time
+from tarazu.wire.messages import IoCounters
 
 _HEADER = re.compile(r"(\S.*?)\s+\w+\s+% cum % \|\s+\w+\s+% cum %")
 _ROW = re.compile(r"(\d+)([KMG]?):?\s+(\d+)\s+\d+\s+\d+\s+\|\s+(\d+)\s+\d+\s+\d+")
 _UNIT = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+_TIME = "I/O time (1/1000s)"
+_SIZE = "disk I/O size"
+_IN_FLIGHT = "disk I/Os in flight"
+READS, WRITES = 0, 1
+"""Columns."""
+UNTIMED = 64
+"""Disk I/Os of which none has a time: then none ever will (one that has only begun has no time yet either)."""
 
 
 class BrwStats(NamedTuple):
@@ -21,6 +31,35 @@ class BrwStats(NamedTuple):
     def writes(self, table: str, from_label: int = 0) -> int:
         """Writes counted in `table` under labels of at least `from_label`."""
         return sum(w for label, (_r, w) in self.tables.get(table, {}).items() if label >= from_label)
+
+    def counted(self, table: str, column: int) -> int:
+        return sum(row[column] for row in self.tables.get(table, {}).values())
+
+    def weighted(self, table: str, column: int) -> int:
+        """Sum of the labels of all that was counted in a column."""
+        return sum(label * row[column] for label, row in self.tables.get(table, {}).items())
+
+    def timed(self, column: int) -> bool:
+        """Whether the time of these I/Os is known: ZFS counts its writes, but never for how long they took."""
+        if _TIME not in self.tables:
+            return False
+        return self.counted(_TIME, column) > 0 or self.counted(_SIZE, column) < UNTIMED
+
+    def io(self, column: int) -> IoCounters:
+        """Disk I/Os of one direction. A class of times (above half its label, up to the label) counts for its
+        middle, the first for 1 ms; one of sizes for its label, for most I/Os have a power of two. The number in
+        flight is counted per block I/O, of which a (bulk) I/O may have several."""
+        times = self.tables.get(_TIME, {})
+        ios = sum(row[column] for row in times.values())
+        return IoCounters(
+            "brw_stats",
+            ios,
+            self.weighted(_SIZE, column),
+            sum(row[column] * (750 * label if label > 1 else 1000) for label, row in times.items()),
+            self.weighted(_IN_FLIGHT, column),
+            self.counted(_IN_FLIGHT, column),
+            self.start_s,
+        )
 
 
 def params() -> tuple[str, ...]:

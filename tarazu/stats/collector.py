@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from tarazu.stats import brw_stats, counters, host, job_stats, lnet
+from tarazu.stats import brw_stats, counters, diskstats, host, job_stats, lnet, service
 from tarazu.stats.params import find, ost_target
 from tarazu.units import KIB, MIB
 from tarazu.wire.messages import JobRate, OssReport, OstReport
@@ -65,7 +65,7 @@ class Collector:
         node = self._guard("host", lambda: host.read(self.root))
         net = self._file("lnet.stats", lnet.parse)
         ost_io = self._file("ost.OSS.ost_io.stats", counters.parse)
-        osts = self._osts()
+        osts = self._osts(ost_io)
         jobs = self._jobs()
         self._before = _Sample(now, node.cpu if node else None, net, ost_io, jobs)
         self._sequence += 1
@@ -88,7 +88,7 @@ class Collector:
             unreadable=self._tell(),
         )
 
-    def _osts(self) -> list[OstReport]:
+    def _osts(self, ost_io: counters.Stats | None) -> list[OstReport]:
         stats = self._files("obdfilter.*.stats", counters.parse)
         brw = self._files("osd-*.*.brw_stats", brw_stats.parse)
         total = self._files("obdfilter.*.kbytestotal", _number)
@@ -96,7 +96,8 @@ class Collector:
         avail = self._files("obdfilter.*.kbytesavail", _number)
         files_free = self._files("obdfilter.*.filesfree", _number)
         flags = {name: self._files(f"obdfilter.*.{name}", _number, expected=False) for name in _FLAGS}
-        reports = []
+        fast = self._files("osd-*.*.nonrotational", _number, expected=False)
+        reports = {}
         for device in sorted(total.keys() & free.keys() & avail.keys()):
             target = ost_target(device)
             if target is None:
@@ -111,9 +112,15 @@ class Collector:
                 degraded=bool(flags["degraded"].get(device, 0)),
                 no_create=bool(flags["no_create"].get(device, 0)),
                 readonly=bool(flags["readonly"].get(device, 0)),
+                nonrotational=bool(fast[device]) if device in fast else None,
             )
-            reports.append(_with_counts(report, stats.get(device), brw.get(device)))
-        return reports
+            reports[device] = _with_counts(report, stats.get(device), brw.get(device))
+        return service.with_service(reports, brw, self._devices(), ost_io, stats)
+
+    def _devices(self) -> service.Devices:
+        mntdev = self._files("osd-*.*.mntdev", str.strip, expected=False)
+        stats = self._file("diskstats", diskstats.parse, expected=False)
+        return service.Devices(self.root, mntdev, stats)
 
     def _jobs(self) -> Jobs:
         jobs: Jobs = {}
@@ -136,8 +143,8 @@ class Collector:
                 jobs[device] = counts
         return jobs
 
-    def _file(self, parameter: str, parse: Callable[[str], T]) -> T | None:
-        path = self._found(parameter).get("")
+    def _file(self, parameter: str, parse: Callable[[str], T], *, expected: bool = True) -> T | None:
+        path = self._found(parameter, expected=expected).get("")
         if path is None:
             return None
         return self._guard(parameter, lambda: parse(path.read_text(errors="replace")), str(path))

@@ -26,7 +26,7 @@ from tarazu.model import Ost, SystemView
 from tarazu.stats.params import find, ost_target
 
 SICK_SPEED = 0.25
-"""Share of the median throughput below which an OST is sick."""
+"""Share of its peers' speed below which an OST is sick."""
 SICK_LATENCY = 4.0
 """Times the median write latency from which it is, where the throughput is unknown."""
 HOT_LOAD = 0.95
@@ -93,9 +93,10 @@ def candidates(view: SystemView, share: float) -> list[Candidate]:
 def _judge(ost: Ost, usual_speed: float, usual_latency: float, load: float) -> tuple[float, str] | None:
     """(severity, reason), or None for an OST that is well."""
     if ost.write_bytes_per_s:
-        if ost.write_bytes_per_s < SICK_SPEED * usual_speed:
-            times = usual_speed / ost.write_bytes_per_s
-            return times, f"sick: {times:.1f} times slower than the median"
+        relative = ost.relative_speed or ost.write_bytes_per_s / usual_speed
+        if relative < SICK_SPEED:
+            by = f" ({ost.speed_source})" if ost.speed_source else ""
+            return 1 / relative, f"sick: {1 / relative:.1f} times slower than its peers{by}"
     elif ost.write_latency_s and ost.write_latency_s > SICK_LATENCY * usual_latency:
         times = ost.write_latency_s / usual_latency
         return times, f"sick: write latency {times:.1f} times the median"

@@ -6,6 +6,8 @@ import warnings
 from pathlib import Path
 from typing import NamedTuple
 
+from tarazu.stats import arcstats
+
 
 class CpuTimes(NamedTuple):
     """Seconds since boot, all CPUs together."""
@@ -24,11 +26,11 @@ class CpuTimes(NamedTuple):
 class Host(NamedTuple):
     cpu: CpuTimes
     memory_load: float
-    """Memory in use without page cache and reclaimable slab, 0-1 of all memory."""
+    """Memory in use without page cache, reclaimable slab, and the ARC above its minimum, 0-1 of all memory."""
 
 
 def params() -> tuple[str, ...]:
-    return ("proc/stat", "proc/meminfo")
+    return ("proc/stat", "proc/meminfo", *arcstats.params())
 
 
 def read(root: str | Path = "/") -> Host:
@@ -55,6 +57,6 @@ def read(root: str | Path = "/") -> Host:
     # Guest time is part of user and nice already.
     total = sum(times) - times.guest - times.guest_nice
     cached = max(0, memory.cached - memory.shared)
-    used = memory.total - memory.free - memory.buffers - cached
+    used = memory.total - memory.free - memory.buffers - cached - arcstats.reclaimable_bytes(root)
     load = used / memory.total if memory.total else 0.0
     return Host(CpuTimes(total - idle, total), min(1.0, max(0.0, load)))

@@ -37,7 +37,12 @@ CANDIDATES: dict[str, tuple[str, ...]] = {
         f"obdfilter.*.{name}": (f"{SYS}/obdfilter/*/{name}", f"{PROC}/obdfilter/*/{name}")
         for name in ("degraded", "no_create", "readonly")
     },
+    **{
+        f"osd-*.*.{name}": (f"{SYS}/osd-*/*/{name}", f"{PROC}/osd-*/*/{name}")
+        for name in ("mntdev", "nonrotational")
+    },
     "ost.OSS.ost_io.stats": (f"{DEBUG}/ost/OSS/ost_io/stats", f"{PROC}/ost/OSS/ost_io/stats"),
+    "diskstats": ("proc/diskstats",),
     "lnet.stats": ("sys/kernel/debug/lnet/stats", "proc/sys/lnet/stats"),
     "lod.*.pools.*": (f"{PROC}/lod/*/pools/*", f"{DEBUG}/lod/*/pools/*", f"{SYS}/lod/*/pools/*"),
     "lod.*.target_obd": (f"{DEBUG}/lod/*/target_obd", f"{PROC}/lod/*/target_obd"),
@@ -82,3 +87,8 @@ def ost_target(device: str) -> tuple[str, int] | None:
     """
     match = _TARGET.match(device)
     return (match["fs"], int(match["index"], 16)) if match else None
+
+
+def target_name(fs_name: str, index: int) -> str:
+    """`scratch-OST001f`, as Lustre writes it."""
+    return f"{fs_name}-OST{index:04x}"

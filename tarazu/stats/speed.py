@@ -1,65 +1,125 @@
-"""How fast each OST is, estimated from what its own counters say of the writes it served.
+"""How fast each OST is, estimated from the time that its own I/Os took.
 
-The measure is bytes per second of service time: in one interval, Δ`write_bytes` / Δ`write` (`[usecs]`, Lustre
-2.15 and later). How many writes were served at once is not known, so this is no bandwidth; but it does not
-depend on how much was written, and an OST at a tenth of its peers' speed shows a tenth of their value.
-Congestion by one burst lowers it too; a median over several intervals keeps that from looking like sickness.
+Of each OST we know, for reads and writes, how many I/Os were made in an interval, of how many bytes, how much time
+they took in all, and how many were in flight (`tarazu.stats.service` says from where). A long time has three causes:
+a slow disk, large I/Os, and many at once. So an OST is compared with its peers (`tarazu.stats.peers`: measured by the
+same source, in the same pool, of the same kind) in four ways, and is slow only as far as none of them explains it:
 
-Equal targets differ in this measure by what they happened to serve. Within a factor `BAND` of its peers'
-median an OST therefore counts as equal to them; beyond, its own value stands.
+    bytes per second of I/O time               allows for large I/Os
+    I/Os per second of I/O time                allows for small ones, whose time is that of the request
+    both, times the mean number in flight      allow for a queue: by Little's law, the throughput of the busy disk
 
-Only enough evidence counts: bytes, number of writes, and writes large enough that the time is that of data
-and not of requests; fewer writes wait for those of the next intervals. An idle OST, or one with a single
-small write, has no new evidence and is not slow. Without new evidence an estimate goes back to its peers'
-median with a half-life, so that a slow target that got nothing is tried again: the allocator gives it a first
-stripe as soon as the estimate carries one. What that stripe shows counts more than what was seen long before
-(weights with the same half-life), so one look decides: slow again, or back.
+once with all its peers, and once with those whose I/Os are small, or large, as its own.
+
+In flight are this OST's I/Os in both directions and those of OSTs on the same disk. What others do there (a rebuild,
+a scrub) is not: if it makes the OST's I/Os slow, the OST is slow for as long.
+
+Equal disks differ by what they happened to serve, and few I/Os say little: within a factor `BAND`, and more the fewer
+I/Os were seen (`band`), an OST counts as equal to its peers; beyond, its own value stands. The worse direction decides.
+
+An interval counts with at least `MIN_IOS` disk I/Os; fewer wait for those of the next intervals. An idle OST has no
+new evidence and is not slow, unless others on its disk are. Without new evidence a verdict fades with a half-life, so
+that a slow target that got nothing is tried again: the allocator gives it a first stripe as soon as the estimate
+carries one. What that stripe shows counts more than what was seen long before (weights with the same half-life), so
+one look decides.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Sequence
-from statistics import median
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
+
+from tarazu.stats import peers
 from tarazu.stats.counters import were_reset
+from tarazu.stats.service import DISK_SOURCES, of_requests
 from tarazu.units import KIB, MIB
-from tarazu.wire.messages import OstReport
+from tarazu.wire.messages import IoCounters, OstReport
 
-Target = tuple[str, int]
-"""(file system, OST index)."""
-
-MIN_BYTES = 16 * MIB
-MIN_WRITES = 16
-"""Fewer say little: the mean of six differed by a factor of two between OSTs of a healthy server."""
+MIN_IOS = 12
+"""Disk I/Os."""
+MIN_REQUESTS = 16
+MIN_REQUEST_BYTES = 16 * MIB
+MIN_MEAN_REQUEST_BYTES = 128 * KIB
+"""For sources that count requests: below this mean size, the time is not that of data."""
 MAX_SPAN_S = 600.0
-"""Writes are gathered over several intervals until they suffice, but not longer than this."""
-MIN_MEAN_WRITE_BYTES = 128 * KIB
-"""Below this mean size the service time is that of requests, not of data."""
+"""I/Os are gathered over several intervals until they suffice, but not longer than this."""
 INTERVALS = 3
 """Newest intervals with evidence that the median is taken over: two good ones end a bad verdict, one bad one
 makes none."""
 BAND = 2.0
-"""Within this factor of the peers' median an OST counts as equal to them."""
+"""Within this factor of the reference an OST counts as equal, however many I/Os were seen."""
+BAND_NOISE = 2.5
+"""Growth of the band for few I/Os: times taken from a busy healthy disk vary by 1.5 times their mean."""
+SMALL_BYTES = 32 * KIB
+"""Mean size of I/Os, below which their time is hardly that of data: journals, small files, random reads."""
+SEEK_S = 0.01
+"""What positioning a disk's head may add to an I/O that is much smaller than those it is compared with."""
 HALF_LIFE_S = 600.0
 """Without new evidence, half of the difference (in powers) to the peers is left after this."""
 GRACE_S = 120.0
 """An estimate stands unchanged this long after its last evidence (two of the paper's intervals)."""
 
+Direction = tuple[str, int, bool]
+"""(file system, OST index, True for writes)."""
+
 
 class Estimate(NamedTuple):
     write_bytes_per_s: float
-    """Per second of service time: comparable between OSTs of one file system, not a bandwidth."""
+    """Per second of I/O time (of reads where only reads were seen): comparable between OSTs, not a bandwidth. That of
+    the peers while it counts as equal."""
     write_latency_s: float
-    """Mean service time of one write."""
+    """Mean time of one I/O."""
+    relative: float
+    """Speed over that of the peers; 1 while it counts as equal. Never above: this is no measure of bandwidth."""
+    source: str
 
 
 class _Evidence(NamedTuple):
     at_s: float
-    bytes_per_s: float
-    latency_s: float
+    source: str
+    ios: int
+    bytes: int
+    seconds: float
+    """Sum over the I/Os."""
+    in_flight: float
+
+    @property
+    def rates(self) -> tuple[float, ...]:
+        """The four measures: bytes and I/Os, each per second of I/O time and times the number in flight."""
+        of_bytes, of_ios = self.bytes / self.seconds, self.ios / self.seconds
+        return of_bytes, of_ios, of_bytes * self.in_flight, of_ios * self.in_flight
+
+
+class _Measured(NamedTuple):
+    """The evidence of one direction of one OST, put together."""
+
+    at_s: float
+    source: str
+    ios: float
+    mean_bytes: float
+    rates: tuple[float, ...]
+
+
+class _Compared(NamedTuple):
+    measured: _Measured
+    own: float
+    """Speed over the peers', before it fades and where the band is not applied."""
+    usual: tuple[float, ...]
+    """The peers' measures."""
+
+
+_Terms = tuple[dict[int, Sequence[str]], dict[int, str]]
+"""(pools, servers) of the OSTs."""
+
+
+class _Seen(NamedTuple):
+    report: OstReport
+    io: IoCounters
+    at_s: float
 
 
 class SpeedEstimator:
@@ -67,61 +127,167 @@ class SpeedEstimator:
 
     def __init__(self, half_life_s: float = HALF_LIFE_S) -> None:
         self.half_life_s = half_life_s
-        self._base: dict[Target, tuple[OstReport, float]] = {}
-        """Report that the next evidence is counted from, and when it came."""
-        self._last: dict[Target, OstReport] = {}
-        self._evidence: dict[Target, deque[_Evidence]] = {}
+        self._base: dict[Direction, _Seen] = {}
+        """What the next evidence is counted from."""
+        self._last: dict[Direction, _Seen] = {}
+        self._evidence: dict[Direction, deque[_Evidence]] = {}
+        self._measured: dict[Direction, _Measured] = {}
+        self._compared: dict[str, tuple[_Terms, list[tuple[int, _Compared]]]] = {}
+        """File system → what was compared under which terms, as long as there is no new evidence."""
+        self._reports: dict[tuple[str, int], OstReport] = {}
 
     def update(self, report: OstReport, received_s: float) -> None:
         """Take in one target's counters; `received_s` is Unix time."""
-        target = (report.fs_name, report.index)
-        base, since_s = self._base.get(target, (None, received_s))
-        moved, evidence = (True, None) if base is None else _judge(report, base, received_s)
-        last = self._last.get(target)
+        self._reports[report.fs_name, report.index] = report
+        for writes in (False, True):
+            if io := io_of(report, writes):
+                self._take((report.fs_name, report.index, writes), _Seen(report, io, received_s))
+
+    def _take(self, key: Direction, now: _Seen) -> None:
+        base, last = self._base.get(key), self._last.get(key)
+        self._last[key] = now
+        if base is None or base.io.source != now.io.source:
+            self._base[key] = now
+            return
+        moved, evidence = _judge(now, base)
         if evidence and last is not None and last is not base:
             # An interval that suffices is not mixed with what was left over before.
-            evidence = _judge(report, last, received_s)[1] or evidence
-        self._last[target] = report
-        if moved or received_s - since_s > MAX_SPAN_S:
-            self._base[target] = (report, received_s)
+            evidence = _judge(now, last)[1] or evidence
+        if moved or now.at_s - base.at_s > MAX_SPAN_S:
+            self._base[key] = now
         if evidence:
-            self._evidence.setdefault(target, deque(maxlen=INTERVALS)).append(evidence)
+            kept = self._evidence.setdefault(key, deque(maxlen=INTERVALS))
+            if kept and kept[-1].source != evidence.source:
+                kept.clear()
+            kept.append(evidence)
+            self._measured[key] = self._usual(kept)
+            self._compared.pop(key[0], None)
 
-    def estimates(self, fs_name: str, now: float) -> dict[int, Estimate]:
-        """OST index → estimate at `now`. OSTs that never showed enough evidence are absent."""
-        own = {
-            index: (evidence[-1].at_s, self._usual(evidence))
-            for (fs, index), evidence in self._evidence.items()
-            if fs == fs_name
-        }
-        if not own:
-            return {}
-        peers = Estimate(
-            median(e.write_bytes_per_s for _, e in own.values()),
-            median(e.write_latency_s for _, e in own.values()),
-        )
-        return {index: self._decayed(e, peers, now - at_s) for index, (at_s, e) in own.items()}
+    def estimates(
+        self,
+        fs_name: str,
+        now: float,
+        pools: Mapping[int, Sequence[str]] | None = None,
+        servers: Mapping[int, str] | None = None,
+    ) -> dict[int, Estimate]:
+        """OST index → estimate at `now`. OSTs that never showed enough evidence are absent.
 
-    def _usual(self, evidence: Sequence[_Evidence]) -> Estimate:
-        """Median of the newest evidence, what is older than the newest counting less."""
+        `pools` and `servers`: OST index → its pools, its OSS.
+        """
+        terms = (dict(pools or {}), dict(servers or {}))
+        if fs_name not in self._compared or self._compared[fs_name][0] != terms:
+            self._compared[fs_name] = (terms, self._compare(fs_name, *terms))
+        found: dict[int, Estimate] = {}
+        for index, compared in self._compared[fs_name][1]:
+            estimate = self._estimate(compared, now)
+            if index not in found or estimate.relative < found[index].relative:
+                found[index] = estimate
+        return found | self._on_same_disk(fs_name, found, terms[1])
+
+    def _compare(
+        self, fs_name: str, pools: Mapping[int, Sequence[str]], servers: Mapping[int, str]
+    ) -> list[tuple[int, _Compared]]:
+        """Each OST's writes, then its reads, beside those of its peers."""
+        comparable: dict[tuple[bool, str, bool | None], dict[int, _Measured]] = {}
+        for (fs, index, writes), measured in self._measured.items():
+            if fs == fs_name:
+                kind = self._reports[fs, index].nonrotational
+                comparable.setdefault((not writes, measured.source, kind), {})[index] = measured
+        order = sorted(comparable, key=lambda of: of[:2])
+        return [item for of in order for item in _compared(comparable[of], pools, servers).items()]
+
+    def _on_same_disk(
+        self, fs_name: str, found: Mapping[int, Estimate], servers: Mapping[int, str]
+    ) -> dict[int, Estimate]:
+        """Estimates of OSTs that showed nothing: as of the best of those on the same disk."""
+        disks: dict[tuple[str, str], Estimate] = {}
+        unknown: dict[int, tuple[str, str]] = {}
+        for (fs, index), report in self._reports.items():
+            if fs == fs_name and report.disk and index in servers:
+                disk = (servers[index], report.disk)
+                if index not in found:
+                    unknown[index] = disk
+                elif disk not in disks or found[index].relative > disks[disk].relative:
+                    disks[disk] = found[index]
+        return {index: disks[disk] for index, disk in unknown.items() if disk in disks}
+
+    def _usual(self, evidence: Sequence[_Evidence]) -> _Measured:
+        """Medians of the newest evidence, what is older than the newest counting less."""
         newest = evidence[-1].at_s
         weights = [0.5 ** (max(0.0, newest - e.at_s - GRACE_S) / self.half_life_s) for e in evidence]
-        return Estimate(
-            _median([e.bytes_per_s for e in evidence], weights),
-            _median([e.latency_s for e in evidence], weights),
+        return _Measured(
+            newest,
+            evidence[-1].source,
+            sum(w * e.ios for w, e in zip(weights, evidence)),
+            sum(w * e.bytes for w, e in zip(weights, evidence))
+            / sum(w * e.ios for w, e in zip(weights, evidence)),
+            tuple(_median(values, weights) for values in zip(*(e.rates for e in evidence))),
         )
 
-    def _decayed(self, estimate: Estimate, peers: Estimate, age_s: float) -> Estimate:
-        """`estimate`, drawn towards `peers` on a logarithmic scale (speeds differ by factors)."""
-        weight = 0.5 ** (max(0.0, age_s - GRACE_S) / self.half_life_s)
-        speed, latency = (_blend(own, peer, weight) for own, peer in zip(estimate, peers))
-        if 1 / BAND < speed / peers.write_bytes_per_s < BAND:
-            return peers
-        return Estimate(speed, latency)
+    def _estimate(self, compared: _Compared, now: float) -> Estimate:
+        m, own, usual = compared
+        weight = 0.5 ** (max(0.0, now - m.at_s - GRACE_S) / self.half_life_s)
+        # Drawn towards 1 on a logarithmic scale: speeds differ by factors.
+        relative = math.exp(weight * math.log(own))
+        if relative > 1 / band(m.ios):
+            relative = 1.0
+        return Estimate(usual[0] * relative, 1 / (usual[1] * relative), relative, m.source)
 
 
-def _blend(own: float, peer: float, weight: float) -> float:
-    return math.exp(weight * math.log(own) + (1 - weight) * math.log(peer))
+def _compared(
+    measured: Mapping[int, _Measured], pools: Mapping[int, Sequence[str]], servers: Mapping[int, str]
+) -> dict[int, _Compared]:
+    """Of those that the smallest set decides where there are several: a pool of flash, not one of all OSTs."""
+    best = {index: (-len(measured) - 1, 1.0, m.rates) for index, m in measured.items()}
+    for group in peers.groups(measured, pools):
+        of_group = {i: measured[i] for i in group}
+        verdicts = _verdicts(of_group, servers)
+        small = {i: m for i, m in of_group.items() if m.mean_bytes < SMALL_BYTES}
+        large = {i: m for i, m in of_group.items() if m.mean_bytes >= SMALL_BYTES}
+        for alike in (small, large):
+            if 1 < len(alike) < len(group):
+                for i, verdict in _verdicts(alike, servers).items():
+                    verdicts[i] = min(verdicts[i], verdict)
+        for i, verdict in verdicts.items():
+            best[i] = max(best[i], (-len(group), *verdict))
+    return {i: _Compared(m, *best[i][1:]) for i, m in measured.items()}
+
+
+def io_of(report: OstReport, writes: bool) -> IoCounters | None:
+    """The report's counters of one direction; of an ossd that sends none, `obdfilter`'s writes. None for none."""
+    if report.reads or report.writes:
+        return report.writes if writes else report.reads
+    return of_requests(report)[writes]
+
+
+def band(ios: float) -> float:
+    """Within which factor an OST counts as equal to its peers after so many I/Os: 3.4 for 12, 2.5 for 100."""
+    return BAND * (1 + BAND_NOISE / math.sqrt(max(1.0, ios)))
+
+
+def _verdicts(
+    measured: Mapping[int, _Measured], servers: Mapping[int, str]
+) -> dict[int, tuple[float, tuple[float, ...]]]:
+    """OST → (its speed over the usual one, as far as nothing explains it; the usual measures)."""
+    by_rate = [peers.references({i: m.rates[r] for i, m in measured.items()}, servers) for r in range(4)]
+    sizes = peers.references({i: m.mean_bytes for i, m in measured.items()}, servers)
+    found = {}
+    for i, m in measured.items():
+        usual = tuple(of[i] for of in by_rate)
+        found[i] = (min(1.0, max(_ratios(m, usual, sizes[i]))), usual)
+    return found
+
+
+def _ratios(m: _Measured, reference: Sequence[float], usual_bytes: float) -> list[float]:
+    """The four measures over those of the peers; a much smaller I/O may take a seek more than the peers'."""
+    seek_s = SEEK_S if m.source in DISK_SOURCES and m.mean_bytes < usual_bytes / 4 else 0.0
+    own_bytes, own_ios, busy_bytes, busy_ios = m.rates
+    return [
+        own_bytes / reference[0],
+        own_ios * (1 / reference[1] + seek_s),
+        busy_bytes / reference[2],
+        busy_ios * (1 / reference[3] + seek_s),
+    ]
 
 
 def _median(values: Sequence[float], weights: Sequence[float]) -> float:
@@ -138,16 +304,62 @@ def _median(values: Sequence[float], weights: Sequence[float]) -> float:
     raise ValueError("no values")
 
 
-def _judge(now: OstReport, base: OstReport, at_s: float) -> tuple[bool, _Evidence | None]:
-    """(whether `now` is the new base, what the writes since `base` tell)."""
-    new = (now.write_bytes, now.write_samples, now.write_usecs)
-    old = (base.write_bytes, base.write_samples, base.write_usecs)
-    if were_reset(now.counters_start_s, base.counters_start_s, new, old):
-        # All that the new counters hold happened since `base`.
-        old = (0, 0, 0)
-    size_bytes, writes, usecs = (n - o for n, o in zip(new, old))
-    if writes and size_bytes / writes < MIN_MEAN_WRITE_BYTES:
-        return True, None
-    if size_bytes < MIN_BYTES or writes < MIN_WRITES:
+def _judge(now: _Seen, base: _Seen) -> tuple[bool, _Evidence | None]:
+    """(whether `now` is the new base, what the I/Os since `base` tell)."""
+    since = _since(now.io, base.io)
+    if since.source in DISK_SOURCES:
+        enough = since.ios >= MIN_IOS
+    else:
+        if since.ios and since.bytes / since.ios < MIN_MEAN_REQUEST_BYTES:
+            return True, None
+        enough = since.ios >= MIN_REQUESTS and since.bytes >= MIN_REQUEST_BYTES
+    if not enough:
         return False, None
-    return True, _Evidence(at_s, size_bytes / usecs * 1e6, usecs / writes / 1e6) if usecs > 0 else None
+    if since.usecs <= 0 or since.bytes <= 0:
+        return True, None
+    seconds, in_flight = since.usecs / 1e6, _in_flight(since, now, base)
+    return True, _Evidence(now.at_s, since.source, since.ios, since.bytes, seconds, in_flight)
+
+
+def _since(now: IoCounters, base: IoCounters) -> IoCounters:
+    """The difference; after a reset, all that the new counters hold."""
+    new, old = msgspec.structs.astuple(now)[1:6], msgspec.structs.astuple(base)[1:6]
+    if were_reset(now.start_s, base.start_s, new, old):
+        return now
+    return IoCounters(now.source, *(n - o for n, o in zip(new, old)))
+
+
+def _in_flight(since: IoCounters, now: _Seen, base: _Seen) -> float:
+    """Mean number of I/Os that this OST, and those on its disk, had in flight while this one was served."""
+    if not since.flight_samples:
+        return 1.0
+    mean = since.flight_sum / since.flight_samples
+    if since.source == "brw_stats":
+        # Counted per block I/O, of which one (bulk) I/O may have several.
+        mean = max(1.0, mean * min(1.0, since.ios / since.flight_samples))
+        # In the same time, numbers in flight are as the sums of the times (Little's law).
+        others = _grown(now.report.neighbour_usecs, base.report.neighbour_usecs)
+        other, before = _other(now), _other(base)
+        if other and before and other.source == before.source == since.source:
+            others += _since(other, before).usecs
+        return mean * (1 + others / since.usecs)
+    if since.source == "diskstats":
+        # Of what the device did, only the OST's own.
+        of_device = sum(_grown(a.bytes, b.bytes) for a, b in zip(_both(now), _both(base)) if a and b)
+        of_ost = _grown(now.report.write_bytes, base.report.write_bytes)
+        of_ost += _grown(now.report.read_bytes, base.report.read_bytes)
+        return max(1e-6, mean * min(1.0, of_ost / of_device)) if of_device and of_ost else mean
+    return max(1.0, mean)
+
+
+def _both(seen: _Seen) -> tuple[IoCounters | None, IoCounters | None]:
+    return seen.report.reads, seen.report.writes
+
+
+def _other(seen: _Seen) -> IoCounters | None:
+    """The counters of the other direction."""
+    return seen.report.reads if seen.io is seen.report.writes else seen.report.writes
+
+
+def _grown(now: int, base: int) -> int:
+    return max(0, now - base)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ import msgspec
 from tarazu.errors import Unavailable
 from tarazu.model import Oss, Ost, SystemView
 from tarazu.stats import mds
+from tarazu.stats.params import target_name
 from tarazu.stats.speed import Estimate, SpeedEstimator
 from tarazu.wire.messages import OssReport, OstReport
 
@@ -21,6 +23,13 @@ LNET_FLOOR_BYTES_PER_S = 12.5e6
 
 MDS_STATE_INTERVAL_S = 30.0
 """How long pools and states read on the MDS are kept."""
+
+MAX_TOLD = 200_000
+"""Members of all pools of one file system, as a client tells."""
+MAX_NAMED = 100
+"""Targets with impossible values that are named of one server."""
+
+log = logging.getLogger("tarazu.stats")
 
 _OSTS = tuple[Ost, ...]
 _OSSES = tuple[Oss, ...]
@@ -55,33 +64,67 @@ class ViewBuilder:
         self.speeds = speeds or SpeedEstimator()
         self._servers: dict[str, _Server] = {}
         self._targets: dict[tuple[str, int], _Target] = {}
+        self.impossible: dict[str, tuple[str, ...]] = {}
+        """OSS → targets of its newest report that were left out."""
+        self._told: dict[str, dict[int, tuple[str, ...]]] = {}
+        self._fs_names: set[str] = set()
         self._mds = mds.NOTHING
         self._mds_read_s: float | None = None
 
     def update(self, report: OssReport, received_s: float) -> bool:
         """Take in a report that arrived at `received_s` (Unix time of this node, not of the sender).
 
-        False, and nothing is changed, for one whose values cannot be.
+        False, and nothing is changed, for one whose values cannot be. A target whose values cannot be is left out,
+        and named in `impossible` until it is reported right again.
         """
         if not _is_plausible(report):
             return False
+        self._name_impossible(report)
         before = self._servers.get(report.oss)
         highest = max(before.highest_lnet_bytes_per_s if before else 0.0, report.lnet_bytes_per_s)
         self._servers[report.oss] = _Server(report, received_s, highest)
         no_counters = "obdfilter.*.stats" in report.unreadable
-        for ost in report.osts:
+        for ost in filter(_is_possible, report.osts):
             # Whoever reported a target last serves it: that is how failover shows.
+            self._fs_names.add(ost.fs_name)
             self._targets[ost.fs_name, ost.index] = _Target(ost, report.oss, received_s)
             # Zeros that stand for "could not be read" must not look like a reset.
-            if ost.write_samples or not no_counters:
+            if ost.write_samples or ost.reads or ost.writes or not no_counters:
                 self.speeds.update(ost, received_s)
         return True
+
+    def _name_impossible(self, report: OssReport) -> None:
+        named = tuple(target_name(o.fs_name, o.index) for o in report.osts if not _is_possible(o))
+        for name in set(named) - set(self.impossible.get(report.oss, ())):
+            log.warning("%s: %s is left out: it reports impossible values", report.oss, name)
+        if named:
+            self.impossible[report.oss] = named[:MAX_NAMED]
+        else:
+            self.impossible.pop(report.oss, None)
+
+    def tell_pools(self, told: Mapping[str, Mapping[str, Sequence[int]]]) -> None:
+        """What a client sees: file system → pool → OST indices. It counts where the MDS tells us of no pools; the
+        newest word stands, and one that is too long is not taken.
+        """
+        for fs_name, pools in told.items():
+            if fs_name in self._fs_names and sum(map(len, pools.values())) <= MAX_TOLD:
+                of_ost: dict[int, list[str]] = {}
+                for pool, members in sorted(pools.items()):
+                    for index in set(members):
+                        of_ost.setdefault(index, []).append(pool)
+                self._told[fs_name] = {index: tuple(names) for index, names in of_ost.items()}
+
+    def _pools(self, fs_name: str, state: mds.MdsState, osts: Iterable[int]) -> dict[int, tuple[str, ...]]:
+        if any(fs == fs_name for fs, _ in state.pools):
+            return {index: state.pools.get((fs_name, index), ()) for index in osts}
+        told = self._told.get(fs_name, {})
+        return {index: told.get(index, ()) for index in osts}
 
     def __contains__(self, oss: str) -> bool:
         return oss in self._servers
 
     def fs_names(self) -> list[str]:
-        return sorted({fs for fs, _ in self._targets})
+        return sorted(self._fs_names)
 
     def servers(self) -> dict[str, tuple[OssReport, float]]:
         """OSS name → (its newest report, when that arrived)."""
@@ -98,12 +141,14 @@ class ViewBuilder:
         `promised`: OST index → bytes (the reservation ledger's).
         """
         state = self._mds_state(now)
-        speeds = self.speeds.estimates(fs_name, now)
+        here = {index: t for (fs, index), t in self._targets.items() if fs == fs_name}
+        pools = self._pools(fs_name, state, here)
+        servers = {index: t.oss for index, t in here.items()}
+        speeds = self.speeds.estimates(fs_name, now, pools, servers)
         owed = promised or {}
         osts = tuple(
-            self._ost(key, target, now, state, speeds.get(key[1]), owed.get(key[1], 0))
-            for key, target in sorted(self._targets.items())
-            if key[0] == fs_name
+            self._ost(key, target, now, state, pools[key[1]], speeds.get(key[1]), owed.get(key[1], 0))
+            for key, target in sorted((((fs_name, i), t) for i, t in here.items()), key=lambda item: item[0])
         )
         names = sorted({ost.oss for ost in osts})
         return SystemView(fs_name, now, osts, tuple(self._oss(name) for name in names))
@@ -114,6 +159,7 @@ class ViewBuilder:
         target: _Target,
         now: float,
         state: mds.MdsState,
+        pools: tuple[str, ...],
         speed: Estimate | None,
         promised_bytes: int,
     ) -> Ost:
@@ -128,12 +174,14 @@ class ViewBuilder:
             promised_bytes=promised_bytes,
             write_bytes_per_s=speed.write_bytes_per_s if speed else None,
             write_latency_s=speed.write_latency_s if speed else None,
+            relative_speed=speed.relative if speed else None,
+            speed_source=speed.source if speed else "",
             degraded=report.degraded,
             no_create=report.no_create or key in state.no_create,
             readonly=report.readonly,
             active=key not in state.inactive,
             stale=now - target.received_s > self.stale_after_s,
-            pools=state.pools.get(key, ()),
+            pools=pools,
         )
 
     def _oss(self, name: str) -> Oss:
@@ -168,19 +216,26 @@ def from_status(status: Mapping[str, Any], fs_name: str = "") -> SystemView:
 
 
 def _is_plausible(report: OssReport) -> bool:
-    """One report with a NaN or a negative size must not spoil what the allocator computes for all."""
+    """One report with a NaN or a negative rate must not spoil what the allocator computes for all."""
     rates = (report.interval_s, report.lnet_bytes_per_s, report.queue_wait_s)
     loads = (report.cpu_load, report.memory_load)
+    return all(0 <= rate < math.inf for rate in rates) and all(0 <= load <= 1 for load in loads)
+
+
+def _is_possible(ost: OstReport) -> bool:
+    """Nor must one target, whose server and neighbours may well be right."""
+    counts = (ost.write_bytes, ost.write_samples, ost.write_usecs, ost.read_bytes, ost.files_free)
+    ios = [io for io in (ost.reads, ost.writes) if io]
     return (
-        all(0 <= rate < math.inf for rate in rates)
-        and all(0 <= load <= 1 for load in loads)
+        0 <= ost.index < 2**16
+        and 0 <= ost.avail_bytes <= ost.total_bytes
+        and 0 <= ost.free_bytes <= ost.total_bytes
+        and ost.total_bytes > 0
+        and min(*counts, ost.neighbour_usecs) >= 0
+        and math.isfinite(ost.counters_start_s)
         and all(
-            0 <= ost.index < 2**16
-            and 0 <= ost.avail_bytes <= ost.total_bytes
-            and 0 <= ost.free_bytes <= ost.total_bytes
-            and ost.total_bytes > 0
-            and min(ost.write_bytes, ost.write_samples, ost.write_usecs, ost.files_free) >= 0
-            and math.isfinite(ost.counters_start_s)
-            for ost in report.osts
+            min(io.ios, io.bytes, io.usecs, io.flight_sum, io.flight_samples) >= 0
+            and math.isfinite(io.start_s)
+            for io in ios
         )
     )

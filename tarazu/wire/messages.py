@@ -24,7 +24,35 @@ MAX_CLOSED_FILES = 1_000_000
 MAX_ALIVE_IDS = 10_000
 """Of one StepAlive."""
 
+MAX_SOURCE_CHARACTERS = 32
+MAX_MOUNTED = 64
+MAX_POOLS = 1_000
+"""File systems, and pools of each, in one StatusRequest."""
+
 Id = Annotated[str, msgspec.Meta(max_length=MAX_ID_CHARACTERS)]
+
+
+OstIndex = Annotated[int, msgspec.Meta(ge=0, lt=1 << 16)]
+Pools = Annotated[
+    dict[Id, Annotated[tuple[OstIndex, ...], msgspec.Meta(max_length=1 << 16)]],
+    msgspec.Meta(max_length=MAX_POOLS),
+]
+"""Pool → OST indices."""
+
+
+class IoCounters(msgspec.Struct, frozen=True, array_like=True):
+    """I/Os of one direction (reads or writes) and the time they took, since the source began to count."""
+
+    source: Annotated[str, msgspec.Meta(max_length=MAX_SOURCE_CHARACTERS)]
+    """`brw_stats`, `diskstats`, `ost_io`, `obdfilter`: see `tarazu.stats.service`."""
+    ios: int = 0
+    bytes: int = 0
+    usecs: int = 0
+    """Sum over the I/Os: with two at once, twice the time passes."""
+    flight_sum: int = 0
+    """flight_sum / flight_samples: mean number of I/Os in flight, where the source knows it."""
+    flight_samples: int = 0
+    start_s: float = 0.0
 
 
 class OstReport(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -53,6 +81,15 @@ class OstReport(msgspec.Struct, frozen=True, omit_defaults=True):
     """Disk I/Os counted by `brw_stats` (writes)."""
     io_large_samples: int = 0
     """Those of 1 MiB and more."""
+    reads: IoCounters | None = None
+    """By the best source that the server has; None: `read_*` and `write_*` above are all there is."""
+    writes: IoCounters | None = None
+    neighbour_usecs: int = 0
+    """Time of the I/Os of other OSTs on the same disk (partitions), reads and writes, as `usecs`."""
+    disk: Annotated[str, msgspec.Meta(max_length=MAX_ID_CHARACTERS)] = ""
+    """The server's name of a disk that several of its OSTs share."""
+    nonrotational: bool | None = None
+    """`osd-*.*.nonrotational`; None where the server does not say."""
 
 
 class JobRate(msgspec.Struct, frozen=True):
@@ -161,7 +198,11 @@ class Acknowledged(msgspec.Struct, frozen=True, tag="ack", omit_defaults=True):
 
 
 class StatusRequest(msgspec.Struct, frozen=True, tag="status?", omit_defaults=True):
+    """How is mdsd? Along with it, a client says which pools it sees: where mdsd is not on the MDS, it has no others."""
+
     message_id: Id
+    pools: Annotated[dict[Id, Pools], msgspec.Meta(max_length=MAX_MOUNTED)] = {}
+    """File system → its pools."""
     protocol: int = PROTOCOL
 
 

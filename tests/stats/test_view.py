@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from tarazu.stats import view as view_module
 from tarazu.stats.gate import Gate
 from tarazu.stats.view import LNET_FLOOR_BYTES_PER_S, ViewBuilder
-from tarazu.wire.messages import OssReport, OstReport
+from tarazu.wire.messages import IoCounters, OssReport, OstReport
 
 GB = 10**9
 
@@ -114,12 +115,6 @@ def test_the_mds_state_is_read_again_after_a_while(tmp_path: Path) -> None:
         report("oss1", ost(0), cpu_load=float("nan")),
         report("oss1", ost(0), memory_load=1.5),
         report("oss1", ost(0), lnet_bytes_per_s=float("inf")),
-        report("oss1", ost(-1)),
-        report("oss1", ost(0), ost(70_000)),
-        report("oss1", OstReport("lustre", 0, 10, 11, 5)),
-        report("oss1", OstReport("lustre", 0, 0, 0, 0)),
-        report("oss1", ost(0, write_usecs=-1)),
-        report("oss1", ost(0, counters_start_s=float("nan"))),
     ],
 )
 def test_a_report_with_impossible_values_changes_nothing(bad: OssReport) -> None:
@@ -127,6 +122,50 @@ def test_a_report_with_impossible_values_changes_nothing(bad: OssReport) -> None
     assert not views.update(bad, 0.0)
     assert views.fs_names() == [] and views.servers() == {}
     assert views.update(report("oss1", ost(0)), 0.0)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        ost(-1),
+        ost(70_000),
+        OstReport("lustre", 7, 10, 11, 5),
+        OstReport("lustre", 7, 0, 0, 0),
+        ost(7, write_usecs=-1),
+        ost(7, counters_start_s=float("nan")),
+        ost(7, writes=IoCounters("brw_stats", usecs=-1)),
+        ost(7, reads=IoCounters("brw_stats", start_s=float("inf"))),
+    ],
+)
+def test_an_ost_with_impossible_values_drops_itself_and_not_its_server(
+    bad: OstReport, caplog: pytest.LogCaptureFixture
+) -> None:
+    views = ViewBuilder(180)
+    with caplog.at_level(logging.WARNING, "tarazu.stats"):
+        assert views.update(report("oss1", ost(0), bad, ost(2)), 0.0)
+        assert views.update(report("oss1", ost(0), bad, ost(2)), 60.0)
+    assert [o.index for o in views.view("lustre", 61.0).osts] == [0, 2]
+    (name,) = views.impossible["oss1"]
+    assert [r.getMessage() for r in caplog.records] == [
+        f"oss1: {name} is left out: it reports impossible values"
+    ]
+    assert views.update(report("oss1", ost(0), ost(2), ost(7)), 120.0)
+    assert views.impossible == {} and len(views.view("lustre", 121.0).osts) == 3
+
+
+def test_pools_that_a_client_tells_are_bounded_and_the_newest_word_stands(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(view_module, "MAX_TOLD", 3)
+    views = ViewBuilder(180)
+    views.tell_pools({"lustre": {"early": (0,)}})
+    views.update(report("oss1", ost(0), ost(1)), 0.0)
+    assert [o.pools for o in views.view("lustre", 0.0).osts] == [(), ()], "of no file system that is known"
+    views.tell_pools({"lustre": {"b": (0, 1, 1), "a": ()}, "elsewhere": {"x": (1,)}})
+    assert [o.pools for o in views.view("lustre", 0.0).osts] == [("b",), ("b",)]
+    views.tell_pools({"lustre": {"a": (0,), "b": (0, 7)}})
+    views.tell_pools({"lustre": {"huge": (0, 1, 2, 3)}})
+    assert [o.pools for o in views.view("lustre", 0.0).osts] == [("a", "b"), ()]
 
 
 def lnet_loads(*rates: dict[str, float]) -> dict[str, float]:

@@ -9,6 +9,7 @@ import pytest
 
 from tarazu.sim.testbed import Testbed, statfiles
 from tarazu.sim.testbed.statfiles import Counter
+from tarazu.stats import brw_stats, diskstats
 
 MIB = 1 << 20
 SHAPE = Path(__file__).parents[1] / "data"
@@ -51,22 +52,32 @@ def test_oss_files_follow_usage(bed, agent):
     assert len(read(root, "sys/kernel/debug/lnet/stats").split()) == 11
 
 
-def test_a_slow_target_shows_a_longer_service_time(bed, agent):
+def test_a_slow_target_shows_in_the_time_of_its_disk_ios(bed, agent):
     speeds = bed.speeds()
     bed.set_ost(2, speed=speeds[2] / 10)
     agent("fd = create('a', plain(2, osts=[2, 4])); os.ftruncate(fd, 64 * MIB); os.close(fd)")
     bed.refresh()
     bed.set_ost(2, speed=speeds[2])
 
-    def longest(index: int) -> int:
-        root = bed.oss_root(bed.oss_of_ost[index])
-        return int(
-            stats_rows(read(root, f"sys/kernel/debug/lustre/obdfilter/lustre-OST{index:04x}/stats"))["write"][
-                4
-            ]
+    def labels(index: int, table: str) -> list[int]:
+        target = f"osd-ldiskfs/lustre-OST{index:04x}/brw_stats"
+        found = brw_stats.parse(
+            read(bed.oss_root(bed.oss_of_ost[index]), f"sys/kernel/debug/lustre/{target}")
         )
+        return [label for label, (_, writes) in found.tables[table].items() if writes]
 
-    assert longest(2) > 5 * longest(4)
+    assert max(labels(2, "I/O time (1/1000s)")) > 5 * max(labels(4, "I/O time (1/1000s)"))
+    disk = diskstats.parse(read(bed.oss_root(bed.oss_of_ost[2]), "proc/diskstats"))["dm-2"]
+    assert disk.write_ms > 0.9 * 64e3 * MIB / 2 / (speeds[2] / 10)
+    requests = [
+        stats_rows(
+            read(
+                bed.oss_root(bed.oss_of_ost[i]), f"sys/kernel/debug/lustre/obdfilter/lustre-OST{i:04x}/stats"
+            )
+        )
+        for i in (2, 4)
+    ]
+    assert requests[0]["write"][4] == requests[1]["write"][4], "does not hold the wait for the disk"
 
 
 def test_flags_appear_on_the_servers_and_on_the_mds(bed):
@@ -147,9 +158,11 @@ def test_counters_and_tables_are_written_in_lustres_form():
     assert text.splitlines()[0].split() == ["snapshot_time", "20.500000000", "secs.nsecs"]
     assert text.splitlines()[3].split() == "write_bytes 3 samples [bytes] 50 100 250 22500".split()
     assert len(text.splitlines()) == 4  # rows without samples are omitted
-    table = statfiles.brw_stats({4 << 20: 3, 4096: 1}, 2.0, 1.0)
+    table = statfiles.brw_stats({4 << 20: 3, 4096: 1}, statfiles.time_classes(40.0, 4), 2.0, 1.0)
     size_rows = table.split("disk I/O size")[1].split("\n\n")[0].splitlines()[1:]
     assert [row.split(":")[0] for row in size_rows][-1] == "4M"
     assert size_rows[0].split("|")[1].split() == ["1", "25", "25"]
     assert size_rows[-1].split("|")[1].split() == ["3", "75", "100"]
+    io = brw_stats.parse(table).io(brw_stats.WRITES)
+    assert (io.ios, io.bytes, io.usecs) == (4, (12 << 20) + 4096, pytest.approx(160_000, rel=0.2))
     assert statfiles.lnet_stats(2**32 + 5, 1, 2**40, 7).split()[3] == "5"

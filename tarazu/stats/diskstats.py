@@ -1,0 +1,72 @@
+"""`/proc/diskstats`: what a block device did, and which device an OST is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from tarazu.wire.messages import IoCounters
+
+SECTOR_BYTES = 512
+
+_PARTITION = re.compile(r"((?:[shv]d|xvd)[a-z]+)\d+$|((?:nvme\d+n|mmcblk|md|loop|nbd|drbd)\d+)p\d+$")
+
+
+class Device(NamedTuple):
+    """One line, times in milliseconds."""
+
+    reads: int
+    read_sectors: int
+    read_ms: int
+    writes: int
+    written_sectors: int
+    write_ms: int
+    busy_ms: int
+    """At least one I/O in flight."""
+    weighted_ms: int
+    """Sum over all I/Os of the time in flight: over `busy_ms`, the mean number in flight."""
+
+
+def params() -> tuple[str, ...]:
+    return ("diskstats", "osd-*.*.mntdev")
+
+
+def parse(text: str) -> dict[str, Device]:
+    """Device name → its counters. Raises ValueError for a line that is none."""
+    devices: dict[str, Device] = {}
+    for line in text.splitlines():
+        fields = line.split()
+        if len(fields) < 14 or not all(f.isdecimal() for f in fields[3:14]):
+            raise ValueError(f"expected a name and eleven numbers, found {line.strip()[:60]!r}")
+        n = [int(f) for f in fields[3:14]]
+        devices[fields[2]] = Device(n[0], n[2], n[3], n[4], n[6], n[7], n[9], n[10])
+    return devices
+
+
+def device_name(root: str | Path, mntdev: str) -> str:
+    """The kernel's name of a device (`sdb1`, `dm-3`, `md0`) given as `/dev/sdb1`, `/dev/mapper/ost0`, a link of udev's.
+
+    Empty for what is no device below /dev: a ZFS data set.
+    """
+    path = mntdev.strip()
+    if not path.startswith("/dev/"):
+        return ""
+    return (Path(root) / path.lstrip("/")).resolve().name
+
+
+def whole_disk(name: str) -> str:
+    """The disk that a partition lies on; any other device itself."""
+    match = _PARTITION.match(name)
+    return (match[1] or match[2]) if match else name
+
+
+def io(device: Device, disk: Device, start_s: float = 0.0) -> tuple[IoCounters, IoCounters]:
+    """(reads, writes) of `device`; the number in flight is that of the whole `disk` while it was busy.
+
+    start_s: when its OST was mounted here, where that is known: after a failover another node counts.
+    """
+    flight = (disk.weighted_ms, disk.busy_ms, start_s)
+    reads = (device.reads, device.read_sectors * SECTOR_BYTES, device.read_ms * 1000)
+    writes = (device.writes, device.written_sectors * SECTOR_BYTES, device.write_ms * 1000)
+    return IoCounters("diskstats", *reads, *flight), IoCounters("diskstats", *writes, *flight)
