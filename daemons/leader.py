@@ -467,6 +467,9 @@ def summary_line(run_id: str, run: RunRecord, plans: Plans, mode: str, problems:
     size = sum(f.size_bytes for f in run.files)
     last, placed = plans.last, plans.last_placed
     states = [f"plan={last.status!r}" + (f" because={last.reason!r}" if last.reason else "")] if last else []
+    if plans.left:
+        why = ", ".join(f"{text} ({count})" for text, count in plans.left.most_common(3))
+        states.append(f"left={plans.left.total()} because={why!r}")
     costs = [f"ost_cost={placed.ost_cost:.3f} bound={placed.ost_cost_bound:.3f}"] if placed else []
     text = (
         f"{time.strftime('%Y-%m-%dT%H:%M:%S')} {run_id} app={run.step.application} mode={mode} "

@@ -11,6 +11,7 @@ import os
 import threading
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -19,8 +20,8 @@ from typing import Any
 
 import msgspec
 
-from tarazu import native
 from tarazu.config import Settings
+from tarazu.daemons.left import OWN_DEFAULT, checked, commonest, default_layout
 from tarazu.errors import StoreError, TarazuError, Unavailable, WireError
 from tarazu.layout import pfl
 from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
@@ -52,19 +53,17 @@ EARLY_S = 120.0
 
 LONGEST_ALIVE_S = 86_400.0
 
-UNTOUCHABLE = Layout(())
-"""Stands for a default layout that is never placed over: mirrored (FLR), foreign, or of a newer kind."""
-
 Directories = Callable[[tuple[str, ...]], local.DirectoryLayouts]
 """Asks the leader for the default layouts of directories."""
 
 
 @dataclass(frozen=True)
 class Expected:
-    """A forecast file and the layout chosen for it; None: left to Lustre."""
+    """A forecast file and the layout chosen for it; None: left to Lustre, and why."""
 
     forecast: Forecast
     layout: Layout | None
+    left_because: str = ""
 
 
 class Planner:
@@ -169,18 +168,19 @@ class Planner:
         answer = directories(tuple(sorted(set(parents.values()))))
         root = default_layout(answer.root)
         found: list[Expected] = []
-        by_default: dict[Layout | None, list[Forecast]] = {}
+        by_default: dict[Layout | str | None, list[Forecast]] = {}
         for forecast in forecasts:
             blob = answer.parents.get(parents[forecast.key], answer.root)
             by_default.setdefault(default_layout(blob), []).append(forecast)
         for default, group in by_default.items():
             # Layouts are compared, not blobs: these also carry the directory's own identity.
             foreign = default != root and not self.settings.layout.foreign_defaults
-            if foreign or default == UNTOUCHABLE:
-                found += [Expected(f, None) for f in group]
+            if foreign or isinstance(default, str):
+                why = default if isinstance(default, str) else OWN_DEFAULT
+                found += [Expected(f, None, why) for f in group]
                 continue
-            manager = ConfigurationManager(self.policy, targets, default)
-            found += [Expected(f, layout) for f, layout in zip(group, manager.layouts(group), strict=True)]
+            chosen = ConfigurationManager(self.policy, targets, default).choose(group)
+            found += [Expected(f, *choice) for f, choice in zip(group, chosen, strict=True)]
         order = {id(f): i for i, f in enumerate(forecasts)}
         return sorted(found, key=lambda e: order[id(e.forecast)])
 
@@ -210,11 +210,13 @@ class Planner:
                 in_vain=request.instead_of,
             )
             plan_id = database.new_plan(step)
-            row_ids = database.add_files(plan_id, [NewFile(e.forecast, e.layout) for e in expected])
+            files = [NewFile(e.forecast, e.layout, e.left_because) for e in expected]
+            row_ids = database.add_files(plan_id, files)
             placeable = [
                 (r, e.forecast, e.layout) for r, e in zip(row_ids, expected, strict=True) if e.layout
             ]
-            reply = msgspec.structs.replace(outline, plan_id=plan_id)
+            left = Counter(e.left_because for e in expected if not e.layout)
+            reply = msgspec.structs.replace(outline, plan_id=plan_id, left=commonest(left))
             if not request.place or not placeable:
                 status = "forecast" if not request.place else "left to Lustre"
                 database.set_allocation(plan_id, status=status)
@@ -222,7 +224,9 @@ class Planner:
             if not answers:
                 answers.append(self._allocate(step, wishes, mdsd, problem, request.alive_s))
             answer = answers[0]
-            allocated = allocated_files([row_id for row_id, _, _ in placeable], answer.osts)
+            allocated, refused = checked(placeable, answer.osts, max(request.osts, default=0) + 1)
+            left.update(refused.values())
+            reply = msgspec.structs.replace(reply, left=commonest(left))
             database.set_allocation(
                 plan_id,
                 status=answer.status,
@@ -233,6 +237,7 @@ class Planner:
                 ost_cost_bound=answer.ost_cost_bound,
                 elapsed_s=answer.elapsed_s,
                 placements=allocated,
+                left=refused,
             )
         return msgspec.structs.replace(
             reply,
@@ -400,28 +405,6 @@ def targets_of(status: Mapping[str, Any], request: local.PlanRequest) -> Targets
         for pool in ost["pools"]:
             pools[pool] = pools.get(pool, 0) + 1
     return Targets(len(osts), pools)
-
-
-def default_layout(blob: bytes) -> Layout | None:
-    """The layout in a directory's `lustre.lov`; None where there is none, UNTOUCHABLE for mirrors and the unknown."""
-    if not blob:
-        return None
-    try:
-        decoded = native.decode_lov(blob)
-    except TarazuError as error:
-        log.warning("a directory's default layout is not understood: %s", error)
-        return UNTOUCHABLE
-    return UNTOUCHABLE if decoded.mirrors > 1 else decoded.layout()
-
-
-def allocated_files(
-    row_ids: Sequence[int], osts: Sequence[tuple[tuple[int, ...], ...]]
-) -> dict[int, FilePlacement]:
-    """Row id → placement of all files of a request, in its order, so that the place of a row is its index there.
-
-    A file that got no OSTs has an empty placement; without an answer nothing is allocated.
-    """
-    return {r: FilePlacement(of if any(of) else ()) for r, of in zip(row_ids, osts)}
 
 
 def planned_files(

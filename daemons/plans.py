@@ -13,6 +13,7 @@ import secrets
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -78,6 +79,8 @@ class Plans:
         self.plan_ids: list[int] = []
         self.request_ids: list[str] = []
         self.planned_files = 0
+        self.left: Counter[str] = Counter()
+        """Why files are left to Lustre → how many, of all plans."""
         self.generation = 0
         """Of the map that was announced last; 0 while there is none."""
         self.next_s: float | None = 0.0
@@ -169,8 +172,11 @@ class Plans:
             raise TarazuError(f"plan: expected OST indices that {fs.fs_name} has, found {unknown}")
         refused = {i: why for i, layout in enumerate(plan.layouts) if (why := llapi.refusal(layout))}
         files = tuple(f for f in plan.files if f.layout not in refused)
+        self.left.update(f"liblustreapi: {refused[f.layout]}" for f in plan.files if f.layout in refused)
         plan = msgspec.structs.replace(plan, files=files)
         self.last = msgspec.structs.replace(plan, files=(), layouts=())
+        if plan.status not in NOT_NOW:
+            self.left.update(plan.left)
         if files:
             self.last_placed = self.last
             self.planned_files += len(files)

@@ -6,9 +6,9 @@ What the site's default holds on the MDT (DoM), in pools or as self-extending co
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import msgspec
 
@@ -16,9 +16,7 @@ from tarazu.errors import LayoutError
 from tarazu.layout.pfl import PflRule
 from tarazu.layout.rules import ALIGNMENT_BYTES, MAX_STRIPE_COUNT, MAX_STRIPE_SIZE_BYTES, check
 from tarazu.model import EOF, Component, Forecast, Layout
-from tarazu.units import GIB, MIB
-
-log = logging.getLogger("tarazu.layout")
+from tarazu.units import GIB, MIB, exact_bytes
 
 PAPER_STRIPE_COUNT = 8
 MAX_AUTO_STRIPE_COUNT = 160
@@ -26,8 +24,10 @@ MAX_AUTO_STRIPE_COUNT = 160
 MIN_STRIPE_SIZE_BYTES = 1 * MIB
 _POWERS = tuple(MIB << shift for shift in range(6, -1, -1))
 EVEN = 1.01
-ALL_OSTS = (-1, 0xFFFF)
-"""Stripe count of a default layout that uses every OST."""
+ALL, LEAST_OF_ALL = 0xFFFF, 0xFFE0
+"""Stripe counts of default layouts from LOV_ALL_STRIPES_WIDE to LOV_ALL_STRIPES: every OST, also several times."""
+FILE_SYSTEMS_OWN = Component(0, EOF, 4 * MIB, 1)
+"""What a file gets where no directory above it has a default layout."""
 ROUNDS = 8
 """A file of the forecast size goes at least this many times round its stripes, so that a forecast that is
 wrong by 10x still uses all of them evenly."""
@@ -54,6 +54,19 @@ class LayoutPolicy:
     min_size_bytes: int = 64 * MIB
     shared_stripe_bytes: int = 256 * MIB
     private_stripe_bytes: int = 1 * GIB
+
+
+class Choice(NamedTuple):
+    """What a file gets."""
+
+    layout: Layout | None
+    """None: it is left to Lustre."""
+    left_because: str = ""
+    """Why it is."""
+
+
+def left(reason: str) -> Choice:
+    return Choice(None, reason)
 
 
 def raid0_stripe_size(length_bytes: int, stripe_count: int, end_bytes: int = EOF) -> int:
@@ -91,37 +104,35 @@ class ConfigurationManager:
         self.targets = targets
         self.site_default = site_default
 
-    def layouts(self, forecasts: Sequence[Forecast]) -> tuple[Layout | None, ...]:
-        """One layout per forecast; None for a file that is better left to Lustre (small, or DoM only)."""
+    def choose(self, forecasts: Sequence[Forecast]) -> tuple[Choice, ...]:
+        """What each file gets. One that is better left to Lustre, or whose layout the rules refuse, says why."""
         many = sum(f.writers <= 1 for f in forecasts) >= 4 * max(1, self.targets.usable)
         return tuple(self._accepted(f, many) for f in forecasts)
 
-    def _accepted(self, forecast: Forecast, many_files: bool) -> Layout | None:
+    def _accepted(self, forecast: Forecast, many_files: bool) -> Choice:
+        least = max(1, self.policy.min_size_bytes)
+        if forecast.size_bytes < least:
+            return left(f"smaller than layout.min_size {exact_bytes(least)}")
+        rule = next((r for r in self.policy.rules if r.matches(forecast.key)), None)
         try:
-            return self._layout(forecast, many_files)
+            if rule:
+                choice = self._from_rule(rule, forecast)
+            elif self.site_default and self.site_default.composite:
+                choice = self._from_template(self.site_default, forecast)
+            else:
+                choice = self._plain(forecast, many_files)
+            if choice.layout:
+                check(choice.layout, f"layout of rule [{rule.name}]" if rule else "the default layout")
         except LayoutError as error:
             # A default layout that these rules do not know must not cost the other files their plan.
-            log.warning("%s", error)
-            return None
-
-    def _layout(self, forecast: Forecast, many_files: bool) -> Layout | None:
-        if forecast.size_bytes < max(1, self.policy.min_size_bytes):
-            return None
-        rule = next((r for r in self.policy.rules if r.matches(forecast.key)), None)
-        if rule:
-            layout = self._from_rule(rule, forecast)
-        elif self.site_default and self.site_default.composite:
-            layout = self._from_template(self.site_default, forecast)
-        else:
-            layout = self._plain(forecast, many_files)
-        if layout is None or not any(
-            c.stripe_count for c in layout.components[: layout.covered(forecast.size_bytes)]
+            return left(str(error))
+        if choice.layout and not any(
+            c.stripe_count for c in choice.layout.components[: choice.layout.covered(forecast.size_bytes)]
         ):
-            return None
-        check(layout, f"layout for {forecast.key}")
-        return layout
+            return left("all of it lies on the MDT (DoM)")
+        return choice
 
-    def _from_rule(self, rule: PflRule, forecast: Forecast) -> Layout | None:
+    def _from_rule(self, rule: PflRule, forecast: Forecast) -> Choice:
         on_mdt = [c for c in self._default_components() if c.pattern == "mdt"]
         mdt_end = on_mdt[-1].end_bytes if on_mdt else 0
         components = list(on_mdt)
@@ -132,35 +143,46 @@ class ConfigurationManager:
             pool = rule.pool or self._default_pool(start)
             count = min(extent.stripe_count, self.targets.count(pool))
             if count < 1:
-                return None
+                return no_ost(pool)
             components.append(self._component(start, extent.end_bytes, count, pool, forecast.size_bytes))
-        return Layout(tuple(components), composite=True)
+        return Choice(Layout(tuple(components), composite=True))
 
-    def _from_template(self, template: Layout, forecast: Forecast) -> Layout | None:
+    def _from_template(self, template: Layout, forecast: Forecast) -> Choice:
         components = []
         for component in template.components:
             if component.pattern == "mdt":
                 components.append(with_size(component, component.end_bytes))
                 continue
-            available = self.targets.count(component.pool)
-            count = available if component.stripe_count in ALL_OSTS else max(1, component.stripe_count)
-            count = min(count, available, MAX_AUTO_STRIPE_COUNT)
-            if count < 1 or component.pattern not in ("raid0", ""):
-                return None
+            if component.pattern not in ("raid0", "overstriped"):
+                return left(f"the default layout has a component of pattern {component.pattern}")
+            count = self._wanted_by(component)
+            if count < 1:
+                return no_ost(component.pool)
             start, end = component.start_bytes, component.end_bytes
             chosen = self._component(start, end, count, component.pool, forecast.size_bytes)
-            sized = with_size(component, chosen.stripe_size_bytes)
+            size = chosen.stripe_size_bytes
+            while component.extension_bytes % size and size > ALIGNMENT_BYTES:
+                size //= 2
+            sized = with_size(component, size)
             components.append(msgspec.structs.replace(sized, stripe_count=count))
-        return Layout(tuple(components), composite=True)
+        return Choice(Layout(tuple(components), composite=True))
 
-    def _plain(self, forecast: Forecast, many_files: bool) -> Layout | None:
-        default = self._default_components()[0] if self._default_components() else None
-        pool = default.pool if default else ""
+    def _wanted_by(self, component: Component) -> int:
+        """Stripes that Lustre gives a component of a default layout; 0 when no OST is usable."""
+        available = self.targets.count(component.pool)
+        return min(MAX_STRIPE_COUNT, stripes_of(component, available)) if available else 0
+
+    def _plain(self, forecast: Forecast, many_files: bool) -> Choice:
+        default = self._default_components()[0] if self._default_components() else FILE_SYSTEMS_OWN
+        pool, pattern = default.pool, default.pattern
+        if pattern not in ("raid0", "overstriped"):
+            return left(f"the default layout is of pattern {pattern}")
         available = self.targets.count(pool)
-        wanted = self._stripe_count(forecast, many_files, available, default)
-        count = min(wanted, available, MAX_STRIPE_COUNT)
-        if count < 1:
-            return None
+        if available < 1:
+            return no_ost(pool)
+        count = min(self._stripe_count(forecast, many_files, available, default), MAX_STRIPE_COUNT)
+        if pattern != "overstriped":
+            count = min(count, available)
         shared = forecast.writers > 1
         contiguous = self.policy.striping == "contiguous" or (
             self.policy.striping == "auto" and shared and forecast.contiguous
@@ -168,17 +190,16 @@ class ConfigurationManager:
         size = contiguous_stripe_size(forecast.size_bytes, count)
         if not contiguous or size > MAX_STRIPE_SIZE_BYTES:
             size = raid0_stripe_size(forecast.size_bytes, count)
-        return Layout((Component(0, EOF, size, count, pool=pool),))
+        return Choice(Layout((Component(0, EOF, size, count, pattern, pool),)))
 
     def _stripe_count(
-        self, forecast: Forecast, many_files: bool, available: int, default: Component | None
+        self, forecast: Forecast, many_files: bool, available: int, default: Component
     ) -> int:
         setting = self.policy.stripe_count
         if setting == "paper":
             return PAPER_STRIPE_COUNT
         if setting == "site":
-            count = default.stripe_count if default else 1
-            return min(MAX_AUTO_STRIPE_COUNT, available) if count in ALL_OSTS else max(1, count)
+            return stripes_of(default, available)
         if setting != "auto":
             return int(setting)
         shared = forecast.writers > 1
@@ -198,6 +219,22 @@ class ConfigurationManager:
         return inside[0] if inside else ""
 
 
+def no_ost(pool: str) -> Choice:
+    return left(f"no usable OST in pool {pool}" if pool else "no usable OST")
+
+
+def stripes_of(component: Component, available: int) -> int:
+    """Stripes that a component of a default layout comes to on `available` OSTs.
+
+    −1 is every OST; −N of an overstriped one N objects on each (`lod_get_stripe_count_plain`).
+    """
+    count = component.stripe_count
+    if count == -1 or count >= LEAST_OF_ALL:
+        per_ost = 1 if count == -1 else ALL - count + 1
+        return available * (per_ost if component.pattern == "overstriped" else 1)
+    return max(1, count) if component.pattern == "overstriped" else max(1, min(count, available))
+
+
 def with_size(component: Component, stripe_size_bytes: int) -> Component:
     """A default layout may leave the stripe size open (0, the file system's own): fill it in."""
     if component.stripe_size_bytes:
@@ -211,3 +248,11 @@ def explicit_components(layout: Layout, size_bytes: int) -> tuple[bool, ...]:
         bool(c.stripe_count) and not c.extension_bytes and number < layout.covered(size_bytes)
         for number, c in enumerate(layout.components)
     )
+
+
+def asked_osts(layout: Layout, size_bytes: int, osts: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
+    """What is asked of Lustre for the OSTs that the allocator chose: a list, or where the component may have
+    none, its first OST as a start hint.
+    """
+    explicit = explicit_components(layout, size_bytes)
+    return tuple(tuple(of) if listed else tuple(of[:1]) for of, listed in zip(osts, explicit, strict=True))

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from tarazu.errors import LayoutError
 from tarazu.layout import pfl, rules
 from tarazu.layout.manager import (
+    Choice,
     ConfigurationManager,
     LayoutPolicy,
     Targets,
@@ -30,7 +31,13 @@ def file(
 def one(
     policy: LayoutPolicy, forecast: Forecast, default: Layout | None = None, usable: int = 35
 ) -> Layout | None:
-    return ConfigurationManager(policy, Targets(usable, {"flash": 5}), default).layouts([forecast])[0]
+    return choice(policy, forecast, default, usable).layout
+
+
+def choice(
+    policy: LayoutPolicy, forecast: Forecast, default: Layout | None = None, usable: int = 35
+) -> Choice:
+    return ConfigurationManager(policy, Targets(usable, {"flash": 5}), default).choose([forecast])[0]
 
 
 def test_pfl_rule_keeps_its_extents_and_stripe_counts() -> None:
@@ -84,8 +91,8 @@ def test_auto_stripe_counts() -> None:
     assert count(file(1 * GIB, rank=ANY_RANK, writers=16)) == 4
     assert count(file(2 * GIB)) == 2
     assert count(file(100 * MIB)) == 1
-    many = ConfigurationManager(LayoutPolicy(), Targets(35)).layouts([file(2 * GIB)] * 140)
-    assert {x.components[0].stripe_count for x in many if x} == {1}
+    many = ConfigurationManager(LayoutPolicy(), Targets(35)).choose([file(2 * GIB)] * 140)
+    assert {x.components[0].stripe_count for x, _ in many if x} == {1}
 
 
 def test_contiguous_only_for_shared_files_with_one_segment_per_rank() -> None:
