@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from tarazu import native
 from tarazu.errors import TarazuError
-from tarazu.layout.manager import asked_osts, explicit_components
+from tarazu.layout.explicit import asked_osts, explicit_components
 from tarazu.model import FilePlacement, Forecast, Layout
 from tarazu.store import placement_map
 

@@ -20,12 +20,13 @@ from typing import Any
 
 import msgspec
 
-from tarazu.config import Settings
+from tarazu.allocate.eligible import unfit
+from tarazu.config import Settings, Weights
 from tarazu.daemons.left import OWN_DEFAULT, checked, commonest, default_layout
 from tarazu.errors import StoreError, TarazuError, Unavailable, WireError
 from tarazu.layout import pfl
 from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
-from tarazu.model import FilePlacement, Forecast, JobStep, Layout
+from tarazu.model import FilePlacement, Forecast, JobStep, Layout, Ost
 from tarazu.predict import aipa, rules
 from tarazu.store.database import InteractionDatabase, open_database
 from tarazu.store.rows import FileRow, NewFile
@@ -78,8 +79,7 @@ class Planner:
             striping=layout.striping,
             rules=pfl.read(layout.pfl_file) if layout.pfl_file else (),
             min_size_bytes=layout.min_size,
-            shared_stripe_bytes=layout.shared_stripe_bytes,
-            private_stripe_bytes=layout.private_stripe_bytes,
+            least_object_bytes=layout.least_object_bytes,
         )
         self.ready = threading.Event()
         self._silent_until = 0.0
@@ -134,7 +134,7 @@ class Planner:
             return outline
         with self._mdsd() as mdsd:
             try:
-                targets = targets_of(self._ask_status(mdsd), request)
+                targets = targets_of(self._ask_status(mdsd), request, outline.forecast_bytes)
                 problem = ""
             except TarazuError as error:
                 targets, problem = Targets(len(request.active)), str(error)
@@ -393,8 +393,8 @@ def given_back(mdsd: Requester, answers: Sequence[messages.AllocationReply]) -> 
         raise
 
 
-def targets_of(status: Mapping[str, Any], request: local.PlanRequest) -> Targets:
-    """OSTs that both mdsd and the client can use, in all and per pool."""
+def targets_of(status: Mapping[str, Any], request: local.PlanRequest, forecast_bytes: int = 0) -> Targets:
+    """OSTs that both mdsd and the client can use, in all and per pool; those unfit for a share of the forecast."""
     known = status.get("file_systems", {}).get(request.step.fs_name)
     if known is None:
         raise Unavailable(f"mdsd: no OSS has reported {request.step.fs_name} yet")
@@ -404,7 +404,9 @@ def targets_of(status: Mapping[str, Any], request: local.PlanRequest) -> Targets
     for ost in osts:
         for pool in ost["pools"]:
             pools[pool] = pools.get(pool, 0) + 1
-    return Targets(len(osts), pools)
+    weights = Weights(**status.get("weights", {}))
+    share_bytes = forecast_bytes / max(1, len(osts))
+    return Targets(len(osts), pools, unfit(msgspec.convert(osts, tuple[Ost, ...]), weights, share_bytes))
 
 
 def planned_files(

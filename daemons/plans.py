@@ -23,7 +23,7 @@ from tarazu.config import Settings
 from tarazu.daemons import directories, llapi
 from tarazu.daemons.promises import Promise
 from tarazu.errors import TarazuError
-from tarazu.layout.manager import explicit_components
+from tarazu.layout.explicit import explicit_components
 from tarazu.model import JobStep
 from tarazu.stats import client
 from tarazu.store import control, placement_map

@@ -6,6 +6,7 @@ What the site's default holds on the MDT (DoM), in pools or as self-extending co
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -13,35 +14,36 @@ from typing import NamedTuple
 import msgspec
 
 from tarazu.errors import LayoutError
+from tarazu.layout import stripe_count
 from tarazu.layout.pfl import PflRule
-from tarazu.layout.rules import ALIGNMENT_BYTES, MAX_STRIPE_COUNT, MAX_STRIPE_SIZE_BYTES, check
+from tarazu.layout.rules import ALIGNMENT_BYTES, MAX_STRIPE_COUNT, check
+from tarazu.layout.stripe_count import FileClass, Striping, striping
+from tarazu.layout.stripe_size import MIN_STRIPE_SIZE_BYTES, raid0_stripe_size
 from tarazu.model import EOF, Component, Forecast, Layout
-from tarazu.units import GIB, MIB, exact_bytes
+from tarazu.units import MIB, exact_bytes
 
 PAPER_STRIPE_COUNT = 8
-MAX_AUTO_STRIPE_COUNT = 160
-"""What an MDT without large extended attributes can hold."""
-MIN_STRIPE_SIZE_BYTES = 1 * MIB
-_POWERS = tuple(MIB << shift for shift in range(6, -1, -1))
-EVEN = 1.01
 ALL, LEAST_OF_ALL = 0xFFFF, 0xFFE0
 """Stripe counts of default layouts from LOV_ALL_STRIPES_WIDE to LOV_ALL_STRIPES: every OST, also several times."""
 FILE_SYSTEMS_OWN = Component(0, EOF, 4 * MIB, 1)
 """What a file gets where no directory above it has a default layout."""
-ROUNDS = 8
-"""A file of the forecast size goes at least this many times round its stripes, so that a forecast that is
-wrong by 10x still uses all of them evenly."""
 
 
 @dataclass(frozen=True)
 class Targets:
-    """How many OSTs can be used: of the whole file system and of each pool."""
+    """How many OSTs can be used: of the whole file system ("") and of each pool."""
 
     usable: int
     pools: Mapping[str, int] = field(default_factory=dict)
+    unfit: Mapping[str, int] = field(default_factory=dict)
+    """Of these, how many cannot take an even share: slow, degraded, or short of space."""
 
     def count(self, pool: str) -> int:
         return self.pools.get(pool, 0) if pool else self.usable
+
+    def fit(self, pool: str) -> int:
+        """How many can take an even share; all where none could."""
+        return self.count(pool) - self.unfit.get(pool, 0) or self.count(pool)
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,7 @@ class LayoutPolicy:
     striping: str = "auto"
     rules: tuple[PflRule, ...] = ()
     min_size_bytes: int = 64 * MIB
-    shared_stripe_bytes: int = 256 * MIB
-    private_stripe_bytes: int = 1 * GIB
+    least_object_bytes: int = 8 * MIB
 
 
 class Choice(NamedTuple):
@@ -69,33 +70,6 @@ def left(reason: str) -> Choice:
     return Choice(None, reason)
 
 
-def raid0_stripe_size(length_bytes: int, stripe_count: int, end_bytes: int = EOF) -> int:
-    """The largest power of two in [1, 64] MiB with `ROUNDS` rounds over `length_bytes` and even stripes.
-
-    Even: the fullest stripe holds at most `EVEN` times the mean at that length; where no size reaches it, the
-    most even one. Halved further, down to 64 KiB, until the component's end is a multiple of it.
-    """
-    sizes = [s for s in _POWERS if s * ROUNDS * stripe_count <= length_bytes] or [MIN_STRIPE_SIZE_BYTES]
-    even = (s for s in sizes if unevenness(s, length_bytes, stripe_count) <= EVEN)
-    size = next(even, None) or min(sizes, key=lambda s: unevenness(s, length_bytes, stripe_count))
-    while end_bytes != EOF and end_bytes % size and size > ALIGNMENT_BYTES:
-        size //= 2
-    return size
-
-
-def unevenness(stripe_size_bytes: int, length_bytes: int, stripe_count: int) -> float:
-    """Bytes of the fullest stripe over the mean, for `length_bytes` from a stripe boundary on."""
-    rounds, rest = divmod(length_bytes, stripe_size_bytes * stripe_count)
-    fullest = rounds * stripe_size_bytes + min(rest, stripe_size_bytes)
-    return fullest * stripe_count / length_bytes if length_bytes else 1.0
-
-
-def contiguous_stripe_size(size_bytes: int, stripe_count: int) -> int:
-    """One stripe per object (paper, equations 2, 3): the least multiple of 128 KiB that holds it."""
-    unit = ALIGNMENT_BYTES * 2
-    return unit * max(1, -(-size_bytes // (unit * stripe_count)))
-
-
 class ConfigurationManager:
     """Turns forecasts into layouts. `site_default` is the layout that a new file would get from Lustre."""
 
@@ -106,21 +80,48 @@ class ConfigurationManager:
 
     def choose(self, forecasts: Sequence[Forecast]) -> tuple[Choice, ...]:
         """What each file gets. One that is better left to Lustre, or whose layout the rules refuse, says why."""
-        many = sum(f.writers <= 1 for f in forecasts) >= 4 * max(1, self.targets.usable)
-        return tuple(self._accepted(f, many) for f in forecasts)
+        rules = [next((r for r in self.policy.rules if r.matches(f.key)), None) for f in forecasts]
+        plain = [f for f, rule in zip(forecasts, rules) if not rule and f.size_bytes >= self._least]
+        together = self._together(Counter(map(self._class, plain)))
+        known: dict[tuple[int, FileClass], Choice] = {}
+        for forecast, rule in zip(forecasts, rules, strict=True):
+            alike = (id(rule), self._class(forecast))
+            if alike not in known:
+                known[alike] = self._accepted(forecast, rule, together)
+        return tuple(known[id(rule), self._class(f)] for f, rule in zip(forecasts, rules, strict=True))
 
-    def _accepted(self, forecast: Forecast, many_files: bool) -> Choice:
-        least = max(1, self.policy.min_size_bytes)
-        if forecast.size_bytes < least:
-            return left(f"smaller than layout.min_size {exact_bytes(least)}")
-        rule = next((r for r in self.policy.rules if r.matches(forecast.key)), None)
+    @property
+    def _least(self) -> int:
+        return max(1, self.policy.min_size_bytes)
+
+    def _class(self, forecast: Forecast) -> FileClass:
+        shared = forecast.writers > 1
+        known = self.policy.striping == "auto" and shared and forecast.contiguous
+        return FileClass(forecast.size_bytes, known or self.policy.striping == "contiguous")
+
+    def _together(self, files: Mapping[FileClass, int]) -> Mapping[FileClass, Striping] | None:
+        """The stripings of `auto`, as `stripe_count.choose`; none where stripe counts are settled otherwise."""
+        default = self._plain_default()
+        fit = self.targets.fit(default.pool)
+        settled = self.policy.stripe_count != "auto" or default.pattern != "raid0"
+        if settled or fit < 1 or (self.site_default and self.site_default.composite):
+            return {}
+        count = min(stripes_of(default, fit), MAX_STRIPE_COUNT)
+        own = Striping(count, default.stripe_size_bytes or FILE_SYSTEMS_OWN.stripe_size_bytes)
+        return stripe_count.choose(files, fit, own, self.policy.least_object_bytes)
+
+    def _accepted(
+        self, forecast: Forecast, rule: PflRule | None, together: Mapping[FileClass, Striping] | None
+    ) -> Choice:
+        if forecast.size_bytes < self._least:
+            return left(f"smaller than layout.min_size {exact_bytes(self._least)}")
         try:
             if rule:
                 choice = self._from_rule(rule, forecast)
             elif self.site_default and self.site_default.composite:
                 choice = self._from_template(self.site_default, forecast)
             else:
-                choice = self._plain(forecast, many_files)
+                choice = self._plain(forecast, together)
             if choice.layout:
                 check(choice.layout, f"layout of rule [{rule.name}]" if rule else "the default layout")
         except LayoutError as error:
@@ -172,39 +173,32 @@ class ConfigurationManager:
         available = self.targets.count(component.pool)
         return min(MAX_STRIPE_COUNT, stripes_of(component, available)) if available else 0
 
-    def _plain(self, forecast: Forecast, many_files: bool) -> Choice:
-        default = self._default_components()[0] if self._default_components() else FILE_SYSTEMS_OWN
+    def _plain(self, forecast: Forecast, together: Mapping[FileClass, Striping] | None) -> Choice:
+        default = self._plain_default()
         pool, pattern = default.pool, default.pattern
         if pattern not in ("raid0", "overstriped"):
             return left(f"the default layout is of pattern {pattern}")
         available = self.targets.count(pool)
         if available < 1:
             return no_ost(pool)
-        count = min(self._stripe_count(forecast, many_files, available, default), MAX_STRIPE_COUNT)
-        if pattern != "overstriped":
-            count = min(count, available)
-        shared = forecast.writers > 1
-        contiguous = self.policy.striping == "contiguous" or (
-            self.policy.striping == "auto" and shared and forecast.contiguous
-        )
-        size = contiguous_stripe_size(forecast.size_bytes, count)
-        if not contiguous or size > MAX_STRIPE_SIZE_BYTES:
-            size = raid0_stripe_size(forecast.size_bytes, count)
+        if together is None:
+            return left(
+                "the default's stripes, all files together, are more than a plan holds; fewer balance worse"
+            )
+        file = self._class(forecast)
+        count, size = together.get(file) or striping(file, self._settled_count(default, available))
         return Choice(Layout((Component(0, EOF, size, count, pattern, pool),)))
 
-    def _stripe_count(
-        self, forecast: Forecast, many_files: bool, available: int, default: Component
-    ) -> int:
+    def _plain_default(self) -> Component:
+        return self._default_components()[0] if self._default_components() else FILE_SYSTEMS_OWN
+
+    def _settled_count(self, default: Component, available: int) -> int:
+        """A stripe count that does not depend on the files. Overstriping is kept as it is by `auto` too."""
         setting = self.policy.stripe_count
-        if setting == "paper":
-            return PAPER_STRIPE_COUNT
-        if setting == "site":
-            return stripes_of(default, available)
-        if setting != "auto":
-            return int(setting)
-        shared = forecast.writers > 1
-        unit = self.policy.shared_stripe_bytes if shared else self.policy.private_stripe_bytes
-        return 1 if many_files and not shared else min(MAX_AUTO_STRIPE_COUNT, -(-forecast.size_bytes // unit))
+        if setting in ("site", "auto"):
+            return min(stripes_of(default, available), MAX_STRIPE_COUNT)
+        count = PAPER_STRIPE_COUNT if setting == "paper" else int(setting)
+        return min(count, MAX_STRIPE_COUNT if default.pattern == "overstriped" else available)
 
     def _component(self, start: int, end: int, count: int, pool: str, size_bytes: int) -> Component:
         reach = end if end != EOF else max(size_bytes, 2 * start, MIN_STRIPE_SIZE_BYTES)
@@ -240,19 +234,3 @@ def with_size(component: Component, stripe_size_bytes: int) -> Component:
     if component.stripe_size_bytes:
         return component
     return msgspec.structs.replace(component, stripe_size_bytes=stripe_size_bytes)
-
-
-def explicit_components(layout: Layout, size_bytes: int) -> tuple[bool, ...]:
-    """Which components get an explicit OST list: reached by the forecast, on OSTs, not self-extending."""
-    return tuple(
-        bool(c.stripe_count) and not c.extension_bytes and number < layout.covered(size_bytes)
-        for number, c in enumerate(layout.components)
-    )
-
-
-def asked_osts(layout: Layout, size_bytes: int, osts: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
-    """What is asked of Lustre for the OSTs that the allocator chose: a list, or where the component may have
-    none, its first OST as a start hint.
-    """
-    explicit = explicit_components(layout, size_bytes)
-    return tuple(tuple(of) if listed else tuple(of[:1]) for of, listed in zip(osts, explicit, strict=True))

@@ -84,7 +84,9 @@ def test_a_default_is_kept_and_its_file_is_hit(placed: Loop, name: str) -> None:
         limit = 1 if component.get("extension_bytes") else component["stripe_count"]
         assert len(osts) <= limit
         assert component.get("pool") != "flash" or set(osts) <= {0, 1, 2, 3}
-    listed = [o for c, o in zip(planned, found["placement"]["osts"], strict=True) if len(o) == c["stripe_count"]]
+    listed = [
+        o for c, o in zip(planned, found["placement"]["osts"], strict=True) if len(o) == c["stripe_count"]
+    ]
     made = [list(osts) for osts in actual.osts if osts]
     assert all(osts in made for osts in listed if osts)
 
