@@ -30,7 +30,7 @@ MAX_STRIPES = 2_000_000
 """Of a step; mdsd takes a few times as many in one request."""
 MAX_CLASSES = 24
 MAX_TARGETS = 2_000
-TRIES = 8
+TRIES = 12
 """Counts whose bound is computed with all conditions, after a look at the number of objects alone."""
 
 
@@ -161,7 +161,7 @@ class _Step:
         options = [own, *map(self._option, self._without_empty(default))]
         options += map(self._option, self._counts(default.stripe_count, least_object_bytes))
         options = [o for o in options if o.stripes <= MAX_STRIPES]
-        limit = min(SLACK * min((o.level for o in options), default=0.0), allowed)
+        limit = min(SLACK * self._least(options), allowed)
         found: list[tuple[float, _Option]] = []
         # Of as many stripes in all, those with a stripe size of ours come first.
         for option in sorted(options, key=lambda o: (o.stripes, isinstance(o.hows[0], Striping))):
@@ -177,6 +177,15 @@ class _Step:
         if good:
             return min(good, key=lambda f: f[0])[1]
         return own if own in options else None
+
+    def _least(self, options: Sequence[_Option]) -> float:
+        """The lowest bound of any; that by the number of objects alone is never above it."""
+        least = float("inf")
+        for option in sorted(options, key=lambda o: o.level)[:TRIES]:
+            if option.level >= least:
+                break
+            least = min(least, self._exact(option))
+        return least
 
     def _more_even(self, chosen: _Option, level: float, options: Sequence[_Option]) -> _Option:
         """The most even one of hardly more stripes: one file gets all 35 OSTs rather than 34 of them."""
