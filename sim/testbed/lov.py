@@ -121,7 +121,8 @@ def _dividing(end: int) -> int:
 def parse_layout(text: str) -> Layout:
     """`"8"`, `"8@1M"` (plain), or `"0-128M:1, 128M-2G:12@4M, 2G-EOF:32"` (progressive), stripe size after `@`.
 
-    Left open it is 4M, or less where the component's end is no multiple of that: Lustre refuses such a one. Raises LayoutError for anything else.
+    Left open it is 4M, or less where the component's end is no multiple of that: Lustre refuses such a one.
+    Raises LayoutError for anything else.
     """
     parts = [part.strip() for part in text.split(",")]
     components: list[Component] = []
