@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tarazu import native
+from tarazu.daemons.allocating import MAX_COMPONENTS, MAX_LAYOUTS, MAX_STRIPES
 from tarazu.errors import TarazuError
 from tarazu.layout.explicit import asked_osts, explicit_components
 from tarazu.model import FilePlacement, Forecast, Layout
@@ -20,6 +21,7 @@ MIRRORED, UNKNOWN = "a mirrored default layout", "a default layout of an unknown
 """Of directories below which nothing is placed."""
 OWN_DEFAULT = "a default layout of the directory's own (layout.foreign_defaults)"
 NO_OSTS = "mdsd gave it no OSTs"
+TOO_MANY = "more stripes or layouts than one plan may have"
 MOST_REASONS = 5
 """Told to the leader with one plan, the commonest ones."""
 
@@ -36,6 +38,26 @@ def default_layout(blob: bytes) -> Layout | str | None:
         log.warning("a directory's default layout is not understood: %s", error)
         return UNKNOWN
     return MIRRORED if decoded.mirrors > 1 else decoded.layout()
+
+
+def within_a_request(layouts: Sequence[Layout | None]) -> list[bool]:
+    """Which of these still fit into one request to mdsd, which refuses a larger one as a whole."""
+    known: set[Layout] = set()
+    stripes = components = 0
+    fits = []
+    for layout in layouts:
+        if layout is None:
+            fits.append(True)
+            continue
+        new = layout not in known
+        more = stripes + sum(c.stripe_count for c in layout.components)
+        parts = components + new * len(layout.components)
+        fit = more <= MAX_STRIPES and parts <= MAX_COMPONENTS and len(known) + new <= MAX_LAYOUTS
+        if fit:
+            known.add(layout)
+            stripes, components = more, parts
+        fits.append(fit)
+    return fits
 
 
 def commonest(left: Counter[str]) -> dict[str, int]:

@@ -22,7 +22,7 @@ import msgspec
 
 from tarazu.allocate.eligible import unfit
 from tarazu.config import Settings, Weights
-from tarazu.daemons.left import OWN_DEFAULT, checked, commonest, default_layout
+from tarazu.daemons.left import OWN_DEFAULT, TOO_MANY, checked, commonest, default_layout, within_a_request
 from tarazu.errors import StoreError, TarazuError, Unavailable, WireError
 from tarazu.layout import pfl
 from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
@@ -137,7 +137,8 @@ class Planner:
                 targets = targets_of(self._ask_status(mdsd), request, outline.forecast_bytes)
                 problem = ""
             except TarazuError as error:
-                targets, problem = Targets(len(request.active)), str(error)
+                pools = {name: len({*members} & {*request.active}) for name, members in request.pools.items()}
+                targets, problem = Targets(len(request.active), pools), str(error)
             expected = self._configure(wanted, targets, directories)
             return self._store_and_place(step, request, expected, outline, mdsd, problem)
 
@@ -182,7 +183,11 @@ class Planner:
             chosen = ConfigurationManager(self.policy, targets, default).choose(group)
             found += [Expected(f, *choice) for f, choice in zip(group, chosen, strict=True)]
         order = {id(f): i for i, f in enumerate(forecasts)}
-        return sorted(found, key=lambda e: order[id(e.forecast)])
+        found.sort(key=lambda e: order[id(e.forecast)])
+        fits = within_a_request([e.layout for e in found])
+        return [
+            e if fit else Expected(e.forecast, None, TOO_MANY) for e, fit in zip(found, fits, strict=True)
+        ]
 
     def _store_and_place(
         self,

@@ -79,8 +79,9 @@ class Plans:
         self.plan_ids: list[int] = []
         self.request_ids: list[str] = []
         self.planned_files = 0
-        self.left: Counter[str] = Counter()
-        """Why files are left to Lustre → how many, of all plans."""
+        self._left: Counter[str] = Counter()
+        self._guess_left: Counter[str] = Counter()
+        """Why files are left to Lustre → how many: of all plans from histories, of the newest guess."""
         self.generation = 0
         """Of the map that was announced last; 0 while there is none."""
         self.next_s: float | None = 0.0
@@ -172,11 +173,14 @@ class Plans:
             raise TarazuError(f"plan: expected OST indices that {fs.fs_name} has, found {unknown}")
         refused = {i: why for i, layout in enumerate(plan.layouts) if (why := llapi.refusal(layout))}
         files = tuple(f for f in plan.files if f.layout not in refused)
-        self.left.update(f"liblustreapi: {refused[f.layout]}" for f in plan.files if f.layout in refused)
+        left = Counter(f"liblustreapi: {refused[f.layout]}" for f in plan.files if f.layout in refused)
         plan = msgspec.structs.replace(plan, files=files)
         self.last = msgspec.structs.replace(plan, files=(), layouts=())
         if plan.status not in NOT_NOW:
-            self.left.update(plan.left)
+            left.update(plan.left)
+            self._guess_left, self._left = (
+                (left, self._left) if guess else (self._guess_left, self._left + left)
+            )
         if files:
             self.last_placed = self.last
             self.planned_files += len(files)
@@ -185,6 +189,11 @@ class Plans:
                 self._promise(plan, guess)
             self._write(max(fs.osts) + 1)
         self._refusal = next(iter(refused.values()), "")
+
+    @property
+    def left(self) -> Counter[str]:
+        """Why files are left to Lustre → how many, of the plans in force."""
+        return self._left + self._guess_left
 
     def _promise(self, plan: local.PlanReply, guess: bool) -> None:
         """Note what was promised; of an older guess nothing is promised any more but what it has placed."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tarazu import native
 from tarazu.allocate import policies
-from tarazu.daemons.left import checked
+from tarazu.daemons.left import checked, within_a_request
 from tarazu.layout.explicit import explicit_components
 from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
 from tarazu.layout.setstripe import parse_layout
@@ -115,6 +115,15 @@ def test_one_bad_layout_costs_its_own_files_only() -> None:
     allocated, refused = checked(placeable, osts, OSTS)
     assert [bool(a.osts) for a in allocated.values()] == [True, False, False, False]
     assert "begins at 1048576" in refused[2] and "distinct" in refused[3] and "below 12" in refused[4]
+
+
+def test_what_mdsd_would_refuse_as_a_whole_is_left_out_of_the_request() -> None:
+    """`-C -32` for each of many files came to more stripes than a request may have, and nothing was placed."""
+    wide, narrow = parse_layout("-C 2000 -S 1M")[0], parse_layout("-c 1 -S 1M")[0]
+    fits = within_a_request([narrow, None, *[wide] * 3000, narrow])
+    assert (fits[0], fits[1], fits[-1]) == (True, True, True) and sum(fits) == 3 + (5_000_000 - 2) // 2000
+    shapes = [Layout((Component(0, EOF, MIB * n, 1),)) for n in range(1, 10_005)]
+    assert sum(within_a_request(shapes * 2)) == 20_000
 
 
 def test_a_self_extending_component_is_asked_for_with_a_start_hint() -> None:
