@@ -471,6 +471,9 @@ def summary_line(
         if p.last:
             because = f" because={name}{p.last.reason!r}" if p.last.reason else ""
             states.append(f"plan={name}{p.last.status!r}{because}")
+        if p.left:
+            why = ", ".join(f"{text} ({count})" for text, count in p.left.most_common(3))
+            states.append(f"left={name}{p.left.total()} because={why!r}")
         if p.last_placed:
             costs.append(f"{name}{p.last_placed.ost_cost:.3f}")
             bounds.append(f"{name}{p.last_placed.ost_cost_bound:.3f}")

@@ -11,6 +11,7 @@ import os
 import threading
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -19,13 +20,14 @@ from typing import Any
 
 import msgspec
 
-from tarazu import native
-from tarazu.config import Settings
+from tarazu.allocate.eligible import unfit
+from tarazu.config import Settings, Weights
 from tarazu.daemons.known import KnownPools
+from tarazu.daemons.left import OWN_DEFAULT, TOO_MANY, checked, commonest, default_layout, within_a_request
 from tarazu.errors import StoreError, TarazuError, Unavailable, WireError
 from tarazu.layout import pfl
 from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
-from tarazu.model import FilePlacement, Forecast, JobStep, Layout
+from tarazu.model import FilePlacement, Forecast, JobStep, Layout, Ost
 from tarazu.predict import aipa, rules
 from tarazu.store.database import InteractionDatabase, open_database
 from tarazu.store.rows import FileRow, NewFile
@@ -53,19 +55,17 @@ EARLY_S = 120.0
 
 LONGEST_ALIVE_S = 86_400.0
 
-UNTOUCHABLE = Layout(())
-"""Stands for a default layout that is never placed over: mirrored (FLR), foreign, or of a newer kind."""
-
 Directories = Callable[[tuple[str, ...]], local.DirectoryLayouts]
 """Asks the leader for the default layouts of directories."""
 
 
 @dataclass(frozen=True)
 class Expected:
-    """A forecast file and the layout chosen for it; None: left to Lustre."""
+    """A forecast file and the layout chosen for it; None: left to Lustre, and why."""
 
     forecast: Forecast
     layout: Layout | None
+    left_because: str = ""
 
 
 class Planner:
@@ -80,8 +80,7 @@ class Planner:
             striping=layout.striping,
             rules=pfl.read(layout.pfl_file) if layout.pfl_file else (),
             min_size_bytes=layout.min_size,
-            shared_stripe_bytes=layout.shared_stripe_bytes,
-            private_stripe_bytes=layout.private_stripe_bytes,
+            least_object_bytes=layout.least_object_bytes,
         )
         self.ready = threading.Event()
         self._silent_until = 0.0
@@ -137,10 +136,11 @@ class Planner:
             return outline
         with self._mdsd() as mdsd:
             try:
-                targets = targets_of(self._ask_status(mdsd), request)
+                targets = targets_of(self._ask_status(mdsd), request, outline.forecast_bytes)
                 problem = ""
             except TarazuError as error:
-                targets, problem = Targets(len(request.active)), str(error)
+                pools = {name: len({*members} & {*request.active}) for name, members in request.pools.items()}
+                targets, problem = Targets(len(request.active), pools), str(error)
             expected = self._configure(wanted, targets, directories)
             return self._store_and_place(step, request, expected, outline, mdsd, problem)
 
@@ -171,20 +171,25 @@ class Planner:
         answer = directories(tuple(sorted(set(parents.values()))))
         root = default_layout(answer.root)
         found: list[Expected] = []
-        by_default: dict[Layout | None, list[Forecast]] = {}
+        by_default: dict[Layout | str | None, list[Forecast]] = {}
         for forecast in forecasts:
             blob = answer.parents.get(parents[forecast.key], answer.root)
             by_default.setdefault(default_layout(blob), []).append(forecast)
         for default, group in by_default.items():
             # Layouts are compared, not blobs: these also carry the directory's own identity.
             foreign = default != root and not self.settings.layout.foreign_defaults
-            if foreign or default == UNTOUCHABLE:
-                found += [Expected(f, None) for f in group]
+            if foreign or isinstance(default, str):
+                why = default if isinstance(default, str) else OWN_DEFAULT
+                found += [Expected(f, None, why) for f in group]
                 continue
-            manager = ConfigurationManager(self.policy, targets, default)
-            found += [Expected(f, layout) for f, layout in zip(group, manager.layouts(group), strict=True)]
+            chosen = ConfigurationManager(self.policy, targets, default).choose(group)
+            found += [Expected(f, *choice) for f, choice in zip(group, chosen, strict=True)]
         order = {id(f): i for i, f in enumerate(forecasts)}
-        return sorted(found, key=lambda e: order[id(e.forecast)])
+        found.sort(key=lambda e: order[id(e.forecast)])
+        fits = within_a_request([e.layout for e in found])
+        return [
+            e if fit else Expected(e.forecast, None, TOO_MANY) for e, fit in zip(found, fits, strict=True)
+        ]
 
     def _store_and_place(
         self,
@@ -212,11 +217,13 @@ class Planner:
                 in_vain=request.instead_of,
             )
             plan_id = database.new_plan(step)
-            row_ids = database.add_files(plan_id, [NewFile(e.forecast, e.layout) for e in expected])
+            files = [NewFile(e.forecast, e.layout, e.left_because) for e in expected]
+            row_ids = database.add_files(plan_id, files)
             placeable = [
                 (r, e.forecast, e.layout) for r, e in zip(row_ids, expected, strict=True) if e.layout
             ]
-            reply = msgspec.structs.replace(outline, plan_id=plan_id)
+            left = Counter(e.left_because for e in expected if not e.layout)
+            reply = msgspec.structs.replace(outline, plan_id=plan_id, left=commonest(left))
             if not request.place or not placeable:
                 status = "forecast" if not request.place else "left to Lustre"
                 database.set_allocation(plan_id, status=status)
@@ -224,7 +231,9 @@ class Planner:
             if not answers:
                 answers.append(self._allocate(step, wishes, mdsd, problem, request.alive_s))
             answer = answers[0]
-            allocated = allocated_files([row_id for row_id, _, _ in placeable], answer.osts)
+            allocated, refused = checked(placeable, answer.osts, max(request.osts, default=0) + 1)
+            left.update(refused.values())
+            reply = msgspec.structs.replace(reply, left=commonest(left))
             database.set_allocation(
                 plan_id,
                 status=answer.status,
@@ -235,6 +244,7 @@ class Planner:
                 ost_cost_bound=answer.ost_cost_bound,
                 elapsed_s=answer.elapsed_s,
                 placements=allocated,
+                left=refused,
             )
         return msgspec.structs.replace(
             reply,
@@ -391,8 +401,8 @@ def given_back(mdsd: Requester, answers: Sequence[messages.AllocationReply]) -> 
         raise
 
 
-def targets_of(status: Mapping[str, Any], request: local.PlanRequest) -> Targets:
-    """OSTs that both mdsd and the client can use, in all and per pool."""
+def targets_of(status: Mapping[str, Any], request: local.PlanRequest, forecast_bytes: int = 0) -> Targets:
+    """OSTs that both mdsd and the client can use, in all and per pool; those unfit for a share of the forecast."""
     known = status.get("file_systems", {}).get(request.step.fs_name)
     if known is None:
         raise Unavailable(f"mdsd: no OSS has reported {request.step.fs_name} yet")
@@ -402,29 +412,9 @@ def targets_of(status: Mapping[str, Any], request: local.PlanRequest) -> Targets
     for ost in osts:
         for pool in ost["pools"]:
             pools[pool] = pools.get(pool, 0) + 1
-    return Targets(len(osts), pools)
-
-
-def default_layout(blob: bytes) -> Layout | None:
-    """The layout in a directory's `lustre.lov`; None where there is none, UNTOUCHABLE for mirrors and the unknown."""
-    if not blob:
-        return None
-    try:
-        decoded = native.decode_lov(blob)
-    except TarazuError as error:
-        log.warning("a directory's default layout is not understood: %s", error)
-        return UNTOUCHABLE
-    return UNTOUCHABLE if decoded.mirrors > 1 else decoded.layout()
-
-
-def allocated_files(
-    row_ids: Sequence[int], osts: Sequence[tuple[tuple[int, ...], ...]]
-) -> dict[int, FilePlacement]:
-    """Row id → placement of all files of a request, in its order, so that the place of a row is its index there.
-
-    A file that got no OSTs has an empty placement; without an answer nothing is allocated.
-    """
-    return {r: FilePlacement(of if any(of) else ()) for r, of in zip(row_ids, osts)}
+    weights = Weights(**status.get("weights", {}))
+    share_bytes = forecast_bytes / max(1, len(osts))
+    return Targets(len(osts), pools, unfit(msgspec.convert(osts, tuple[Ost, ...]), weights, share_bytes))
 
 
 def planned_files(

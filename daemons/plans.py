@@ -12,6 +12,7 @@ import random
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -21,7 +22,7 @@ from tarazu.daemons import directories, llapi
 from tarazu.daemons.maps import Maps
 from tarazu.daemons.promises import Promise
 from tarazu.errors import TarazuError
-from tarazu.layout.manager import explicit_components
+from tarazu.layout.explicit import explicit_components
 from tarazu.model import JobStep
 from tarazu.stats import client
 from tarazu.store import placement_map
@@ -83,6 +84,9 @@ class Plans:
         self.plan_ids: list[int] = []
         self.request_ids: list[str] = []
         self.planned_files = 0
+        self._left: Counter[str] = Counter()
+        self._guess_left: Counter[str] = Counter()
+        """Why files are left to Lustre → how many: of all plans from histories, of the newest guess."""
         self.generation = 0
         """Of the map that brought the newest rows; 0 while there are none."""
         self.next_s: float | None = 0.0
@@ -173,8 +177,14 @@ class Plans:
             raise TarazuError(f"plan: expected OST indices that {fs.fs_name} has, found {unknown}")
         refused = {i: why for i, layout in enumerate(plan.layouts) if (why := llapi.refusal(layout))}
         files = tuple(f for f in plan.files if f.layout not in refused)
+        left = Counter(f"liblustreapi: {refused[f.layout]}" for f in plan.files if f.layout in refused)
         plan = msgspec.structs.replace(plan, files=files)
         self.last = msgspec.structs.replace(plan, files=(), layouts=())
+        if plan.status not in NOT_NOW:
+            left.update(plan.left)
+            self._guess_left, self._left = (
+                (left, self._left) if guess else (self._guess_left, self._left + left)
+            )
         if files:
             self.last_placed = self.last
             self.planned_files += len(files)
@@ -184,6 +194,11 @@ class Plans:
             rows = [row for rows in (*self._rows, self._guess) for row in rows]
             self.generation = self.maps.put(fs.fs_name, max(fs.osts) + 1, rows)
         self._refusal = next(iter(refused.values()), "")
+
+    @property
+    def left(self) -> Counter[str]:
+        """Why files are left to Lustre → how many, of the plans in force."""
+        return self._left + self._guess_left
 
     def _promise(self, plan: local.PlanReply, guess: bool) -> None:
         """Note what was promised; of an older guess nothing is promised any more but what it has placed."""

@@ -1,4 +1,4 @@
-"""Write the generated parts of the documentation: the table of settings in the operator guide."""
+"""Write the generated parts of the documentation: the table of settings, the sweep of stripe counts."""
 
 from __future__ import annotations
 
@@ -6,21 +6,39 @@ import sys
 from pathlib import Path
 
 from tarazu import config
+from tarazu.sim import stripe_counts
 
 GUIDE = Path(__file__).with_name("operator-guide.md")
-BEGIN, END = "<!-- settings: made by `make docs` -->", "<!-- end of settings -->"
+BENCHMARKS = Path(__file__).with_name("benchmarks.md")
+SETTINGS = ("<!-- settings: made by `make docs` -->", "<!-- end of settings -->")
+STRIPES = ("<!-- stripe counts: made by `make docs` -->", "<!-- end of stripe counts -->")
+
+
+def between(text: str, marks: tuple[str, str], table: str) -> str:
+    """`text` with `table` between its marks."""
+    begin, end = marks
+    before, _, rest = text.partition(begin)
+    _, _, after = rest.partition(end)
+    return f"{before}{begin}\n{table}\n{end}{after}"
 
 
 def rendered(text: str) -> str:
-    """The guide with the present table of settings between its marks."""
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{config.table()}\n{END}{after}"
+    """The guide with the present table of settings."""
+    return between(text, SETTINGS, config.table())
+
+
+def stripes_table() -> str:
+    """The whole sweep, a row for each default and number of OSTs."""
+    rows = [stripe_counts.HEADER, ("---",) + ("--:",) * (len(stripe_counts.HEADER) - 1)]
+    rows += [stripe_counts.cells(row) for row in stripe_counts.summaries(stripe_counts.sweep())]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def main() -> int:
     GUIDE.write_text(rendered(GUIDE.read_text()))
     print(f"{GUIDE}: settings written")
+    BENCHMARKS.write_text(between(BENCHMARKS.read_text(), STRIPES, stripes_table()))
+    print(f"{BENCHMARKS}: stripe counts written")
     return 0
 
 

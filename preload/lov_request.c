@@ -1,6 +1,9 @@
 /* Layouts that are asked for: from a map's components and OSTs to a lustre.lov blob, and back to a verdict. */
 #include "lov.h"
 
+/* The MDS takes the overstriping bit off where no OST came twice. */
+#define PATTERN_ASKED (0xffffu & ~(unsigned)TZ_PATTERN_OVERSTRIPED)
+
 struct part {
     struct tz_lov_entry entry;
     const uint16_t *osts; /* explicit list, `entry.objects` long */
@@ -170,7 +173,7 @@ enum tz_lov_verdict tz_lov_compare(const void *blob, size_t length, const struct
         const struct tz_component *c = &layout->components[i];
 
         if (next >= lov.entries || tz_lov_entry(blob, length, next++, &e) || e.start != c->start ||
-            (!(c->flags & TZ_COMP_SEL) && e.end != c->end) || (e.pattern & 0xffff) != (c->pattern & 0xffff))
+            (!(c->flags & TZ_COMP_SEL) && e.end != c->end) || ((e.pattern ^ c->pattern) & PATTERN_ASKED))
             return TZ_LOV_OTHER;
         if (next < lov.entries && (c->flags & TZ_COMP_SEL) && is_extension(blob, length, next))
             next++; /* gone once the component before it has grown to its end */

@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 
 from tarazu.allocate import bounds, cost, policies
-from tarazu.layout.manager import raid0_stripe_size
+from tarazu.layout.stripe_size import raid0_stripe_size
 from tarazu.model import EOF, Component, CreateRequest, Layout, Oss, Ost, SystemView
 from tarazu.units import GIB, MIB
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from tarazu.errors import ConfigError
-from tarazu.units import GIB, MIB, exact_bytes, parse_bytes
+from tarazu.units import MIB, exact_bytes, parse_bytes
 
 DEFAULT_FILE = Path("/etc/tarazu/tarazu.toml")
 
@@ -157,7 +157,8 @@ class Clientd:
 class LayoutSettings:
     stripe_count: str = setting(
         "auto",
-        "stripe count of plain layouts: site (as the default), paper (8), auto (size, sharing), or n",
+        "stripe count of plain layouts: site (as the default), paper (8), auto (the fewest that balance all files "
+        "of the step, never worse than the default), or n",
         Check(
             "site, paper, auto or a number above 0", lambda v: v in ("site", "paper", "auto") or v.isdecimal()
         ),
@@ -175,11 +176,12 @@ class LayoutSettings:
         one_of("instantiate", "hints"),
     )
     min_size: int = setting(64 * MIB, "files forecast below this are left to Lustre", NOT_NEGATIVE, size=True)
-    shared_stripe_bytes: int = setting(
-        256 * MIB, "auto: a shared file gets one stripe per this many bytes", POSITIVE, size=True
-    )
-    private_stripe_bytes: int = setting(
-        1 * GIB, "auto: a file of one process gets one stripe per this many bytes", POSITIVE, size=True
+    least_object_bytes: int = setting(
+        8 * MIB,
+        "auto: no more stripes than give objects of this size; writing one takes many times as long as the "
+        "requests that it costs",
+        POSITIVE,
+        size=True,
     )
     foreign_defaults: bool = setting(
         False, "place also in directories whose default layout a user has changed"

@@ -232,6 +232,8 @@ def _refuse(code: int, blob: bytes) -> None:
 
 def _pattern_name(pattern: int) -> str:
     base = pattern & 0xFFFF
+    if base in (0, 0x200):
+        base |= 1  # a default layout may leave RAID 0 unsaid
     return next((name for name, value in PATTERNS.items() if value == base), f"{base:#x}")
 
 

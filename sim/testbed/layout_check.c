@@ -27,6 +27,8 @@ static int check_extents(const struct tb_layout *layout, uint64_t expected_start
             return -EINVAL;
         if (comp->start == comp->end && !(i + 1 < layout->n_comps && (layout->comp[i + 1].flags & FL_EXTENSION)))
             return -EINVAL;
+        if (comp->end != TB_EOF && comp->start != comp->end && comp->stripe_size && comp->end % comp->stripe_size)
+            return -EINVAL;
         expected_start = comp->end;
     }
     return 0;

@@ -111,9 +111,17 @@ def encode(
     return _HEAD.pack(COMPOSITE, at, 0, 0, len(bodies), 0) + entries + b"".join(bodies)
 
 
+def _dividing(end: int) -> int:
+    size = DEFAULT_STRIPE_BYTES
+    while end != EOF and end % size and size > 65536:
+        size //= 2
+    return size
+
+
 def parse_layout(text: str) -> Layout:
     """`"8"`, `"8@1M"` (plain), or `"0-128M:1, 128M-2G:12@4M, 2G-EOF:32"` (progressive), stripe size after `@`.
 
+    Left open it is 4M, or less where the component's end is no multiple of that: Lustre refuses such a one.
     Raises LayoutError for anything else.
     """
     parts = [part.strip() for part in text.split(",")]
@@ -125,7 +133,7 @@ def parse_layout(text: str) -> Layout:
             count, _, size = striping.partition("@")
             start_text, _, end_text = (extent or "0-EOF").partition("-")
             end = EOF if end_text.strip().upper() == "EOF" else parse_bytes(end_text)
-            stripe = parse_bytes(size) if size else DEFAULT_STRIPE_BYTES
+            stripe = parse_bytes(size) if size else _dividing(end)
             components.append(Component(parse_bytes(start_text), end, stripe, int(count)))
     except ValueError:
         raise LayoutError("layout", "COUNT[@SIZE] or START-END:COUNT[@SIZE], ...", text) from None

@@ -1,63 +1,25 @@
 """Lower bounds: what no allocation of these requests can beat.
 
-Each bound is the lowest level L at which necessary conditions hold, found by bisection. With the capacity
-that L leaves on every OST:
-- the largest sums of object sizes that fit (not the capacities themselves) hold all the bytes;
-- for each object size, the objects at least that large fit in number, at most one of each component on an
-  OST. Both are checked for all objects, and for each pool alone. Where all objects are equal the second is
-  exact.
+Each bound is the lowest level at which the necessary conditions of `tarazu.layout.fitting` hold, for all objects
+together and for each pool alone.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from tarazu.allocate import packing
 from tarazu.allocate.cost import speed_of
 from tarazu.allocate.problem import Array, Problem, build
+from tarazu.layout.fitting import Bins, Items, items, lowest
+from tarazu.layout.objects import component_object_bytes
 from tarazu.model import CreateRequest, SystemView
 
-MAX_SUMS = 20_000
-"""Distinct sums of object sizes that are worth listing; beyond, every sum counts as possible."""
-MAX_SUM_SIZES = 16
-"""Object sizes beyond which their sums are not even tried, unless a large common divisor keeps them few."""
 SEARCHED = 1.3
 """How far above the counting bound the exact search looks."""
-MAX_SIZES = 48
-"""Distinct object sizes whose number is checked; beyond, evenly chosen ones."""
-
-
-@dataclass(slots=True)
-class _Bins:
-    """OSTs, or servers, that are alike are one row."""
-
-    rate: Array
-    """(n,) bytes per level."""
-    base: Array
-    """(n,) bytes there before."""
-    width: Array
-    """(sets, n) objects of one component that fit by distinctness; 0 where not eligible."""
-    count: Array
-    """(n,) how many are alike."""
-
-
-@dataclass(slots=True)
-class _Items:
-    """Objects that must go into one set of bins."""
-
-    width: Array
-    total: int
-    sizes: Array
-    """Distinct sizes, ascending."""
-    at_least: Array
-    """Objects of that size or larger."""
-    members: Array
-    """Components that have one of that size or larger."""
-    sums: Array | None
-    """Sums of sizes that one bin can hold at the highest level asked for, ascending; None when there are too many."""
 
 
 def utilization_bound(view: SystemView, requests: Sequence[CreateRequest]) -> float:
@@ -113,6 +75,33 @@ def utilization_of(problem: Problem, exact: bool = False) -> float:
     return max(1.0, level * osts / total)
 
 
+def alike_bound(osts: int, request: CreateRequest, files: int) -> float:
+    """`utilization_bound` of `files` files that are all alike on `osts` OSTs that are alike, however many these are.
+
+    Pools are left out: all OSTs may serve every component. The mean is that of the files' bytes, whatever lies on
+    the MDT among them.
+    """
+    components = request.layout.components[: request.layout.covered(request.size_bytes)]
+    objects: Counter[int] = Counter()
+    largest: list[int] = []
+    for component in components:
+        sizes = component_object_bytes(component, request.size_bytes)
+        objects.update(size for size in sizes if size)
+        # More stripes than OSTs: so many components of distinct OSTs each.
+        largest += [max(sizes[at : at + osts]) for at in range(0, len(sizes), osts)]
+    sizes_of = np.array(sorted(objects), np.int64)
+    counts = np.array([files * objects[size] for size in sizes_of.tolist()], np.int64)
+    each = np.sort(np.repeat(np.array(largest, np.int64), files))
+    one = np.ones(1)
+    bins = Bins(one, 0 * one, one[None].astype(np.int64), one * osts)
+    mean = files * request.size_bytes / osts
+
+    def families(level: float) -> list[Items]:
+        return [items(bins.width[0], sizes_of, counts, each, bins, level)]
+
+    return max(1.0, lowest(bins, families, 1.01 * mean) / mean) if mean else 1.0
+
+
 def _lowest_level(problem: Problem, rate: Array, base: Array) -> float:
     return _lowest(problem, rate, base, problem.eligible.astype(np.int64))
 
@@ -124,26 +113,12 @@ def _lowest(problem: Problem, rate: Array, base: Array, width: Array) -> float:
         np.vstack([rate, base, width]), axis=1, return_inverse=True, return_counts=True
     )
     del inverse
-    bins = _Bins(keys[0], keys[1], keys[2:].astype(np.int64), count)
-    high = 1.01 * (problem.total_bytes + float(base.sum())) / float(rate.sum()) + 1e-12
-    families = _families(problem, bins, high)
-    while not all(_holds(bins, items, high) for items in families):
-        high *= 2
-        # The sums are complete only up to the level they were listed for.
-        families = _families(problem, bins, high)
-    low = 0.0
-    for _ in range(200):
-        middle = (low + high) / 2
-        if all(_holds(bins, items, middle) for items in families):
-            high = middle
-        else:
-            low = middle
-        if high - low <= 1e-13 * high:
-            break
-    return low
+    bins = Bins(keys[0], keys[1], keys[2:].astype(np.int64), count)
+    start = 1.01 * (problem.total_bytes + float(base.sum())) / float(rate.sum()) + 1e-12
+    return lowest(bins, lambda level: _families(problem, bins, level), start)
 
 
-def _families(problem: Problem, bins: _Bins, level: float) -> list[_Items]:
+def _families(problem: Problem, bins: Bins, level: float) -> list[Items]:
     """All objects together, then those of each pool where there are several."""
     sets = sorted({g.eligible for g in problem.groups})
     together = bins.width[sets].max(axis=0)
@@ -153,48 +128,11 @@ def _families(problem: Problem, bins: _Bins, level: float) -> list[_Items]:
     return families
 
 
-def _items(problem: Problem, sets: set[int], width: Array, bins: _Bins, level: float) -> _Items:
+def _items(problem: Problem, sets: set[int], width: Array, bins: Bins, level: float) -> Items:
     groups = [g for g in problem.groups if g.eligible in sets]
     flat = np.concatenate([g.weights.ravel() for g in groups])
+    # Objects that stay empty are placed as if they held a byte; they fit anywhere.
+    flat = flat[flat > 1] if flat.max() > 1 else flat
     sizes, counts = np.unique(flat, return_counts=True)
     largest = np.sort(np.concatenate([g.weights.max(axis=1) for g in groups]))
-    at_least = np.cumsum(counts[::-1])[::-1]
-    members = len(largest) - np.searchsorted(largest, sizes, side="left")
-    most = float((bins.rate * level - bins.base).max()) * (1 + 1e-9)
-    sums = _sums(sizes, members * int(width.max()), most)
-    if len(sizes) > MAX_SIZES:
-        chosen = np.unique(np.linspace(0, len(sizes) - 1, MAX_SIZES).astype(int))
-        sizes, at_least, members = sizes[chosen], at_least[chosen], members[chosen]
-    return _Items(width, int(flat.sum()), sizes, at_least, members, sums)
-
-
-def _sums(sizes: Array, copies: Array, most: float) -> Array | None:
-    """Every sum of at most `copies[i]` objects of `sizes[i]` that is not above `most`."""
-    if len(sizes) > MAX_SUM_SIZES and most / int(np.gcd.reduce(sizes)) > 50 * MAX_SUMS:
-        return None
-    sums = np.zeros(1, np.int64)
-    for size, available in zip(sizes[::-1].tolist(), copies[::-1].tolist()):
-        times = np.arange(min(available, int(most // size)) + 1) * size
-        if len(times) * len(sums) > 20 * MAX_SUMS:
-            return None
-        # Sorting is many times faster than numpy's unique, which hashes.
-        every = np.sort((sums[:, None] + times).ravel())
-        every = every[: np.searchsorted(every, most, side="right")]
-        sums = every[np.append(True, every[1:] != every[:-1])]
-        if len(sums) > MAX_SUMS:
-            return None
-    return sums
-
-
-def _holds(bins: _Bins, items: _Items, level: float) -> bool:
-    """The necessary conditions at `level`, with a rounding error in favour of "holds"."""
-    capacity = np.where(items.width > 0, bins.rate * level - bins.base, 0.0) * (1 + 1e-13)
-    np.maximum(capacity, 0, out=capacity)
-    held = capacity
-    if items.sums is not None:
-        held = items.sums[np.searchsorted(items.sums, capacity, side="right") - 1].astype(float)
-    if float((held * bins.count).sum()) < items.total * (1 - 1e-13):
-        return False
-    fitting = np.floor(capacity[:, None] / items.sizes)
-    number = np.minimum(fitting, items.members * items.width[:, None])
-    return bool(((number * bins.count[:, None]).sum(axis=0) >= items.at_least).all())
+    return items(width, sizes, counts, largest, bins, level)

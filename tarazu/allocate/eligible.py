@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 
 from tarazu.config import Weights
 from tarazu.errors import InfeasibleRequest, InsufficientResources
@@ -12,6 +13,9 @@ from tarazu.units import human_bytes
 
 MOST_NAMED = 200
 """Characters of a list of OSTs in a message."""
+SLOW = 0.5
+ROOM = 2.0
+"""Shares that must fit: the forecast may be wrong."""
 
 
 def usable_osts(view: SystemView) -> tuple[Ost, ...]:
@@ -27,6 +31,23 @@ def in_pool(osts: Sequence[Ost], pool: str) -> tuple[Ost, ...]:
 def room_bytes(ost: Ost, weights: Weights) -> int:
     """Bytes that may still be placed on an OST: available, less promises, less the reserve; at least 0."""
     return max(0, ost.avail_bytes - ost.promised_bytes - int(ost.total_bytes * weights.reserve_share))
+
+
+def unfit(osts: Sequence[Ost], weights: Weights, share_bytes: float) -> dict[str, int]:
+    """How many of `osts` ("") and of each pool had better not take an even share of `share_bytes`: degraded, without
+    room for it, or slower than half of the middle one of the same kind.
+    """
+    pools = {"", *(pool for ost in osts for pool in ost.pools)}
+    found: dict[str, int] = {}
+    for pool in sorted(pools):
+        inside = in_pool(osts, pool)
+        speeds = [o.write_bytes_per_s for o in inside if o.write_bytes_per_s]
+        slow = median(speeds) * SLOW if speeds else 0.0
+        found[pool] = sum(
+            o.degraded or room_bytes(o, weights) < ROOM * share_bytes or (o.write_bytes_per_s or slow) < slow
+            for o in inside
+        )
+    return found
 
 
 def why_not(ost: Ost) -> str:

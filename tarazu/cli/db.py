@@ -113,8 +113,8 @@ def _print(plan: PlanRow, files: list[FileRow]) -> None:
 
 
 def _layout(row: FileRow) -> str:
-    if row.layout is None:
-        return "left to Lustre"
+    if row.layout is None or row.left_because:
+        return f"left to Lustre: {row.left_because}" if row.left_because else "left to Lustre"
     return format_layout(row.layout, row.placement.osts if row.placement else ())
 
 

@@ -109,10 +109,12 @@ def _print_plan(plan: PlanRow, row: FileRow) -> None:
     print(f"  plan {plan.id} of {when} for {plan.step.application}, {plan.step.ranks} ranks: {plan.status}")
     print(f"  forecast: {human_bytes(forecast.size_bytes)} by {forecast.method}, {rank}, name {forecast.key}")
     if row.layout is None:
-        print("  left to Lustre: too small, in a directory with a user's own layout, or no usable OST")
+        print(f"  left to Lustre: {row.left_because or 'by an older version, which did not keep why'}")
         return
     print(f"  planned layout: {format_layout(row.layout, row.placement.osts if row.placement else ())}")
-    if plan.policy:
+    if row.left_because:
+        print(f"  left to Lustre: {row.left_because}")
+    elif plan.policy:
         print(f"  policy {plan.policy}: OST cost {plan.ost_cost:.3f}, lower bound {plan.ost_cost_bound:.3f}")
     elif plan.reason:
         print(f"  no OSTs: {plan.reason}")

@@ -2,6 +2,7 @@
 
 tarazu scenarios                                   all scenarios, all policies, 20 seeds
 tarazu scenarios --only slow-ost --policy tarazu --policy lsa
+tarazu scenarios --stripe-counts                   what stripe_count = auto gives beside the site's default
 
 Judged by: OST cost (max / mean of the bytes per OST), final fill (max / mean), or completion time (seconds,
 each OST at its own throughput). No placement can be below the bound; gap is the highest value over it.
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Callable
 
 from tarazu.cli.output import print_json, print_table
 from tarazu.errors import BadInput
@@ -37,6 +39,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="only scenarios with WORD in their name or variant; may be repeated",
     )
     parser.add_argument("--seeds", type=_count, default=SEEDS, metavar="N", help=f"default: {SEEDS}")
+    parser.add_argument(
+        "--stripe-counts",
+        action="store_true",
+        help="instead: the bound of the OST cost under stripe_count = auto and under defaults, on 8 to 3,600 OSTs",
+    )
     parser.add_argument("--json", action="store_true", help="as JSON")
 
 
@@ -47,13 +54,31 @@ def _count(text: str) -> int:
 
 
 def execute(options: argparse.Namespace) -> int:
-    from tarazu.allocate import policies
-    from tarazu.sim import scenarios
-
     begin = time.monotonic()
 
     def progress(text: str) -> None:
         print(f"[{time.monotonic() - begin:5.1f} s] {text}", file=sys.stderr, flush=True)
+
+    return _stripe_counts(options, progress) if options.stripe_counts else _scenarios(options, progress)
+
+
+def _stripe_counts(options: argparse.Namespace, progress: Callable[[str], object]) -> int:
+    from tarazu.sim import stripe_counts
+
+    cases = stripe_counts.sweep(progress=progress)
+    rows = stripe_counts.summaries(cases)
+    if options.json:
+        print_json({"summary": rows, "cases": cases})
+        return 0
+    print_table(stripe_counts.HEADER, [stripe_counts.cells(row) for row in rows])
+    worse = sum(row.worse for row in rows)
+    print(f"{len(cases)} cases; bound and auto: median; worse than the default under auto: {worse}")
+    return 0
+
+
+def _scenarios(options: argparse.Namespace, progress: Callable[[str], object]) -> int:
+    from tarazu.allocate import policies
+    from tarazu.sim import scenarios
 
     try:
         outcomes = scenarios.table(

@@ -6,42 +6,44 @@ What the site's default holds on the MDT (DoM), in pools or as self-extending co
 
 from __future__ import annotations
 
-import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import msgspec
 
 from tarazu.errors import LayoutError
+from tarazu.layout import stripe_count
 from tarazu.layout.pfl import PflRule
-from tarazu.layout.rules import ALIGNMENT_BYTES, MAX_STRIPE_COUNT, MAX_STRIPE_SIZE_BYTES, check
+from tarazu.layout.rules import ALIGNMENT_BYTES, MAX_STRIPE_COUNT, check
+from tarazu.layout.stripe_count import FileClass, Striping, striping
+from tarazu.layout.stripe_size import MIN_STRIPE_SIZE_BYTES, raid0_stripe_size
 from tarazu.model import EOF, Component, Forecast, Layout
-from tarazu.units import GIB, MIB
-
-log = logging.getLogger("tarazu.layout")
+from tarazu.units import MIB, exact_bytes
 
 PAPER_STRIPE_COUNT = 8
-MAX_AUTO_STRIPE_COUNT = 160
-"""What an MDT without large extended attributes can hold."""
-MIN_STRIPE_SIZE_BYTES = 1 * MIB
-_POWERS = tuple(MIB << shift for shift in range(6, -1, -1))
-EVEN = 1.01
-ALL_OSTS = (-1, 0xFFFF)
-"""Stripe count of a default layout that uses every OST."""
-ROUNDS = 8
-"""A file of the forecast size goes at least this many times round its stripes, so that a forecast that is
-wrong by 10x still uses all of them evenly."""
+ALL, LEAST_OF_ALL = 0xFFFF, 0xFFE0
+"""Stripe counts of default layouts from LOV_ALL_STRIPES_WIDE to LOV_ALL_STRIPES: every OST, also several times."""
+FILE_SYSTEMS_OWN = Component(0, EOF, 4 * MIB, 1)
+"""What a file gets where no directory above it has a default layout."""
 
 
 @dataclass(frozen=True)
 class Targets:
-    """How many OSTs can be used: of the whole file system and of each pool."""
+    """How many OSTs can be used: of the whole file system ("") and of each pool."""
 
     usable: int
     pools: Mapping[str, int] = field(default_factory=dict)
+    unfit: Mapping[str, int] = field(default_factory=dict)
+    """Of these, how many cannot take an even share: slow, degraded, or short of space."""
 
     def count(self, pool: str) -> int:
         return self.pools.get(pool, 0) if pool else self.usable
+
+    def fit(self, pool: str) -> int:
+        """How many can take an even share; all where none could."""
+        return self.count(pool) - self.unfit.get(pool, 0) or self.count(pool)
 
 
 @dataclass(frozen=True)
@@ -52,35 +54,20 @@ class LayoutPolicy:
     striping: str = "auto"
     rules: tuple[PflRule, ...] = ()
     min_size_bytes: int = 64 * MIB
-    shared_stripe_bytes: int = 256 * MIB
-    private_stripe_bytes: int = 1 * GIB
+    least_object_bytes: int = 8 * MIB
 
 
-def raid0_stripe_size(length_bytes: int, stripe_count: int, end_bytes: int = EOF) -> int:
-    """The largest power of two in [1, 64] MiB with `ROUNDS` rounds over `length_bytes` and even stripes.
+class Choice(NamedTuple):
+    """What a file gets."""
 
-    Even: the fullest stripe holds at most `EVEN` times the mean at that length; where no size reaches it, the
-    most even one. Halved further, down to 64 KiB, until the component's end is a multiple of it.
-    """
-    sizes = [s for s in _POWERS if s * ROUNDS * stripe_count <= length_bytes] or [MIN_STRIPE_SIZE_BYTES]
-    even = (s for s in sizes if unevenness(s, length_bytes, stripe_count) <= EVEN)
-    size = next(even, None) or min(sizes, key=lambda s: unevenness(s, length_bytes, stripe_count))
-    while end_bytes != EOF and end_bytes % size and size > ALIGNMENT_BYTES:
-        size //= 2
-    return size
+    layout: Layout | None
+    """None: it is left to Lustre."""
+    left_because: str = ""
+    """Why it is."""
 
 
-def unevenness(stripe_size_bytes: int, length_bytes: int, stripe_count: int) -> float:
-    """Bytes of the fullest stripe over the mean, for `length_bytes` from a stripe boundary on."""
-    rounds, rest = divmod(length_bytes, stripe_size_bytes * stripe_count)
-    fullest = rounds * stripe_size_bytes + min(rest, stripe_size_bytes)
-    return fullest * stripe_count / length_bytes if length_bytes else 1.0
-
-
-def contiguous_stripe_size(size_bytes: int, stripe_count: int) -> int:
-    """One stripe per object (paper, equations 2, 3): the least multiple of 128 KiB that holds it."""
-    unit = ALIGNMENT_BYTES * 2
-    return unit * max(1, -(-size_bytes // (unit * stripe_count)))
+def left(reason: str) -> Choice:
+    return Choice(None, reason)
 
 
 class ConfigurationManager:
@@ -91,37 +78,62 @@ class ConfigurationManager:
         self.targets = targets
         self.site_default = site_default
 
-    def layouts(self, forecasts: Sequence[Forecast]) -> tuple[Layout | None, ...]:
-        """One layout per forecast; None for a file that is better left to Lustre (small, or DoM only)."""
-        many = sum(f.writers <= 1 for f in forecasts) >= 4 * max(1, self.targets.usable)
-        return tuple(self._accepted(f, many) for f in forecasts)
+    def choose(self, forecasts: Sequence[Forecast]) -> tuple[Choice, ...]:
+        """What each file gets. One that is better left to Lustre, or whose layout the rules refuse, says why."""
+        rules = [next((r for r in self.policy.rules if r.matches(f.key)), None) for f in forecasts]
+        plain = [f for f, rule in zip(forecasts, rules) if not rule and f.size_bytes >= self._least]
+        together = self._together(Counter(map(self._class, plain)))
+        known: dict[tuple[int, FileClass], Choice] = {}
+        for forecast, rule in zip(forecasts, rules, strict=True):
+            alike = (id(rule), self._class(forecast))
+            if alike not in known:
+                known[alike] = self._accepted(forecast, rule, together)
+        return tuple(known[id(rule), self._class(f)] for f, rule in zip(forecasts, rules, strict=True))
 
-    def _accepted(self, forecast: Forecast, many_files: bool) -> Layout | None:
+    @property
+    def _least(self) -> int:
+        return max(1, self.policy.min_size_bytes)
+
+    def _class(self, forecast: Forecast) -> FileClass:
+        shared = forecast.writers > 1
+        known = self.policy.striping == "auto" and shared and forecast.contiguous
+        return FileClass(forecast.size_bytes, known or self.policy.striping == "contiguous")
+
+    def _together(self, files: Mapping[FileClass, int]) -> Mapping[FileClass, Striping] | None:
+        """The stripings of `auto`, as `stripe_count.choose`; none where stripe counts are settled otherwise."""
+        default = self._plain_default()
+        fit = self.targets.fit(default.pool)
+        settled = self.policy.stripe_count != "auto" or default.pattern != "raid0"
+        if settled or fit < 1 or (self.site_default and self.site_default.composite):
+            return {}
+        count = min(stripes_of(default, fit), MAX_STRIPE_COUNT)
+        own = Striping(count, default.stripe_size_bytes or FILE_SYSTEMS_OWN.stripe_size_bytes)
+        return stripe_count.choose(files, fit, own, self.policy.least_object_bytes)
+
+    def _accepted(
+        self, forecast: Forecast, rule: PflRule | None, together: Mapping[FileClass, Striping] | None
+    ) -> Choice:
+        if forecast.size_bytes < self._least:
+            return left(f"smaller than layout.min_size {exact_bytes(self._least)}")
         try:
-            return self._layout(forecast, many_files)
+            if rule:
+                choice = self._from_rule(rule, forecast)
+            elif self.site_default and self.site_default.composite:
+                choice = self._from_template(self.site_default, forecast)
+            else:
+                choice = self._plain(forecast, together)
+            if choice.layout:
+                check(choice.layout, f"layout of rule [{rule.name}]" if rule else "the default layout")
         except LayoutError as error:
             # A default layout that these rules do not know must not cost the other files their plan.
-            log.warning("%s", error)
-            return None
-
-    def _layout(self, forecast: Forecast, many_files: bool) -> Layout | None:
-        if forecast.size_bytes < max(1, self.policy.min_size_bytes):
-            return None
-        rule = next((r for r in self.policy.rules if r.matches(forecast.key)), None)
-        if rule:
-            layout = self._from_rule(rule, forecast)
-        elif self.site_default and self.site_default.composite:
-            layout = self._from_template(self.site_default, forecast)
-        else:
-            layout = self._plain(forecast, many_files)
-        if layout is None or not any(
-            c.stripe_count for c in layout.components[: layout.covered(forecast.size_bytes)]
+            return left(str(error))
+        if choice.layout and not any(
+            c.stripe_count for c in choice.layout.components[: choice.layout.covered(forecast.size_bytes)]
         ):
-            return None
-        check(layout, f"layout for {forecast.key}")
-        return layout
+            return left("all of it lies on the MDT (DoM)")
+        return choice
 
-    def _from_rule(self, rule: PflRule, forecast: Forecast) -> Layout | None:
+    def _from_rule(self, rule: PflRule, forecast: Forecast) -> Choice:
         on_mdt = [c for c in self._default_components() if c.pattern == "mdt"]
         mdt_end = on_mdt[-1].end_bytes if on_mdt else 0
         components = list(on_mdt)
@@ -132,58 +144,61 @@ class ConfigurationManager:
             pool = rule.pool or self._default_pool(start)
             count = min(extent.stripe_count, self.targets.count(pool))
             if count < 1:
-                return None
+                return no_ost(pool)
             components.append(self._component(start, extent.end_bytes, count, pool, forecast.size_bytes))
-        return Layout(tuple(components), composite=True)
+        return Choice(Layout(tuple(components), composite=True))
 
-    def _from_template(self, template: Layout, forecast: Forecast) -> Layout | None:
+    def _from_template(self, template: Layout, forecast: Forecast) -> Choice:
         components = []
         for component in template.components:
             if component.pattern == "mdt":
                 components.append(with_size(component, component.end_bytes))
                 continue
-            available = self.targets.count(component.pool)
-            count = available if component.stripe_count in ALL_OSTS else max(1, component.stripe_count)
-            count = min(count, available, MAX_AUTO_STRIPE_COUNT)
-            if count < 1 or component.pattern not in ("raid0", ""):
-                return None
+            if component.pattern not in ("raid0", "overstriped"):
+                return left(f"the default layout has a component of pattern {component.pattern}")
+            count = self._wanted_by(component)
+            if count < 1:
+                return no_ost(component.pool)
             start, end = component.start_bytes, component.end_bytes
             chosen = self._component(start, end, count, component.pool, forecast.size_bytes)
-            sized = with_size(component, chosen.stripe_size_bytes)
+            size = chosen.stripe_size_bytes
+            while component.extension_bytes % size and size > ALIGNMENT_BYTES:
+                size //= 2
+            sized = with_size(component, size)
             components.append(msgspec.structs.replace(sized, stripe_count=count))
-        return Layout(tuple(components), composite=True)
+        return Choice(Layout(tuple(components), composite=True))
 
-    def _plain(self, forecast: Forecast, many_files: bool) -> Layout | None:
-        default = self._default_components()[0] if self._default_components() else None
-        pool = default.pool if default else ""
+    def _wanted_by(self, component: Component) -> int:
+        """Stripes that Lustre gives a component of a default layout; 0 when no OST is usable."""
+        available = self.targets.count(component.pool)
+        return min(MAX_STRIPE_COUNT, stripes_of(component, available)) if available else 0
+
+    def _plain(self, forecast: Forecast, together: Mapping[FileClass, Striping] | None) -> Choice:
+        default = self._plain_default()
+        pool, pattern = default.pool, default.pattern
+        if pattern not in ("raid0", "overstriped"):
+            return left(f"the default layout is of pattern {pattern}")
         available = self.targets.count(pool)
-        wanted = self._stripe_count(forecast, many_files, available, default)
-        count = min(wanted, available, MAX_STRIPE_COUNT)
-        if count < 1:
-            return None
-        shared = forecast.writers > 1
-        contiguous = self.policy.striping == "contiguous" or (
-            self.policy.striping == "auto" and shared and forecast.contiguous
-        )
-        size = contiguous_stripe_size(forecast.size_bytes, count)
-        if not contiguous or size > MAX_STRIPE_SIZE_BYTES:
-            size = raid0_stripe_size(forecast.size_bytes, count)
-        return Layout((Component(0, EOF, size, count, pool=pool),))
+        if available < 1:
+            return no_ost(pool)
+        if together is None:
+            return left(
+                "the default's stripes, all files together, are more than a plan holds; fewer balance worse"
+            )
+        file = self._class(forecast)
+        count, size = together.get(file) or striping(file, self._settled_count(default, available))
+        return Choice(Layout((Component(0, EOF, size, count, pattern, pool),)))
 
-    def _stripe_count(
-        self, forecast: Forecast, many_files: bool, available: int, default: Component | None
-    ) -> int:
+    def _plain_default(self) -> Component:
+        return self._default_components()[0] if self._default_components() else FILE_SYSTEMS_OWN
+
+    def _settled_count(self, default: Component, available: int) -> int:
+        """A stripe count that does not depend on the files. Overstriping is kept as it is by `auto` too."""
         setting = self.policy.stripe_count
-        if setting == "paper":
-            return PAPER_STRIPE_COUNT
-        if setting == "site":
-            count = default.stripe_count if default else 1
-            return min(MAX_AUTO_STRIPE_COUNT, available) if count in ALL_OSTS else max(1, count)
-        if setting != "auto":
-            return int(setting)
-        shared = forecast.writers > 1
-        unit = self.policy.shared_stripe_bytes if shared else self.policy.private_stripe_bytes
-        return 1 if many_files and not shared else min(MAX_AUTO_STRIPE_COUNT, -(-forecast.size_bytes // unit))
+        if setting in ("site", "auto"):
+            return min(stripes_of(default, available), MAX_STRIPE_COUNT)
+        count = PAPER_STRIPE_COUNT if setting == "paper" else int(setting)
+        return min(count, MAX_STRIPE_COUNT if default.pattern == "overstriped" else available)
 
     def _component(self, start: int, end: int, count: int, pool: str, size_bytes: int) -> Component:
         reach = end if end != EOF else max(size_bytes, 2 * start, MIN_STRIPE_SIZE_BYTES)
@@ -198,16 +213,24 @@ class ConfigurationManager:
         return inside[0] if inside else ""
 
 
+def no_ost(pool: str) -> Choice:
+    return left(f"no usable OST in pool {pool}" if pool else "no usable OST")
+
+
+def stripes_of(component: Component, available: int) -> int:
+    """Stripes that a component of a default layout comes to on `available` OSTs.
+
+    −1 is every OST; −N of an overstriped one N objects on each (`lod_get_stripe_count_plain`).
+    """
+    count = component.stripe_count
+    if count == -1 or count >= LEAST_OF_ALL:
+        per_ost = 1 if count == -1 else ALL - count + 1
+        return available * (per_ost if component.pattern == "overstriped" else 1)
+    return max(1, count) if component.pattern == "overstriped" else max(1, min(count, available))
+
+
 def with_size(component: Component, stripe_size_bytes: int) -> Component:
     """A default layout may leave the stripe size open (0, the file system's own): fill it in."""
     if component.stripe_size_bytes:
         return component
     return msgspec.structs.replace(component, stripe_size_bytes=stripe_size_bytes)
-
-
-def explicit_components(layout: Layout, size_bytes: int) -> tuple[bool, ...]:
-    """Which components get an explicit OST list: reached by the forecast, on OSTs, not self-extending."""
-    return tuple(
-        bool(c.stripe_count) and not c.extension_bytes and number < layout.covered(size_bytes)
-        for number, c in enumerate(layout.components)
-    )

@@ -2,7 +2,8 @@
 
 Limits seen on Lustre 2.17: stripe sizes are multiples of 64 KiB below 4 GiB; extents are adjacent and
 64 KiB aligned; a component's end is a multiple of its own stripe size; a write past a last component that
-ends before EOF fails, so every layout ends there.
+ends before EOF fails, so every layout ends there. A self-extending component grows by its extension size, a
+multiple of its stripe size; one at the start of the file begins with one extension and has room for more.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ ALIGNMENT_BYTES = 64 * KIB
 MAX_STRIPE_SIZE_BYTES = 4 * GIB - ALIGNMENT_BYTES
 MAX_STRIPE_COUNT = 2000
 """LOV_MAX_STRIPE_COUNT."""
+MAX_EXTENSION_BYTES = 4 * 1024 * GIB
+"""Kept in KiB, in 32 bits."""
 
 
 def check(layout: Layout, where: str = "layout") -> None:
@@ -23,6 +26,8 @@ def check(layout: Layout, where: str = "layout") -> None:
         raise LayoutError(where, "at least one component", 0)
     if not layout.composite and len(layout.components) > 1:
         raise LayoutError(where, "a composite layout for several components", len(layout.components))
+    if not layout.composite and layout.components[0].extension_bytes:
+        raise LayoutError(where, "a composite layout for a self-extending component", "a plain one")
     expected_start = 0
     for number, component in enumerate(layout.components, 1):
         place = f"{where}, component {number}" if len(layout.components) > 1 else where
@@ -52,3 +57,21 @@ def check_component(component: Component, where: str) -> None:
             raise LayoutError(where, "a DoM component to be the first and to have no stripes", component)
     elif not 1 <= component.stripe_count <= MAX_STRIPE_COUNT:
         raise LayoutError(where, f"a stripe count from 1 to {MAX_STRIPE_COUNT}", component.stripe_count)
+    if component.extension_bytes:
+        _check_extension(component, where)
+
+
+def _check_extension(component: Component, where: str) -> None:
+    size, extension = component.stripe_size_bytes, component.extension_bytes
+    if component.pattern == "mdt":
+        raise LayoutError(where, "a DoM component that does not extend itself", exact_bytes(extension))
+    if not 0 < extension < MAX_EXTENSION_BYTES or extension % size:
+        raise LayoutError(
+            where, f"an extension size that is a multiple of its stripe size {exact_bytes(size)}", extension
+        )
+    if component.start_bytes == 0 and extension >= component.end_bytes:
+        raise LayoutError(
+            where,
+            f"an extension size below the component's end {exact_bytes(component.end_bytes)}",
+            extension,
+        )

@@ -37,6 +37,7 @@ PLAN_BYTES = 4096
 FILE_BYTES = 200
 """What a file's row and its entries in indexes count for, beside its texts."""
 EXTENT_BYTES = 24
+MOST_REASON_CHARACTERS = 180
 
 _PLAN = (
     "id, created_s, policy, status, reason, step, request_id, ost_cost, ost_cost_bound, elapsed_s, ended_s"
@@ -44,7 +45,7 @@ _PLAN = (
 _FILE = (
     "f.id, f.plan_id, f.file_key, f.precise, f.loose, f.is_volatile, f.mpi_rank, f.nth_precise, f.nth_loose, "
     "f.size_bytes, f.at_s, f.writers, f.contiguous, f.method, l.layout, f.request_id, f.request_index, "
-    "f.outcome, f.found, f.actual_key, f.actual_bytes, f.actual_layout"
+    "f.outcome, f.found, f.actual_key, f.actual_bytes, f.actual_layout, f.left_because"
 )
 
 _INSERT_PLAN = insert(
@@ -58,7 +59,7 @@ _INSERT_REQUEST = insert(
 _INSERT_FILE = insert(
     "files",
     "id plan_id file_key precise loose is_volatile mpi_rank nth_precise nth_loose size_bytes at_s writers "
-    "contiguous method layout_id request_id request_index outcome found actual_key actual_layout",
+    "contiguous method layout_id request_id request_index outcome found actual_key actual_layout left_because",
 )
 _INSERT_COMPONENT = insert(
     "components", "layout_id extent_id start_bytes end_bytes stripe_size_bytes stripe_count"
@@ -169,7 +170,9 @@ class InteractionDatabase:
                 for i, (row, layout_id) in enumerate(zip(rows, layout_ids, strict=True)):
                     texts = _file_values(row.forecast)
                     total += FILE_BYTES + 2 * len(texts[0]) + len(texts[1]) + len(texts[2])
-                    yield (first + i, plan_id, *texts, layout_id, *empty)
+                    left = row.left_because[:MOST_REASON_CHARACTERS]
+                    total += len(left)
+                    yield (first + i, plan_id, *texts, layout_id, *empty, left)
 
             self._use_layouts(plan_id, {i for i in layout_ids if i is not None})
             self._db.many(self._sql(_INSERT_FILE), values())
@@ -188,9 +191,11 @@ class InteractionDatabase:
         ost_cost_bound: float = 0.0,
         elapsed_s: float = 0.0,
         placements: Mapping[int, FilePlacement] | None = None,
+        left: Mapping[int, str] | None = None,
         answered_s: float | None = None,
     ) -> None:
-        """The answer to one allocation request. `placements`: row id → OSTs, in the order of the request.
+        """The answer to one allocation request. `placements`: row id → OSTs, in the order of the request;
+        `left`: row id → why the file is left to Lustre although it has a layout.
 
         A later answer of the same plan (the horizon rolls) replaces status and costs and adds its files.
         """
@@ -204,6 +209,10 @@ class InteractionDatabase:
                 self._sql(_INSERT_REQUEST), (plan_id, request_id, status, reason, policy, *costs, answered)
             )
             self._place(plan_id, request_id, placements or {})
+            self._db.many(
+                self._sql("UPDATE files SET left_because=? WHERE id=? AND plan_id=?"),
+                ((why[:MOST_REASON_CHARACTERS], row_id, plan_id) for row_id, why in (left or {}).items()),
+            )
 
     def record_outcomes(self, plan_id: int, run: FinishedRun) -> int:
         """Write down what became of the plan's files; how many of them the run created.
@@ -569,4 +578,5 @@ def _file(row: Sequence[Any], placement: FilePlacement | None, layouts: dict[str
         actual_key=from_text(row[19]),
         actual_bytes=row[20],
         actual_layout=bytes.fromhex(row[21]),
+        left_because=row[22],
     )

@@ -128,12 +128,13 @@ def _encode(
     body = bytearray()
     hashes: list[tuple[int, int, int]] = []
     for row in rows:
+        place = f"{where}: row {row.row_id}"
         shape = (row.layout, row.explicit, tuple(map(len, row.osts)))
         if shape not in checked:
-            _check_layout(where, row)
+            check_layout(place, row.layout, row.explicit, row.osts)
             checked.add(shape)
         ost_count = ost_counts.get(row.fs_name, 0)
-        osts = _check_osts(where, row, ost_count)
+        osts = check_osts(place, row.layout, row.osts, ost_count)
         flags = tuple(_flags(c, x, o) for c, x, o in zip(row.layout, row.explicit, row.osts, strict=True))
         layout = layouts.setdefault((row.layout, flags, ost_count), len(layouts))
         first, second = _hashes(row, hash_key, siphash)
@@ -243,13 +244,15 @@ def _used(component: Component, flag: int) -> int:
     return component.stripe_count if flag & FLAG_LIST else 1 if flag & FLAG_HINT else 0
 
 
-def _check_layout(where: str, row: MapRow) -> None:
-    """What a row's layout must be for the library to trust it and for Lustre to take it."""
-    components = row.layout.components
-    place = f"{where}: row {row.row_id}"
-    if not len(components) == len(row.osts) == len(row.explicit):
-        raise StoreError(place, "OSTs and flags for each component", (len(row.osts), len(row.explicit)))
-    if not components or (len(components) > 1 and not row.layout.composite):
+def check_layout(place: str, layout: Layout, explicit: Sequence[bool], osts: Sequence[Sequence[int]]) -> None:
+    """Raise StoreError unless the library would trust a row of this shape and Lustre would take it.
+
+    osts: per component a list of `stripe_count`, one (where `explicit` is false), or none.
+    """
+    components = layout.components
+    if not len(components) == len(osts) == len(explicit):
+        raise StoreError(place, "OSTs and flags for each component", (len(osts), len(explicit)))
+    if not components or (len(components) > 1 and not layout.composite):
         raise StoreError(place, "one component, or a composite layout", len(components))
     reached = 0
     for c in components:
@@ -259,27 +262,34 @@ def _check_layout(where: str, row: MapRow) -> None:
             raise StoreError(place, "a known pattern and a pool name", (c.pattern, c.pool))
         if c.stripe_size_bytes % 65536 or not 0 <= c.stripe_size_bytes < 2**32:
             raise StoreError(place, "a stripe size in 64 KiB below 4 GiB", c.stripe_size_bytes)
+        if c.extension_bytes and not _can_extend(c, layout.composite):
+            raise StoreError(place, "an extension size that a component can have", c.extension_bytes)
         reached = c.end_bytes
     if reached != EOF:
         raise StoreError(place, "a layout that ends at EOF", reached)
-    for c, osts, explicit in zip(components, row.osts, row.explicit, strict=True):
-        wanted = (0, c.stripe_count) if explicit else (0, 1)
-        if len(osts) not in wanted:
-            raise StoreError(place, f"{wanted[1]} OSTs or none in a component", len(osts))
+    for c, of, listed in zip(components, osts, explicit, strict=True):
+        wanted = (0, c.stripe_count) if listed else (0, 1)
+        if len(of) not in wanted:
+            raise StoreError(place, f"{wanted[1]} OSTs or none in a component", len(of))
 
 
-def _check_osts(where: str, row: MapRow, ost_count: int) -> tuple[int, ...]:
-    """The row's OSTs in one list; distinct within a component, and all known to exist."""
+def _can_extend(c: Component, composite: bool) -> bool:
+    begins_inside = c.start_bytes > 0 or c.extension_bytes < c.end_bytes
+    return composite and begins_inside and c.extension_bytes % 1024 == 0 and 0 < c.extension_bytes < 2**42
+
+
+def check_osts(place: str, layout: Layout, osts: Sequence[Sequence[int]], ost_count: int) -> tuple[int, ...]:
+    """A row's OSTs in one list; StoreError unless distinct within a component, and all known to exist."""
     flat: tuple[int, ...] = ()
-    for component, osts in zip(row.layout.components, row.osts, strict=True):
-        if len(osts) > 1 and len(set(osts)) != len(osts) and component.pattern != "overstriped":
-            raise StoreError(f"{where}: row {row.row_id}", "distinct OSTs in a component", osts)
-        flat += tuple(osts)
+    for component, of in zip(layout.components, osts, strict=True):
+        if len(of) > 1 and len(set(of)) != len(of) and component.pattern != "overstriped":
+            raise StoreError(place, "distinct OSTs in a component", of)
+        flat += tuple(of)
     strange = next((i for i in flat if not 0 <= i < ost_count), None)
     if strange is not None:
-        raise StoreError(f"{where}: row {row.row_id}", f"OST indices below {ost_count}", strange)
+        raise StoreError(place, f"OST indices below {ost_count}", strange)
     if len(flat) > 0xFFFF:
-        raise StoreError(f"{where}: row {row.row_id}", "at most 65535 OSTs in a row", len(flat))
+        raise StoreError(place, "at most 65535 OSTs in a row", len(flat))
     return flat
 
 
@@ -383,6 +393,8 @@ __all__ = [
     "MapRow",
     "PlacementMap",
     "announce",
+    "check_layout",
+    "check_osts",
     "decode_map",
     "read_control",
     "read_map",

@@ -33,6 +33,8 @@ class NewFile(msgspec.Struct, frozen=True):
 
     forecast: Forecast
     layout: Layout | None
+    left_because: str = ""
+    """Why it is left."""
 
 
 class FileRow(msgspec.Struct, frozen=True):
@@ -55,6 +57,8 @@ class FileRow(msgspec.Struct, frozen=True):
     actual_bytes: int | None
     actual_layout: bytes
     """`lustre.lov` as read back."""
+    left_because: str = ""
+    """Why it is left to Lustre; empty for a file that is not."""
 
 
 class Explained(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-VERSION = 2
+VERSION = 3
 APPLICATION_ID = 0x545A4442
 """`TZDB`: SQLite's application_id of our files."""
 
@@ -100,7 +100,7 @@ _FILES = """CREATE TABLE files (
     contiguous INTEGER NOT NULL, method {short} NOT NULL, layout_id BIGINT,
     request_id {short} NOT NULL, request_index INTEGER NOT NULL,
     outcome {short} NOT NULL, found {short} NOT NULL, actual_key {text} NOT NULL, actual_bytes BIGINT,
-    actual_layout {text} NOT NULL
+    actual_layout {text} NOT NULL, left_because {short} NOT NULL DEFAULT ''
 ){table_end}"""
 
 _EXTENTS = """CREATE TABLE extents (
@@ -152,7 +152,11 @@ _MIGRATE = {
         "UPDATE plans SET bytes = 4096 + 1024 * (SELECT COUNT(*) FROM files WHERE files.plan_id = plans.id)",
         "DROP INDEX files_by_loose{on_files}",
         "UPDATE tarazu_schema SET version = 2",
-    )
+    ),
+    2: (
+        "ALTER TABLE files ADD COLUMN left_because {short} NOT NULL DEFAULT ''",
+        "UPDATE tarazu_schema SET version = 3",
+    ),
 }
 """Version → what makes it the next one."""
 

@@ -122,6 +122,8 @@ class PlanReply(msgspec.Struct, frozen=True, tag="planned"):
     """Ask again then: more files are expected."""
     warnings: tuple[str, ...] = ()
     """Of histories left out and of the forecast; equal ones come with every plan."""
+    left: dict[str, int] = {}
+    """Why files of it are left to Lustre → how many."""
 
 
 class StepProgress(msgspec.Struct, frozen=True, tag="step-progress", omit_defaults=True):

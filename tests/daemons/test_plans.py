@@ -13,8 +13,9 @@ import pytest
 from tarazu import config
 from tarazu.config import Settings
 from tarazu.daemons import llapi
+from tarazu.daemons.left import checked
 from tarazu.daemons.maps import Maps
-from tarazu.daemons.planner import allocated_files, planned_files
+from tarazu.daemons.planner import planned_files
 from tarazu.daemons.plans import FORMER_ROWS, LayoutRefused, Plans
 from tarazu.daemons.promises import Promise
 from tarazu.layout.setstripe import parse_layout
@@ -165,14 +166,15 @@ def test_the_index_of_a_row_is_its_place_in_the_request(tmp_path: Path) -> None:
         plan_id = database.new_plan(STEP)
         row_ids = database.add_files(plan_id, [NewFile(f, PLAIN) for f in forecasts])
         osts = [((0, 1),), ((),), ((2, 3),), ((),)]
-        allocated = allocated_files(row_ids, osts)
-        database.set_allocation(plan_id, status="allocated", request_id="r", placements=allocated)
+        placeable = [(r, f, PLAIN) for r, f in zip(row_ids, forecasts, strict=True)]
+        allocated, left = checked(placeable, osts, 8)
+        database.set_allocation(plan_id, status="allocated", request_id="r", placements=allocated, left=left)
         rows = database.files(plan_id)
-    placeable = [(r, f, PLAIN) for r, f in zip(row_ids, forecasts, strict=True)]
     planned = planned_files(placeable, allocated)["files"]
     assert [(f.key, f.request_index) for f in planned] == [("/0", 0), ("/2", 2)]
     assert [r.request_index for r in rows] == [0, 1, 2, 3]
     assert [r.placement is not None for r in rows] == [True, False, True, False]
+    assert [r.left_because for r in rows] == ["", "mdsd gave it no OSTs", "", "mdsd gave it no OSTs"]
 
 
 def test_a_step_of_very_many_plans_names_the_newest(plans: Plans) -> None:

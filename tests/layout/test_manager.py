@@ -6,15 +6,15 @@ from hypothesis import strategies as st
 
 from tarazu.errors import LayoutError
 from tarazu.layout import pfl, rules
+from tarazu.layout.explicit import explicit_components
 from tarazu.layout.manager import (
+    Choice,
     ConfigurationManager,
     LayoutPolicy,
     Targets,
-    contiguous_stripe_size,
-    explicit_components,
-    raid0_stripe_size,
 )
 from tarazu.layout.objects import object_bytes
+from tarazu.layout.stripe_size import contiguous_stripe_size, raid0_stripe_size
 from tarazu.model import ANY_RANK, EOF, Component, Forecast, Layout
 
 MIB, GIB = 1 << 20, 1 << 30
@@ -30,7 +30,13 @@ def file(
 def one(
     policy: LayoutPolicy, forecast: Forecast, default: Layout | None = None, usable: int = 35
 ) -> Layout | None:
-    return ConfigurationManager(policy, Targets(usable, {"flash": 5}), default).layouts([forecast])[0]
+    return choice(policy, forecast, default, usable).layout
+
+
+def choice(
+    policy: LayoutPolicy, forecast: Forecast, default: Layout | None = None, usable: int = 35
+) -> Choice:
+    return ConfigurationManager(policy, Targets(usable, {"flash": 5}), default).choose([forecast])[0]
 
 
 def test_pfl_rule_keeps_its_extents_and_stripe_counts() -> None:
@@ -72,20 +78,6 @@ def test_raid0_uses_all_stripes_evenly_when_the_forecast_is_wrong(factor: float)
     assert layout is not None and layout.components[0].stripe_size_bytes == 32 * MIB
     sizes = object_bytes(layout, int(2 * GIB * factor))[0]
     assert max(sizes) <= 2 * sum(sizes) / len(sizes)
-
-
-def test_auto_stripe_counts() -> None:
-    def count(forecast: Forecast) -> int:
-        layout = one(LayoutPolicy(), forecast)
-        assert layout is not None
-        return layout.components[0].stripe_count
-
-    assert count(file(16 * GIB, rank=ANY_RANK, writers=16)) == 35
-    assert count(file(1 * GIB, rank=ANY_RANK, writers=16)) == 4
-    assert count(file(2 * GIB)) == 2
-    assert count(file(100 * MIB)) == 1
-    many = ConfigurationManager(LayoutPolicy(), Targets(35)).layouts([file(2 * GIB)] * 140)
-    assert {x.components[0].stripe_count for x in many if x} == {1}
 
 
 def test_contiguous_only_for_shared_files_with_one_segment_per_rank() -> None:

@@ -44,10 +44,10 @@ def database(path: Path, rules: str) -> Path:
     runs = [RunRecord(step, start, 10.0, "full", files, 2, 2, 2) for start in (1e9, 2e9)]
     forecasts = aipa.forecast(runs, step).files
     policy = LayoutPolicy("paper", "auto", pfl.parse(rules) if rules else ())
-    layouts = ConfigurationManager(policy, Targets(35)).layouts(forecasts)
+    choices = ConfigurationManager(policy, Targets(35)).choose(forecasts)
     with open_database(path) as opened:
         plan = opened.new_plan(step)
-        opened.add_files(plan, [NewFile(f, layout) for f, layout in zip(forecasts, layouts, strict=True)])
+        opened.add_files(plan, [NewFile(f, *choice) for f, choice in zip(forecasts, choices, strict=True)])
     return path
 
 

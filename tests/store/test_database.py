@@ -353,7 +353,7 @@ def test_mysql_refuses_a_foreign_or_newer_database(mariadb: Path) -> None:
         cursor.execute("CREATE TABLE foreign_one.tarazu_schema (version INT)")
         cursor.execute("INSERT INTO foreign_one.tarazu_schema VALUES (99)")
     root.commit()
-    with pytest.raises(StoreError, match="schema version 2, found 99"):
+    with pytest.raises(StoreError, match="schema version 3, found 99"):
         open_database(url)
     root.close()
 
@@ -401,7 +401,7 @@ def _foreign_sqlite(path: Path) -> None:
 def _newer(path: Path) -> None:
     open_database(path).close()
     raw = sqlite3.connect(path)
-    raw.execute("PRAGMA user_version = 3")
+    raw.execute("PRAGMA user_version = 4")
     raw.commit()
     raw.close()
 
@@ -418,7 +418,7 @@ def _torn(path: Path) -> None:
         (lambda p: p.write_bytes(b"hello world, not a database"), "an SQLite database"),
         (lambda p: p.write_bytes(b"SQLite format 3\0" + b"\1" * 50), "a usable interaction database"),
         (_foreign_sqlite, "an interaction database of tarazu"),
-        (_newer, "schema version 2, found 3"),
+        (_newer, "schema version 3, found 4"),
         (_torn, "a usable interaction database"),
         (lambda p: p.mkdir(), "a readable and writable file"),
     ],
@@ -511,14 +511,20 @@ def test_the_space_of_plans_that_went_is_used_again(tmp_path: Path) -> None:
     assert sizes[-1] < 1.2 * sizes[6], sizes
 
 
+V2 = (
+    "ALTER TABLE files DROP COLUMN left_because",
+    "UPDATE tarazu_schema SET version = 2",
+)
+"""What makes a database of version 3 one of version 2."""
 V1 = (
+    *V2,
     "DROP TABLE plan_layouts",
     "DROP INDEX plans_by_user{on_plans}",
     "ALTER TABLE plans DROP COLUMN bytes",
     "CREATE INDEX files_by_loose ON files (loose{prefix})",
     "UPDATE tarazu_schema SET version = 1",
 )
-"""What makes a database of version 2 one of version 1."""
+"""What makes it one of version 1."""
 
 
 def check_migrated(database: InteractionDatabase) -> None:
@@ -540,6 +546,22 @@ def test_an_sqlite_database_of_version_1_is_taken_over(tmp_path: Path) -> None:
     raw.close()
     with open_database(path) as database:
         check_migrated(database)
+
+
+def test_an_sqlite_database_of_version_2_is_taken_over(tmp_path: Path) -> None:
+    path = tmp_path / "i.db"
+    with open_database(path) as database:
+        database.add_files(database.new_plan(STEP), [planned(0, PFL)])
+    raw = sqlite3.connect(path)
+    for statement in V2:
+        raw.execute(statement)
+    raw.execute("PRAGMA user_version = 2")
+    raw.commit()
+    raw.close()
+    with open_database(path) as database:
+        (plan,) = database.plans()
+        database.add_files(plan.id, [msgspec.structs.replace(planned(1, None), left_because="tiny")])
+        assert [f.left_because for f in database.files(plan.id)] == ["", "tiny"]
 
 
 @pytest.mark.parametrize("done", [0, 2], ids=["whole", "broken off"])

@@ -50,6 +50,8 @@ def test_layout_texts():
     assert lov.parse_layout("0-128M:1, 128M-EOF:12@64K") == Layout(
         (Component(0, 128 * MIB, 4 * MIB, 1), Component(128 * MIB, EOF, 65536, 12)), True
     )
+    ends = lov.parse_layout("0-1M:1, 1M-3M:2, 3M-EOF:4").components
+    assert [c.stripe_size_bytes // MIB for c in ends] == [1, 1, 4], "a component's end is a multiple of it"
     for text in ("", "x", "1,2", "0-x:1", "0-1M:"):
         with pytest.raises(LayoutError):
             lov.parse_layout(text)

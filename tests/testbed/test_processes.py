@@ -151,6 +151,7 @@ def test_without_its_server_programs_go_on(new_bed):
         {"default_layout": "nonsense"},
         {"pools": {"p": [99]}},
         {"default_layout": "0-1000:1, 1000-EOF:2"},
+        {"default_layout": "0-1M:1@4M, 1M-EOF:2"},  # the end is no multiple of the stripe size
     ],
 )
 def test_values_that_make_no_sense_leave_nothing_behind(tmp_path, options):

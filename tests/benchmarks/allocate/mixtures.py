@@ -14,7 +14,7 @@ from statistics import mean
 
 from tarazu.allocate import policies
 from tarazu.allocate.problem import build
-from tarazu.layout.manager import raid0_stripe_size
+from tarazu.layout.stripe_size import raid0_stripe_size
 from tarazu.model import EOF, Component, CreateRequest, Layout, Ost, SystemView
 from tarazu.units import GIB, MIB, TIB
 

@@ -1,0 +1,101 @@
+"""Which files a plan leaves to Lustre, and why: default layouts that are never placed over, and what no placement
+map may hold. One bad layout costs its own files only.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Sequence
+
+from tarazu import native
+from tarazu.daemons.allocating import MAX_COMPONENTS, MAX_LAYOUTS, MAX_STRIPES
+from tarazu.errors import TarazuError
+from tarazu.layout.explicit import asked_osts, explicit_components
+from tarazu.model import FilePlacement, Forecast, Layout
+from tarazu.store import placement_map
+
+log = logging.getLogger("tarazu.clientd")
+
+MIRRORED, UNKNOWN = "a mirrored default layout", "a default layout of an unknown kind"
+"""Of directories below which nothing is placed."""
+OWN_DEFAULT = "a default layout of the directory's own (layout.foreign_defaults)"
+NO_OSTS = "mdsd gave it no OSTs"
+TOO_MANY = "more stripes or layouts than one plan may have"
+MOST_REASONS = 5
+"""Told to the leader with one plan, the commonest ones."""
+
+
+def default_layout(blob: bytes) -> Layout | str | None:
+    """The layout in a directory's `lustre.lov`; None where there is none, MIRRORED or UNKNOWN for what is never
+    placed over.
+    """
+    if not blob:
+        return None
+    try:
+        decoded = native.decode_lov(blob)
+    except TarazuError as error:
+        log.warning("a directory's default layout is not understood: %s", error)
+        return UNKNOWN
+    return MIRRORED if decoded.mirrors > 1 else decoded.layout()
+
+
+def within_a_request(layouts: Sequence[Layout | None]) -> list[bool]:
+    """Which of these still fit into one request to mdsd, which refuses a larger one as a whole."""
+    known: set[Layout] = set()
+    stripes = components = 0
+    fits = []
+    for layout in layouts:
+        if layout is None:
+            fits.append(True)
+            continue
+        new = layout not in known
+        more = stripes + sum(c.stripe_count for c in layout.components)
+        parts = components + new * len(layout.components)
+        fit = more <= MAX_STRIPES and parts <= MAX_COMPONENTS and len(known) + new <= MAX_LAYOUTS
+        if fit:
+            known.add(layout)
+            stripes, components = more, parts
+        fits.append(fit)
+    return fits
+
+
+def commonest(left: Counter[str]) -> dict[str, int]:
+    """Why files are left to Lustre → how many; of the rarest only their sum."""
+    most = dict(left.most_common(MOST_REASONS))
+    rest = left.total() - sum(most.values())
+    return most | {"other reasons": rest} if rest else most
+
+
+def checked(
+    placeable: Sequence[tuple[int, Forecast, Layout]],
+    osts: Sequence[tuple[tuple[int, ...], ...]],
+    ost_count: int,
+) -> tuple[dict[int, FilePlacement], dict[int, str]]:
+    """What the allocator gave each file, as it is asked of Lustre; and why files are left to Lustre after all.
+
+    Row id → placement, in the order of the request, so that the place of a row is its index there: a file that got
+    no OSTs, or OSTs that a map cannot hold, has an empty one. Without an answer nothing is allocated.
+    """
+    allocated: dict[int, FilePlacement] = {}
+    refused: dict[int, str] = {}
+    known: set[tuple[object, ...]] = set()
+    for (row_id, forecast, layout), of in zip(placeable, osts):
+        allocated[row_id] = FilePlacement(())
+        if not any(of):
+            refused[row_id] = NO_OSTS
+            continue
+        try:
+            asked = asked_osts(layout, forecast.size_bytes, of)
+            shape = (layout, layout.covered(forecast.size_bytes), tuple(map(len, asked)))
+            if shape not in known:
+                explicit = explicit_components(layout, forecast.size_bytes)
+                placement_map.check_layout("plan", layout, explicit, asked)
+                native.encode_lov(layout, asked)
+                known.add(shape)
+            placement_map.check_osts("plan", layout, asked, ost_count)
+        except (TarazuError, ValueError) as error:
+            refused[row_id] = str(error)
+            continue
+        allocated[row_id] = FilePlacement(asked)
+    return allocated, refused

@@ -1,0 +1,262 @@
+"""`layout.stripe_count = auto`: the stripes of all files of a job step together.
+
+The fewest for which the allocator's lower bound (`tarazu.layout.fitting`) is within 5 % of what any count gives and
+not above what the site's default gives; objects not below a least size; never fewer than the default has, unless
+every OST gets four objects anyway. Files of one size get one count; files of several sizes share a target for the
+bytes of one object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import log2
+from typing import NamedTuple
+
+import numpy as np
+
+from tarazu.layout import fitting
+from tarazu.layout.rules import MAX_STRIPE_SIZE_BYTES
+from tarazu.layout.stripe_size import contiguous_stripe_size, raid0_stripe_size
+
+SLACK = 1.05
+NOISE = 1 + 1e-9
+ANYWAY = 4
+"""Objects on every OST from which a step may have fewer stripes than the default gives it."""
+MAX_AUTO_STRIPE_COUNT = 160
+"""What an MDT without large extended attributes can hold; beyond, only where the default is wider."""
+MAX_STRIPES = 2_000_000
+"""Of a step; mdsd takes a few times as many in one request."""
+MAX_CLASSES = 24
+MAX_TARGETS = 2_000
+TRIES = 12
+"""Counts whose bound is computed with all conditions, after a look at the number of objects alone."""
+
+
+class FileClass(NamedTuple):
+    """Files that are alike."""
+
+    size_bytes: int
+    contiguous: bool = False
+    """One stripe per object."""
+
+
+class Striping(NamedTuple):
+    """What one file gets."""
+
+    stripe_count: int
+    stripe_size_bytes: int
+
+
+def striping(file: FileClass, stripe_count: int) -> Striping:
+    """The stripe size that goes with a count."""
+    size = contiguous_stripe_size(file.size_bytes, stripe_count)
+    if not file.contiguous or size > MAX_STRIPE_SIZE_BYTES:
+        size = raid0_stripe_size(file.size_bytes, stripe_count)
+    return Striping(stripe_count, size)
+
+
+def choose(
+    files: Mapping[FileClass, int], osts: int, default: Striping, least_object_bytes: int
+) -> dict[FileClass, Striping] | None:
+    """The striping of each class; None where only the default is good enough, in more stripes than a plan holds.
+
+    files: how many of each class; osts: that can take an even share, at least one; default: what the site's
+    default layout comes to on them.
+    """
+    if not files:
+        return {}
+    merged = _merge(files)
+    step = _Step([_Kind(FileClass(m.mean_bytes, m.contiguous), m.files) for m in merged], osts)
+    best = step.best(default, least_object_bytes)
+    if best is None:
+        return None
+    return {
+        file: how if isinstance(how, Striping) else striping(file, how)
+        for m, how in zip(merged, best.hows, strict=True)
+        for file in m.classes
+    }
+
+
+@dataclass(slots=True)
+class _Merged:
+    """Classes whose sizes differ little; they get one count."""
+
+    contiguous: bool
+    classes: list[FileClass] = field(default_factory=list)
+    files: int = 0
+    size_bytes: int = 0
+
+    @property
+    def mean_bytes(self) -> int:
+        return max(1, self.size_bytes // self.files)
+
+
+def _merge(files: Mapping[FileClass, int]) -> list[_Merged]:
+    merged: dict[tuple[float, bool], _Merged] = {}
+    for step_log2 in (0.0, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 64.0):
+        merged = {}
+        for file, count in files.items():
+            size = max(1, file.size_bytes)
+            key = int(log2(size) / step_log2) if step_log2 else size
+            into = merged.setdefault((key, file.contiguous), _Merged(file.contiguous))
+            into.classes.append(file)
+            into.files += count
+            into.size_bytes += count * size
+        if len(merged) <= MAX_CLASSES:
+            break
+    return list(merged.values())
+
+
+_Sizes = tuple[tuple[int, int], ...]
+"""Of the objects of one file that hold any bytes: (bytes, how many), the largest first."""
+
+
+def _objects(size_bytes: int, s: Striping) -> _Sizes:
+    rounds, rest = divmod(size_bytes, s.stripe_size_bytes * s.stripe_count)
+    full, part = divmod(rest, s.stripe_size_bytes)
+    low = rounds * s.stripe_size_bytes
+    found = ((low + s.stripe_size_bytes, full), (low + part, 1), (low, s.stripe_count - full - 1))
+    return tuple((size, count) for size, count in found if size and count)
+
+
+_How = Striping | int
+"""A stripe count of ours with the stripe size that goes with it, or a striping with the default's own."""
+
+
+@dataclass
+class _Kind:
+    """One merged class, and its objects by striping."""
+
+    file: FileClass
+    files: int
+    _known: dict[_How, _Sizes] = field(default_factory=dict)
+
+    def objects(self, how: _How) -> _Sizes:
+        if how not in self._known:
+            exact = how if isinstance(how, Striping) else striping(self.file, how)
+            self._known[how] = _objects(self.file.size_bytes, exact)
+        return self._known[how]
+
+
+class _Option(NamedTuple):
+    hows: tuple[_How, ...]
+    """Of each kind."""
+    stripes: int
+    level: float
+    """Bytes that the fullest OST has at least, by the number of objects alone."""
+
+
+class _Step:
+    """All files of one step that share a default and a pool."""
+
+    def __init__(self, kinds: Sequence[_Kind], osts: int) -> None:
+        self.kinds = kinds
+        self.osts = osts
+
+    def best(self, default: Striping, least_object_bytes: int) -> _Option | None:
+        own = self._option([default] * len(self.kinds))
+        allowed = self._exact(own) * NOISE
+        options = [own, *map(self._option, self._without_empty(default))]
+        options += map(self._option, self._counts(default.stripe_count, least_object_bytes))
+        options = [o for o in options if o.stripes <= MAX_STRIPES]
+        limit = min(SLACK * self._least(options), allowed)
+        found: list[tuple[float, _Option]] = []
+        # Of as many stripes in all, those with a stripe size of ours come first.
+        for option in sorted(options, key=lambda o: (o.stripes, isinstance(o.hows[0], Striping))):
+            if option.level > limit:
+                continue
+            level = self._exact(option)
+            if level <= limit:
+                return self._more_even(option, level, options)
+            found.append((level, option))
+            if len(found) == TRIES:
+                break
+        good = [f for f in found if f[0] <= allowed]
+        if good:
+            return min(good, key=lambda f: f[0])[1]
+        return own if own in options else None
+
+    def _least(self, options: Sequence[_Option]) -> float:
+        """The lowest bound of any; that by the number of objects alone is never above it."""
+        least = float("inf")
+        for option in sorted(options, key=lambda o: o.level)[:TRIES]:
+            if option.level >= least:
+                break
+            least = min(least, self._exact(option))
+        return least
+
+    def _more_even(self, chosen: _Option, level: float, options: Sequence[_Option]) -> _Option:
+        """The most even one of hardly more stripes: one file gets all 35 OSTs rather than 34 of them."""
+        near = [
+            o for o in options if chosen.stripes < o.stripes <= SLACK * chosen.stripes and o.level < level
+        ]
+        best = min(near, default=chosen, key=lambda o: (o.level, o.stripes))
+        return best if best is not chosen and self._exact(best) < level else chosen
+
+    def _option(self, hows: Sequence[_How]) -> _Option:
+        level, at_least, total = 0.0, 0, 0
+        for size, count in sorted(self._all(hows), reverse=True):
+            at_least += count
+            total += size * count
+            level = max(level, -(-at_least // self.osts) * size)
+        return _Option(tuple(hows), self._stripes(hows), max(level, total / self.osts))
+
+    def _stripes(self, hows: Sequence[_How]) -> int:
+        counts = (how.stripe_count if isinstance(how, Striping) else how for how in hows)
+        return sum(kind.files * count for kind, count in zip(self.kinds, counts, strict=True))
+
+    def _all(self, hows: Sequence[_How]) -> list[tuple[int, int]]:
+        return [
+            (size, kind.files * number)
+            for kind, how in zip(self.kinds, hows, strict=True)
+            for size, number in kind.objects(how)
+        ]
+
+    def _exact(self, option: _Option) -> float:
+        """The bound in bytes on the fullest OST."""
+        every = np.array(self._all(option.hows), np.int64)
+        sizes, inverse = np.unique(every[:, 0], return_inverse=True)
+        counts = np.bincount(inverse, every[:, 1]).astype(np.int64)
+        fullest = [(k.objects(how)[0][0], k.files) for k, how in zip(self.kinds, option.hows, strict=True)]
+        largest = np.sort(np.repeat(*np.array(fullest, np.int64).T))
+        one = np.ones(1)
+        bins = fitting.Bins(one, 0 * one, one[None].astype(np.int64), one * self.osts)
+
+        def families(level: float) -> list[fitting.Items]:
+            return [fitting.items(bins.width[0], sizes, counts, largest, bins, level)]
+
+        return max(fitting.lowest(bins, families, self._mean * 1.01), self._mean)
+
+    @cached_property
+    def _mean(self) -> float:
+        return sum(k.files * k.file.size_bytes for k in self.kinds) / self.osts
+
+    def _without_empty(self, default: Striping) -> Iterator[tuple[Striping, ...]]:
+        """The default less the objects that stay empty at these sizes, where that may have fewer stripes."""
+        filled = (-(-k.file.size_bytes // default.stripe_size_bytes) for k in self.kinds)
+        hows = tuple(default._replace(stripe_count=min(default.stripe_count, n)) for n in filled)
+        if self._stripes(hows) >= ANYWAY * self.osts:
+            yield hows
+
+    def _counts(self, default: int, least_object_bytes: int) -> Iterator[tuple[int, ...]]:
+        """Stripe counts of the kinds for every target that is worth a look."""
+        widest = max(default, min(self.osts, MAX_AUTO_STRIPE_COUNT))
+        sizes = [kind.file.size_bytes for kind in self.kinds]
+        highest = [max(1, min(widest, size // least_object_bytes)) for size in sizes]
+        # More than the highest are tried where that is below the default: what the default has, nobody takes away.
+        targets = sorted({-(-s // n) for s, h in zip(sizes, highest) for n in range(1, max(h, default) + 1)})
+        most = MAX_TARGETS // len(sizes)
+        if len(targets) > most:
+            targets = [targets[i * (len(targets) - 1) // (most - 1)] for i in range(most)]
+        seen: set[tuple[int, ...]] = set()
+        for lowest in {1, default}:
+            for target in targets:
+                counts = tuple(
+                    min(max(-(-s // target), lowest), max(lowest, h)) for s, h in zip(sizes, highest)
+                )
+                objects = sum(k.files * count for k, count in zip(self.kinds, counts))
+                if counts not in seen and (lowest == default or objects >= ANYWAY * self.osts):
+                    seen.add(counts)
+                    yield counts
