@@ -1,0 +1,65 @@
+"""Directory defaults of all kinds on a real Lustre: what is planned below them is taken, and kept."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import msgspec
+import pytest
+
+from tarazu.daemons import directories
+from tarazu.daemons.left import default_layout
+from tarazu.layout.explicit import asked_osts, explicit_components
+from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
+from tarazu.model import Forecast, Layout
+from tarazu.stats.client import Mount
+from tarazu.units import MIB
+
+pytestmark = pytest.mark.lustre
+LustreMount = Any
+HIT = 1
+SIZE = 10 * MIB
+
+
+@pytest.mark.parametrize(
+    "default",
+    [
+        "-c 1 -S 1M",
+        "-c -1 -S 1M",
+        "-C 12 -S 1M",
+        "-E 4M -c 1 -S 1M -E -1 -C 12 -S 1M",
+        "-E 16M -c 1 -S 1M -E -1 -c 4 -S 1M -z 64M",
+        "-E 4M -c 1 -S 1M -E -1 -c 2 -S 1M -z 64M",
+        "-E 512M -c 1 -S 1M -z 64M -E -1 -c 2 -S 1M -z 64M",
+        "-E 1M -L mdt -E 4M -c 1 -S 1M -E -1 -c 2 -S 1M -z 64M",
+        "-E 1M -L mdt -E -1 -c 2 -S 1M",
+    ],
+)
+def test_a_file_is_placed_below_a_default_of_any_kind(lustre: LustreMount, default: str) -> None:
+    """Below a self-extending one nothing was; overstriping was lost."""
+    folder = lustre.directory / "d"
+    folder.mkdir()
+    folder.chmod(0o777)
+    lustre.lfs("setstripe", *default.split(), folder)
+    mount = Mount(str(lustre.mount), lustre.fs_name)
+    key = f"/{lustre.directory.name}/d/f"
+    _, found = directories.default_layouts(mount, [key])
+    layout = default_layout(found[key])
+    assert isinstance(layout, Layout)
+    forecast = Forecast(key, key, key, False, 0, 0, 0, SIZE)
+    targets = Targets(len(lustre.osts))
+    (choice,) = ConfigurationManager(LayoutPolicy(min_size_bytes=0), targets, layout).choose([forecast])
+    planned = choice.layout
+    assert planned is not None, choice.left_because
+    assert [c.pattern for c in planned] == [c.pattern for c in layout]
+    turn = itertools.cycle(lustre.osts)
+    osts = asked_osts(planned, SIZE, [[next(turn) for _ in range(c.stripe_count)] for c in planned])
+    row = lustre.row("d/f", *osts, layout=planned)
+    lustre.map(msgspec.structs.replace(row, explicit=explicit_components(planned, SIZE)))
+    done = lustre.same("d/f")
+    assert done.content is not None and done.content.endswith(b"third")
+    assert lustre.created("d/f").outcome == HIT
+    made = [of for of in lustre.layout_of("d/f") if of]
+    first = next(of for of in osts if of)
+    assert made[0][: len(first)] == first
