@@ -21,6 +21,8 @@ CLASS_SHARE = 0.25
 FAST_OSTS = 2
 FAST_SHARE = 0.25
 """A fast cloud is what the others are compared with from so many OSTs, and such a share, not an odd one."""
+CERTAIN = 20.0
+"""Beyond such a gap one fast OST will do."""
 
 
 def groups(osts: Iterable[int], pools: Mapping[int, Sequence[str]]) -> list[list[int]]:
@@ -45,11 +47,11 @@ def references(values: Mapping[int, float], servers: Mapping[int, str]) -> dict[
     count = len(order)
     ascending = [values[o] for o in order]
     gaps = [(high / low, at) for at, (low, high) in enumerate(pairwise(ascending), 1) if high >= GAP * low]
-    for _gap, at in sorted(gaps, reverse=True):
+    for gap, at in sorted(gaps, reverse=True):
         slow, fast = order[:at], {o: values[o] for o in order[at:]}
         if _is_class(slow, count, servers):
             return references({o: values[o] for o in slow}, servers) | references(fast, servers)
-        if len(fast) >= max(FAST_OSTS, FAST_SHARE * count):
+        if len(fast) >= max(FAST_OSTS if gap < CERTAIN else 1, FAST_SHARE * count):
             usual = references(fast, servers)
             return dict.fromkeys(slow, min(usual.values())) | usual
     return dict.fromkeys(order, ascending[count // 2]) if order else {}

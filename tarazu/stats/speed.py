@@ -52,7 +52,7 @@ INTERVALS = 3
 makes none."""
 BAND = 2.0
 """Within this factor of the reference an OST counts as equal, however many I/Os were seen."""
-BAND_NOISE = 2.5
+BAND_NOISE = 2.2
 """Growth of the band for few I/Os: times taken from a busy healthy disk vary by 1.5 times their mean."""
 SMALL_BYTES = 32 * KIB
 """Mean size of I/Os, below which their time is hardly that of data: journals, small files, random reads."""
@@ -110,6 +110,8 @@ class _Compared(NamedTuple):
     """Speed over the peers', before it fades and where the band is not applied."""
     usual: tuple[float, ...]
     """The peers' measures."""
+    peers_ios: float
+    """What that rests on: the I/Os of those that are not slow themselves."""
 
 
 _Terms = tuple[dict[int, Sequence[str]], dict[int, str]]
@@ -225,11 +227,11 @@ class SpeedEstimator:
         )
 
     def _estimate(self, compared: _Compared, now: float) -> Estimate:
-        m, own, usual = compared
+        m, own, usual, peers_ios = compared
         weight = 0.5 ** (max(0.0, now - m.at_s - GRACE_S) / self.half_life_s)
         # Drawn towards 1 on a logarithmic scale: speeds differ by factors.
         relative = math.exp(weight * math.log(own))
-        if relative > 1 / band(m.ios):
+        if relative > 1 / band(m.ios, peers_ios):
             relative = 1.0
         return Estimate(usual[0] * relative, 1 / (usual[1] * relative), relative, m.source)
 
@@ -238,7 +240,7 @@ def _compared(
     measured: Mapping[int, _Measured], pools: Mapping[int, Sequence[str]], servers: Mapping[int, str]
 ) -> dict[int, _Compared]:
     """Of those that the smallest set decides where there are several: a pool of flash, not one of all OSTs."""
-    best = {index: (-len(measured) - 1, 1.0, m.rates) for index, m in measured.items()}
+    best = {index: (-len(measured) - 1, 1.0, m.rates, 0.0) for index, m in measured.items()}
     for group in peers.groups(measured, pools):
         of_group = {i: measured[i] for i in group}
         verdicts = _verdicts(of_group, servers)
@@ -248,8 +250,10 @@ def _compared(
             if 1 < len(alike) < len(group):
                 for i, verdict in _verdicts(alike, servers).items():
                     verdicts[i] = min(verdicts[i], verdict)
+        well = {i: m.ios for i, m in of_group.items() if verdicts[i][0] > 1 / peers.GAP}
+        ios = sum(well.values())
         for i, verdict in verdicts.items():
-            best[i] = max(best[i], (-len(group), *verdict))
+            best[i] = max(best[i], (-len(group), *verdict, ios - well.get(i, 0.0)))
     return {i: _Compared(m, *best[i][1:]) for i, m in measured.items()}
 
 
@@ -260,9 +264,12 @@ def io_of(report: OstReport, writes: bool) -> IoCounters | None:
     return of_requests(report)[writes]
 
 
-def band(ios: float) -> float:
-    """Within which factor an OST counts as equal to its peers after so many I/Os: 3.4 for 12, 2.5 for 100."""
-    return BAND * (1 + BAND_NOISE / math.sqrt(max(1.0, ios)))
+def band(ios: float, peers_ios: float = math.inf) -> float:
+    """Within which factor an OST counts as equal to its peers after so many I/Os of its own and of theirs.
+
+    3.3 for 12 beside many, 3.8 for 12 beside 12, 2.4 for 100.
+    """
+    return BAND * (1 + BAND_NOISE * math.sqrt(1 / max(1.0, ios) + 1 / max(1.0, peers_ios)))
 
 
 def _verdicts(

@@ -158,10 +158,25 @@ def test_costs_of_the_live_view(sick: Testbed, capsys: pytest.CaptureFixture[str
     assert [o["ost"] for o in shown["osts"]] == list(range(12))
     assert shown["osts"][SICK]["speed"] == pytest.approx(1 / 20, rel=0.3)
     assert shown["osts"][SICK]["share"] < 0.2
+    assert {o["source"] for o in shown["osts"]} == {"brw_stats"}
     assert shown["weights"]["fill"] == 0.5
     assert main(["explain", "--costs", "--config", str(sick.directory / "etc/tarazu.toml")]) == 0
     table = capsys.readouterr().out
     assert "oss2" in table and "weights ([allocate]): time 1" in table
+    assert "speed by" in table and table.count(" brw_stats") == 12
+
+
+def test_the_status_names_the_source_of_a_speed(
+    testbed: Testbed, sick: Testbed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TARAZU_CLIENTD_SOCKET", str(testbed.client_root() / "clientd.sock"))
+    shown = asked(testbed, capsys, "status")["mdsd"]
+    ost = shown["file_systems"]["lustre"]["osts"][SICK]
+    assert ost["speed_source"] == "brw_stats" and ost["relative_speed"] == pytest.approx(1 / 20, rel=0.3)
+    assert shown["osses"]["oss2"]["impossible"] == []
+    assert main(["status", "--config", str(testbed.directory / "etc/tarazu.toml")]) == 0
+    table = capsys.readouterr().out
+    assert "of peers" in table and table.count(" brw_stats") == 12 and " 1/" in table
 
 
 def test_advise_changes_nothing(sick: Testbed, capsys: pytest.CaptureFixture[str]) -> None:

@@ -311,7 +311,7 @@ def test_noise_of_busy_healthy_disks_is_no_sickness() -> None:
 
 def test_few_ios_need_a_larger_difference() -> None:
     assert band(12) > band(48) > band(10_000) > BAND
-    assert band(12) < 3.5
+    assert band(12) < 3.5 < band(12, 12) < 4
 
 
 def test_an_ost_that_showed_nothing_is_as_others_on_its_disk(site: Site) -> None:
@@ -331,5 +331,7 @@ def test_an_ost_that_showed_nothing_is_as_others_on_its_disk(site: Site) -> None
 def test_references_of_no_or_one_ost() -> None:
     assert peers.references({}, {}) == {}
     assert peers.references({7: 2.0}, {}) == {7: 2.0}
+    assert peers.references({1: 1.0, 2: 1.0, 3: 5.0}, {1: "a", 2: "a", 3: "b"})[1] == 1.0, "an odd one"
+    assert peers.references({1: 1.0, 2: 1.0, 3: 100.0}, {1: "a", 2: "a", 3: "b"})[1] == 100.0
     assert peers.groups([7], {}) == []
     assert peers.groups([1, 2, 3], {1: ("a",), 2: ("a",), 3: ("b",)}) == [[1, 2], [1, 2, 3]]

@@ -53,17 +53,20 @@ def test_the_held_disk_is_slow_after_twelve_disk_ios(sick_disk: SickDisk) -> Non
     assert sources(views, now) == {"brw_stats"}
 
 
-@pytest.mark.parametrize("moments", [(1, 24), (1, 10, 19, 24), (1, 9, 24)])
-def test_the_held_disk_is_slow_at_intervals_of_a_minute(
-    sick_disk: SickDisk, moments: tuple[int, ...]
-) -> None:
-    views = ViewBuilder(180)
-    for report, now in reports(sick_disk, moments):
-        views.update(report, now)
-    found = relative(views, now)
-    assert set(found) >= set(sick_disk.USED)
-    # All five OSTs of a server lie on its one disk.
-    assert all((speed <= SICK) == (index > 5) for index, speed in found.items())
+def test_the_held_disk_is_slow_at_intervals_up_to_a_minute(sick_disk: SickDisk) -> None:
+    sent = list(reports(sick_disk, sick_disk.MOMENTS))
+    for step, first in ((s, first) for s in (1, 4, 5, 8, 9, 12) for first in range(s)):
+        views = ViewBuilder(180)
+        for moment in range(first, len(sent) // 2, step):
+            for report, now in sent[2 * moment : 2 * moment + 2]:
+                views.update(report, now)
+            assert all(relative(views, now).get(index, 1.0) == 1.0 for index in range(5)), (step, first)
+        found = relative(views, now)
+        if {0x1, 0x3, *sick_disk.SICK} <= found.keys():
+            # All five OSTs of a server lie on its one disk.
+            assert all((speed <= SICK) == (index > 5) for index, speed in found.items()), (step, first)
+        else:
+            assert first > 4, "began in the middle"
 
 
 def without(sick_disk: SickDisk, *files: str) -> None:
