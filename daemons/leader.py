@@ -20,7 +20,7 @@ import stat
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -49,7 +49,7 @@ FORWARDED_BY_OPEN_MPI = "OMPI_MCA_mca_base_env_list"
 DECIDING_RUNS = 5
 """How the next run is recorded follows from this many; reading more would take longer than it tells."""
 REPORT_S = 0.7
-"""For the report of an ended step, from connecting to its acknowledgement: nobody waits longer for his shell."""
+"""For the reports of an ended step, from connecting to their acknowledgement: nobody waits longer for his shell."""
 TELL_S = 10.0
 """For one message to clientd while the step runs."""
 MAX_PROBLEMS = 20
@@ -97,8 +97,8 @@ class Leader:
         """The program has ended."""
         self._started_s = time.monotonic()
         self._delivering = threading.Lock()
-        self._silent_at = 0.0
-        """When clientd is not waited for any more, on the monotonic clock; 0: not decided."""
+        self._report_s = REPORT_S
+        """How long clientd is still waited for at the end."""
         self.plannings = {name: self._planning(name, mounts, root) for name in fs_names(mounts)}
         """Of each file system that is mounted here."""
         self._news = threading.Event()
@@ -337,11 +337,15 @@ class Leader:
 
         return list(parse_all_files(paths, self.step, exit_status=status, problem=damaged).values())
 
-    def _to_clientd(self) -> local.Channel:
-        """A last conversation; all of them together may take `REPORT_S` from the first one on."""
-        self._silent_at = self._silent_at or time.monotonic() + REPORT_S
-        left_s = max(0.01, self._silent_at - time.monotonic())
-        return local.connect(self.settings.clientd.socket, left_s, deadline_s=left_s)
+    @contextlib.contextmanager
+    def _to_clientd(self) -> Iterator[local.Channel]:
+        """One of the last conversations, which may take `REPORT_S` together."""
+        started, left_s = time.monotonic(), max(0.01, self._report_s)
+        try:
+            with local.connect(self.settings.clientd.socket, left_s, deadline_s=left_s) as channel:
+                yield channel
+        finally:
+            self._report_s -= time.monotonic() - started
 
     def _report(self, plans: Plans, path: Path) -> None:
         """Tell clientd what came of its plans."""
@@ -471,7 +475,7 @@ def summary_line(
             costs.append(f"{name}{p.last_placed.ost_cost:.3f}")
             bounds.append(f"{name}{p.last_placed.ost_cost_bound:.3f}")
     states += [f"ost_cost={','.join(costs)} bound={','.join(bounds)}"] if costs else []
-    where = f"fs={','.join(used)} " if len(plans) > 1 else ""
+    where = f"fs={','.join(used)} " if several or len(plans) > 1 else ""
     run = runs[0]
     if stopped or run.passed_over:
         states.append(f"stopped={stopped or 'on other nodes'!r} passed_over={run.passed_over}")

@@ -327,6 +327,7 @@ class Planner:
             one = database.plan(query.plan_id) if query.plan_id else None
             for plan in [one] if one else [] if query.plan_id else database.plans():
                 wanted = query.application in ("", plan.step.application)
+                wanted = wanted and query.fs_name in ("", plan.step.fs_name)
                 if wanted and uid in (0, plan.step.uid):
                     files = tuple(_builtins(f) for f in database.files(plan.id, first=MAX_ROWS))
                     more = database.file_count(plan.id) - len(files)

@@ -61,7 +61,7 @@ int tb_attach_to(const char *dir)
 
 static void attach_once(void)
 {
-    const char *dir = getenv("TESTBED");
+    const char *dir = getenv(TB_VARIABLE);
     int saved = errno;
 
     if (dir && *dir)

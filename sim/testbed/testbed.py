@@ -272,6 +272,7 @@ def up(
     seed: int = 0,
     default_layout: Layout | str | None = None,
     pools: Mapping[str, Sequence[int]] | None = None,
+    fs_name: str = FS_NAME,
 ) -> Testbed:
     """Makes a testbed in a new or empty directory and starts its server.
 
@@ -293,7 +294,7 @@ def up(
     statistics, allocation = _free_ports(2)
     config = Config(
         FORMAT,
-        FS_NAME,
+        fs_name,
         [f"oss{i + 1}" for i in range(osss)],
         [f"oss{i // osts_per_oss + 1}" for i in range(count)],
         ost_bytes,

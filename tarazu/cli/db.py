@@ -2,6 +2,7 @@
 
     tarazu db show                      the newest plan
     tarazu db show --app ior --plan 12
+    tarazu db show --app ior --fs scratch   where it writes to several file systems
     tarazu db show --paper              as the tables 1, 2, 4 and 5 of the paper print it
 
 The paper's stripe sizes (its equations 2 and 3) are a view: what Lustre is given always ends at EOF and has
@@ -37,6 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     sub = parser.add_subparsers(dest="action", required=True, metavar="show")
     show = sub.add_parser("show", help="rows of a plan", parents=[common_options()])
     show.add_argument("--app", default="", metavar="NAME", help="newest plan of this application")
+    show.add_argument("--fs", default="", metavar="NAME", help="newest plan on this file system")
     show.add_argument("--plan", default=0, type=int, metavar="ID", help="this plan")
     show.add_argument("--paper", action="store_true", help="as the paper's tables")
     show.add_argument("--database", metavar="PATH", help="read this database instead of asking clientd")
@@ -44,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(options: argparse.Namespace) -> int:
-    query = local.PlansQuery(application=options.app, plan_id=options.plan)
+    query = local.PlansQuery(application=options.app, plan_id=options.plan, fs_name=options.fs)
     plan, files = from_file(options.database, query) if options.database else from_clientd(options, query)
     if options.paper:
         _print_paper(plan, files, as_json=options.json)
@@ -75,7 +77,9 @@ def from_file(path: str, query: local.PlansQuery) -> tuple[PlanRow, list[FileRow
         raise TarazuError(f"{path}: expected an interaction database, found nothing")
     with open_database(path) as database:
         for plan in database.plans():
-            if query.application in ("", plan.step.application) and query.plan_id in (0, plan.id):
+            named = (plan.step.application, plan.step.fs_name, plan.id)
+            asked = (query.application, query.fs_name, query.plan_id)
+            if all(not want or want == found for want, found in zip(asked, named, strict=True)):
                 return plan, database.files(plan.id)
     raise TarazuError(f"{path}: expected such a plan, found none")
 

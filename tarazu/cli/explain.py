@@ -76,12 +76,16 @@ def execute(options: argparse.Namespace) -> int:
 
 def key_of(path: str) -> tuple[str, str]:
     """(file system, key) of a path: symbolic links in its directory part are resolved. Raises BadInput."""
-    absolute = os.path.join(os.path.realpath(os.path.dirname(path) or "."), os.path.basename(path))
-    for mount in client.mounts(os.environ.get("TARAZU_ROOT", "/")):
-        for candidate in (os.path.abspath(path), absolute):
-            root = mount.path.rstrip("/")
-            if candidate.startswith(root + "/"):
-                return mount.fs_name, mount.subdirectory + candidate[len(root) :]
+    real = os.path.join(os.path.realpath(os.path.dirname(path) or "."), os.path.basename(path))
+    found = [
+        (len(root), mount)
+        for mount in client.mounts(os.environ.get("TARAZU_ROOT", "/"))
+        for root in (mount.path, os.path.realpath(mount.path))
+        if real.startswith(root.rstrip("/") + "/")
+    ]
+    if found:
+        length, mount = max(found, key=lambda f: f[0])
+        return mount.fs_name, mount.subdirectory + real[length:]
     raise BadInput(path, "a path on a mounted Lustre file system")
 
 

@@ -146,7 +146,7 @@ class StepReport(msgspec.Struct, frozen=True, tag="step-report"):
 
 
 class PlansQuery(msgspec.Struct, frozen=True, tag="plans?"):
-    """Rows of the interaction database: the newest plan (of `application`), one plan, or one key."""
+    """Rows of the interaction database: the newest plan (of `application`, on `fs_name`), one plan, or one key."""
 
     application: str = ""
     plan_id: int = 0
