@@ -25,8 +25,9 @@ import msgspec
 
 from tarazu import native
 from tarazu.config import Settings
-from tarazu.daemons import gather, jobstep, undelivered
+from tarazu.daemons import jobstep, openmpi, undelivered
 from tarazu.daemons.launch import Program
+from tarazu.daemons.others import OtherNodes
 from tarazu.daemons.plans import Backoff, LayoutRefused, Plans
 from tarazu.daemons.watch import Seen, Watch
 from tarazu.errors import Busy, TarazuError, TraceError
@@ -37,9 +38,6 @@ from tarazu.trace.history import History
 from tarazu.trace.parser import parse_files
 from tarazu.trace.records import RunRecord
 from tarazu.wire import local
-
-FORWARDED_BY_OPEN_MPI = "OMPI_MCA_mca_base_env_list"
-
 
 DECIDING_RUNS = 5
 """How the next run is recorded follows from this many; reading more would take longer than it tells."""
@@ -75,12 +73,13 @@ class Leader:
         stamp = time.strftime("%Y%m%dT%H%M%S")
         self.run_id = f"{stamp}-{os.getpid()}-{secrets.token_hex(3)}-{socket.gethostname()}"
         self.history = History(Path(settings.run.history_dir).expanduser())
-        maps = Path(settings.run.map_dir).expanduser()
-        self.state_dir = maps.parent
-        self.map_dir = maps / self.run_id
+        self.maps = Path(settings.run.map_dir).expanduser()
+        self.state_dir = self.maps.parent
+        self.others = OtherNodes(settings.run, self.mode, argv, environ, self.maps)
         spools = settings.run.spool_dir.replace("{uid}", str(os.getuid()))
         self.spool = f"{spools}/{self.run_id}"
         self.spool_here = Path(self.spool.replace("%h", socket.gethostname()))
+        self.map_dir = self.maps / self.run_id
         self.record_mode = "full"
         self.plans = Plans(settings, self.step, mounts[0], root, self.map_dir, place=self.mode != "observe")
         self.problems: list[str] = []
@@ -106,10 +105,13 @@ class Leader:
 
     def prepare(self) -> None:
         """Directories, control page and the first plan, for which it waits `run.wait_s` at most."""
+        self._guard(self._prepare_spool)()
+        self._guard(lambda: self.others.find(have_spool=bool(self.spool)))()
+        if self.others.sends:
+            self.map_dir = self.plans.map_dir = self.spool_here / "map"
         self.map_dir.mkdir(parents=True, mode=0o700)
         control.write_control(self.map_dir)
-        self._guard(self._prepare_spool)()
-        sweep(self.map_dir.parent, self.spool_here.parent)
+        sweep(self.maps, self.spool_here.parent)
         known = self.history.paths(self.step.fs_name, self.step.application)
         self.record_mode = "light" if known else "full"
         waits_until = time.monotonic() + self.settings.run.wait_s
@@ -117,6 +119,9 @@ class Leader:
         self._in_background(self._keep_planned)
         self._first_plan.wait(self.settings.run.wait_s)
         deciding.join(max(0.0, waits_until - time.monotonic()))
+        if self.others.sends:
+            left_s = waits_until - time.monotonic()
+            self._guard(lambda: self.others.send(self.spool, self.map_dir, self.plans.generation, left_s))()
 
     def _prepare_spool(self) -> None:
         """The directory of this node's spools: the user's own, or nothing is recorded."""
@@ -156,12 +161,8 @@ class Leader:
         ours["LD_PRELOAD"] = f"{library}:{before}" if before else library
         ours = {k: v for k, v in ours.items() if v}
         environ = {**self.environ, **ours}
-        launcher = Path(self.argv[0]).name in jobstep.MPI_LAUNCHERS
-        if launcher and "-x" not in self.argv and FORWARDED_BY_OPEN_MPI not in environ:
-            # Open MPI hands only its own variables to other nodes unless told; it refuses both ways at once.
-            # It prints a warning for each name that has no value.
-            environ[FORWARDED_BY_OPEN_MPI] = ";".join(n for n in [*ours, "TARAZU_MOUNTS"] if n in environ)
-        return environ
+        set_names = [name for name in [*ours, "TARAZU_MOUNTS"] if name in environ]
+        return environ | openmpi.forwarded(self.argv, self.environ, set_names)
 
     # During
 
@@ -342,16 +343,17 @@ class Leader:
         """Gather the spools into one run; without files when the program touched nothing that is managed."""
         dest = self.map_dir / "spools"
         dest.mkdir()
-        fetch = gather.command(self.settings.run.gather, self.argv, self.environ, self.spool, str(dest))
-        paths, problem = gather.gather(fetch, self.spool_here, dest, self.environ)
+        paths, problem = self.others.gather(self.spool, self.spool_here, self.map_dir, dest, self.step)
         if problem:
             self.problems.append(f"spools of other nodes are lost: {problem}")
         run = self._parse(paths, status)
         run = msgspec.structs.replace(run, start_s=started_s, duration_s=time.time() - started_s)
         if not self.plans.generation:
             run = without_map(run)
-        if run.ranks_seen < run.ranks_expected:
-            self.problems.append(f"spools of {run.ranks_expected - run.ranks_seen} ranks are lost")
+        lost_ranks = max(0, run.ranks_expected - run.ranks_seen)
+        self.problems[:0] = self.others.problems(self.plans.generation, lost_ranks)
+        if lost_ranks:
+            self.problems.append(f"spools of {lost_ranks} ranks are lost")
         elif not run.complete and not run.exit_status:
             self.problems.append("records are lost: a spool is full or damaged")
         return run

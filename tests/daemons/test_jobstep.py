@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarazu.daemons import gather, jobstep
+from tarazu.daemons import jobstep
 
 WORDS = [
     *sorted(jobstep.LAUNCHERS)[:6],
@@ -91,14 +91,3 @@ def test_inside_a_job_step(environ: dict[str, str], inside: bool) -> None:
 def test_identity_has_no_ranks_in_its_key() -> None:
     step = jobstep.identify("srun -n 8 dd -b 1g".split(), {"SLURM_JOB_ID": "77"}, fs_name="lustre", uid=5)
     assert (step.fs_name, step.uid, step.application, step.job_id, step.ranks) == ("lustre", 5, "dd", "77", 8)
-
-
-def test_gather_runs_once_per_node_where_a_launcher_says_which() -> None:
-    words = "mpirun --host a:2,b:2 -np 4 dd".split()
-    command = gather.command("auto", words, {}, "/dev/shm/s", "/home/u/d")
-    assert command is not None
-    assert command[:5] == ["mpirun", "--host", "a:2,b:2", "-npernode", "1"]
-    assert command[-2:] == ["/dev/shm/s", "/home/u/d"]
-    assert gather.command("auto", "mpirun -np 4 dd".split(), {}, "s", "d") is None
-    assert gather.command("none", words, {}, "s", "d") is None
-    assert gather.command("fetch {spool} to {dest}", words, {}, "s", "d") == ["fetch", "s", "to", "d"]

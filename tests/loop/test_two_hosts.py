@@ -1,0 +1,129 @@
+"""Real mpirun over two hosts that share the file system alone: one map directory and one /dev/shm each."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tarazu.sim import demo
+from tests.loop import hosts
+from tests.loop.conftest import Loop, make_loop
+
+pytestmark = pytest.mark.skipif(not hosts.possible(), reason="needs the right to make namespaces")
+
+FIRST, SECOND = "client1", "client2"
+LAUNCHERS = {
+    "openmpi": ["mpirun.openmpi", "--allow-run-as-root"],
+    "mpich": ["mpiexec.hydra", "-launcher", "ssh", "-iface", "lo"],
+}
+WRITER = """\
+#!/bin/sh
+# Each rank says where it is on both streams, in order, and writes its files.
+rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}
+while [ "$rank" != 0 ] && ! [ -e "$1/said.$((rank - 1))" ]; do sleep 0.05; done
+sleep 0.1
+echo "rank $rank on $(uname -n)"; echo "rank $rank complains" >&2
+sleep 0.1; : > "$1/said.$rank"
+for step in 0 1 2; do dd if=/dev/zero of="$2/dump.$step.$rank" bs=1M count=4 status=none; done
+"""
+
+
+@pytest.fixture(scope="module")
+def loop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loop]:
+    run = {"spool_dir": "/dev/shm/tarazu-{uid}", "gather": "auto"}
+    changes: Any = {
+        "layout": {"stripe_count": "paper", "striping": "raid0", "min_size": 0},
+        "run": run,
+    }
+    yield from make_loop(tmp_path_factory.mktemp("two") / "tb", changes, clients=2)
+
+
+def emulated(loop: Loop, client: int) -> dict[str, str]:
+    """The testbed's environment on a host that has its own name already."""
+    return {k: v for k, v in loop.testbed.environment(client).items() if k != "TESTBED_HOST"}
+
+
+class Two:
+    """Steps from the first host."""
+
+    def __init__(self, loop: Loop, both: hosts.Hosts, work: Path) -> None:
+        self.loop, self.hosts, self.work = loop, both, work
+        self.program = work / "writer"
+        self.program.write_text(WRITER)
+        self.program.chmod(0o755)
+        self.runs = 0
+
+    def launcher(self, kind: str, *, named: bool = True) -> list[object]:
+        launcher = LAUNCHERS[kind]
+        if not shutil.which(launcher[0]):
+            pytest.skip(f"{launcher[0]} is not installed")
+        agent = {
+            "openmpi": ["--mca", "plm_rsh_agent", self.hosts.agent, "--mca", "oob_tcp_if_include", "lo"],
+            "mpich": ["-launcher-exec", self.hosts.agent],
+        }[kind]
+        chosen = {"openmpi": "--host", "mpich": "-hosts"}[kind]
+        return [*launcher, *agent, *([chosen, self.hosts.names] if named else []), "-np", "2"]
+
+    def run(
+        self, app: str, launcher: list[object], *, under: bool = True, env: dict[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """The writer on both hosts, as it is or under tarazu; it must end with status 0."""
+        self.loop.clear()
+        self.runs += 1
+        said = self.work / f"said{self.runs}"
+        said.mkdir()
+        folder = self.loop.testbed.mount / app
+        folder.mkdir()
+        job = [*launcher, self.program, said, folder]
+        if under:
+            job = demo.tarazu_command("run", "--app", app, "--mode", "place", "--", *map(str, job))
+        environ = os.environ | emulated(self.loop, 0) | (env or {})
+        if not under:
+            environ = {k: v for k, v in environ.items() if not k.startswith("TARAZU_")}
+        done = subprocess.run(
+            self.hosts.on(FIRST, *job), env=environ, capture_output=True, text=True, timeout=120,
+            stdin=subprocess.DEVNULL, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, (done, self.loop.log())
+        return done
+
+    def outcomes(self, app: str) -> dict[str, int]:
+        """Of the newest run, which must be complete."""
+        record = self.loop.json("history", "list", app)[-1]
+        assert record["complete"] and record["files"] == 6, (record, self.line, self.loop.log())
+        return record["outcomes"]
+
+    @property
+    def line(self) -> str:
+        return (self.loop.home / "jobs.log").read_text().splitlines()[-1]
+
+
+@pytest.fixture(scope="module")
+def two(loop: Loop, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Two]:
+    maps = loop.home / "maps"
+    maps.mkdir()
+    work = tmp_path_factory.mktemp("hosts")
+    login = {k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "USER", "LANG")}
+    environments = {name: login | emulated(loop, i) for i, name in enumerate(loop.testbed.client_names)}
+    with hosts.make_hosts(work, environments, [maps]) as both:
+        yield Two(loop, both, work)
+
+
+@pytest.mark.parametrize("kind", LAUNCHERS)
+def test_a_program_over_two_hosts_has_its_own_streams_and_its_files_are_placed(two: Two, kind: str) -> None:
+    launcher = two.launcher(kind)
+    plain = two.run(f"plain{kind}", launcher, under=False)
+    assert plain.stdout == f"rank 0 on {FIRST}\nrank 1 on {SECOND}\n"
+    for run in (1, 2):
+        done = two.run(kind, launcher)
+        assert (done.stdout, done.stderr) == (plain.stdout, plain.stderr)
+        assert two.outcomes(kind) == ({"unmanaged": 6} if run == 1 else {"hit": 6})
+        assert "problem=" not in two.line
+        for name in (FIRST, SECOND):
+            assert two.hosts.files(name, "/dev/shm") == []
