@@ -12,6 +12,7 @@ import os
 import re
 import selectors
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -263,9 +264,10 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     for stream in (process.stdout, process.stderr):
         if stream:
             stream.close()
-    for stop in (process.terminate, process.kill):
+    for number in (signal.SIGTERM, signal.SIGKILL):
         if process.poll() is None:
-            stop()
+            with contextlib.suppress(OSError):
+                os.killpg(process.pid, number)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(STOP_S)
 

@@ -36,6 +36,8 @@ class OtherNodes:
         """Generation of the map that was."""
         self._unsent = ""
         """Why it was not."""
+        self._tried = False
+        """Nodes may have something of it."""
         self._asked = gather.Gathered()
 
     def find(self, *, have_spool: bool) -> None:
@@ -61,6 +63,7 @@ class OtherNodes:
         try:
             if seconds < SHORTEST_S:
                 raise TarazuError("no time was left to send the plan")
+            self._tried = True
             sending.send(self._each, spool, map_dir, generation, self._environ, seconds)
         except TarazuError as error:
             self._unsent = str(error)
@@ -80,7 +83,7 @@ class OtherNodes:
             problem = gather.run_site_command(
                 gather.site_command(self._run.gather, spool, dest), self._environ
             )
-        elif self._each and (self.sends or not _all_here(here, step)):
+        elif self._each and (self._tried or not _all_here(here, step)):
             (here / gather.LEADERS).touch()
             self._asked = gather.gather(self._each, spool, map_dir, dest, self._environ)
             problem = self._asked.problem
@@ -100,7 +103,9 @@ class OtherNodes:
             said.append(f"{where} {gather.folded(without)} (run.map_dir){why}")
         elif lost_ranks and filesystems.on_this_node_alone(self._maps):
             hosts = self._each.hosts if self._each else ()
-            whom = gather.folded(hosts) if hosts else f"the nodes of {lost_ranks} ranks"
+            whom = (
+                gather.folded(hosts) if hosts else f"the nodes of {lost_ranks} rank{'s' * (lost_ranks > 1)}"
+            )
             said.append(f"{where} {whom} (run.map_dir)")
         if self._sent and generation > self._sent and reached:
             said.append(f"later plans did not reach {gather.folded(reached)}: {where} them (run.map_dir)")

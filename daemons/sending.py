@@ -29,8 +29,13 @@ umask 077
 d=$1; parent=${d%/*}; map=$2; size=$3; generation=$4; shift 4
 [ -e "$d/leader" ] && { answer here yes; exit; }
 mkdir -p "$parent"; [ -d "$d" ] || mkdir "$d"
-own() { [ -d "$1" ] && ! [ -L "$1" ] && [ -O "$1" ]; }
-own "$d" && { own "$parent" || [ -k "$parent" ]; } && mkdir "$map" || { answer refused no; exit; }
+kept() { # DIRECTORY UID…: it is of one of them, and nobody else can change it
+    found=$(ls -nd "$1" | { read -r mode links uid rest; echo "$mode $uid"; }); shift
+    case $found in d????w*|d???????w*|[!d]*) return 1;; esac
+    for uid; do [ "${found#* }" = "$uid" ] && return; done; return 1
+}
+me=$(id -u)
+kept "$d" "$me" && { kept "$parent" "$me" 0 || [ -k "$parent" ]; } && mkdir "$map" || { answer refused no; exit; }
 if [ $# -gt 0 ]; then printf %s "$@" | base64 -d; else cat; fi > "$map/all"
 [ "$(($(wc -c < "$map/all")))" = "$size" ] && head -c $((size - 4096)) "$map/all" > "$map/map.$generation" &&
     tail -c 4096 "$map/all" > "$map/part" && rm "$map/all" && mv "$map/part" "$map/control" &&

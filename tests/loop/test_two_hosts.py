@@ -28,7 +28,7 @@ WRITER = """\
 rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}
 while [ "$rank" != 0 ] && ! [ -e "$1/said.$((rank - 1))" ]; do sleep 0.05; done
 sleep 0.1
-echo "rank $rank on $(uname -n)"; echo "rank $rank complains" >&2
+echo "rank $rank on $(uname -n)$MINE"; echo "rank $rank complains" >&2
 sleep 0.1; : > "$1/said.$rank"
 for step in 0 1 2; do dd if=/dev/zero of="$2/dump.$step.$rank" bs=1M count=4 status=none; done
 """
@@ -127,3 +127,55 @@ def test_a_program_over_two_hosts_has_its_own_streams_and_its_files_are_placed(t
         assert "problem=" not in two.line
         for name in (FIRST, SECOND):
             assert two.hosts.files(name, "/dev/shm") == []
+
+
+def test_a_plan_that_cannot_travel_is_missed_and_the_line_says_by_whom(two: Two) -> None:
+    launcher = two.launcher("openmpi")
+    two.run("alone", launcher)
+    two.run("alone", launcher, env={"TARAZU_RUN_SEND_MAP": "never"})
+    assert two.outcomes("alone") == {"hit": 3, "late": 3}
+    assert f"problem='{two.loop.home}/maps is not shared by {SECOND} (run.map_dir)'" in two.line
+
+
+def test_a_host_that_is_gone_at_the_end_costs_its_spools_alone(two: Two) -> None:
+    launcher = two.launcher("openmpi")
+    pid = two.work / f"{SECOND}.pid"
+    two.program.write_text(f"{WRITER}[ $rank = 0 ] || mv {pid} {pid}.gone\n")
+    try:
+        done = two.run("gone", launcher)
+    finally:
+        two.program.write_text(WRITER)
+        Path(f"{pid}.gone").rename(pid)
+    assert done.stdout == f"rank 0 on {FIRST}\nrank 1 on {SECOND}\n"
+    assert two.loop.json("history", "list", "gone")[-1]["files"] == 3
+    assert f"problem='spools of other nodes are lost: {launcher[0]}: ended with status" in two.line
+
+
+def test_the_users_own_variables_reach_other_hosts_beside_ours(two: Two) -> None:
+    """His list in the environment, in his file, or `-x`, which Open MPI refuses beside a list."""
+    launcher = two.launcher("openmpi")
+    home = two.work / "somebody"
+    (home / ".openmpi").mkdir(parents=True)
+    (home / ".openmpi" / "mca-params.conf").write_text("mca_base_env_list = MINE\n")
+    option = [*launcher[:1], "-x", "MINE", *launcher[1:]]
+    ways = [
+        (launcher, {"OMPI_MCA_mca_base_env_list": "MINE"}, 6),
+        (launcher, {"HOME": str(home)}, 6),
+        (option, {}, 3),
+    ]
+    for way, env, files in ways:
+        done = two.run("own", way, env={"MINE": " of mine", **env})
+        expected = f"rank 0 on {FIRST} of mine\nrank 1 on {SECOND} of mine\n"
+        assert (done.stdout, done.stderr) == (expected, "rank 0 complains\nrank 1 complains\n")
+        assert two.loop.json("history", "list", "own")[-1]["files"] == files
+
+
+def test_the_hosts_of_a_pbs_job_are_asked_for_their_spools(two: Two) -> None:
+    """hydra finds `$PBS_NODEFILE` by itself."""
+    nodes = two.work / "nodefile"
+    nodes.write_text(f"{FIRST}\n{SECOND}\n")
+    env = {"PBS_NODEFILE": str(nodes), "PBS_JOBID": "12.server"}
+    for files in ({"unmanaged": 6}, {"hit": 6}):
+        done = two.run("pbs", two.launcher("mpich", named=False), env=env)
+        assert done.stdout == f"rank 0 on {FIRST}\nrank 1 on {SECOND}\n"
+        assert two.outcomes("pbs") == files
