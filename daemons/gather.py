@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import shlex
 import shutil
@@ -10,7 +9,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 
-from tarazu.daemons.jobstep import LAUNCHERS, MPI_LAUNCHERS
+from tarazu.daemons import launchers
 
 TIMEOUT_S = 30.0
 """The job step is over, and its allocation is paid for: what does not come soon is lost."""
@@ -41,31 +40,10 @@ def command(
     nodes = environ.get("SLURM_STEP_NUM_NODES") or environ.get("SLURM_JOB_NUM_NODES") or "1"
     if nodes.isdecimal() and int(nodes) > 1 and shutil.which("srun"):
         return ["srun", "--overlap", f"--nodes={nodes}", f"--ntasks={nodes}", "--ntasks-per-node=1", *collect]
-    if PurePath(argv[0]).name in MPI_LAUNCHERS:
-        hosts = _host_options(argv)
-        if hosts:
-            return [argv[0], *hosts, "-npernode", "1", *collect]
+    line = launchers.parse(argv)
+    if launchers.is_mpi(PurePath(line.launcher).name) and line.host_options[0]:
+        return [line.launcher, *line.host_options[0], "-npernode", "1", *collect]
     return None
-
-
-def _host_options(argv: Sequence[str]) -> list[str]:
-    """The options of an MPI launcher that say on which hosts it runs."""
-    chosen: list[str] = []
-    for option, value in itertools.pairwise(argv[1:]):
-        if option in (
-            "-host",
-            "--host",
-            "-H",
-            "-hostfile",
-            "--hostfile",
-            "-machinefile",
-            "--machinefile",
-            "-f",
-        ):
-            chosen += [option, value]
-        if PurePath(option).name not in LAUNCHERS and not option.startswith("-") and shutil.which(option):
-            break
-    return chosen
 
 
 def gather(

@@ -90,7 +90,7 @@ _SRUN = _dialect(
     reach="jobid het-group pack-group M clusters",
 )
 
-_MPI = _dialect(
+MPI = _dialect(
     # Open MPI 4 and 5, hydra, Intel MPI and PALS share the names of their programs, and hardly an option that
     # means two things.
     values="""
@@ -258,7 +258,7 @@ _NUMACTL = _dialect(
 
 _DIALECTS: dict[str, Dialect] = {
     "srun": _SRUN,
-    "mpirun mpiexec orterun prterun prun oshrun shmemrun hydra": _MPI,
+    "mpirun mpiexec orterun prterun prun oshrun shmemrun hydra": MPI,
     "jsrun": _JSRUN,
     "aprun": _APRUN,
     "flux": _FLUX,
@@ -373,8 +373,8 @@ _DIALECTS: dict[str, Dialect] = {
         upgrade-package refresh-package resolution prerelease link-mode
         """,
         flags="""
-        isolated active no-sync locked frozen no-project no-env-file exact all-extras dev no-dev offline q quiet
-        v verbose n no-cache no-config s script gui-script U upgrade managed-python native-tls
+        m module isolated active no-sync locked frozen no-project no-env-file exact all-extras dev no-dev offline
+        q quiet v verbose n no-cache no-config s script gui-script U upgrade managed-python native-tls
         """,
         subcommands={"run": 0},
     ),

@@ -25,7 +25,7 @@ import msgspec
 
 from tarazu import native
 from tarazu.config import Settings
-from tarazu.daemons import gather, jobstep, undelivered
+from tarazu.daemons import gather, jobstep, launchers, undelivered
 from tarazu.daemons.launch import Program
 from tarazu.daemons.plans import Backoff, LayoutRefused, Plans
 from tarazu.daemons.watch import Seen, Watch
@@ -149,6 +149,8 @@ class Leader:
             ours["TARAZU_MAP"] = str(self.map_dir)
         if self.step.job_id:
             ours["TARAZU_JOB"] = self.step.job_id
+        if self.step.array_job:
+            ours["TARAZU_ARRAY_JOB"] = self.step.array_job
         library = str(native.library_path("libtarazu.so"))
         if " " in library or ":" in library:
             raise TarazuError(f"{library}: expected a path without space and colon, as LD_PRELOAD needs it")
@@ -156,8 +158,12 @@ class Leader:
         ours["LD_PRELOAD"] = f"{library}:{before}" if before else library
         ours = {k: v for k, v in ours.items() if v}
         environ = {**self.environ, **ours}
-        launcher = Path(self.argv[0]).name in jobstep.MPI_LAUNCHERS
-        if launcher and "-x" not in self.argv and FORWARDED_BY_OPEN_MPI not in environ:
+        line = launchers.parse(self.argv)
+        if (
+            launchers.is_mpi(Path(line.launcher).name)
+            and "x" not in line.names
+            and FORWARDED_BY_OPEN_MPI not in environ
+        ):
             # Open MPI hands only its own variables to other nodes unless told; it refuses both ways at once.
             # It prints a warning for each name that has no value.
             environ[FORWARDED_BY_OPEN_MPI] = ";".join(n for n in [*ours, "TARAZU_MOUNTS"] if n in environ)
