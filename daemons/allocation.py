@@ -41,12 +41,11 @@ def inside_job_step(environ: Mapping[str, str]) -> bool:
     if environ.get("TARAZU_STEP"):
         return True
     alone = _alone_in_slurm(environ)
-    if alone is False:
+    ranks = [(environ[rank], environ.get(size, "")) for rank, size in _RANKS if rank in environ]
+    if alone is False or any(size not in ("", "1") for _, size in ranks):
         return True
-    for rank, size in _RANKS:
-        if rank in environ and environ.get(size) != "1" and not (alone and environ[rank] == "0" and not size):
-            return True
-    return False
+    alone = alone or any(size == "1" for _, size in ranks)
+    return not alone and bool(ranks) or any(rank != "0" for rank, _ in ranks)
 
 
 def _alone_in_slurm(environ: Mapping[str, str]) -> bool | None:

@@ -297,7 +297,7 @@ _DIALECTS: dict[str, Dialect] = {
     ),
     "likwid-pin": _dialect(values="c C s d V", flags="S L q i p m v"),
     "unbuffer": _dialect(flags="p"),
-    "catchsegv": Dialect(),
+    "catchsegv tacc_affinity": Dialect(),
     "chpst sudo": _dialect(
         values="u user g group U p C T D R h host r role t type", flags="E n H b k S A i s preserve-env"
     ),
