@@ -45,7 +45,7 @@ def inside_job_step(environ: Mapping[str, str]) -> bool:
     if alone is False or any(size not in ("", "1") for _, size in ranks):
         return True
     alone = alone or any(size == "1" for _, size in ranks)
-    return not alone and bool(ranks) or any(rank != "0" for rank, _ in ranks)
+    return (not alone and bool(ranks)) or any(rank != "0" for rank, _ in ranks)
 
 
 def _alone_in_slurm(environ: Mapping[str, str]) -> bool | None:
