@@ -8,7 +8,6 @@ from collections.abc import Mapping
 
 _JOB_VARIABLES = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "COBALT_JOBID", "JOB_ID")
 _INDEX_VARIABLES = (
-    "TARAZU_ARRAY_INDEX",
     "SLURM_ARRAY_TASK_ID",
     "PBS_ARRAY_INDEX",
     "PBS_ARRAYID",
@@ -78,7 +77,7 @@ def job_array(environ: Mapping[str, str]) -> tuple[str, int | None]:
     index = int(texts[0]) if texts else None
     if index == 0 and environ.get("LSB_JOBINDEX") == "0" and "SLURM_ARRAY_TASK_ID" not in environ:
         index = None  # LSF's way to say that the job is no array
-    return environ.get("TARAZU_ARRAY_JOB") or environ.get("SLURM_ARRAY_JOB_ID", ""), index
+    return environ.get("SLURM_ARRAY_JOB_ID", ""), index
 
 
 def tasks(environ: Mapping[str, str]) -> int:
