@@ -10,6 +10,8 @@ need mpirun openmpi-bin
 need mpicc libopenmpi-dev
 need mariadbd mariadb-server-core
 need my_print_defaults mariadb-client-core
+need slurmctld slurm-wlm
+need munged munge
 need strace strace
 need valgrind valgrind
 need gfortran gfortran
