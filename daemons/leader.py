@@ -154,6 +154,10 @@ class Leader:
             ours["TARAZU_MAP"] = str(self.map_dir)
         if self.step.job_id:
             ours["TARAZU_JOB"] = self.step.job_id
+        if self.step.array_job:
+            ours["TARAZU_ARRAY_JOB"] = self.step.array_job
+        if self.step.array_index is not None:
+            ours["TARAZU_ARRAY_INDEX"] = str(self.step.array_index)
         library = str(native.library_path("libtarazu.so"))
         if " " in library or ":" in library:
             raise TarazuError(f"{library}: expected a path without space and colon, as LD_PRELOAD needs it")

@@ -22,7 +22,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from tarazu.daemons import launchers
+from tarazu.daemons import allocation, launchers
 
 VERSION_S = 5.0
 """For a launcher to say what it is."""
@@ -120,13 +120,8 @@ def quiet(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def hosts_of_file(path: str) -> tuple[str, ...]:
-    """Hosts of a host file, each once: the first word of a line, without `:slots` or `user@`."""
-    hosts: dict[str, None] = {}
-    with contextlib.suppress(OSError, ValueError), open(path, encoding="utf-8", errors="replace") as file:
-        for line in file:
-            if words := line.partition("#")[0].split():
-                hosts[_bare(words[0])] = None
-    return tuple(hosts)
+    """Hosts of a host file, each once."""
+    return tuple(dict.fromkeys(_bare(host) for host in allocation.hosts_in_file(path))) if path else ()
 
 
 def _batch_hosts(environ: Mapping[str, str]) -> tuple[tuple[str, ...], str]:

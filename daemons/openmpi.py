@@ -14,14 +14,13 @@ from pathlib import Path, PurePath
 from tarazu.daemons import launchers
 
 LIST = "OMPI_MCA_mca_base_env_list"
-_LAUNCHERS = re.compile(r"(mpirun|mpiexec|orterun|prterun|prun)(\.\w+)?$")
 _SET = re.compile(r"^\s*mca_base_env_list\s*=\s*(.*?)\s*$", re.MULTILINE)
 
 
 def forwarded(argv: Sequence[str], environ: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
     """What the environment of `argv` needs for `names`, which have values, to reach other nodes."""
     line = launchers.parse(argv)
-    if not _LAUNCHERS.match(PurePath(line.launcher).name) or "x" in line.names:
+    if not launchers.is_mpi(PurePath(line.launcher).name) or "x" in line.names:
         return {}
     delimiter = environ.get(f"{LIST}_delimiter") or ";"
     his = environ.get(LIST) or _in_files(line.launcher, environ)

@@ -26,7 +26,7 @@ struct tz_config {
     char spool[1024];     /* empty: no recording */
     uint64_t spool_limit; /* bytes of all spools on this node; 0: the library chooses */
     char map[1024];       /* empty: no placement */
-    char job[TZ_JOB_MAX], host[TZ_HOST_MAX], program[64];
+    char job[TZ_JOB_MAX], array_job[TZ_JOB_MAX], host[TZ_HOST_MAX], program[64];
     char include[TZ_GLOBS_MAX], exclude[TZ_GLOBS_MAX];
     int64_t trusted_uid;
     int32_t ranks;

@@ -12,6 +12,8 @@ need mpicc.openmpi libopenmpi-dev
 need mpiexec.hydra mpich
 need mariadbd mariadb-server-core
 need my_print_defaults mariadb-client-core
+need slurmctld slurm-wlm
+need munged munge
 need strace strace
 need valgrind valgrind
 need gfortran gfortran
