@@ -9,7 +9,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 NEEDED = ("munged", "slurmctld", "slurmd", "srun", "salloc", "sbatch")
@@ -74,10 +74,21 @@ def _free_ports(count: int) -> int:
 class Slurm:
     """Nodes `n1`, `n2`, … of 8 CPUs each. `env` is what its commands need in their environment."""
 
-    def __init__(self, directory: Path, nodes: int = 2, *, interactive_step: bool = True) -> None:
-        """Raises OSError when it does not come up."""
+    def __init__(
+        self,
+        directory: Path,
+        nodes: int = 2,
+        *,
+        interactive_step: bool = True,
+        hosts: Sequence[Sequence[str]] = (),
+    ) -> None:
+        """`hosts`: what goes before the daemon of each node, to start it elsewhere.
+
+        Raises OSError when it does not come up.
+        """
         self.directory = directory
         self.env = {"SLURM_CONF": str(directory / "slurm.conf")}
+        self._hosts = hosts or [()] * nodes
         self._processes: list[subprocess.Popen[bytes]] = []
         for name in ("munge", "state"):
             (directory / name).mkdir(parents=True)
@@ -113,16 +124,16 @@ class Slurm:
         self._wait((munge / "socket").exists, "munged")
         self._spawn("slurmctld", "-D", "-c")
         for n in range(1, nodes + 1):
-            self._spawn("slurmd", "-D", "-N", f"n{n}")
+            self._spawn("slurmd", "-D", "-N", f"n{n}", before=self._hosts[n - 1])
         self._wait(lambda: self._idle() == nodes, "slurmd")
 
-    def _spawn(self, name: str, *options: str) -> None:
+    def _spawn(self, name: str, *options: str, before: Sequence[str] = ()) -> None:
         program = _which(name)
         assert program is not None
         quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         environ = {**os.environ, **self.env}
         self._processes.append(
-            subprocess.Popen([program, *options], env=environ, start_new_session=True, **quiet)  # type: ignore[call-overload]
+            subprocess.Popen([*before, program, *options], env=environ, start_new_session=True, **quiet)  # type: ignore[call-overload]
         )
 
     def _idle(self) -> int:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tarazu.sim import demo
-from tests.loop import hosts
+from tests.loop import hosts, slurm
 from tests.loop.conftest import Loop, make_loop
 
 pytestmark = pytest.mark.skipif(not hosts.possible(), reason="needs the right to make namespaces")
@@ -25,11 +25,11 @@ LAUNCHERS = {
 WRITER = """\
 #!/bin/sh
 # Each rank says where it is on both streams, in order, and writes its files.
-rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}
+rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-$SLURM_PROCID}}
 while [ "$rank" != 0 ] && ! [ -e "$1/said.$((rank - 1))" ]; do sleep 0.05; done
-sleep 0.1
+sleep 0.05
 echo "rank $rank on $(uname -n)$MINE"; echo "rank $rank complains" >&2
-sleep 0.1; : > "$1/said.$rank"
+sleep 0.05; : > "$1/said.$rank"
 for step in 0 1 2; do dd if=/dev/zero of="$2/dump.$step.$rank" bs=1M count=4 status=none; done
 """
 
@@ -71,7 +71,13 @@ class Two:
         return [*launcher, *agent, *([chosen, self.hosts.names] if named else []), "-np", "2"]
 
     def run(
-        self, app: str, launcher: list[object], *, under: bool = True, env: dict[str, str] | None = None
+        self,
+        app: str,
+        launcher: Sequence[object],
+        *,
+        under: bool = True,
+        env: dict[str, str] | None = None,
+        allocation: Sequence[object] = (),
     ) -> subprocess.CompletedProcess[str]:
         """The writer on both hosts, as it is or under tarazu; it must end with status 0."""
         self.loop.clear()
@@ -87,7 +93,7 @@ class Two:
         if not under:
             environ = {k: v for k, v in environ.items() if not k.startswith("TARAZU_")}
         done = subprocess.run(
-            self.hosts.on(FIRST, *job), env=environ, capture_output=True, text=True, timeout=120,
+            self.hosts.on(FIRST, *allocation, *job), env=environ, capture_output=True, text=True, timeout=120,
             stdin=subprocess.DEVNULL, check=False,
         )  # fmt: skip
         assert done.returncode == 0, (done, self.loop.log())
@@ -146,6 +152,8 @@ def test_a_host_that_is_gone_at_the_end_costs_its_spools_alone(two: Two) -> None
     finally:
         two.program.write_text(WRITER)
         Path(f"{pid}.gone").rename(pid)
+    left = two.hosts.files(SECOND, "/dev/shm")
+    assert left and subprocess.run(two.hosts.on(SECOND, "rm", *left), check=True)
     assert done.stdout == f"rank 0 on {FIRST}\nrank 1 on {SECOND}\n"
     assert two.loop.json("history", "list", "gone")[-1]["files"] == 3
     assert f"problem='spools of other nodes are lost: {launcher[0]}: ended with status" in two.line
@@ -179,3 +187,21 @@ def test_the_hosts_of_a_pbs_job_are_asked_for_their_spools(two: Two) -> None:
         done = two.run("pbs", two.launcher("mpich", named=False), env=env)
         assert done.stdout == f"rank 0 on {FIRST}\nrank 1 on {SECOND}\n"
         assert two.outcomes("pbs") == files
+
+
+@pytest.mark.skipif(bool(slurm.missing()), reason=slurm.missing() or "Slurm is there")
+def test_slurm_over_two_hosts_whatever_the_user_has_set_for_his_own_steps(two: Two) -> None:
+    where = [two.hosts.on(name) for name in (FIRST, SECOND)]
+    for cluster in slurm.up(two.work / "slurm", hosts=where):
+        job = ["srun", "-N2", "-n2", "--ntasks-per-node=1", "--output=all"]
+        his = {"SLURM_LABELIO": "1", "SLURM_STDOUTMODE": "none", "SLURM_CPUS_PER_TASK": "8"}
+        for run, env in enumerate(({}, his)):
+            done = two.run(
+                "slurm", job, env=cluster.env | env, allocation=["salloc", "-Q", "-N2", "-n2", "-c4"]
+            )
+            label = ["0: ", "1: "] if env else ["", ""]
+            told = f"{label[0]}rank 0 on {FIRST}\n{label[1]}rank 1 on {SECOND}\n"
+            assert done.stdout == told, cluster.log()
+            assert two.outcomes("slurm") == ({"hit": 6} if run else {"unmanaged": 6}), cluster.log()
+            assert "problem=" not in two.line
+            assert two.hosts.files(SECOND, "/dev/shm") == []
