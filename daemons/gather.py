@@ -56,11 +56,12 @@ class Gathered(msgspec.Struct):
 
     problem: str = ""
     """What went wrong; empty: nothing."""
+    heard: bool = False
+    """Other nodes than this have answered."""
     without_map: tuple[str, ...] = ()
-    """Nodes that did not see the map."""
+    """Those that recorded something and did not see the map."""
     with_map: tuple[str, ...] = ()
-    """Other nodes than this that did."""
-    asked: bool = False
+    """Those that recorded something and did."""
 
 
 def collect_command(spool: str, map_dir: Path, dest: Path | None = None) -> list[str]:
@@ -85,15 +86,16 @@ def gather(
         frames.close()
     heard = {a.node: a for a in sorted(frames.answers, key=lambda a: a.kind != "here")}
     others = [a for a in heard.values() if a.kind != "here"]
+    recorded = [a for a in others if a.kind != "none"]
     if not problem and frames.damaged:
         problem = f"damaged on their way from {folded(frames.damaged)}"
     if not problem and (failed := [a.node for a in frames.answers if a.kind == "failed"]):
         problem = f"they could not be packed on {folded(failed)}"
     return Gathered(
         problem,
-        tuple(a.node for a in others if a.answer != "yes"),
-        tuple(a.node for a in others if a.answer == "yes"),
-        asked=True,
+        bool(others),
+        tuple(a.node for a in recorded if a.answer != "yes"),
+        tuple(a.node for a in recorded if a.answer == "yes"),
     )
 
 

@@ -15,6 +15,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
@@ -170,15 +171,17 @@ def run(
     seconds: float,
     most_bytes: int,
     feed: BinaryIO | None = None,
+    wait_for_stop: bool = True,
 ) -> str:
     """Run `command` once on each node; `take` gets the lines of standard output, none longer than 8 KiB.
 
-    Returns what went wrong, empty for nothing. Never lasts longer than `seconds` and STOP_S.
+    Returns what went wrong, empty for nothing, after `seconds` at most; a launcher that has not ended by then is
+    stopped, which takes up to twice STOP_S, waited for or not.
     """
     ends_at = time.monotonic() + seconds
     prefix = list(each.prefix)
     while True:
-        problem = _run([*prefix, *command], environ, take, ends_at, most_bytes, feed)
+        problem = _run([*prefix, *command], environ, take, ends_at, most_bytes, feed, wait_for_stop)
         if "--overlap" in prefix and "unrecognized option" in problem and "overlap" in problem:
             prefix.remove("--overlap")
             if feed:
@@ -194,6 +197,7 @@ def _run(
     ends_at: float,
     most_bytes: int,
     feed: BinaryIO | None,
+    wait_for_stop: bool,
 ) -> str:
     try:
         process = subprocess.Popen(
@@ -215,7 +219,10 @@ def _run(
             except subprocess.TimeoutExpired:
                 problem = "it did not end in time"
     finally:
-        _stop(process)
+        stopping = threading.Thread(target=_stop, args=(process,))
+        stopping.start()
+        if wait_for_stop or process.poll() is not None:
+            stopping.join()
     if problem or process.returncode == 0:
         return problem
     return f"ended with status {process.returncode}: {_telling_line(said)}"

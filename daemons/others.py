@@ -65,7 +65,7 @@ class OtherNodes:
                 raise TarazuError("no time was left to send the plan")
             self._tried = True
             sending.send(self._each, spool, map_dir, generation, self._environ, seconds)
-        except TarazuError as error:
+        except (TarazuError, OSError) as error:
             self._unsent = str(error)
             raise
         self._sent = generation
@@ -101,7 +101,7 @@ class OtherNodes:
         if without:
             why = f", {self._unsent}" if self._unsent else ""
             said.append(f"{where} {gather.folded(without)} (run.map_dir){why}")
-        elif lost_ranks and filesystems.on_this_node_alone(self._maps):
+        elif lost_ranks and not self._asked.heard and filesystems.on_this_node_alone(self._maps):
             hosts = self._each.hosts if self._each else ()
             whom = (
                 gather.folded(hosts) if hosts else f"the nodes of {lost_ranks} rank{'s' * (lost_ranks > 1)}"

@@ -77,7 +77,14 @@ def send(
                 text = base64.b64encode(file.read()).decode()
                 command += [text[i : i + _ARGUMENT] for i in range(0, len(text), _ARGUMENT)]
             problem = nodes.run(
-                each, command, environ, frames.take, seconds=seconds, most_bytes=_MOST_ANSWERED, feed=feed
+                each,
+                command,
+                environ,
+                frames.take,
+                seconds=seconds,
+                most_bytes=_MOST_ANSWERED,
+                feed=feed,
+                wait_for_stop=False,
             )
     finally:
         frames.close()

@@ -6,9 +6,9 @@ import os
 import secrets
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -112,33 +112,54 @@ def test_a_map_too_large_for_arguments_is_said_to_be(node: Node) -> None:
     assert sending.send(node.each(True), node.spool, node.map, 2, os.environ, 20.0).answers[0].kind == "got"
 
 
-def others(node: Node, maps: Path, each: nodes.EachNode, **run: Any) -> OtherNodes:
-    made = OtherNodes(Run(**run), "place", ["app"], {}, maps)
+def others(maps: Path, each: nodes.EachNode | None) -> OtherNodes:
+    made = OtherNodes(Run(), "place", ["app"], {}, maps)
     made._each = each
     return made
 
 
 def test_the_line_names_who_does_not_share_and_who_missed_later_plans(node: Node, tmp_path: Path) -> None:
     write_maps(node.map, 10)
+    (tmp_path / "control").touch()
     name = os.uname().nodename
-    here, dest, step = Path(node.spool), tmp_path / "dest", JobStep("lustre", 0, "app", "1", ranks=4)
-    dest.mkdir()
+    spool = node.copy / "tarazu-0" / "step"
     told = f"{tmp_path} is not shared by"
-    for map_dir, problems in ((node.map, [f"{told} {name} (run.map_dir)"]), (tmp_path, [])):
-        (tmp_path / "control").touch()
-        made = others(node, tmp_path, node.each(True))
-        assert made.gather(node.spool, here, map_dir, dest, step) == ([], "")
-        assert made.problems(2, 0) == problems
-    made.send(node.spool, node.map, 1, 20.0)
-    made.gather(node.spool, here, node.map, dest, step)
-    assert made.problems(1, 0) == []
-    assert made.problems(2, 0) == [f"later plans did not reach {name}: {told} them (run.map_dir)"]
-    assert not (node.copy / "tarazu-0" / "step").exists(), "fetching removes it"
-    made = others(node, tmp_path, node.each(True))
+
+    def ended(
+        made: OtherNodes, map_dir: Path, generation: int, *, lost: int = 0, recorded: bool = True
+    ) -> list[str]:
+        if recorded:
+            spool.mkdir(parents=True, exist_ok=True)
+            (spool / "n2.ended.tzs").write_bytes(b"some")
+        step, dest = JobStep("lustre", 0, "app", "1", ranks=4), Path(tempfile.mkdtemp(dir=tmp_path))
+        _, problem = made.gather(node.spool, Path(node.spool), map_dir, dest, step)
+        assert (problem, spool.exists()) == ("", False), "fetching removes it"
+        return made.problems(generation, lost)
+
+    def made() -> OtherNodes:
+        return others(tmp_path, node.each(True))
+
+    assert ended(made(), node.map, 2) == [f"{told} {name} (run.map_dir)"]
+    assert ended(made(), node.map, 2, lost=3, recorded=False) == [], "who ran nothing missed nothing"
+    assert ended(made(), tmp_path, 2) == []
+    for generation, problems in (
+        (1, []),
+        (2, [f"later plans did not reach {name}: {told} them (run.map_dir)"]),
+    ):
+        sent = made()
+        sent.send(node.spool, node.map, 1, 20.0)
+        assert ended(sent, node.map, generation) == problems
+    late = made()
     with pytest.raises(TarazuError, match="no time was left"):
-        made.send(node.spool, node.map, 1, 0.01)
-    made.gather(node.spool, here, node.map, dest, step)
-    assert made.problems(1, 0) == [f"{told} {name} (run.map_dir), no time was left to send the plan"]
+        late.send(node.spool, node.map, 1, 0.01)
+    assert ended(late, node.map, 1) == [f"{told} {name} (run.map_dir), no time was left to send the plan"]
+
+
+def test_where_nobody_can_be_asked_the_line_says_how_many_ranks_have_no_map() -> None:
+    for each, whom in ((None, "the nodes of 3 ranks"), (nodes.EachNode(("false",), ("n2", "n3")), "n2, n3")):
+        made = others(Path("/dev/shm/maps"), each)
+        assert made.problems(1, 3) == [f"/dev/shm/maps is not shared by {whom} (run.map_dir)"]
+        assert made.problems(1, 0) == made.problems(0, 3) == []
 
 
 def test_spools_of_a_launcher_without_output_come_through_the_directory(node: Node, tmp_path: Path) -> None:
