@@ -214,7 +214,7 @@ class Run:
     )
     history_dir: str = setting("~/.local/state/tarazu/history", "where runs are remembered, one file each")
     map_dir: str = setting(
-        "~/.local/state/tarazu/maps", "where placement maps are written; visible on all nodes of the job"
+        "~/.local/state/tarazu/maps", "where placement maps are written; best shared by all nodes of the job"
     )
     spool_dir: str = setting(
         "/dev/shm/tarazu-{uid}", "node-local directory of the recorder's spools; %h is the host name"
