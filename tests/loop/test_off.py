@@ -20,16 +20,16 @@ from tarazu.sim import demo
 if TYPE_CHECKING:
     from tests.loop.conftest import Loop
 
-FILES = 60
 STEADY = """
 import os, sys, time
-for n in range(60):
+for n in range(400):
     open(f'{sys.argv[1]}/s.{n:03}', 'wb').write(bytes(4096))
     if os.path.exists(sys.argv[1] + '.enough'):
         break
     time.sleep(0.1)
 """
-OBEYED_S = 2.5
+OBEYED_S = 5.0
+"""A second, and what a busy machine adds; the library alone is held to less in its own tests."""
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root's stop file counts")
 
 
