@@ -1,100 +1,117 @@
-"""Fetch the spools of all nodes at the end of a job step: one file per node, none per rank on Lustre."""
+"""Fetch the spools of all nodes at the end of a job step, through the standard output of its launcher.
+
+Nothing has to be shared by the nodes for that. Each says as well whether it saw the step's map.
+"""
 
 from __future__ import annotations
 
-import itertools
-import os
 import shlex
-import shutil
-import subprocess
 from collections.abc import Mapping, Sequence
-from pathlib import Path, PurePath
+from pathlib import Path
 
-from tarazu.daemons.jobstep import LAUNCHERS, MPI_LAUNCHERS
+import msgspec
+
+from tarazu.daemons import nodes
+from tarazu.daemons.framed import SHELL, Frames
 
 TIMEOUT_S = 30.0
 """The job step is over, and its allocation is paid for: what does not come soon is lost."""
+MOST_BYTES = 2 << 30
+"""From all nodes, as text."""
+LEADERS = "leader"
+"""A file in the spool directory of the leader's own node, which reads that one by itself."""
 
 _COLLECT = (
-    'd=$1; o="$2/$(hostname).$$"; cd "$d" 2>/dev/null || exit 0; set -- ./*.tzs; '
-    'if [ $# -gt 500 ]; then cat "$@"; else for f; do case $f in *.ended.tzs) cat "$f";; '
-    '*) head -c "$(od -An -tu8 -j16 -N8 "$f" | tr -d " ")" "$f" || cat "$f";; esac; done; fi '
-    '> "$o.part" 2>/dev/null && mv "$o.part" "$o.tzs" && rm -rf "$d"'
+    SHELL
+    + """\
+d=$1; map=$2; [ -z "$3" ] || exec > "$3/$from.out"
+case $d in *%h*) d=$(printf %s "$d" | sed "s/%h/$(uname -n)/g");; esac
+sees=no; [ -e "$map/control" ] && sees=yes
+[ -e "$d/leader" ] && { answer here $sees; exit; }
+cd "$d" 2>/dev/null || { answer none $sees; exit; }
+mkdir taken 2>/dev/null || { [ -d taken ] || answer failed $sees; exit; }
+set -- ./*.tzs
+emit() {
+    if [ $# -gt 500 ]; then cat "$@"; else for f; do case $f in
+    *.ended.tzs) cat "$f";;
+    *) head -c "$(od -An -tu8 -j16 -N8 "$f" | tr -d " ")" "$f" || cat "$f";;
+    esac; done; fi
+}
+if ! [ -e "$1" ]; then answer none $sees
+else
+    kind=raw; pack=cat
+    command -v gzip >/dev/null && kind=gz && pack='gzip -1'
+    emit "$@" | $pack > taken/all && send taken/all $kind $sees || { rm -rf taken; answer failed $sees; exit; }
+fi 2>/dev/null
+cd / && rm -rf "$d"
+"""
 )
 """What runs once on each node: needs a shell and coreutils, no Python. Spools may be concatenated, each at the
 length that it uses (bytes 16-23; those that have ended lie in one file already); where very many processes were
 killed that would take too long."""
 
 
-def command(
-    setting: str, argv: Sequence[str], environ: Mapping[str, str], spool: str, dest: str
-) -> list[str] | None:
-    """The command that fetches other nodes' spools into `dest`; None when the job has no other nodes.
+class Gathered(msgspec.Struct):
+    """What came from other nodes."""
 
-    `setting` is `run.gather`: `auto`, `none`, or a command with `{spool}` and `{dest}`.
-    """
-    if setting == "none":
-        return None
-    if setting != "auto":
-        return [word.replace("{spool}", spool).replace("{dest}", dest) for word in shlex.split(setting)]
-    collect = ["sh", "-c", _COLLECT, "sh", spool, dest]
-    nodes = environ.get("SLURM_STEP_NUM_NODES") or environ.get("SLURM_JOB_NUM_NODES") or "1"
-    if nodes.isdecimal() and int(nodes) > 1 and shutil.which("srun"):
-        return ["srun", "--overlap", f"--nodes={nodes}", f"--ntasks={nodes}", "--ntasks-per-node=1", *collect]
-    if PurePath(argv[0]).name in MPI_LAUNCHERS:
-        hosts = _host_options(argv)
-        if hosts:
-            return [argv[0], *hosts, "-npernode", "1", *collect]
-    return None
+    problem: str = ""
+    """What went wrong; empty: nothing."""
+    heard: bool = False
+    """Other nodes than this have answered."""
+    without_map: tuple[str, ...] = ()
+    """Those that recorded something and did not see the map."""
+    with_map: tuple[str, ...] = ()
+    """Those that recorded something and did."""
 
 
-def _host_options(argv: Sequence[str]) -> list[str]:
-    """The options of an MPI launcher that say on which hosts it runs."""
-    chosen: list[str] = []
-    for option, value in itertools.pairwise(argv[1:]):
-        if option in (
-            "-host",
-            "--host",
-            "-H",
-            "-hostfile",
-            "--hostfile",
-            "-machinefile",
-            "--machinefile",
-            "-f",
-        ):
-            chosen += [option, value]
-        if PurePath(option).name not in LAUNCHERS and not option.startswith("-") and shutil.which(option):
-            break
-    return chosen
+def collect_command(spool: str, map_dir: Path, dest: Path | None = None) -> list[str]:
+    """What prints the spools of the node where it runs; into a file in `dest` where printing is of no use."""
+    return ["sh", "-c", _COLLECT, "sh", spool, str(map_dir), str(dest or "")]
 
 
 def gather(
-    fetch: Sequence[str] | None, local: Path, dest: Path, environ: Mapping[str, str]
-) -> tuple[list[Path], str]:
-    """All spool files of the job step, and what went wrong (empty: nothing).
+    each: nodes.EachNode, spool: str, map_dir: Path, dest: Path, environ: Mapping[str, str]
+) -> Gathered:
+    """Bring the spools of the other nodes into `dest`, as `*.tzs`."""
+    frames = Frames(dest)
+    command = collect_command(spool, map_dir, None if each.answers else dest)
+    try:
+        problem = nodes.run(each, command, environ, frames.take, seconds=TIMEOUT_S, most_bytes=MOST_BYTES)
+        for path in sorted(dest.glob("*.out")):
+            for line in path.read_bytes().splitlines():
+                frames.take(line)
+    except OSError as error:
+        problem = str(error)
+    finally:
+        frames.close()
+    heard = {a.node: a for a in sorted(frames.answers, key=lambda a: a.kind != "here")}
+    others = [a for a in heard.values() if a.kind != "here"]
+    recorded = [a for a in others if a.kind != "none"]
+    if not problem and frames.damaged:
+        problem = f"damaged on their way from {folded(frames.damaged)}"
+    if not problem and (failed := [a.node for a in frames.answers if a.kind == "failed"]):
+        problem = f"they could not be packed on {folded(failed)}"
+    return Gathered(
+        problem,
+        bool(others),
+        tuple(a.node for a in recorded if a.answer != "yes"),
+        tuple(a.node for a in recorded if a.answer == "yes"),
+    )
 
-    `local` holds this node's; `fetch` brings the others' into `dest`.
-    """
-    problem = ""
-    if fetch:
-        clean = {k: v for k, v in environ.items() if not k.startswith("TARAZU_") and k != "LD_PRELOAD"}
-        try:
-            done = subprocess.run(
-                list(fetch),
-                env=clean,
-                capture_output=True,
-                stdin=subprocess.DEVNULL,
-                timeout=TIMEOUT_S,
-                check=False,
-            )
-            if done.returncode:
-                problem = f"{fetch[0]} ended with status {done.returncode}: {_last_line(done.stderr)}"
-        except (OSError, subprocess.TimeoutExpired) as error:
-            problem = f"{fetch[0]}: {error}"
-    found = sorted(dest.glob("*.tzs")) + (sorted(local.glob("*.tzs")) if local.is_dir() else [])
-    return found, problem
+
+def site_command(setting: str, spool: str, dest: Path) -> list[str]:
+    """The site's own `run.gather`, with its {spool} and {dest}."""
+    return [word.replace("{spool}", spool).replace("{dest}", str(dest)) for word in shlex.split(setting)]
 
 
-def _last_line(text: bytes) -> str:
-    lines = os.fsdecode(text).strip().splitlines()
-    return lines[-1] if lines else "no message"
+def run_site_command(command: Sequence[str], environ: Mapping[str, str]) -> str:
+    """What went wrong with it; empty: nothing."""
+    each = nodes.EachNode((command[0],), ())
+    return nodes.run(each, command[1:], environ, lambda _line: None, seconds=TIMEOUT_S, most_bytes=MOST_BYTES)
+
+
+def folded(names: Sequence[str], most: int = 8) -> str:
+    """`n2, n3`, the first few of many."""
+    first = sorted(set(names))
+    more = len(first) - most
+    return ", ".join(first[:most]) + (f" and {more} more" if more > 0 else "")

@@ -9,110 +9,122 @@ from __future__ import annotations
 import itertools
 import os
 import re
-import shutil
+import stat
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import PurePath
 
+from tarazu.daemons import allocation, interpreters, launchers
+from tarazu.daemons.launchers import CommandLine
 from tarazu.model import JobStep
 from tarazu.trace.arguments import numeric_arguments
 
-LAUNCHERS = frozenset(
-    "mpirun mpiexec mpiexec.hydra orterun prterun srun jsrun aprun flux ibrun ccc_mprun "
-    "env nice nohup numactl taskset time timeout stdbuf setsid ionice chrt".split()
-)
-INTERPRETERS = re.compile(r"(python|perl|ruby|bash|sh|dash|zsh|ksh|Rscript|julia|java|lua|tclsh)[\d.]*$")
-MPI_LAUNCHERS = frozenset("mpirun mpiexec mpiexec.hydra orterun prterun".split())
-
-_RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "ALPS_APP_PE")
-_JOB_VARIABLES = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "COBALT_JOBID", "JOB_ID")
-_NODE_VARIABLES = ("SLURM_STEP_NUM_NODES", "SLURM_JOB_NUM_NODES", "SLURM_NNODES", "PBS_NUM_NODES")
-_SPECIAL_SLURM_STEPS = 4_294_967_280
-"""Step ids from here on are Slurm's own (batch, extern, interactive)."""
+_NESTED = 4
+"""`sh -c "sh -c …"` is followed this far."""
+_LARGEST_PROGRAM_LIST = 1 << 20
 
 
-def inside_job_step(environ: Mapping[str, str]) -> bool:
-    """True in a process that a parallel launcher has started: `mpirun tarazu run app`."""
-    if environ.get("TARAZU_STEP"):
-        return True
-    step = environ.get("SLURM_STEP_ID", "")
-    if step.isdecimal() and int(step) < _SPECIAL_SLURM_STEPS:
-        return True
-    return any(name in environ for name in _RANK_VARIABLES)
+def inside_job_step(argv: Sequence[str], environ: Mapping[str, str]) -> bool:
+    """True where `tarazu run` is itself one of the ranks that a launcher has started: it has no step to lead.
 
-
-def program_index(argv: Sequence[str]) -> int:
-    """Position of the application in a command line that may begin with launchers and their options."""
-    index = 0
-    while PurePath(argv[index]).name in LAUNCHERS:
-        following = _next_executable(argv, index + 1)
-        if following is None:
-            break
-        index = following
-    return index
-
-
-def _next_executable(argv: Sequence[str], index: int) -> int | None:
-    """The next word that can be run: options, their values and VAR=value are passed over. None: there is none."""
-    for position in range(index, len(argv)):
-        word = argv[position]
-        if word.startswith("-") or "=" in word or re.fullmatch(r"[\d.,:]+", word):
-            continue
-        if shutil.which(word):
-            return position
-    return len(argv) - 1 if len(argv) > index else None
+    A command that begins with a launcher is a step of its own, wherever it was typed.
+    """
+    if not environ.get("TARAZU_STEP") and _resolve(argv)[0].launcher:
+        return False
+    return allocation.inside_job_step(environ)
 
 
 def application(argv: Sequence[str]) -> str:
     """`mpirun -np 4 ./ior -b 1g` → `ior`; `python3 -u train.py` → `train.py`."""
-    index = program_index(argv)
-    name = PurePath(argv[index]).name
-    if INTERPRETERS.match(name):
-        for word in argv[index + 1 :]:
-            if word == "-c":
-                return name
-            if word == "-m":
-                position = argv.index(word)
-                return argv[position + 1] if position + 1 < len(argv) else name
-            if not word.startswith("-"):
-                return PurePath(word).name
-    return name
+    return _resolve(argv)[1][0].name
 
 
 def ranks(argv: Sequence[str], environ: Mapping[str, str]) -> int:
-    """Processes of the step: `-n`/`-np` of the launcher(s), else the batch system's number, else 1."""
-    total = 0
-    if PurePath(argv[0]).name in LAUNCHERS:
-        for option, value in itertools.pairwise(argv):
-            if option in ("-n", "-np", "--np", "--ntasks", "-c") and value.isdecimal():
-                total += int(value) if option != "-c" or PurePath(argv[0]).name in MPI_LAUNCHERS else 0
-        for word in argv:
-            if word.startswith(("--ntasks=", "--np=")) and word.partition("=")[2].isdecimal():
-                total += int(word.partition("=")[2])
-    if total:
-        return total
-    if PurePath(argv[0]).name in LAUNCHERS:
-        return int(environ.get("SLURM_NTASKS") or environ.get("PBS_NP") or 1)
-    return 1
-
-
-def job_id(environ: Mapping[str, str]) -> str:
-    """The batch system's job id; empty outside of one."""
-    return next((environ[name] for name in _JOB_VARIABLES if environ.get(name)), "")
+    """Processes of the step: what the launcher's options say, else the batch system's number, else 1."""
+    return _size(_resolve(argv)[0], environ)[0]
 
 
 def identify(
     argv: Sequence[str], environ: Mapping[str, str], *, fs_name: str, app: str = "", uid: int | None = None
 ) -> JobStep:
     """The job step that `argv` will be."""
-    nodes = next((environ[name] for name in _NODE_VARIABLES if environ.get(name, "").isdecimal()), "1")
+    line, programs = _resolve(argv)
+    size, nodes = _size(line, environ)
+    array_job, index = allocation.job_array(environ)
     return JobStep(
         fs_name=fs_name,
         uid=os.getuid() if uid is None else uid,
-        application=app or application(argv),
-        job_id=environ.get("TARAZU_JOB") or job_id(environ),
-        ranks=ranks(argv, environ),
-        nodes=int(nodes),
-        numbers=numeric_arguments(argv[program_index(argv) + 1 :]),
+        application=app or programs[0].name,
+        job_id=environ.get("TARAZU_JOB") or allocation.job_id(environ),
+        ranks=size,
+        nodes=nodes,
+        numbers=numeric_arguments([word for program in programs for word in program.arguments]),
         start_s=time.time(),
+        array_job=array_job,
+        array_index=index,
     )
+
+
+def _resolve(argv: Sequence[str]) -> tuple[CommandLine, list[interpreters.Program]]:
+    """The launcher's part of a command line, and what it runs: one program at least."""
+    line = launchers.parse(argv)
+    commands: Sequence[Sequence[str]] = line.programs
+    if "multi-prog" in line.names:
+        commands = _listed_programs(line.programs[0][0]) or commands
+    programs = [interpreters.read(words) for words in commands]
+    for _ in range(_NESTED):
+        inner = programs[0].command
+        if not inner:
+            break
+        nested = launchers.parse(inner)
+        if nested.launcher:
+            line = nested
+        programs = [interpreters.read(words) for words in nested.programs]
+    return line, programs
+
+
+def _listed_programs(path: str) -> list[list[str]]:
+    """The programs that a file for `srun --multi-prog` names: lines of ranks, program, arguments."""
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode) or os.stat(path).st_size > _LARGEST_PROGRAM_LIST:
+            return []
+        with open(path, encoding="utf-8", errors="replace") as file:
+            lines = [line.split() for line in file.read().splitlines()]
+    except (OSError, ValueError):
+        return []
+    return [words[1:] for words in lines if len(words) > 1 and re.match(r"[\d*]", words[0])]
+
+
+def _size(line: CommandLine, environ: Mapping[str, str]) -> tuple[int, int]:
+    """(ranks, nodes): what the launcher's options say, else its host file, else the allocation."""
+    allocated = allocation.nodes(environ)
+    if not line.launcher:
+        return 1, allocated or 1
+    size, nodes, per_node = line.ranks, line.nodes, line.ranks_per_node
+    hosts = {} if nodes else _hosts(line)
+    slots = sum(hosts.values())
+    if not size and per_node:
+        size = per_node * (nodes or len(hosts) or allocated or 1)
+    if not size and slots > len(hosts):
+        size = slots
+    if not size:
+        size = allocation.tasks(environ)
+    if not size and nodes:
+        size = (allocation.tasks_per_node(environ) or 1) * nodes  # one task per node, as srun has it
+    if not size:
+        size = allocation.tasks_per_node(environ) * allocated
+    size = size or 1
+    if not nodes and per_node:
+        nodes = min(-(-size // per_node), len(hosts) or allocated or size)
+    elif not nodes and slots > len(hosts):
+        nodes = launchers.filled(list(hosts.values()), size)
+    return size, min(nodes or len(hosts) or allocated or 1, size)
+
+
+def _hosts(line: CommandLine) -> dict[str, int]:
+    """Host → slots, from the launcher's host files."""
+    hosts: dict[str, int] = {}
+    for words in line.host_options:
+        for option, value in itertools.pairwise(words):
+            if option.lstrip("-") in ("hostfile", "machinefile", "machine", "f", "default-hostfile"):
+                hosts |= allocation.hosts_in_file(value)
+    return hosts

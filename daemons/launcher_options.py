@@ -90,7 +90,7 @@ _SRUN = _dialect(
     reach="jobid het-group pack-group M clusters",
 )
 
-_MPI = _dialect(
+MPI = _dialect(
     # Open MPI 4 and 5, hydra, Intel MPI and PALS share the names of their programs, and hardly an option that
     # means two things.
     values="""
@@ -258,7 +258,7 @@ _NUMACTL = _dialect(
 
 _DIALECTS: dict[str, Dialect] = {
     "srun": _SRUN,
-    "mpirun mpiexec orterun prterun prun oshrun shmemrun hydra": _MPI,
+    "mpirun mpiexec orterun prterun prun oshrun shmemrun hydra": MPI,
     "jsrun": _JSRUN,
     "aprun": _APRUN,
     "flux": _FLUX,
@@ -297,7 +297,7 @@ _DIALECTS: dict[str, Dialect] = {
     ),
     "likwid-pin": _dialect(values="c C s d V", flags="S L q i p m v"),
     "unbuffer": _dialect(flags="p"),
-    "catchsegv": Dialect(),
+    "catchsegv tacc_affinity": Dialect(),
     "chpst sudo": _dialect(
         values="u user g group U p C T D R h host r role t type", flags="E n H b k S A i s preserve-env"
     ),
@@ -373,8 +373,8 @@ _DIALECTS: dict[str, Dialect] = {
         upgrade-package refresh-package resolution prerelease link-mode
         """,
         flags="""
-        isolated active no-sync locked frozen no-project no-env-file exact all-extras dev no-dev offline q quiet
-        v verbose n no-cache no-config s script gui-script U upgrade managed-python native-tls
+        m module isolated active no-sync locked frozen no-project no-env-file exact all-extras dev no-dev offline
+        q quiet v verbose n no-cache no-config s script gui-script U upgrade managed-python native-tls
         """,
         subcommands={"run": 0},
     ),

@@ -12,7 +12,7 @@ from pathlib import PurePath
 
 import msgspec
 
-from tarazu.daemons.launcher_options import Dialect, dialect
+from tarazu.daemons.launcher_options import MPI, Dialect, dialect
 
 _NUMBER = re.compile(r"\d+")
 _ATTACHED = re.compile(r"([A-Za-z]+)(\d+)$")
@@ -26,8 +26,8 @@ class CommandLine(msgspec.Struct, frozen=True):
 
     program_index: int
     """Where the program stands; with several (`:`) the first."""
-    arguments: tuple[str, ...]
-    """The program's; with several those of all, in order."""
+    programs: tuple[tuple[str, ...], ...]
+    """Each program with its arguments; more than one where the launcher starts several (`:`)."""
     launcher: str = ""
     """The parallel launcher as typed; empty for none."""
     launcher_index: int = -1
@@ -65,19 +65,15 @@ def parse(argv: Sequence[str]) -> CommandLine:
             break
         if reads.parallel:
             line = _parallel(argv, index, parts, reads)
-            others = [
-                word
-                for part, span in zip(parts[1:], spans[1:], strict=True)
-                for word in argv[part.program + 1 : span[1]]
-            ]
+            others = [argv[part.program : span[1]] for part, span in zip(parts[1:], spans[1:], strict=True)]
         index, end = parts[0].program, spans[0][1]
-    return msgspec.structs.replace(line, program_index=index, arguments=(*argv[index + 1 : end], *others))
+    programs = tuple(tuple(words) for words in (argv[index:end], *others) if words)
+    return msgspec.structs.replace(line, program_index=index, programs=programs)
 
 
-def is_launcher(name: str) -> bool:
-    """True for the basename of a program that starts ranks."""
-    found = dialect(name)
-    return found is not None and found.parallel
+def is_mpi(name: str) -> bool:
+    """True for the basename of an MPI library's own launcher: mpirun, mpiexec.hydra, prterun …"""
+    return dialect(name) is MPI
 
 
 def _spans(argv: Sequence[str], start: int, end: int, reads: Dialect) -> list[tuple[int, int]]:
@@ -91,7 +87,7 @@ def _parallel(argv: Sequence[str], index: int, parts: Sequence[_Part], reads: Di
     sizes = [_size(part.options, reads, PurePath(argv[index]).name) for part in parts]
     return CommandLine(
         program_index=index,
-        arguments=(),
+        programs=(),
         launcher=argv[index],
         launcher_index=index,
         ranks=sum(size[0] for size in sizes),
@@ -220,7 +216,7 @@ def _size(options: Sequence[_Option], reads: Dialect, launcher: str) -> tuple[in
         ranks = ranks or per_node * nodes
         nodes = min(nodes or ranks, -(-ranks // per_node)) if ranks else nodes
     elif ranks and hosts and slots > len(hosts):
-        nodes = _filled(list(hosts.values()), ranks)
+        nodes = filled(list(hosts.values()), ranks)
     elif ranks and nodes:
         nodes = min(nodes, ranks)
     return ranks, nodes, per_node
@@ -237,7 +233,7 @@ def _named_hosts(options: Sequence[_Option], reads: Dialect) -> dict[str, int]:
     return hosts
 
 
-def _filled(slots: Sequence[int], ranks: int) -> int:
+def filled(slots: Sequence[int], ranks: int) -> int:
     """How many hosts get a rank when each is filled before the next."""
     for used, count in enumerate(slots, 1):
         ranks -= count

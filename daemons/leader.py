@@ -27,9 +27,10 @@ import msgspec
 
 from tarazu import native
 from tarazu.config import Settings
-from tarazu.daemons import gather, jobstep, leftovers, undelivered
+from tarazu.daemons import jobstep, leftovers, openmpi, undelivered
 from tarazu.daemons.launch import Program
 from tarazu.daemons.maps import Maps
+from tarazu.daemons.others import OtherNodes
 from tarazu.daemons.planning import Planning, used_lately
 from tarazu.daemons.plans import Backoff, Plans
 from tarazu.daemons.stopping import SiteWatch
@@ -42,9 +43,6 @@ from tarazu.trace.history import History, file_name
 from tarazu.trace.parser import parse_all_files
 from tarazu.trace.records import OUTCOMES, RunRecord
 from tarazu.wire import local
-
-FORWARDED_BY_OPEN_MPI = "OMPI_MCA_mca_base_env_list"
-
 
 DECIDING_RUNS = 5
 """How the next run is recorded follows from this many; reading more would take longer than it tells."""
@@ -81,7 +79,8 @@ class Leader:
         self.run_id = f"{stamp}-{os.getpid()}-{secrets.token_hex(3)}-{socket.gethostname()}"
         self.history = History(Path(settings.run.history_dir).expanduser())
         self.state_dir = Path(settings.run.state_dir).expanduser()
-        self.map_dir = Path(settings.run.map_dir).expanduser() / self.run_id
+        self.all_maps = Path(settings.run.map_dir).expanduser()
+        self.others = OtherNodes(settings.run, self.mode, argv, environ, self.all_maps)
         self.lease = leftovers.Lease()
         self.site = SiteWatch(
             settings.run.stop_file,
@@ -90,6 +89,7 @@ class Leader:
         spools = settings.run.spool_dir.replace("{uid}", str(os.getuid()))
         self.spool = f"{spools}/{self.run_id}"
         self.spool_here = Path(self.spool.replace("%h", socket.gethostname()))
+        self.map_dir = self.all_maps / self.run_id
         self.record_mode = "full"
         self.maps = Maps(self.map_dir)
         self.problems: list[str] = []
@@ -123,12 +123,15 @@ class Leader:
 
     def prepare(self) -> None:
         """Directories, control page and the first plans, for which it waits `run.wait_s` at most."""
+        self._guard(self._prepare_spool)()
+        self._guard(lambda: self.others.find(have_spool=bool(self.spool)))()
+        if self.others.sends:
+            self.map_dir = self.maps.directory = self.spool_here / "map"
         self.map_dir.mkdir(parents=True, mode=0o700)
         self.lease.take(self.map_dir)
         control.write_control(self.map_dir)
         self.site.start()
-        self._guard(self._prepare_spool)()
-        leftovers.sweep(self.map_dir.parent, self.spool_here.parent)
+        leftovers.sweep(self.all_maps, self.spool_here.parent)
         used = used_lately(self.history, list(self.plannings), self.step.application)
         self.record_mode = "light" if used else "full"
         waits_until = time.monotonic() + self.settings.run.wait_s
@@ -140,6 +143,9 @@ class Leader:
         for planning in self.plannings.values():
             planning.first.wait(max(0.0, waits_until - time.monotonic()))
         deciding.join(max(0.0, waits_until - time.monotonic()))
+        if self.others.sends:
+            left_s = waits_until - time.monotonic()
+            self._guard(lambda: self.others.send(self.spool, self.map_dir, self.maps.generation, left_s))()
 
     def _prepare_spool(self) -> None:
         """The directory of this node's spools: the user's own, or nothing is recorded."""
@@ -173,6 +179,10 @@ class Leader:
         }
         if self.step.job_id:
             ours["TARAZU_JOB"] = self.step.job_id
+        if self.step.array_job:
+            ours["TARAZU_ARRAY_JOB"] = self.step.array_job
+        if self.step.array_index is not None:
+            ours["TARAZU_ARRAY_INDEX"] = str(self.step.array_index)
         library = str(native.library_path("libtarazu.so"))
         if " " in library or ":" in library:
             raise TarazuError(f"{library}: expected a path without space and colon, as LD_PRELOAD needs it")
@@ -180,12 +190,8 @@ class Leader:
         ours["LD_PRELOAD"] = f"{library}:{before}" if before else library
         ours = {k: v for k, v in ours.items() if v}
         environ = {**self.environ, **ours}
-        launcher = Path(self.argv[0]).name in jobstep.MPI_LAUNCHERS
-        if launcher and "-x" not in self.argv and FORWARDED_BY_OPEN_MPI not in environ:
-            # Open MPI hands only its own variables to other nodes unless told; it refuses both ways at once.
-            # It prints a warning for each name that has no value.
-            environ[FORWARDED_BY_OPEN_MPI] = ";".join(n for n in [*ours, "TARAZU_MOUNTS"] if n in environ)
-        return environ
+        set_names = [name for name in [*ours, "TARAZU_MOUNTS"] if name in environ]
+        return environ | openmpi.forwarded(self.argv, self.environ, set_names)
 
     # During
 
@@ -309,8 +315,7 @@ class Leader:
         """Gather the spools into one run for each file system; without files when nothing managed was created."""
         dest = self.map_dir / "spools"
         dest.mkdir()
-        fetch = gather.command(self.settings.run.gather, self.argv, self.environ, self.spool, str(dest))
-        paths, problem = gather.gather(fetch, self.spool_here, dest, self.environ)
+        paths, problem = self.others.gather(self.spool, self.spool_here, self.map_dir, dest, self.step)
         if problem:
             self.problems.append(f"spools of other nodes are lost: {problem}")
         duration_s = time.time() - started_s
@@ -319,8 +324,10 @@ class Leader:
             for run in self._parse(paths, status)
         ]
         one = runs[0]
-        if one.ranks_seen < one.ranks_expected:
-            self.problems.append(f"spools of {one.ranks_expected - one.ranks_seen} ranks are lost")
+        lost_ranks = max(0, one.ranks_expected - one.ranks_seen)
+        self.problems[:0] = self.others.problems(self.maps.generation, lost_ranks)
+        if lost_ranks:
+            self.problems.append(f"spools of {lost_ranks} ranks are lost")
         elif (one.dropped_records or one.lost_bytes) and not one.exit_status:
             self.problems.append("records are lost: a spool is full or damaged")
         return [run if self._in_map(run.step.fs_name) else without_map(run) for run in runs]

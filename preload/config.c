@@ -92,16 +92,20 @@ static void read_identity(void)
     static const char *const ranks[] = {
         "TARAZU_RANKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",           "SLURM_STEP_NUM_TASKS",
         "SLURM_NTASKS", "MV2_COMM_WORLD_SIZE",  "JSM_NAMESPACE_SIZE", NULL};
-    const char *job = first_set(jobs);
+    const char *job = first_set(jobs), *array = getenv("TARAZU_ARRAY_JOB");
 
     if (job)
         strncpy(tz_config.job, job, sizeof tz_config.job - 1);
+    if (array)
+        strncpy(tz_config.array_job, array, sizeof tz_config.array_job - 1);
     if (gethostname(tz_config.host, sizeof tz_config.host - 1) || !tz_config.host[0])
         copy(tz_config.host, sizeof tz_config.host, "unknown");
     if (program_invocation_short_name)
         strncpy(tz_config.program, program_invocation_short_name, sizeof tz_config.program - 1);
     tz_config.ranks = (int32_t)number(first_set(ranks), 0);
     tz_config.ident = (struct tz_ident){.job_id = tz_config.job,
+                                        .array_job = tz_config.array_job,
+                                        .array_index = (int32_t)number(getenv("TARAZU_ARRAY_INDEX"), -1),
                                         .host = tz_config.host,
                                         .rank = (int32_t)number(first_set(rank), -1),
                                         .pid = tz_getpid()};

@@ -27,7 +27,7 @@ struct tz_config {
     uint64_t spool_limit; /* bytes of all spools on this node; 0: the library chooses */
     char map[1024];       /* the directory of the control page and the maps; empty: none */
     char stop[1024];      /* the site's stop file; empty: not looked at here */
-    char job[TZ_JOB_MAX], host[TZ_HOST_MAX], program[64];
+    char job[TZ_JOB_MAX], array_job[TZ_JOB_MAX], host[TZ_HOST_MAX], program[64];
     char include[TZ_GLOBS_MAX], exclude[TZ_GLOBS_MAX];
     int64_t trusted_uid;
     int32_t ranks;

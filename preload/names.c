@@ -190,7 +190,9 @@ static const char *number_token(const char *p, const char *end, size_t digits, c
         *flags |= TZ_NAME_VOLATILE;
         return "{pid}";
     }
-    return ident->rank >= 0 && equals_number(p, digits, (uint64_t)ident->rank) ? "{rank}" : NULL;
+    if (ident->rank >= 0 && equals_number(p, digits, (uint64_t)ident->rank))
+        return "{rank}";
+    return ident->array_index >= 0 && equals_number(p, digits, (uint64_t)ident->array_index) ? "{array}" : NULL;
 }
 
 static void both(struct out *precise, struct out *loose, const char *token)
@@ -213,11 +215,11 @@ static void put_loosely(struct out *loose, const char *p, size_t length)
 }
 
 /* What cannot be the beginning of a token: copied at once. */
-static size_t plain_run(const char *p, const char *end, char host, char job)
+static size_t plain_run(const char *p, const char *end, char host, char job, char array)
 {
     const char *q = p;
 
-    while (q < end && !is_digit(*q) && *q != host && *q != job)
+    while (q < end && !is_digit(*q) && *q != host && *q != job && *q != array)
         q++;
     return (size_t)(q - p);
 }
@@ -227,20 +229,22 @@ int tz_template(const char *key, size_t length, const struct tz_ident *ident, st
     struct out precise = {names->precise, 0, false}, loose = {names->loose, 0, false};
     const char *p = key, *end = key + length, *token;
     char host = ident->host ? *ident->host : '\0', job = ident->job_id ? *ident->job_id : '\0';
+    char array = ident->array_job ? *ident->array_job : '\0';
     size_t used, digits;
 
     names->flags = 0;
     if (length >= TZ_TEMPLATE_MAX)
         return ENAMETOOLONG;
     while (p < end) {
-        used = plain_run(p, end, host, job);
+        used = plain_run(p, end, host, job, array);
         if (used) {
             put(&precise, p, used);
             put(&loose, p, used);
         } else if ((used = host_length(key, p, end, ident->host)) != 0) {
             names->flags |= TZ_NAME_VOLATILE;
             both(&precise, &loose, "{host}");
-        } else if ((used = job_length(key, p, end, ident->job_id)) != 0) {
+        } else if ((used = job_length(key, p, end, ident->job_id)) != 0 ||
+                   (used = job_length(key, p, end, ident->array_job)) != 0) {
             names->flags |= TZ_NAME_VOLATILE;
             put(&precise, "{job}", 5);
             if (digit_run(p, p + used) == used)

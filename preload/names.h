@@ -4,12 +4,14 @@
 
 #include "tz.h"
 
-/* What is known of the process that creates the file; empty strings, rank -1 and pid 0 match nothing. */
+/* What is known of the process that creates the file; empty strings, rank and index -1 and pid 0 match nothing. */
 struct tz_ident {
     const char *job_id;
+    const char *array_job; /* id that the tasks of a job array share */
     const char *host;
     int32_t rank;
     int32_t pid;
+    int32_t array_index;
 };
 
 enum tz_name_flags {

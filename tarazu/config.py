@@ -227,7 +227,7 @@ class Run:
     )
     history_dir: str = setting("~/.local/state/tarazu/history", "where runs are remembered, one file each")
     map_dir: str = setting(
-        "~/.local/state/tarazu/maps", "where placement maps are written; visible on all nodes of the job"
+        "~/.local/state/tarazu/maps", "where placement maps are written; best shared by all nodes of the job"
     )
     spool_dir: str = setting(
         "/dev/shm/tarazu-{uid}", "node-local directory of the recorder's spools; %h is the host name"
@@ -240,7 +240,14 @@ class Run:
     )
     gather: str = setting(
         "auto",
-        "how other nodes' spools are fetched: auto (srun, mpirun), none, or a command with {spool}, {dest}",
+        "how other nodes' spools are fetched: auto (srun, mpirun, mpiexec, pbsdsh), none, or a command with "
+        "{spool}, {dest}",
+    )
+    send_map: str = setting(
+        "auto",
+        "auto: where run.map_dir lies on a file system of the leader's node alone, the first map is sent to the "
+        "memory of the job's other nodes before the program starts, within run.wait_s; never",
+        one_of("auto", "never"),
     )
     apply: str = setting(
         "direct", "how a layout is set: direct (on the descriptor) or llapi", one_of("direct", "llapi")

@@ -158,6 +158,10 @@ class JobStep(msgspec.Struct, frozen=True, omit_defaults=True):
     numbers: tuple[float, ...] = ()
     """Numeric arguments of the command line, in order: regressors of the prediction."""
     start_s: float = 0.0
+    array_job: str = ""
+    """Id that the tasks of a job array share where each has an id of its own beside it (Slurm)."""
+    array_index: int | None = None
+    """Index of this task of a job array: a regressor; None outside of one."""
 
 
 class Forecast(msgspec.Struct, frozen=True, omit_defaults=True):

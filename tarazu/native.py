@@ -31,7 +31,10 @@ _COMP_LIST, _COMP_HINT, _COMP_SEL = 1, 2, 4
 _ERRNO_UNSUPPORTED = 95
 
 _CDEF = """
-struct tz_ident { const char *job_id; const char *host; int32_t rank; int32_t pid; };
+struct tz_ident {
+    const char *job_id; const char *array_job; const char *host;
+    int32_t rank; int32_t pid; int32_t array_index;
+};
 struct tz_names { uint32_t flags, precise_length, loose_length; char precise[8192]; char loose[8192]; };
 int tz_template(const char *key, size_t length, const struct tz_ident *ident, struct tz_names *names);
 uint64_t tz_siphash(const uint8_t *key, const void *data, size_t length);
@@ -168,12 +171,23 @@ def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def template(key: str, *, job_id: str = "", rank: int = -1, pid: int = 0, host: str = "") -> Names:
+def template(
+    key: str,
+    *,
+    job_id: str = "",
+    rank: int = -1,
+    pid: int = 0,
+    host: str = "",
+    array_job: str = "",
+    array_index: int | None = None,
+) -> Names:
     """The templates of a key made by a process of this identity; what is not known matches nothing."""
     ffi, lib = _core()
     raw = _bytes(key)
-    job, name = ffi.new("char[]", _bytes(job_id)), ffi.new("char[]", _bytes(host))
-    ident = ffi.new("struct tz_ident *", {"job_id": job, "host": name, "rank": rank, "pid": pid})
+    texts = {"job_id": job_id, "array_job": array_job, "host": host}
+    kept = {name: ffi.new("char[]", _bytes(text)) for name, text in texts.items()}
+    index = -1 if array_index is None else array_index
+    ident = ffi.new("struct tz_ident *", {**kept, "rank": rank, "pid": pid, "array_index": index})
     names = ffi.new("struct tz_names *")
     if lib.tz_template(raw, len(raw), ident, names):
         raise StoreError("key", "fewer than 8192 bytes", len(raw))

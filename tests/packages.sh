@@ -6,10 +6,14 @@ missing=""
 need() { # need COMMAND PACKAGE
     PATH="$PATH:/usr/sbin" command -v "$1" >/dev/null || missing="$missing $2"
 }
-need mpirun openmpi-bin
-need mpicc libopenmpi-dev
+# Beside each other Open MPI stays the default of Debian's alternatives; the tests call each by its own name.
+need mpirun.openmpi openmpi-bin
+need mpicc.openmpi libopenmpi-dev
+need mpiexec.hydra mpich
 need mariadbd mariadb-server-core
 need my_print_defaults mariadb-client-core
+need slurmctld slurm-wlm
+need munged munge
 need strace strace
 need valgrind valgrind
 need gfortran gfortran

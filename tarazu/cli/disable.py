@@ -10,6 +10,8 @@ tarazu disable --site --reason TEXT    every job of the site, new ones too: writ
 from __future__ import annotations
 
 import argparse
+import os
+import socket
 from pathlib import Path
 
 import msgspec
@@ -53,47 +55,51 @@ def execute(options: argparse.Namespace) -> int:
             print(f"{done}\nWhat runs on nodes that see this file obeys within a second.")
             print("undo: tarazu enable --site")
         return 0
-    directory = map_directory(settings, options)
-    chosen = select(directory, options.job)
-    for name in chosen:
-        control.stop(directory / name, " ".join(options.reason.split()))
+    chosen = select(running(settings.run, options.directory), options.job)
+    for directory in chosen.values():
+        control.stop(directory, " ".join(options.reason.split()))
     undo = "tarazu enable" + (f" --job {options.job}" if options.job else "")
-    report(options, "stopped", directory, chosen, undo)
+    report(options, "stopped", chosen, undo)
     return 0
 
 
-def map_directory(settings: config.Settings, options: argparse.Namespace) -> Path:
-    return Path(options.directory or settings.run.map_dir).expanduser()
+def running(run: config.Run, directory: str | None = None) -> dict[str, Path]:
+    """Running step → directory of its control page: in `run.map_dir`, or beside the spools of this node."""
+    maps = Path(directory or run.map_dir).expanduser()
+    found = {path.parent.name: path.parent for path in sorted(maps.glob("*/control"))}
+    if directory is None:
+        spools = Path(run.spool_dir.replace("{uid}", str(os.getuid())).replace("%h", socket.gethostname()))
+        found |= {path.parents[1].name: path.parent for path in sorted(spools.glob("*/map/control"))}
+    return found
 
 
-def select(directory: Path, wanted: str | None) -> list[str]:
-    """Names of the running steps that are meant. Raises BadInput for one that is not there, or not clearly named."""
-    running = [path.parent.name for path in sorted(directory.glob("*/control"))]
+def select(running: dict[str, Path], wanted: str | None) -> dict[str, Path]:
+    """The running steps that are meant. Raises BadInput for one that is not there, or not clearly named."""
     if wanted is None:
         return running
     found = [name for name in running if name == wanted] or [n for n in running if n.startswith(wanted)]
     if len(found) != 1:
         known = ", ".join(found or running) or "none runs"
         raise BadInput("--job", f"one of your running job steps ({known})", wanted)
-    return found
+    return {found[0]: running[found[0]]}
 
 
-def steps(directory: Path) -> list[Step]:
-    """All running steps whose control page can be read."""
+def steps(chosen: dict[str, Path]) -> list[Step]:
+    """Those of the steps whose control page can be read."""
     found = []
-    for name in select(directory, None):
+    for name, directory in chosen.items():
         try:
-            page = control.read_control(directory / name)
+            page = control.read_control(directory)
         except StoreError:
             continue  # it has just ended
         found.append(Step(name, page.stopped, page.site_stopped))
     return found
 
 
-def report(options: argparse.Namespace, word: str, directory: Path, names: list[str], undo: str) -> None:
+def report(options: argparse.Namespace, word: str, chosen: dict[str, Path], undo: str) -> None:
     if options.json:
-        print_json({"jobs": [s for s in steps(directory) if s.run in names], "undo": undo})
+        print_json({"jobs": steps(chosen), "undo": undo})
         return
-    print("\n".join([*(f"{word}: {name}" for name in names), f"{len(names)} running job steps"]))
-    if names:
+    print("\n".join([*(f"{word}: {name}" for name in chosen), f"{len(chosen)} running job steps"]))
+    if chosen:
         print(f"undo: {undo}")

@@ -35,10 +35,9 @@ def execute(options: argparse.Namespace) -> int:
                 f"removed: {settings.run.stop_file}\nundo: {undo}" if changed else "the site was not stopped"
             )
         return 0
-    directory = disable.map_directory(settings, options)
-    chosen = disable.select(directory, options.job)
-    for name in chosen:
-        control.resume(directory / name)
+    chosen = disable.select(disable.running(settings.run, options.directory), options.job)
+    for directory in chosen.values():
+        control.resume(directory)
     undo = "tarazu disable" + (f" --job {options.job}" if options.job else "")
-    disable.report(options, "enabled", directory, chosen, undo)
+    disable.report(options, "enabled", chosen, undo)
     return 0

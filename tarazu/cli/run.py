@@ -5,7 +5,7 @@
 
 Exit status, signals and streams are the program's own. The first runs are recorded; from then on the files
 of the next run are forecast, and in mode `place` each is created on the OSTs that balance the system.
-Inside a parallel job step (`mpirun tarazu run app`) it only runs the program: the step has one leader.
+As one of several ranks (`mpirun -np 4 tarazu run app`) it only runs the program: a step has one leader.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def execute(options: argparse.Namespace) -> int:
         raise BadInput("command line", "a program to run", "none")
     from tarazu.daemons import jobstep
 
-    if os.environ.get("TARAZU_DISABLE", "0") not in ("", "0") or jobstep.inside_job_step(os.environ):
+    if os.environ.get("TARAZU_DISABLE", "0") not in ("", "0") or jobstep.inside_job_step(argv, os.environ):
         return _exec(argv)
     try:
         settings = config.load(options.config)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from tarazu import config
@@ -30,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     settings = config.load(options.config)
     site = site_stop(settings.run.stop_file)
-    jobs = disable.steps(Path(settings.run.map_dir).expanduser())
+    jobs = disable.steps(disable.running(settings.run))
     if not options.json:
         _print_stops(str(site) if site else "", jobs)
     with local.connect(settings.clientd.socket, TIMEOUT_S) as channel:

@@ -10,10 +10,11 @@ from itertools import pairwise
 
 import msgspec
 
-from tarazu.model import ANY_RANK
+from tarazu.model import ANY_RANK, JobStep
 from tarazu.trace.records import KnownFile
 
-_FIELD = re.compile(r"(\{host\}|\{job\}|\{date\}|\{pid\}|\{rank\}|[0-9]+)")
+_FIELD = re.compile(r"(\{host\}|\{job\}|\{date\}|\{pid\}|\{rank\}|\{array\}|[0-9]+)")
+_NUMBERS = ("{rank}", "{array}")
 _JOB_NUMBER = re.compile(r"[0-9]{3,}")
 
 _PATTERNS = {
@@ -43,7 +44,7 @@ class Name(msgspec.Struct, frozen=True):
 
 
 def take_apart(file: KnownFile) -> Name:
-    """The fields of a file's name. `{rank}` is a number like any other; `put_together` restores it."""
+    """The fields of a file's name. `{rank}` and `{array}` are numbers like any other; `put_together` restores them."""
     pieces, parts = _pieces(file.precise)
     if len(parts) == 1:
         return Name(parts, ())
@@ -56,7 +57,13 @@ def take_apart(file: KnownFile) -> Name:
     if match:
         return Name(parts, match.groups())
     rank = str(file.creator if file.creator_count else max(file.rank, 0))
-    return Name(parts, tuple(rank if piece == "{rank}" else piece for piece in pieces[1::2]))
+    known = {"{rank}": rank, "{array}": "0"}
+    return Name(parts, tuple(known.get(piece, piece) for piece in pieces[1::2]))
+
+
+def index_fields(file: KnownFile) -> tuple[bool, ...]:
+    """Which fields hold the index of a task of a job array."""
+    return tuple(piece == "{array}" for piece in _pieces(file.precise)[0][1::2])
 
 
 def numbers_like(file: KnownFile, name: Name) -> tuple[int, ...] | None:
@@ -71,7 +78,7 @@ def _pieces(precise: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The template split at its fields, and the parts of its Name."""
     pieces = _FIELD.split(precise)
     parts = pieces.copy()
-    parts[1::2] = ["#" if piece == "{rank}" or piece[0] != "{" else piece for piece in pieces[1::2]]
+    parts[1::2] = ["#" if piece in _NUMBERS or piece[0] != "{" else piece for piece in pieces[1::2]]
     return tuple(pieces), tuple(parts)
 
 
@@ -86,11 +93,11 @@ def _pattern(parts: tuple[str, ...], careful: bool) -> re.Pattern[str]:
 
 
 def put_together(
-    name: Name, numbers: Sequence[int], widths: Sequence[int], rank: int, old_job: str, new_job: str
+    name: Name, numbers: Sequence[int], widths: Sequence[int], rank: int, old: JobStep, new: JobStep
 ) -> tuple[str, str]:
     """(key, precise template) with other numbers, for the process of that rank (ANY_RANK: no `{rank}`).
 
-    A job id in the key becomes the new one; dates, pids and hosts keep their old text in the key.
+    Ids of job and array in the key become the new step's; dates, pids and hosts keep their old text in the key.
     """
     key: list[str] = []
     precise: list[str] = []
@@ -104,19 +111,22 @@ def put_together(
         if part == "#":
             text = str(number).zfill(width)
             key.append(text)
-            precise.append("{rank}" if rank != ANY_RANK and number == rank else text)
+            of_rank = rank != ANY_RANK and number == rank
+            precise.append("{rank}" if of_rank else "{array}" if number == new.array_index else text)
         else:
-            key.append(_new_job_text(old_text, old_job, new_job) if part == "{job}" else old_text)
+            key.append(_new_job_text(old_text, old, new) if part == "{job}" else old_text)
             precise.append(part)
     text = "".join(key)
     return text, text if key == precise else "".join(precise)
 
 
-def _new_job_text(text: str, old_job: str, new_job: str) -> str:
-    if text == old_job or not new_job:
-        return new_job or text
-    number = _JOB_NUMBER.match(new_job)
-    return number.group() if number else new_job
+def _new_job_text(text: str, old: JobStep, new: JobStep) -> str:
+    if text == old.array_job != old.job_id:
+        return new.array_job or text
+    if text == old.job_id or not new.job_id:
+        return new.job_id or text
+    number = _JOB_NUMBER.match(new.job_id)
+    return number.group() if number else new.job_id
 
 
 def widen(widths: dict[tuple[str, ...], list[int]], name: Name) -> None:
@@ -141,6 +151,12 @@ def next_number(values: Sequence[int]) -> int:
     candidates = [d for d, times in differences.items() if times == most]
     step = min(candidates, key=lambda d: (d <= 0, abs(d)))
     return max(values[-1] + step, 0)
+
+
+def index_number(values: Sequence[int], indices: Sequence[int | None], index: int | None) -> int | None:
+    """The index of the next task of a job array where a number was that of each task before; else None."""
+    same = len(set(values)) > 1 and list(values) == list(indices)
+    return index if same else None
 
 
 def rank_number(values: dict[int, int], rank: int) -> int:

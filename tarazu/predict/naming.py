@@ -9,6 +9,8 @@ from tarazu.model import ANY_RANK, JobStep
 from tarazu.predict.classes import ClassRun, FileClass
 from tarazu.predict.names import (
     Name,
+    index_fields,
+    index_number,
     next_number,
     numbers_like,
     put_together,
@@ -30,13 +32,13 @@ class ClassNames:
     def __init__(self, cls: FileClass, runs: Sequence[KnownRun], step: JobStep) -> None:
         self._cls = cls
         self._latest = cls.latest
-        self._old_job = runs[cls.reference].step.job_id
-        self._new_job = step.job_id
+        self._steps = [run.step for run in runs]
+        self._old, self._new = runs[cls.reference].step, step
         self._ranks = sorted(self._latest)
         self._with_slot: dict[int, list[int]] = {}
         self._continued: dict[tuple[int, int], tuple[Name, tuple[int, ...]]] = {}
         """(rank, slot) that the latest run does not have → its name."""
-        self._before: dict[int, list[ClassRun]] = {}
+        self._before: dict[int, list[tuple[int, ClassRun]]] = {}
         """The slot asked for last → the latest runs that have it, without the reference run."""
         by_parts: dict[tuple[str, ...], list[int]] = {}
         for files in self._latest.values():
@@ -51,7 +53,7 @@ class ClassNames:
         if self._cls.shared:
             file = self.donor(rank, n)
             creator = file.creator if file.creator_count == 1 else ANY_RANK
-        return put_together(name, numbers, self._widths[name.parts], creator, self._old_job, self._new_job)
+        return put_together(name, numbers, self._widths[name.parts], creator, self._old, self._new)
 
     def donor(self, rank: int, n: int) -> KnownFile:
         """The file of the latest run that is nearest: same rank or the nearest one, same slot or the last."""
@@ -80,13 +82,30 @@ class ClassNames:
         name = take_apart(file)
         if n not in self._before:
             having = self._cls.having(n)[-_RUNS:]
-            self._before = {n: [self._cls.runs[t] for t in having if t != self._cls.reference]}
-        earlier = [run.find(n, rank) for run in self._before[n]]
+            self._before = {n: [(t, self._cls.runs[t]) for t in having if t != self._cls.reference]}
+        earlier = [(t, run.find(n, rank)) for t, run in self._before[n]]
         last = name.numbers
-        if all(f is None or f.precise == file.precise for f in earlier):
-            return name, last  # also those that stand for the rank, which is the same
-        rows = [numbers for f in earlier if f and (numbers := numbers_like(f, name)) is not None]
-        return name, tuple(next_number(column) for column in zip(*rows, last))
+        if all(f is None or f.precise == file.precise for _, f in earlier):
+            return name, self._of_task(file, last)  # those that stand for the rank stay
+        found = [(t, numbers) for t, f in earlier if f and (numbers := numbers_like(f, name)) is not None]
+        indices = [self._steps[t].array_index for t in (*(t for t, _ in found), self._cls.reference)]
+        new = tuple(
+            next_number(column)
+            if (index := index_number(column, indices, self._new.array_index)) is None
+            else index
+            for column in zip(*(numbers for _, numbers in found), last)
+        )
+        return name, self._of_task(file, new)
+
+    def _of_task(self, file: KnownFile, numbers: tuple[int, ...]) -> tuple[int, ...]:
+        """Numbers that are the index of a task of a job array, as the new task's."""
+        index = self._new.array_index
+        if index is None or "{array}" not in file.precise:
+            return numbers
+        return tuple(
+            index if is_index else number
+            for number, is_index in zip(numbers, index_fields(file), strict=True)
+        )
 
     def _new_step(self, rank: int, n: int) -> tuple[Name, tuple[int, ...]]:
         """Continue the rank's own names: those of its last slots."""

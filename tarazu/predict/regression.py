@@ -1,4 +1,4 @@
-"""Sizes and counts that a number known before the run explains: an argument, the ranks, the nodes."""
+"""Sizes and counts that a number known before the run explains: an argument, ranks, nodes, the task of a job array."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ TOLERANCE = 1e-3
 FURTHEST = 64.0
 """A regression is not trusted beyond this multiple of the largest value in history."""
 
+_OTHERS = ("ranks", "nodes", "array index")
+
 
 class Explanation(msgspec.Struct, frozen=True):
     value: float
@@ -21,9 +23,10 @@ class Explanation(msgspec.Struct, frozen=True):
     detail: str
 
 
-def regressors(step: JobStep) -> tuple[float, ...]:
-    """The numbers of a step: its arguments, then ranks and nodes."""
-    return (*step.numbers, float(step.ranks), float(step.nodes))
+def regressors(step: JobStep, in_array: bool = False) -> tuple[float, ...]:
+    """The numbers of a step: its arguments, then ranks and nodes, last the index of a task of a job array."""
+    numbers = (*step.numbers, float(step.ranks), float(step.nodes))
+    return (*numbers, float(step.array_index or 0)) if in_array else numbers
 
 
 def explain(steps: Sequence[JobStep], series: Sequence[float], step: JobStep) -> Explanation | None:
@@ -34,14 +37,16 @@ def explain(steps: Sequence[JobStep], series: Sequence[float], step: JobStep) ->
     """
     if len(series) < 2 or min(series) == max(series):
         return None
-    rows = [regressors(s) for s in steps]
-    target = regressors(step)
-    if any(len(row) != len(target) for row in rows):
+    if any(len(s.numbers) != len(step.numbers) for s in steps):
         return None
+    # Every task of an array has another index: with two of them it would explain anything.
+    in_array = len(series) > 2 and all(s.array_index is not None for s in (*steps, step))
+    rows = [regressors(s, in_array) for s in steps]
+    target = regressors(step, in_array)
     changing = [j for j in range(len(target)) if len({row[j] for row in rows}) > 1]
     if len(series) == 2 and len(changing) != 1:
         return None
-    arguments = len(target) - 2
+    arguments = len(step.numbers)
     for j in changing:
         fitted = _affine([row[j] for row in rows], series)
         if fitted is None:
@@ -50,7 +55,7 @@ def explain(steps: Sequence[JobStep], series: Sequence[float], step: JobStep) ->
         value = intercept + slope * target[j]
         if not 0 < value <= FURTHEST * max(series):
             continue
-        name = f"argument {j + 1}" if j < arguments else ("ranks", "nodes")[j - arguments]
+        name = f"argument {j + 1}" if j < arguments else _OTHERS[j - arguments]
         return Explanation(value, name, f"{intercept:.6g} + {slope:.6g} × {name} ({target[j]:g})")
     return None
 

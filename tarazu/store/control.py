@@ -38,9 +38,13 @@ class Control(NamedTuple):
 def write_control(directory: str | os.PathLike[str]) -> Path:
     """Create the control page of a job step, `<directory>/control`: no map yet, not stopped."""
     path = Path(directory) / "control"
-    page = _PAGE.pack(MAGIC, VERSION, 0, 0, 0, 0, b"", b"")
-    replace_file(path, page + bytes(PAGE_BYTES - len(page)))
+    replace_file(path, new_page(0))
     return path
+
+
+def new_page(generation: int) -> bytes:
+    """A control page that names `map.<generation>`; 0: no map yet."""
+    return _PAGE.pack(MAGIC, VERSION, 0, generation, 0, 0, b"", b"").ljust(PAGE_BYTES, b"\0")
 
 
 def announce(directory: str | os.PathLike[str], generation: int) -> None:

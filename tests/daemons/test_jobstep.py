@@ -1,13 +1,15 @@
 """What a command line says of a job step."""
 
+import shlex
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarazu.daemons import gather, jobstep
+from tarazu.daemons import jobstep
 
 WORDS = [
-    *sorted(jobstep.LAUNCHERS)[:6],
+    *"mpirun srun flux numactl timeout taskset".split(),
     "env",
     "dd",
     "-n",
@@ -73,32 +75,70 @@ def test_numeric_arguments_of_the_application_are_regressors() -> None:
     assert jobstep.identify(words, {}, fs_name="lustre").numbers == (float(1 << 30), 6.0, float(2 << 20))
 
 
+STEP = {"SLURM_JOB_ID": "1", "SLURM_STEP_ID": "0"}
+SHELL = {"SLURM_PROCID": "0", "SLURM_PTY_PORT": "4711"}
+
+
 @pytest.mark.parametrize(
     ("environ", "inside"),
     [
         ({}, False),
         ({"SLURM_JOB_ID": "1", "SLURM_PROCID": "0"}, False),
         ({"SLURM_JOB_ID": "1", "SLURM_STEP_ID": "4294967291"}, False),
-        ({"SLURM_JOB_ID": "1", "SLURM_STEP_ID": "0"}, True),
+        ({**STEP}, True),
+        ({**STEP, "SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "0"}, True),
+        ({**STEP, "SLURM_STEP_NUM_TASKS": "1", "SLURM_PROCID": "0"}, False),
+        ({**STEP, **SHELL, "SLURM_STEP_NUM_TASKS": "1", "PMI_RANK": "0", "PMI_SIZE": "1"}, False),
+        ({**STEP, **SHELL, "SLURM_STEP_NUM_TASKS": "1", "PMIX_RANK": "0"}, False),
+        (
+            {**STEP, **SHELL, "SLURM_STEP_ID": "4294967290", "SLURM_STEP_NUM_TASKS": "1", "PMIX_RANK": "0"},
+            False,
+        ),
+        ({**STEP, **SHELL, "SLURM_STEP_NUM_TASKS": "1", "PMI_RANK": "0", "PMI_SIZE": "4"}, True),
+        ({**STEP, **SHELL, "SLURM_STEP_NUM_TASKS": "1", "PMIX_RANK": "3"}, True),
+        (
+            {**STEP, "SLURM_STEP_NUM_TASKS": "1", "OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"},
+            True,
+        ),
         ({"OMPI_COMM_WORLD_RANK": "3"}, True),
+        ({"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1", "PMIX_RANK": "0"}, False),
+        ({"PMIX_RANK": "0"}, True),
+        ({"PBS_JOBID": "1.pbs", "PBS_ENVIRONMENT": "PBS_INTERACTIVE"}, False),
+        ({"LSB_JOBID": "1", "LSB_INTERACTIVE": "Y"}, False),
+        ({"FLUX_TASK_RANK": "2", "FLUX_JOB_SIZE": "4"}, True),
+        ({"FLUX_URI": "local:///run/flux/local"}, False),
         ({"TARAZU_STEP": "x"}, True),
     ],
 )
 def test_inside_a_job_step(environ: dict[str, str], inside: bool) -> None:
-    assert jobstep.inside_job_step(environ) is inside
+    assert jobstep.inside_job_step(["dd"], environ) is inside
+
+
+@pytest.mark.parametrize("command", ["mpirun -np 4 dd", "nice srun -n 2 dd", "sh -c 'mpirun dd'"])
+def test_a_command_with_a_launcher_is_a_step_of_its_own_wherever_it_is_typed(command: str) -> None:
+    words = shlex.split(command)
+    assert not jobstep.inside_job_step(words, {**STEP, "SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "0"})
+    assert jobstep.inside_job_step(words, {"TARAZU_STEP": "x"})
+
+
+@pytest.mark.parametrize(
+    ("environ", "array"),
+    [
+        ({}, ("", None)),
+        ({"SLURM_ARRAY_JOB_ID": "70", "SLURM_ARRAY_TASK_ID": "0", "SLURM_JOB_ID": "71"}, ("70", 0)),
+        ({"PBS_JOBID": "12[3].pbs", "PBS_ARRAY_INDEX": "3"}, ("", 3)),
+        ({"PBS_JOBID": "12[3].pbs", "PBS_ARRAYID": "3"}, ("", 3)),
+        ({"LSB_JOBID": "9", "LSB_JOBINDEX": "4"}, ("", 4)),
+        ({"LSB_JOBID": "9", "LSB_JOBINDEX": "0"}, ("", None)),
+        ({"JOB_ID": "9", "SGE_TASK_ID": "2"}, ("", 2)),
+        ({"JOB_ID": "9", "SGE_TASK_ID": "undefined"}, ("", None)),
+    ],
+)
+def test_the_index_of_an_array_task_is_known(environ: dict[str, str], array: tuple[str, int | None]) -> None:
+    step = jobstep.identify(["dd"], environ, fs_name="lustre")
+    assert (step.array_job, step.array_index) == array
 
 
 def test_identity_has_no_ranks_in_its_key() -> None:
     step = jobstep.identify("srun -n 8 dd -b 1g".split(), {"SLURM_JOB_ID": "77"}, fs_name="lustre", uid=5)
     assert (step.fs_name, step.uid, step.application, step.job_id, step.ranks) == ("lustre", 5, "dd", "77", 8)
-
-
-def test_gather_runs_once_per_node_where_a_launcher_says_which() -> None:
-    words = "mpirun --host a:2,b:2 -np 4 dd".split()
-    command = gather.command("auto", words, {}, "/dev/shm/s", "/home/u/d")
-    assert command is not None
-    assert command[:5] == ["mpirun", "--host", "a:2,b:2", "-npernode", "1"]
-    assert command[-2:] == ["/dev/shm/s", "/home/u/d"]
-    assert gather.command("auto", "mpirun -np 4 dd".split(), {}, "s", "d") is None
-    assert gather.command("none", words, {}, "s", "d") is None
-    assert gather.command("fetch {spool} to {dest}", words, {}, "s", "d") == ["fetch", "s", "to", "d"]

@@ -2,6 +2,17 @@
 #include "fuzz.h"
 #include "names.h"
 
+/* Its first half is the id of the array, its last byte the index of the task. */
+static void array_of(struct tz_ident *ident, const char *job, size_t length)
+{
+    static char half[64];
+
+    memcpy(half, job, length / 2);
+    half[length / 2] = '\0';
+    ident->array_job = half;
+    ident->array_index = length ? job[length - 1] - '0' : -1;
+}
+
 static char *text(const uint8_t *data, size_t length)
 {
     char *copy = (char *)fuzz_copy(data, length + 1);
@@ -41,6 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     host = text(data + jobs, hosts);
     ident.job_id = job;
     ident.host = host;
+    array_of(&ident, job, jobs);
     key = (char *)fuzz_copy(data + jobs + hosts, length);
     if (tz_template(key, length, &ident, &names) == 0) {
         FUZZ_EXPECT(length < TZ_TEMPLATE_MAX);

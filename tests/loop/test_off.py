@@ -20,16 +20,16 @@ from tarazu.sim import demo
 if TYPE_CHECKING:
     from tests.loop.conftest import Loop
 
-FILES = 60
 STEADY = """
 import os, sys, time
-for n in range(60):
+for n in range(400):
     open(f'{sys.argv[1]}/s.{n:03}', 'wb').write(bytes(4096))
     if os.path.exists(sys.argv[1] + '.enough'):
         break
     time.sleep(0.1)
 """
-OBEYED_S = 2.5
+OBEYED_S = 5.0
+"""A second, and what a busy machine adds; the library alone is held to less in its own tests."""
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root's stop file counts")
 
 
@@ -71,14 +71,14 @@ def steady(loop: Loop) -> Loop:
 
 
 @contextmanager
-def running(loop: Loop, mode: str = "place") -> Iterator[Job]:
+def running(loop: Loop, mode: str = "place", **extra: str) -> Iterator[Job]:
     folder = loop.mount() / "steady"
     Path(f"{folder}.enough").unlink(missing_ok=True)
     for path in folder.iterdir():
         path.unlink()
     argv = [sys.executable, "-c", STEADY, str(folder)]
     command = demo.tarazu_command("run", "--app", "steady", "--mode", mode, "--", *argv)
-    environ = os.environ | loop.testbed.environment(0)
+    environ = os.environ | loop.testbed.environment(0) | extra
     with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True) as process:
         try:
             yield Job(loop, folder, process)
@@ -162,3 +162,21 @@ def test_what_is_not_there_is_said_in_one_line(steady: Loop) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     expected = "tarazu disable: --job: expected one of your running job steps (none runs), found 'nothing'\n"
     assert done.stderr == expected
+
+
+def test_a_look_that_hangs_delays_no_sign_of_life(steady: Loop) -> None:
+    """As on a file system that hangs: a FIFO among the spools is opened, and nobody ever writes to it."""
+    often = {"TARAZU_RUN_ALIVE_S": "0.5", "TARAZU_PREDICT_LOOK_S": "0.2"}
+    with running(steady, **often) as job:
+        job.wait_until(True)
+        client = steady.testbed.client_root(0)
+        (spools,) = client.glob("spool/*")
+        os.mkfifo(spools / "hangs.tzs")
+        time.sleep(1.0)
+        before = steady.json("status")
+        time.sleep(2.0)
+        after = steady.json("status")
+        (spools / "hangs.tzs").unlink()
+        job.end()
+    assert after["clientd"]["progress"] - before["clientd"]["progress"] >= 2
+    assert after["mdsd"]["requests"]["dead_steps"] == before["mdsd"]["requests"]["dead_steps"]

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.mpi import OPENMPI_CC, OPENMPI_RUN
+
 if TYPE_CHECKING:
     from tests.loop.conftest import Loop
 
@@ -120,11 +122,11 @@ def threads(folder: Path, tmp: Path) -> list[object]:
 
 
 def mpi(folder: Path, tmp: Path) -> list[object]:
-    for program, package in (("mpirun", "openmpi-bin"), ("mpicc", "libopenmpi-dev")):
+    for program, package in ((OPENMPI_RUN, "openmpi-bin"), (OPENMPI_CC, "libopenmpi-dev")):
         if not shutil.which(program):
             pytest.skip(f"{program} is not installed (Debian: {package})")
     options = ["--allow-run-as-root", "--oversubscribe", "--mca", "btl", "self,vader"]
-    return ["mpirun", *options, "-np", "4", compiled(MPI, tmp / "mpi", "mpicc"), folder]
+    return [OPENMPI_RUN, *options, "-np", "4", compiled(MPI, tmp / "mpi", OPENMPI_CC), folder]
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,8 @@ def make_run(
     interval_s: float = 10.0,
     shared: bool = False,
     contiguous: bool = False,
+    array_job: str = "",
+    array_index: int | None = None,
     **fields: Any,
 ) -> RunRecord:
     """`files(rank)` → (key, size) in the order in which that rank creates them. `shared`: all ranks write them."""
@@ -37,7 +39,8 @@ def make_run(
         seen: Counter[str] = Counter()
         for n, (key, size) in enumerate(files(rank)):
             creator = ANY_RANK if shared and ranks > 1 else rank
-            names = template(key, job_id=job, rank=creator, pid=100 * number + rank, host=hosts(rank))
+            pid, array = 100 * number + rank, {"array_job": array_job, "array_index": array_index}
+            names = template(key, job_id=job, rank=creator, pid=pid, host=hosts(rank), **array)  # type: ignore[arg-type]
             records.append(
                 FileRecord(
                     key=key,
@@ -58,7 +61,7 @@ def make_run(
             seen["P" + names.precise] += 1
             seen["L" + names.loose] += 1
     records.sort(key=lambda f: f.at_s)
-    step = JobStep("lustre", 1000, "app", job, ranks, nodes, numbers, start_s)
+    step = JobStep("lustre", 1000, "app", job, ranks, nodes, numbers, start_s, array_job, array_index)
     run = RunRecord(step, start_s, 100.0, "full", tuple(records), ranks, ranks, ranks, **fields)
     return run
 

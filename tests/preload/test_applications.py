@@ -12,15 +12,16 @@ import pytest
 from tarazu import native
 from tarazu.model import EOF, Component, Layout
 from tarazu.store.placement_map import MapRow
+from tests.mpi import OPENMPI_CC, OPENMPI_RUN
 
 Runs = Any
 Placed = Any
 PROGRAMS = Path(__file__).parent / "programs"
 need_mpi = pytest.mark.skipif(
-    not shutil.which("mpicc") or not shutil.which("mpirun"),
+    not shutil.which(OPENMPI_CC) or not shutil.which(OPENMPI_RUN),
     reason="needs Open MPI (Debian: openmpi-bin, libopenmpi-dev)",
 )
-MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "3"]
+MPIRUN = [OPENMPI_RUN, "--allow-run-as-root", "--oversubscribe", "-np", "3"]
 
 
 def build(tmp_path: Path, compiler: str, name: str) -> Path:
@@ -40,7 +41,7 @@ def row(key: str, osts: tuple[int, ...], rank: int) -> MapRow:
 @need_mpi
 @pytest.mark.parametrize("driver", ["ompio", "romio321"])
 def test_mpi_io(placed: Placed, tmp_path: Path, driver: str) -> None:
-    program = build(tmp_path, "mpicc", "mpiio.c")
+    program = build(tmp_path, OPENMPI_CC, "mpiio.c")
     placed.map(row("/shared", (1, 3), -1), *(row(f"/own.{r:08d}", (r + 4,), r) for r in range(3)))
     done = placed([*MPIRUN, "--mca", "io", driver, program], TARAZU_RECORD="full")
     assert done.returncode == 0, done.stderr

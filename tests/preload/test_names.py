@@ -70,6 +70,21 @@ def test_flux_and_array_job_ids() -> None:
     assert native.template("/777[3]/a", job_id="777[3]") == native.Names("/{job}/a", "/{job}/a", True)
 
 
+def test_names_of_job_arrays() -> None:
+    task = {"job_id": "7003", "array_job": "7001", "array_index": 2, "rank": 0}
+
+    def named(key: str, **changes: object) -> tuple[str, str, bool]:
+        names = native.template(key, **{**task, **changes})  # type: ignore[arg-type]
+        return names.precise, names.loose, names.volatile
+
+    assert named("/out_7001_2.dat") == ("/out_{job}_{array}.dat", "/out_#_#.dat", True)
+    assert named("/out_7003_002.dat")[0] == "/out_{job}_{array}.dat"
+    assert named("/t2/x.12") == ("/t{array}/x.12", "/t#/x.#", False)
+    assert named("/t2/x.2", rank=2) == ("/t{rank}/x.{rank}", "/t#/x.#", False), "the rank comes first"
+    assert named("/t2/x", array_index=None)[0] == "/t2/x"
+    assert named("/70013/x")[0] == "/70013/x"
+
+
 def test_small_numbers_are_no_job_ids_and_no_pids() -> None:
     assert native.template("/12/x.7", job_id="12", pid=7).precise == "/12/x.7"
 

@@ -11,6 +11,7 @@ import pytest
 
 from tarazu import native
 from tarazu.store.control import write_control
+from tests.mpi import OPENMPI_RUN
 
 pytestmark = pytest.mark.soak
 
@@ -31,14 +32,14 @@ def check(placed: Placed, ranks: int, step: int, records: int) -> None:
         assert all(s in ([], a) for s, a in zip(said, actual)) and said[0] == actual[0]
 
 
-@pytest.mark.skipif(not shutil.which("mpirun"), reason="needs Open MPI")
+@pytest.mark.skipif(not shutil.which(OPENMPI_RUN), reason="needs Open MPI")
 @pytest.mark.parametrize("layout", ["plain", "three"])
 @pytest.mark.parametrize("apply", ["direct", "llapi"])
 def test_ranks_of_mpirun(placed: Placed, compiled: Any, layout: str, apply: str) -> None:
     lists = ((1, 3, 5, 7),) if layout == "plain" else placed.three_lists
     placed.map(placed.row("/s", *lists, layout=None if layout == "plain" else placed.three_parts))
     racer = compiled("racer.c")
-    argv = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "8", racer, "s", str(3 << 20)]
+    argv = [OPENMPI_RUN, "--allow-run-as-root", "--oversubscribe", "-np", "8", racer, "s", str(3 << 20)]
     done = placed([*argv, str(time.time() + 0.8)], TARAZU_APPLY=apply)
     assert done.returncode == 0, done.stderr
     check(placed, 8, 3 << 20, records=8)

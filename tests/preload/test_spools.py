@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tarazu.daemons import gather
+from tarazu.daemons.framed import Frames
 from tarazu.errors import TraceError
 from tarazu.model import JobStep
 from tarazu.trace.parser import parse_files, parse_run
@@ -139,6 +140,17 @@ def test_a_limit_on_the_size_of_files_is_no_signal(plain: Runs) -> None:
         assert (done.returncode, done.stderr) == (0, "")
 
 
+def fetched(plain: Runs) -> Path | None:
+    """The spools of this "node" after their way through a pipe."""
+    command = gather.collect_command(str(plain.spool_directory), plain.work)
+    output = subprocess.run(command, check=True, capture_output=True).stdout
+    frames = Frames(plain.work)
+    for line in output.splitlines():
+        frames.take(line)
+    (answer,) = frames.answers
+    return answer.file
+
+
 def test_spools_are_gathered_at_the_length_that_is_used(plain: Runs) -> None:
     """Also those of processes that were killed, which lie in files of their own with room to grow."""
     source = "import os, signal\nfor i in range(30): open(f'{os.getpid()}.{i}', 'x').close()\nos.kill(os.getpid(), 9)"
@@ -151,13 +163,8 @@ def test_spools_are_gathered_at_the_length_that_is_used(plain: Runs) -> None:
         for s in read_spools(p)
         if s.header.pid
     )
-    fetch = gather.command(
-        "auto", ["mpirun", "-host", "here", "app"], {}, str(plain.spool_directory), str(plain.work)
-    )
-    assert fetch
-    subprocess.run(fetch[fetch.index("sh") :], check=True)
-    (gathered,) = plain.work.glob("*.tzs")
-    assert gathered.stat().st_size == used + 4096
+    gathered = fetched(plain)
+    assert gathered and gathered.stat().st_size == used + 4096
     after = parse_files([gathered], JobStep("lustre", os.getuid(), "app", "1"))
     assert after.files == before.files and len(after.files) == 91 and after.lost_bytes == 0
     assert not plain.spool_directory.exists()
@@ -167,22 +174,17 @@ def test_gathering_keeps_every_process_that_has_ended(plain: Runs) -> None:
     script = "for i in 1 2 3 4 5; do dd if=/dev/zero of=f.$i bs=1 count=$i status=none; done"
     plain(["sh", "-c", script])
     before = run_of(plain)
-    fetch = gather.command(
-        "auto", ["mpirun", "-host", "h", "app"], {}, str(plain.spool_directory), str(plain.work)
-    )
-    assert fetch and len(before.files) == before.processes == 5
-    subprocess.run(fetch[fetch.index("sh") :], check=True)
-    after = parse_files(sorted(plain.work.glob("*.tzs")), JobStep("lustre", os.getuid(), "app", "1"))
+    gathered = fetched(plain)
+    assert gathered and len(before.files) == before.processes == 5
+    after = parse_files([gathered], JobStep("lustre", os.getuid(), "app", "1"))
     assert after.files == before.files and (after.processes, after.lost_bytes) == (5, 0)
 
 
 def test_spools_that_cannot_be_gathered_are_left_where_they_are(plain: Runs) -> None:
     plain(["touch", "f"])
-    fetch = gather.command(
-        "auto", ["mpirun", "-host", "h", "app"], {}, str(plain.spool_directory), "/nowhere"
-    )
-    assert fetch
-    subprocess.run(fetch[fetch.index("sh") :], check=False, stderr=subprocess.DEVNULL)
+    command = gather.collect_command(str(plain.spool_directory), plain.work)
+    with open("/dev/full", "wb") as full:
+        subprocess.run(command, check=False, stdout=full, stderr=subprocess.DEVNULL)
     assert len(run_of(plain).files) == 1
 
 

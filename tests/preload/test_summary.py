@@ -88,3 +88,10 @@ def test_no_line_where_nothing_is_managed(site: Site, extra: dict[str, str]) -> 
     assert (done.returncode, done.stderr) == (0, "")
     assert (site.bed.mount / "f").exists()
     assert site.lines == []
+
+
+def test_the_users_logs_stay_where_they_are_when_the_maps_move(site: Site, tmp_path: Path) -> None:
+    moved = tmp_path / "elsewhere" / "maps"
+    assert site.run(["touch", "f"], "--app", "moved", TARAZU_RUN_MAP_DIR=str(moved)).returncode == 0
+    assert "app=moved" in site.lines[-1]
+    assert [p.name for p in moved.parent.iterdir()] == ["maps"]

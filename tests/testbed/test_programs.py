@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tarazu.sim.testbed.library import library_directory
+from tests.mpi import OPENMPI_RUN
 
 MIB = 1 << 20
 
@@ -150,11 +151,11 @@ def test_iorlike_says_what_is_wrong(bed):
     assert done.returncode == 1 and "/proc/none" in done.stderr
 
 
-@pytest.mark.skipif(shutil.which("mpirun") is None, reason="needs Open MPI (Debian: openmpi-bin)")
+@pytest.mark.skipif(shutil.which(OPENMPI_RUN) is None, reason="needs Open MPI (Debian: openmpi-bin)")
 def test_mpirun(bed):
     done = run(
         bed,
-        "mpirun",
+        OPENMPI_RUN,
         "--allow-run-as-root",
         "--oversubscribe",
         "-n",

@@ -40,7 +40,7 @@ static struct tz_map map;
 static void in_map(const char *name)
 {
     static struct tz_names templates;
-    static const struct tz_ident ident = {.job_id = "4711", .host = "node17", .rank = 3, .pid = 12345};
+    static const struct tz_ident ident = {.job_id = "4711", .host = "node17", .rank = 3, .pid = 12345, .array_index = -1};
     struct tz_query query = {.fs = "lustre", .fs_length = 6, .key = name, .names = &templates, .rank = 3};
     struct tz_layout layout;
     struct tz_row row;

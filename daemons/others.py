@@ -1,0 +1,121 @@
+"""The other nodes of a job step, for its leader: how they are reached, what they got and sent, what to say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tarazu.config import Run
+from tarazu.daemons import filesystems, gather, nodes, sending
+from tarazu.errors import TarazuError
+from tarazu.model import JobStep
+from tarazu.trace.parser import parse_files
+
+EASILY_READ = 4 << 20
+"""Bytes of this node's spools that may be read twice, to find that no other node has any."""
+SHORTEST_S = 0.1
+"""Less time is not enough to send a map."""
+
+
+class OtherNodes:
+    """Of one step. Without any, or when nobody knows how to reach them, nothing is started."""
+
+    def __init__(
+        self, run: Run, mode: str, argv: Sequence[str], environ: Mapping[str, str], maps: Path
+    ) -> None:
+        """`maps`: `run.map_dir`."""
+        self._run = run
+        self._mode = mode
+        self._argv = argv
+        self._environ = environ
+        self._maps = maps
+        self._each: nodes.EachNode | None = None
+        self.sends = False
+        """The map is to be sent, and lies beside the spools."""
+        self._sent = 0
+        """Generation of the map that was."""
+        self._unsent = ""
+        """Why it was not."""
+        self._tried = False
+        """Nodes may have something of it."""
+        self._asked = gather.Gathered()
+
+    def find(self, *, have_spool: bool) -> None:
+        """Find out how they are reached. `have_spool`: this node's spool directory was made."""
+        if self._run.gather == "auto":
+            self._each = nodes.each_node(self._argv, self._environ)
+        self.sends = bool(
+            self._each
+            and self._each.answers
+            and have_spool
+            and self._run.send_map == "auto"
+            and self._mode != "observe"
+            and "%h" not in self._run.spool_dir
+            and filesystems.on_this_node_alone(self._maps)
+        )
+
+    def send(self, spool: str, map_dir: Path, generation: int, seconds: float) -> None:
+        """Send a map that has come, in the time that is left before the program is to start. Raises TarazuError."""
+        assert self._each
+        self._unsent = "no plan came in time to be sent"
+        if not generation:
+            return
+        try:
+            if seconds < SHORTEST_S:
+                raise TarazuError("no time was left to send the plan")
+            self._tried = True
+            sending.send(self._each, spool, map_dir, generation, self._environ, seconds)
+        except (TarazuError, OSError) as error:
+            self._unsent = str(error)
+            raise
+        self._sent = generation
+        self._unsent = ""
+
+    def gather(
+        self, spool: str, here: Path, map_dir: Path, dest: Path, step: JobStep
+    ) -> tuple[list[Path], str]:
+        """All spool files of the step, and what went wrong (empty: nothing).
+
+        `here` holds this node's, which is left alone; the others' come into `dest`.
+        """
+        problem = ""
+        if self._run.gather not in ("auto", "none"):
+            problem = gather.run_site_command(
+                gather.site_command(self._run.gather, spool, dest), self._environ
+            )
+        elif self._each and (self._tried or not _all_here(here, step)):
+            (here / gather.LEADERS).touch()
+            self._asked = gather.gather(self._each, spool, map_dir, dest, self._environ)
+            problem = self._asked.problem
+        return sorted(dest.glob("*.tzs")) + (sorted(here.glob("*.tzs")) if here.is_dir() else []), problem
+
+    def problems(self, generation: int, lost_ranks: int) -> list[str]:
+        """What the job's line has to say of maps that did not reach a node.
+
+        `generation`: of the newest map; `lost_ranks`: of which no spool came.
+        """
+        if not generation:
+            return []
+        said, where = [], f"{self._maps} is not shared by"
+        without, reached = self._asked.without_map, self._asked.with_map
+        if without:
+            why = f", {self._unsent}" if self._unsent else ""
+            said.append(f"{where} {gather.folded(without)} (run.map_dir){why}")
+        elif lost_ranks and not self._asked.heard and filesystems.on_this_node_alone(self._maps):
+            hosts = self._each.hosts if self._each else ()
+            whom = (
+                gather.folded(hosts) if hosts else f"the nodes of {lost_ranks} rank{'s' * (lost_ranks > 1)}"
+            )
+            said.append(f"{where} {whom} (run.map_dir)")
+        if self._sent and generation > self._sent and reached:
+            said.append(f"later plans did not reach {gather.folded(reached)}: {where} them (run.map_dir)")
+        return said
+
+
+def _all_here(here: Path, step: JobStep) -> bool:
+    """Do this node's spools tell of all ranks that they say there are?"""
+    spools = list(here.glob("*.tzs")) if here.is_dir() else []
+    if not spools or sum(path.stat().st_size for path in spools) > EASILY_READ:
+        return False
+    run = parse_files(spools, step, exit_status=0, problem=lambda _damaged: None)
+    return run.ranks_seen > 1 and run.ranks_seen >= run.ranks_expected
