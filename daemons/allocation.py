@@ -6,6 +6,8 @@ import os
 import stat
 from collections.abc import Mapping
 
+from tarazu.trace.records import LONGEST_ID
+
 _JOB_VARIABLES = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "COBALT_JOBID", "JOB_ID")
 _INDEX_VARIABLES = (
     "SLURM_ARRAY_TASK_ID",
@@ -74,10 +76,10 @@ def job_id(environ: Mapping[str, str]) -> str:
 def job_array(environ: Mapping[str, str]) -> tuple[str, int | None]:
     """(id that all tasks of the job array share where each has its own beside it, index of this task)."""
     texts = [environ[name] for name in _INDEX_VARIABLES if environ.get(name, "").isdecimal()]
-    index = int(texts[0]) if texts else None
+    index = int(texts[0]) if texts and len(texts[0]) < 10 else None
     if index == 0 and environ.get("LSB_JOBINDEX") == "0" and "SLURM_ARRAY_TASK_ID" not in environ:
         index = None  # LSF's way to say that the job is no array
-    return environ.get("SLURM_ARRAY_JOB_ID", ""), index
+    return environ.get("SLURM_ARRAY_JOB_ID", "")[:LONGEST_ID], index
 
 
 def tasks(environ: Mapping[str, str]) -> int:
