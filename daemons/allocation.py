@@ -6,6 +6,8 @@ import os
 import stat
 from collections.abc import Mapping
 
+from tarazu.trace.records import LONGEST_ID
+
 _JOB_VARIABLES = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "COBALT_JOBID", "JOB_ID")
 _INDEX_VARIABLES = (
     "SLURM_ARRAY_TASK_ID",
@@ -15,7 +17,7 @@ _INDEX_VARIABLES = (
     "SGE_TASK_ID",
 )
 _TASK_VARIABLES = ("SLURM_NTASKS", "SLURM_NPROCS", "PBS_NP", "LSB_DJOB_NUMPROC", "NSLOTS")
-_NODE_VARIABLES = ("SLURM_STEP_NUM_NODES", "SLURM_JOB_NUM_NODES", "SLURM_NNODES", "PBS_NUM_NODES", "NHOSTS")
+_NODE_VARIABLES = ("SLURM_JOB_NUM_NODES", "SLURM_STEP_NUM_NODES", "SLURM_NNODES", "PBS_NUM_NODES", "NHOSTS")
 _RANKS = (
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
@@ -74,10 +76,10 @@ def job_id(environ: Mapping[str, str]) -> str:
 def job_array(environ: Mapping[str, str]) -> tuple[str, int | None]:
     """(id that all tasks of the job array share where each has its own beside it, index of this task)."""
     texts = [environ[name] for name in _INDEX_VARIABLES if environ.get(name, "").isdecimal()]
-    index = int(texts[0]) if texts else None
+    index = int(texts[0]) if texts and len(texts[0]) < 10 else None
     if index == 0 and environ.get("LSB_JOBINDEX") == "0" and "SLURM_ARRAY_TASK_ID" not in environ:
         index = None  # LSF's way to say that the job is no array
-    return environ.get("SLURM_ARRAY_JOB_ID", ""), index
+    return environ.get("SLURM_ARRAY_JOB_ID", "")[:LONGEST_ID], index
 
 
 def tasks(environ: Mapping[str, str]) -> int:

@@ -22,7 +22,8 @@ LEADERS = "leader"
 """A file in the spool directory of the leader's own node, which reads that one by itself."""
 
 _COLLECT = (
-    SHELL
+    '[ -z "$3" ] || exec 2>/dev/null\n'
+    + SHELL
     + """\
 d=$1; map=$2; [ -z "$3" ] || exec > "$3/$from.out"
 case $d in *%h*) d=$(printf %s "$d" | sed "s/%h/$(uname -n)/g");; esac

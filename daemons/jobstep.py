@@ -124,7 +124,8 @@ def _hosts(line: CommandLine) -> dict[str, int]:
     """Host → slots, from the launcher's host files."""
     hosts: dict[str, int] = {}
     for words in line.host_options:
-        for option, value in itertools.pairwise(words):
+        for word, following in itertools.pairwise((*words, "")):
+            option, equals, value = word.partition("=")
             if option.lstrip("-") in ("hostfile", "machinefile", "machine", "f", "default-hostfile"):
-                hosts |= allocation.hosts_in_file(value)
+                hosts |= allocation.hosts_in_file(value if equals else following)
     return hosts

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import PurePath
 
 import msgspec
 
@@ -258,13 +259,22 @@ _NUMACTL = _dialect(
 
 _DIALECTS: dict[str, Dialect] = {
     "srun": _SRUN,
-    "mpirun mpiexec orterun prterun prun oshrun shmemrun hydra": MPI,
+    "mpirun mpiexec orterun prterun prun oshrun shmemrun": MPI,
     "jsrun": _JSRUN,
     "aprun": _APRUN,
     "flux": _FLUX,
     "ibrun": _IBRUN,
     "ccc_mprun": _CCC_MPRUN,
     "mpirun_rsh": _MPIRUN_RSH,
+    "lrun": _dialect(values="n N T m", words=True, parallel=True, ranks="n", nodes="N", per_node="T"),
+    "likwid-mpirun": _dialect(
+        values="n np nperdomain pin g group m o s omp mpi hostfile d dist mpiopts",
+        flags="h help v version debug i skip ld no-pin stats",
+        words=True,
+        parallel=True,
+        ranks="n np",
+        hosts="hostfile",
+    ),
     "env": _dialect(
         values="u unset C chdir S split-string a argv0",
         flags="""
@@ -345,7 +355,7 @@ _DIALECTS: dict[str, Dialect] = {
         words=True,
     ),
     "tau_exec": _dialect(values="T loadlib env", flags="io memory ebs ompt cupti v", words=True),
-    "scan scalasca": _dialect(values="e f m", flags="n q s t a i v analyze"),
+    "scalasca": _dialect(values="e f m", flags="n q s t a i v analyze"),
     "heaptrack": _dialect(values="o output p pid", flags="d r raw q a"),
     "apptainer singularity": _CONTAINER,
     "ch-run": _dialect(
@@ -392,12 +402,16 @@ DIALECTS: Mapping[str, Dialect] = {
 _VERSIONED = re.compile(r"(mpirun|mpiexec|orterun|prterun)[._-][\w.+-]+$")
 
 
-def dialect(name: str) -> Dialect | None:
-    """How the program of that basename reads its command line; None for one that starts no other.
+def dialect(command: str) -> Dialect | None:
+    """How a program reads its command line; None for one that starts no other.
 
-    `mpiexec.hydra` and `mpirun.openmpi` read it as `mpiexec` and `mpirun` do.
+    `mpiexec.hydra` and `mpirun.openmpi` read it as `mpiexec` and `mpirun` do. What is typed with a relative path is the
+    user's own program, whatever its name (`./time`), but for what starts ranks.
     """
+    name = PurePath(command).name
     found = DIALECTS.get(name)
+    if found is not None and not found.parallel and "/" in command and not command.startswith("/"):
+        return None
     if found is None and (versioned := _VERSIONED.match(name)):
         found = DIALECTS.get(versioned.group(1))
     return found

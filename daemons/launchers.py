@@ -58,7 +58,7 @@ def parse(argv: Sequence[str]) -> CommandLine:
     """Read a command line of one word at least."""
     index, end = 0, len(argv)
     line, others = CommandLine(0, ()), []
-    while (reads := dialect(PurePath(argv[index]).name)) is not None:
+    while (reads := dialect(argv[index])) is not None:
         spans = _spans(argv, index + 1, end, reads)
         parts = [_read(argv, start, stop, reads) for start, stop in spans]
         if parts[0].program >= spans[0][1]:

@@ -90,8 +90,9 @@ static void read_identity(void)
                                        "PMI_RANK",    "SLURM_PROCID",       "MV2_COMM_WORLD_RANK",
                                        "ALPS_APP_PE", "JSM_NAMESPACE_RANK", NULL};
     static const char *const ranks[] = {
-        "TARAZU_RANKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",           "SLURM_STEP_NUM_TASKS",
-        "SLURM_NTASKS", "MV2_COMM_WORLD_SIZE",  "JSM_NAMESPACE_SIZE", NULL};
+        "TARAZU_RANKS",        "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS",
+        "MV2_COMM_WORLD_SIZE", "JSM_NAMESPACE_SIZE",   NULL};
+    /* Not SLURM_NTASKS: a batch script has it too, where rank 0 is all there is. */
     const char *job = first_set(jobs), *array = getenv("TARAZU_ARRAY_JOB");
 
     if (job)

@@ -22,6 +22,10 @@ VOLATILE_TOKENS = ("{job}", "{date}", "{pid}", "{host}")
 
 MOST_RANKS = 1 << 24
 """No step has more; what says so is damaged or made up."""
+LARGEST_INDEX = 2**31 - 1
+"""Of a task of a job array."""
+LONGEST_ID = 256
+"""Of the id of a job array, in characters."""
 MOST_NUMBERS = 4096
 """Numeric arguments of one command line."""
 LARGEST_BYTES = 2**63 - 1
@@ -258,6 +262,12 @@ def why_absurd(step: JobStep) -> str:
         return f"expected 0 to {MOST_RANKS} ranks and nodes, found {step.ranks} and {step.nodes}"
     if len(step.numbers) > MOST_NUMBERS or not all(map(math.isfinite, step.numbers)):
         return f"expected at most {MOST_NUMBERS} finite arguments, found {len(step.numbers)}"
+    if step.array_index is not None and not 0 <= step.array_index <= LARGEST_INDEX:
+        return f"expected an array index of 0 to {LARGEST_INDEX}, found {step.array_index}"
+    if len(step.array_job) > LONGEST_ID:
+        return (
+            f"expected the id of a job array of at most {LONGEST_ID} characters, found {len(step.array_job)}"
+        )
     return ""
 
 

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tarazu.daemons import jobstep
+from tarazu.daemons import jobstep, launchers
+from tarazu.daemons.launcher_options import DIALECTS
 
+WORDS = [
+    *sorted(DIALECTS),
+    *"-n -n4 -np 4 --ntasks=4 --ntasks -N 2 -c -J --host a:2 -- - : A=1 run exec -x --mca b --multi-prog".split(),
+    *"python3 sh perl java torchrun -m mpi4py -W -e -lc -jar +o script.py 0 /nowhere .. / ppr:0:node -map-by".split(),
+    "mpirun -n 2 dd",
+]
 DOCUMENT = Path(__file__).parents[2] / "docs" / "command-lines.md"
 
 
@@ -40,3 +52,51 @@ def test_the_table_of_command_lines(row: list[str]) -> None:
 def test_the_table_is_long_enough_and_whole() -> None:
     rows = table()
     assert len(rows) >= 60 and all(len(row) == 6 for row in rows)
+
+
+@pytest.mark.usefixtures("directory")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mpirun -np 3",
+        "mpirun --host localhost:2,localhost:1 --tag-output",
+        "mpirun --map-by ppr:2:node --mca btl self,vader -x HOME",
+        "mpirun -npernode 2 --output-filename test --bind-to none",
+        "mpirun -c 2 --wdir /tmp -am /dev/null",
+        "mpirun -n 1 {echo} : -n 2",
+        "mpiexec.hydra -n 3 -genv A true -l",
+        "mpiexec.hydra -hosts localhost -ppn 2 -n 4 -env B c -prepend-rank -bind-to none",
+        "mpiexec.hydra -n 1 {echo} : -np 2",
+        "mpiexec.hydra -launcher fork -rmk user -iface lo",
+    ],
+)
+def test_the_ranks_that_an_mpi_launcher_starts_are_those_that_were_read(command: str) -> None:
+    if shutil.which(command.split(maxsplit=1)[0]) is None:
+        pytest.skip(f"needs {command.split(maxsplit=1)[0]} (Debian: openmpi-bin, mpich)")
+    echo = "sh -c 'echo started'"
+    words = shlex.split(command.format(echo=echo)) + shlex.split(echo)
+    as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    environ = {**os.environ, **as_root, "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+    done = subprocess.run(words, env=environ, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done
+    output = done.stdout
+    if "--output-filename" in words:
+        output = "".join(path.read_text() for path in Path("test").rglob("stdout"))
+    assert output.count("started") == jobstep.ranks(words, {})
+
+
+@pytest.mark.parametrize(
+    "options", ["-host a,b", "--hostfile h -x A", "-machinefile m --prefix /opt -wdir /tmp"]
+)
+def test_options_that_choose_hosts_are_kept_word_by_word(options: str) -> None:
+    line = launchers.parse(["mpirun", *options.split(), "-np", "4", "./app", "-host", "x"])
+    assert " ".join(line.host_options[0]) in (options, "--hostfile h", "-machinefile m --prefix /opt")
+
+
+@given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=10))
+def test_any_command_line_is_read(words: list[str]) -> None:
+    line = launchers.parse(words)
+    assert line.programs[0][0] == words[line.program_index]
+    assert len([w for program in line.programs for w in program]) <= len(words)
+    step = jobstep.identify(words, {}, fs_name="lustre")
+    assert step.application and step.ranks >= 1 and step.nodes >= 1

@@ -173,6 +173,10 @@ def test_spools_of_a_launcher_without_output_come_through_the_directory(node: No
     silent = nodes.EachNode(node.words, ("n2",), answers=False)
     assert gather.gather(silent, node.spool, tmp_path, dest, os.environ).problem == ""
     assert [p.read_bytes() for p in dest.glob("*.tzs")] == [data] and not spool.exists()
+    spool.mkdir(parents=True)
+    command = gather.collect_command(str(spool), tmp_path, Path("/nowhere"))
+    done = subprocess.run(command, capture_output=True, check=False)
+    assert (done.stdout, done.stderr) == (b"", b"") and spool.exists(), "a directory that is not shared"
 
 
 @pytest.mark.parametrize(

@@ -88,3 +88,10 @@ def test_runs_from_before_arrays_were_known_are_used_for_what_they_hold(build: B
     assert {f.key for f in prediction.files} == {f.key for f in runs[-1].files}
     only_old = forecast(written(tmp_path / "old", [plain(run) for run in runs[:3]]), runs[-1].step)
     assert {f.loose for f in only_old.files} == {f.loose for f in runs[-1].files}
+
+
+@pytest.mark.parametrize("changes", [{"array_index": -1}, {"array_index": 1 << 40}, {"array_job": "7" * 300}])
+def test_an_array_that_cannot_be_is_not_forecast(build: Build, changes: dict[str, int | str]) -> None:
+    run = task(build, 1)
+    prediction = forecast([run], msgspec.structs.replace(run.step, **changes))
+    assert not prediction.files and "expected" in prediction.warnings[0]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import time
 from typing import Any
 
 import pytest
@@ -62,18 +63,18 @@ def test_a_rank_that_saw_no_plan_looks_again_and_sees_later_ones_and_the_stop(pl
     )
     assert (done.returncode, done.stderr, done.stdout) == (0, "", "False False\n")
     made = {c.key[1:]: (c.outcome, c.generation) for c in placed.creates}
+    assert made.pop("between") in ((HIT, 1), (HIT, 2)), "the map that is gone is still whole here"
     assert made == {
         "early": (LATE, 0),
         "first": (HIT, 1),
-        "between": (HIT, 1),
         "second": (HIT, 2),
         "stopped": (UNMANAGED, 0),
     }
 
 
 @pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
-@pytest.mark.parametrize(("mounted", "most"), [(False, 1), (True, 12)])
-def test_many_creates_cost_few_looks(placed: Placed, mounted: bool, most: int) -> None:
+@pytest.mark.parametrize("mounted", [False, True])
+def test_many_creates_cost_few_looks(placed: Placed, mounted: bool) -> None:
     """Where mappings are kept up to date one open in all; elsewhere one a second."""
     placed.map(placed.row("/none", (3, 1)))
     here = placed.map_directory
@@ -87,7 +88,8 @@ def test_many_creates_cost_few_looks(placed: Placed, mounted: bool, most: int) -
         "sh", "-c", f"{fill} exec strace -qq -e trace=openat -P {here}/control -o {trace} $0 -c \"$1\"",
         sys.executable, source,
     ]  # fmt: skip
+    started = time.monotonic()
     done = placed([*MOUNTS, here, *program] if mounted else program, TARAZU_MAP=str(here))
     assert done.returncode == 0, done.stderr
     looks = trace.read_text().count("control")
-    assert 1 <= looks <= most
+    assert 1 <= looks <= (2 + time.monotonic() - started if mounted else 1)

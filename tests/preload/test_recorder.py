@@ -145,6 +145,17 @@ def test_identity_in_the_header(plain: Runs) -> None:
     assert (plain.spools[0].job, plain.spools[0].rank) == ("2", 5)
 
 
+def test_a_batch_script_is_one_process_whatever_the_allocation(plain: Runs) -> None:
+    plain(["touch", "f"], SLURM_JOB_ID="99887", SLURM_PROCID="0", SLURM_NTASKS="64")
+    assert (plain.spools[0].rank, plain.spools[0].ranks) == (0, 0)
+
+
+def test_names_of_a_task_of_a_job_array(plain: Runs) -> None:
+    array = {"SLURM_JOB_ID": "99890", "TARAZU_ARRAY_JOB": "99887", "TARAZU_ARRAY_INDEX": "3"}
+    plain(["touch", "f_99887_3.dat"], **array)
+    assert plain.create("/f_99887_3.dat").precise == "/f_{job}_{array}.dat"
+
+
 def test_host_directory_and_private_modes(plain: Runs) -> None:
     plain(["touch", "f"], TARAZU_SPOOL=str(plain.spool_directory / "a" / "%h"))
     directory, host = plain.spool_directory / "a" / os.uname().nodename, os.uname().nodename
