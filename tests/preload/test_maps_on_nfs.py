@@ -64,11 +64,10 @@ def test_a_rank_that_saw_no_plan_looks_again_and_sees_later_ones_and_the_stop(pl
     assert (done.returncode, done.stderr, done.stdout) == (0, "", "False False\n")
     made = {c.key[1:]: (c.outcome, c.generation) for c in placed.creates}
     assert made.pop("between") in ((HIT, 1), (HIT, 2)), "the map that is gone is still whole here"
-    assert made == {
+    assert made == {  # when stopped it is not even recorded
         "early": (LATE, 0),
         "first": (HIT, 1),
         "second": (HIT, 2),
-        "stopped": (UNMANAGED, 0),
     }
 
 
