@@ -87,7 +87,7 @@ def checked(
             continue
         try:
             asked = asked_osts(layout, forecast.size_bytes, of)
-            shape = (layout, layout.covered(forecast.size_bytes), tuple(map(len, asked)))
+            shape = (id(layout), layout.covered(forecast.size_bytes), tuple(map(len, asked)))
             if shape not in known:
                 explicit = explicit_components(layout, forecast.size_bytes)
                 placement_map.check_layout("plan", layout, explicit, asked)
