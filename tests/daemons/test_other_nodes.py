@@ -29,7 +29,7 @@ def write_maps(directory: Path, rows: int) -> None:
     write_control(directory)
     for generation in (1, 2):
         write_map(
-            directory / f"map.{generation}", generation=generation, hash_key=bytes(16), ost_count=8,
+            directory / f"map.{generation}", generation=generation, hash_key=bytes(16), ost_counts={"lustre": 8},
             rows=[row(f"/{generation}/{i}") for i in range(rows)],
         )  # fmt: skip
         announce(directory, generation)
