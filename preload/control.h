@@ -7,7 +7,7 @@
 struct tz_control {
     struct tz_lock lock;
     const uint8_t *page;          /* atomic: mapped, where a mapping shows what other nodes store */
-    uint64_t tried_ns;            /* atomic: the last look at the file */
+    uint64_t due_ns;              /* atomic: the next look at the file */
     uint64_t generation, stopped; /* atomic: as the last look found them, where there is no such mapping */
     int found;                    /* atomic: one has found them */
 };

@@ -46,7 +46,8 @@ static void load_map(uint64_t generation, bool mapped)
     struct tz_map *map, *loaded;
     char path[1100];
 
-    if (!tz_owner() || !tz_trylock(&current.lock))
+    loaded = tz_load(&current.map);
+    if (!tz_owner() || !tz_trylock_slow(&current.lock, !loaded))
         return;
     loaded = tz_load(&current.map);
     if (loaded && loaded->generation == generation) { /* by another thread, while this one waited */
