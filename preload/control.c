@@ -114,8 +114,7 @@ static bool look_when_due(struct tz_control *control, const char *directory)
     uint64_t began = about_now_ns(), ended;
     bool looked = false;
 
-    if (began < tz_load(&control->due_ns) || !tz_owner() ||
-        !tz_trylock_slow(&control->lock, !tz_load(&control->found)))
+    if (began < tz_load(&control->due_ns) || !tz_owner() || !tz_trylock_slow(&control->lock, !tz_load(&control->found)))
         return false;
     if (!tz_load(&control->page) && began >= tz_load(&control->due_ns)) {
         look_at_file(control, directory);

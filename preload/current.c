@@ -21,21 +21,27 @@ void tz_map_forked(void)
     control.lock.held = 0;
 }
 
+static void close_unread(int i)
+{
+    struct tz_map *map = current.retired[i];
+
+    if (!map || tz_scratch_holds(map))
+        return;
+    current.retired[i] = NULL; /* first: a child may be forked at any moment */
+    tz_map_close(map);
+    tz_pages_free(map, sizeof *map);
+}
+
 /* Under the lock: closes earlier maps that nobody reads any more. One that does not fit stays mapped. */
 static void retire(struct tz_map *old)
 {
     for (int i = 0; i < RETIRED; i++) {
-        struct tz_map *unused = current.retired[i];
-
-        if (unused && !tz_scratch_holds(unused)) {
-            current.retired[i] = NULL; /* first: a child may be forked at any moment */
-            tz_map_close(unused);
-            tz_pages_free(unused, sizeof *unused);
-        }
-        if (!current.retired[i] && old) {
-            current.retired[i] = old;
-            old = NULL;
-        }
+        close_unread(i);
+        if (current.retired[i] || !old)
+            continue;
+        current.retired[i] = old;
+        old = NULL;
+        close_unread(i); /* a copy may be large, and every rank has one */
     }
 }
 
@@ -108,6 +114,7 @@ const struct tz_map *tz_current_map(struct tz_scratch *scratch, uint8_t *outcome
         return NULL;
     map = hold(scratch);
     if ((!map || map->generation != said.generation) && tz_load(&current.bad) != said.generation) {
+        __atomic_store_n(&scratch->map, NULL, __ATOMIC_SEQ_CST); /* what this thread has not begun to read may go */
         load_map(said.generation, said.mapped);
         map = hold(scratch);
     }
