@@ -131,22 +131,20 @@ static uint64_t word_of(const uint8_t *page, int offset)
     return tz_load((const uint64_t *)(const void *)(page + offset));
 }
 
-bool tz_control_look(struct tz_control *control, const char *directory, struct tz_said *said)
+void tz_control_look(struct tz_control *control, const char *directory, struct tz_said *said)
 {
     const uint8_t *page = tz_load(&control->page);
 
-    *said = (struct tz_said){0};
-    if (!page) {
+    if (tz_unlikely(!page)) {
         said->again = look_when_due(control, directory);
         page = tz_load(&control->page);
     }
-    if (page) {
-        said->mapped = true;
+    said->mapped = page != NULL;
+    if (tz_likely(said->mapped)) {
         said->stopped = (word_of(page, OFF_STOPPED) | word_of(page, OFF_SITE_STOPPED)) != 0;
         said->generation = word_of(page, OFF_GENERATION);
-        return true;
+    } else {
+        said->stopped = tz_load(&control->stopped) != 0;
+        said->generation = tz_load(&control->generation);
     }
-    said->stopped = tz_load(&control->stopped) != 0;
-    said->generation = tz_load(&control->generation);
-    return tz_load(&control->found) != 0;
 }

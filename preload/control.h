@@ -2,7 +2,7 @@
 #ifndef TZ_CONTROL_H
 #define TZ_CONTROL_H
 
-#include "state.h"
+#include "stop.h"
 
 struct tz_control {
     struct tz_lock lock;
@@ -12,15 +12,8 @@ struct tz_control {
     int found;                    /* atomic: one has found them */
 };
 
-struct tz_said {
-    uint64_t generation; /* 0: no map yet */
-    bool stopped;
-    bool mapped; /* the directory is one in which mappings are kept up to date */
-    bool again;  /* the file has just been opened anew */
-};
-
-/* False while `directory` has no control page. Costs no system call but now and then. */
-bool tz_control_look(struct tz_control *control, const char *directory, struct tz_said *said);
+/* Costs no system call but now and then. Says nothing while `directory` has no control page. */
+void tz_control_look(struct tz_control *control, const char *directory, struct tz_said *said);
 
 /* <directory>/<name>, with the number behind it unless it is 0. */
 bool tz_control_path(char *out, size_t size, const char *directory, const char *name, uint64_t number);

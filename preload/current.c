@@ -86,36 +86,29 @@ static const struct tz_map *hold(struct tz_scratch *scratch)
     return map;
 }
 
-static bool look(struct tz_said *said)
+void tz_control_said(struct tz_said *said)
 {
-    bool found = tz_config.map[0] && tz_control_look(&control, tz_config.map, said);
-
-    if (found && said->again) /* a map that could not be read may have come by now */
+    *said = (struct tz_said){0};
+    if (!tz_config.map[0])
+        return;
+    tz_control_look(&control, tz_config.map, said);
+    if (tz_unlikely(said->again)) /* a map that could not be read may have come by now */
         tz_store(&current.bad, 0);
-    return found;
 }
 
-bool tz_control_stopped(void)
+const struct tz_map *tz_current_map(const struct tz_create *create, uint8_t *outcome)
 {
-    struct tz_said said;
-
-    return look(&said) && said.stopped;
-}
-
-const struct tz_map *tz_current_map(struct tz_scratch *scratch, uint8_t *outcome)
-{
+    struct tz_scratch *scratch = create->scratch;
+    uint64_t generation = create->said.generation;
     const struct tz_map *map;
-    struct tz_said said;
 
     *outcome = TZ_LATE;
-    if (!look(&said))
-        return NULL;
-    if (said.generation == 0)
+    if (generation == 0)
         return NULL;
     map = hold(scratch);
-    if ((!map || map->generation != said.generation) && tz_load(&current.bad) != said.generation) {
+    if ((!map || map->generation != generation) && tz_load(&current.bad) != generation) {
         __atomic_store_n(&scratch->map, NULL, __ATOMIC_SEQ_CST); /* what this thread has not begun to read may go */
-        load_map(said.generation, said.mapped);
+        load_map(generation, create->said.mapped);
         map = hold(scratch);
     }
     if (map && map->expires_s && tz_about_now_s() >= map->expires_s)

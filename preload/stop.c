@@ -87,11 +87,12 @@ static uint64_t about_now_ms(void)
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-bool tz_stopped(void)
+bool tz_stopped(struct tz_said *said)
 {
     uint64_t now, next;
 
-    if (tz_unlikely(tz_control_stopped()))
+    tz_control_said(said);
+    if (tz_unlikely(said->stopped))
         return true;
     if (!tz_relaxed(&site.local))
         return false;
