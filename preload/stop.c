@@ -34,14 +34,18 @@ void tz_stop_mounted(const char *point, size_t length, const char *type)
     site.local = is_local(type);
 }
 
-/* No symbolic link on the way: it could lead to another file system than the path says. */
+/* No symbolic link and no "." or ".." on the way: it could lead to another file system than the path says. */
 static bool is_straight(const char *path)
 {
     char part[sizeof tz_config.stop], target[8];
     size_t length = strlen(path);
 
-    for (size_t i = 1; i < length; i++) {
+    for (size_t i = 0; i < length; i++) {
         if (path[i] != '/')
+            continue;
+        if (path[i + 1] == '/' || path[i + 1] == '.')
+            return false;
+        if (i == 0)
             continue;
         memcpy(part, path, i);
         part[i] = '\0';
