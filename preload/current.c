@@ -53,7 +53,7 @@ static void load_map(uint64_t generation, bool mapped)
     char path[1100];
 
     loaded = tz_load(&current.map);
-    if (!tz_owner() || !tz_trylock_slow(&current.lock, !loaded))
+    if (!tz_owner() || !tz_trylock_slow(&current.lock, mapped || !loaded))
         return;
     loaded = tz_load(&current.map);
     if (loaded && loaded->generation == generation) { /* by another thread, while this one waited */
