@@ -15,6 +15,7 @@ enum {
     RETRY_NS = 20000000,
     EARLY_NS = 200000000,
     LATER_NS = 1000000000,
+    SHARE = 20, /* looks take a twentieth of the time at most */
     OFF_GENERATION = 16,
     OFF_STOPPED = 24,
     OFF_SITE_STOPPED = 32
@@ -98,19 +99,27 @@ static void look_at_file(struct tz_control *control, const char *directory)
     tz_sys_close(fd);
 }
 
-/* When the file is to be looked at; who comes while somebody does waits for it. */
+/* Until the next look: a server that takes long is asked less often. */
+static uint64_t pause_ns(const struct tz_control *control, uint64_t took_ns)
+{
+    bool awaits_map = tz_config.mode != TZ_OBSERVE && control->generation == 0;
+    uint64_t least = !awaits_map ? LATER_NS : control->found ? EARLY_NS : RETRY_NS;
+
+    return took_ns * SHARE > least ? took_ns * SHARE : least;
+}
+
+/* When the file is to be looked at. Who comes during the first look waits for it, later on nobody does. */
 static bool look_when_due(struct tz_control *control, const char *directory)
 {
-    bool awaits_map = tz_config.mode != TZ_OBSERVE && tz_load(&control->generation) == 0;
-    uint64_t wait_ns = !awaits_map ? LATER_NS : tz_load(&control->found) ? EARLY_NS : RETRY_NS;
-    uint64_t now = about_now_ns();
+    uint64_t began = about_now_ns(), ended;
     bool looked = false;
 
-    if (now - tz_load(&control->tried_ns) < wait_ns || !tz_owner() || !tz_trylock(&control->lock))
+    if (began < tz_load(&control->due_ns) || !tz_owner() || !tz_trylock_slow(&control->lock, !tz_load(&control->found)))
         return false;
-    if (!tz_load(&control->page) && now - tz_load(&control->tried_ns) >= wait_ns) {
-        tz_store(&control->tried_ns, now);
+    if (!tz_load(&control->page) && began >= tz_load(&control->due_ns)) {
         look_at_file(control, directory);
+        ended = about_now_ns();
+        tz_store(&control->due_ns, ended + pause_ns(control, ended - began));
         looked = true;
     }
     tz_unlock(&control->lock);
@@ -122,22 +131,20 @@ static uint64_t word_of(const uint8_t *page, int offset)
     return tz_load((const uint64_t *)(const void *)(page + offset));
 }
 
-bool tz_control_look(struct tz_control *control, const char *directory, struct tz_said *said)
+void tz_control_look(struct tz_control *control, const char *directory, struct tz_said *said)
 {
     const uint8_t *page = tz_load(&control->page);
 
-    *said = (struct tz_said){0};
-    if (!page) {
+    if (tz_unlikely(!page)) {
         said->again = look_when_due(control, directory);
         page = tz_load(&control->page);
     }
-    if (page) {
-        said->mapped = true;
+    said->mapped = page != NULL;
+    if (tz_likely(said->mapped)) {
         said->stopped = (word_of(page, OFF_STOPPED) | word_of(page, OFF_SITE_STOPPED)) != 0;
         said->generation = word_of(page, OFF_GENERATION);
-        return true;
+    } else {
+        said->stopped = tz_load(&control->stopped) != 0;
+        said->generation = tz_load(&control->generation);
     }
-    said->stopped = tz_load(&control->stopped) != 0;
-    said->generation = tz_load(&control->generation);
-    return tz_load(&control->found) != 0;
 }

@@ -2,25 +2,18 @@
 #ifndef TZ_CONTROL_H
 #define TZ_CONTROL_H
 
-#include "state.h"
+#include "stop.h"
 
 struct tz_control {
     struct tz_lock lock;
     const uint8_t *page;          /* atomic: mapped, where a mapping shows what other nodes store */
-    uint64_t tried_ns;            /* atomic: the last look at the file */
+    uint64_t due_ns;              /* atomic: the next look at the file */
     uint64_t generation, stopped; /* atomic: as the last look found them, where there is no such mapping */
     int found;                    /* atomic: one has found them */
 };
 
-struct tz_said {
-    uint64_t generation; /* 0: no map yet */
-    bool stopped;
-    bool mapped; /* the directory is one in which mappings are kept up to date */
-    bool again;  /* the file has just been opened anew */
-};
-
-/* False while `directory` has no control page. Costs no system call but now and then. */
-bool tz_control_look(struct tz_control *control, const char *directory, struct tz_said *said);
+/* Costs no system call but now and then. Says nothing while `directory` has no control page. */
+void tz_control_look(struct tz_control *control, const char *directory, struct tz_said *said);
 
 /* <directory>/<name>, with the number behind it unless it is 0. */
 bool tz_control_path(char *out, size_t size, const char *directory, const char *name, uint64_t number);

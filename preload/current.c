@@ -21,21 +21,27 @@ void tz_map_forked(void)
     control.lock.held = 0;
 }
 
+static void close_unread(int i)
+{
+    struct tz_map *map = current.retired[i];
+
+    if (!map || tz_scratch_holds(map))
+        return;
+    current.retired[i] = NULL; /* first: a child may be forked at any moment */
+    tz_map_close(map);
+    tz_pages_free(map, sizeof *map);
+}
+
 /* Under the lock: closes earlier maps that nobody reads any more. One that does not fit stays mapped. */
 static void retire(struct tz_map *old)
 {
     for (int i = 0; i < RETIRED; i++) {
-        struct tz_map *unused = current.retired[i];
-
-        if (unused && !tz_scratch_holds(unused)) {
-            current.retired[i] = NULL; /* first: a child may be forked at any moment */
-            tz_map_close(unused);
-            tz_pages_free(unused, sizeof *unused);
-        }
-        if (!current.retired[i] && old) {
-            current.retired[i] = old;
-            old = NULL;
-        }
+        close_unread(i);
+        if (current.retired[i] || !old)
+            continue;
+        current.retired[i] = old;
+        old = NULL;
+        close_unread(i); /* a copy may be large, and every rank has one */
     }
 }
 
@@ -46,7 +52,8 @@ static void load_map(uint64_t generation, bool mapped)
     struct tz_map *map, *loaded;
     char path[1100];
 
-    if (!tz_owner() || !tz_trylock(&current.lock))
+    loaded = tz_load(&current.map);
+    if (!tz_owner() || !tz_trylock_slow(&current.lock, mapped || !loaded))
         return;
     loaded = tz_load(&current.map);
     if (loaded && loaded->generation == generation) { /* by another thread, while this one waited */
@@ -79,35 +86,29 @@ static const struct tz_map *hold(struct tz_scratch *scratch)
     return map;
 }
 
-static bool look(struct tz_said *said)
+void tz_control_said(struct tz_said *said)
 {
-    bool found = tz_config.map[0] && tz_control_look(&control, tz_config.map, said);
-
-    if (found && said->again) /* a map that could not be read may have come by now */
+    *said = (struct tz_said){0};
+    if (!tz_config.map[0])
+        return;
+    tz_control_look(&control, tz_config.map, said);
+    if (tz_unlikely(said->again)) /* a map that could not be read may have come by now */
         tz_store(&current.bad, 0);
-    return found;
 }
 
-bool tz_control_stopped(void)
+const struct tz_map *tz_current_map(const struct tz_create *create, uint8_t *outcome)
 {
-    struct tz_said said;
-
-    return look(&said) && said.stopped;
-}
-
-const struct tz_map *tz_current_map(struct tz_scratch *scratch, uint8_t *outcome)
-{
+    struct tz_scratch *scratch = create->scratch;
+    uint64_t generation = create->said.generation;
     const struct tz_map *map;
-    struct tz_said said;
 
     *outcome = TZ_LATE;
-    if (!look(&said))
-        return NULL;
-    if (said.generation == 0)
+    if (generation == 0)
         return NULL;
     map = hold(scratch);
-    if ((!map || map->generation != said.generation) && tz_load(&current.bad) != said.generation) {
-        load_map(said.generation, said.mapped);
+    if ((!map || map->generation != generation) && tz_load(&current.bad) != generation) {
+        __atomic_store_n(&scratch->map, NULL, __ATOMIC_SEQ_CST); /* what this thread has not begun to read may go */
+        load_map(generation, create->said.mapped);
         map = hold(scratch);
     }
     if (map && map->expires_s && tz_about_now_s() >= map->expires_s)

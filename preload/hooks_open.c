@@ -33,7 +33,7 @@ bool tz_opening_begin(struct tz_opening *o, const struct tz_call *call)
     *c = (struct tz_create){.call = *call, .scratch = scratch, .where = where};
     o->creates = call->flags & O_CREAT;
     o->place = false;
-    o->stopped = tz_stopped();
+    o->stopped = tz_stopped(&c->said);
     if (o->creates) {
         if (call->flags & O_EXCL)
             c->existence = TZ_FRESH;

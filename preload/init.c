@@ -111,12 +111,17 @@ bool tz_owner_quick(void)
     return true;
 }
 
+static bool try_once(struct tz_lock *lock)
+{
+    return !tz_relaxed(&lock->held) && !__atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE);
+}
+
 bool tz_trylock(struct tz_lock *lock)
 {
     uint64_t deadline = 0;
 
     for (int i = 0;; i++) {
-        if (!tz_relaxed(&lock->held) && !__atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE))
+        if (try_once(lock))
             return true;
         if (i < 200)
             continue;
@@ -126,6 +131,15 @@ bool tz_trylock(struct tz_lock *lock)
             return false;
         syscall(SYS_sched_yield);
     }
+}
+
+bool tz_trylock_slow(struct tz_lock *lock, bool needed)
+{
+    bool wait = needed && !tz_load(&lock->hangs), locked = try_once(lock) || (wait && tz_trylock(lock));
+
+    if (locked || wait)
+        tz_store(&lock->hangs, !locked);
+    return locked;
 }
 
 void tz_unlock(struct tz_lock *lock)

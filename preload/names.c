@@ -161,16 +161,21 @@ static size_t host_length(const char *key, const char *p, const char *end, const
     return brief >= 2 && brief < whole && word_at(key, p, end, host, brief, true) ? brief : 0;
 }
 
-static size_t job_length(const char *key, const char *p, const char *end, const char *job)
+static size_t whole_job_length(const char *key, const char *p, const char *end, const char *job)
 {
-    size_t whole, digits;
+    size_t whole = strlen(job), digits;
 
-    if (!job || *job != *p || (whole = strlen(job)) < 3)
+    if (whole < 3)
         return 0;
     if (word_at(key, p, end, job, whole, false))
         return whole;
     digits = digit_run(job, job + whole);
     return digits >= 3 && digits < whole && word_at(key, p, end, job, digits, false) ? digits : 0;
+}
+
+static inline size_t job_length(const char *key, const char *p, const char *end, const char *job)
+{
+    return job && *job == *p ? whole_job_length(key, p, end, job) : 0;
 }
 
 /* The token for the number of `digits` digits at p; NULL when it stays as it is. */
@@ -214,13 +219,23 @@ static void put_loosely(struct out *loose, const char *p, size_t length)
     }
 }
 
+/* The letter that a text begins with; ends of runs are looked for at digits anyway. */
+static char letter(const char *text)
+{
+    return text && !is_digit(*text) ? *text : '\0';
+}
+
 /* What cannot be the beginning of a token: copied at once. */
 static size_t plain_run(const char *p, const char *end, char host, char job, char array)
 {
     const char *q = p;
 
-    while (q < end && !is_digit(*q) && *q != host && *q != job && *q != array)
-        q++;
+    if (!job && !array) /* as nearly all ids are */
+        while (q < end && !is_digit(*q) && *q != host)
+            q++;
+    else
+        while (q < end && !is_digit(*q) && *q != host && *q != job && *q != array)
+            q++;
     return (size_t)(q - p);
 }
 
@@ -228,8 +243,7 @@ int tz_template(const char *key, size_t length, const struct tz_ident *ident, st
 {
     struct out precise = {names->precise, 0, false}, loose = {names->loose, 0, false};
     const char *p = key, *end = key + length, *token;
-    char host = ident->host ? *ident->host : '\0', job = ident->job_id ? *ident->job_id : '\0';
-    char array = ident->array_job ? *ident->array_job : '\0';
+    char host = letter(ident->host), job = letter(ident->job_id), array = letter(ident->array_job);
     size_t used, digits;
 
     names->flags = 0;

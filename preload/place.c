@@ -74,7 +74,7 @@ bool tz_place_decide(struct tz_create *c, struct tz_plan *plan)
     if ((flags & TZ_DELAY_CREATE) == TZ_DELAY_CREATE || !owner_may_write(c->call.mode) ||
         tz_load(&c->where.mount->foreign))
         return false;
-    map = tz_current_map(c->scratch, &c->outcome);
+    map = tz_current_map(c, &c->outcome);
     if (!map)
         return false;
     c->generation = map->generation;
@@ -103,7 +103,7 @@ void tz_place_opened(struct tz_create *c, int fd)
         return;
     if (!c->scratch && !(c->scratch = tz_scratch_get()))
         return;
-    map = tz_current_map(c->scratch, &none);
+    map = tz_current_map(c, &none);
     if (!map)
         return;
     tz_template(c->where.key, c->where.key_length, &tz_config.ident, &c->scratch->names);

@@ -17,7 +17,7 @@ struct tz_plan {
  * The map to look names up in; NULL with the outcome of a create that has none. It stays mapped until the scratch is
  * put back.
  */
-const struct tz_map *tz_current_map(struct tz_scratch *scratch, uint8_t *outcome);
+const struct tz_map *tz_current_map(const struct tz_create *create, uint8_t *outcome);
 
 /* Looks the name up and fills the outcome; true when the file is to be placed by `plan`. */
 bool tz_place_decide(struct tz_create *create, struct tz_plan *plan);

@@ -7,6 +7,7 @@
 #include "paths.h"
 #include "rawsys.h"
 #include "real.h"
+#include "stop.h"
 
 enum tz_outcome {
     TZ_UNMANAGED,
@@ -37,6 +38,7 @@ struct tz_create {
     struct tz_scratch *scratch;
     struct tz_where where;
     struct tz_nth nth;
+    struct tz_said said; /* by the control page, as this open found it */
     uint8_t outcome, found;
     uint16_t refusal;
     uint32_t row_id;

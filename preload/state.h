@@ -55,9 +55,16 @@ bool tz_owner_quick(void);
 /* A lock that is given up after a bounded time; false when it could not be had. Never taken outside a hook. */
 struct tz_lock {
     int held;
+    int hangs; /* of those held by tz_trylock_slow: somebody has waited in vain */
 };
 
 bool tz_trylock(struct tz_lock *lock);
+
+/*
+ * For what asks a server: who comes while another thread does waits only where `needed`, and once somebody has waited
+ * in vain nobody else does.
+ */
+bool tz_trylock_slow(struct tz_lock *lock, bool needed);
 void tz_unlock(struct tz_lock *lock);
 
 /* Private zeroed memory, never from malloc (hooks run inside of it); NULL when there is none. */

@@ -34,14 +34,18 @@ void tz_stop_mounted(const char *point, size_t length, const char *type)
     site.local = is_local(type);
 }
 
-/* No symbolic link on the way: it could lead to another file system than the path says. */
+/* No symbolic link and no "." or ".." on the way: it could lead to another file system than the path says. */
 static bool is_straight(const char *path)
 {
     char part[sizeof tz_config.stop], target[8];
     size_t length = strlen(path);
 
-    for (size_t i = 1; i < length; i++) {
+    for (size_t i = 0; i < length; i++) {
         if (path[i] != '/')
+            continue;
+        if (path[i + 1] == '/' || path[i + 1] == '.')
+            return false;
+        if (i == 0)
             continue;
         memcpy(part, path, i);
         part[i] = '\0';
@@ -87,11 +91,12 @@ static uint64_t about_now_ms(void)
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-bool tz_stopped(void)
+bool tz_stopped(struct tz_said *said)
 {
     uint64_t now, next;
 
-    if (tz_unlikely(tz_control_stopped()))
+    tz_control_said(said);
+    if (tz_unlikely(said->stopped))
         return true;
     if (!tz_relaxed(&site.local))
         return false;

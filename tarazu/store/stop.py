@@ -53,8 +53,7 @@ def stop_site(path: str, reason: str = "") -> SiteStop:
     """Stop the whole site. Raises StoreError when it cannot be written, BadInput when it would not count."""
     if not path:
         raise BadInput("run.stop_file", "a path that all nodes see", "none: this site has no stop file")
-    with contextlib.suppress(OSError):
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
+    _make_directory(Path(path).parent)
     replace_file(Path(path), " ".join(reason.split()).encode() + b"\n")
     stop = site_stop(path)
     if stop is None:
@@ -64,6 +63,16 @@ def stop_site(path: str, reason: str = "") -> SiteStop:
             path, "a file of root's in a directory that only root can change", f"uid {os.geteuid()}"
         )
     return stop
+
+
+def _make_directory(path: Path) -> None:
+    """With all above it, and searchable by everybody, whatever root's umask is: users' jobs look there."""
+    if path.exists():
+        return
+    _make_directory(path.parent)
+    with contextlib.suppress(OSError):
+        path.mkdir()
+        path.chmod(0o755)
 
 
 def resume_site(path: str) -> bool:

@@ -92,3 +92,20 @@ def test_many_creates_cost_few_looks(placed: Placed, mounted: bool) -> None:
     assert done.returncode == 0, done.stderr
     looks = trace.read_text().count("control")
     assert 1 <= looks <= (2 + time.monotonic() - started if mounted else 1)
+
+
+def test_a_process_keeps_one_map_in_memory_not_each_that_it_has_seen(placed: Placed) -> None:
+    """Where maps are copied every rank would have two."""
+    source = """
+import sys
+from tarazu.store.control import announce
+for n in (1, 2, 3):
+    announce(sys.argv[1], n)
+    open(f'f{n}', 'x').close()
+    print([line.rpartition('/')[2].strip() for line in open('/proc/self/maps') if '/map.' in line])
+"""
+    for _ in (1, 2, 3):
+        placed.map(*(placed.row(f"/f{n}", (3, 1)) for n in (1, 2, 3)))
+    done = placed.python(source, str(placed.map_directory))
+    assert (done.stderr, done.stdout) == ("", "['map.1']\n['map.2']\n['map.3']\n")
+    assert [c.generation for c in placed.creates] == [1, 2, 3]

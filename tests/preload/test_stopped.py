@@ -145,13 +145,28 @@ def test_what_an_ordinary_user_can_make_stops_nobody(
 
 
 @as_root
-def test_a_path_through_a_link_is_left_to_the_leader(placed: Placed, stop_file: Path) -> None:
+@pytest.mark.parametrize("way", ["link/stop", "etc/../etc/stop", "/etc/stop", "./etc/stop"])
+def test_a_path_through_a_link_is_left_to_the_leader(placed: Placed, stop_file: Path, way: str) -> None:
     """It may lead to a server that hangs: the library does not follow it, the leader does, and tells the job."""
     stop_site(str(stop_file))
     (stop_file.parent.parent / "link").symlink_to(stop_file.parent)
     placed.map(placed.row("/f", OSTS))
-    assert placed(["touch", "f"], TARAZU_STOP=f"{stop_file.parent.parent}/link/stop").returncode == 0
+    assert placed(["touch", "f"], TARAZU_STOP=f"{stop_file.parent.parent}/{way}").returncode == 0
     assert placed.osts("f") == [list(OSTS)]
+
+
+@as_root
+def test_a_site_stop_of_a_root_with_a_narrow_umask_is_seen_by_users_jobs(tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        path = Path(stop_site(str(tmp_path / "etc" / "tarazu" / "stop"), "why").path)
+    finally:
+        os.umask(before)
+    assert [p.stat().st_mode & 0o777 for p in (path, path.parent, path.parent.parent)] == [
+        0o644,
+        0o755,
+        0o755,
+    ]
 
 
 @pytest.mark.parametrize("mode", ["observe", "advise", "place"])

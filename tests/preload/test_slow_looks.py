@@ -1,0 +1,82 @@
+"""A map directory whose server takes its time or hangs: who looks there may wait, no other thread does for long."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tests.preload.test_maps_on_nfs import HIT, LATE, MOUNTS
+
+Placed = Any
+CREATES = 20
+
+pytestmark = pytest.mark.skipif(
+    not shutil.which("strace")
+    or subprocess.run([*MOUNTS, "/mnt", "true"], capture_output=True, check=False).returncode != 0,
+    reason="needs strace, and the right to mount",
+)
+
+CROWD = """
+import os, threading, time
+start = threading.Barrier(4)
+def make(n):
+    start.wait()
+    os.close(os.open(f'f{n}', os.O_CREAT | os.O_WRONLY, 0o644))
+crowd = [threading.Thread(target=make, args=(n,)) for n in range(4)]
+for thread in crowd: thread.start()
+for thread in crowd: thread.join()
+"""
+
+BESIDE = """
+import os, threading, time
+def make(name):
+    started = time.monotonic()
+    os.close(os.open(name, os.O_CREAT | os.O_WRONLY, 0o644))
+    return time.monotonic() - started
+began = time.monotonic()
+def look():
+    global began
+    took = 0
+    while took < 1:
+        time.sleep(0.05)
+        began = time.monotonic()
+        took = make('looker')
+looker = threading.Thread(target=look)
+looker.start()
+while time.monotonic() - began < 0.3: time.sleep(0.01)
+longest = [make(f'beside{n}') for n in range(20) if not time.sleep(0.05)]
+print(sum(took > 0.1 for took in longest), looker.is_alive())
+looker.join()
+"""
+
+
+def delayed(placed: Placed, source: str, what: str, delay_s: float, when: int) -> str:
+    """Output of a Python program whose opens of `what` in its map directory, a ramfs, take longer."""
+    here = placed.work / "nfs"
+    here.mkdir()
+    inject = ["strace", "-f", "-qq", "-o", "/dev/null", "-P", f"{here}/{what}"]
+    inject += ["-e", f"inject=openat:delay_enter={delay_s}s:when={when}"]
+    fill = f'cp {placed.map_directory}/* {here}; exec "$0" "$@"'
+    program = [*MOUNTS, here, "sh", "-c", fill, *inject, sys.executable, "-c", source]
+    done = placed(program, TARAZU_MAP=str(here))
+    assert (done.returncode, done.stderr) == (0, "")
+    return str(done.stdout)
+
+
+def test_threads_that_come_while_the_first_look_is_under_way_wait_for_it(placed: Placed) -> None:
+    placed.map(*(placed.row(f"/f{n}", (3, 1)) for n in range(4)))
+    delayed(placed, CROWD, "control", 0.05, 1)
+    assert [c.outcome for c in placed.creates] == 4 * [HIT]
+
+
+@pytest.mark.parametrize(("what", "look"), [("control", 1), ("control", 3), ("map.1", 1)])
+def test_a_look_that_hangs_holds_up_nobody_else(placed: Placed, what: str, look: int) -> None:
+    placed.map(*(placed.row(f"/beside{n}", (3, 1)) for n in range(CREATES)))
+    held_up, hangs = delayed(placed, BESIDE, what, 4, look).split()
+    assert hangs == "True" and int(held_up) <= 1
+    outcomes = [c.outcome for c in placed.creates if c.key.startswith("/beside")]
+    assert outcomes == CREATES * [LATE if look == 1 else HIT]
