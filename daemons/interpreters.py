@@ -81,6 +81,7 @@ _TORCH = _Interpreter(
     subcommands="launch run",
 )
 _PYTHON_RUNNER = _Interpreter("", "o outfile s sort f file C coverdir rc count-as", module="m")
+_MPI4PY = _Interpreter("", "rc", module="m", words=True)
 
 
 class Program(msgspec.Struct, frozen=True):
@@ -157,6 +158,8 @@ def _named(name: str, words: Sequence[str]) -> Program:
     """A module or archive by name; one that runs another script is read on. `words` begin with it."""
     if name in _RUNNERS and len(words) > 1:
         how = _TORCH if re.fullmatch(_TORCH.names, name) else _PYTHON_RUNNER
+        if name.startswith("mpi4py"):
+            how = _MPI4PY
         return _read([name, *words[1:]], name, how)
     return Program(PurePath(name).name or name, tuple(words[1:]))
 
@@ -171,11 +174,12 @@ def _statement(name: str, code: str, rest: Sequence[str]) -> Program:
 
 def _command(name: str, text: str, rest: Sequence[str]) -> Program:
     """`sh -c TEXT`: one plain command is read as if it were typed; of anything else the shell is the program."""
+    text = re.sub(r"(?:\s+(?:[012]?>>?|&>>?|<)\s*(?:&[12]|[\w./+-]+))+\s*$", "", text)
     try:
         words = shlex.split(text)
     except ValueError:
         words = []
-    if words[:1] == ["exec"]:
+    while words and (words[0] == "exec" or re.match(r"[A-Za-z_]\w*=", words[0])):
         words = words[1:]
     if (
         not words

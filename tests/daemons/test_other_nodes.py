@@ -29,8 +29,8 @@ def write_maps(directory: Path, rows: int) -> None:
     write_control(directory)
     for generation in (1, 2):
         write_map(
-            directory / f"map.{generation}", generation=generation, hash_key=bytes(16), ost_count=8,
-            rows=[row(f"/{generation}/{i}") for i in range(rows)],
+            directory / f"map.{generation}", generation=generation, hash_key=bytes(16),
+            ost_counts={"lustre": 8}, rows=[row(f"/{generation}/{i}") for i in range(rows)],
         )  # fmt: skip
         announce(directory, generation)
 
@@ -77,7 +77,7 @@ def test_the_first_map_comes_to_a_node_that_has_no_map_directory(node: Node, fee
     frames = sending.send(node.each(feeds_all), node.spool, node.map, 1, os.environ, 20.0)
     assert [(a.kind, a.answer) for a in frames.answers] == [("got", "yes")]
     assert (node.received / "map.1").read_bytes() == (node.map / "map.1").read_bytes()
-    assert read_control(node.received) == (1, False), "a later map is not there"
+    assert read_control(node.received).generation == 1, "a later map is not there"
     assert sorted(p.name for p in node.received.iterdir()) == ["control", "map.1"]
     for directory in (node.received, node.received.parent, node.received.parent.parent):
         assert directory.stat().st_mode & 0o777 == 0o700
@@ -198,11 +198,18 @@ def test_a_directory_of_this_node_is_known_as_one() -> None:
     assert filesystems.on_this_node_alone(Path("/dev/shm/none"))
 
 
+FIRST, SECOND = openmpi.LIST, openmpi.SECOND_LIST
+TUNED = "mca_base_envar_file_prefix"
 LISTS: Sequence[tuple[str, dict[str, str], str | None]] = [
     ("mpirun -np 2 app", {}, "A;B"),
     ("mpirun.openmpi -np 2 app -x 5", {}, "A;B"),
     ("time orterun app", {}, "A;B"),
-    ("mpirun -x HIS -np 2 app", {}, None),
+    ("mpirun --am file -np 2 app", {}, "A;B"),
+    ("mpirun --tune file -np 2 app", {}, None),
+    ("mpirun --tune file -x HIS -np 2 app", {}, None),
+    (f"mpirun --mca {TUNED} file -np 2 app", {}, None),
+    ("mpirun app", {f"OMPI_MCA_{TUNED}": "file"}, None),
+    ("mpirun -x HIS app", {FIRST: "HIS"}, None),
     ("srun -n 2 app", {}, None),
     ("app", {}, None),
     ("mpirun app", {openmpi.LIST: "HIS;C=1"}, "HIS;C=1;A;B"),
@@ -218,6 +225,11 @@ def test_open_mpis_list_of_variables(
     assert made == ({openmpi.LIST: expected} if expected else {})
 
 
+def test_beside_x_ours_are_a_second_list_that_open_mpi_does_not_refuse(tmp_path: Path) -> None:
+    for words in ("mpirun -x HIS -np 2 app", "mpirun -np 1 app : -x HIS=1 -np 2 app"):
+        assert openmpi.forwarded(words.split(), {"HOME": str(tmp_path)}, ["A", "B"]) == {SECOND: "A;B"}
+
+
 def test_a_list_in_a_file_is_not_hidden(tmp_path: Path) -> None:
     files = [
         tmp_path / "home" / ".openmpi" / "mca-params.conf",
@@ -231,3 +243,6 @@ def test_a_list_in_a_file_is_not_hidden(tmp_path: Path) -> None:
         file.parent.mkdir(parents=True)
         file.write_text(f"# mca_base_env_list = no\nbtl = tcp\n mca_base_env_list = {name}\n")
         assert openmpi.forwarded(["mpirun", "app"], environ, ["A"]) == {openmpi.LIST: f"{name};A"}
+        assert openmpi.forwarded(["mpirun", "-x", "B", "app"], environ, ["A"]) == {}
+    files[0].write_text(f"{TUNED} = his.conf\n")
+    assert openmpi.forwarded(["mpirun", "app"], environ, ["A"]) == {}
