@@ -84,6 +84,10 @@ _PYTHON_RUNNER = _Interpreter("", "o outfile s sort f file C coverdir rc count-a
 _MPI4PY = _Interpreter("", "rc", module="m", words=True)
 
 
+_REDIRECTION = r"(?:[012]?>>?|&>>?|<)"
+_TARGET = r"(?:&[12]|[\w./+-]+)"
+
+
 class Program(msgspec.Struct, frozen=True):
     """What a command runs."""
 
@@ -172,9 +176,24 @@ def _statement(name: str, code: str, rest: Sequence[str]) -> Program:
     return Program(name, tuple(rest))
 
 
+def _without_redirections(text: str) -> str:
+    """`./app > out 2>&1` → `./app`."""
+    words = list(re.finditer(r"\S+", text))
+    count = len(words)
+    while count > 1:
+        last, before = words[count - 1].group(), words[count - 2].group()
+        if re.fullmatch(_REDIRECTION + _TARGET, last):
+            count -= 1
+        elif count > 2 and re.fullmatch(_TARGET, last) and re.fullmatch(_REDIRECTION, before):
+            count -= 2
+        else:
+            break
+    return text[: words[count - 1].end()] if words else text
+
+
 def _command(name: str, text: str, rest: Sequence[str]) -> Program:
     """`sh -c TEXT`: one plain command is read as if it were typed; of anything else the shell is the program."""
-    text = re.sub(r"(?:\s+(?:[012]?>>?|&>>?|<)\s*(?:&[12]|[\w./+-]+))+\s*$", "", text)
+    text = _without_redirections(text)
     try:
         words = shlex.split(text)
     except ValueError:

@@ -15,6 +15,7 @@ import pytest
 from tarazu import native
 from tarazu.config import Run
 from tarazu.daemons import filesystems, gather, nodes, openmpi, sending
+from tarazu.daemons.framed import Frames
 from tarazu.daemons.others import OtherNodes
 from tarazu.errors import TarazuError
 from tarazu.model import EOF, Component, JobStep, Layout
@@ -200,6 +201,40 @@ def test_a_directory_of_this_node_is_known_as_one() -> None:
 
 FIRST, SECOND = openmpi.LIST, openmpi.SECOND_LIST
 TUNED = "mca_base_envar_file_prefix"
+
+
+@pytest.mark.parametrize("elsewhere", [True, False])
+def test_spools_are_packed_where_there_is_room_and_go_where_there_is_none(
+    tmp_path: Path, elsewhere: bool
+) -> None:
+    """Memory is full: temporary files go to another file system, or nothing comes and nothing stays."""
+    full, other = tmp_path / "full", tmp_path / "other"
+    full.mkdir()
+    other.mkdir()
+    data = secrets.token_bytes(600 << 10)
+    (tmp_path / "n2.ended.tzs").write_bytes(data)
+    script = (
+        f"mount -t tmpfs -o size=1M none {full} && mkdir {full}/step &&"
+        f" cp {tmp_path}/n2.ended.tzs {full}/step || exit 77;"
+        f'"$@"; ls {full} >&2'
+    )
+    command = gather.collect_command(f"{full}/step", tmp_path)
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script, "sh", *command],
+        capture_output=True, check=False, env=os.environ | {"TMPDIR": str(other if elsewhere else full)},
+    )  # fmt: skip
+    if done.returncode:
+        pytest.skip("needs the right to mount")
+    frames = Frames(tmp_path)
+    for line in done.stdout.splitlines():
+        frames.take(line)
+    frames.close()
+    kinds = [answer.kind for answer in frames.answers]
+    assert kinds == (["gz"] if elsewhere else ["failed"]) and done.stderr == b""
+    assert [path.read_bytes() for path in tmp_path.glob("0.tzs")] == [data] * elsewhere
+    assert list(other.iterdir()) == []
+
+
 LISTS: Sequence[tuple[str, dict[str, str], str | None]] = [
     ("mpirun -np 2 app", {}, "A;B"),
     ("mpirun.openmpi -np 2 app -x 5", {}, "A;B"),
