@@ -236,8 +236,13 @@ def test_the_hosts_of_a_pbs_job_are_asked_for_their_spools(two: Two) -> None:
 def test_slurm_over_two_hosts_whatever_the_user_has_set_for_his_own_steps(two: Two) -> None:
     where = [two.hosts.on(name) for name in (FIRST, SECOND)]
     for cluster in slurm.up(two.work / "slurm", hosts=where):
-        job = ["srun", "-N2", "-n2", "--ntasks-per-node=1", "--output=all"]
-        his = {"SLURM_LABELIO": "1", "SLURM_STDOUTMODE": "none", "SLURM_CPUS_PER_TASK": "8"}
+        job = ["srun", "-N2", "-n2", "-c1", "--ntasks-per-node=1", "--output=all"]
+        his = {
+            "SLURM_LABELIO": "1",
+            "SLURM_STDOUTMODE": "none",
+            "SLURM_CPUS_PER_TASK": "8",
+            "SRUN_CPUS_PER_TASK": "8",
+        }
         for run, env in enumerate(({}, his)):
             done = two.run(
                 "slurm", job, env=cluster.env | env, allocation=["salloc", "-Q", "-N2", "-n2", "-c4"]
