@@ -18,7 +18,7 @@ from tarazu.daemons.launch import Program
 TIMEOUT_S = 30.0
 """The job step is over, and its allocation is paid for: what does not come soon is lost."""
 HURRIED_S = 10.0
-"""Where somebody wants the job to end: a scheduler kills it soon after its signal, Slurm after 30 s."""
+"""Where somebody wants the job to end, for a scheduler kills it soon after its signal; where it failed."""
 MOST_BYTES = 2 << 30
 """From all nodes, as text."""
 LEADERS = "leader"

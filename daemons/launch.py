@@ -31,7 +31,7 @@ class Program:
     """
 
     hurried = False
-    """Somebody wants the job to end."""
+    """Somebody wants the job to end, or it failed: no time for what can be done without."""
     unwanted = False
     """Somebody wants the leader to end, for the program has ended already."""
 

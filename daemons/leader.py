@@ -275,6 +275,7 @@ class Leader:
                 watch = Watch(self.spool, self.spool_here, self.step, self._over)
                 self._in_background(lambda: self._keep_looking(watch))
         status = program.wait()
+        program.hurried |= status != 0  # maybe a node has died
         self._over.set()
         self._news.set()
         for planning in self.plannings.values():
