@@ -31,7 +31,7 @@ _RANKS = (
 """What a launcher tells each of its ranks: which it is, of how many."""
 _SPECIAL_SLURM_STEPS = 4_294_967_280
 """Step ids from here on are Slurm's own (batch, extern, interactive)."""
-_LARGEST_HOST_FILE = 1 << 20
+_LARGEST_FILE = 1 << 20
 
 
 def inside_job_step(environ: Mapping[str, str]) -> bool:
@@ -107,19 +107,9 @@ def _node_file(environ: Mapping[str, str]) -> dict[str, int]:
 
 
 def hosts_in_file(path: str) -> dict[str, int]:
-    """Host → slots of a launcher's host file (`a`, `a:2`, `a slots=2`, one line per slot); empty if it cannot be read.
-
-    Only a regular file is read: a pipe holds what the launcher itself is to read.
-    """
+    """Host → slots of a launcher's host file: `a`, `a:2`, `a slots=2`, one line per slot."""
     hosts: dict[str, int] = {}
-    try:
-        if not stat.S_ISREG(os.stat(path).st_mode) or os.stat(path).st_size > _LARGEST_HOST_FILE:
-            return {}
-        with open(path, encoding="utf-8", errors="replace") as file:
-            lines = file.read().splitlines()
-    except (OSError, ValueError):
-        return {}
-    for line in lines:
+    for line in small_text(path).splitlines():
         words = line.partition("#")[0].split()
         if words:
             host, _, count = words[0].partition(":")
@@ -127,3 +117,17 @@ def hosts_in_file(path: str) -> dict[str, int]:
             text = given[0] if given else count
             hosts[host] = hosts.get(host, 0) + (int(text) if text.isdecimal() else 1)
     return hosts
+
+
+def small_text(path: str) -> str:
+    """What a launcher's file says; empty if it cannot be read.
+
+    Only a regular file is read: a pipe holds what the launcher itself is to read.
+    """
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode) or os.stat(path).st_size > _LARGEST_FILE:
+            return ""
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except (OSError, ValueError):
+        return ""

@@ -6,16 +6,19 @@ Nothing has to be shared by the nodes for that. Each says as well whether it saw
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from tarazu.daemons import nodes
 from tarazu.daemons.framed import SHELL, Frames
+from tarazu.daemons.launch import Program
 
 TIMEOUT_S = 30.0
 """The job step is over, and its allocation is paid for: what does not come soon is lost."""
+HURRIED_S = 10.0
+"""Where somebody wants the job to end, for a scheduler kills it soon after its signal; where it failed."""
 MOST_BYTES = 2 << 30
 """From all nodes, as text."""
 LEADERS = "leader"
@@ -42,14 +45,18 @@ if ! [ -e "$1" ]; then answer none $sees
 else
     kind=raw; pack=cat
     command -v gzip >/dev/null && kind=gz && pack='gzip -1'
-    emit "$@" | $pack > taken/all && send taken/all $kind $sees || { rm -rf taken; answer failed $sees; exit; }
+    for to in taken "${TMPDIR:-/tmp}/tarazu-$from" ""; do
+        [ -n "$to" ] || { answer failed $sees; break; }
+        mkdir -p -m 700 "$to" && emit "$@" | $pack > "$to/all" && send "$to/all" $kind $sees && done=1 || done=
+        rm -rf "$to"; [ -z "$done" ] || break
+    done
 fi 2>/dev/null
 cd / && rm -rf "$d"
 """
 )
 """What runs once on each node: needs a shell and coreutils, no Python. Spools may be concatenated, each at the
 length that it uses (bytes 16-23; those that have ended lie in one file already); where very many processes were
-killed that would take too long."""
+killed that would take too long. They are packed beside the spools, or where temporary files go when that is full."""
 
 
 class Gathered(msgspec.Struct):
@@ -63,6 +70,8 @@ class Gathered(msgspec.Struct):
     """Those that recorded something and did not see the map."""
     with_map: tuple[str, ...] = ()
     """Those that recorded something and did."""
+    silent: tuple[str, ...] = ()
+    """Those that recorded nothing."""
 
 
 def collect_command(spool: str, map_dir: Path, dest: Path | None = None) -> list[str]:
@@ -71,13 +80,18 @@ def collect_command(spool: str, map_dir: Path, dest: Path | None = None) -> list
 
 
 def gather(
-    each: nodes.EachNode, spool: str, map_dir: Path, dest: Path, environ: Mapping[str, str]
+    each: nodes.EachNode,
+    spool: str,
+    map_dir: Path,
+    dest: Path,
+    environ: Mapping[str, str],
+    program: Program | None = None,
 ) -> Gathered:
-    """Bring the spools of the other nodes into `dest`, as `*.tzs`."""
+    """Bring the spools of the other nodes into `dest`, as `*.tzs`; `program` has ended."""
     frames = Frames(dest)
     command = collect_command(spool, map_dir, None if each.answers else dest)
     try:
-        problem = nodes.run(each, command, environ, frames.take, seconds=TIMEOUT_S, most_bytes=MOST_BYTES)
+        problem = _run(each, command, environ, frames.take, program)
         for path in sorted(dest.glob("*.out")):
             for line in path.read_bytes().splitlines():
                 frames.take(line)
@@ -97,6 +111,25 @@ def gather(
         bool(others),
         tuple(a.node for a in recorded if a.answer != "yes"),
         tuple(a.node for a in recorded if a.answer == "yes"),
+        tuple(a.node for a in others if a.kind == "none"),
+    )
+
+
+def _run(
+    each: nodes.EachNode,
+    command: Sequence[str],
+    environ: Mapping[str, str],
+    take: Callable[[bytes], None],
+    program: Program | None,
+) -> str:
+    return nodes.run(
+        each,
+        command,
+        environ,
+        take,
+        seconds=HURRIED_S if program and program.hurried else TIMEOUT_S,
+        most_bytes=MOST_BYTES,
+        unwanted=lambda: bool(program and program.unwanted),
     )
 
 
@@ -105,10 +138,11 @@ def site_command(setting: str, spool: str, dest: Path) -> list[str]:
     return [word.replace("{spool}", spool).replace("{dest}", str(dest)) for word in shlex.split(setting)]
 
 
-def run_site_command(command: Sequence[str], environ: Mapping[str, str]) -> str:
+def run_site_command(
+    command: Sequence[str], environ: Mapping[str, str], program: Program | None = None
+) -> str:
     """What went wrong with it; empty: nothing."""
-    each = nodes.EachNode((command[0],), ())
-    return nodes.run(each, command[1:], environ, lambda _line: None, seconds=TIMEOUT_S, most_bytes=MOST_BYTES)
+    return _run(nodes.EachNode((command[0],), ()), command[1:], environ, lambda _line: None, program)
 
 
 def folded(names: Sequence[str], most: int = 8) -> str:

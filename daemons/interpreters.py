@@ -81,6 +81,11 @@ _TORCH = _Interpreter(
     subcommands="launch run",
 )
 _PYTHON_RUNNER = _Interpreter("", "o outfile s sort f file C coverdir rc count-as", module="m")
+_MPI4PY = _Interpreter("", "rc", module="m", words=True)
+
+
+_REDIRECTION = r"(?:[012]?>>?|&>>?|<)"
+_TARGET = r"(?:&[12]|[\w./+-]+)"
 
 
 class Program(msgspec.Struct, frozen=True):
@@ -157,6 +162,8 @@ def _named(name: str, words: Sequence[str]) -> Program:
     """A module or archive by name; one that runs another script is read on. `words` begin with it."""
     if name in _RUNNERS and len(words) > 1:
         how = _TORCH if re.fullmatch(_TORCH.names, name) else _PYTHON_RUNNER
+        if name.startswith("mpi4py"):
+            how = _MPI4PY
         return _read([name, *words[1:]], name, how)
     return Program(PurePath(name).name or name, tuple(words[1:]))
 
@@ -169,13 +176,29 @@ def _statement(name: str, code: str, rest: Sequence[str]) -> Program:
     return Program(name, tuple(rest))
 
 
+def _without_redirections(text: str) -> str:
+    """`./app > out 2>&1` → `./app`."""
+    words = list(re.finditer(r"\S+", text))
+    count = len(words)
+    while count > 1:
+        last, before = words[count - 1].group(), words[count - 2].group()
+        if re.fullmatch(_REDIRECTION + _TARGET, last):
+            count -= 1
+        elif count > 2 and re.fullmatch(_TARGET, last) and re.fullmatch(_REDIRECTION, before):
+            count -= 2
+        else:
+            break
+    return text[: words[count - 1].end()] if words else text
+
+
 def _command(name: str, text: str, rest: Sequence[str]) -> Program:
     """`sh -c TEXT`: one plain command is read as if it were typed; of anything else the shell is the program."""
+    text = _without_redirections(text)
     try:
         words = shlex.split(text)
     except ValueError:
         words = []
-    if words[:1] == ["exec"]:
+    while words and (words[0] == "exec" or re.match(r"[A-Za-z_]\w*=", words[0])):
         words = words[1:]
     if (
         not words

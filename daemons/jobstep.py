@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import os
 import re
-import stat
 import time
 from collections.abc import Mapping, Sequence
 
@@ -20,7 +19,6 @@ from tarazu.trace.arguments import numeric_arguments
 
 _NESTED = 4
 """`sh -c "sh -c …"` is followed this far."""
-_LARGEST_PROGRAM_LIST = 1 << 20
 
 
 def inside_job_step(argv: Sequence[str], environ: Mapping[str, str]) -> bool:
@@ -84,13 +82,7 @@ def _resolve(argv: Sequence[str]) -> tuple[CommandLine, list[interpreters.Progra
 
 def _listed_programs(path: str) -> list[list[str]]:
     """The programs that a file for `srun --multi-prog` names: lines of ranks, program, arguments."""
-    try:
-        if not stat.S_ISREG(os.stat(path).st_mode) or os.stat(path).st_size > _LARGEST_PROGRAM_LIST:
-            return []
-        with open(path, encoding="utf-8", errors="replace") as file:
-            lines = [line.split() for line in file.read().splitlines()]
-    except (OSError, ValueError):
-        return []
+    lines = [line.split() for line in allocation.small_text(path).splitlines()]
     return [words[1:] for words in lines if len(words) > 1 and re.match(r"[\d*]", words[0])]
 
 

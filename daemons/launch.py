@@ -20,14 +20,20 @@ FORWARDED = (
 )
 FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
 """The terminal sends these to the whole foreground group; sent to the leader alone they are passed on too."""
+_ENDING = (signal.SIGTERM, signal.SIGHUP, *FROM_TERMINAL)
 
 
 class Program:
     """A started program. Signals that reach the leader go to it.
 
-    The leader stays until the program has ended and its own work is done: signals that come after the end are
-    dropped, so that the status that it hands on is always the program's.
+    The leader stays until the program has ended and its own work is done: signals that come after the end reach
+    nobody, so that the status that it hands on is always the program's.
     """
+
+    hurried = False
+    """Somebody wants the job to end, or it failed: no time for what can be done without."""
+    unwanted = False
+    """Somebody wants the leader to end, for the program has ended already."""
 
     def __init__(self, argv: Sequence[str], environ: Mapping[str, str]) -> None:
         """Raises OSError as execve would."""
@@ -56,6 +62,9 @@ class Program:
         return self._process.pid
 
     def _forward(self, number: int, _frame: object) -> None:
+        if number in _ENDING:
+            self.hurried = True
+            self.unwanted = self._process is not None and self._process.returncode is not None
         if self._process is None:
             self._early.append(number)
         elif self._process.returncode is None:

@@ -130,7 +130,7 @@ MPI = _dialect(
     per_node="N npernode ppn perhost grr",
     hosts="""
     H host hosts hostfile hostlist default-hostfile machinefile machine machines f add-host add-hostfile
-    host-file
+    host-file rf rankfile
     """,
     reach="""
     allow-run-as-root prefix noprefix launch-agent launcher launcher-exec bootstrap bootstrap-exec rmk iface mca
@@ -258,8 +258,22 @@ _NUMACTL = _dialect(
 )
 
 _DIALECTS: dict[str, Dialect] = {
-    "srun": _SRUN,
+    "srun yhrun": _SRUN,
     "mpirun mpiexec orterun prterun prun oshrun shmemrun": MPI,
+    "mpiexecjl": msgspec.structs.replace(MPI, values={**MPI.values, "project": 1}),
+    "horovodrun": _dialect(
+        values="""
+        np num-proc H hosts hostfile p ssh-port i ssh-identity-file network-interfaces network-interface
+        start-timeout output-filename config-file fusion-threshold-mb cycle-time-ms min-np max-np
+        """,
+        flags="verbose disable-cache mpi gloo jsrun check-build v version",
+        words=True,
+        parallel=True,
+        ranks="np num-proc",
+        hosts="H hosts hostfile",
+    ),
+    "omplace": _dialect(values="b c nt tm ht", flags="v vv s", words=True),
+    "dplace": _dialect(values="c s n x p", flags="e o v q r"),
     "jsrun": _JSRUN,
     "aprun": _APRUN,
     "flux": _FLUX,
@@ -307,7 +321,7 @@ _DIALECTS: dict[str, Dialect] = {
     ),
     "likwid-pin": _dialect(values="c C s d V", flags="S L q i p m v"),
     "unbuffer": _dialect(flags="p"),
-    "catchsegv tacc_affinity": Dialect(),
+    "catchsegv tacc_affinity task_affinity": Dialect(),
     "chpst sudo": _dialect(
         values="u user g group U p C T D R h host r role t type", flags="E n H b k S A i s preserve-env"
     ),

@@ -17,7 +17,7 @@ from tarazu.daemons.launcher_options import MPI, Dialect, dialect
 _NUMBER = re.compile(r"\d+")
 _ATTACHED = re.compile(r"([A-Za-z]+)(\d+)$")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
-_REACHING_MCA = re.compile(r"(plm|oob|ras|routed|ess|prte|orte)_|mca_base")
+_REACHING_MCA = re.compile(r"(plm|oob|ras|routed|ess|(prte|orte)(?!_(tag|timestamp|xml|output)))_")
 """Parameters of Open MPI that say how its daemons come to their hosts."""
 
 
@@ -109,6 +109,8 @@ def _read(argv: Sequence[str], start: int, end: int, reads: Dialect) -> _Part:
             position += 1
             if not operands and not subcommands:
                 break
+        elif word == "-" and reads.assignments:
+            position += 1  # `env -`
         elif len(word) > 1 and word[0] == "-":
             read = _option if reads.words or word.startswith("--") else _short_options
             found, position = read(argv, position, end, reads)

@@ -12,6 +12,7 @@ Whatever fails here is noted in the log file beside the summary; it never reache
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import shutil
@@ -123,6 +124,7 @@ class Leader:
 
     def prepare(self) -> None:
         """Directories, control page and the first plans, for which it waits `run.wait_s` at most."""
+        waits_until = time.monotonic() + self.settings.run.wait_s
         self._guard(self._prepare_spool)()
         self._guard(lambda: self.others.find(have_spool=bool(self.spool)))()
         if self.others.sends:
@@ -134,7 +136,6 @@ class Leader:
         leftovers.sweep(self.all_maps, self.spool_here.parent)
         used = used_lately(self.history, list(self.plannings), self.step.application)
         self.record_mode = "light" if used else "full"
-        waits_until = time.monotonic() + self.settings.run.wait_s
         deciding = self._in_background(lambda: self._decide(used))
         for fs_name, planning in self.plannings.items():
             if used and fs_name not in used:
@@ -261,18 +262,20 @@ class Leader:
         self._started_s = time.monotonic()
         started_s = time.time()
         try:
-            program = Program(self.argv, environ)
+            program = self._start(environ)
         except OSError:
             self._over.set()
             self._give_back(self.plannings)
             self._remove()
             raise
+        self.others.program = program
         if self.mode != "observe":
             self._in_background(self._keep_telling)
             if self.spool and self.settings.predict.look_s:
                 watch = Watch(self.spool, self.spool_here, self.step, self._over)
                 self._in_background(lambda: self._keep_looking(watch))
         status = program.wait()
+        program.hurried |= status != 0  # maybe a node has died
         self._over.set()
         self._news.set()
         for planning in self.plannings.values():
@@ -280,6 +283,16 @@ class Leader:
         self._guard(lambda: self._finish(status, started_s))()
         self._remove()
         return status
+
+    def _start(self, environ: Mapping[str, str]) -> Program:
+        """The program; as it would be without tarazu where its command line leaves no room for our variables."""
+        try:
+            return Program(self.argv, environ)
+        except OSError as error:
+            if error.errno != errno.E2BIG or environ == self.environ:
+                raise
+            self._note("the command line leaves no room for more variables: nothing is recorded or placed")
+            return Program(self.argv, self.environ)
 
     def _in_background(self, work: Callable[[], None]) -> threading.Thread:
         """Nobody waits for it: at the end of the step it is left where it stands."""
@@ -327,7 +340,7 @@ class Leader:
         lost_ranks = max(0, one.ranks_expected - one.ranks_seen)
         self.problems[:0] = self.others.problems(self.maps.generation, lost_ranks)
         if lost_ranks:
-            self.problems.append(f"spools of {lost_ranks} ranks are lost")
+            self.problems.append(self.others.lost(lost_ranks))
         elif (one.dropped_records or one.lost_bytes) and not one.exit_status:
             self.problems.append("records are lost: a spool is full or damaged")
         return [run if self._in_map(run.step.fs_name) else without_map(run) for run in runs]

@@ -25,13 +25,15 @@ import msgspec
 
 from tarazu.daemons import allocation, launchers
 
-VERSION_S = 5.0
+VERSION_S = 2.0
 """For a launcher to say what it is."""
 STOP_S = 1.0
 """For a launcher that is told to stop, before it is killed."""
 
+_LOOK_S = 0.2
 _HOST_LISTS = frozenset("H host hosts".split())
 _HOST_FILES = frozenset("hostfile machinefile f machine default-hostfile".split())
+_RANK_FILES = frozenset("rf rankfile".split())
 _BATCH_HOST_FILES = ("PBS_NODEFILE", "LSB_DJOB_HOSTFILE")
 _OTHER_HOST_FILES = ("HYDRA_HOST_FILE", "OMPI_MCA_orte_default_hostfile", "PE_HOSTFILE")
 """Files that their launcher finds by itself."""
@@ -39,7 +41,7 @@ _DISTURBING = re.compile(
     r"(TARAZU_|LD_PRELOAD$|HYDRA_PREPEND|I_MPI_(PREPEND|OUTFILE|ERRFILE)"
     r"|SLURM_(LABELIO|STD(IN|OUT|ERR)MODE|UNBUFFEREDIO|OPEN_MODE|TASK_PROLOG|TASK_EPILOG|PROLOG|EPILOG|EXPORT_ENV"
     r"|DISTRIBUTION|HINT|CPU_BIND|MEM_BIND|EXCLUSIVE|EXACT|WHOLE|THREADS_PER_CORE|CPUS_PER_TASK|NTASKS|NPROCS"
-    r"|TASKS_PER_NODE|HOSTFILE|DEPENDENCY|MPI_TYPE|MEM_PER_|GPUS|GRES|TRES|WAIT)"
+    r"|TASKS_PER_NODE|HOSTFILE|DEPENDENCY|MPI_TYPE|MEM_PER_|GPUS|GRES|TRES|WAIT)|SRUN_|SSH_ASKPASS"
     r"|OMPI_MCA_(orte|prte)_(tag|timestamp|xml|output)|OMPI_MCA_rmaps_|OMPI_MCA_mca_base_env_list)"
 )
 """Settings of the user for his own program that would change what comes back, or where it runs."""
@@ -74,15 +76,19 @@ def each_node(argv: Sequence[str], environ: Mapping[str, str]) -> EachNode | Non
             feeds_all=True,
         )
     line = launchers.parse(argv)
-    words = [word for part in line.host_options for word in part]
-    hosts, batch_file = _named_hosts(words), ""
+    parts = [tuple(_without(part, _RANK_FILES)) for part in line.host_options]
+    chosen = [word for part in line.host_options for word in part]
+    hosts, batch_file = _named_hosts(chosen), ""
     if not hosts:
         hosts, batch_file = _batch_hosts(environ)
-    if not _elsewhere(hosts):
+    if not elsewhere(hosts):
         return None
+    words = [word for part in dict.fromkeys(parts) for word in part]
     for launcher in [line.launcher] if line.launcher else ["mpirun", "mpiexec"]:
         match flavor(launcher):
             case "openmpi":
+                if len(_given(words, _HOST_FILES)) > 1 or not (batch_file or _named_hosts(words)):
+                    words = [*_without(words, _HOST_LISTS | _HOST_FILES), "--host", ",".join(hosts)]
                 words += ["--hostfile", batch_file] if batch_file else []
                 return EachNode((launcher, *words, "--map-by", "ppr:1:node"), hosts)
             case "hydra":
@@ -129,7 +135,7 @@ def _batch_hosts(environ: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
     """Hosts that the environment names, and the file to hand over to a launcher that may not know of it."""
     for name in (*_BATCH_HOST_FILES, *_OTHER_HOST_FILES):
         hosts = hosts_of_file(environ.get(name, ""))
-        if _elsewhere(hosts):
+        if elsewhere(hosts):
             return hosts, environ[name] if name in _BATCH_HOST_FILES else ""
     return (), ""
 
@@ -141,25 +147,49 @@ def _bare(host: str) -> str:
 def _named_hosts(words: Sequence[str]) -> tuple[str, ...]:
     """Hosts that a launcher's host options name, each once."""
     hosts: dict[str, None] = {}
-    for position, word in enumerate(words):
-        if not word.startswith("-"):
-            continue
-        name, equals, value = word.lstrip("-").partition("=")
-        value = value if equals else (words[position + 1] if position + 1 < len(words) else "")
+    for name, value in _given(words, _HOST_LISTS | _HOST_FILES | _RANK_FILES):
         if name in _HOST_LISTS:
             hosts |= dict.fromkeys(_bare(host) for host in value.split(",") if host)
         elif name in _HOST_FILES:
             hosts |= dict.fromkeys(hosts_of_file(value))
+        else:
+            hosts |= dict.fromkeys(_hosts_of_rank_file(value))
     return tuple(hosts)
 
 
-def _elsewhere(hosts: Sequence[str]) -> bool:
-    """Is any of them another node than this?"""
-    here = socket.gethostname()
-    return any(
-        host not in ("localhost", "127.0.0.1", "::1") and host.partition(".")[0] != here.partition(".")[0]
-        for host in hosts
-    )
+def _hosts_of_rank_file(path: str) -> list[str]:
+    """Lines of `rank 0=host slot=1`; `+n0` counts in a list of hosts that is elsewhere."""
+    text = allocation.small_text(path)
+    return [_bare(host) for host in re.findall(r"^\s*rank\s+\d+\s*=\s*([^\s+]\S*)", text, re.MULTILINE)]
+
+
+def _given(words: Sequence[str], options: frozenset[str]) -> list[tuple[str, str]]:
+    """(option, value) of those that are given."""
+    found = []
+    for position, word in enumerate(words):
+        name, equals, value = word.lstrip("-").partition("=")
+        if word.startswith("-") and name in options:
+            found.append((name, value if equals else "".join(words[position + 1 : position + 2])))
+    return found
+
+
+def _without(words: Sequence[str], options: frozenset[str]) -> list[str]:
+    """`words` without these options and their values."""
+    kept: list[str] = []
+    skip = False
+    for word in words:
+        name, equals, _ = word.lstrip("-").partition("=")
+        ours = not skip and word.startswith("-") and name in options
+        if not (ours or skip):
+            kept.append(word)
+        skip = ours and not equals
+    return kept
+
+
+def elsewhere(hosts: Sequence[str]) -> list[str]:
+    """Those that are other nodes than this."""
+    here = {"localhost", "127.0.0.1", "::1", socket.gethostname().partition(".")[0]}
+    return [host for host in hosts if host not in here and host.partition(".")[0] not in here]
 
 
 def run(
@@ -172,16 +202,17 @@ def run(
     most_bytes: int,
     feed: BinaryIO | None = None,
     wait_for_stop: bool = True,
+    unwanted: Callable[[], bool] = bool,
 ) -> str:
     """Run `command` once on each node; `take` gets the lines of standard output, none longer than 8 KiB.
 
-    Returns what went wrong, empty for nothing, after `seconds` at most; a launcher that has not ended by then is
-    stopped, which takes up to twice STOP_S, waited for or not.
+    Returns what went wrong, empty for nothing, after `seconds` at most or soon after it is `unwanted`; a launcher that
+    has not ended by then is stopped, which takes up to twice STOP_S, waited for or not.
     """
     ends_at = time.monotonic() + seconds
     prefix = list(each.prefix)
     while True:
-        problem = _run([*prefix, *command], environ, take, ends_at, most_bytes, feed, wait_for_stop)
+        problem = _run([*prefix, *command], environ, take, ends_at, most_bytes, feed, wait_for_stop, unwanted)
         if "--overlap" in prefix and "unrecognized option" in problem and "overlap" in problem:
             prefix.remove("--overlap")
             if feed:
@@ -198,6 +229,7 @@ def _run(
     most_bytes: int,
     feed: BinaryIO | None,
     wait_for_stop: bool,
+    unwanted: Callable[[], bool],
 ) -> str:
     try:
         process = subprocess.Popen(
@@ -212,7 +244,7 @@ def _run(
     except OSError as error:
         return str(error)
     try:
-        problem, said = _read(process, take, ends_at, most_bytes)
+        problem, said = _read(process, take, ends_at, most_bytes, unwanted)
         if not problem:
             try:
                 process.wait(max(0.1, ends_at - time.monotonic()))
@@ -229,7 +261,11 @@ def _run(
 
 
 def _read(
-    process: subprocess.Popen[bytes], take: Callable[[bytes], None], ends_at: float, most_bytes: int
+    process: subprocess.Popen[bytes],
+    take: Callable[[bytes], None],
+    ends_at: float,
+    most_bytes: int,
+    unwanted: Callable[[], bool],
 ) -> tuple[str, bytes]:
     """(what went wrong, the beginning of standard error) of a process that is read to its end."""
     assert process.stdout and process.stderr
@@ -242,7 +278,9 @@ def _read(
             left_s = ends_at - time.monotonic()
             if left_s <= 0:
                 return "no end within the time that is given", errors
-            for key, _ in selector.select(left_s):
+            if unwanted():
+                return "given up at a signal", errors
+            for key, _ in selector.select(min(left_s, _LOOK_S)):
                 data = os.read(key.fd, 1 << 16)
                 if not data:
                     selector.unregister(key.fileobj)

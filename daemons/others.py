@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tarazu.config import Run
 from tarazu.daemons import filesystems, gather, nodes, sending
+from tarazu.daemons.launch import Program
 from tarazu.errors import TarazuError
 from tarazu.model import JobStep
 from tarazu.trace.parser import parse_files
@@ -39,6 +40,8 @@ class OtherNodes:
         self._tried = False
         """Nodes may have something of it."""
         self._asked = gather.Gathered()
+        self.program: Program | None = None
+        """Whose end is waited for; signals to it shorten what is done then."""
 
     def find(self, *, have_spool: bool) -> None:
         """Find out how they are reached. `have_spool`: this node's spool directory was made."""
@@ -81,11 +84,11 @@ class OtherNodes:
         problem = ""
         if self._run.gather not in ("auto", "none"):
             problem = gather.run_site_command(
-                gather.site_command(self._run.gather, spool, dest), self._environ
+                gather.site_command(self._run.gather, spool, dest), self._environ, self.program
             )
         elif self._each and (self._tried or not _all_here(here, step)):
             (here / gather.LEADERS).touch()
-            self._asked = gather.gather(self._each, spool, map_dir, dest, self._environ)
+            self._asked = gather.gather(self._each, spool, map_dir, dest, self._environ, self.program)
             problem = self._asked.problem
         return sorted(dest.glob("*.tzs")) + (sorted(here.glob("*.tzs")) if here.is_dir() else []), problem
 
@@ -102,7 +105,7 @@ class OtherNodes:
             why = f", {self._unsent}" if self._unsent else ""
             said.append(f"{where} {gather.folded(without)} (run.map_dir){why}")
         elif lost_ranks and not self._asked.heard and filesystems.on_this_node_alone(self._maps):
-            hosts = self._each.hosts if self._each else ()
+            hosts = nodes.elsewhere(self._each.hosts) if self._each else ()
             whom = (
                 gather.folded(hosts) if hosts else f"the nodes of {lost_ranks} rank{'s' * (lost_ranks > 1)}"
             )
@@ -110,6 +113,12 @@ class OtherNodes:
         if self._sent and generation > self._sent and reached:
             said.append(f"later plans did not reach {gather.folded(reached)}: {where} them (run.map_dir)")
         return said
+
+    def lost(self, ranks: int) -> str:
+        """What the job's line says of ranks whose spools did not come."""
+        silent = self._asked.silent
+        where = f": {gather.folded(silent)} recorded nothing" if silent else ""
+        return f"spools of {ranks} ranks are lost{where}"
 
 
 def _all_here(here: Path, step: JobStep) -> bool:

@@ -76,8 +76,8 @@ def _lead(argv: list[str], settings: config.Settings, options: argparse.Namespac
     try:
         root = options.root or os.environ.get("TARAZU_ROOT", "/")
         leader = Leader(settings, argv, os.environ, app=options.app, mode=options.mode, root=root)
-    except TarazuError:
-        return _exec(argv)  # no Lustre here: nothing to do
+    except Exception:
+        return _exec(argv)  # no Lustre here, or nobody's home: nothing to do
     try:
         status = leader.run()
     except OSError as error:

@@ -15,6 +15,7 @@ import pytest
 from tarazu import native
 from tarazu.config import Run
 from tarazu.daemons import filesystems, gather, nodes, openmpi, sending
+from tarazu.daemons.framed import Frames
 from tarazu.daemons.others import OtherNodes
 from tarazu.errors import TarazuError
 from tarazu.model import EOF, Component, JobStep, Layout
@@ -29,8 +30,8 @@ def write_maps(directory: Path, rows: int) -> None:
     write_control(directory)
     for generation in (1, 2):
         write_map(
-            directory / f"map.{generation}", generation=generation, hash_key=bytes(16), ost_counts={"lustre": 8},
-            rows=[row(f"/{generation}/{i}") for i in range(rows)],
+            directory / f"map.{generation}", generation=generation, hash_key=bytes(16),
+            ost_counts={"lustre": 8}, rows=[row(f"/{generation}/{i}") for i in range(rows)],
         )  # fmt: skip
         announce(directory, generation)
 
@@ -198,11 +199,52 @@ def test_a_directory_of_this_node_is_known_as_one() -> None:
     assert filesystems.on_this_node_alone(Path("/dev/shm/none"))
 
 
+FIRST, SECOND = openmpi.LIST, openmpi.SECOND_LIST
+TUNED = "mca_base_envar_file_prefix"
+
+
+@pytest.mark.parametrize("elsewhere", [True, False])
+def test_spools_are_packed_where_there_is_room_and_go_where_there_is_none(
+    tmp_path: Path, elsewhere: bool
+) -> None:
+    """Memory is full: temporary files go to another file system, or nothing comes and nothing stays."""
+    full, other = tmp_path / "full", tmp_path / "other"
+    full.mkdir()
+    other.mkdir()
+    data = secrets.token_bytes(600 << 10)
+    (tmp_path / "n2.ended.tzs").write_bytes(data)
+    script = (
+        f"mount -t tmpfs -o size=1M none {full} && mkdir {full}/step &&"
+        f" cp {tmp_path}/n2.ended.tzs {full}/step || exit 77;"
+        f'"$@"; ls {full} >&2'
+    )
+    command = gather.collect_command(f"{full}/step", tmp_path)
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script, "sh", *command],
+        capture_output=True, check=False, env=os.environ | {"TMPDIR": str(other if elsewhere else full)},
+    )  # fmt: skip
+    if done.returncode:
+        pytest.skip("needs the right to mount")
+    frames = Frames(tmp_path)
+    for line in done.stdout.splitlines():
+        frames.take(line)
+    frames.close()
+    kinds = [answer.kind for answer in frames.answers]
+    assert kinds == (["gz"] if elsewhere else ["failed"]) and done.stderr == b""
+    assert [path.read_bytes() for path in tmp_path.glob("0.tzs")] == [data] * elsewhere
+    assert list(other.iterdir()) == []
+
+
 LISTS: Sequence[tuple[str, dict[str, str], str | None]] = [
     ("mpirun -np 2 app", {}, "A;B"),
     ("mpirun.openmpi -np 2 app -x 5", {}, "A;B"),
     ("time orterun app", {}, "A;B"),
-    ("mpirun -x HIS -np 2 app", {}, None),
+    ("mpirun --am file -np 2 app", {}, "A;B"),
+    ("mpirun --tune file -np 2 app", {}, None),
+    ("mpirun --tune file -x HIS -np 2 app", {}, None),
+    (f"mpirun --mca {TUNED} file -np 2 app", {}, None),
+    ("mpirun app", {f"OMPI_MCA_{TUNED}": "file"}, None),
+    ("mpirun -x HIS app", {FIRST: "HIS"}, None),
     ("srun -n 2 app", {}, None),
     ("app", {}, None),
     ("mpirun app", {openmpi.LIST: "HIS;C=1"}, "HIS;C=1;A;B"),
@@ -218,6 +260,11 @@ def test_open_mpis_list_of_variables(
     assert made == ({openmpi.LIST: expected} if expected else {})
 
 
+def test_beside_x_ours_are_a_second_list_that_open_mpi_does_not_refuse(tmp_path: Path) -> None:
+    for words in ("mpirun -x HIS -np 2 app", "mpirun -np 1 app : -x HIS=1 -np 2 app"):
+        assert openmpi.forwarded(words.split(), {"HOME": str(tmp_path)}, ["A", "B"]) == {SECOND: "A;B"}
+
+
 def test_a_list_in_a_file_is_not_hidden(tmp_path: Path) -> None:
     files = [
         tmp_path / "home" / ".openmpi" / "mca-params.conf",
@@ -231,3 +278,6 @@ def test_a_list_in_a_file_is_not_hidden(tmp_path: Path) -> None:
         file.parent.mkdir(parents=True)
         file.write_text(f"# mca_base_env_list = no\nbtl = tcp\n mca_base_env_list = {name}\n")
         assert openmpi.forwarded(["mpirun", "app"], environ, ["A"]) == {openmpi.LIST: f"{name};A"}
+        assert openmpi.forwarded(["mpirun", "-x", "B", "app"], environ, ["A"]) == {}
+    files[0].write_text(f"{TUNED} = his.conf\n")
+    assert openmpi.forwarded(["mpirun", "app"], environ, ["A"]) == {}

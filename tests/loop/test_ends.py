@@ -121,6 +121,30 @@ def test_a_socket_without_a_clientd_delays_neither_start_nor_end(
     assert len(loop.json("history", "list", name)) == 1
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_after_the_end_ends_the_wait_for_other_nodes(
+    loop: Loop, tmp_path: Path, number: signal.Signals
+) -> None:
+    """And the status is the program's all the same; without it the site's command has 30 s."""
+    asked = tmp_path / "asked"
+    gather = tmp_path / "gather"
+    gather.write_text(f"#!/bin/sh\n: > {asked}\nexec sleep 60\n")
+    gather.chmod(0o755)
+    script = f"dd if=/dev/zero of={loop.mount()}/given{number} bs=1M count=1 status=none; exit 7"
+    command = demo.tarazu_command("run", "--app", f"given{number}", "--", "sh", "-c", script)
+    environ = os.environ | loop.testbed.environment(0) | {"TARAZU_RUN_GATHER": str(gather)}
+    with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as job:
+        while not asked.exists():
+            time.sleep(0.05)
+        sent = time.monotonic()
+        job.send_signal(number)
+        assert job.wait(60) == 7
+        assert time.monotonic() - sent < 15 and job.stdout and job.stdout.read() == b""
+    line = (loop.home / "jobs.log").read_text().splitlines()[-1]
+    assert "problem='spools of other nodes are lost: gather: given up at a signal'" in line
+    assert loop.json("history", "list", f"given{number}")[-1]["files"] == 1
+
+
 def test_a_report_that_clientd_did_not_take_is_delivered_by_the_next_step(loop: Loop) -> None:
     end_s(loop, "untold")
     loop.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -108,3 +109,31 @@ def test_a_damaged_history_costs_no_plan_and_is_named_once_by_the_job(loop: Loop
     assert "problem=" in last_job(loop)
     told = (loop.home / "tarazu.log").read_text()
     assert told.count(str(newest)) == 1 and told.count(str(pipe)) == 1
+
+
+def test_a_command_line_that_leaves_no_room_for_more_variables_still_runs(loop: Loop) -> None:
+    """The longest that the kernel lets `tarazu run` itself start with."""
+    words = ["x" * 100_000] * 20
+    for last in range(120_000, 0, -200):
+        try:
+            done = loop.tarazu(
+                "run", "--app", "long", "--", "sh", "-c", "echo $#; exit 7", *words, "x" * last
+            )
+        except OSError as error:
+            assert error.errno == errno.E2BIG
+            continue
+        break
+    assert (done.returncode, done.stdout, done.stderr) == (7, "20\n", ""), loop.log()
+    assert "leaves no room for more variables" in loop.log()
+
+
+def test_somebody_without_a_home_runs_his_program(loop: Loop) -> None:
+    """As in a container whose `/etc/passwd` does not know him."""
+    nobody = ["unshare", "--user", "--map-user=54321", "env", "-u", "HOME"]
+    command = [*nobody, *demo.tarazu_command("run", "--", "sh", "-c", "echo ran; exit 7")]
+    environ = {k: v for k, v in os.environ.items() if not k.startswith("TARAZU_")}
+    environ["TARAZU_MOUNTS"] = loop.testbed.environment(0)["TARAZU_MOUNTS"]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=60)
+    if "unshare:" in done.stderr:
+        pytest.skip("needs user namespaces")
+    assert (done.returncode, done.stdout, done.stderr) == (7, "ran\n", "")

@@ -85,8 +85,9 @@ class Two:
         said = self.work / f"said{self.runs}"
         said.mkdir()
         folder = self.loop.testbed.mount / app
-        folder.mkdir()
-        job = [*launcher, self.program, said, folder]
+        folder.mkdir(exist_ok=True)
+        job = [str(word).format(said=said, folder=folder) for word in launcher]
+        job += [str(self.program), str(said), str(folder)]
         if under:
             job = demo.tarazu_command("run", "--app", app, "--mode", "place", "--", *map(str, job))
         environ = os.environ | emulated(self.loop, 0) | (env or {})
@@ -135,6 +136,45 @@ def test_a_program_over_two_hosts_has_its_own_streams_and_its_files_are_placed(t
             assert two.hosts.files(name, "/dev/shm") == []
 
 
+def test_ranks_of_rank_files_and_of_several_programs_are_reached(two: Two) -> None:
+    """Open MPI refuses the same host file twice, and `--map-by` beside a rank file."""
+    ranks, listed = two.work / "ranks", two.work / "listed"
+    ranks.write_text(f"rank 0={FIRST} slot=0\nrank 1={SECOND} slot=0\n")
+    listed.write_text(f"{FIRST} slots=1\n{SECOND} slots=1\n")
+    launcher = two.launcher("openmpi", named=False)
+    one = [*launcher[:-1], "1"]
+    first = [*one, "--hostfile", listed, two.program, "{said}", "{folder}"]
+    ways = {"rankfile": [*launcher, "-rf", ranks], "several": [*first, ":", "-np", "1", "--hostfile", listed]}
+    for name, way in ways.items():
+        for files in ({"unmanaged": 6}, {"hit": 6}):
+            two.run(name, way)
+            assert two.outcomes(name) == files and "problem=" not in two.line
+
+
+@pytest.mark.parametrize("kind", LAUNCHERS)
+def test_what_a_login_prints_is_no_answer(two: Two, kind: str) -> None:
+    """The shell's own files print on each login, on both streams and without an end of line."""
+    launcher, agent = two.launcher(kind), two.hosts.agent
+    quiet = agent.read_text()
+    agent.write_text(
+        quiet.replace("#!/bin/sh\n", "#!/bin/sh\nprintf 'Welcome\\nYou have mail '; echo Maintenance >&2\n")
+    )
+    try:
+        plain = two.run(f"motd{kind}", launcher, under=False)
+        for files in ({"unmanaged": 6}, {"hit": 6}):
+            done = two.run(f"login{kind}", launcher)
+            assert sorted(done.stdout) == sorted(plain.stdout) and sorted(done.stderr) == sorted(plain.stderr)
+            assert two.outcomes(f"login{kind}") == files
+    finally:
+        agent.write_text(quiet)
+
+
+def test_variables_that_a_launcher_keeps_from_a_host_are_missed_there(two: Two) -> None:
+    launcher = two.launcher("mpich")
+    two.run("few", [*launcher, "-genvlist", "PATH"])
+    assert f"problem='spools of 1 ranks are lost: {SECOND} recorded nothing'" in two.line
+
+
 def test_a_plan_that_cannot_travel_is_missed_and_the_line_says_by_whom(two: Two) -> None:
     launcher = two.launcher("openmpi")
     two.run("alone", launcher)
@@ -160,16 +200,19 @@ def test_a_host_that_is_gone_at_the_end_costs_its_spools_alone(two: Two) -> None
 
 
 def test_the_users_own_variables_reach_other_hosts_beside_ours(two: Two) -> None:
-    """His list in the environment, in his file, or `-x`, which Open MPI refuses beside a list."""
+    """His list in the environment, in his file, `-x` or a file with one, which Open MPI refuses beside a list."""
     launcher = two.launcher("openmpi")
     home = two.work / "somebody"
     (home / ".openmpi").mkdir(parents=True)
     (home / ".openmpi" / "mca-params.conf").write_text("mca_base_env_list = MINE\n")
     option = [*launcher[:1], "-x", "MINE", *launcher[1:]]
+    tuned = two.work / "tune.conf"
+    tuned.write_text("-x MINE\n")
     ways = [
         (launcher, {"OMPI_MCA_mca_base_env_list": "MINE"}, 6),
         (launcher, {"HOME": str(home)}, 6),
-        (option, {}, 3),
+        (option, {}, 6),
+        ([*launcher, "--tune", tuned], {}, 3),
     ]
     for way, env, files in ways:
         done = two.run("own", way, env={"MINE": " of mine", **env})
@@ -193,8 +236,13 @@ def test_the_hosts_of_a_pbs_job_are_asked_for_their_spools(two: Two) -> None:
 def test_slurm_over_two_hosts_whatever_the_user_has_set_for_his_own_steps(two: Two) -> None:
     where = [two.hosts.on(name) for name in (FIRST, SECOND)]
     for cluster in slurm.up(two.work / "slurm", hosts=where):
-        job = ["srun", "-N2", "-n2", "--ntasks-per-node=1", "--output=all"]
-        his = {"SLURM_LABELIO": "1", "SLURM_STDOUTMODE": "none", "SLURM_CPUS_PER_TASK": "8"}
+        job = ["srun", "-N2", "-n2", "-c1", "--ntasks-per-node=1", "--output=all"]
+        his = {
+            "SLURM_LABELIO": "1",
+            "SLURM_STDOUTMODE": "none",
+            "SLURM_CPUS_PER_TASK": "8",
+            "SRUN_CPUS_PER_TASK": "8",
+        }
         for run, env in enumerate(({}, his)):
             done = two.run(
                 "slurm", job, env=cluster.env | env, allocation=["salloc", "-Q", "-N2", "-n2", "-c4"]
