@@ -84,13 +84,14 @@ class ViewBuilder:
         highest = max(before.highest_lnet_bytes_per_s if before else 0.0, report.lnet_bytes_per_s)
         self._servers[report.oss] = _Server(report, received_s, highest)
         no_counters = "obdfilter.*.stats" in report.unreadable
-        for ost in filter(_is_possible, report.osts):
+        possible = [ost for ost in report.osts if _is_possible(ost)]
+        for ost in possible:
             # Whoever reported a target last serves it: that is how failover shows.
             self._fs_names.add(ost.fs_name)
             self._targets[ost.fs_name, ost.index] = _Target(ost, report.oss, received_s)
-            # Zeros that stand for "could not be read" must not look like a reset.
-            if ost.write_samples or ost.reads or ost.writes or not no_counters:
-                self.speeds.update(ost, received_s)
+        # Zeros that stand for "could not be read" must not look like a reset.
+        counted = (o for o in possible if o.write_samples or o.reads or o.writes or not no_counters)
+        self.speeds.update_server(counted, received_s)
         return True
 
     def _name_impossible(self, report: OssReport) -> None:
