@@ -76,14 +76,10 @@ def since_base(now: IoCounters, base: IoCounters) -> IoCounters:
 
 
 def _in_flight(since: IoCounters, now: Seen, base: Seen) -> float:
-    """Mean number of I/Os that this OST, and those on its disk, had in flight while this one was served."""
+    """Mean number of I/Os that this OST had in flight while one of this direction was served."""
     alone, others = flight_alone(since, now, base)
     # In the same time, numbers in flight are as the sums of the times (Little's law).
-    return (
-        alone * (1 + (others + _grown(now.report.neighbour_usecs, base.report.neighbour_usecs)) / since.usecs)
-        if since.source == "brw_stats"
-        else alone
-    )
+    return alone * (1 + others / since.usecs)
 
 
 def flight_alone(since: IoCounters, now: Seen, base: Seen) -> tuple[float, int]:

@@ -11,17 +11,17 @@ same source, in the same pool, of the same kind) in four ways, and is slow only 
 
 once with all its peers, and once with those whose I/Os are small, or large, as its own.
 
-In flight are this OST's I/Os in both directions and those of OSTs on the same disk. What others do there (a rebuild,
+In flight are this OST's I/Os in both directions, or those of all OSTs on its disk. What others do there (a rebuild,
 a scrub) is not: if it makes the OST's I/Os slow, the OST is slow for as long.
 
 Equal disks differ by what they happened to serve, and few I/Os say little: within a factor `BAND`, and more the fewer
 I/Os were seen (`band`), an OST counts as equal to its peers; beyond, its own value stands. The worse direction decides.
 
 An interval counts with at least `MIN_IOS` disk I/Os; fewer wait for those of the next intervals. An idle OST has no
-new evidence and is not slow, unless others on its disk are. Without new evidence a verdict fades with a half-life, so
-that a slow target that got nothing is tried again: the allocator gives it a first stripe as soon as the estimate
-carries one. What that stripe shows counts more than what was seen long before (weights with the same half-life), so
-one look decides.
+new evidence and is not slow, unless others on its disk are (`tarazu.stats.disks`). Without new evidence a verdict fades
+with a half-life, so that a slow target that got nothing is tried again: the allocator gives it a first stripe as soon
+as the estimate carries one. What that stripe shows counts more than what was seen long before (weights with the same
+half-life), so one look decides.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ class SpeedEstimator:
             estimate = self._estimate(compared, now)
             if index not in found or estimate.relative < found[index].relative:
                 found[index] = estimate
-        return found | self._on_same_disk(fs_name, found, terms[1])
+        return found
 
     def _compare(
         self, fs_name: str, pools: Mapping[int, Sequence[str]], servers: Mapping[int, str]
@@ -214,21 +214,6 @@ class SpeedEstimator:
                 comparable.setdefault((not writes, measured.source, kind), {})[index] = measured
         order = sorted(comparable, key=lambda of: of[:2])
         return [item for of in order for item in _compared(comparable[of], pools, servers).items()]
-
-    def _on_same_disk(
-        self, fs_name: str, found: Mapping[int, Estimate], servers: Mapping[int, str]
-    ) -> dict[int, Estimate]:
-        """Estimates of OSTs that showed nothing: as of the best of those on the same disk."""
-        disks: dict[tuple[str, str], Estimate] = {}
-        unknown: dict[int, tuple[str, str]] = {}
-        for (fs, index), report in self._reports.items():
-            if fs == fs_name and report.disk and index in servers:
-                disk = (servers[index], report.disk)
-                if index not in found:
-                    unknown[index] = disk
-                elif disk not in disks or found[index].relative > disks[disk].relative:
-                    disks[disk] = found[index]
-        return {index: disks[disk] for index, disk in unknown.items() if disk in disks}
 
     def _usual(self, evidence: Sequence[Evidence]) -> _Measured:
         """Medians of the newest evidence, what is older than the newest counting less."""

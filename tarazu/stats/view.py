@@ -232,7 +232,7 @@ def _is_possible(ost: OstReport) -> bool:
         and 0 <= ost.avail_bytes <= ost.total_bytes
         and 0 <= ost.free_bytes <= ost.total_bytes
         and ost.total_bytes > 0
-        and min(*counts, ost.neighbour_usecs) >= 0
+        and min(counts) >= 0
         and math.isfinite(ost.counters_start_s)
         and all(
             min(io.ios, io.bytes, io.usecs, io.flight_sum, io.flight_samples) >= 0
