@@ -141,6 +141,11 @@ class SpeedEstimator:
         """(base, last) that `now` can be compared with; None begins anew."""
         base, last = self._base.get(key), self._last.get(key)
         self._last[key] = now
+        if last and now.at_s < last.at_s and key in self._evidence:
+            # The clock was set back: what seems to lie ahead would never fade.
+            kept = deque((e._replace(at_s=min(e.at_s, now.at_s)) for e in self._evidence[key]), INTERVALS)
+            self._evidence[key], self._measured[key] = kept, self._usual(kept)
+            self._compared.pop(key[0], None)
         if base and last and base.io.source == now.io.source and now.at_s - last.at_s <= MAX_SILENCE_S:
             return base, last
         self._base[key] = now

@@ -81,6 +81,8 @@ class ViewBuilder:
             return False
         self._name_impossible(report)
         before = self._servers.get(report.oss)
+        if before and received_s < before.received_s:
+            self._clock_was_set_back(received_s)
         highest = max(before.highest_lnet_bytes_per_s if before else 0.0, report.lnet_bytes_per_s)
         self._servers[report.oss] = _Server(report, received_s, highest)
         no_counters = "obdfilter.*.stats" in report.unreadable
@@ -93,6 +95,13 @@ class ViewBuilder:
         counted = (o for o in possible if o.write_samples or o.reads or o.writes or not no_counters)
         self.speeds.update_server(counted, received_s)
         return True
+
+    def _clock_was_set_back(self, now: float) -> None:
+        """Nothing was received after `now`: else a server that stops would stay fresh until then."""
+        for name, server in self._servers.items():
+            self._servers[name] = server._replace(received_s=min(server.received_s, now))
+        for key, target in self._targets.items():
+            self._targets[key] = target._replace(received_s=min(target.received_s, now))
 
     def _name_impossible(self, report: OssReport) -> None:
         named = tuple(target_name(o.fs_name, o.index) for o in report.osts if not _is_possible(o))

@@ -180,6 +180,16 @@ def test_idle_osts_are_not_slow_and_a_silent_verdict_fades(site: Site) -> None:
     assert site.slow() == set()
 
 
+def test_a_verdict_fades_though_the_clock_was_set_back(site: Site) -> None:
+    site.osts[SICK].held = 20
+    site.run()
+    site.now -= 86400
+    site.tick()
+    assert site.slow() == {SICK}
+    site.now += GRACE_S + 4 * 600
+    assert site.slow() == set()
+
+
 def test_a_well_disk_is_back_after_two_intervals(site: Site) -> None:
     site.osts[SICK].held = 50
     site.run()
