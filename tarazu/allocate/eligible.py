@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import median
 
+from tarazu.allocate.cost import relative_speeds
 from tarazu.config import Weights
 from tarazu.errors import InfeasibleRequest, InsufficientResources
 from tarazu.layout.setstripe import fold
@@ -35,17 +35,15 @@ def room_bytes(ost: Ost, weights: Weights) -> int:
 
 def unfit(osts: Sequence[Ost], weights: Weights, share_bytes: float) -> dict[str, int]:
     """How many of `osts` ("") and of each pool had better not take an even share of `share_bytes`: degraded, without
-    room for it, or slower than half of the middle one of the same kind.
+    room for it, or at less than half of its peers' speed (of the middle one's, where none was compared with peers).
     """
     pools = {"", *(pool for ost in osts for pool in ost.pools)}
     found: dict[str, int] = {}
     for pool in sorted(pools):
         inside = in_pool(osts, pool)
-        speeds = [o.write_bytes_per_s for o in inside if o.write_bytes_per_s]
-        slow = median(speeds) * SLOW if speeds else 0.0
         found[pool] = sum(
-            o.degraded or room_bytes(o, weights) < ROOM * share_bytes or (o.write_bytes_per_s or slow) < slow
-            for o in inside
+            o.degraded or room_bytes(o, weights) < ROOM * share_bytes or speed < SLOW
+            for o, speed in zip(inside, relative_speeds(inside))
         )
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -9,6 +10,8 @@ from typing import NamedTuple
 from tarazu.wire.messages import IoCounters
 
 SECTOR_BYTES = 512
+MAX_LAYERS = 8
+"""Of device mapper, one upon another."""
 
 _PARTITION = re.compile(r"((?:[shv]d|xvd)[a-z]+)\d+$|((?:nvme\d+n|mmcblk|md|loop|nbd|drbd)\d+)p\d+$")
 
@@ -59,6 +62,32 @@ def whole_disk(name: str) -> str:
     """The disk that a partition lies on; any other device itself."""
     match = _PARTITION.match(name)
     return (match[1] or match[2]) if match else name
+
+
+def disk_below(root: str | Path, name: str) -> str:
+    """The disk that a device lies on in the end: a logical volume on one disk, a partition, a loop device's file (then
+    its file system's device number). A device of several disks (a RAID, several paths) is a disk itself.
+    """
+    for _ in range(MAX_LAYERS):
+        device = Path(root) / "sys/block" / name
+        try:
+            return _file_system(root, (device / "loop/backing_file").read_text().rstrip("\n"))
+        except OSError:
+            pass
+        try:
+            slaves = [entry.name for entry in (device / "slaves").iterdir()]
+        except OSError:
+            slaves = []
+        below = slaves[0] if len(slaves) == 1 else whole_disk(name)
+        if below == name:
+            break
+        name = below
+    return name
+
+
+def _file_system(root: str | Path, file: str) -> str:
+    number = (Path(root) / file.lstrip("/")).stat().st_dev
+    return f"{os.major(number)}:{os.minor(number)}"
 
 
 def io(device: Device, disk: Device, start_s: float = 0.0) -> tuple[IoCounters, IoCounters]:

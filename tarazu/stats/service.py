@@ -38,7 +38,7 @@ class Devices:
         self._stats = stats or {}
         self._name = {ost: diskstats.device_name(root, value) for ost, value in mntdev.items()}
         self._users = Counter(self._name.values())
-        self._disk = {ost: diskstats.whole_disk(name) for ost, name in self._name.items()}
+        self._disk = {ost: diskstats.disk_below(root, name) for ost, name in self._name.items() if name}
         self._disk_users = Counter(self._disk.values())
 
     def io(self, ost: str, start_s: float = 0.0) -> tuple[IoCounters, IoCounters] | None:
@@ -47,10 +47,10 @@ class Devices:
         device = self._stats.get(name)
         if device is None or self._users[name] > 1:
             return None
-        return diskstats.io(device, self._stats.get(diskstats.whole_disk(name), device), start_s)
+        return diskstats.io(device, self._stats.get(self._disk[ost], device), start_s)
 
     def shared_disk(self, ost: str) -> str:
-        """The disk on which other OSTs are too (on partitions of it); empty where there are none."""
+        """The disk on which other OSTs are too (on its partitions, volumes, files); empty where there are none."""
         disk = self._disk.get(ost, "")
         return disk if disk and self._disk_users[disk] > 1 else ""
 
@@ -100,9 +100,6 @@ def with_service(
     nothing = (None, None)
     server = of_server(ost_io, reports.values()) if set(reports) <= set(counted) else nothing
     times = {ost: (stats.io(READS), stats.io(WRITES)) for ost, stats in brw.items()}
-    busy: Counter[str] = Counter()
-    for ost, both in times.items():
-        busy[devices.shared_disk(ost)] += sum(io.usecs for io in both)
     found = []
     for ost, report in reports.items():
         own = devices.io(ost, report.counters_start_s) or nothing
@@ -113,11 +110,7 @@ def with_service(
             else own[column] or server[column] or requests[column]
             for column in (READS, WRITES)
         ]
-        disk = devices.shared_disk(ost)
-        neighbours = busy[disk] - sum(io.usecs for io in times.get(ost, ())) if disk else 0
         found.append(
-            msgspec.structs.replace(
-                report, reads=best[0], writes=best[1], neighbour_usecs=neighbours, disk=disk
-            )
+            msgspec.structs.replace(report, reads=best[0], writes=best[1], disk=devices.shared_disk(ost))
         )
     return found

@@ -11,42 +11,37 @@ same source, in the same pool, of the same kind) in four ways, and is slow only 
 
 once with all its peers, and once with those whose I/Os are small, or large, as its own.
 
-In flight are this OST's I/Os in both directions and those of OSTs on the same disk. What others do there (a rebuild,
+In flight are this OST's I/Os in both directions, or those of all OSTs on its disk. What others do there (a rebuild,
 a scrub) is not: if it makes the OST's I/Os slow, the OST is slow for as long.
 
 Equal disks differ by what they happened to serve, and few I/Os say little: within a factor `BAND`, and more the fewer
 I/Os were seen (`band`), an OST counts as equal to its peers; beyond, its own value stands. The worse direction decides.
 
 An interval counts with at least `MIN_IOS` disk I/Os; fewer wait for those of the next intervals. An idle OST has no
-new evidence and is not slow, unless others on its disk are. Without new evidence a verdict fades with a half-life, so
-that a slow target that got nothing is tried again: the allocator gives it a first stripe as soon as the estimate
-carries one. What that stripe shows counts more than what was seen long before (weights with the same half-life), so
-one look decides.
+new evidence and is not slow, unless others on its disk are (`tarazu.stats.disks`). Without new evidence a verdict fades
+with a half-life, so that a slow target that got nothing is tried again: the allocator gives it a first stripe as soon
+as the estimate carries one. What that stripe shows counts more than what was seen long before (weights with the same
+half-life), so one look decides.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-import msgspec
-
 from tarazu.stats import peers
-from tarazu.stats.counters import were_reset
-from tarazu.stats.service import DISK_SOURCES, of_requests
-from tarazu.units import KIB, MIB
-from tarazu.wire.messages import IoCounters, OstReport
+from tarazu.stats.disks import put_together
+from tarazu.stats.evidence import Evidence, Seen, io_of, judge
+from tarazu.stats.service import DISK_SOURCES
+from tarazu.units import KIB
+from tarazu.wire.messages import OstReport
 
-MIN_IOS = 12
-"""Disk I/Os."""
-MIN_REQUESTS = 16
-MIN_REQUEST_BYTES = 16 * MIB
-MIN_MEAN_REQUEST_BYTES = 128 * KIB
-"""For sources that count requests: below this mean size, the time is not that of data."""
 MAX_SPAN_S = 600.0
 """I/Os are gathered over several intervals until they suffice, but not longer than this."""
+MAX_SILENCE_S = 3600.0
+"""What was done during a longer silence of its server is no evidence: it may be of another time."""
 INTERVALS = 3
 """Newest intervals with evidence that the median is taken over: two good ones end a bad verdict, one bad one
 makes none."""
@@ -78,22 +73,6 @@ class Estimate(NamedTuple):
     source: str
 
 
-class _Evidence(NamedTuple):
-    at_s: float
-    source: str
-    ios: int
-    bytes: int
-    seconds: float
-    """Sum over the I/Os."""
-    in_flight: float
-
-    @property
-    def rates(self) -> tuple[float, ...]:
-        """The four measures: bytes and I/Os, each per second of I/O time and times the number in flight."""
-        of_bytes, of_ios = self.bytes / self.seconds, self.ios / self.seconds
-        return of_bytes, of_ios, of_bytes * self.in_flight, of_ios * self.in_flight
-
-
 class _Measured(NamedTuple):
     """The evidence of one direction of one OST, put together."""
 
@@ -118,21 +97,15 @@ _Terms = tuple[dict[int, Sequence[str]], dict[int, str]]
 """(pools, servers) of the OSTs."""
 
 
-class _Seen(NamedTuple):
-    report: OstReport
-    io: IoCounters
-    at_s: float
-
-
 class SpeedEstimator:
     """Estimates for all OSTs of all file systems; `update` with every report, `estimates` when asked."""
 
     def __init__(self, half_life_s: float = HALF_LIFE_S) -> None:
         self.half_life_s = half_life_s
-        self._base: dict[Direction, _Seen] = {}
+        self._base: dict[Direction, Seen] = {}
         """What the next evidence is counted from."""
-        self._last: dict[Direction, _Seen] = {}
-        self._evidence: dict[Direction, deque[_Evidence]] = {}
+        self._last: dict[Direction, Seen] = {}
+        self._evidence: dict[Direction, deque[Evidence]] = {}
         self._measured: dict[Direction, _Measured] = {}
         self._compared: dict[str, tuple[_Terms, list[tuple[int, _Compared]]]] = {}
         """File system → what was compared under which terms, as long as there is no new evidence."""
@@ -143,27 +116,76 @@ class SpeedEstimator:
         self._reports[report.fs_name, report.index] = report
         for writes in (False, True):
             if io := io_of(report, writes):
-                self._take((report.fs_name, report.index, writes), _Seen(report, io, received_s))
+                self._take((report.fs_name, report.index, writes), Seen(report, io, received_s))
 
-    def _take(self, key: Direction, now: _Seen) -> None:
+    def update_server(self, reports: Iterable[OstReport], received_s: float) -> None:
+        """Take in those of one server's targets, which may share disks."""
+        on_disk: dict[tuple[str, str, bool, str], dict[int, Seen]] = {}
+        for report in reports:
+            if not report.disk:
+                self.update(report, received_s)
+                continue
+            self._reports[report.fs_name, report.index] = report
+            for writes in (False, True):
+                if io := io_of(report, writes):
+                    seen = Seen(report, io, received_s)
+                    if io.source in DISK_SOURCES:
+                        group = (report.fs_name, report.disk, writes, io.source)
+                        on_disk.setdefault(group, {})[report.index] = seen
+                    else:
+                        self._take((report.fs_name, report.index, writes), seen)
+        for (fs_name, _, writes, _), now in on_disk.items():
+            self._take_disk(fs_name, writes, now)
+
+    def _since(self, key: Direction, now: Seen) -> tuple[Seen, Seen] | None:
+        """(base, last) that `now` can be compared with; None begins anew."""
         base, last = self._base.get(key), self._last.get(key)
         self._last[key] = now
-        if base is None or base.io.source != now.io.source:
-            self._base[key] = now
+        if last and now.at_s < last.at_s and key in self._evidence:
+            # The clock was set back: what seems to lie ahead would never fade.
+            kept = deque((e._replace(at_s=min(e.at_s, now.at_s)) for e in self._evidence[key]), INTERVALS)
+            self._evidence[key], self._measured[key] = kept, self._usual(kept)
+            self._compared.pop(key[0], None)
+        if base and last and base.io.source == now.io.source and now.at_s - last.at_s <= MAX_SILENCE_S:
+            return base, last
+        self._base[key] = now
+        return None
+
+    def _take(self, key: Direction, now: Seen) -> None:
+        if not (known := self._since(key, now)):
             return
-        moved, evidence = _judge(now, base)
-        if evidence and last is not None and last is not base:
+        base, last = known
+        moved, evidence = judge(now, base)
+        if evidence and last is not base:
             # An interval that suffices is not mixed with what was left over before.
-            evidence = _judge(now, last)[1] or evidence
+            evidence = judge(now, last)[1] or evidence
         if moved or now.at_s - base.at_s > MAX_SPAN_S:
             self._base[key] = now
         if evidence:
-            kept = self._evidence.setdefault(key, deque(maxlen=INTERVALS))
-            if kept and kept[-1].source != evidence.source:
-                kept.clear()
-            kept.append(evidence)
-            self._measured[key] = self._usual(kept)
-            self._compared.pop(key[0], None)
+            self._keep(key, evidence)
+
+    def _take_disk(self, fs_name: str, writes: bool, now: Mapping[int, Seen]) -> None:
+        """As `_take`, for all OSTs on one disk."""
+        keys = {index: (fs_name, index, writes) for index in now}
+        known = {i: since for i in now if (since := self._since(keys[i], now[i]))}
+        of_disk, apart = put_together({i: (now[i], base) for i, (base, _) in known.items()})
+        if of_disk and any(last is not base for base, last in known.values()):
+            newest = put_together({i: (now[i], last) for i, (_, last) in known.items()})
+            of_disk, apart = newest if newest.of_disk else (of_disk, apart)
+        for i, (base, _) in known.items():
+            if of_disk or now[i].at_s - base.at_s > MAX_SPAN_S:
+                self._base[keys[i]] = now[i]
+        if of_disk:
+            for i in now:
+                self._keep(keys[i], apart.get(i, of_disk))
+
+    def _keep(self, key: Direction, evidence: Evidence) -> None:
+        kept = self._evidence.setdefault(key, deque(maxlen=INTERVALS))
+        if kept and kept[-1].source != evidence.source:
+            kept.clear()
+        kept.append(evidence)
+        self._measured[key] = self._usual(kept)
+        self._compared.pop(key[0], None)
 
     def estimates(
         self,
@@ -184,7 +206,7 @@ class SpeedEstimator:
             estimate = self._estimate(compared, now)
             if index not in found or estimate.relative < found[index].relative:
                 found[index] = estimate
-        return found | self._on_same_disk(fs_name, found, terms[1])
+        return found
 
     def _compare(
         self, fs_name: str, pools: Mapping[int, Sequence[str]], servers: Mapping[int, str]
@@ -198,22 +220,7 @@ class SpeedEstimator:
         order = sorted(comparable, key=lambda of: of[:2])
         return [item for of in order for item in _compared(comparable[of], pools, servers).items()]
 
-    def _on_same_disk(
-        self, fs_name: str, found: Mapping[int, Estimate], servers: Mapping[int, str]
-    ) -> dict[int, Estimate]:
-        """Estimates of OSTs that showed nothing: as of the best of those on the same disk."""
-        disks: dict[tuple[str, str], Estimate] = {}
-        unknown: dict[int, tuple[str, str]] = {}
-        for (fs, index), report in self._reports.items():
-            if fs == fs_name and report.disk and index in servers:
-                disk = (servers[index], report.disk)
-                if index not in found:
-                    unknown[index] = disk
-                elif disk not in disks or found[index].relative > disks[disk].relative:
-                    disks[disk] = found[index]
-        return {index: disks[disk] for index, disk in unknown.items() if disk in disks}
-
-    def _usual(self, evidence: Sequence[_Evidence]) -> _Measured:
+    def _usual(self, evidence: Sequence[Evidence]) -> _Measured:
         """Medians of the newest evidence, what is older than the newest counting less."""
         newest = evidence[-1].at_s
         weights = [0.5 ** (max(0.0, newest - e.at_s - GRACE_S) / self.half_life_s) for e in evidence]
@@ -255,13 +262,6 @@ def _compared(
         for i, verdict in verdicts.items():
             best[i] = max(best[i], (-len(group), *verdict, ios - well.get(i, 0.0)))
     return {i: _Compared(m, *best[i][1:]) for i, m in measured.items()}
-
-
-def io_of(report: OstReport, writes: bool) -> IoCounters | None:
-    """The report's counters of one direction; of an ossd that sends none, `obdfilter`'s writes. None for none."""
-    if report.reads or report.writes:
-        return report.writes if writes else report.reads
-    return of_requests(report)[writes]
 
 
 def band(ios: float, peers_ios: float = math.inf) -> float:
@@ -309,64 +309,3 @@ def _median(values: Sequence[float], weights: Sequence[float]) -> float:
         if below > half:
             return value
     raise ValueError("no values")
-
-
-def _judge(now: _Seen, base: _Seen) -> tuple[bool, _Evidence | None]:
-    """(whether `now` is the new base, what the I/Os since `base` tell)."""
-    since = _since(now.io, base.io)
-    if since.source in DISK_SOURCES:
-        enough = since.ios >= MIN_IOS
-    else:
-        if since.ios and since.bytes / since.ios < MIN_MEAN_REQUEST_BYTES:
-            return True, None
-        enough = since.ios >= MIN_REQUESTS and since.bytes >= MIN_REQUEST_BYTES
-    if not enough:
-        return False, None
-    if since.usecs <= 0 or since.bytes <= 0:
-        return True, None
-    seconds, in_flight = since.usecs / 1e6, _in_flight(since, now, base)
-    return True, _Evidence(now.at_s, since.source, since.ios, since.bytes, seconds, in_flight)
-
-
-def _since(now: IoCounters, base: IoCounters) -> IoCounters:
-    """The difference; after a reset, all that the new counters hold."""
-    new, old = msgspec.structs.astuple(now)[1:6], msgspec.structs.astuple(base)[1:6]
-    if were_reset(now.start_s, base.start_s, new, old):
-        return now
-    return IoCounters(now.source, *(n - o for n, o in zip(new, old)))
-
-
-def _in_flight(since: IoCounters, now: _Seen, base: _Seen) -> float:
-    """Mean number of I/Os that this OST, and those on its disk, had in flight while this one was served."""
-    if not since.flight_samples:
-        return 1.0
-    mean = since.flight_sum / since.flight_samples
-    if since.source == "brw_stats":
-        # Counted per block I/O, of which one (bulk) I/O may have several.
-        mean = max(1.0, mean * min(1.0, since.ios / since.flight_samples))
-        # In the same time, numbers in flight are as the sums of the times (Little's law).
-        others = _grown(now.report.neighbour_usecs, base.report.neighbour_usecs)
-        other, before = _other(now), _other(base)
-        if other and before and other.source == before.source == since.source:
-            others += _since(other, before).usecs
-        return mean * (1 + others / since.usecs)
-    if since.source == "diskstats":
-        # Of what the device did, only the OST's own.
-        of_device = sum(_grown(a.bytes, b.bytes) for a, b in zip(_both(now), _both(base)) if a and b)
-        of_ost = _grown(now.report.write_bytes, base.report.write_bytes)
-        of_ost += _grown(now.report.read_bytes, base.report.read_bytes)
-        return max(1e-6, mean * min(1.0, of_ost / of_device)) if of_device and of_ost else mean
-    return max(1.0, mean)
-
-
-def _both(seen: _Seen) -> tuple[IoCounters | None, IoCounters | None]:
-    return seen.report.reads, seen.report.writes
-
-
-def _other(seen: _Seen) -> IoCounters | None:
-    """The counters of the other direction."""
-    return seen.report.reads if seen.io is seen.report.writes else seen.report.writes
-
-
-def _grown(now: int, base: int) -> int:
-    return max(0, now - base)

@@ -81,17 +81,27 @@ class ViewBuilder:
             return False
         self._name_impossible(report)
         before = self._servers.get(report.oss)
+        if before and received_s < before.received_s:
+            self._clock_was_set_back(received_s)
         highest = max(before.highest_lnet_bytes_per_s if before else 0.0, report.lnet_bytes_per_s)
         self._servers[report.oss] = _Server(report, received_s, highest)
         no_counters = "obdfilter.*.stats" in report.unreadable
-        for ost in filter(_is_possible, report.osts):
+        possible = [ost for ost in report.osts if _is_possible(ost)]
+        for ost in possible:
             # Whoever reported a target last serves it: that is how failover shows.
             self._fs_names.add(ost.fs_name)
             self._targets[ost.fs_name, ost.index] = _Target(ost, report.oss, received_s)
-            # Zeros that stand for "could not be read" must not look like a reset.
-            if ost.write_samples or ost.reads or ost.writes or not no_counters:
-                self.speeds.update(ost, received_s)
+        # Zeros that stand for "could not be read" must not look like a reset.
+        counted = (o for o in possible if o.write_samples or o.reads or o.writes or not no_counters)
+        self.speeds.update_server(counted, received_s)
         return True
+
+    def _clock_was_set_back(self, now: float) -> None:
+        """Nothing was received after `now`: else a server that stops would stay fresh until then."""
+        for name, server in self._servers.items():
+            self._servers[name] = server._replace(received_s=min(server.received_s, now))
+        for key, target in self._targets.items():
+            self._targets[key] = target._replace(received_s=min(target.received_s, now))
 
     def _name_impossible(self, report: OssReport) -> None:
         named = tuple(target_name(o.fs_name, o.index) for o in report.osts if not _is_possible(o))
@@ -231,7 +241,7 @@ def _is_possible(ost: OstReport) -> bool:
         and 0 <= ost.avail_bytes <= ost.total_bytes
         and 0 <= ost.free_bytes <= ost.total_bytes
         and ost.total_bytes > 0
-        and min(*counts, ost.neighbour_usecs) >= 0
+        and min(counts) >= 0
         and math.isfinite(ost.counters_start_s)
         and all(
             min(io.ios, io.bytes, io.usecs, io.flight_sum, io.flight_samples) >= 0

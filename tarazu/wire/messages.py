@@ -84,10 +84,8 @@ class OstReport(msgspec.Struct, frozen=True, omit_defaults=True):
     reads: IoCounters | None = None
     """By the best source that the server has; None: `read_*` and `write_*` above are all there is."""
     writes: IoCounters | None = None
-    neighbour_usecs: int = 0
-    """Time of the I/Os of other OSTs on the same disk (partitions), reads and writes, as `usecs`."""
     disk: Annotated[str, msgspec.Meta(max_length=MAX_ID_CHARACTERS)] = ""
-    """The server's name of a disk that several of its OSTs share."""
+    """The server's name of a disk that several of its OSTs share: partitions, logical volumes, files."""
     nonrotational: bool | None = None
     """`osd-*.*.nonrotational`; None where the server does not say."""
 

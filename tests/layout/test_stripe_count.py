@@ -186,3 +186,12 @@ def test_a_slow_ost_is_not_striped_over_for_the_sake_of_evenness() -> None:
     targets = Targets(8, {"p": 7}, bad)
     (choice,) = ConfigurationManager(POLICY, targets, None).choose([file(16 * GIB, shared=True)])
     assert choice.layout is not None and choice.layout.components[0].stripe_count == 6
+
+
+def test_healthy_disks_beside_flash_are_striped_over() -> None:
+    size = 1 << 40
+    flash = [Ost(i, "oss1", size, size, size, write_bytes_per_s=5e9, relative_speed=1.0) for i in range(20)]
+    disks = [
+        Ost(i, "oss2", size, size, size, write_bytes_per_s=2e8, relative_speed=1.0) for i in range(20, 30)
+    ]
+    assert unfit([*flash, *disks], Weights(), 10 * GIB) == {"": 0}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 
+import msgspec
 import pytest
 
 from tarazu.stats import peers
@@ -179,6 +180,16 @@ def test_idle_osts_are_not_slow_and_a_silent_verdict_fades(site: Site) -> None:
     assert site.slow() == set()
 
 
+def test_a_verdict_fades_though_the_clock_was_set_back(site: Site) -> None:
+    site.osts[SICK].held = 20
+    site.run()
+    site.now -= 86400
+    site.tick()
+    assert site.slow() == {SICK}
+    site.now += GRACE_S + 4 * 600
+    assert site.slow() == set()
+
+
 def test_a_well_disk_is_back_after_two_intervals(site: Site) -> None:
     site.osts[SICK].held = 50
     site.run()
@@ -314,18 +325,107 @@ def test_few_ios_need_a_larger_difference() -> None:
     assert band(12) < 3.5 < band(12, 12) < 4
 
 
-def test_an_ost_that_showed_nothing_is_as_others_on_its_disk(site: Site) -> None:
-    for ost in site.osts[:9]:
-        ost.held = 20 if ost.index == SICK else 1
-        ost.io(60)
-    for ost in site.osts:
-        shared = OstReport(
-            "lustre", ost.index, 1, 1, 1, reads=IoCounters("brw_stats", *ost.reads),
-            writes=IoCounters("brw_stats", *ost.writes), disk="sdb" if ost.index in (SICK, 11) else "",
-        )  # fmt: skip
-        site.estimator.update(shared, site.now)
-    site.servers[11] = site.servers[SICK]
-    assert site.slow() == {SICK, 11}
+class SharedDisks(Site):
+    """As `Site`, all OSTs of a server on its one disk."""
+
+    def tick(self) -> None:
+        for server in sorted(set(self.servers.values())):
+            here = [o for o in self.osts if self.servers[o.index] == server]
+            self.estimator.update_server(
+                [msgspec.structs.replace(o.report(), disk="sdb") for o in here], self.now
+            )
+        self.now += INTERVAL_S
+
+    def hold(self, server: int, times: float) -> None:
+        for ost in self.osts:
+            ost.held = times if self.servers[ost.index] == f"oss{server}" else 1
+
+    def write(self, osts: Sequence[int], ios: int = 24, noise: float = 0.3) -> None:
+        for i in osts:
+            self.osts[i].io(ios, noise=noise)
+        self.tick()
+
+
+@pytest.fixture
+def shared() -> SharedDisks:
+    return SharedDisks(35, 5)
+
+
+ONE_OF_FIVE = tuple(range(0, 35, 5))
+
+
+@pytest.mark.parametrize("times", [3, 10, 50])
+def test_osts_of_a_held_disk_that_showed_nothing_are_slow_too(shared: SharedDisks, times: int) -> None:
+    shared.hold(2, times)
+    for _ in range(2):
+        shared.write([o + more for o in ONE_OF_FIVE for more in (0, 1)])
+    assert shared.slow() == set(range(10, 15))
+
+
+@pytest.mark.parametrize("times", [3, 10, 50])
+def test_osts_that_were_well_on_a_disk_that_is_held_now_are_slow_too(shared: SharedDisks, times: int) -> None:
+    for _ in range(INTERVALS):
+        shared.write(range(35))
+    assert shared.slow() == set()
+    shared.hold(2, times)
+    for _ in range(2):
+        shared.write([o + more for o in ONE_OF_FIVE for more in (0, 1)])
+    assert shared.slow() == set(range(10, 15))
+    shared.hold(2, 1)
+    shared.write(ONE_OF_FIVE)
+    shared.write(ONE_OF_FIVE)
+    assert shared.slow() == set(), "one OST's probe speaks for the disk"
+
+
+def test_a_third_of_the_speed_shows_in_few_noisy_ios_of_each_ost() -> None:
+    # 12 I/Os on each of five OSTs, whose times vary by 1.5 times their mean: too few of each, enough of the disk.
+    noticed, falsely = 0, 0
+    for seed in range(30):
+        site = SharedDisks(35, 5)
+        for ost in site.osts:
+            ost.random.seed(f"{seed}.{ost.index}")
+        site.hold(2, 3.5)
+        site.write(range(35), 12, noise=1.1)
+        site.write(range(35), 12, noise=1.1)
+        noticed += set(range(10, 15)) <= site.slow()
+        falsely += bool(site.slow() - set(range(10, 15)))
+    assert noticed >= 24 and falsely <= 2
+
+
+def test_one_slow_volume_does_not_make_its_neighbours_on_the_disk_slow(shared: SharedDisks) -> None:
+    shared.osts[12].held = 30
+    for _ in range(INTERVALS):
+        shared.write(range(35))
+    assert shared.slow() == {12}
+
+
+def test_a_week_of_silence_is_no_evidence(shared: SharedDisks) -> None:
+    site = Site()
+    for watched in (shared, site):
+        watched.tick()
+        watched.osts[SICK].held = 50
+        for ost in watched.osts:
+            ost.io(1000)
+        watched.now += 7 * 86400
+        watched.tick()
+        assert watched.relative() == {}
+        watched.osts[SICK].held = 1
+        watched.run(times=1)
+        assert watched.slow() == set()
+
+
+def test_a_device_on_another_server_is_counted_from_when_its_ost_came_there(site: Site) -> None:
+    # After a failover `diskstats` is of another node, where the device was busy before.
+    def at(index: int, start_s: float, ios: int, ms: int) -> OstReport:
+        io = IoCounters("diskstats", ios, ios * MIB, ios * ms * 1000, start_s=start_s)
+        return OstReport("lustre", index, GIB, GIB, GIB, writes=io)
+
+    for second, ios in enumerate((0, 100, 200)):
+        for index in range(6):
+            moved = index == SICK and second
+            report = at(index, 2.0, 9000, 500) if moved else at(index, 1.0, ios, 8)
+            site.estimator.update(report, float(second))
+    assert all(e.relative == 1 for e in site.estimator.estimates("lustre", 2.0).values())
 
 
 def test_references_of_no_or_one_ost() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import pytest
 
 from tarazu.stats.collector import Collector
+from tarazu.stats.service import Devices
 from tarazu.stats.speed import HALF_LIFE_S
 from tarazu.stats.view import ViewBuilder
 from tarazu.wire import messages
@@ -159,6 +161,37 @@ def test_a_device_is_found_behind_its_links(sick_disk: SickDisk) -> None:
     report = next(r for r, _ in reports(sick_disk, (5,)) if r.oss == "oss1")
     found = {o.index: o.writes.source for o in report.osts if o.writes}
     assert (found[0], found[1]) == ("diskstats", "ost_io")
+
+
+def devices(root: Path, mntdev: list[str]) -> list[str]:
+    """The disk of each device, as far as it is shared."""
+    found = Devices(root, {f"lustre-OST{i:04x}": device for i, device in enumerate(mntdev)}, None)
+    return [found.shared_disk(f"lustre-OST{i:04x}") for i in range(len(mntdev))]
+
+
+def test_volumes_partitions_and_files_on_one_disk_are_found(tmp_path: Path) -> None:
+    block = tmp_path / "sys/block"
+    for name, below in {
+        "dm-0": ["sdb1"],
+        "dm-1": ["dm-2"],
+        "dm-2": ["sdb"],
+        "dm-3": ["sdc", "sdd"],
+        "md0": [],
+    }.items():
+        (block / name / "slaves").mkdir(parents=True)
+        for device in below:
+            (block / name / "slaves" / device).mkdir()
+    assert (
+        devices(tmp_path, ["/dev/dm-0", "/dev/dm-1", "/dev/sdb2", "/dev/dm-3", "/dev/md0"])
+        == ["sdb"] * 3 + [""] * 2
+    )
+    for number in range(2):
+        (tmp_path / f"ost{number}.img").touch()
+        (block / f"loop{number}/loop").mkdir(parents=True)
+        (block / f"loop{number}/loop/backing_file").write_text(f"/ost{number}.img\n")
+    first, second, gone = devices(tmp_path, ["/dev/loop0", "/dev/loop1", "/dev/loop7"])
+    assert first and first == second and not gone
+    assert devices(tmp_path, ["ostpool/ost0", "ostpool/ost1"]) == ["", ""]
 
 
 def test_zfs_counts_its_writes_without_their_times(sick_disk: SickDisk) -> None:

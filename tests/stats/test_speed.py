@@ -90,7 +90,7 @@ def test_how_much_was_written_does_not_matter(sizes: list[int]) -> None:
     for ost, size in zip(bench.osts, sizes):
         ost.write(size, each_bytes=MIB)
     bench.tick()
-    assert bench.speeds()[3] == pytest.approx(FULL / 10, rel=0.05)
+    assert bench.speeds()[3] == pytest.approx(FULL / 10, rel=0.07)
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,16 @@ def test_a_silent_server_goes_stale_and_comes_back() -> None:
     assert [o.stale for o in views.view("lustre", 183.0).osts] == [False, False]
 
 
+def test_a_silent_server_goes_stale_though_the_clock_was_set_back() -> None:
+    views = ViewBuilder(180)
+    for now in (100_000.0, 100_060.0, 50.0):
+        views.update(report("oss1", ost(0)), now)
+        if now > 50:
+            views.update(report("oss2", ost(1)), now)
+    assert [o.usable for o in views.view("lustre", 60.0).osts] == [True, True]
+    assert [o.usable for o in views.view("lustre", 231.0).osts] == [False, False]
+
+
 def test_an_ost_belongs_to_the_oss_that_reported_it_last() -> None:
     views = ViewBuilder(180)
     views.update(report("oss1", ost(0), ost(1)), 0.0)

@@ -1,0 +1,59 @@
+"""OSTs on one disk (its partitions, files, logical volumes): they are as fast as the disk, also those without I/O.
+
+Their I/Os are put together: more are seen, sooner, and what one OST shows counts for its neighbours, whatever these
+showed before. An OST that is much slower than another on the disk in the same time has a cause of its own (its
+volume is held, say), and speaks for itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from tarazu.stats.evidence import MIN_IOS, Evidence, Seen, flight_alone, since_base
+
+APART = 6.0
+"""Times slower than the fastest OST on the disk, in bytes and in I/Os per second."""
+
+
+class Shares(NamedTuple):
+    of_disk: Evidence | None
+    apart: dict[int, Evidence]
+    """OST index → what it showed, for those that are not put together with the others."""
+
+
+def put_together(spans: Mapping[int, tuple[Seen, Seen]]) -> Shares:
+    """What the I/Os of one direction tell of the disk; `spans`: OST index → (now, base), measured by one source."""
+    parts = {}
+    for index, (now, base) in spans.items():
+        since = since_base(now.io, base.io)
+        if since.ios > 0 and since.bytes > 0 and since.usecs > 0:
+            flight, others = flight_alone(since, now, base)
+            parts[index] = (
+                Evidence(now.at_s, since.source, since.ios, since.bytes, since.usecs / 1e6, flight),
+                others / 1e6,
+            )
+    if sum(e.ios for e, _ in parts.values()) < MIN_IOS:
+        return Shares(None, {})
+    judged = {i: e for i, (e, _) in parts.items() if e.ios >= MIN_IOS}
+    fastest = [max((e.rates[r] for e in judged.values()), default=0.0) for r in (0, 1)]
+    apart = {i: e for i, e in judged.items() if all(e.rates[r] * APART < fastest[r] for r in (0, 1))}
+    return Shares(_sum([part for i, part in parts.items() if i not in apart]), apart)
+
+
+def _sum(parts: list[tuple[Evidence, float]]) -> Evidence:
+    """In flight on the disk: as many OSTs at once as their times say, with what the other direction adds."""
+    first = parts[0][0]
+    seconds = sum(e.seconds for e, _ in parts)
+    flight = sum(e.in_flight * e.seconds for e, _ in parts) / seconds
+    if first.source == "brw_stats":
+        flight *= seconds**2 / sum(e.seconds**2 for e, _ in parts)
+        flight *= 1 + sum(others for _, others in parts) / seconds
+    return Evidence(
+        max(e.at_s for e, _ in parts),
+        first.source,
+        sum(e.ios for e, _ in parts),
+        sum(e.bytes for e, _ in parts),
+        seconds,
+        flight,
+    )
