@@ -6,7 +6,10 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
-from tarazu.stats.client import Mount
+from tarazu import native
+from tarazu.errors import LayoutError
+from tarazu.model import EOF, Component, Layout
+from tarazu.stats.client import FileSystem, Mount
 
 LAYOUT_XATTR = "lustre.lov"
 
@@ -19,14 +22,28 @@ def layout_blob(path: str) -> bytes:
         return b""
 
 
-def default_layouts(mounts: Sequence[Mount], keys: Iterable[str]) -> tuple[bytes, dict[str, bytes]]:
+def own_default(fs: FileSystem) -> bytes:
+    """What a file gets below directories without any default, as `lustre.lov`; empty where the client does not know."""
+    count, size = fs.stripe_count & 0xFFFF, fs.stripe_size_bytes
+    if not count or size <= 0:
+        return b""
+    try:
+        return native.encode_lov(Layout((Component(0, EOF, size, count),)), [()])
+    except LayoutError:
+        return b""
+
+
+def default_layouts(
+    mounts: Sequence[Mount], keys: Iterable[str], own: bytes = b""
+) -> tuple[bytes, dict[str, bytes]]:
     """Default layout of the file system's root, and for each directory key that of its deepest existing parent.
 
     `mounts`: all of the one file system; a directory is looked at through one that shows it. Where no mount shows the
     root, the top of the largest part that is seen stands for it. Only directories whose default differs from the
-    root's are listed with a layout; a directory without a default of its own follows the root.
+    root's are listed with a layout; a directory without a default of its own follows the root, and the root without
+    one is `own`.
     """
-    root = layout_blob(min(mounts, key=lambda m: len(m.subdirectory)).path)
+    root = layout_blob(min(mounts, key=lambda m: len(m.subdirectory)).path) or own
     found: dict[str, bytes] = {}
     seen: dict[str, bytes] = {}
     for key in keys:

@@ -213,7 +213,12 @@ class Leader:
         """In a thread: look at the spools every `predict.look_s`. On a slow file system it may take long."""
         look_s = self.settings.predict.look_s
         while not self._over.wait(max(look_s, watch.pause_s)):
+            full = watch.full
             self._guard(lambda: self._look(watch))()
+            if watch.full and not full:
+                self._log(
+                    "too many files to follow: what is created and closed from now on is seen at the end"
+                )
             if any(p.plans.news for p in self.plannings.values()):
                 self._news.set()
 

@@ -284,7 +284,8 @@ class Mdsd:
 
     def _view(self, fs_name: str, now_s: float) -> SystemView:
         """The system as the allocator sees it: with promises, without what the site excludes."""
-        return self.exclusions.apply(self.views.view(fs_name, now_s, self.ledger.promised(fs_name)))
+        promised, written = self.ledger.promised(fs_name), self.ledger.written(fs_name)
+        return self.exclusions.apply(self.views.view(fs_name, now_s, promised, written))
 
     def _settling(self, fs_name: str) -> bool:
         """True just after the start, while servers are still coming back: a part must not get all."""

@@ -156,7 +156,7 @@ class Plans:
         with local.connect(self.settings.clientd.socket, ANSWER_S) as channel:
             answer = channel.ask(msgspec.structs.replace(request, **details), list(descriptors))
             if isinstance(answer, local.DirectoriesWanted):
-                blobs = directories.default_layouts(self.mounts, answer.keys)
+                blobs = directories.default_layouts(self.mounts, answer.keys, directories.own_default(fs))
                 answer = channel.ask(local.DirectoryLayouts(*blobs))
         if not isinstance(answer, local.PlanReply):
             raise TarazuError(f"clientd: expected a plan, found {type(answer).__name__}")

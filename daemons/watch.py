@@ -18,6 +18,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
+
 from tarazu.errors import TraceError
 from tarazu.model import JobStep
 from tarazu.trace.follow import EndedSpools, LiveSpool, Name, Part, Process, from_node, split
@@ -33,15 +35,14 @@ MAX_ENDED_BYTES = 32 << 20
 """Of processes that have ended, so much is read in one look; the rest in the next ones."""
 MAX_RUN_BYTES = 64 << 20
 """All spools together, to be read as one run."""
-MOST_FILES = 1_000_000
-"""So many are known; what comes then is left to the end of the step."""
+MOST_FILES = 250_000
+"""So many are known, about 500 bytes each; what comes then is left to the end of the step."""
 _HEADER = struct.Struct("<16xQ176xQ40xQ")
 """Bytes in use, and the counters of changes of a node file and of a spool (docs/formats.md)."""
 _RACED = OUTCOMES.index("raced")
 
 
-@dataclass(slots=True)
-class _File:
+class _File(msgspec.Struct, gc=False):
     """One file over all processes that were looked at."""
 
     processes: tuple[Process, ...] = ()
@@ -92,6 +93,11 @@ class Watch:
         self._everywhere = False
         self.pause_s = 0.0
         """Until the next look, at least."""
+
+    @property
+    def full(self) -> bool:
+        """No more files are taken in."""
+        return len(self._files) > MOST_FILES
 
     def look(self) -> Seen:
         """What has changed since the last look."""
@@ -150,7 +156,7 @@ class Watch:
 
     def _read(self, path: str, used: dict[str, tuple[int, ...]], changed: set[Name]) -> bool:
         """What has changed in one spool; False when something had to be left out."""
-        if self._left_out(path, used[path]) or len(self._files) > MOST_FILES:
+        if self._left_out(path, used[path]) or self.full:
             return False
         size, *changes = used[path]
         if size < self._used.get(path, (0,))[0]:
@@ -186,9 +192,12 @@ class Watch:
             file = self._files[name]
             file.processes = tuple(p for p in file.processes if p is not before)
             changed.add(name)
+        alone = (process,)
         for name in process.touched:
-            file = self._files.setdefault(name, _File())
-            if process not in file.processes:
+            file = self._files.get(name)
+            if file is None:
+                self._files[name] = _File(alone)
+            elif process not in file.processes:
                 file.processes = (*file.processes, process)
         changed |= process.touched
         process.touched = set()

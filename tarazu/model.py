@@ -63,6 +63,8 @@ class Ost(msgspec.Struct, frozen=True, omit_defaults=True):
     files_free: int = 2**32
     promised_bytes: int = 0
     """Placed but not yet visible in `kbytesavail` (the reservation ledger)."""
+    written_bytes: int = 0
+    """Of these, in files that are closed."""
     write_bytes_per_s: float | None = None
     """Estimated throughput under load; None while nothing reliable was measured."""
     write_latency_s: float | None = None

@@ -96,6 +96,8 @@ class Ledger:
         self._dead: dict[str, None] = {}
         self._dead_stripes = 0
         self._totals: dict[str, dict[int, int]] = {}
+        self._written: dict[str, dict[int, int]] = {}
+        """File system → OST → bytes: of all that is promised, and of its closed files."""
         self._held: Counter[tuple[int, str]] = Counter()
         """(user, file system) → bytes."""
         self._numbers: Counter[int] = Counter()
@@ -166,6 +168,8 @@ class Ledger:
             less = [before - after for before, after in zip(sizes[start:end], smaller, strict=True)]
             sizes[start:end] = smaller
             self._sum(entry, entry.stripes.osts[start:end], less, -1)
+            if entry.release_s[file_index] != OPEN:
+                _tally(self._written, entry.fs_name, entry.stripes.osts[start:end], less, -1)
         if release_at_s <= now:
             self._release(entry, file_index)
             self._end_if_empty(id, entry)
@@ -173,6 +177,7 @@ class Ledger:
             was_open = entry.release_s[file_index] == OPEN
             entry.release_s[file_index] = min(release_at_s, entry.expires_at_s)
             if was_open:
+                _tally(self._written, entry.fs_name, entry.stripes.osts[start:end], sizes[start:end], 1)
                 self._release_later(id, entry, file_index)
 
     def ended(self, id: str) -> None:
@@ -281,6 +286,10 @@ class Ledger:
         """Promised bytes by OST index; OSTs without a promise are left out."""
         return dict(self._totals.get(fs_name, {}))
 
+    def written(self, fs_name: str) -> dict[int, int]:
+        """Of these the bytes of closed files: they take space, but nobody writes them any more."""
+        return dict(self._written.get(fs_name, {}))
+
     def _open(self, entry: _Promise) -> Iterator[tuple[int, int]]:
         """Where the stripes of files lie whose close was not told: (first, end), neighbours as one."""
         starts = entry.stripes.starts
@@ -305,9 +314,13 @@ class Ledger:
 
     def _release(self, entry: _Promise, index: int) -> None:
         if entry.release_s[index] != GONE:
+            start, end = entry.stripes.starts[index], entry.stripes.starts[index + 1]
+            if entry.release_s[index] != OPEN:
+                of_it = entry.stripes.osts[start:end], entry.stripes.sizes[start:end]
+                _tally(self._written, entry.fs_name, *of_it, -1)
             entry.release_s[index] = GONE
             entry.left -= 1
-            self._add(entry, entry.stripes.starts[index], entry.stripes.starts[index + 1], -1)
+            self._add(entry, start, end, -1)
 
     def _release_later(self, id: str, entry: _Promise, index: int) -> None:
         second = math.ceil(entry.release_s[index])
@@ -358,20 +371,28 @@ class Ledger:
         self._sum(entry, entry.stripes.osts[start:end], entry.stripes.sizes[start:end], sign)
 
     def _sum(self, entry: _Promise, osts: Iterable[int], sizes: Iterable[int], sign: int) -> None:
-        totals = self._totals.setdefault(entry.fs_name, {})
-        added = 0
-        for ost, size in zip(osts, sizes, strict=True):
-            added += size
-            left = totals.get(ost, 0) + sign * size
-            if left:
-                totals[ost] = left
-            else:
-                totals.pop(ost, None)
-        if not totals:
-            del self._totals[entry.fs_name]
+        added = _tally(self._totals, entry.fs_name, osts, sizes, sign)
         entry.held_bytes += sign * added
         held = self._held[entry.uid, entry.fs_name] + sign * added
         if held:
             self._held[entry.uid, entry.fs_name] = held
         else:
             self._held.pop((entry.uid, entry.fs_name), None)
+
+
+def _tally(
+    sums: dict[str, dict[int, int]], fs_name: str, osts: Iterable[int], sizes: Iterable[int], sign: int
+) -> int:
+    """Add bytes to the sums of a file system, or take them away; how many."""
+    totals = sums.setdefault(fs_name, {})
+    added = 0
+    for ost, size in zip(osts, sizes, strict=True):
+        added += size
+        left = totals.get(ost, 0) + sign * size
+        if left:
+            totals[ost] = left
+        else:
+            totals.pop(ost, None)
+    if not totals:
+        del sums[fs_name]
+    return added

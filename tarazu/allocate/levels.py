@@ -1,6 +1,6 @@
 """The level of an OST as a function of the bytes placed on it: the convex cost that the allocator minimises.
 
-level(x) = time · (promise · promised + x) / (throughput · T) + fill · (fill − lowest fill) + degraded
+level(x) = time · (promise · promised and not written + x) / (throughput · T) + fill · (fill − lowest fill) + degraded
            + ceiling · max(0, fill after x − highest fill that is acceptable)
 
 T is the time that all OSTs need for the new and the promised bytes when they finish together, so a balanced

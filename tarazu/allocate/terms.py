@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import median, median_low
 from typing import Any
 
 import msgspec
@@ -27,6 +27,8 @@ SLOWEST = 1e-4
 """Share of the median throughput below which an OST is as good as stopped."""
 LEAST_UNDER_LOAD = 0.05
 """Share of its throughput that an OST keeps however loaded its server is."""
+LIKE_LOADS = 0.25
+"""So far from the median server's a load counts as the same: reports of one moment are of different intervals."""
 SLOW_LATENCY = 2.0
 """Times the usual write latency up to which an OST counts as equal to the others."""
 
@@ -66,6 +68,9 @@ def terms(view: SystemView, osts: Sequence[Ost], weights: Weights, new_bytes: fl
     latency = _latency_factors(osts, weights)
     loads = {o.name: o.load for o in view.osses}
     load = np.array([loads.get(o.oss, 0.0) for o in osts]).clip(0, 1)
+    usual = median_low([o.load for o in view.osses]) if view.osses else 0.0
+    apart = load - usual
+    load = usual + np.sign(apart) * np.maximum(0, np.abs(apart) - LIKE_LOADS) / (1 - LIKE_LOADS)
     busy = (load - weights.idle_load).clip(0) / max(1e-9, 1 - weights.idle_load)
     oss_load = np.maximum(LEAST_UNDER_LOAD, 1 - weights.oss_load * busy)
     rate = speed * latency * oss_load
@@ -73,7 +78,8 @@ def terms(view: SystemView, osts: Sequence[Ost], weights: Weights, new_bytes: fl
     promised = np.array([o.promised_bytes for o in osts], float)
     total = np.array([max(1, o.total_bytes) for o in osts], float)
     fill = (np.array([o.used_bytes for o in osts], float) + promised) / total
-    waiting = weights.promise * promised
+    written = np.array([o.written_bytes for o in osts], float)
+    waiting = weights.promise * np.maximum(0, promised - written)
     even_time = (max(1.0, new_bytes) + float(waiting.sum())) / float(rate.sum())
     slope = weights.time / (rate * even_time)
     degraded = weights.degraded * np.array([o.degraded for o in osts], float)

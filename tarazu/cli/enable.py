@@ -10,6 +10,7 @@ A job that was stopped both by its owner and by the site goes on when both have 
 from __future__ import annotations
 
 import argparse
+import shlex
 
 from tarazu import config
 from tarazu.cli import disable
@@ -26,7 +27,7 @@ def execute(options: argparse.Namespace) -> int:
     if options.site:
         before = stop.site_stop(settings.run.stop_file)
         changed = stop.resume_site(settings.run.stop_file)
-        reason = f" --reason {before.reason!r}" if before and before.reason else ""
+        reason = f" --reason {shlex.quote(before.reason)}" if before and before.reason else ""
         undo = f"tarazu disable --site{reason}"
         if options.json:
             print_json({"site": None, "changed": changed, "undo": undo if changed else None})

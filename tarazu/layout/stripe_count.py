@@ -1,9 +1,9 @@
 """`layout.stripe_count = auto`: the stripes of all files of a job step together.
 
 The fewest for which the allocator's lower bound (`tarazu.layout.fitting`) is within 5 % of what any count gives and
-not above what the site's default gives; objects not below a least size; never fewer than the default has, unless
-every OST gets four objects anyway. Files of one size get one count; files of several sizes share a target for the
-bytes of one object.
+not above what the site's default gives, nor the fullest OST when files are laid on the emptiest OSTs one after the
+other; objects not below a least size; never fewer than the default has, unless every OST gets four objects anyway.
+Files of one size get one count; files of several sizes share a target for the bytes of one object.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from heapq import heappop, heappush
 from math import log2
 from typing import NamedTuple
 
@@ -32,6 +33,8 @@ MAX_CLASSES = 24
 MAX_TARGETS = 2_000
 TRIES = 12
 """Counts whose bound is computed with all conditions, after a look at the number of objects alone."""
+MAX_LAID = 50_000
+"""Objects that are laid on OSTs one after the other; of more the bound says as much."""
 
 
 class FileClass(NamedTuple):
@@ -157,25 +160,27 @@ class _Step:
 
     def best(self, default: Striping, least_object_bytes: int) -> _Option | None:
         own = self._option([default] * len(self.kinds))
-        allowed = self._exact(own) * NOISE
+        allowed, reached = self._exact(own) * NOISE, self._reached(own) * NOISE
         options = [own, *map(self._option, self._without_empty(default))]
         options += map(self._option, self._counts(default.stripe_count, least_object_bytes))
         options = [o for o in options if o.stripes <= MAX_STRIPES]
         limit = min(SLACK * self._least(options), allowed)
         found: list[tuple[float, _Option]] = []
+        tries = 0
         # Of as many stripes in all, those with a stripe size of ours come first.
         for option in sorted(options, key=lambda o: (o.stripes, isinstance(o.hows[0], Striping))):
             if option.level > limit:
                 continue
             level = self._exact(option)
-            if level <= limit:
-                return self._more_even(option, level, options)
-            found.append((level, option))
-            if len(found) == TRIES:
+            if level <= allowed and self._reached(option) <= reached:
+                if level <= limit:
+                    return self._more_even(option, level, options)
+                found.append((level, option))
+            tries += 1
+            if tries == TRIES:
                 break
-        good = [f for f in found if f[0] <= allowed]
-        if good:
-            return min(good, key=lambda f: f[0])[1]
+        if found:
+            return min(found, key=lambda f: f[0])[1]
         return own if own in options else None
 
     def _least(self, options: Sequence[_Option]) -> float:
@@ -193,7 +198,8 @@ class _Step:
             o for o in options if chosen.stripes < o.stripes <= SLACK * chosen.stripes and o.level < level
         ]
         best = min(near, default=chosen, key=lambda o: (o.level, o.stripes))
-        return best if best is not chosen and self._exact(best) < level else chosen
+        better = best is not chosen and self._exact(best) < level
+        return best if better and self._reached(best) <= self._reached(chosen) else chosen
 
     def _option(self, hows: Sequence[_How]) -> _Option:
         level, at_least, total = 0.0, 0, 0
@@ -213,6 +219,28 @@ class _Step:
             for kind, how in zip(self.kinds, hows, strict=True)
             for size, number in kind.objects(how)
         ]
+
+    def _reached(self, option: _Option) -> float:
+        """Bytes on the fullest OST once all files lie on those that were the emptiest, the largest objects first.
+
+        A placement, where the bound may be below any: files of several sizes, and last stripes that are cut off.
+        """
+        if option.stripes > MAX_LAID:
+            return self._exact(option)
+        levels = [0] * self.osts
+        for _, files, objects in sorted(
+            ((of[0][0], kind.files, of) for kind, how in self._hows(option) if (of := kind.objects(how))),
+            reverse=True,
+        ):
+            of_one = [size for size, number in objects for _ in range(number)]
+            for _ in range(files):
+                emptiest = [heappop(levels) for _ in of_one]
+                for level, size in zip(emptiest, of_one, strict=True):
+                    heappush(levels, level + size)
+        return float(max(levels))
+
+    def _hows(self, option: _Option) -> Iterator[tuple[_Kind, _How]]:
+        return zip(self.kinds, option.hows, strict=True)
 
     def _exact(self, option: _Option) -> float:
         """The bound in bytes on the fullest OST."""

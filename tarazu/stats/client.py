@@ -34,6 +34,9 @@ class FileSystem:
     """Indices that exist."""
     active: frozenset[int]
     pools: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    stripe_count: int = 0
+    """Of files below no default layout, as this client knows it (`lov.*.stripecount`); −1: every OST; 0: unknown."""
+    stripe_size_bytes: int = 0
 
 
 def mounts(root: str | Path = "/", environ: Mapping[str, str] | None = None) -> tuple[Mount, ...]:
@@ -59,7 +62,9 @@ def mounts(root: str | Path = "/", environ: Mapping[str, str] | None = None) -> 
 
 
 def file_system(fs_name: str, root: str | Path = "/") -> FileSystem:
-    """The OSTs that this client is connected to (`osc.<fs>-OST*.active`) and the pools (`lov.*.pools.*`)."""
+    """The OSTs that this client is connected to (`osc.<fs>-OST*.active`), the pools (`lov.*.pools.*`) and the
+    file system's own striping (`lov.*.stripecount`, `stripesize`).
+    """
     existing: set[int] = set()
     active: set[int] = set()
     for directory in _glob(root, ("sys/fs/lustre/osc", "proc/fs/lustre/osc"), f"{fs_name}-OST*"):
@@ -74,7 +79,16 @@ def file_system(fs_name: str, root: str | Path = "/") -> FileSystem:
         for pool in sorted((lov / "pools").glob("*")) if (lov / "pools").is_dir() else ():
             members = (re.search(r"-OST([0-9a-fA-F]{4})", line) for line in _lines(pool))
             pools[pool.name] = frozenset(int(m[1], 16) for m in members if m)
-    return FileSystem(fs_name, frozenset(existing), frozenset(active), pools)
+    count = size = 0
+    for lov in _glob(root, ("sys/fs/lustre/lov", "proc/fs/lustre/lov"), f"{fs_name}-clilov-*"):
+        count, size = _number(lov / "stripecount"), _number(lov / "stripesize")
+    return FileSystem(fs_name, frozenset(existing), frozenset(active), pools, count, size)
+
+
+def _number(path: Path) -> int:
+    """0 where there is none."""
+    text = next(iter(_lines(path)), "").strip()
+    return int(text) if re.fullmatch(r"-?[0-9]{1,18}", text) else 0
 
 
 def _glob(root: str | Path, directories: tuple[str, ...], pattern: str) -> list[Path]:

@@ -21,6 +21,10 @@ from tarazu.wire.messages import OssReport, OstReport
 LNET_FLOOR_BYTES_PER_S = 12.5e6
 """An LNet rate is never compared with less (100 Mbit/s): else the reports alone would be full load."""
 
+LOAD_REPORTS = 5
+"""A server's load is the mean of so many reports: one burst shows in the newest report of one server, and not yet, or
+no more, in another's."""
+
 MDS_STATE_INTERVAL_S = 30.0
 """How long pools and states read on the MDS are kept."""
 
@@ -39,6 +43,8 @@ class _Server(NamedTuple):
     report: OssReport
     received_s: float
     highest_lnet_bytes_per_s: float
+    rates: tuple[tuple[float, float, float], ...]
+    """CPU and memory load, LNet bytes/s of the last `LOAD_REPORTS` reports."""
 
 
 class _Target(NamedTuple):
@@ -84,7 +90,9 @@ class ViewBuilder:
         if before and received_s < before.received_s:
             self._clock_was_set_back(received_s)
         highest = max(before.highest_lnet_bytes_per_s if before else 0.0, report.lnet_bytes_per_s)
-        self._servers[report.oss] = _Server(report, received_s, highest)
+        rates = (report.cpu_load, report.memory_load, report.lnet_bytes_per_s)
+        earlier = before.rates[-LOAD_REPORTS + 1 :] if before else ()
+        self._servers[report.oss] = _Server(report, received_s, highest, (*earlier, rates))
         no_counters = "obdfilter.*.stats" in report.unreadable
         possible = [ost for ost in report.osts if _is_possible(ost)]
         for ost in possible:
@@ -145,19 +153,34 @@ class ViewBuilder:
         ages = [now - t.received_s for (fs, _), t in self._targets.items() if fs == fs_name]
         return max((age for age in ages if age <= self.stale_after_s), default=0.0)
 
-    def view(self, fs_name: str, now: float, promised: dict[int, int] | None = None) -> SystemView:
+    def view(
+        self,
+        fs_name: str,
+        now: float,
+        promised: Mapping[int, int] | None = None,
+        written: Mapping[int, int] | None = None,
+    ) -> SystemView:
         """Everything known of `fs_name` at `now` (Unix time); no OSTs when it was never reported.
 
-        `promised`: OST index → bytes (the reservation ledger's).
+        `promised`, `written`: OST index → bytes (the reservation ledger's).
         """
         state = self._mds_state(now)
         here = {index: t for (fs, index), t in self._targets.items() if fs == fs_name}
         pools = self._pools(fs_name, state, here)
         servers = {index: t.oss for index, t in here.items()}
         speeds = self.speeds.estimates(fs_name, now, pools, servers)
-        owed = promised or {}
+        owed, done = promised or {}, written or {}
         osts = tuple(
-            self._ost(key, target, now, state, pools[key[1]], speeds.get(key[1]), owed.get(key[1], 0))
+            self._ost(
+                key,
+                target,
+                now,
+                state,
+                pools[key[1]],
+                speeds.get(key[1]),
+                owed.get(key[1], 0),
+                done.get(key[1], 0),
+            )
             for key, target in sorted((((fs_name, i), t) for i, t in here.items()), key=lambda item: item[0])
         )
         names = sorted({ost.oss for ost in osts})
@@ -172,6 +195,7 @@ class ViewBuilder:
         pools: tuple[str, ...],
         speed: Estimate | None,
         promised_bytes: int,
+        written_bytes: int,
     ) -> Ost:
         report = target.report
         return Ost(
@@ -182,6 +206,7 @@ class ViewBuilder:
             avail_bytes=report.avail_bytes,
             files_free=report.files_free,
             promised_bytes=promised_bytes,
+            written_bytes=written_bytes,
             write_bytes_per_s=speed.write_bytes_per_s if speed else None,
             write_latency_s=speed.write_latency_s if speed else None,
             relative_speed=speed.relative if speed else None,
@@ -199,8 +224,8 @@ class ViewBuilder:
         # A server that was never busy is compared with a tenth of the busiest, not with its own idle noise.
         busiest = max(s.highest_lnet_bytes_per_s for s in self._servers.values())
         full = max(server.highest_lnet_bytes_per_s, busiest / 10, LNET_FLOOR_BYTES_PER_S)
-        report = server.report
-        return Oss(name, report.cpu_load, report.memory_load, min(1.0, report.lnet_bytes_per_s / full))
+        cpu, memory, lnet = (sum(of) / len(of) for of in zip(*server.rates, strict=True))
+        return Oss(name, cpu, memory, min(1.0, lnet / full))
 
     def _mds_state(self, now: float) -> mds.MdsState:
         if self.mds_root is None:

@@ -275,10 +275,13 @@ class Plain:
             for file in entry["files"]:
                 file["promised"] &= file["at"] is None or file["at"] > now
 
-    def promised(self) -> dict[int, int]:
+    def promised(self, closed: bool = False) -> dict[int, int]:
+        """`closed`: of closed files alone."""
         sums: dict[int, int] = {}
         for entry in self.entries.values():
             for file in entry["files"]:
+                if closed and file["at"] is None:
+                    continue
                 if file["promised"] and not (entry["dead"] and entry["alive"] and file["at"] is None):
                     for ost, size in file["osts"].items():
                         sums[ost] = sums.get(ost, 0) + size
@@ -324,8 +327,9 @@ def test_promises_are_those_of_the_plain_ledger_and_always_end(events: list[tupl
                 ledger.died(now)
                 plain.died(now)
         assert ledger.promised("fs") == plain.promised(), event
+        assert ledger.written("fs") == plain.promised(closed=True), event
         assert ledger.held_bytes(0, "fs") == sum(plain.promised().values())
         assert sum(ledger.outstanding(str(id)) for id in range(4)) == ledger.held_bytes(0, "fs")
     ledger.expire(len(events) + 10.0)
-    assert ledger.promised("fs") == {}
+    assert ledger.promised("fs") == ledger.written("fs") == {}
     assert len(ledger) == 0 and ledger.numbers() == (0, 0)

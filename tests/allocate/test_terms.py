@@ -102,9 +102,33 @@ def test_what_is_shown_is_what_the_policy_uses(make) -> None:
     assert [c.rate for c in shown] == pytest.approx((rates / np.median(rates)).tolist())
     assert all(c.level == pytest.approx(c.fill + c.promise + c.degraded) for c in shown)
     assert shown[5].speed is None and shown[5].latency == pytest.approx(0.1)
-    assert shown[0].oss_load == pytest.approx(0.6) and shown[4].oss_load == pytest.approx(0.9)
+    assert shown[0].oss_load == pytest.approx(0.9 - 0.2 / 3) and shown[4].oss_load == pytest.approx(0.9)
     assert shown[6].share == 0
     assert sum(c.share for c in shown) == pytest.approx(8)
+
+
+def test_servers_whose_loads_differ_by_the_moment_of_their_reports_get_equal_shares(make) -> None:
+    """Right after a job, the report of one server held its burst and that of another did not: OST cost 1.4 to 2."""
+    view = make.view(8)
+
+    def shares(*loads: float) -> list[float]:
+        servers = tuple(Oss(f"oss{i}", lnet_load=load) for i, load in enumerate(loads))
+        return [c.share for c in costs(SystemView("lustre", 0.0, view.osts, servers), Weights())]
+
+    assert shares(1.0, 0.8) == shares(0.75, 1.0) == pytest.approx([1.0] * 8)
+    busy = shares(1.0, 0.0)
+    assert busy[0] < 0.8 * busy[4]
+
+
+def test_what_closed_files_hold_takes_space_but_is_not_written_any_more(make) -> None:
+    """A job that began right after another was laid where that one had written least."""
+    before = {"promised_bytes": 4 * GIB}
+    open_ = make.view(8, each=lambda i: before if i < 4 else {})
+    closed = make.view(8, each=lambda i: {**before, "written_bytes": 4 * GIB} if i < 4 else {})
+    new = 8 * GIB
+    assert [c.promise > 0 for c in costs(open_, Weights(), new)] == [True] * 4 + [False] * 4
+    assert [c.promise for c in costs(closed, Weights(), new)] == [0.0] * 8
+    assert [c.fill for c in costs(closed, Weights(), new)] == [c.fill for c in costs(open_, Weights(), new)]
 
 
 def test_who_is_excluded_and_why(make) -> None:

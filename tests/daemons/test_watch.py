@@ -66,6 +66,21 @@ def test_two_looks_in_a_row_must_find_a_file_closed(tmp_path: Path) -> None:
     assert watch.look() == watching.Seen(everywhere=True), "without news nothing is told"
 
 
+def test_a_step_of_very_many_files_does_not_fill_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A million files took the leader 600 MB."""
+    monkeypatch.setattr(watching, "MOST_FILES", 3)
+    records = [record for n in range(4) for record in (create(f"/{n}", n + 1), close_record(f"/{n}", 9))]
+    (tmp_path / "0.tzs").write_bytes(spool(records))
+    watch = Watch(str(tmp_path), tmp_path, STEP, threading.Event())
+    assert not watch.full and watch.look().everywhere
+    assert watch.full and watch.look().files == dict.fromkeys(range(1, 5), 9)
+    (tmp_path / "1.tzs").write_bytes(spool([create("/more", 9), close_record("/more", 9)], rank=1))
+    seen = watch.look()
+    assert (seen.files, seen.outcomes, seen.everywhere) == ({}, {}, False)
+
+
 def test_shared_files_are_told_again_when_all_nodes_have_come(tmp_path: Path) -> None:
     (tmp_path / "0.tzs").write_bytes(spool([create("/a", 1), close_record("/a", 5)], ranks=2))
     watch = Watch(str(tmp_path), tmp_path, STEP, threading.Event())

@@ -44,7 +44,7 @@ def test_a_file_is_placed_below_a_default_of_any_kind(lustre: LustreMount, defau
     lustre.lfs("setstripe", *default.split(), folder)
     mount = Mount(str(lustre.mount), lustre.fs_name)
     key = f"/{lustre.directory.name}/d/f"
-    _, found = directories.default_layouts(mount, [key])
+    _, found = directories.default_layouts([mount], [key])
     layout = default_layout(found[key])
     assert isinstance(layout, Layout)
     forecast = Forecast(key, key, key, False, 0, 0, 0, SIZE)

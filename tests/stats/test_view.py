@@ -187,8 +187,13 @@ def lnet_loads(*rates: dict[str, float]) -> dict[str, float]:
 
 
 def test_lnet_load_is_relative_to_the_highest_rate_seen() -> None:
-    assert lnet_loads({"oss1": 4e9}, {"oss1": 1e9}) == {"oss1": 0.25}
-    assert lnet_loads({"oss1": 1e9}, {"oss1": 4e9}) == {"oss1": 1.0}
+    assert lnet_loads({"oss1": 4e9}, *[{"oss1": 1e9}] * 5) == {"oss1": 0.25}
+    assert lnet_loads({"oss1": 1e9}, *[{"oss1": 4e9}] * 5) == {"oss1": 1.0}
+
+
+def test_a_burst_that_one_server_reported_first_hardly_counts() -> None:
+    quiet = [{"oss1": 0.0, "oss2": 0.0}] * 4
+    assert lnet_loads(*quiet, {"oss1": 4e9}) == {"oss1": 0.2, "oss2": 0.0}
 
 
 def test_a_server_that_was_never_busy_is_not_loaded_by_its_own_noise() -> None:

