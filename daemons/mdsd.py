@@ -130,7 +130,7 @@ class Mdsd:
         self.ledger = Ledger()
         self.exclusions = Exclusions(settings.mdsd.exclude)
         self.shares = UserShare(settings.mdsd.user_share, self.ledger)
-        speeds = SpeedEstimator(options.speed_half_life_s)
+        speeds = SpeedEstimator(options.speed_forget_s)
         self.views = ViewBuilder(options.stale_after_s, options.root, speeds)
         self.gate = Gate(options.root, options.cpu_limit, options.memory_limit)
         self.site = SiteWatch(settings.run.stop_file)

@@ -73,8 +73,8 @@ class Mdsd:
         0.50, "allocate only while memory in use (without page cache) is below", SHARE
     )
     stale_after_s: float = setting(180.0, "a target not reported for this long gets no stripes", POSITIVE)
-    speed_half_life_s: float = setting(
-        600.0, "after this, half of what made an OST slow is forgotten, where it shows nothing new", POSITIVE
+    speed_forget_s: float = setting(
+        1800.0, "what made an OST slow is forgotten after this, where it shows nothing new", POSITIVE
     )
     exclude: tuple[str, ...] = setting(
         (), "targets without new stripes: OSTs as scratch:0-3,7, pools as scratch.flash"

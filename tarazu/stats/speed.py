@@ -19,9 +19,9 @@ I/Os were seen (`band`), an OST counts as equal to its peers; beyond, its own va
 
 An interval counts with at least `MIN_IOS` disk I/Os; fewer wait for those of the next intervals. An idle OST has no
 new evidence and is not slow, unless others on its disk are (`tarazu.stats.disks`). Without new evidence a verdict fades
-with a half-life, so that a slow target that got nothing is tried again: the allocator gives it a first stripe as soon
-as the estimate carries one. What that stripe shows counts more than what was seen long before (weights with the same
-half-life), so one look decides.
+and is forgotten after a time that is set, so that a slow target that got nothing is tried again: the allocator gives it
+a first stripe as soon as the estimate carries one. What that stripe shows counts more than what was seen long before
+(weights that halve in a third of that time), so one look decides.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ SMALL_BYTES = 32 * KIB
 """Mean size of I/Os, below which their time is hardly that of data: journals, small files, random reads."""
 SEEK_S = 0.01
 """What positioning a disk's head may add to an I/O that is much smaller than those it is compared with."""
-HALF_LIFE_S = 600.0
-"""Without new evidence, half of the difference (in powers) to the peers is left after this."""
+FORGET_S = 1800.0
+"""Without new evidence a verdict fades, evenly in powers, and is gone after this."""
 GRACE_S = 120.0
 """An estimate stands unchanged this long after its last evidence (two of the paper's intervals)."""
 
@@ -100,8 +100,9 @@ _Terms = tuple[dict[int, Sequence[str]], dict[int, str]]
 class SpeedEstimator:
     """Estimates for all OSTs of all file systems; `update` with every report, `estimates` when asked."""
 
-    def __init__(self, half_life_s: float = HALF_LIFE_S) -> None:
-        self.half_life_s = half_life_s
+    def __init__(self, forget_s: float = FORGET_S) -> None:
+        self.forget_s = forget_s
+        self._grace_s = min(GRACE_S, forget_s / 3)
         self._base: dict[Direction, Seen] = {}
         """What the next evidence is counted from."""
         self._last: dict[Direction, Seen] = {}
@@ -223,7 +224,8 @@ class SpeedEstimator:
     def _usual(self, evidence: Sequence[Evidence]) -> _Measured:
         """Medians of the newest evidence, what is older than the newest counting less."""
         newest = evidence[-1].at_s
-        weights = [0.5 ** (max(0.0, newest - e.at_s - GRACE_S) / self.half_life_s) for e in evidence]
+        half_life_s = self.forget_s / 3
+        weights = [0.5 ** (max(0.0, newest - e.at_s - self._grace_s) / half_life_s) for e in evidence]
         return _Measured(
             newest,
             evidence[-1].source,
@@ -235,7 +237,7 @@ class SpeedEstimator:
 
     def _estimate(self, compared: _Compared, now: float) -> Estimate:
         m, own, usual, peers_ios = compared
-        weight = 0.5 ** (max(0.0, now - m.at_s - GRACE_S) / self.half_life_s)
+        weight = min(1.0, max(0.0, 1 - (now - m.at_s - self._grace_s) / (self.forget_s - self._grace_s)))
         # Drawn towards 1 on a logarithmic scale: speeds differ by factors.
         relative = math.exp(weight * math.log(own))
         if relative > 1 / band(m.ios, peers_ios):

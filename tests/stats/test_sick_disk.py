@@ -9,7 +9,7 @@ import pytest
 
 from tarazu.stats.collector import Collector
 from tarazu.stats.service import Devices
-from tarazu.stats.speed import HALF_LIFE_S
+from tarazu.stats.speed import FORGET_S
 from tarazu.stats.view import ViewBuilder
 from tarazu.wire import messages
 from tarazu.wire.messages import OssReport
@@ -127,9 +127,9 @@ def test_the_held_disk_is_forgotten_in_time(sick_disk: SickDisk) -> None:
     for report, now in reports(sick_disk, sick_disk.MOMENTS):
         views.update(report, now)
     assert all(relative(views, now + 60)[index] <= SICK for index in sick_disk.SICK)
-    half = {index: relative(views, now + 120 + HALF_LIFE_S)[index] for index in sick_disk.SICK}
-    assert all(1 / 10 < speed < 1 / 3 for speed in half.values())
-    assert all(speed == 1.0 for speed in relative(views, now + 120 + 3 * HALF_LIFE_S).values())
+    half = {index: relative(views, now + 60 + FORGET_S / 2)[index] for index in sick_disk.SICK}
+    assert all(1 / 15 < speed < 1 / 3 for speed in half.values())
+    assert all(speed == 1.0 for speed in relative(views, now + FORGET_S).values())
 
 
 def test_no_ost_of_the_captured_series_is_slow(series: Series) -> None:
