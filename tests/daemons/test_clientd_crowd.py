@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tests.daemons.conftest import Site
 
 ALICE, BOB = 12345, 12346
-OSTS = (0, 1, 2, 3)
+OSTS = (0, 1, 2, 3, 4)
 PATIENCE_S = 60.0
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to come as other users")
