@@ -85,7 +85,7 @@ def test_files_that_close_after_their_reply_was_forgotten_do_not_fill_the_memory
     users = Users(site.client())
     users.steps(100, files=20, closes=1000)
     before = rss_bytes(mdsd)
-    users.steps(5_000 if LONG else 1500, files=20, closes=1000)
+    users.steps(5_000 if LONG else 800, files=20, closes=1000)
     grown = rss_bytes(mdsd) - before
     # Replies are kept: some 200 bytes each here. 1,000 indices of three ids a step would be 250 MB and more.
     assert grown < (48 if LONG else 24) * MIB
