@@ -80,14 +80,19 @@ def checked(
     allocated: dict[int, FilePlacement] = {}
     refused: dict[int, str] = {}
     known: set[tuple[object, ...]] = set()
+    whole: dict[tuple[int, int], bool] = {}
+    nothing = FilePlacement(())
     for (row_id, forecast, layout), of in zip(placeable, osts):
-        allocated[row_id] = FilePlacement(())
+        allocated[row_id] = nothing
         if not any(of):
             refused[row_id] = NO_OSTS
             continue
         try:
-            asked = asked_osts(layout, forecast.size_bytes, of)
-            shape = (id(layout), layout.covered(forecast.size_bytes), tuple(map(len, asked)))
+            reached = (id(layout), layout.covered(forecast.size_bytes))
+            if reached not in whole:
+                whole[reached] = all(explicit_components(layout, forecast.size_bytes))
+            asked = of if whole[reached] else asked_osts(layout, forecast.size_bytes, of)
+            shape = (*reached, tuple(map(len, asked)))
             if shape not in known:
                 explicit = explicit_components(layout, forecast.size_bytes)
                 placement_map.check_layout("plan", layout, explicit, asked)

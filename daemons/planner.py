@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import Any
 
 import msgspec
@@ -167,14 +166,14 @@ class Planner:
         self, forecasts: Sequence[Forecast], targets: Targets, directories: Directories
     ) -> list[Expected]:
         """The layout of each file; files below directories with a user's own default are left alone."""
-        parents = {f.key: str(PurePosixPath(f.key).parent) for f in forecasts}
+        parents = {f.key: f.key.rpartition("/")[0] or "/" for f in forecasts}
         answer = directories(tuple(sorted(set(parents.values()))))
         root = default_layout(answer.root)
         found: list[Expected] = []
         by_default: dict[Layout | str | None, list[Forecast]] = {}
+        default_of = {p: default_layout(answer.parents.get(p, answer.root)) for p in set(parents.values())}
         for forecast in forecasts:
-            blob = answer.parents.get(parents[forecast.key], answer.root)
-            by_default.setdefault(default_layout(blob), []).append(forecast)
+            by_default.setdefault(default_of[parents[forecast.key]], []).append(forecast)
         for default, group in by_default.items():
             # Layouts are compared, not blobs: these also carry the directory's own identity.
             foreign = default != root and not self.settings.layout.foreign_defaults

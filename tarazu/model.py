@@ -45,6 +45,8 @@ class Layout(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def covered(self, size_bytes: int) -> int:
         """How many components a file of `size_bytes` reaches into (at least one)."""
+        if len(self.components) == 1:
+            return 1
         reached = sum(1 for c in self.components if c.start_bytes < size_bytes)
         return max(1, reached)
 
