@@ -12,6 +12,7 @@ from tarazu.stats import peers
 from tarazu.stats.speed import BAND, GRACE_S, INTERVALS, SpeedEstimator, band
 from tarazu.units import GIB, KIB, MIB
 from tarazu.wire.messages import IoCounters, OstReport
+from tests.stats.watched import Watched
 
 INTERVAL_S = 60.0
 SICK = 3
@@ -53,21 +54,13 @@ class Ost:
         )
 
 
-class Site:
-    """12 OSTs on 4 servers, and the estimator that watches them."""
+class Site(Watched[Ost]):
+    """12 OSTs on 4 servers."""
 
     def __init__(self, count: int = 12, per_server: int = 3) -> None:
-        self.osts = [Ost(i) for i in range(count)]
         self.servers = {i: f"oss{i // per_server}" for i in range(count)}
         self.pools: Mapping[int, Sequence[str]] = {}
-        self.estimator = SpeedEstimator()
-        self.now = 1e9
-        self.tick()
-
-    def tick(self) -> None:
-        for ost in self.osts:
-            self.estimator.update(ost.report(), self.now)
-        self.now += INTERVAL_S
+        super().__init__([Ost(i) for i in range(count)], INTERVAL_S)
 
     def run(self, ios: int = 60, size: int = 4 * MIB, times: int = INTERVALS, reads: bool = False) -> None:
         for _ in range(times):

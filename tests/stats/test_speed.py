@@ -14,6 +14,7 @@ from tarazu.stats.collector import Collector
 from tarazu.stats.speed import GRACE_S, INTERVALS, SpeedEstimator, _median
 from tarazu.units import GIB, KIB, MIB
 from tarazu.wire.messages import OstReport
+from tests.stats.watched import Watched
 
 from .conftest import Series
 
@@ -49,19 +50,9 @@ class Ost:
         )
 
 
-class Bench:
-    """Several OSTs and the estimator that watches them."""
-
+class Bench(Watched[Ost]):
     def __init__(self, count: int = 8) -> None:
-        self.osts = [Ost(index) for index in range(count)]
-        self.estimator = SpeedEstimator()
-        self.now = 1e9
-        self.tick()
-
-    def tick(self) -> None:
-        for ost in self.osts:
-            self.estimator.update(ost.report(), self.now)
-        self.now += INTERVAL_S
+        super().__init__([Ost(index) for index in range(count)], INTERVAL_S)
 
     def write_all(self, size_bytes: int = GIB) -> None:
         for ost in self.osts:

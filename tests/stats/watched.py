@@ -1,0 +1,32 @@
+"""Emulated OSTs whose counters are reported to an estimator at every tick."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Generic, Protocol, TypeVar
+
+from tarazu.stats.speed import SpeedEstimator
+from tarazu.wire.messages import OstReport
+
+
+class Reporting(Protocol):
+    def report(self) -> OstReport: ...
+
+
+AnOst = TypeVar("AnOst", bound=Reporting)
+
+
+class Watched(Generic[AnOst]):
+    """Several OSTs and the estimator that watches them."""
+
+    def __init__(self, osts: Sequence[AnOst], interval_s: float) -> None:
+        self.osts = list(osts)
+        self.interval_s = interval_s
+        self.estimator = SpeedEstimator()
+        self.now = 1e9
+        self.tick()
+
+    def tick(self) -> None:
+        for ost in self.osts:
+            self.estimator.update(ost.report(), self.now)
+        self.now += self.interval_s
