@@ -74,13 +74,14 @@ static bool raise(uint64_t *to, uint64_t value)
     return false;
 }
 
-/* Nothing that a damaged file says may lead beyond its end. */
-static bool is_sound(const struct header *h, uint64_t size)
+/* Nothing that a damaged file says may lead beyond its end; which is looked at last, for others make it longer. */
+static bool is_sound(const struct header *h, int fd)
 {
     uint64_t used = tz_load(&h->used), capacity = tz_load(&h->capacity);
+    struct tz_stat st;
 
-    return h->version == 1 && h->length == HEADER && used >= HEADER && used <= capacity && capacity <= size &&
-           capacity <= LONGEST;
+    return h->version == 1 && h->length == HEADER && used >= HEADER && used <= capacity && capacity <= LONGEST &&
+           tz_fstat(fd, &st) == 0 && capacity <= st.size;
 }
 
 static uint8_t *open_node(void)
@@ -96,15 +97,15 @@ static uint8_t *open_node(void)
     if (fd < 0)
         return NULL;
     if (tz_fstat(fd, &st) == 0 && S_ISREG(st.mode) && st.uid == tz_euid() &&
-        (st.size >= HEADER + STEP || tz_spool_fill(fd, 0, HEADER + STEP)) && tz_fstat(fd, &st) == 0)
+        (st.size >= HEADER + STEP || tz_spool_fill(fd, 0, HEADER + STEP)))
         h = mmap(NULL, LONGEST, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (h != MAP_FAILED && tz_load(&h->magic) == MAGIC && !is_sound(h, fd)) {
+        munmap(h, LONGEST);
+        h = MAP_FAILED;
+    }
     tz_sys_close(fd);
     if (h == MAP_FAILED)
         return NULL;
-    if (tz_load(&h->magic) == MAGIC && !is_sound(h, st.size)) {
-        munmap(h, LONGEST);
-        return NULL;
-    }
     if (tz_load(&h->magic) != MAGIC) { /* all that come here write the same */
         h->version = 1;
         h->length = HEADER;

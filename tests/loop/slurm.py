@@ -87,7 +87,8 @@ class Slurm:
         Raises OSError when it does not come up.
         """
         self.directory = directory
-        self.env = {"SLURM_CONF": str(directory / "slurm.conf")}
+        # Slurm starts $SHELL in an interactive step; not everybody's environment has one.
+        self.env = {"SLURM_CONF": str(directory / "slurm.conf"), "SHELL": "/bin/bash"}
         self._hosts = hosts or [()] * nodes
         self._processes: list[subprocess.Popen[bytes]] = []
         for name in ("munge", "state"):

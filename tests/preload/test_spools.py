@@ -6,9 +6,11 @@ import os
 import random
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +52,28 @@ def test_tasks_that_print_into_one_file_cost_one_record(plain: Runs, record: str
         subprocess.run(["sh", "-c", script], env=plain.environ(TARAZU_RECORD=record), stdout=out, check=True)
     assert [c.size for c in plain.closes] == [(plain.mount / "slurm.out").stat().st_size]
     assert plain.spools == [] and memory(plain) <= 8192
+
+
+@pytest.mark.skipif(not shutil.which("strace"), reason="needs strace (Debian: strace)")
+def test_a_process_that_comes_while_others_make_the_nodes_file_longer_loses_nothing(plain: Runs) -> None:
+    names = [f"old.{i}.{'x' * 200}" for i in range(12)]
+    for name in names:
+        (plain.mount / name).write_bytes(b"before")
+    node = plain.spool_directory / f"{socket.gethostname()}.node.tzs"
+    slow = ["strace", "-f", "-qq", "-o", "/dev/null", "-P", str(node), "-e", "inject=fstat,mmap:delay_exit=2000000"]
+    late = subprocess.Popen(
+        [*slow, sys.executable, "-c", f"open('{names[0]}', 'a')"], env=plain.environ(), cwd=plain.mount
+    )
+    until = time.monotonic() + 30
+    while not (node.exists() and node.stat().st_size >= 8192) and time.monotonic() < until:
+        time.sleep(0.01)
+    time.sleep(0.3)
+    script = f"for name in {' '.join(names[1:])}; do true >> $name; done"
+    subprocess.run(["sh", "-c", script], env=plain.environ(), cwd=plain.mount, check=True)
+    assert node.stat().st_size > 8192 and late.poll() is None
+    assert late.wait(60) == 0
+    assert plain.spools == []  # it found the file sound
+    assert sorted(c.key for c in plain.creates) == sorted(f"/{name}" for name in names)
 
 
 @pytest.mark.parametrize("record", ["light", "full"])
