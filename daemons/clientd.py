@@ -34,8 +34,8 @@ from tarazu.daemons.planner import Planner, read_histories
 from tarazu.daemons.process import Wakeup, parser, run
 from tarazu.daemons.reports import Reports
 from tarazu.daemons.shares import Share, Turns
-from tarazu.daemons.stopping import SiteWatch
 from tarazu.errors import Busy, ConfigError, TarazuError, Unavailable, WireError
+from tarazu.store.stop_watch import SiteWatch
 from tarazu.wire import local
 
 log = logging.getLogger("tarazu.clientd")

@@ -42,12 +42,12 @@ from tarazu.daemons.allocating import (
 from tarazu.daemons.bounded import QUEUE_LIMITS, REPLY_LIMITS, PerUser
 from tarazu.daemons.process import Wakeup, parser, run
 from tarazu.daemons.site import MAX_NAME_CHARACTERS, Door, Exclusions, UserShare
-from tarazu.daemons.stopping import SiteWatch
 from tarazu.errors import InfeasibleRequest, InsufficientResources
 from tarazu.model import Allocation, CreateRequest, SystemView
 from tarazu.stats.gate import Gate
 from tarazu.stats.speed import SpeedEstimator
 from tarazu.stats.view import ViewBuilder
+from tarazu.store.stop_watch import SiteWatch
 from tarazu.wire import messages
 from tarazu.wire.messages import (
     Acknowledged,

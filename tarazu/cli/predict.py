@@ -116,7 +116,7 @@ def _runs(history: History, options: argparse.Namespace) -> list[RunRecord]:
 def _next_step(last: RunRecord, command: list[str]) -> JobStep:
     if not command:
         return msgspec.structs.replace(last.step, job_id="")
-    from tarazu.daemons import jobstep
+    from tarazu.run import jobstep
 
     step: JobStep = jobstep.identify(
         command, os.environ, fs_name=last.step.fs_name, app=last.step.application

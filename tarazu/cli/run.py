@@ -36,7 +36,7 @@ def execute(options: argparse.Namespace) -> int:
     argv = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not argv:
         raise BadInput("command line", "a program to run", "none")
-    from tarazu.daemons import jobstep
+    from tarazu.run import jobstep
 
     if os.environ.get("TARAZU_DISABLE", "0") not in ("", "0") or jobstep.inside_job_step(argv, os.environ):
         return _exec(argv)
@@ -53,7 +53,7 @@ def execute(options: argparse.Namespace) -> int:
 
 def _stopped(path: str) -> bool:
     """By the site; False where its file cannot be reached."""
-    from tarazu.daemons.stopping import SiteWatch
+    from tarazu.store.stop_watch import SiteWatch
 
     watch = SiteWatch(path)
     watch.start()
@@ -70,8 +70,8 @@ def _user() -> str:
 
 
 def _lead(argv: list[str], settings: config.Settings, options: argparse.Namespace) -> int:
-    from tarazu.daemons import launch
-    from tarazu.daemons.leader import Leader
+    from tarazu.run import launch
+    from tarazu.run.leader import Leader
 
     try:
         root = options.root or os.environ.get("TARAZU_ROOT", "/")
@@ -87,7 +87,7 @@ def _lead(argv: list[str], settings: config.Settings, options: argparse.Namespac
 
 
 def _exec(argv: list[str]) -> int:
-    from tarazu.daemons import launch
+    from tarazu.run import launch
 
     try:
         os.execvp(argv[0], argv)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tarazu.daemons import jobstep
+from tarazu.run import jobstep
 from tarazu.sim import demo
 from tests.loop import slurm as private_slurm
 

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from tarazu.daemons import directories
 from tarazu.daemons.left import default_layout
 from tarazu.layout.explicit import asked_osts, explicit_components
 from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
 from tarazu.model import Forecast, Layout
+from tarazu.run import directories
 from tarazu.stats.client import Mount
 from tarazu.units import MIB
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tarazu.daemons import directories, llapi
+from tarazu.run import directories, llapi
 from tarazu.stats.client import Mount
 
 pytestmark = pytest.mark.lustre

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from tarazu.daemons import gather
-from tarazu.daemons.framed import Frames
 from tarazu.errors import TraceError
 from tarazu.model import JobStep
+from tarazu.run import gather
+from tarazu.run.framed import Frames
 from tarazu.trace.parser import parse_files, parse_run
 from tarazu.trace.spool import parse_spools, read_spools
 
@@ -60,7 +60,17 @@ def test_a_process_that_comes_while_others_make_the_nodes_file_longer_loses_noth
     for name in names:
         (plain.mount / name).write_bytes(b"before")
     node = plain.spool_directory / f"{socket.gethostname()}.node.tzs"
-    slow = ["strace", "-f", "-qq", "-o", "/dev/null", "-P", str(node), "-e", "inject=fstat,mmap:delay_exit=2000000"]
+    slow = [
+        "strace",
+        "-f",
+        "-qq",
+        "-o",
+        "/dev/null",
+        "-P",
+        str(node),
+        "-e",
+        "inject=fstat,mmap:delay_exit=2000000",
+    ]
     late = subprocess.Popen(
         [*slow, sys.executable, "-c", f"open('{names[0]}', 'a')"], env=plain.environ(), cwd=plain.mount
     )

@@ -14,10 +14,10 @@ import pytest
 
 from tarazu import native
 from tarazu.config import Settings
-from tarazu.daemons import plans
-from tarazu.daemons.maps import Maps
 from tarazu.errors import TarazuError
 from tarazu.model import EOF, Component, JobStep, Layout
+from tarazu.run import plans
+from tarazu.run.maps import Maps
 from tarazu.sim.testbed import Testbed
 from tarazu.stats import client
 from tarazu.store.control import write_control

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tarazu.daemons import directories
 from tarazu.daemons.left import default_layout
 from tarazu.errors import BadInput
 from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
 from tarazu.model import Forecast
+from tarazu.run import directories
 from tarazu.stats import client
 from tarazu.stats.client import Mount
 from tarazu.units import MIB

@@ -10,8 +10,8 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tarazu.daemons.watch import Watch
 from tarazu.model import JobStep
+from tarazu.run.watch import Watch
 from tarazu.trace import follow
 from tarazu.trace.follow import EndedSpools, LiveSpool
 from tests.trace.conftest import START_NS, close_record, create_record, end_record, spool

@@ -16,8 +16,8 @@ import threading
 import time
 from pathlib import Path
 
-from tarazu.daemons.watch import Watch
 from tarazu.model import JobStep
+from tarazu.run.watch import Watch
 from tests.trace.conftest import START_NS, close_record, create_record, spool
 
 

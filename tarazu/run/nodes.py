@@ -23,7 +23,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from tarazu.daemons import allocation, launchers
+from tarazu.run import allocation, launchers
 
 VERSION_S = 2.0
 """For a launcher to say what it is."""

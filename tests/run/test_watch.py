@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tarazu.daemons import watch as watching
-from tarazu.daemons.watch import Watch
 from tarazu.model import JobStep
+from tarazu.run import watch as watching
+from tarazu.run.watch import Watch
 from tests.trace.conftest import close_record, create_record, end_record, spool
 
 STEP = JobStep("lustre", os.getuid(), "app", "1")

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from tarazu.daemons import nodes
-from tarazu.daemons.framed import SHELL, Frames
 from tarazu.errors import TarazuError
+from tarazu.run import nodes
+from tarazu.run.framed import SHELL, Frames
 from tarazu.store import control
 
 MOST_IN_ARGUMENTS = 512 << 10

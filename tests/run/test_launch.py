@@ -11,7 +11,7 @@ import pytest
 
 SCRIPT = """
 import os, sys
-from tarazu.daemons import launch
+from tarazu.run import launch
 try:
     program = launch.Program(sys.argv[1:], os.environ)
 except OSError as error:

@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tarazu.daemons.planning import RECENT_STEPS, used_lately
 from tarazu.model import JobStep
+from tarazu.run.planning import RECENT_STEPS, used_lately
 from tarazu.trace.history import History
 from tarazu.trace.records import RunRecord
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tarazu.config import Run
-from tarazu.daemons import filesystems, gather, nodes, sending
-from tarazu.daemons.launch import Program
 from tarazu.errors import TarazuError
 from tarazu.model import JobStep
+from tarazu.run import filesystems, gather, nodes, sending
+from tarazu.run.launch import Program
 from tarazu.trace.parser import parse_files
 
 EASILY_READ = 4 << 20

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tarazu.daemons import nodes
+from tarazu.run import nodes
 from tests.mpi import MPICH_RUN, OPENMPI_RUN
 
 HERE = os.uname().nodename

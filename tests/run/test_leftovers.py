@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tarazu.daemons import leftovers
-from tarazu.daemons.leftovers import Lease, sweep
+from tarazu.run import leftovers
+from tarazu.run.leftovers import Lease, sweep
 
 HOST = socket.gethostname()
 DEAD_PID = 2**22 + 1
@@ -24,7 +24,7 @@ DEAD_PID = 2**22 + 1
 HOLD = """
 import sys, time
 from pathlib import Path
-from tarazu.daemons.leftovers import Lease
+from tarazu.run.leftovers import Lease
 lease = Lease()
 lease.take(Path(sys.argv[1]))
 print("held", flush=True)

@@ -18,12 +18,12 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from tarazu.config import Settings
-from tarazu.daemons import directories, llapi
-from tarazu.daemons.maps import Maps
-from tarazu.daemons.promises import Promise
 from tarazu.errors import TarazuError
 from tarazu.layout.explicit import explicit_components
 from tarazu.model import JobStep
+from tarazu.run import directories, llapi
+from tarazu.run.maps import Maps
+from tarazu.run.promises import Promise
 from tarazu.stats import client
 from tarazu.store import placement_map
 from tarazu.trace.history import History, encode_run, opened

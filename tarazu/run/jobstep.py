@@ -12,9 +12,9 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 
-from tarazu.daemons import allocation, interpreters, launchers
-from tarazu.daemons.launchers import CommandLine
 from tarazu.model import JobStep
+from tarazu.run import allocation, interpreters, launchers
+from tarazu.run.launchers import CommandLine
 from tarazu.trace.arguments import numeric_arguments
 
 _NESTED = 4

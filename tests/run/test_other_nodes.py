@@ -14,11 +14,11 @@ import pytest
 
 from tarazu import native
 from tarazu.config import Run
-from tarazu.daemons import filesystems, gather, nodes, openmpi, sending
-from tarazu.daemons.framed import Frames
-from tarazu.daemons.others import OtherNodes
 from tarazu.errors import TarazuError
 from tarazu.model import EOF, Component, JobStep, Layout
+from tarazu.run import filesystems, gather, nodes, openmpi, sending
+from tarazu.run.framed import Frames
+from tarazu.run.others import OtherNodes
 from tarazu.store.control import announce, read_control, write_control
 from tarazu.store.placement_map import MapRow, write_map
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarazu.daemons import jobstep
+from tarazu.run import jobstep
 
 WORDS = [
     *"mpirun srun flux numactl timeout taskset".split(),

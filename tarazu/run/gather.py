@@ -11,9 +11,9 @@ from pathlib import Path
 
 import msgspec
 
-from tarazu.daemons import nodes
-from tarazu.daemons.framed import SHELL, Frames
-from tarazu.daemons.launch import Program
+from tarazu.run import nodes
+from tarazu.run.framed import SHELL, Frames
+from tarazu.run.launch import Program
 
 TIMEOUT_S = 30.0
 """The job step is over, and its allocation is paid for: what does not come soon is lost."""

@@ -28,18 +28,18 @@ import msgspec
 
 from tarazu import native
 from tarazu.config import Settings
-from tarazu.daemons import jobstep, leftovers, openmpi, undelivered
-from tarazu.daemons.launch import Program
-from tarazu.daemons.maps import Maps
-from tarazu.daemons.others import OtherNodes
-from tarazu.daemons.planning import Planning, used_lately
-from tarazu.daemons.plans import Backoff, Plans
-from tarazu.daemons.stopping import SiteWatch
-from tarazu.daemons.watch import Watch
 from tarazu.errors import StoreError, TarazuError, TraceError
 from tarazu.predict import rules
+from tarazu.run import jobstep, leftovers, openmpi, undelivered
+from tarazu.run.launch import Program
+from tarazu.run.maps import Maps
+from tarazu.run.others import OtherNodes
+from tarazu.run.planning import Planning, used_lately
+from tarazu.run.plans import Backoff, Plans
+from tarazu.run.watch import Watch
 from tarazu.stats import client
 from tarazu.store import control
+from tarazu.store.stop_watch import SiteWatch
 from tarazu.trace.history import History, file_name
 from tarazu.trace.parser import parse_all_files
 from tarazu.trace.records import OUTCOMES, RunRecord

@@ -9,10 +9,10 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from tarazu.daemons.plans import Backoff, LayoutRefused, Plans
-from tarazu.daemons.watch import SHARE
 from tarazu.errors import Busy, TraceError
 from tarazu.predict import rules
+from tarazu.run.plans import Backoff, LayoutRefused, Plans
+from tarazu.run.watch import SHARE
 from tarazu.trace.history import History
 from tarazu.trace.records import RunRecord
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarazu.daemons import jobstep, launchers
-from tarazu.daemons.launcher_options import DIALECTS
+from tarazu.run import jobstep, launchers
+from tarazu.run.launcher_options import DIALECTS
 
 WORDS = [
     *sorted(DIALECTS),
