@@ -12,6 +12,7 @@ from pathlib import Path
 from tarazu.allocate.ledger import Dead
 from tarazu.errors import ConfigError
 from tarazu.layout.objects import component_object_bytes
+from tarazu.lustre import LOV_MAX_STRIPE_COUNT, MAX_STRIPE_SIZE_BYTES
 from tarazu.model import Allocation, CreateRequest, Layout
 from tarazu.wire.messages import MAX_ID_CHARACTERS, AllocationReply, AllocationRequest
 
@@ -23,8 +24,6 @@ MAX_STRIPES = 5_000_000
 MAX_LAYOUTS = 10_000
 MAX_COMPONENTS = 100_000
 """Of all layouts of a request; Lustre's own limit for one layout is below a thousand."""
-MAX_STRIPE_COUNT = 2000
-"""LOV_MAX_STRIPE_COUNT."""
 MAX_NAME_CHARACTERS = 256
 """Of a file system, a job id, a pool: more than any of them can have."""
 MAX_DEADLINE_S = 3_600.0
@@ -62,8 +61,8 @@ def _why_layouts_malformed(layouts: Sequence[Layout]) -> str:
         for c in layout.components:
             if not (
                 0 <= c.start_bytes < c.end_bytes < 2**64
-                and 0 <= c.stripe_count <= MAX_STRIPE_COUNT
-                and 0 < c.stripe_size_bytes < 2**32
+                and 0 <= c.stripe_count <= LOV_MAX_STRIPE_COUNT
+                and 0 < c.stripe_size_bytes <= MAX_STRIPE_SIZE_BYTES
             ):
                 return f"layout {number}: expected extents and striping within Lustre's limits"
             if max(len(c.pool), len(c.pattern)) > MAX_NAME_CHARACTERS:

@@ -70,7 +70,7 @@ static int withdraw(const struct tz_create *c, int fd, int error)
     if (named >= 0) {
         if (c->existence == TZ_FRESH && tz_look(fd, &ours) == 0 && tz_look(named, &found) == 0 &&
             ours.ino == found.ino && ours.dev == found.dev && ours.size == 0 &&
-            fgetxattr(fd, "lustre.lov", NULL, 0) < 0 && errno == ENODATA)
+            fgetxattr(fd, XATTR_LUSTRE_LOV, NULL, 0) < 0 && errno == ENODATA)
             syscall(SYS_unlinkat, name_directory(&c->call), c->call.path, 0);
         REAL(close)(named);
     }
@@ -91,7 +91,6 @@ static void refused(struct tz_create *c, int error)
 static int refuse(struct tz_create *c, int fd, int error)
 {
     const struct tz_call *call = &c->call;
-    uint8_t plain[TZ_LOV_HEAD] = {0};
     struct tz_stat st;
     int again;
 
@@ -107,9 +106,7 @@ static int refuse(struct tz_create *c, int fd, int error)
     }
     if (again >= 0)
         return replace_fd(call, fd, again);
-    tz_put32(plain, TZ_LOV_V1);
-    tz_put16(plain + 30, TZ_OFFSET_ANY);
-    error = tz_layout_set_blob(fd, plain, sizeof plain, false);
+    error = tz_layout_set_default(fd, c->scratch);
     return error && error != EEXIST ? withdraw(c, fd, error) : fd;
 }
 
@@ -174,7 +171,7 @@ static int leave_alone(struct tz_create *c, int fd)
 /* The name exists: another process was faster, or the file is old. Its layout stays; one without any gets ours. */
 static int join(struct tz_create *c, const struct tz_plan *plan, enum tz_request_lists lists)
 {
-    int fd = tz_call_open(&c->call, c->call.flags | TZ_DELAY_CREATE), rc;
+    int fd = tz_call_open(&c->call, c->call.flags | O_LOV_DELAY_CREATE), rc;
     enum tz_lov_verdict verdict;
     struct tz_stat st;
     uint16_t late;
@@ -212,7 +209,7 @@ static bool left_behind(const struct tz_call *call)
     empty = tz_look(named, &st) == 0 && S_ISREG(st.mode) && st.size == 0 && st.uid == tz_euid() &&
             llabs((long long)tz_about_now_s() - st.changed_s) < 5;
     REAL(close)(named);
-    empty = empty && lgetxattr(call->path, "lustre.lov", NULL, 0) < 0 && errno == ENODATA;
+    empty = empty && lgetxattr(call->path, XATTR_LUSTRE_LOV, NULL, 0) < 0 && errno == ENODATA;
     errno = saved;
     return empty;
 }
@@ -240,7 +237,7 @@ static int create(struct tz_create *c, const struct tz_plan *plan)
         }
     }
     if (fd < 0)
-        fd = tz_call_open(&c->call, flags | TZ_DELAY_CREATE);
+        fd = tz_call_open(&c->call, flags | O_LOV_DELAY_CREATE);
     if (fd < 0) {
         if (c->call.flags & O_EXCL)
             return fd;

@@ -1,21 +1,10 @@
 /* A layout on an open descriptor: set, read back, make its objects, replace what the MDS did not make. */
 #include "place.h"
 
-#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/xattr.h>
 
-#define LUSTRE_LOV "lustre.lov"
-/* LL_IOC_LOV_SETSTRIPE */
-#define IOC_SETSTRIPE _IOW('f', 154, long)
 enum { KEEP_SIZE = 1, PUNCH_HOLE = 2, PUNCHED = 4096 };
-
-int tz_layout_set_blob(int fd, void *blob, size_t length, bool composite)
-{
-    if (composite)
-        return fsetxattr(fd, LUSTRE_LOV, blob, length, 0) ? errno : 0;
-    return ioctl(fd, IOC_SETSTRIPE, blob) ? errno : 0;
-}
 
 int tz_layout_set(int fd, const struct tz_plan *plan, enum tz_request_lists lists, struct tz_scratch *scratch)
 {
@@ -24,12 +13,22 @@ int tz_layout_set(int fd, const struct tz_plan *plan, enum tz_request_lists list
 
     if (length == 0)
         return EINVAL;
-    return tz_layout_set_blob(fd, scratch->request, length, plan->layout.composite);
+    if (plan->layout.composite)
+        return fsetxattr(fd, XATTR_LUSTRE_LOV, scratch->request, length, 0) ? errno : 0;
+    return ioctl(fd, LL_IOC_LOV_SETSTRIPE, scratch->request) ? errno : 0;
+}
+
+int tz_layout_set_default(int fd, struct tz_scratch *scratch)
+{
+    static const struct tz_component whole = {.end = LUSTRE_EOF};
+    static const struct tz_plan plan = {.layout = {&whole, 1, false}};
+
+    return tz_layout_set(fd, &plan, TZ_LISTS_ANYWHERE, scratch);
 }
 
 int tz_layout_read(int fd, struct tz_create *create)
 {
-    ssize_t n = fgetxattr(fd, LUSTRE_LOV, create->scratch->lov, sizeof create->scratch->lov);
+    ssize_t n = fgetxattr(fd, XATTR_LUSTRE_LOV, create->scratch->lov, sizeof create->scratch->lov);
 
     create->lov_length = n > 0 ? (uint32_t)n : 0;
     return n >= 0 ? 0 : errno;
@@ -67,7 +66,7 @@ static uint64_t far_away(const struct tz_component *c)
 {
     uint64_t far = c->stripe_count * (15ULL << 40);
 
-    return c->end == TZ_EOF && far > c->start && far < INT64_MAX / 2 ? far : 0;
+    return c->end == LUSTRE_EOF && far > c->start && far < INT64_MAX / 2 ? far : 0;
 }
 
 bool tz_layout_can_instantiate(const struct tz_layout *layout)
@@ -110,22 +109,12 @@ int tz_layout_instantiate(int fd, const struct tz_layout *layout)
     return rc == EFBIG ? reserve(fd, 0, last->start, 1) : rc;
 }
 
-/* lustre.lov.del of one component id, or of all components without the flags (negated). */
-static int delete (int fd, uint32_t id, uint32_t flags)
+/* Takes the components away that have no objects. */
+static int delete_late(int fd, struct tz_scratch *scratch)
 {
-    struct tz_lov lov = {.magic = TZ_LOV_COMPOSITE, .entries = 1, .size = TZ_LOV_HEAD + TZ_LOV_ENTRY + TZ_LOV_HEAD};
-    struct tz_lov_entry entry = {.id = id,
-                                 .flags = flags,
-                                 .end = TZ_EOF,
-                                 .magic = TZ_LOV_V1,
-                                 .pattern = TZ_PATTERN_RAID0,
-                                 .stripe_offset = TZ_OFFSET_ANY,
-                                 .offset = TZ_LOV_HEAD + TZ_LOV_ENTRY,
-                                 .size = TZ_LOV_HEAD};
-    uint8_t blob[TZ_LOV_HEAD + TZ_LOV_ENTRY + TZ_LOV_HEAD];
-    size_t length = tz_lov_encode(&lov, &entry, NULL, blob, sizeof blob);
+    size_t length = tz_lov_deletion(LCME_FL_NEG | LCME_FL_INIT, scratch->request, sizeof scratch->request);
 
-    return fsetxattr(fd, LUSTRE_LOV ".del", blob, length, 0) ? errno : 0;
+    return fsetxattr(fd, XATTR_LUSTRE_LOV ".del", scratch->request, length, 0) ? errno : 0;
 }
 
 static int add_tail(int fd, struct tz_scratch *scratch, const struct tz_plan *plan, uint16_t from,
@@ -136,17 +125,17 @@ static int add_tail(int fd, struct tz_scratch *scratch, const struct tz_plan *pl
 
     if (length == 0)
         return EINVAL;
-    return fsetxattr(fd, LUSTRE_LOV ".add", scratch->request, length, 0) ? errno : 0;
+    return fsetxattr(fd, XATTR_LUSTRE_LOV ".add", scratch->request, length, 0) ? errno : 0;
 }
 
 /* One component from there to the end, of the file system's own kind: no pool, no hint, nothing to refuse. */
 static int add_plain(int fd, struct tz_scratch *scratch, const struct tz_plan *plan, uint16_t from)
 {
     struct tz_component rest = {.start = plan->layout.components[from].start,
-                                .end = TZ_EOF,
+                                .end = LUSTRE_EOF,
                                 .stripe_size = plan->layout.components[from].stripe_size,
                                 .stripe_count = 1,
-                                .pattern = TZ_PATTERN_RAID0};
+                                .pattern = LOV_PATTERN_RAID0};
     struct tz_plan plain = {.layout = {&rest, 1, true}};
 
     return add_tail(fd, scratch, &plain, 0, TZ_LISTS_ANYWHERE);
@@ -175,7 +164,8 @@ static bool is_whole(const struct tz_create *create)
     struct tz_lov lov;
 
     return tz_lov_check(create->scratch->lov, create->lov_length, &lov) == 0 && lov.entries > 0 &&
-           tz_lov_entry(create->scratch->lov, create->lov_length, lov.entries - 1, &last) == 0 && last.end == TZ_EOF;
+           tz_lov_entry(create->scratch->lov, create->lov_length, lov.entries - 1, &last) == 0 &&
+           last.end == LUSTRE_EOF;
 }
 
 /*
@@ -189,7 +179,7 @@ int tz_layout_replace_tail(int fd, struct tz_create *create, const struct tz_pla
     /* Several processes may find that the maker is gone: what has its objects none of them takes away again. */
     for (int i = 0; i < 8; i++) {
         if (i == 0)
-            rc = delete (fd, 0, TZ_LCME_NEGATE | TZ_LCME_INIT);
+            rc = delete_late(fd, create->scratch);
         rc = rc ? rc : tz_layout_add_tail(fd, create, plan, from);
         tz_layout_instantiate(fd, &plan->layout);
         if (tz_layout_read(fd, create) || is_whole(create))

@@ -6,9 +6,7 @@
 TZ_SYMVER(dlsym);
 TZ_SYMVER(dlopen);
 
-/* Values and signatures of Lustre's public header. */
-enum { LLAPI_MDT = 0x2, LLAPI_OVERSTRIPED = 0x4 };
-
+/* Signatures as in lustreapi.h. */
 static struct {
     void *(*alloc)(void);
     void (*free)(void *layout);
@@ -86,9 +84,9 @@ static int add_component(void *layout, const struct tz_component *c, const uint1
     uint32_t n = list ? c->stripe_count : hint ? 1 : 0;
     int rc = 0;
 
-    if (c->pattern & TZ_PATTERN_MDT)
-        return llapi.pattern(layout, LLAPI_MDT);
-    if ((c->pattern & TZ_PATTERN_OVERSTRIPED) && llapi.pattern(layout, LLAPI_OVERSTRIPED))
+    if (c->pattern & LOV_PATTERN_MDT)
+        return llapi.pattern(layout, LLAPI_LAYOUT_MDT);
+    if ((c->pattern & LOV_PATTERN_OVERSTRIPING) && llapi.pattern(layout, LLAPI_LAYOUT_OVERSTRIPING))
         return -1;
     if (llapi.stripe_size(layout, c->stripe_size) || llapi.stripe_count(layout, c->stripe_count))
         return -1;
@@ -107,7 +105,7 @@ static int add_extension(void *layout, const struct tz_component *c)
         errno = EOPNOTSUPP;
         return -1;
     }
-    if (llapi.add(layout) || llapi.extent(layout, start, c->end) || llapi.flags(layout, TZ_LCME_EXTENSION) ||
+    if (llapi.add(layout) || llapi.extent(layout, start, c->end) || llapi.flags(layout, LCME_FL_EXTENSION) ||
         llapi.extension_size(layout, c->extension) || llapi.stripe_count(layout, c->stripe_count))
         return -1;
     return c->pool[0] ? llapi.pool(layout, c->pool) : 0;

@@ -1,72 +1,45 @@
 /*
- * The lustre.lov attribute: lov_user_md_v1, _v3, SPECIFIC and lov_comp_md_v1 of Lustre's user interface.
- * Decoding is bounds-checked against hostile input; what was decoded encodes to the same bytes.
+ * Layouts as the attribute lustre.lov has them: reading what a file has (lov.c), writing what is asked for and
+ * comparing the two (lov_request.c). Everything is bounds-checked against hostile input.
  */
 #ifndef TZ_LOV_H
 #define TZ_LOV_H
 
 #include "tz.h"
 
-#define TZ_LOV_V1 0x0BD10BD0u
-#define TZ_LOV_V3 0x0BD30BD0u
-#define TZ_LOV_SPECIFIC 0x0BD50BD0u
-#define TZ_LOV_COMPOSITE 0x0BD60BD0u
+#include "lustre.h"
 
-enum {
-    TZ_LOV_HEAD = 32,   /* lov_comp_md_v1 without entries; also lov_user_md_v1 without objects */
-    TZ_LOV_ENTRY = 48,  /* lov_comp_md_entry_v1 */
-    TZ_LOV_MD_V3 = 48,  /* lov_user_md_v3 without objects */
-    TZ_LOV_OBJECT = 24, /* lov_user_ost_data_v1 */
-    TZ_LOV_POOL = 16,
-    TZ_LOV_MAX = 65536,       /* no attribute is longer */
-    TZ_LCME_INIT = 0x10,      /* component is instantiated */
-    TZ_LCME_EXTENSION = 0x40, /* the space into which the component before it grows (SEL) */
-    TZ_PATTERN_RAID0 = 0x1,
-    TZ_PATTERN_MDT = 0x100,
-    TZ_PATTERN_OVERSTRIPED = 0x200,
-    TZ_OFFSET_ANY = 0xffff,
-};
-#define TZ_LCME_NEGATE 0x80000000u
-
+/* A whole attribute. */
 struct tz_lov {
-    uint32_t magic;
-    uint32_t size;
-    uint32_t generation; /* of a composite */
-    uint16_t flags;
+    bool composite;
     uint16_t entries; /* 1 for a plain layout */
-    uint8_t rest[16]; /* mirror count and padding, as found */
+    uint32_t mirrors;
 };
 
+/* One of its entries, or all of a plain layout. */
 struct tz_lov_entry {
-    uint32_t id, flags;
     uint64_t start, end;
-    uint32_t offset, size; /* of its lov_user_md in the blob */
-    uint32_t generation;
-    uint8_t rest[12]; /* time stamp, mirror link, EC and compression fields, as found */
-    /* from here: lov_user_md */
-    uint32_t magic, pattern;
-    uint64_t object_id, object_seq;
-    uint32_t stripe_size; /* of an extension component: its extension size in KiB */
+    uint32_t flags; /* LCME_FL_* */
+    uint32_t pattern;
+    uint32_t stripe_size; /* of an extension component: its extension size in SEL_UNIT_SIZE */
     uint16_t stripe_count;
-    uint16_t stripe_offset; /* layout generation of an existing file */
-    uint32_t objects;       /* how many are in the blob */
-    char pool[TZ_LOV_POOL];
+    uint16_t objects; /* how many follow: none before they are made */
+    const struct lov_user_ost_data_v1 *object;
+    char pool[LOV_MAXPOOLNAME + 1];
 };
 
-struct tz_lov_object {
-    uint64_t id, seq;
-    uint32_t generation, ost;
-};
-
-/* All return 0 or an errno: EINVAL for a malformed blob, EOPNOTSUPP for a kind that is not one of the four. */
+/* Return 0 or an errno: EINVAL for a malformed attribute, EOPNOTSUPP for a kind that is neither plain nor composite. */
 TZ_API int tz_lov_check(const void *blob, size_t length, struct tz_lov *lov);
 TZ_API int tz_lov_entry(const void *blob, size_t length, uint32_t i, struct tz_lov_entry *entry);
-TZ_API int tz_lov_object(const void *blob, size_t length, const struct tz_lov_entry *entry, uint32_t i,
-                         struct tz_lov_object *object);
 
-/* Writes what was decoded; `objects` are those of all entries in order. Returns the length, 0 when it does not fit. */
-TZ_API size_t tz_lov_encode(const struct tz_lov *lov, const struct tz_lov_entry *entries,
-                            const struct tz_lov_object *objects, void *blob, size_t capacity);
+/* Length of a lov_user_md without its objects; 0 for a magic that is none of the three. */
+uint32_t tz_lov_md_size(uint32_t magic);
+
+/*
+ * Clears what is different in every file: object ids, their sequences and generations, the file's own identity, the
+ * layout's generation. What cannot be read stays as it is.
+ */
+TZ_API void tz_lov_forget(void *blob, size_t length);
 
 /* A component of a layout that is asked for: the 64 bytes of the placement map. */
 struct tz_component {
@@ -77,7 +50,7 @@ struct tz_component {
     uint32_t pattern;
     uint32_t flags;
     uint64_t extension;
-    char pool[TZ_LOV_POOL];
+    char pool[LOV_MAXPOOLNAME + 1];
     uint64_t zero;
 };
 
@@ -102,6 +75,9 @@ enum tz_request_lists {
  */
 TZ_API size_t tz_lov_request(const struct tz_layout *layout, const uint16_t *osts, uint32_t ost_count, uint16_t from,
                              enum tz_request_lists lists, void *blob, size_t capacity);
+
+/* The blob of lustre.lov.del for all components that have these flags (with LCME_FL_NEG: that lack them). */
+size_t tz_lov_deletion(uint32_t flags, void *blob, size_t capacity);
 
 enum tz_lov_verdict {
     TZ_LOV_AS_ASKED,

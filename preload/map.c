@@ -34,18 +34,18 @@ static const char *check_layout(const struct layout_head *head, uint32_t most_os
     for (uint32_t i = 0; i < head->components; i++, c++) {
         uint32_t used = c->flags & TZ_COMP_LIST ? c->stripe_count : c->flags & TZ_COMP_HINT ? 1 : 0;
 
-        if (c->start != reached || c->end <= c->start || c->stripe_size % 65536 != 0)
+        if (c->start != reached || c->end <= c->start || c->stripe_size % LOV_MIN_STRIPE_SIZE != 0)
             return "the components of a layout do not follow one another";
         if (used && (c->first_ost >= head->osts || used > head->osts - c->first_ost))
             return "a component's OSTs lie outside its row";
-        if ((c->flags & TZ_COMP_SEL) && (c->extension == 0 || c->extension % 1024 || c->extension >> 42 ||
+        if ((c->flags & TZ_COMP_SEL) && (c->extension == 0 || c->extension % SEL_UNIT_SIZE || c->extension >> 42 ||
                                          (c->start == 0 && c->extension >= c->end)))
             return "a component's extension size is impossible";
-        if (((c->flags & TZ_COMP_LIST) && (c->flags & TZ_COMP_HINT)) || !memchr(c->pool, 0, TZ_LOV_POOL))
+        if (((c->flags & TZ_COMP_LIST) && (c->flags & TZ_COMP_HINT)) || !memchr(c->pool, 0, sizeof c->pool))
             return "a component is not well formed";
         reached = c->end;
     }
-    return reached == TZ_EOF ? NULL : "a layout does not end at EOF";
+    return reached == LUSTRE_EOF ? NULL : "a layout does not end at EOF";
 }
 
 static const char *check_layouts(const struct tz_map *map, uint64_t table_length)

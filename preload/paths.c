@@ -1,12 +1,11 @@
 #include "paths.h"
 #include "dircache.h"
 #include "files.h"
+#include "lustre.h"
 #include "rawsys.h"
 
 #include <sys/statfs.h>
 #include <sys/vfs.h>
-
-enum { LUSTRE_SUPER_MAGIC = 0x0BD00BD0 };
 
 static struct {
     struct tz_lock lock;

@@ -71,7 +71,7 @@ bool tz_place_decide(struct tz_create *c, struct tz_plan *plan)
     if (tz_config.mode == TZ_OBSERVE || !tz_config.map[0])
         return false;
     c->outcome = TZ_SKIPPED;
-    if ((flags & TZ_DELAY_CREATE) == TZ_DELAY_CREATE || !owner_may_write(c->call.mode) ||
+    if ((flags & O_LOV_DELAY_CREATE) == O_LOV_DELAY_CREATE || !owner_may_write(c->call.mode) ||
         tz_load(&c->where.mount->foreign))
         return false;
     map = tz_current_map(c, &c->outcome);

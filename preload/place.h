@@ -5,9 +5,6 @@
 #include "map.h"
 #include "record.h"
 
-/* Lustre's O_LOV_DELAY_CREATE: two flags that make no sense together on a regular file. */
-#define TZ_DELAY_CREATE (O_NOCTTY | O_ASYNC)
-
 struct tz_plan {
     struct tz_row row;
     struct tz_layout layout;
@@ -45,7 +42,7 @@ int tz_llapi_open(const struct tz_create *create, const struct tz_plan *plan, en
 
 /* Operations on a descriptor, all 0 or an errno. */
 int tz_layout_set(int fd, const struct tz_plan *plan, enum tz_request_lists lists, struct tz_scratch *scratch);
-int tz_layout_set_blob(int fd, void *blob, size_t length, bool composite);
+int tz_layout_set_default(int fd, struct tz_scratch *scratch);
 int tz_layout_read(int fd, struct tz_create *create);
 int tz_layout_instantiate(int fd, const struct tz_layout *layout);
 int tz_layout_add_tail(int fd, struct tz_create *create, const struct tz_plan *plan, uint16_t from);

@@ -17,7 +17,7 @@ static bool cut_short(const struct tz_create *c, const struct tz_plan *plan)
     struct tz_lov lov;
 
     return plan->layout.composite && tz_lov_check(c->scratch->lov, c->lov_length, &lov) == 0 &&
-           lov.magic == TZ_LOV_COMPOSITE && lov.entries > 0 && lov.entries < plan->layout.count &&
+           lov.composite && lov.entries > 0 && lov.entries < plan->layout.count &&
            tz_lov_entry(c->scratch->lov, c->lov_length, lov.entries - 1, &last) == 0 &&
            last.end == plan->layout.components[lov.entries - 1].end;
 }

@@ -54,8 +54,6 @@ enum {
     TZ_JOB_MAX = 64,
 };
 
-#define TZ_EOF UINT64_MAX
-
 /* Built in even where -fno-builtin says otherwise: one instruction each. */
 static inline uint64_t tz_get64(const void *p)
 {

@@ -13,19 +13,12 @@ from typing import Any
 
 import msgspec
 
+from tarazu import lustre
 from tarazu.errors import LayoutError, StoreError, TarazuError
 from tarazu.model import Component, Layout
 
-FLAG_INIT = 0x10
-"""`LCME_FL_INIT`: the component has its objects."""
-FLAG_EXTENSION = 0x40
-"""`LCME_FL_EXTENSION`: the space into which the component before it grows (SEL)."""
-
-PATTERNS = {"raid0": 0x1, "mdt": 0x100, "overstriped": 0x201}
 FOUND = ("not", "exact", "precise", "precise-any-rank", "loose", "loose-any-rank")
 
-_LOV_MAX = 65536
-_COMPOSITE = 0x0BD60BD0
 _NAME_VOLATILE = 1
 _COMP_LIST, _COMP_HINT, _COMP_SEL = 1, 2, 4
 _ERRNO_UNSUPPORTED = 95
@@ -42,19 +35,15 @@ uint64_t tz_hash_exact(const uint8_t *key, const char *fs, size_t fs_length, con
 uint64_t tz_hash_template(const uint8_t *key, char kind, const char *fs, size_t fs_length, const char *text,
                           size_t length, int32_t rank, uint32_t n);
 
-struct tz_lov { uint32_t magic, size, generation; uint16_t flags, entries; uint8_t rest[16]; };
+struct tz_lov { bool composite; uint16_t entries; uint32_t mirrors; };
+struct lov_user_ost_data_v1 { uint64_t id, seq; uint32_t l_ost_gen, l_ost_idx; };
 struct tz_lov_entry {
-    uint32_t id, flags; uint64_t start, end; uint32_t offset, size, generation; uint8_t rest[12];
-    uint32_t magic, pattern; uint64_t object_id, object_seq; uint32_t stripe_size;
-    uint16_t stripe_count, stripe_offset; uint32_t objects; char pool[16];
+    uint64_t start, end; uint32_t flags, pattern, stripe_size; uint16_t stripe_count, objects;
+    const struct lov_user_ost_data_v1 *object; char pool[16];
 };
-struct tz_lov_object { uint64_t id, seq; uint32_t generation, ost; };
 int tz_lov_check(const void *blob, size_t length, struct tz_lov *lov);
 int tz_lov_entry(const void *blob, size_t length, uint32_t i, struct tz_lov_entry *entry);
-int tz_lov_object(const void *blob, size_t length, const struct tz_lov_entry *entry, uint32_t i,
-                  struct tz_lov_object *object);
-size_t tz_lov_encode(const struct tz_lov *lov, const struct tz_lov_entry *entries,
-                     const struct tz_lov_object *objects, void *blob, size_t capacity);
+void tz_lov_forget(void *blob, size_t length);
 struct tz_component {
     uint64_t start, end; uint32_t stripe_size; uint16_t stripe_count, first_ost; uint32_t pattern, flags;
     uint64_t extension; char pool[16]; uint64_t zero;
@@ -94,31 +83,19 @@ class DecodedComponent(msgspec.Struct, frozen=True):
     """One entry of a `lustre.lov` blob, as it is; a SEL extension is an entry of its own."""
 
     component: Component
-    id: int
     flags: int
     osts: tuple[int, ...]
     """The OST of each object; empty while the component is not instantiated."""
-    stripe_offset: int
-    """`lmm_stripe_offset` of a request; of an existing file its layout generation."""
-    link: int = 0
-    """`lcme_mirror_id`: the upper half of the component's id; 0 without mirrors."""
-
-    @property
-    def init(self) -> bool:
-        return bool(self.flags & FLAG_INIT)
 
     @property
     def extension(self) -> bool:
-        return bool(self.flags & FLAG_EXTENSION)
+        return bool(self.flags & lustre.LCME_FL_EXTENSION)
 
 
 class Decoded(msgspec.Struct, frozen=True):
     """A whole `lustre.lov` blob."""
 
     composite: bool
-    generation: int
-    """Layout generation of a composite (`lcm_layout_gen`), or of a plain file (`lmm_layout_gen`)."""
-    flags: int
     mirrors: int
     components: tuple[DecodedComponent, ...]
 
@@ -245,65 +222,45 @@ def _refuse(code: int, blob: bytes) -> None:
 
 
 def _pattern_name(pattern: int) -> str:
-    base = pattern & 0xFFFF
-    if base in (0, 0x200):
-        base |= 1  # a default layout may leave RAID 0 unsaid
-    return next((name for name, value in PATTERNS.items() if value == base), f"{base:#x}")
-
-
-def _read(blob: bytes) -> tuple[Any, Any, Any]:
-    """The C structs of a blob: header, entries, objects."""
-    ffi, lib = _core()
-    lov = ffi.new("struct tz_lov *")
-    _refuse(lib.tz_lov_check(blob, len(blob), lov), blob)
-    entries = ffi.new("struct tz_lov_entry[]", max(1, lov.entries))
-    for i in range(lov.entries):
-        _refuse(lib.tz_lov_entry(blob, len(blob), i, entries + i), blob)
-    objects = ffi.new("struct tz_lov_object[]", max(1, sum(e.objects for e in entries[0 : lov.entries])))
-    at = 0
-    for entry in range(lov.entries):
-        for i in range(entries[entry].objects):
-            _refuse(lib.tz_lov_object(blob, len(blob), entries + entry, i, objects + at), blob)
-            at += 1
-    return lov, entries, objects
+    base = pattern & ~lustre.LOV_PATTERN_F_MASK
+    if base in (0, lustre.LOV_PATTERN_OVERSTRIPING):
+        base |= lustre.LOV_PATTERN_RAID0  # a default layout may leave it unsaid
+    return next((name for name, value in lustre.PATTERNS.items() if value == base), f"{base:#x}")
 
 
 def decode_lov(blob: bytes) -> Decoded:
     """Decode a `lustre.lov` attribute. Raises LayoutError for a malformed or a foreign one."""
-    lov, entries, objects = _read(blob)
-    ffi = _core()[0]
-    composite = lov.magic == _COMPOSITE
+    ffi, lib = _core()
+    data = ffi.from_buffer(blob)
+    lov, e = ffi.new("struct tz_lov *"), ffi.new("struct tz_lov_entry *")
+    _refuse(lib.tz_lov_check(data, len(blob), lov), blob)
     components = []
-    at = 0
-    for e in entries[0 : lov.entries]:
-        extension = bool(e.flags & FLAG_EXTENSION)
+    for i in range(lov.entries):
+        _refuse(lib.tz_lov_entry(data, len(blob), i, e), blob)
+        extension = bool(e.flags & lustre.LCME_FL_EXTENSION)
         component = Component(
             start_bytes=e.start,
             end_bytes=e.end,
             stripe_size_bytes=0 if extension else e.stripe_size,
             stripe_count=e.stripe_count,
             pattern=_pattern_name(e.pattern),
-            pool=ffi.string(e.pool, 16).decode("ascii", "backslashreplace"),
-            extension_bytes=e.stripe_size * 1024 if extension else 0,
+            pool=ffi.string(e.pool, lustre.LOV_MAXPOOLNAME + 1).decode("ascii", "backslashreplace"),
+            extension_bytes=e.stripe_size * lustre.SEL_UNIT_SIZE if extension else 0,
         )
-        osts = tuple(o.ost for o in objects[at : at + e.objects])
-        at += e.objects
-        components.append(DecodedComponent(component, e.id, e.flags, osts, e.stripe_offset, e.id >> 16))
-    return Decoded(
-        composite=composite,
-        generation=lov.generation if composite else entries[0].stripe_offset,
-        flags=lov.flags,
-        mirrors=1 + int.from_bytes(bytes(lov.rest[0:2]), "little"),
-        components=tuple(components),
-    )
+        osts = tuple(e.object[k].l_ost_idx for k in range(e.objects))
+        components.append(DecodedComponent(component, e.flags, osts))
+    return Decoded(lov.composite, lov.mirrors, tuple(components))
 
 
-def reencode_lov(blob: bytes) -> bytes:
-    """Decode and encode again; the same bytes for every blob that `decode_lov` accepts."""
+def without_identity(blob: bytes) -> bytes:
+    """`lustre.lov` without what is different in every file: ids of objects and of the file, generations.
+
+    A blob that is not understood stays as it is.
+    """
     ffi, lib = _core()
-    out = ffi.new("uint8_t[]", _LOV_MAX)
-    length = lib.tz_lov_encode(*_read(blob), out, _LOV_MAX)
-    return bytes(ffi.buffer(out, length))
+    out = bytearray(blob)
+    lib.tz_lov_forget(ffi.from_buffer(out), len(out))
+    return bytes(out)
 
 
 def encode_lov(layout: Layout, osts: Sequence[Sequence[int]]) -> bytes:
@@ -321,23 +278,25 @@ def encode_lov(layout: Layout, osts: Sequence[Sequence[int]]) -> bytes:
         _fill(ffi, out, component, indices, len(flat))
         flat.extend(indices)
     asked = ffi.new("struct tz_layout *", (components, len(layout.components), layout.composite))
-    blob = ffi.new("uint8_t[]", _LOV_MAX)
-    length = lib.tz_lov_request(asked, ffi.new("uint16_t[]", flat or [0]), len(flat), 0, 0, blob, _LOV_MAX)
+    blob = ffi.new("uint8_t[]", lustre.XATTR_SIZE_MAX)
+    length = lib.tz_lov_request(
+        asked, ffi.new("uint16_t[]", flat or [0]), len(flat), 0, 0, blob, lustre.XATTR_SIZE_MAX
+    )
     if length == 0:
         raise LayoutError("layout", "components and lists that fit one lustre.lov attribute", str(layout))
     return bytes(ffi.buffer(blob, length))
 
 
 def _fill(ffi: Any, out: Any, component: Component, indices: Sequence[int], first: int) -> None:
-    if component.pattern not in PATTERNS:
-        raise LayoutError("component pattern", " or ".join(PATTERNS), component.pattern)
+    if component.pattern not in lustre.PATTERNS:
+        raise LayoutError("component pattern", " or ".join(lustre.PATTERNS), component.pattern)
     pool = component.pool.encode("ascii", "replace")
-    if len(pool) > 15:
-        raise LayoutError("pool name", "at most 15 characters", component.pool)
+    if len(pool) > lustre.LOV_MAXPOOLNAME:
+        raise LayoutError("pool name", f"at most {lustre.LOV_MAXPOOLNAME} characters", component.pool)
     if indices and len(indices) not in (1, component.stripe_count):
         raise LayoutError("OST list", f"{component.stripe_count} indices, one or none", list(indices))
-    if any(not 0 <= i < 0xFFE0 for i in indices):
-        raise LayoutError("OST list", "indices below 65504", list(indices))
+    if any(not 0 <= i < lustre.MAX_OSTS for i in indices):
+        raise LayoutError("OST list", f"indices below {lustre.MAX_OSTS}", list(indices))
     flags = 0
     if indices:
         flags = _COMP_LIST if len(indices) == component.stripe_count else _COMP_HINT
@@ -345,7 +304,7 @@ def _fill(ffi: Any, out: Any, component: Component, indices: Sequence[int], firs
         flags |= _COMP_SEL
     out.start, out.end = component.start_bytes, component.end_bytes
     out.stripe_size, out.stripe_count = component.stripe_size_bytes, component.stripe_count
-    out.pattern, out.flags = PATTERNS[component.pattern], flags
+    out.pattern, out.flags = lustre.PATTERNS[component.pattern], flags
     out.first_ost = first
     out.extension = component.extension_bytes
     ffi.buffer(out.pool)[0 : len(pool)] = pool
@@ -407,7 +366,7 @@ def _hit(ffi: Any, lib: Any, placement_map: Any, row: Any, how: int) -> MapHit:
                 c.stripe_size,
                 c.stripe_count,
                 _pattern_name(c.pattern),
-                ffi.string(c.pool, 16).decode("ascii", "backslashreplace"),
+                ffi.string(c.pool, lustre.LOV_MAXPOOLNAME + 1).decode("ascii", "backslashreplace"),
                 c.extension,
             )
         )
@@ -428,7 +387,7 @@ __all__ = [
     "hash_precise",
     "library_path",
     "map_lookup",
-    "reencode_lov",
     "siphash",
     "template",
+    "without_identity",
 ]

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-BASE = {"errors", "units", "model", "config"}
+BASE = {"errors", "units", "lustre", "model", "config"}
 MAY_IMPORT = {
     "errors": set(),
     "units": set(),
+    "lustre": set(),
     "model": set(),
     "config": {"errors", "units"},
     "elf": BASE,

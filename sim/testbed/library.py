@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tarazu.errors import BadInput, TarazuError
+from tarazu.lustre import XATTR_SIZE_MAX
 
-BLOB_MAX = 65536
 REQUESTS = ("mds_open", "mds_close", "mds_layout", "mds_setxattr", "ost")
 """Kinds of `Mds.requests`; an OST's are those of fallocate and truncation only."""
 
@@ -140,8 +140,8 @@ class Mds:
 
     def layout_blob(self, path: Path) -> bytes | None:
         """The `lustre.lov` of a file or directory; None when it has none."""
-        buffer = ctypes.create_string_buffer(BLOB_MAX)
-        size = self._library().testbed_layout(os.fsencode(path), buffer, BLOB_MAX)
+        buffer = ctypes.create_string_buffer(XATTR_SIZE_MAX)
+        size = self._library().testbed_layout(os.fsencode(path), buffer, XATTR_SIZE_MAX)
         return buffer.raw[:size] if size >= 0 else None
 
     def account(self, paths: Sequence[str]) -> tuple[list[int], list[int]]:

@@ -18,6 +18,7 @@ from tarazu.cli.live import mdsd_status
 from tarazu.cli.output import print_json, print_table
 from tarazu.errors import BadInput, LayoutError, TarazuError, Unavailable
 from tarazu.layout.setstripe import format_layout
+from tarazu.lustre import XATTR_LUSTRE_LOV
 from tarazu.model import ANY_RANK
 from tarazu.stats import client
 from tarazu.stats.view import from_status
@@ -92,7 +93,7 @@ def key_of(path: str) -> tuple[str, str]:
 def actual_layout(path: str) -> dict[str, Any]:
     """The file's own `lustre.lov`, as `lfs setstripe` options with the OSTs of instantiated components."""
     try:
-        decoded = native.decode_lov(os.getxattr(path, "lustre.lov"))
+        decoded = native.decode_lov(os.getxattr(path, XATTR_LUSTRE_LOV))
     except OSError as error:
         found = "does not exist yet" if not Path(path).exists() else f"cannot be read ({error.strerror})"
         return {"setstripe": "", "osts": [], "problem": found}

@@ -13,18 +13,17 @@ from typing import NamedTuple
 
 import msgspec
 
+from tarazu import lustre
 from tarazu.errors import LayoutError
 from tarazu.layout import stripe_count
 from tarazu.layout.pfl import PflRule
-from tarazu.layout.rules import ALIGNMENT_BYTES, MAX_STRIPE_COUNT, check
+from tarazu.layout.rules import check
 from tarazu.layout.stripe_count import FileClass, Striping, striping
 from tarazu.layout.stripe_size import MIN_STRIPE_SIZE_BYTES, raid0_stripe_size
 from tarazu.model import EOF, Component, Forecast, Layout
 from tarazu.units import MIB, exact_bytes
 
 PAPER_STRIPE_COUNT = 8
-ALL, LEAST_OF_ALL = 0xFFFF, 0xFFE0
-"""Stripe counts of default layouts from LOV_ALL_STRIPES_WIDE to LOV_ALL_STRIPES: every OST, also several times."""
 FILE_SYSTEMS_OWN = Component(0, EOF, 4 * MIB, 1)
 """What a file gets where no directory above it has a default layout."""
 
@@ -106,7 +105,7 @@ class ConfigurationManager:
         settled = self.policy.stripe_count != "auto" or default.pattern != "raid0"
         if settled or fit < 1 or (self.site_default and self.site_default.composite):
             return {}
-        count = min(stripes_of(default, fit), MAX_STRIPE_COUNT)
+        count = min(stripes_of(default, fit), lustre.LOV_MAX_STRIPE_COUNT)
         own = Striping(count, default.stripe_size_bytes or FILE_SYSTEMS_OWN.stripe_size_bytes)
         return stripe_count.choose(files, fit, own, self.policy.least_object_bytes)
 
@@ -162,7 +161,7 @@ class ConfigurationManager:
             start, end = component.start_bytes, component.end_bytes
             chosen = self._component(start, end, count, component.pool, forecast.size_bytes)
             size = chosen.stripe_size_bytes
-            while component.extension_bytes % size and size > ALIGNMENT_BYTES:
+            while component.extension_bytes % size and size > lustre.LOV_MIN_STRIPE_SIZE:
                 size //= 2
             sized = with_size(component, size)
             components.append(msgspec.structs.replace(sized, stripe_count=count))
@@ -171,7 +170,7 @@ class ConfigurationManager:
     def _wanted_by(self, component: Component) -> int:
         """Stripes that Lustre gives a component of a default layout; 0 when no OST is usable."""
         available = self.targets.count(component.pool)
-        return min(MAX_STRIPE_COUNT, stripes_of(component, available)) if available else 0
+        return min(lustre.LOV_MAX_STRIPE_COUNT, stripes_of(component, available)) if available else 0
 
     def _plain(self, forecast: Forecast, together: Mapping[FileClass, Striping] | None) -> Choice:
         default = self._plain_default()
@@ -196,9 +195,9 @@ class ConfigurationManager:
         """A stripe count that does not depend on the files. Overstriping is kept as it is by `auto` too."""
         setting = self.policy.stripe_count
         if setting in ("site", "auto"):
-            return min(stripes_of(default, available), MAX_STRIPE_COUNT)
+            return min(stripes_of(default, available), lustre.LOV_MAX_STRIPE_COUNT)
         count = PAPER_STRIPE_COUNT if setting == "paper" else int(setting)
-        return min(count, MAX_STRIPE_COUNT if default.pattern == "overstriped" else available)
+        return min(count, lustre.LOV_MAX_STRIPE_COUNT if default.pattern == "overstriped" else available)
 
     def _component(self, start: int, end: int, count: int, pool: str, size_bytes: int) -> Component:
         reach = end if end != EOF else max(size_bytes, 2 * start, MIN_STRIPE_SIZE_BYTES)
@@ -223,8 +222,8 @@ def stripes_of(component: Component, available: int) -> int:
     −1 is every OST; −N of an overstriped one N objects on each (`lod_get_stripe_count_plain`).
     """
     count = component.stripe_count
-    if count == -1 or count >= LEAST_OF_ALL:
-        per_ost = 1 if count == -1 else ALL - count + 1
+    if count == -1 or count >= lustre.LOV_ALL_STRIPES_WIDE:
+        per_ost = 1 if count == -1 else lustre.LOV_ALL_STRIPES - count + 1
         return available * (per_ost if component.pattern == "overstriped" else 1)
     return max(1, count) if component.pattern == "overstriped" else max(1, min(count, available))
 

@@ -17,7 +17,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from tarazu.errors import LayoutError
-from tarazu.layout.rules import ALIGNMENT_BYTES, MAX_STRIPE_COUNT
+from tarazu.lustre import LOV_MAX_STRIPE_COUNT, LOV_MIN_STRIPE_SIZE
 from tarazu.model import EOF
 from tarazu.units import parse_bytes
 
@@ -106,10 +106,10 @@ def _extents(text: str, where: str) -> tuple[PflExtent, ...]:
         expected = extents[-1].end_bytes if extents else 0
         if start != expected:
             raise LayoutError(where, f"extents without a gap (next start {expected})", part.strip())
-        if end <= start or (end != EOF and end % ALIGNMENT_BYTES):
+        if end <= start or (end != EOF and end % LOV_MIN_STRIPE_SIZE):
             raise LayoutError(where, "an end above its start and a multiple of 64K", part.strip())
-        if not 1 <= int(match[3]) <= MAX_STRIPE_COUNT:
-            raise LayoutError(where, f"a stripe count from 1 to {MAX_STRIPE_COUNT}", part.strip())
+        if not 1 <= int(match[3]) <= LOV_MAX_STRIPE_COUNT:
+            raise LayoutError(where, f"a stripe count from 1 to {LOV_MAX_STRIPE_COUNT}", part.strip())
         extents.append(PflExtent(start, end, int(match[3])))
     if extents[-1].end_bytes != EOF:
         raise LayoutError(

@@ -8,16 +8,10 @@ multiple of its stripe size; one at the start of the file begins with one extens
 
 from __future__ import annotations
 
+from tarazu import lustre
 from tarazu.errors import LayoutError
 from tarazu.model import EOF, Component, Layout
-from tarazu.units import GIB, KIB, exact_bytes
-
-ALIGNMENT_BYTES = 64 * KIB
-MAX_STRIPE_SIZE_BYTES = 4 * GIB - ALIGNMENT_BYTES
-MAX_STRIPE_COUNT = 2000
-"""LOV_MAX_STRIPE_COUNT."""
-MAX_EXTENSION_BYTES = 4 * 1024 * GIB
-"""Kept in KiB, in 32 bits."""
+from tarazu.units import exact_bytes
 
 
 def check(layout: Layout, where: str = "layout") -> None:
@@ -44,9 +38,9 @@ def check_component(component: Component, where: str) -> None:
     end, size = component.end_bytes, component.stripe_size_bytes
     if end <= component.start_bytes:
         raise LayoutError(where, f"an end above {exact_bytes(component.start_bytes)}", end)
-    if end != EOF and end % ALIGNMENT_BYTES:
+    if end != EOF and end % lustre.LOV_MIN_STRIPE_SIZE:
         raise LayoutError(where, "an end that is a multiple of 64K", end)
-    if size <= 0 or size % ALIGNMENT_BYTES or size > MAX_STRIPE_SIZE_BYTES:
+    if size <= 0 or size % lustre.LOV_MIN_STRIPE_SIZE or size > lustre.MAX_STRIPE_SIZE_BYTES:
         raise LayoutError(where, "a stripe size that is a multiple of 64K below 4G", size)
     if end != EOF and end % size:
         raise LayoutError(
@@ -55,8 +49,10 @@ def check_component(component: Component, where: str) -> None:
     if component.pattern == "mdt":
         if component.start_bytes or component.stripe_count:
             raise LayoutError(where, "a DoM component to be the first and to have no stripes", component)
-    elif not 1 <= component.stripe_count <= MAX_STRIPE_COUNT:
-        raise LayoutError(where, f"a stripe count from 1 to {MAX_STRIPE_COUNT}", component.stripe_count)
+    elif not 1 <= component.stripe_count <= lustre.LOV_MAX_STRIPE_COUNT:
+        raise LayoutError(
+            where, f"a stripe count from 1 to {lustre.LOV_MAX_STRIPE_COUNT}", component.stripe_count
+        )
     if component.extension_bytes:
         _check_extension(component, where)
 
@@ -65,7 +61,7 @@ def _check_extension(component: Component, where: str) -> None:
     size, extension = component.stripe_size_bytes, component.extension_bytes
     if component.pattern == "mdt":
         raise LayoutError(where, "a DoM component that does not extend itself", exact_bytes(extension))
-    if not 0 < extension < MAX_EXTENSION_BYTES or extension % size:
+    if not 0 < extension < lustre.MAX_EXTENSION_BYTES or extension % size:
         raise LayoutError(
             where, f"an extension size that is a multiple of its stripe size {exact_bytes(size)}", extension
         )

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tarazu.layout import fitting
-from tarazu.layout.rules import MAX_STRIPE_SIZE_BYTES
 from tarazu.layout.stripe_size import contiguous_stripe_size, raid0_stripe_size
+from tarazu.lustre import MAX_STRIPE_SIZE_BYTES
 
 SLACK = 1.05
 NOISE = 1 + 1e-9

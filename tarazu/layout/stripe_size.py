@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tarazu.layout.rules import ALIGNMENT_BYTES
+from tarazu.lustre import LOV_MIN_STRIPE_SIZE
 from tarazu.model import EOF
 from tarazu.units import MIB
 
@@ -23,7 +23,7 @@ def raid0_stripe_size(length_bytes: int, stripe_count: int, end_bytes: int = EOF
     sizes = [s for s in _POWERS if s * ROUNDS * stripe_count <= length_bytes] or [MIN_STRIPE_SIZE_BYTES]
     even = (s for s in sizes if unevenness(s, length_bytes, stripe_count) <= EVEN)
     size = next(even, None) or min(sizes, key=lambda s: unevenness(s, length_bytes, stripe_count))
-    while end_bytes != EOF and end_bytes % size and size > ALIGNMENT_BYTES:
+    while end_bytes != EOF and end_bytes % size and size > LOV_MIN_STRIPE_SIZE:
         size //= 2
     return size
 
@@ -37,5 +37,5 @@ def unevenness(stripe_size_bytes: int, length_bytes: int, stripe_count: int) -> 
 
 def contiguous_stripe_size(size_bytes: int, stripe_count: int) -> int:
     """One stripe per object (paper, equations 2, 3): the least multiple of 128 KiB that holds it."""
-    unit = ALIGNMENT_BYTES * 2
+    unit = LOV_MIN_STRIPE_SIZE * 2
     return unit * max(1, -(-size_bytes // (unit * stripe_count)))

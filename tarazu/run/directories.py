@@ -8,23 +8,22 @@ from pathlib import PurePosixPath
 
 from tarazu import native
 from tarazu.errors import LayoutError
+from tarazu.lustre import LOV_ALL_STRIPES, XATTR_LUSTRE_LOV
 from tarazu.model import EOF, Component, Layout
 from tarazu.stats.client import FileSystem, Mount
-
-LAYOUT_XATTR = "lustre.lov"
 
 
 def layout_blob(path: str) -> bytes:
     """`lustre.lov` of a file or directory; empty when it has none of its own or cannot be read."""
     try:
-        return os.getxattr(path, LAYOUT_XATTR)
+        return os.getxattr(path, XATTR_LUSTRE_LOV)
     except OSError:
         return b""
 
 
 def own_default(fs: FileSystem) -> bytes:
     """What a file gets below directories without any default, as `lustre.lov`; empty where the client does not know."""
-    count, size = fs.stripe_count & 0xFFFF, fs.stripe_size_bytes
+    count, size = fs.stripe_count & LOV_ALL_STRIPES, fs.stripe_size_bytes
     if not count or size <= 0:
         return b""
     try:

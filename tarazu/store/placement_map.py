@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from tarazu import lustre
 from tarazu.errors import StoreError
 from tarazu.model import EOF, Component, Layout
 from tarazu.store.control import announce, read_control, replace_file, stop, write_control
@@ -18,11 +19,9 @@ from tarazu.store.control import announce, read_control, replace_file, stop, wri
 MAGIC = b"TZMAP001"
 VERSION = 2
 HEADER_BYTES = 128
-MOST_OSTS = 0xFFE0
 FULLEST_INDEX = 0.6
 
 FLAG_LIST, FLAG_HINT, FLAG_SEL = 1, 2, 4
-PATTERNS = {"raid0": 0x1, "mdt": 0x100, "overstriped": 0x201}
 
 _HEADER = struct.Struct("<8sIIQQQQ16sIIQQQQQII")
 _LAYOUT = struct.Struct("<HHIII")
@@ -104,8 +103,8 @@ def write_map(
     where = os.fspath(path)
     if len(hash_key) != 16:
         raise StoreError(where, "a hash key of 16 bytes", f"{len(hash_key)} bytes")
-    if not ost_counts or not all(0 < count <= MOST_OSTS for count in ost_counts.values()):
-        raise StoreError(where, f"OST counts from 1 to {MOST_OSTS}", dict(ost_counts))
+    if not ost_counts or not all(0 < count <= lustre.MAX_OSTS for count in ost_counts.values()):
+        raise StoreError(where, f"OST counts from 1 to {lustre.MAX_OSTS}", dict(ost_counts))
     created = int(time.time()) if created_s is None else created_s
     sip = _native() if siphash is None else siphash
     data = _encode(where, generation, hash_key, ost_counts, list(rows), expires_s, created, sip)
@@ -203,9 +202,9 @@ def _component(c: Component, flag: int, first: int) -> bytes:
         c.start_bytes,
         c.end_bytes,
         c.stripe_size_bytes,
-        c.stripe_count & 0xFFFF,
+        c.stripe_count & lustre.LOV_ALL_STRIPES,
         first,
-        PATTERNS[c.pattern],
+        lustre.PATTERNS[c.pattern],
         flag,
         c.extension_bytes,
         c.pool.encode("ascii"),
@@ -258,9 +257,12 @@ def check_layout(place: str, layout: Layout, explicit: Sequence[bool], osts: Seq
     for c in components:
         if c.start_bytes != reached or c.end_bytes <= c.start_bytes:
             raise StoreError(place, f"a component that begins at {reached}", (c.start_bytes, c.end_bytes))
-        if c.pattern not in PATTERNS or len(c.pool) > 15 or not c.pool.isascii():
+        if c.pattern not in lustre.PATTERNS or len(c.pool) > lustre.LOV_MAXPOOLNAME or not c.pool.isascii():
             raise StoreError(place, "a known pattern and a pool name", (c.pattern, c.pool))
-        if c.stripe_size_bytes % 65536 or not 0 <= c.stripe_size_bytes < 2**32:
+        if (
+            c.stripe_size_bytes % lustre.LOV_MIN_STRIPE_SIZE
+            or not 0 <= c.stripe_size_bytes <= lustre.MAX_STRIPE_SIZE_BYTES
+        ):
             raise StoreError(place, "a stripe size in 64 KiB below 4 GiB", c.stripe_size_bytes)
         if c.extension_bytes and not _can_extend(c, layout.composite):
             raise StoreError(place, "an extension size that a component can have", c.extension_bytes)
@@ -275,7 +277,12 @@ def check_layout(place: str, layout: Layout, explicit: Sequence[bool], osts: Seq
 
 def _can_extend(c: Component, composite: bool) -> bool:
     begins_inside = c.start_bytes > 0 or c.extension_bytes < c.end_bytes
-    return composite and begins_inside and c.extension_bytes % 1024 == 0 and 0 < c.extension_bytes < 2**42
+    return (
+        composite
+        and begins_inside
+        and c.extension_bytes % lustre.SEL_UNIT_SIZE == 0
+        and 0 < c.extension_bytes < lustre.MAX_EXTENSION_BYTES
+    )
 
 
 def check_osts(place: str, layout: Layout, osts: Sequence[Sequence[int]], ost_count: int) -> tuple[int, ...]:
@@ -344,7 +351,7 @@ class _ReadLayout(NamedTuple):
 def _read_layout(table: bytes, index: int) -> _ReadLayout:
     at = struct.unpack_from("<I", table, 4 * index)[0]
     count, composite, osts, ost_count, _ = _LAYOUT.unpack_from(table, at)
-    names = {value: name for name, value in PATTERNS.items()}
+    names = {value: name for name, value in lustre.PATTERNS.items()}
     components, flags = [], []
     for i in range(count):
         v = _COMPONENT.unpack_from(table, at + _LAYOUT.size + i * _COMPONENT.size)

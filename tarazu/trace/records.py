@@ -78,7 +78,7 @@ class FileRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     layout: bytes = b""
     """`lustre.lov` as read back after placing; empty when nothing was placed.
 
-    In a history without what is different in every file (`tarazu.trace.lov`).
+    In a history without what is different in every file (`tarazu.native.without_identity`).
     """
 
     @property

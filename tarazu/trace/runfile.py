@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TextIO
 import msgspec
 
 from tarazu.errors import TraceError
-from tarazu.trace.lov import without_identity
+from tarazu.native import without_identity
 from tarazu.trace.records import RunRecord, why_absurd
 from tarazu.trace.table import read_rows, to_csv
 

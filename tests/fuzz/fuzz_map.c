@@ -22,7 +22,7 @@ static void mend(uint8_t *h, size_t size)
 /* What the library does with a row that it has found. */
 static void use(const struct tz_map *map, const struct tz_row *row)
 {
-    static uint8_t blob[TZ_LOV_MAX];
+    static uint8_t blob[XATTR_SIZE_MAX];
     struct tz_layout layout;
     struct tz_lov lov;
     uint16_t late;

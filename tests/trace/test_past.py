@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 
 from tarazu.errors import LayoutError
 from tarazu.model import JobStep
-from tarazu.native import decode_lov
+from tarazu.native import decode_lov, without_identity
 from tarazu.trace import runfile
-from tarazu.trace.lov import without_identity
 from tarazu.trace.past import Limits, read_past
 from tarazu.trace.records import FileRecord, PastRun, RunRecord
 from tarazu.trace.runfile import decode_run, encode_run, read_run
