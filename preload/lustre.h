@@ -20,9 +20,6 @@
 #define LL_IOC_LOV_SETSTRIPE_NEW _IOWR('f', 154, struct lov_user_md_v1)
 #define LL_IOC_LOV_GETSTRIPE _IOW('f', 155, long)
 #define LL_IOC_LOV_GETSTRIPE_NEW _IOR('f', 155, struct lov_user_md_v1)
-#define LL_IOC_GETOBDCOUNT _IOR('f', 168, long)
-#define LL_STATFS_LMV 1
-#define LL_STATFS_LOV 2
 
 /* ---- limits ---- */
 #define LOV_MIN_STRIPE_SIZE 65536u /* stripe sizes and the ends of extents are multiples of it */

@@ -1,114 +1,47 @@
-/* lustre.lov blobs: lov_user_md_v1, v3 and SPECIFIC, and lov_comp_md_v1 around them. Little-endian, packed. */
+/* The MDS's layouts (struct tb_layout) as lustre.lov: what a user gives, what is stored, and what fgetxattr shows. */
 #include "tb.h"
 
 #include <errno.h>
 #include <string.h>
-
-struct ost_entry {
-    uint64_t seq;
-    uint32_t oid, version, generation, index;
-} __attribute__((packed));
-
-struct plain_head {
-    uint32_t magic, pattern;
-    uint64_t oid, seq;
-    uint32_t stripe_size;
-    uint16_t stripe_count, offset;
-} __attribute__((packed));
-
-struct comp_head {
-    uint32_t magic, size, gen;
-    uint16_t flags, entries, mirrors;
-    uint8_t padding[14];
-} __attribute__((packed));
-
-struct comp_entry {
-    uint32_t id, flags;
-    uint64_t start, end;
-    uint32_t offset, size, gen;
-    uint64_t time_and_id;
-    uint8_t padding[4];
-} __attribute__((packed));
-
-_Static_assert(sizeof(struct ost_entry) == 24 && sizeof(struct plain_head) == 32, "lov_user_md");
-_Static_assert(sizeof(struct comp_head) == 32 && sizeof(struct comp_entry) == 48, "lov_comp_md");
 
 static uint64_t object_sequence(unsigned ost)
 {
     return ((uint64_t)(0x240 + 0x40 * (uint64_t)ost) << 24) + 0x400;
 }
 
-/* One lov_user_md. `stored`: written by us, so that objects follow when the component is instantiated. */
-static int decode_plain(const char *data, size_t size, struct tb_comp *comp, bool stored)
+/* On OSTs; a component on the MDT has none. */
+static bool has_objects(const struct tb_comp *comp)
 {
-    struct plain_head head;
-    size_t at = sizeof(head);
-    unsigned objects = 0;
-
-    if (size < sizeof(head))
-        return -EINVAL;
-    memcpy(&head, data, sizeof(head));
-    if (head.magic != MAGIC_V1 && head.magic != MAGIC_V3 && head.magic != MAGIC_SPECIFIC)
-        return -EINVAL;
-    memset(comp->pool, 0, POOL_NAME);
-    if (head.magic != MAGIC_V1) {
-        if (size < at + POOL_NAME)
-            return -EINVAL;
-        memcpy(comp->pool, data + at, POOL_NAME - 1);
-        at += POOL_NAME;
-    }
-    comp->pattern = head.pattern ? head.pattern : PATTERN_RAID0;
-    comp->stripe_size = head.stripe_size;
-    comp->stripe_count = head.stripe_count;
-    comp->hint = head.offset;
-    comp->n_list = 0;
-    if (head.magic == MAGIC_SPECIFIC || (stored && (comp->flags & FL_INIT) && !(comp->pattern & PATTERN_MDT)))
-        objects = head.stripe_count;
-    if (objects > TB_MAX_STRIPES || size < at + objects * sizeof(struct ost_entry))
-        return -EINVAL;
-    for (unsigned i = 0; i < objects; i++) {
-        struct ost_entry entry;
-
-        memcpy(&entry, data + at + i * sizeof(entry), sizeof(entry));
-        if (stored) {
-            comp->ost[i] = entry.index;
-            comp->oid[i] = entry.oid;
-        } else {
-            comp->list[i] = entry.index > TB_NO_OST ? TB_NO_OST : entry.index;
-        }
-    }
-    comp->n_list = stored ? 0 : objects;
-    return 0;
+    return (comp->flags & LCME_FL_INIT) && !(comp->pattern & LOV_PATTERN_MDT);
 }
 
-static int decode_composite(const char *data, size_t size, struct tb_layout *layout, bool stored)
+/* `stored`: written by us, so that objects follow when the component is instantiated. */
+static int take(struct tb_comp *comp, const struct lov_part *part, bool stored)
 {
-    struct comp_head head;
+    bool objects;
 
-    if (size < sizeof(head))
+    comp->id = part->id;
+    comp->flags = stored ? part->flags : part->flags & ~LCME_FL_INIT;
+    comp->start = part->start;
+    comp->end = part->end;
+    comp->pattern = part->pattern ? part->pattern : LOV_PATTERN_RAID0;
+    comp->stripe_size = part->stripe_size;
+    comp->stripe_count = part->stripe_count;
+    comp->hint = part->offset;
+    memcpy(comp->pool, part->pool, sizeof(comp->pool));
+    objects = part->listed || (stored && has_objects(comp));
+    comp->n_list = objects && !stored ? part->stripe_count : 0;
+    if (objects && (part->stripe_count > TB_MAX_STRIPES || part->stripe_count > part->objects))
         return -EINVAL;
-    memcpy(&head, data, sizeof(head));
-    if (head.size > size || head.entries == 0 || head.entries > TB_MAX_COMPS || head.mirrors != 0 ||
-        head.size < sizeof(head) + head.entries * sizeof(struct comp_entry))
-        return -EINVAL; /* mirrors exist in Lustre; the testbed has none */
-    layout->composite = 1;
-    layout->gen = head.gen;
-    layout->n_comps = head.entries;
-    for (unsigned i = 0; i < head.entries; i++) {
-        struct tb_comp *comp = &layout->comp[i];
-        struct comp_entry entry;
-        int rc;
+    for (unsigned i = 0; objects && i < part->stripe_count; i++) {
+        uint32_t index = part->object[i].l_ost_idx;
 
-        memcpy(&entry, data + sizeof(head) + i * sizeof(entry), sizeof(entry));
-        if (entry.offset > head.size || entry.size > head.size - entry.offset)
-            return -EINVAL;
-        comp->id = entry.id;
-        comp->flags = stored ? entry.flags : entry.flags & ~FL_INIT;
-        comp->start = entry.start;
-        comp->end = entry.end;
-        rc = decode_plain(data + entry.offset, entry.size, comp, stored);
-        if (rc)
-            return rc;
+        if (stored) {
+            comp->ost[i] = index;
+            comp->oid[i] = part->object[i].l_ost_oi.oi_fid.f_oid;
+        } else {
+            comp->list[i] = index > LOV_OFFSET_DEFAULT ? LOV_OFFSET_DEFAULT : index;
+        }
     }
     return 0;
 }
@@ -116,56 +49,46 @@ static int decode_composite(const char *data, size_t size, struct tb_layout *lay
 /* -EINVAL for anything that is no blob. A file's plain layout is always instantiated. */
 int blob_decode(const void *data, size_t size, struct tb_layout *layout, enum blob_of of)
 {
-    uint32_t magic;
+    struct lov_head head;
+    struct lov_part part;
+    int rc = lov_read_head(data, size, &head);
 
-    if (size < sizeof(magic))
-        return -EINVAL;
-    memcpy(&magic, data, sizeof(magic));
-    if (magic == MAGIC_COMP_V1)
-        return decode_composite(data, size, layout, of != BLOB_USER);
-    layout->composite = 0;
-    layout->gen = 0;
-    layout->n_comps = 1;
-    layout->comp[0].start = 0;
-    layout->comp[0].end = TB_EOF;
-    layout->comp[0].id = 0;
-    layout->comp[0].flags = of == BLOB_FILE ? FL_INIT : 0;
-    return decode_plain(data, size, &layout->comp[0], of != BLOB_USER);
-}
-
-static size_t plain_size(const struct tb_comp *comp)
-{
-    size_t size = sizeof(struct plain_head) + (comp->pool[0] ? POOL_NAME : 0);
-
-    if ((comp->flags & FL_INIT) && !(comp->pattern & PATTERN_MDT))
-        size += comp->stripe_count * sizeof(struct ost_entry);
-    return size;
+    if (rc || head.entries == 0 || head.entries > TB_MAX_COMPS || head.mirrors != 0)
+        return -EINVAL; /* mirrors exist in Lustre; the testbed has none */
+    layout->composite = head.composite;
+    layout->gen = head.gen;
+    layout->n_comps = head.entries;
+    for (unsigned i = 0; rc == 0 && i < head.entries; i++) {
+        rc = lov_read_part(data, size, i, &part);
+        if (!head.composite && of == BLOB_FILE)
+            part.flags = LCME_FL_INIT;
+        rc = rc ? rc : take(&layout->comp[i], &part, of != BLOB_USER);
+    }
+    return rc;
 }
 
 /* The list of a component that is not instantiated yet is kept by the MDS, but not shown. */
-static void encode_plain(const struct tb_layout *layout, const struct tb_comp *comp, char *out)
+static void put(struct lov_writer *writer, const struct tb_layout *layout, const struct tb_comp *comp, bool file)
 {
-    bool objects = (comp->flags & FL_INIT) && !(comp->pattern & PATTERN_MDT);
-    struct plain_head head = {
-        .magic = comp->pool[0] ? MAGIC_V3 : MAGIC_V1,
-        .pattern = comp->pattern,
-        .oid = layout->composite ? 0 : layout->file_oid,
-        .seq = layout->composite ? 0 : 0x200000401u,
-        .stripe_size = comp->stripe_size,
-        .stripe_count = comp->stripe_count,
-        .offset = objects || comp->n_list ? TB_NO_OST : comp->hint,
-    };
+    bool objects = has_objects(comp);
+    struct lov_part part = {.start = comp->start,
+                            .end = comp->end,
+                            .id = file ? comp->id : 0,
+                            .flags = comp->flags,
+                            .pattern = comp->pattern,
+                            .stripe_size = comp->stripe_size,
+                            .stripe_count = comp->stripe_count,
+                            .offset = objects || comp->n_list ? LOV_OFFSET_DEFAULT : comp->hint,
+                            .objects = objects ? comp->stripe_count : 0};
+    struct lov_user_ost_data_v1 *object;
 
-    memcpy(out, &head, sizeof(head));
-    out += sizeof(head);
-    if (comp->pool[0]) {
-        memcpy(out, comp->pool, POOL_NAME);
-        out += POOL_NAME;
-    }
-    for (unsigned i = 0; objects && i < comp->stripe_count; i++) {
-        struct ost_entry entry = {.seq = object_sequence(comp->ost[i]), .oid = comp->oid[i], .index = comp->ost[i]};
-
-        memcpy(out + i * sizeof(entry), &entry, sizeof(entry));
+    memcpy(part.pool, comp->pool, sizeof(part.pool));
+    if (!layout->composite)
+        part.oi = (struct ost_id){.oi = {layout->file_oid, 0x200000401u}};
+    object = lov_write(writer, &part);
+    for (unsigned i = 0; object && i < part.objects; i++) {
+        object[i].l_ost_oi.oi_fid = (struct lu_fid){.f_seq = object_sequence(comp->ost[i]), .f_oid = comp->oid[i]};
+        object[i].l_ost_idx = comp->ost[i];
     }
 }
 
@@ -173,34 +96,10 @@ static void encode_plain(const struct tb_layout *layout, const struct tb_comp *c
  * `file`: false for the default of a directory, which has no objects and no component ids. */
 ssize_t blob_encode(const struct tb_layout *layout, void *buffer, size_t capacity, bool file)
 {
-    size_t size = layout->composite ? sizeof(struct comp_head) + layout->n_comps * sizeof(struct comp_entry) : 0;
-    size_t at = size;
-    struct comp_head head = {.magic = MAGIC_COMP_V1, .gen = layout->gen, .entries = layout->n_comps};
+    struct lov_head head = {layout->composite, layout->gen, layout->n_comps, 0};
+    struct lov_writer writer = lov_begin(&head, capacity ? buffer : NULL, capacity);
 
     for (unsigned i = 0; i < layout->n_comps; i++)
-        size += plain_size(&layout->comp[i]);
-    if (capacity == 0)
-        return size;
-    if (capacity < size)
-        return -ERANGE;
-    if (!layout->composite) {
-        encode_plain(layout, &layout->comp[0], buffer);
-        return size;
-    }
-    head.size = size;
-    memcpy(buffer, &head, sizeof(head));
-    for (unsigned i = 0; i < layout->n_comps; i++) {
-        const struct tb_comp *comp = &layout->comp[i];
-        struct comp_entry entry = {.id = file ? comp->id : 0,
-                                   .flags = comp->flags,
-                                   .start = comp->start,
-                                   .end = comp->end,
-                                   .offset = at,
-                                   .size = plain_size(comp)};
-
-        memcpy((char *)buffer + sizeof(head) + i * sizeof(entry), &entry, sizeof(entry));
-        encode_plain(layout, comp, (char *)buffer + at);
-        at += entry.size;
-    }
-    return size;
+        put(&writer, layout, &layout->comp[i], file);
+    return lov_end(&writer);
 }

@@ -168,7 +168,7 @@ PUBLIC int testbed_pool(const char *name, const uint32_t *osts, uint32_t count)
     struct tb_pool *pool = &tb_state->pool[tb_state->n_pools];
     uint16_t members[TB_MAX_OSTS];
 
-    if (tb_state->n_pools == TB_MAX_POOLS || strlen(name) >= POOL_NAME || count == 0 || count > tb_state->n_osts)
+    if (tb_state->n_pools == TB_MAX_POOLS || strlen(name) > LOV_MAXPOOLNAME || count == 0 || count > tb_state->n_osts)
         return -EINVAL;
     for (uint32_t i = 0; i < count; i++) {
         if (osts[i] >= tb_state->n_osts)
@@ -224,7 +224,7 @@ static void add_objects(const struct tb_layout *layout, uint64_t size, uint64_t 
         const struct tb_comp *comp = &layout->comp[c];
         uint64_t end = comp->end < size ? comp->end : size;
 
-        if (!(comp->flags & FL_INIT) || (comp->pattern & PATTERN_MDT) || comp->stripe_count == 0)
+        if (!(comp->flags & LCME_FL_INIT) || (comp->pattern & LOV_PATTERN_MDT) || comp->stripe_count == 0)
             continue;
         for (unsigned s = 0; s < comp->stripe_count; s++) {
             objects[comp->ost[s]]++;

@@ -11,12 +11,6 @@
 #include <unistd.h>
 
 #define PASS (-2)
-#define IOC_SETSTRIPE _IOW('f', 154, long)
-#define IOC_SETSTRIPE_NEW _IOC(_IOC_READ | _IOC_WRITE, 'f', 154, 32)
-#define IOC_GETSTRIPE _IOW('f', 155, long)
-#define IOC_GETSTRIPE_NEW _IOC(_IOC_READ, 'f', 155, 32)
-#define IOC_GETOBDCOUNT _IOR('f', 168, long)
-#define IOC_TESTBED_STATFS _IOC(_IOC_READ | _IOC_WRITE, 'f', 250, 40) /* between the stand-in llapi and us only */
 
 static int result(ssize_t rc)
 {
@@ -28,7 +22,7 @@ static int result(ssize_t rc)
 
 static bool is_layout(const char *name)
 {
-    return strncmp(name, "lustre.lov", 10) == 0 || strcmp(name, "trusted.lov") == 0;
+    return strncmp(name, XATTR_LUSTRE_LOV, strlen(XATTR_LUSTRE_LOV)) == 0 || strcmp(name, "trusted.lov") == 0;
 }
 
 static ssize_t get(int fd, const char *name, void *value, size_t size)
@@ -37,7 +31,7 @@ static ssize_t get(int fd, const char *name, void *value, size_t size)
 
     if (!is_layout(name) || !fd_in_mount(fd, &st))
         return PASS;
-    if (strcmp(name, "lustre.lov") != 0 && !(name[0] == 't' && geteuid() == 0))
+    if (strcmp(name, XATTR_LUSTRE_LOV) != 0 && !(name[0] == 't' && geteuid() == 0))
         return -ENODATA;
     return layout_get(fd, value, size);
 }
@@ -49,14 +43,14 @@ static ssize_t set(int fd, const char *name, const void *value, size_t size)
     if (!is_layout(name) || !fd_in_mount(fd, &st))
         return PASS;
     if (S_ISDIR(st.st_mode))
-        return strcmp(name, "lustre.lov") == 0 ? layout_set_dir(fd, value, size) : -EOPNOTSUPP;
+        return strcmp(name, XATTR_LUSTRE_LOV) == 0 ? layout_set_dir(fd, value, size) : -EOPNOTSUPP;
     if (!S_ISREG(st.st_mode))
         return -EINVAL;
-    if (strcmp(name, "lustre.lov") == 0)
+    if (strcmp(name, XATTR_LUSTRE_LOV) == 0)
         return layout_set(fd, &st, value, size, VIA_XATTR);
-    if (strcmp(name, "lustre.lov.add") == 0)
+    if (strcmp(name, XATTR_LUSTRE_LOV ".add") == 0)
         return layout_add(fd, &st, value, size);
-    if (strcmp(name, "lustre.lov.del") == 0)
+    if (strcmp(name, XATTR_LUSTRE_LOV ".del") == 0)
         return layout_del(fd, &st, value, size);
     return -EOPNOTSUPP;
 }
@@ -149,89 +143,42 @@ PUBLIC ssize_t fgetxattr(int fd, const char *name, void *value, size_t size)
                                     PUBLIC int lremovexattr(const char *path, const char *name)
                                         HOOK(discard_path(path, name, false), NEXT(lremovexattr)(path, name))
 
-    /* How long the structure is that the caller passes, by its magic. */
-    static size_t user_size(const char *data)
-{
-    uint32_t magic, size;
-    uint16_t count;
-
-    memcpy(&magic, data, 4);
-    if (magic == MAGIC_COMP_V1) {
-        memcpy(&size, data + 4, 4);
-        return size;
-    }
-    memcpy(&count, data + 28, 2);
-    if (magic == MAGIC_SPECIFIC)
-        return 48 + (count <= TB_MAX_STRIPES ? count * 24u : 0);
-    return magic == MAGIC_V3 ? 48 : 32;
-}
-
-static int set_stripe(int fd, const struct stat *st, const void *data)
+                                            static int set_stripe(int fd, const struct stat *st, const void *data)
 {
     if (S_ISDIR(st->st_mode))
-        return layout_set_dir(fd, data, user_size(data));
-    return layout_set(fd, st, data, user_size(data), VIA_IOCTL);
+        return layout_set_dir(fd, data, lov_passed_size(data, false));
+    return layout_set(fd, st, data, lov_passed_size(data, false), VIA_IOCTL);
 }
 
 /* The caller says in lmm_stripe_count how much room there is; with none only the head is copied. */
-static int get_stripe(int fd, char *out)
+static int get_stripe(int fd, void *out)
 {
-    char blob[TB_BLOB_MAX];
+    bool head_only = ((const struct lov_user_md_v1 *)out)->lmm_stripe_count == 0;
+    size_t room = lov_passed_size(out, true);
+    char blob[XATTR_SIZE_MAX];
     ssize_t size = layout_get(fd, blob, sizeof(blob));
-    uint32_t magic;
-    uint16_t count;
-    size_t room;
 
     if (size < 0)
         return (int)size;
-    memcpy(&magic, out, 4);
-    memcpy(&count, out + 28, 2);
-    if (magic == MAGIC_COMP_V1)
-        room = user_size(out);
-    else
-        room = (magic == MAGIC_V3 ? 48 : 32) + count * 24u;
-    if (room < (size_t)size && count != 0)
+    if (room < (size_t)size && !head_only)
         return -EOVERFLOW;
     memcpy(out, blob, room < (size_t)size ? room : (size_t)size);
-    return 0;
-}
-
-/* index and type in, sizes out: u64 index, total, free, avail, files free. */
-static int target_statfs(uint64_t *data)
-{
-    const struct tb_ost *ost = &tb_state->ost[data[0] % TB_MAX_OSTS];
-
-    if (data[0] >= tb_state->n_osts)
-        return -ENODEV;
-    if (ost->flags & OST_INACTIVE)
-        return -EIO;
-    data[1] = ost->total;
-    data[2] = tb_ost_free(ost);
-    data[3] = tb_ost_avail(ost);
-    data[4] = 1u << 20;
     return 0;
 }
 
 static int ours(int fd, unsigned long request, void *argument)
 {
     struct stat st;
-    int is_mdt;
 
     if (!fd_in_mount(fd, &st))
         return PASS;
     switch (request) {
-    case IOC_SETSTRIPE:
-    case IOC_SETSTRIPE_NEW:
+    case LL_IOC_LOV_SETSTRIPE:
+    case LL_IOC_LOV_SETSTRIPE_NEW:
         return set_stripe(fd, &st, argument);
-    case IOC_GETSTRIPE:
-    case IOC_GETSTRIPE_NEW:
+    case LL_IOC_LOV_GETSTRIPE:
+    case LL_IOC_LOV_GETSTRIPE_NEW:
         return get_stripe(fd, argument);
-    case IOC_GETOBDCOUNT:
-        memcpy(&is_mdt, argument, sizeof(is_mdt));
-        *(int *)argument = is_mdt ? 1 : (int)tb_state->n_osts;
-        return 0;
-    case IOC_TESTBED_STATFS:
-        return target_statfs(argument);
     default:
         return -ENOTTY;
     }

@@ -12,7 +12,7 @@
 
 static int open_at(int dirfd, const char *path, int flags, mode_t mode)
 {
-    bool delayed = (flags & DELAY_CREATE) == DELAY_CREATE;
+    bool delayed = (flags & O_LOV_DELAY_CREATE) == O_LOV_DELAY_CREATE;
     int fd, rc;
 
     if (!tb_attach() || (flags & O_PATH))

@@ -8,10 +8,10 @@
 static void extend(struct tb_layout *layout, unsigned i, uint64_t end)
 {
     struct tb_comp *space = &layout->comp[i];
-    uint64_t unit = (uint64_t)space->stripe_size * 1024, start = space->start, units;
+    uint64_t unit = space->stripe_size * SEL_UNIT_SIZE, start = space->start, units;
 
     if (unit == 0)
-        unit = MIN_STRIPE;
+        unit = LOV_MIN_STRIPE_SIZE;
     units = (end - start + unit - 1) / unit;
     if (units > (space->end - start) / unit)
         start = space->end;
@@ -33,13 +33,13 @@ static int instantiate(struct tb_layout *layout, uint64_t end, bool default_layo
         uint16_t wanted;
         int rc;
 
-        if (comp->flags & FL_EXTENSION) {
+        if (comp->flags & LCME_FL_EXTENSION) {
             extend(layout, i, end);
             *changed = true;
             i--;
             continue;
         }
-        if (comp->flags & FL_INIT)
+        if (comp->flags & LCME_FL_INIT)
             continue;
         wanted = comp->stripe_count;
         rc = lsa_allocate(layout, i, default_layout);
@@ -47,7 +47,7 @@ static int instantiate(struct tb_layout *layout, uint64_t end, bool default_layo
             comp->stripe_count = wanted;
             return rc;
         }
-        comp->flags |= FL_INIT;
+        comp->flags |= LCME_FL_INIT;
         layout->gen += layout->composite;
         *changed = true;
     }
@@ -105,7 +105,7 @@ int layout_set_dir(int fd, const void *data, size_t size)
     tb_lock();
     rc = blob_decode(data, size, layout, BLOB_USER);
     if (rc == 0 && !layout->composite && layout->comp[0].stripe_size == 0 && layout->comp[0].stripe_count == 0 &&
-        layout->comp[0].hint == TB_NO_OST &&
+        layout->comp[0].hint == LOV_OFFSET_DEFAULT &&
         layout->comp[0].pool[0] == 0) { /* all defaults = delete, as lfs setstripe -d does */
         rc = sidecar_remove(fd);
         rc = rc == -ENOENT ? 0 : rc;
@@ -154,16 +154,13 @@ int layout_add(int fd, const struct stat *st, const void *data, size_t size)
 int layout_del(int fd, const struct stat *st, const void *data, size_t size)
 {
     struct tb_layout *layout = layout_scratch(0);
-    uint32_t id, flags, left;
+    struct lov_part what;
+    unsigned left;
     int rc = layout_may_change(st);
 
     if (rc)
         return rc;
-    if (size < 32 + 48 || memcmp(data, &(uint32_t){MAGIC_COMP_V1}, 4) != 0)
-        return -EINVAL;
-    memcpy(&id, (const char *)data + 32, 4);
-    memcpy(&flags, (const char *)data + 36, 4);
-    if ((id == 0) == (flags == 0))
+    if (lov_read_part(data, size, 0, &what) || (what.id == 0) == (what.flags == 0))
         return -EINVAL;
     tb_request(TO_MDS_SETXATTR, 1);
     tb_lock();
@@ -173,7 +170,9 @@ int layout_del(int fd, const struct stat *st, const void *data, size_t size)
     left = layout->n_comps;
     for (int i = rc ? -1 : (int)layout->n_comps - 1; i >= 0; i--) {
         uint32_t has = layout->comp[i].flags;
-        bool match = id ? id == layout->comp[i].id : flags & FL_NEG ? !(flags & ~FL_NEG & has) : (flags & has) != 0;
+        bool match = what.id                    ? what.id == layout->comp[i].id
+                     : what.flags & LCME_FL_NEG ? !(what.flags & ~LCME_FL_NEG & has)
+                                                : (what.flags & has) != 0;
 
         if (!match)
             continue;
@@ -237,9 +236,9 @@ int layout_ensure_default(int fd, const struct stat *st)
             memset(&layout->comp[0], 0, offsetof(struct tb_comp, list));
             layout->composite = 0;
             layout->n_comps = 1;
-            layout->comp[0].end = TB_EOF;
-            layout->comp[0].pattern = PATTERN_RAID0;
-            layout->comp[0].hint = TB_NO_OST;
+            layout->comp[0].end = LUSTRE_EOF;
+            layout->comp[0].pattern = LOV_PATTERN_RAID0;
+            layout->comp[0].hint = LOV_OFFSET_DEFAULT;
         }
         rc = create(fd, st, layout, true);
     }
@@ -270,7 +269,7 @@ int layout_cover(int fd, uint64_t end, bool truncate, uint64_t *covered)
             rc = refused; /* a truncate succeeds, the component stays uninstantiated */
     }
     *covered = 0;
-    for (unsigned i = 0; rc == 0 && i < layout->n_comps && (layout->comp[i].flags & FL_INIT); i++)
+    for (unsigned i = 0; rc == 0 && i < layout->n_comps && (layout->comp[i].flags & LCME_FL_INIT); i++)
         *covered = layout->comp[i].end;
     tb_unlock();
     return rc;

@@ -21,13 +21,14 @@ static int check_extents(const struct tb_layout *layout, uint64_t expected_start
     for (unsigned i = 0; i < layout->n_comps; i++) {
         const struct tb_comp *comp = &layout->comp[i];
 
-        if (comp->start > comp->end || comp->start % MIN_STRIPE || (comp->end != TB_EOF && comp->end % MIN_STRIPE))
+        if (comp->start > comp->end || comp->start % LOV_MIN_STRIPE_SIZE ||
+            (comp->end != LUSTRE_EOF && comp->end % LOV_MIN_STRIPE_SIZE))
             return -EINVAL;
         if (comp->start != expected_start)
             return -EINVAL;
-        if (comp->start == comp->end && !(i + 1 < layout->n_comps && (layout->comp[i + 1].flags & FL_EXTENSION)))
+        if (comp->start == comp->end && !(i + 1 < layout->n_comps && (layout->comp[i + 1].flags & LCME_FL_EXTENSION)))
             return -EINVAL;
-        if (comp->end != TB_EOF && comp->start != comp->end && comp->stripe_size && comp->end % comp->stripe_size)
+        if (comp->end != LUSTRE_EOF && comp->start != comp->end && comp->stripe_size && comp->end % comp->stripe_size)
             return -EINVAL;
         expected_start = comp->end;
     }
@@ -37,7 +38,7 @@ static int check_extents(const struct tb_layout *layout, uint64_t expected_start
 /* An index inside a list that the file system does not have brings a real MDS down; as the first it is EINVAL. */
 static int check_indices(const struct tb_comp *comp)
 {
-    if (comp->hint != TB_NO_OST && !(comp->pattern & PATTERN_MDT) && comp->hint >= tb_state->n_osts)
+    if (comp->hint != LOV_OFFSET_DEFAULT && !(comp->pattern & LOV_PATTERN_MDT) && comp->hint >= tb_state->n_osts)
         return -EINVAL;
     if (comp->n_list && comp->list[0] >= tb_state->n_osts)
         return -EINVAL;
@@ -59,22 +60,22 @@ int layout_check(struct tb_layout *layout, uint64_t expected_start, const char *
 
     for (unsigned i = 0; rc == 0 && i < layout->n_comps; i++) {
         struct tb_comp *comp = &layout->comp[i];
-        uint32_t base = comp->pattern & ~PATTERN_OVERSTRIPING;
+        uint32_t base = comp->pattern & ~LOV_PATTERN_OVERSTRIPING;
 
-        if (base != PATTERN_RAID0 && comp->pattern != PATTERN_MDT)
+        if (base != LOV_PATTERN_RAID0 && comp->pattern != LOV_PATTERN_MDT)
             return -EINVAL;
-        if ((comp->pattern & PATTERN_MDT) && (comp->stripe_count || i != 0))
+        if ((comp->pattern & LOV_PATTERN_MDT) && (comp->stripe_count || i != 0))
             return -EINVAL;
-        if (comp->stripe_size % MIN_STRIPE && !(comp->flags & FL_EXTENSION))
+        if (comp->stripe_size % LOV_MIN_STRIPE_SIZE && !(comp->flags & LCME_FL_EXTENSION))
             return -EINVAL;
-        if (comp->stripe_count > TB_MAX_STRIPES && comp->stripe_count < TB_ALL_STRIPES - 31)
+        if (comp->stripe_count > TB_MAX_STRIPES && comp->stripe_count < LOV_ALL_STRIPES_WIDE)
             return -EINVAL;
         rc = check_indices(comp);
         if (comp->pool[0] == 0 && inherited_pool)
-            memcpy(comp->pool, inherited_pool, POOL_NAME);
+            memcpy(comp->pool, inherited_pool, sizeof(comp->pool));
         for (unsigned l = 0; rc == 0 && comp->pool[0] && l < comp->n_list; l++)
             if (!in_pool(comp->pool, comp->list[l]))
-                memset(comp->pool, 0, POOL_NAME); /* a list outside the pool loses the pool */
+                memset(comp->pool, 0, sizeof(comp->pool)); /* a list outside the pool loses the pool */
     }
     return rc;
 }
@@ -87,10 +88,11 @@ void layout_fill_defaults(struct tb_layout *layout)
 
         if (comp->stripe_size == 0)
             comp->stripe_size = tb_state->default_stripe_size;
-        if (comp->stripe_count == 0 && !(comp->pattern & PATTERN_MDT))
+        if (comp->stripe_count == 0 && !(comp->pattern & LOV_PATTERN_MDT))
             comp->stripe_count = tb_state->default_stripe_count;
-        if (layout->composite && !(comp->flags & FL_EXTENSION) && comp->end != TB_EOF && length && !comp->n_list &&
-            comp->stripe_count < TB_ALL_STRIPES - 31 && (uint64_t)comp->stripe_count * comp->stripe_size > length)
+        if (layout->composite && !(comp->flags & LCME_FL_EXTENSION) && comp->end != LUSTRE_EOF && length &&
+            !comp->n_list && comp->stripe_count < LOV_ALL_STRIPES_WIDE &&
+            (uint64_t)comp->stripe_count * comp->stripe_size > length)
             comp->stripe_count = (length + comp->stripe_size - 1) / comp->stripe_size;
         if (layout->composite)
             comp->id = i + 1;

@@ -19,17 +19,10 @@ static bool used_here(const struct tb_comp *comp, unsigned n, unsigned ost)
 static bool used_elsewhere(const struct tb_layout *layout, unsigned index, unsigned ost)
 {
     for (unsigned c = 0; c < layout->n_comps; c++)
-        if (c != index && (layout->comp[c].flags & FL_INIT) &&
+        if (c != index && (layout->comp[c].flags & LCME_FL_INIT) &&
             used_here(&layout->comp[c], layout->comp[c].stripe_count, ost))
             return true;
     return false;
-}
-
-void lsa_take(struct tb_comp *comp, unsigned *n, unsigned ost)
-{
-    comp->ost[*n] = ost;
-    comp->oid[*n] = ++tb_state->ost[ost].next_oid;
-    ++*n;
 }
 
 /* Interleave the servers: the targets of each are spread evenly over the order, servers one after another. */
@@ -64,7 +57,7 @@ static void try_target(struct tb_layout *layout, unsigned index, unsigned ost, i
         return;
     if (pass == 0 && used_elsewhere(layout, index, ost))
         return;
-    if (used_here(comp, *n, ost) && !(comp->pattern & PATTERN_OVERSTRIPING))
+    if (used_here(comp, *n, ost) && !(comp->pattern & LOV_PATTERN_OVERSTRIPING))
         return;
     lsa_take(comp, n, ost);
 }
@@ -87,7 +80,7 @@ static int allocate_round_robin(struct tb_layout *layout, unsigned index, unsign
         if (wanted > 1 && rr->count % wanted != 1)
             rr->offset_idx++; /* precess, unless the counts already make it do so */
     }
-    if (comp->pattern & PATTERN_OVERSTRIPING)
+    if (comp->pattern & LOV_PATTERN_OVERSTRIPING)
         per_ost = (wanted - 1) / rr->count + 1;
     for (int pass = 0; pass < 3; pass++) {
         for (unsigned i = 0; i < rr->count * per_ost && n < wanted; i++) {
@@ -106,7 +99,7 @@ static int allocate_list(struct tb_comp *comp)
 {
     unsigned n = 0, first = 0;
 
-    if (comp->hint != TB_NO_OST)
+    if (comp->hint != LOV_OFFSET_DEFAULT)
         while (first < comp->n_list && comp->list[first] != comp->hint)
             first++;
     if (first == comp->n_list)
@@ -117,7 +110,7 @@ static int allocate_list(struct tb_comp *comp)
 
         if (ost >= tb_state->n_osts)
             return -EINVAL;
-        if (used_here(comp, n, ost) && !(comp->pattern & PATTERN_OVERSTRIPING))
+        if (used_here(comp, n, ost) && !(comp->pattern & LOV_PATTERN_OVERSTRIPING))
             return -EINVAL;
         refused = tb_ost_refuses(&tb_state->ost[ost]);
         if (refused)
@@ -139,7 +132,7 @@ static int allocate_from(struct tb_layout *layout, unsigned index, unsigned want
         at++;
     if (at == rr->count)
         return -EAGAIN;
-    if (comp->pattern & PATTERN_OVERSTRIPING)
+    if (comp->pattern & LOV_PATTERN_OVERSTRIPING)
         per_ost = (wanted - 1) / rr->count + 1;
     if (wanted > rr->count * per_ost)
         wanted = rr->count * per_ost;
@@ -147,7 +140,7 @@ static int allocate_from(struct tb_layout *layout, unsigned index, unsigned want
         for (unsigned i = 0; i < rr->count * per_ost && n < wanted; i++) {
             unsigned ost = rr->members[(at + i) % rr->count];
 
-            if (used_here(comp, n, ost) && !(comp->pattern & PATTERN_OVERSTRIPING))
+            if (used_here(comp, n, ost) && !(comp->pattern & LOV_PATTERN_OVERSTRIPING))
                 continue;
             if ((pass == 0 && i != 0 && used_elsewhere(layout, index, ost)) || tb_ost_refuses(&tb_state->ost[ost]))
                 continue;
@@ -163,7 +156,7 @@ static void note_overstriping(struct tb_comp *comp)
     for (unsigned i = 1; i < comp->stripe_count; i++)
         if (used_here(comp, i, comp->ost[i]))
             return;
-    comp->pattern &= ~PATTERN_OVERSTRIPING;
+    comp->pattern &= ~LOV_PATTERN_OVERSTRIPING;
 }
 
 int lsa_allocate(struct tb_layout *layout, unsigned index, bool default_layout)
@@ -173,15 +166,15 @@ int lsa_allocate(struct tb_layout *layout, unsigned index, bool default_layout)
     struct tb_rr *rr = tb_targets(comp->pool);
     int rc;
 
-    if (comp->pattern & PATTERN_MDT)
+    if (comp->pattern & LOV_PATTERN_MDT)
         return 0;
     for (unsigned i = 0; i < rr->count; i++)
         targets += !(tb_state->ost[rr->members[i]].flags & OST_INACTIVE);
     if (wanted == 0)
         wanted = tb_state->default_stripe_count;
-    if (wanted > TB_ALL_STRIPES - 32) /* -1: one stripe on each, -2 and below: so many on each */
-        wanted = targets * (TB_ALL_STRIPES - wanted + 1);
-    if (wanted > targets && comp->n_list == 0 && !(comp->pattern & PATTERN_OVERSTRIPING)) {
+    if (wanted >= LOV_ALL_STRIPES_WIDE) /* -1: one stripe on each, -2 and below: so many on each */
+        wanted = targets * (LOV_ALL_STRIPES - wanted + 1);
+    if (wanted > targets && comp->n_list == 0 && !(comp->pattern & LOV_PATTERN_OVERSTRIPING)) {
         wanted = targets;
         default_layout = true;
     }
@@ -190,7 +183,7 @@ int lsa_allocate(struct tb_layout *layout, unsigned index, bool default_layout)
     least = default_layout ? wanted - wanted / 4 : wanted;
     if (comp->n_list)
         return allocate_list(comp);
-    rc = comp->hint == TB_NO_OST ? -EAGAIN : allocate_from(layout, index, wanted);
+    rc = comp->hint == LOV_OFFSET_DEFAULT ? -EAGAIN : allocate_from(layout, index, wanted);
     if (rc == -EAGAIN)
         rc = lsa_weighted(layout, index, wanted, least);
     if (rc == -EAGAIN)

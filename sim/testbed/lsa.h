@@ -6,7 +6,12 @@
 
 #define LSA_EMPTY 0xffffu
 
-void lsa_take(struct tb_comp *comp, unsigned *n, unsigned ost);
+static inline void lsa_take(struct tb_comp *comp, unsigned *n, unsigned ost)
+{
+    comp->ost[*n] = ost;
+    comp->oid[*n] = ++tb_state->ost[ost].next_oid;
+    ++*n;
+}
 
 /* -EAGAIN: use round robin. */
 int lsa_weighted(struct tb_layout *layout, unsigned index, unsigned wanted, unsigned least);

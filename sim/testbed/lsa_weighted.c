@@ -150,7 +150,7 @@ int lsa_weighted(struct tb_layout *layout, unsigned index, unsigned wanted, unsi
 
     if (tb_state->threshold_rr >= 256 || pool_same_space(rr))
         return -EAGAIN;
-    if (comp->pattern & PATTERN_OVERSTRIPING)
+    if (comp->pattern & LOV_PATTERN_OVERSTRIPING)
         per_ost = (wanted - 1) / rr->count + 1;
     for (unsigned i = 0; i < tb_state->n_osts; i++)
         tb_state->ost[i].usable = 0;

@@ -28,7 +28,7 @@ struct tb_layout *layout_scratch(unsigned slot)
     return &scratch[slot];
 }
 
-static char buffer[2 * TB_BLOB_MAX];
+static char buffer[2 * XATTR_SIZE_MAX];
 
 static uint64_t handle_hash(int fd)
 {
@@ -130,7 +130,7 @@ int sidecar_store(int fd, const struct tb_layout *layout, bool file)
 
     if (rc)
         return rc;
-    size = blob_encode(layout, data + sizeof(head), TB_BLOB_MAX, file);
+    size = blob_encode(layout, data + sizeof(head), XATTR_SIZE_MAX, file);
     if (size < 0)
         return -ENOSPC;
     head.ino = identity.ino;
@@ -142,7 +142,7 @@ int sidecar_store(int fd, const struct tb_layout *layout, bool file)
     at = sizeof(head) + size;
     for (unsigned i = 0; i < layout->n_comps; i++) {
         const struct tb_comp *comp = &layout->comp[i];
-        uint16_t kept = comp->flags & FL_INIT ? 0 : comp->n_list;
+        uint16_t kept = comp->flags & LCME_FL_INIT ? 0 : comp->n_list;
 
         memcpy(data + at, &kept, 2);
         memcpy(data + at + 2, comp->list, 2u * kept);

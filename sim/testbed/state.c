@@ -154,7 +154,7 @@ int tb_ost_refuses(const struct tb_ost *ost)
 struct tb_rr *tb_targets(const char *pool)
 {
     for (unsigned i = 0; pool[0] && i < tb_state->n_pools; i++)
-        if (strncmp(tb_state->pool[i].name, pool, POOL_NAME) == 0)
+        if (strcmp(tb_state->pool[i].name, pool) == 0)
             return &tb_state->pool[i].rr;
     return &tb_state->rr;
 }

@@ -2,7 +2,7 @@
  *
  * state.c    the emulated MDS: an mmapped file shared by all processes, under a robust lock
  * lsa.c      Lustre's allocator
- * blob.c     lustre.lov blobs to struct tb_layout and back
+ * blob.c     struct tb_layout to lustre.lov and back (lov.c: the attribute itself)
  * layout.c   setting and changing layouts, and instantiating what a write reaches (layout_check.c: what is accepted)
  * sidecar.c  where a file's layout is kept
  * files.c    which descriptors and paths lie in the mount
@@ -20,31 +20,13 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+#include "lov.h"
+
 #define TB_MAX_OSTS 1024
 #define TB_MAX_OSSS 256
 #define TB_MAX_POOLS 16
 #define TB_MAX_STRIPES 1024
 #define TB_MAX_COMPS 32
-#define TB_BLOB_MAX 65536
-#define TB_EOF UINT64_MAX
-#define TB_NO_OST 0xffffu
-#define TB_ALL_STRIPES 0xffffu
-
-/* ---- facts of Lustre's interface (lustre_user.h) ---- */
-#define LUSTRE_SUPER_MAGIC 0x0BD00BD0
-#define DELAY_CREATE (0400 /* O_NOCTTY */ | 020000 /* FASYNC */)
-#define MAGIC_V1 0x0BD10BD0u
-#define MAGIC_V3 0x0BD30BD0u
-#define MAGIC_SPECIFIC 0x0BD50BD0u
-#define MAGIC_COMP_V1 0x0BD60BD0u
-#define PATTERN_RAID0 0x001u
-#define PATTERN_MDT 0x100u
-#define PATTERN_OVERSTRIPING 0x200u
-#define FL_INIT 0x10u
-#define FL_EXTENSION 0x40u
-#define FL_NEG 0x80000000u
-#define POOL_NAME 16
-#define MIN_STRIPE 65536u
 
 /* ---- the MDS's memory, in TB/mds/state ---- */
 enum { OST_INACTIVE = 1, OST_NO_CREATE = 2, OST_DEGRADED = 4, OST_READONLY = 8, OST_FULL = 16 };
@@ -71,7 +53,7 @@ struct tb_rr {
 };
 
 struct tb_pool {
-    char name[POOL_NAME];
+    char name[LOV_MAXPOOLNAME + 1];
     struct tb_rr rr;
 };
 
@@ -98,11 +80,11 @@ struct tb_state {
 struct tb_comp {
     uint64_t start, end;
     uint32_t stripe_size, pattern, flags, id;
-    uint16_t stripe_count, hint; /* hint: TB_NO_OST = none */
+    uint16_t stripe_count, hint; /* hint: LOV_OFFSET_DEFAULT = none */
     uint16_t n_list, reserved;   /* explicit list as given; kept by the MDS until instantiation */
-    char pool[POOL_NAME];
+    char pool[LOV_MAXPOOLNAME + 1];
     uint16_t list[TB_MAX_STRIPES];
-    uint16_t ost[TB_MAX_STRIPES]; /* objects, when FL_INIT */
+    uint16_t ost[TB_MAX_STRIPES]; /* objects, when LCME_FL_INIT */
     uint32_t oid[TB_MAX_STRIPES];
 };
 

@@ -61,7 +61,7 @@ LLAPI = """
 import ctypes
 api = ctypes.CDLL('liblustreapi.so.1', use_errno=True)
 u64, u32, vp, text = ctypes.c_uint64, ctypes.c_uint32, ctypes.c_void_p, ctypes.c_char_p
-api.llapi_layout_alloc.restype = api.llapi_layout_get_by_fd.restype = api.llapi_layout_get_by_path.restype = vp
+api.llapi_layout_alloc.restype = api.llapi_layout_get_by_fd.restype = vp
 def call(name, *arguments):
     function = getattr(api, name)
     rc = function(*arguments)
@@ -119,43 +119,6 @@ result = [rc > 0, opened, os.path.exists('a'), call('llapi_layout_sanity', L(goo
 """
     )
     assert result == [True, -1, False, 0, -1, "ENOTTY", True, -1]
-
-
-def test_llapi_base_functions(bed, agent):
-    result = agent(
-        LLAPI
-        + """
-count = ctypes.c_int()
-call('llapi_msg_set_level', 0)
-fds = [call('llapi_file_open', b'a', os.O_CREAT | os.O_WRONLY, 0o644, ctypes.c_ulonglong(MIB), 4, 2, 0)]
-fds.append(call('llapi_file_open', b'a', os.O_CREAT | os.O_WRONLY, 0o644, ctypes.c_ulonglong(MIB), 4, 2, 0))
-fds.append(call('llapi_file_create', b'b', ctypes.c_ulonglong(0), -1, -1, 0))
-result = [fds[0] >= 0, -fds[1] == errno.EEXIST, fds[2], osts('a'), len(osts('b')[0])]
-result += [call('llapi_get_obd_count', b'.', ctypes.byref(count), 0), count.value]
-uuids = (ctypes.c_char * 40 * 8)()
-number = ctypes.c_int(8)
-directory = os.open('.', os.O_RDONLY)
-result += [call('llapi_lov_get_uuids', directory, uuids, ctypes.byref(number)), uuids[5].value.decode()]
-stat, uuid = (ctypes.c_uint64 * 18)(), ctypes.create_string_buffer(40)
-result += [call('llapi_obd_statfs', b'.', 2, 7, stat, uuid), stat[1] * 4096, uuid.value.decode()]
-result += [-call('llapi_obd_statfs', b'.', 2, 8, stat, uuid) == errno.ENODEV]
-"""
-    )
-    assert result == [
-        True,
-        True,
-        0,
-        [[4, 5]],
-        8,
-        0,
-        8,
-        0,
-        "lustre-OST0005_UUID",
-        0,
-        10 << 30,
-        "lustre-OST0007_UUID",
-        True,
-    ]
 
 
 def test_llapi_replaces_a_tail(bed, agent):
