@@ -43,6 +43,8 @@ PATTERNS = {
     "overstriped": LOV_PATTERN_RAID0 | LOV_PATTERN_OVERSTRIPING,
 }
 """Those that are placed, by the name that `Component.pattern` has."""
+LLAPI_PATTERNS = {"raid0": 0x0, "mdt": 0x2, "overstriped": 0x4}
+"""The same in liblustreapi (`LLAPI_LAYOUT_RAID0`, `_MDT`, `_OVERSTRIPING`)."""
 
 LCME_FL_INIT = 0x10
 """The component has its objects."""

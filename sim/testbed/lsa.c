@@ -1,6 +1,6 @@
 /* Lustre's standard allocator: round robin over an interleaved order of the targets while their free space is alike,
  * weighted random by free space with penalties for targets and servers just used otherwise. Called under the lock. */
-#include "lsa.h"
+#include "lsa_weighted.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* The weighted half of Lustre's allocator: random by free space, with penalties for targets and servers just used. */
-#include "lsa.h"
+#include "lsa_weighted.h"
 
 #include <errno.h>
 #include <time.h>

@@ -1,7 +1,7 @@
 /* The testbed's kernel client and MDS in one library: what its files share.
  *
  * state.c    the emulated MDS: an mmapped file shared by all processes, under a robust lock
- * lsa.c      Lustre's allocator
+ * lsa.c      Lustre's allocator (lsa_weighted.c: its weighted half)
  * blob.c     struct tb_layout to lustre.lov and back (lov.c: the attribute itself)
  * layout.c   setting and changing layouts, and instantiating what a write reaches (layout_check.c: what is accepted)
  * sidecar.c  where a file's layout is kept

@@ -24,6 +24,7 @@ import msgspec
 from tarazu.errors import BadInput, TarazuError, Unavailable
 from tarazu.model import Layout
 from tarazu.sim.testbed import lov, processes
+from tarazu.sim.testbed.layout_text import parse_layout
 from tarazu.sim.testbed.library import FLAGS, Mds, library_directory
 from tarazu.sim.testbed.usage import Usage, regular_files, usage
 from tarazu.units import GIB
@@ -171,8 +172,8 @@ class Testbed:
         self._save(settings)
 
     def set_default_layout(self, layout: Layout | str, directory: Path | None = None) -> None:
-        """Default of new files below `directory`, an absolute path (None: the root); text as in `lov.parse_layout`."""
-        parsed = lov.parse_layout(layout) if isinstance(layout, str) else layout
+        """Default of new files below `directory`, an absolute path (None: the root); text as in `layout_text`."""
+        parsed = parse_layout(layout) if isinstance(layout, str) else layout
         self.mds.set_default(self.mount if directory is None else directory, lov.encode(parsed))
 
     def layout(self, path: Path | str) -> lov.ActualLayout:

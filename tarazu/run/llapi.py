@@ -10,11 +10,10 @@ import ctypes
 import functools
 import os
 
+from tarazu.lustre import LLAPI_PATTERNS
 from tarazu.model import Layout
 
 SONAME = "liblustreapi.so.1"
-_PATTERNS = {"raid0": 0x0, "mdt": 0x2, "overstriped": 0x4}
-"""LLAPI_LAYOUT_RAID0, _MDT, _OVERSTRIPING."""
 
 
 @functools.cache
@@ -45,7 +44,7 @@ def refusal(layout: Layout) -> str:
             if layout.composite:
                 ends = (u64(component.start_bytes), u64(component.end_bytes))
                 steps.append(("llapi_layout_comp_extent_set", ends))
-            steps.append(("llapi_layout_pattern_set", (u64(_PATTERNS[component.pattern]),)))
+            steps.append(("llapi_layout_pattern_set", (u64(LLAPI_PATTERNS[component.pattern]),)))
             if component.pattern != "mdt":
                 steps.append(("llapi_layout_stripe_size_set", (u64(component.stripe_size_bytes),)))
                 steps.append(("llapi_layout_stripe_count_set", (u64(component.stripe_count),)))

@@ -1,4 +1,4 @@
-"""The Python side's own codec, and the stand-in liblustreapi against it."""
+"""The testbed's codec in Python, and the stand-in liblustreapi against it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tarazu.errors import LayoutError
 from tarazu.model import EOF, Component, Layout
 from tarazu.sim.testbed import lov
+from tarazu.sim.testbed.layout_text import parse_layout
 
 MIB = 1 << 20
 components = st.lists(
@@ -46,15 +47,15 @@ def test_damaged_blobs_are_refused_or_read(data, magic):
 
 
 def test_layout_texts():
-    assert lov.parse_layout("8@1M") == Layout((Component(0, EOF, MIB, 8),))
-    assert lov.parse_layout("0-128M:1, 128M-EOF:12@64K") == Layout(
+    assert parse_layout("8@1M") == Layout((Component(0, EOF, MIB, 8),))
+    assert parse_layout("0-128M:1, 128M-EOF:12@64K") == Layout(
         (Component(0, 128 * MIB, 4 * MIB, 1), Component(128 * MIB, EOF, 65536, 12)), True
     )
-    ends = lov.parse_layout("0-1M:1, 1M-3M:2, 3M-EOF:4").components
+    ends = parse_layout("0-1M:1, 1M-3M:2, 3M-EOF:4").components
     assert [c.stripe_size_bytes // MIB for c in ends] == [1, 1, 4], "a component's end is a multiple of it"
     for text in ("", "x", "1,2", "0-x:1", "0-1M:"):
         with pytest.raises(LayoutError):
-            lov.parse_layout(text)
+            parse_layout(text)
 
 
 LLAPI = """

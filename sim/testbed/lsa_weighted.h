@@ -1,6 +1,6 @@
-/* What the two halves of the allocator share. */
-#ifndef LSA_H
-#define LSA_H
+/* The weighted half of Lustre's allocator, and how either half takes a target. */
+#ifndef LSA_WEIGHTED_H
+#define LSA_WEIGHTED_H
 
 #include "tb.h"
 
