@@ -31,8 +31,8 @@ PUBLIC int testbed_format(const char *dir, uint32_t osts, uint32_t osss, const u
     if (osts == 0 || osts > TB_MAX_OSTS || osss == 0 || osss > TB_MAX_OSSS)
         return -EINVAL;
     memset(&fresh, 0, sizeof(fresh));
-    memcpy(fresh.magic, "TBSTATE1", 8);
-    fresh.version = 1;
+    memcpy(fresh.magic, TB_STATE_MAGIC, 8);
+    fresh.version = TB_STATE_VERSION;
     fresh.n_osts = osts;
     fresh.n_osss = osss;
     fresh.rng = seed;

@@ -109,41 +109,31 @@ static ssize_t discard_path(const char *path, const char *name, bool follow)
     return rc;
 }
 
-#define HOOK(ours, call)                                                                                               \
+#define HOOK(type, hook, parameters, arguments, ours)                                                                  \
+    PUBLIC type hook parameters                                                                                        \
     {                                                                                                                  \
-        ssize_t rc_ = tb_attach() ? ours : PASS;                                                                       \
-        return rc_ == PASS ? call : result(rc_);                                                                       \
+        ssize_t rc = tb_attach() ? ours : PASS;                                                                        \
+                                                                                                                       \
+        return rc == PASS ? NEXT(hook) arguments : result(rc);                                                         \
     }
 
-PUBLIC ssize_t fgetxattr(int fd, const char *name, void *value, size_t size)
-    HOOK(get(fd, name, value, size), NEXT(fgetxattr)(fd, name, value, size))
+HOOK(ssize_t, fgetxattr, (int fd, const char *name, void *value, size_t size), (fd, name, value, size),
+     get(fd, name, value, size))
+HOOK(ssize_t, getxattr, (const char *path, const char *name, void *value, size_t size), (path, name, value, size),
+     get_path(path, name, value, size, true))
+HOOK(ssize_t, lgetxattr, (const char *path, const char *name, void *value, size_t size), (path, name, value, size),
+     get_path(path, name, value, size, false))
+HOOK(int, fsetxattr, (int fd, const char *name, const void *value, size_t size, int flags),
+     (fd, name, value, size, flags), set(fd, name, value, size))
+HOOK(int, setxattr, (const char *path, const char *name, const void *value, size_t size, int flags),
+     (path, name, value, size, flags), set_path(path, name, value, size, true))
+HOOK(int, lsetxattr, (const char *path, const char *name, const void *value, size_t size, int flags),
+     (path, name, value, size, flags), set_path(path, name, value, size, false))
+HOOK(int, fremovexattr, (int fd, const char *name), (fd, name), discard(fd, name))
+HOOK(int, removexattr, (const char *path, const char *name), (path, name), discard_path(path, name, true))
+HOOK(int, lremovexattr, (const char *path, const char *name), (path, name), discard_path(path, name, false))
 
-        PUBLIC ssize_t getxattr(const char *path, const char *name, void *value, size_t size)
-            HOOK(get_path(path, name, value, size, true), NEXT(getxattr)(path, name, value, size))
-
-                PUBLIC ssize_t lgetxattr(const char *path, const char *name, void *value, size_t size)
-                    HOOK(get_path(path, name, value, size, false), NEXT(lgetxattr)(path, name, value, size))
-
-                        PUBLIC int fsetxattr(int fd, const char *name, const void *value, size_t size, int flags)
-                            HOOK(set(fd, name, value, size), NEXT(fsetxattr)(fd, name, value, size, flags))
-
-                                PUBLIC
-    int setxattr(const char *path, const char *name, const void *value, size_t size, int flags)
-        HOOK(set_path(path, name, value, size, true), NEXT(setxattr)(path, name, value, size, flags))
-
-            PUBLIC int lsetxattr(const char *path, const char *name, const void *value, size_t size, int flags)
-                HOOK(set_path(path, name, value, size, false), NEXT(lsetxattr)(path, name, value, size, flags))
-
-                    PUBLIC int fremovexattr(int fd, const char *name)
-                        HOOK(discard(fd, name), NEXT(fremovexattr)(fd, name))
-
-                            PUBLIC int removexattr(const char *path, const char *name)
-                                HOOK(discard_path(path, name, true), NEXT(removexattr)(path, name))
-
-                                    PUBLIC int lremovexattr(const char *path, const char *name)
-                                        HOOK(discard_path(path, name, false), NEXT(lremovexattr)(path, name))
-
-                                            static int set_stripe(int fd, const struct stat *st, const void *data)
+static int set_stripe(int fd, const struct stat *st, const void *data)
 {
     if (S_ISDIR(st->st_mode))
         return layout_set_dir(fd, data, lov_passed_size(data, false));

@@ -75,39 +75,29 @@ static uint64_t total(const struct iovec *vector, int count)
     return length;
 }
 
-#define HOOK(call, fd, offset, length)                                                                                 \
+#define HOOK(hook, parameters, arguments, offset, length)                                                              \
+    PUBLIC ssize_t hook parameters                                                                                     \
     {                                                                                                                  \
-        ssize_t done_ = put(fd, offset, length);                                                                       \
-        return done_ == PASS ? call : done_;                                                                           \
+        ssize_t done = put(fd, offset, length);                                                                        \
+                                                                                                                       \
+        return done == PASS ? NEXT(hook) arguments : done;                                                             \
     }
 
-PUBLIC ssize_t write(int fd, const void *data, size_t size) HOOK(NEXT(write)(fd, data, size), fd, HERE, size)
+HOOK(write, (int fd, const void *data, size_t size), (fd, data, size), HERE, size)
+HOOK(pwrite, (int fd, const void *data, size_t size, off_t at), (fd, data, size, at), at < 0 ? PASS : at, size)
+HOOK(pwrite64, (int fd, const void *data, size_t size, off64_t at), (fd, data, size, at), at < 0 ? PASS : at, size)
+HOOK(writev, (int fd, const struct iovec *vector, int count), (fd, vector, count), HERE, total(vector, count))
+HOOK(pwritev, (int fd, const struct iovec *vector, int count, off_t at), (fd, vector, count, at), at < 0 ? PASS : at,
+     total(vector, count))
+HOOK(pwritev64, (int fd, const struct iovec *vector, int count, off64_t at), (fd, vector, count, at),
+     at < 0 ? PASS : at, total(vector, count))
+HOOK(pwritev2, (int fd, const struct iovec *vector, int count, off_t at, int flags), (fd, vector, count, at, flags), at,
+     total(vector, count))
+HOOK(pwritev64v2, (int fd, const struct iovec *vector, int count, off64_t at, int flags),
+     (fd, vector, count, at, flags), at, total(vector, count))
 
-    PUBLIC ssize_t pwrite(int fd, const void *data, size_t size, off_t offset)
-        HOOK(NEXT(pwrite)(fd, data, size, offset), fd, offset < 0 ? PASS : offset, size)
-
-            PUBLIC ssize_t pwrite64(int fd, const void *data, size_t size, off64_t offset)
-                HOOK(NEXT(pwrite64)(fd, data, size, offset), fd, offset < 0 ? PASS : offset, size)
-
-                    PUBLIC ssize_t writev(int fd, const struct iovec *vector, int count)
-                        HOOK(NEXT(writev)(fd, vector, count), fd, HERE, total(vector, count))
-
-                            PUBLIC ssize_t
-    pwritev(int fd, const struct iovec *vector, int count, off_t offset)
-        HOOK(NEXT(pwritev)(fd, vector, count, offset), fd, offset < 0 ? PASS : offset, total(vector, count))
-
-            PUBLIC ssize_t pwritev64(int fd, const struct iovec *vector, int count, off64_t offset)
-                HOOK(NEXT(pwritev64)(fd, vector, count, offset), fd, offset < 0 ? PASS : offset, total(vector, count))
-
-                    PUBLIC ssize_t pwritev2(int fd, const struct iovec *vector, int count, off_t offset, int flags)
-                        HOOK(NEXT(pwritev2)(fd, vector, count, offset, flags), fd, offset, total(vector, count))
-
-                            PUBLIC ssize_t
-    pwritev64v2(int fd, const struct iovec *vector, int count, off64_t offset, int flags)
-        HOOK(NEXT(pwritev64v2)(fd, vector, count, offset, flags), fd, offset, total(vector, count))
-
-    /* How much of `length` a regular source file still holds; PASS when the source is something else. */
-    static ssize_t available(int in, const off64_t *in_offset, size_t length)
+/* How much of `length` a regular source file still holds; PASS when the source is something else. */
+static ssize_t available(int in, const off64_t *in_offset, size_t length)
 {
     struct stat st;
     off_t at;

@@ -20,6 +20,11 @@ struct sidecar_head {
     uint32_t file_oid, blob_size, is_file, n_comps;
 };
 
+struct identity {
+    uint64_t ino, handle; /* handle: hash of the file handle, which holds the inode's generation */
+    int64_t btime_ns;
+};
+
 /* Layouts are large and hooks run on any stack: these belong to whoever holds the lock. */
 struct tb_layout *layout_scratch(unsigned slot)
 {
@@ -46,7 +51,7 @@ static uint64_t handle_hash(int fd)
     return hash;
 }
 
-static int identify(int fd, struct tb_identity *identity)
+static int identify(int fd, struct identity *identity)
 {
     struct statx stx;
 
@@ -86,7 +91,7 @@ static int decode_lists(const char *data, size_t size, struct tb_layout *layout)
 int sidecar_load(int fd, struct tb_layout *layout)
 {
     char path[PATH_MAX + 64], *data = buffer;
-    struct tb_identity identity;
+    struct identity identity;
     struct sidecar_head head;
     struct stat st;
     ssize_t got;
@@ -123,7 +128,7 @@ int sidecar_store(int fd, const struct tb_layout *layout, bool file)
 {
     char path[PATH_MAX + 64], *data = buffer;
     struct sidecar_head head = {.magic = SIDECAR_MAGIC, .is_file = file, .n_comps = layout->n_comps};
-    struct tb_identity identity;
+    struct identity identity;
     ssize_t size;
     size_t at;
     int out, rc = identify(fd, &identity);

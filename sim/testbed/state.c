@@ -11,9 +11,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define STATE_MAGIC "TBSTATE1"
-#define STATE_VERSION 1u
-
 struct tb_state *tb_state;
 char tb_dir[PATH_MAX], tb_mount[PATH_MAX], tb_mds[PATH_MAX];
 
@@ -49,7 +46,7 @@ int tb_attach_to(const char *dir)
     real_close(fd);
     if (state == MAP_FAILED)
         return -errno;
-    if (memcmp(state->magic, STATE_MAGIC, 8) != 0 || state->version != STATE_VERSION) {
+    if (memcmp(state->magic, TB_STATE_MAGIC, 8) != 0 || state->version != TB_STATE_VERSION) {
         munmap(state, sizeof(*state));
         return -EINVAL;
     }

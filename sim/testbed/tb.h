@@ -47,8 +47,7 @@ struct tb_oss {
 struct tb_rr {
     uint32_t start_idx, offset_idx;
     int32_t start_count;
-    uint32_t count, dirty, same_space;
-    int64_t same_space_until;
+    uint32_t count, dirty;
     uint16_t members[TB_MAX_OSTS], order[TB_MAX_OSTS];
 };
 
@@ -59,6 +58,9 @@ struct tb_pool {
 
 /* Requests that a client's calls would send, counted as measured on a real Lustre. */
 enum tb_request { TO_MDS_OPEN, TO_MDS_CLOSE, TO_MDS_LAYOUT, TO_MDS_SETXATTR, TO_OST, TB_REQUESTS };
+
+#define TB_STATE_MAGIC "TBSTATE1"
+#define TB_STATE_VERSION 2u
 
 struct tb_state {
     char magic[8];
@@ -81,7 +83,7 @@ struct tb_comp {
     uint64_t start, end;
     uint32_t stripe_size, pattern, flags, id;
     uint16_t stripe_count, hint; /* hint: LOV_OFFSET_DEFAULT = none */
-    uint16_t n_list, reserved;   /* explicit list as given; kept by the MDS until instantiation */
+    uint16_t n_list;             /* explicit list as given; kept by the MDS until instantiation */
     char pool[LOV_MAXPOOLNAME + 1];
     uint16_t list[TB_MAX_STRIPES];
     uint16_t ost[TB_MAX_STRIPES]; /* objects, when LCME_FL_INIT */
@@ -91,11 +93,6 @@ struct tb_comp {
 struct tb_layout {
     uint32_t composite, gen, n_comps, file_oid;
     struct tb_comp comp[TB_MAX_COMPS];
-};
-
-struct tb_identity {
-    uint64_t ino, handle; /* handle: hash of the file handle, which holds the inode's generation */
-    int64_t btime_ns;
 };
 
 extern struct tb_state *tb_state;
