@@ -21,9 +21,9 @@ from typing import Any
 
 from tarazu.cli.output import common_options
 from tarazu.errors import BadInput
-from tarazu.sim.demo import wait_until_ready
 from tarazu.sim.testbed import testbed as beds
 from tarazu.sim.testbed.configuration import configure as write_configuration
+from tarazu.sim.testbed.daemons import wait_until_ready
 from tarazu.units import GIB, human_bytes, parse_bytes
 
 

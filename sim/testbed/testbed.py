@@ -24,6 +24,7 @@ import msgspec
 from tarazu.errors import BadInput, TarazuError, Unavailable
 from tarazu.model import Layout
 from tarazu.sim.testbed import lov, processes
+from tarazu.sim.testbed.daemons import daemon_commands
 from tarazu.sim.testbed.library import FLAGS, Mds, library_directory
 from tarazu.sim.testbed.usage import Usage, regular_files, usage
 from tarazu.units import GIB
@@ -223,8 +224,6 @@ class Testbed:
 
     def start_daemons(self) -> list[str]:
         """Starts what `daemons.daemon_commands` lists and is not running; returns the names started."""
-        from tarazu.sim.testbed.daemons import daemon_commands
-
         return processes.start(self.directory, daemon_commands(self))
 
     def stop_daemons(self) -> list[str]:

@@ -9,18 +9,18 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from tarazu import config, native
 from tarazu.cli.db import from_clientd
-from tarazu.cli.live import mdsd_status
 from tarazu.cli.output import print_json, print_table
+from tarazu.cli.view import view_of
 from tarazu.errors import BadInput, LayoutError, TarazuError, Unavailable
 from tarazu.layout.setstripe import format_layout
 from tarazu.model import ANY_RANK
 from tarazu.stats import client
-from tarazu.stats.view import from_status
 from tarazu.store.rows import FileRow, PlanRow
 from tarazu.units import human_bytes, parse_bytes
 from tarazu.wire import local
@@ -126,12 +126,11 @@ def _print_plan(plan: PlanRow, row: FileRow) -> None:
 def _costs(options: argparse.Namespace) -> int:
     from tarazu.allocate.terms import costs
 
-    status = mdsd_status(config.load(options.config))
-    view = from_status(status, options.fs)
-    weights = config.Weights(**status["weights"])
-    rows = costs(view, weights, options.bytes)
+    view, reply = view_of(config.load(options.config), options.fs)
+    weights = asdict(reply.weights)
+    rows = costs(view, reply.weights, options.bytes)
     if options.json:
-        print_json({"fs": view.fs_name, "weights": status["weights"], "osts": rows})
+        print_json({"fs": view.fs_name, "weights": weights, "osts": rows})
         return 0
     print(f"{view.fs_name}: level = fill + promise + degraded; rate = speed x latency x OSS load;")
     print(
@@ -155,7 +154,5 @@ def _costs(options: argparse.Namespace) -> int:
         ],
         left=2,
     )  # fmt: skip
-    print(
-        "weights ([allocate]): " + ", ".join(f"{name} {value:g}" for name, value in status["weights"].items())
-    )
+    print("weights ([allocate]): " + ", ".join(f"{name} {value:g}" for name, value in weights.items()))
     return 0

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tarazu import config
-from tarazu.daemons.planner import Planner, read_histories
+from tarazu.daemons.planner import Planner
 from tarazu.errors import StoreError
 from tarazu.model import JobStep
 from tarazu.store.database import InteractionDatabase, open_database
+from tarazu.trace.past import read_past
 from tarazu.trace.records import FileRecord, PastRun, RunRecord
 from tarazu.trace.runfile import encode_run
 from tarazu.wire import local
@@ -37,7 +38,7 @@ def ask(planner: Planner, tmp_path: Path, attempt: int, instead_of: int = 0) -> 
     path.write_bytes(encode_run(RunRecord(STEP, 1.0, 2.0, "light", files, 1, 1)))
     request = local.PlanRequest(STEP, 1, OSTS, OSTS, attempt=attempt, instead_of=instead_of)
     with path.open("rb") as file:
-        past: list[PastRun] = read_histories([file.fileno()], 4)[0]
+        past: list[PastRun] = read_past([file.fileno()], 4)[0]
     return planner.plan(request, past, UID, lambda _keys: local.DirectoryLayouts(b"", {}))
 
 

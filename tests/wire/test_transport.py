@@ -13,7 +13,6 @@ import pytest
 
 from tarazu.errors import Unavailable, WireError
 from tarazu.wire import keys, messages
-from tarazu.wire.memory import MemoryTransport
 from tarazu.wire.messages import (
     Acknowledged,
     AllocationReply,
@@ -35,6 +34,7 @@ from tarazu.wire.transport import (
     Transport,
     request_id,
 )
+from tests.wire.memory import MemoryTransport
 
 PATIENCE_S = 10.0
 

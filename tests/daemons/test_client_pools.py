@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tarazu.daemons import known
-from tarazu.daemons.known import KnownPools
+from tarazu.daemons import client_pools
+from tarazu.daemons.client_pools import ClientPools
 from tarazu.model import EOF, Component, Layout
 from tarazu.wire.messages import StatusRequest
 
@@ -36,13 +36,13 @@ def client_root(tmp_path: Path) -> Path:
 def test_a_client_reads_the_pools_of_what_is_mounted(
     client_root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pools = KnownPools(str(client_root))
+    pools = ClientPools(str(client_root))
     assert pools() == {"lustre": {"flash": (1, 3), "new": ()}}
     put(client_root / "proc/fs/lustre/lov/lustre-clilov-ffff8a1c/pools/new", "lustre-OST000a_UUID\n")
     assert pools()["lustre"]["new"] == (), "not read again at once"
-    monkeypatch.setattr(known, "KEEP_S", 0.0)
+    monkeypatch.setattr(client_pools, "KEEP_S", 0.0)
     assert pools()["lustre"]["new"] == (10,)
-    assert KnownPools(str(client_root / "nowhere"))() == {}
+    assert ClientPools(str(client_root / "nowhere"))() == {}
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def away(site: Site) -> Iterator[Site]:
 def test_a_pool_is_served_where_mdsd_is_not_on_the_mds(away: Site, client_root: Path) -> None:
     client = away.client()
     assert ask(client, allocation("early", layouts=(POOLED,))).status == "never"
-    client.request(StatusRequest("told", KnownPools(str(client_root))()), PATIENCE_S)
+    client.request(StatusRequest("told", ClientPools(str(client_root))()), PATIENCE_S)
     reply = ask(client, allocation("later", layouts=(POOLED,)))
     assert reply.status == "allocated"
     assert {ost for file in reply.osts for ost in file[0]} == {1, 3}
