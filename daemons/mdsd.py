@@ -24,7 +24,7 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -41,6 +41,7 @@ from tarazu.daemons.allocation_requests import (
 from tarazu.daemons.audit import Audit
 from tarazu.daemons.exclusions import Exclusions
 from tarazu.daemons.limits import MAX_NAME_CHARACTERS, PromiseLimits, ReportLimits
+from tarazu.daemons.mdsd_status import status_of
 from tarazu.daemons.per_user import QUEUE_LIMITS, REPLY_LIMITS, PerUser
 from tarazu.daemons.process import Wakeup, parser, run
 from tarazu.errors import InfeasibleRequest, InsufficientResources
@@ -224,12 +225,12 @@ class Mdsd:
 
     def _reply_to(self, question: ViewRequest | StatusRequest, now: float) -> ViewReply | StatusReply:
         if isinstance(question, StatusRequest):
-            return StatusReply(question.message_id, self.status(now))
+            return StatusReply(question.message_id, status_of(self, now))
         now_s, known = time.time(), self.views.fs_names()
         fs_name = question.fs_name or (known[0] if len(known) == 1 else "")
         return ViewReply(
             question.message_id,
-            view=self._view(fs_name, now_s) if fs_name in known else None,
+            view=self.view(fs_name, now_s) if fs_name in known else None,
             age_s=self.views.age_s(fs_name, now_s),
             weights=self.weights,
             why_closed=self.gate.why_closed(),
@@ -289,7 +290,7 @@ class Mdsd:
             assert pending is not None
             request = pending.request
             now_s = time.time()
-            view = self._view(request.fs_name, now_s)
+            view = self.view(request.fs_name, now_s)
             if not view.osts:
                 known = ", ".join(self.views.fs_names()) or "none yet"
                 reason = f"expected a file system that an OSS reports ({known}), found {request.fs_name}"
@@ -303,7 +304,7 @@ class Mdsd:
             self.running = Running(pending, files, self.views.age_s(request.fs_name, now_s), future)
             future.add_done_callback(lambda _future: self.wakeup.wake())
 
-    def _view(self, fs_name: str, now_s: float) -> SystemView:
+    def view(self, fs_name: str, now_s: float) -> SystemView:
         """The system as the allocator sees it: with promises, without what the site excludes."""
         promised, written = self.ledger.promised(fs_name), self.ledger.written(fs_name)
         return self.exclusions.apply(self.views.view(fs_name, now_s, promised, written))
@@ -397,66 +398,6 @@ class Mdsd:
     def _interval_s(self) -> float:
         intervals = [report.interval_s for report, _ in self.views.servers().values()]
         return max((i for i in intervals if i > 0), default=DEFAULT_INTERVAL_S)
-
-    def status(self, now: float) -> dict[str, Any]:
-        """How this daemon is: plain values only, as `tarazu status --json` shows them."""
-        now_s = time.time()
-        closed = self.gate.why_closed()
-        promised, stripes = self.ledger.numbers()
-        return {
-            "daemon": "mdsd",
-            "uptime_s": now - self.started,
-            "policy": self.policy.name,
-            "weights": dataclasses.asdict(self.weights),
-            "keys": self.transport.curve is not None,
-            "gate": {
-                "open": not closed,
-                "why_closed": closed,
-                "cpu_load": self.gate.cpu_load,
-                "cpu_limit": self.gate.cpu_limit,
-                "memory_load": self.gate.memory_load,
-                "memory_limit": self.gate.memory_limit,
-            },
-            "statistics": {"address": self.subscriber.address, **self.subscriber.counts.summary()},
-            "requests": {
-                "address": self.replier.address,
-                **self.replier.counts.summary(),
-                "waiting": len(self.waiting),
-                "waiting_bytes": self.waiting.bytes,
-                "running": int(self.running is not None),
-                "promises": promised,
-                "promised_stripes": stripes,
-                "dead_steps": self.dead_steps,
-                "kept_replies": len(self.answered),
-                "kept_reply_bytes": self.answered.bytes,
-                "answers": dict(self.answers),
-            },
-            "osses": {
-                name: {
-                    "age_s": now_s - received_s,
-                    "stale": now_s - received_s > self.views.stale_after_s,
-                    "interval_s": report.interval_s,
-                    "cpu_load": report.cpu_load,
-                    "memory_load": report.memory_load,
-                    "lnet_bytes_per_s": report.lnet_bytes_per_s,
-                    "queue_wait_s": report.queue_wait_s,
-                    "unreadable": list(report.unreadable),
-                    "impossible": list(self.views.impossible.get(name, ())),
-                }
-                for name, (report, received_s) in self.views.servers().items()
-            },
-            "file_systems": {fs: self._status_of(fs, now_s) for fs in self.views.fs_names()},
-        }
-
-    def _status_of(self, fs_name: str, now_s: float) -> dict[str, Any]:
-        view = self._view(fs_name, now_s)
-        return {
-            "promised_bytes": sum(self.ledger.promised(fs_name).values()),
-            "osts": [
-                {**{f: getattr(o, f) for f in o.__struct_fields__}, "usable": o.usable} for o in view.osts
-            ],
-            "osses": [{**msgspec.to_builtins(o), "load": o.load} for o in view.osses],
-        }
 
 
 def settings_from(options: argparse.Namespace) -> config.Settings:

@@ -22,6 +22,7 @@ from tarazu.wire.messages import (
     StatusRequest,
     StepAlive,
     StepEnded,
+    ViewRequest,
 )
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
@@ -300,6 +301,9 @@ def test_another_protocol_version_is_dropped() -> None:
         StepAlive(("a" * 129,), "m"),
         StepEnded("a", "m" * 129),
         StatusRequest("m" * 129),
+        ViewRequest("m" * 129),
+        ViewRequest("m", "lustre", {str(n): {} for n in range(messages.MAX_MOUNTED + 1)}),
+        ViewRequest("m", "lustre", {"lustre": {"flash": (1 << 16,)}}),
     ],
     ids=lambda message: type(message).__name__,
 )
