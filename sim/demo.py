@@ -11,7 +11,7 @@ import json
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -267,7 +267,7 @@ def compare(
     return Compared(median(values), min(values), max(values), measure(placed), bound)
 
 
-def mean_error(pairs: Iterator[tuple[int, int | None]] | Any) -> float:
+def mean_error(pairs: Iterable[tuple[int, int | None]]) -> float:
     """Mean of |expected - real| / real over the files whose size is known."""
     errors = [abs(expected - real) / real for expected, real in pairs if real]
     return sum(errors) / len(errors) if errors else 0.0

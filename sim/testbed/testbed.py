@@ -31,6 +31,8 @@ from tarazu.units import GIB
 
 FORMAT = 1
 FS_NAME = "lustre"
+OSSS, OSTS_PER_OSS, OST_BYTES = 7, 5, 10 * GIB
+"""Of a testbed where nobody says otherwise."""
 OST_BYTES_PER_S = float(GIB)
 """Write speed of an OST that is not slowed down."""
 SERVER = "testbed-server"
@@ -260,9 +262,9 @@ def _make_directories(directory: Path, config: Config) -> None:
 def up(
     directory: Path | str,
     *,
-    osss: int = 7,
-    osts_per_oss: int = 5,
-    ost_bytes: int = 10 * GIB,
+    osss: int = OSSS,
+    osts_per_oss: int = OSTS_PER_OSS,
+    ost_bytes: int = OST_BYTES,
     clients: int = 1,
     interval_s: float = 1.0,
     fill: Sequence[float] | None = None,

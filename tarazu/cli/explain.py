@@ -15,14 +15,14 @@ from typing import Any
 
 from tarazu import config, native
 from tarazu.cli.db import from_clientd
-from tarazu.cli.output import print_json, print_table
+from tarazu.cli.output import print_json, print_table, size
 from tarazu.cli.view import view_of
 from tarazu.errors import BadInput, LayoutError, TarazuError, Unavailable
 from tarazu.layout.setstripe import format_layout
 from tarazu.model import ANY_RANK
 from tarazu.stats import client
 from tarazu.store.rows import FileRow, PlanRow
-from tarazu.units import human_bytes, parse_bytes
+from tarazu.units import human_bytes
 from tarazu.wire import local
 
 
@@ -32,18 +32,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fs", default="", help="with --costs: which file system, where there are several")
     parser.add_argument(
         "--bytes",
-        type=_size,
+        type=size,
         metavar="SIZE",
         help="with --costs: size of the job they are computed for (default: 1 GiB per usable OST)",
     )
     parser.add_argument("--json", action="store_true", help="as JSON")
-
-
-def _size(text: str) -> int:
-    try:
-        return parse_bytes(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def execute(options: argparse.Namespace) -> int:
