@@ -104,7 +104,9 @@ class PlannedFile(msgspec.Struct, frozen=True, tag="file", array_like=True):
 
 
 class PlanReply(msgspec.Struct, frozen=True, tag="planned"):
-    """What came of a PlanRequest. `status`: planned, forecast (nothing asked), nothing, or why not."""
+    """What came of a PlanRequest. `status`: planned; forecast (nothing asked); nothing (no files expected); left to
+    Lustre (all of them); else that of the allocation that did not come (`messages.AllocationReply`).
+    """
 
     status: str
     reason: str = ""
