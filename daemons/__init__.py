@@ -1,1 +1,9 @@
-""" """
+"""The three daemons: each a loop around the rooms of tarazu (installed as `tarazu.daemons`).
+
+ossd      tells mdsd how one OSS is
+mdsd      allocation_requests (is one sane, what does its answer promise), per_user (the queue), limits, exclusions,
+          audit, mdsd_status
+clientd   planner (a step's history → a plan), left_to_lustre (which files it leaves alone, and why), stored_plans,
+          questions (what mdsd is asked), notices (what mdsd is told), reports (ended steps), client_pools, shares
+process   what each does the same way
+"""

@@ -30,13 +30,16 @@ from pathlib import Path
 from tarazu import config
 from tarazu.config import without_password
 from tarazu.daemons.notices import Notices
-from tarazu.daemons.planner import Planner, read_histories
+from tarazu.daemons.planner import Planner
 from tarazu.daemons.process import Wakeup, parser, run
 from tarazu.daemons.reports import Reports
 from tarazu.daemons.shares import Share, Turns
+from tarazu.daemons.stored_plans import StoredPlans
 from tarazu.errors import Busy, ConfigError, TarazuError, Unavailable, WireError
 from tarazu.store.stop_watch import SiteWatch
+from tarazu.trace.past import read_past
 from tarazu.wire import local
+from tarazu.wire.messages import ViewReply
 
 log = logging.getLogger("tarazu.clientd")
 
@@ -75,8 +78,10 @@ class Clientd:
         self.started_s = time.time()
         self.planner = Planner(settings)
         self.site = SiteWatch(settings.run.stop_file)
-        self.notices = Notices(self.planner.transport, settings.mdsd.requests)
-        self.reports = Reports(self.planner, self.notices)
+        self.stored = StoredPlans(settings.clientd.database)
+        self.mdsd = self.planner.mdsd
+        self.notices = Notices(self.mdsd.transport, settings.mdsd.requests)
+        self.reports = Reports(self.stored, self.notices)
         self.counts = {"plans": 0, "reports": 0, "questions": 0, "progress": 0, "failed": 0, "turned_away": 0}
         self.conversations = Share(MAX_CONVERSATIONS)
         self.frames = Share(MAX_FRAMES_BYTES)
@@ -195,7 +200,10 @@ class Clientd:
                 channel.send(local.Done())
             case local.PlansQuery():
                 self.counts["questions"] += 1
-                self._answer_question(channel, uid, lambda: self.planner.rows(message, uid))
+                self._answer_question(channel, uid, lambda: self.stored.rows(message, uid))
+            case local.ViewQuery():
+                self.counts["questions"] += 1
+                self._answer_question(channel, uid, lambda: self._view(message.fs_name))
             case local.StatusQuery():
                 self.counts["questions"] += 1
                 self._answer_question(channel, uid, lambda: local.StatusAnswer(self.status()))
@@ -210,7 +218,7 @@ class Clientd:
             return
         channel.limit(CONVERSATION_S)
         named = channel.descriptors[: max(message.histories, 0)]
-        history, problems = read_histories(named, self.settings.predict.runs)
+        history, problems = read_past(named, self.settings.predict.runs)
         self._note(problems)
 
         def directories(keys: tuple[str, ...]) -> local.DirectoryLayouts:
@@ -249,8 +257,16 @@ class Clientd:
             if not channel.gone():
                 channel.send(answer())
 
+    def _view(self, fs_name: str) -> ViewReply:
+        with self.mdsd.connection() as mdsd:
+            return self.mdsd.view(mdsd, fs_name)
+
     def status(self) -> dict[str, object]:
         """What `tarazu status` shows."""
+        try:
+            mdsd = self.mdsd.status()
+        except TarazuError as error:
+            mdsd = {"unavailable": str(error)}
         mine = {
             "name": self.name,
             "up_s": round(time.time() - self.started_s, 1),
@@ -261,7 +277,7 @@ class Clientd:
             "notices": {"waiting": self.notices.waiting, **self.notices.counts},
             **self.counts,
         }
-        return {"clientd": mine, "mdsd": self.planner.mdsd_status()}
+        return {"clientd": mine, "mdsd": mdsd}
 
     def close(self) -> None:
         self.notices.stop()

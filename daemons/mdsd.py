@@ -2,7 +2,7 @@
 
 Follows: `OssReport`s of all ossds (bound at `mdsd.statistics`) and requests of clientds (bound at
 `mdsd.requests`). Publishes: nothing by itself; it answers each request: `AllocationReply`, `Acknowledged`,
-`StatusReply`. When an OSS is silent for `mdsd.stale_after_s` its OSTs get no stripes until it reports
+`ViewReply`, `StatusReply`. When an OSS is silent for `mdsd.stale_after_s` its OSTs get no stripes until it reports
 again. When this node is busier than `mdsd.cpu_limit` or `mdsd.memory_limit`, requests wait; one whose
 deadline comes is `declined`, and the job runs unplaced. Without mdsd files are created as Lustre always
 did. Allocations run one at a time in a worker thread, so that statistics and status are served meanwhile.
@@ -24,24 +24,26 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from tarazu import config
-from tarazu.daemons.allocating import (
+from tarazu.daemons.allocation_requests import (
     MAX_DEADLINE_S,
     MAX_EXPIRES_S,
-    Audit,
     alive_s,
     memory_bytes,
     promises,
     reply_of,
     why_malformed,
 )
-from tarazu.daemons.bounded import QUEUE_LIMITS, REPLY_LIMITS, PerUser
+from tarazu.daemons.audit import Audit
+from tarazu.daemons.exclusions import Exclusions
+from tarazu.daemons.limits import MAX_NAME_CHARACTERS, PromiseLimits, ReportLimits
+from tarazu.daemons.mdsd_status import status_of
+from tarazu.daemons.per_user import QUEUE_LIMITS, REPLY_LIMITS, PerUser
 from tarazu.daemons.process import Wakeup, parser, run
-from tarazu.daemons.site import MAX_NAME_CHARACTERS, Door, Exclusions, UserShare
 from tarazu.errors import InfeasibleRequest, InsufficientResources
 from tarazu.model import Allocation, CreateRequest, SystemView
 from tarazu.stats.gate import Gate
@@ -55,13 +57,17 @@ from tarazu.wire.messages import (
     AllocationRequest,
     FileClosed,
     OssReport,
+    Request,
     StatusReply,
+    StatusRequest,
     StepAlive,
     StepEnded,
+    ViewReply,
+    ViewRequest,
 )
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
-from tarazu.wire.transport import Peer, Request
+from tarazu.wire.transport import Peer
 
 if TYPE_CHECKING:
     from tarazu.allocate.ledger import Stripes
@@ -124,18 +130,18 @@ class Mdsd:
         self.wakeup = wakeup
         self.started = time.monotonic()
         self.policy = make(settings.allocate.policy, seed=settings.allocate.seed, weights=settings.allocate)
-        self.weights = {
-            f.name: getattr(settings.allocate, f.name) for f in dataclasses.fields(config.Weights)
-        }
+        self.weights = config.Weights(
+            **{f.name: getattr(settings.allocate, f.name) for f in dataclasses.fields(config.Weights)}
+        )
         self.ledger = Ledger()
         self.exclusions = Exclusions(settings.mdsd.exclude)
-        self.shares = UserShare(settings.mdsd.user_share, self.ledger)
+        self.promise_limits = PromiseLimits(settings.mdsd.user_share, self.ledger)
         speeds = SpeedEstimator(options.speed_forget_s)
         self.views = ViewBuilder(options.stale_after_s, options.root, speeds)
         self.gate = Gate(options.root, options.cpu_limit, options.memory_limit)
         self.site = SiteWatch(settings.run.stop_file)
         self.audit = Audit(options.audit_log)
-        self.door = Door()
+        self.report_limits = ReportLimits()
         self.waiting: PerUser[Pending] = PerUser(QUEUE_LIMITS)
         self.running: Running | None = None
         self.answered: PerUser[Kept] = PerUser(REPLY_LIMITS)
@@ -195,14 +201,14 @@ class Mdsd:
 
     def take_in(self, report: OssReport, now: float) -> None:
         name = report.oss[:MAX_NAME_CHARACTERS]
-        if expected := self.door.refusal(report):
+        if expected := self.report_limits.refusal(report):
             self.subscriber.counts.drop(name, expected)
             return
         newcomer = report.oss not in self.views
-        if not self.views.update(self.door.trimmed(report), time.time()):
+        if not self.views.update(self.report_limits.trimmed(report), time.time()):
             self.subscriber.counts.drop(name, "a report with possible values")
             return
-        self.door.note(report)
+        self.report_limits.note(report)
         if newcomer:
             self.newcomer_at = now
 
@@ -210,22 +216,38 @@ class Mdsd:
         """Answer one request, or put it in the queue."""
         if isinstance(message, AllocationRequest):
             self._handle_allocation(peer, message, now)
-        elif isinstance(message, FileClosed):
-            self._hear(message.id, now)
-            release_at = now + 2 * self._interval_s()
-            for index, size_bytes in message.files if message.id in self.ledger else ():
-                self.ledger.closed(message.id, index, size_bytes, now, release_at)
-            self.replier.reply(peer, Acknowledged(message.message_id))
-        elif isinstance(message, StepEnded):
-            self._handle_end(message, now)
-            self.replier.reply(peer, Acknowledged(message.message_id))
-        elif isinstance(message, StepAlive):
-            for id in message.ids:
-                self._hear(id, now)
-            self.replier.reply(peer, Acknowledged(message.message_id))
-        else:
+        elif isinstance(message, ViewRequest | StatusRequest):
             self.views.tell_pools(message.pools)
-            self.replier.reply(peer, StatusReply(message.message_id, self.status(now)))
+            self.replier.reply(peer, self._reply_to(message, now))
+        else:
+            self._take_notice(message, now)
+            self.replier.reply(peer, Acknowledged(message.message_id))
+
+    def _reply_to(self, question: ViewRequest | StatusRequest, now: float) -> ViewReply | StatusReply:
+        if isinstance(question, StatusRequest):
+            return StatusReply(question.message_id, status_of(self, now))
+        now_s, known = time.time(), self.views.fs_names()
+        fs_name = question.fs_name or (known[0] if len(known) == 1 else "")
+        return ViewReply(
+            question.message_id,
+            view=self.view(fs_name, now_s) if fs_name in known else None,
+            age_s=self.views.age_s(fs_name, now_s),
+            weights=self.weights,
+            why_closed=self.gate.why_closed(),
+            fs_names=tuple(known),
+        )
+
+    def _take_notice(self, notice: FileClosed | StepEnded | StepAlive, now: float) -> None:
+        if isinstance(notice, FileClosed):
+            self._hear(notice.id, now)
+            release_at = now + 2 * self._interval_s()
+            for index, size_bytes in notice.files if notice.id in self.ledger else ():
+                self.ledger.closed(notice.id, index, size_bytes, now, release_at)
+        elif isinstance(notice, StepEnded):
+            self._step_ended(notice)
+        else:
+            for id in notice.ids:
+                self._hear(id, now)
 
     def _hear(self, id: str, now: float) -> None:
         if self.ledger.heard(id, now):
@@ -251,7 +273,7 @@ class Mdsd:
                 reason = f"mdsd is busy: waiting requests: expected {excess.why}"
                 self._answer(last, AllocationReply(last.request.id, "declined", reason))
 
-    def _handle_end(self, message: StepEnded, now: float) -> None:
+    def _step_ended(self, message: StepEnded) -> None:
         """Nothing is promised any more, but for closed files whose bytes no report can show yet."""
         self.ledger.ended(message.id)
         if pending := self.waiting.pop(message.id):
@@ -268,13 +290,13 @@ class Mdsd:
             assert pending is not None
             request = pending.request
             now_s = time.time()
-            view = self._view(request.fs_name, now_s)
+            view = self.view(request.fs_name, now_s)
             if not view.osts:
                 known = ", ".join(self.views.fs_names()) or "none yet"
                 reason = f"expected a file system that an OSS reports ({known}), found {request.fs_name}"
                 self._answer(pending, AllocationReply(request.id, "unknown-fs", reason))
                 continue
-            if refusal := self.shares.refusal(request, view):
+            if refusal := self.promise_limits.refusal(request, view):
                 self._answer(pending, AllocationReply(request.id, "declined", refusal))
                 continue
             files = [CreateRequest(f.size_bytes, request.layouts[f.layout]) for f in request.files]
@@ -282,7 +304,7 @@ class Mdsd:
             self.running = Running(pending, files, self.views.age_s(request.fs_name, now_s), future)
             future.add_done_callback(lambda _future: self.wakeup.wake())
 
-    def _view(self, fs_name: str, now_s: float) -> SystemView:
+    def view(self, fs_name: str, now_s: float) -> SystemView:
         """The system as the allocator sees it: with promises, without what the site excludes."""
         promised, written = self.ledger.promised(fs_name), self.ledger.written(fs_name)
         return self.exclusions.apply(self.views.view(fs_name, now_s, promised, written))
@@ -376,66 +398,6 @@ class Mdsd:
     def _interval_s(self) -> float:
         intervals = [report.interval_s for report, _ in self.views.servers().values()]
         return max((i for i in intervals if i > 0), default=DEFAULT_INTERVAL_S)
-
-    def status(self, now: float) -> dict[str, Any]:
-        """How this daemon is: plain values only, as `tarazu status --json` shows them."""
-        now_s = time.time()
-        closed = self.gate.why_closed()
-        promised, stripes = self.ledger.numbers()
-        return {
-            "daemon": "mdsd",
-            "uptime_s": now - self.started,
-            "policy": self.policy.name,
-            "weights": self.weights,
-            "keys": self.transport.curve is not None,
-            "gate": {
-                "open": not closed,
-                "why_closed": closed,
-                "cpu_load": self.gate.cpu_load,
-                "cpu_limit": self.gate.cpu_limit,
-                "memory_load": self.gate.memory_load,
-                "memory_limit": self.gate.memory_limit,
-            },
-            "statistics": {"address": self.subscriber.address, **self.subscriber.counts.summary()},
-            "requests": {
-                "address": self.replier.address,
-                **self.replier.counts.summary(),
-                "waiting": len(self.waiting),
-                "waiting_bytes": self.waiting.bytes,
-                "running": int(self.running is not None),
-                "promises": promised,
-                "promised_stripes": stripes,
-                "dead_steps": self.dead_steps,
-                "kept_replies": len(self.answered),
-                "kept_reply_bytes": self.answered.bytes,
-                "answers": dict(self.answers),
-            },
-            "osses": {
-                name: {
-                    "age_s": now_s - received_s,
-                    "stale": now_s - received_s > self.views.stale_after_s,
-                    "interval_s": report.interval_s,
-                    "cpu_load": report.cpu_load,
-                    "memory_load": report.memory_load,
-                    "lnet_bytes_per_s": report.lnet_bytes_per_s,
-                    "queue_wait_s": report.queue_wait_s,
-                    "unreadable": list(report.unreadable),
-                    "impossible": list(self.views.impossible.get(name, ())),
-                }
-                for name, (report, received_s) in self.views.servers().items()
-            },
-            "file_systems": {fs: self._status_of(fs, now_s) for fs in self.views.fs_names()},
-        }
-
-    def _status_of(self, fs_name: str, now_s: float) -> dict[str, Any]:
-        view = self._view(fs_name, now_s)
-        return {
-            "promised_bytes": sum(self.ledger.promised(fs_name).values()),
-            "osts": [
-                {**{f: getattr(o, f) for f in o.__struct_fields__}, "usable": o.usable} for o in view.osts
-            ],
-            "osses": [{**msgspec.to_builtins(o), "load": o.load} for o in view.osses],
-        }
 
 
 def settings_from(options: argparse.Namespace) -> config.Settings:

@@ -6,10 +6,7 @@ to the interaction database and to mdsd.
 
 from __future__ import annotations
 
-import logging
-import os
 import threading
-import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,38 +17,32 @@ from typing import Any
 import msgspec
 
 from tarazu.allocate.eligible import unfit
-from tarazu.config import Settings, Weights
-from tarazu.daemons.known import KnownPools
-from tarazu.daemons.left import OWN_DEFAULT, TOO_MANY, checked, commonest, default_layout, within_a_request
-from tarazu.errors import StoreError, TarazuError, Unavailable, WireError
+from tarazu.config import Settings
+from tarazu.daemons import questions
+from tarazu.daemons.left_to_lustre import (
+    OWN_DEFAULT,
+    TOO_MANY,
+    checked,
+    commonest,
+    default_layout,
+    within_a_request,
+)
+from tarazu.daemons.questions import Questions
+from tarazu.errors import TarazuError, Unavailable
 from tarazu.layout import pfl
 from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
-from tarazu.model import FilePlacement, Forecast, JobStep, Layout, Ost
+from tarazu.model import FilePlacement, Forecast, JobStep, Layout
 from tarazu.predict import aipa, rules
-from tarazu.store.database import InteractionDatabase, open_database
-from tarazu.store.rows import FileRow, NewFile
-from tarazu.trace.past import read_past
-from tarazu.trace.records import KnownRun, PastRun, RunRecord
-from tarazu.trace.runfile import read_run
+from tarazu.store.database import open_database
+from tarazu.store.rows import NewFile
+from tarazu.trace.records import KnownRun, PastRun
 from tarazu.wire import local, messages
-from tarazu.wire.security import curve_for
-from tarazu.wire.sockets import ZmqTransport
 from tarazu.wire.transport import Requester
 
-log = logging.getLogger("tarazu.clientd")
-
-ANSWER_S = 30.0
-"""What mdsd gets to answer an allocation request before the job runs unplaced."""
-STATUS_S = 3.0
-MAX_ROWS = 20_000
-"""Files in the answer to one question: several are answered at a time."""
 MOST_WARNINGS = 20
 """Told to the leader with one plan."""
-SILENT_S = 2.0
-"""mdsd did not answer a moment ago: for so long nobody else waits for it."""
 EARLY_S = 120.0
 """A new plan is asked for this long before the horizon of the last one is reached."""
-
 LONGEST_ALIVE_S = 86_400.0
 
 Directories = Callable[[tuple[str, ...]], local.DirectoryLayouts]
@@ -71,7 +62,7 @@ class Planner:
     """The pipeline from a history to a plan. `ready` is set once the heavy imports are done."""
 
     def __init__(self, settings: Settings) -> None:
-        """Raises a TarazuError when the PFL file, the keys or the database cannot be used."""
+        """Raises a TarazuError when the PFL file or the keys cannot be used."""
         self.settings = settings
         layout = settings.layout
         self.policy = LayoutPolicy(
@@ -82,10 +73,7 @@ class Planner:
             least_object_bytes=layout.least_object_bytes,
         )
         self.ready = threading.Event()
-        self._silent_until = 0.0
-        self.pools = KnownPools()
-        curve_for("client", settings.keys.directory, settings.keys.insecure)
-        open_database(settings.clientd.database).close()
+        self.mdsd = Questions(settings)
 
     def warm_up(self) -> None:
         """Import what the first forecast would otherwise wait for."""
@@ -109,13 +97,13 @@ class Planner:
         if request.attempt and request.place:
             # A plan that is asked for again and again while mdsd is away or busy costs and stores nothing.
             try:
-                with self._mdsd() as mdsd:
-                    status = self._ask_status(mdsd)
-                targets_of(status, request)
+                with self.mdsd.connection() as mdsd:
+                    known = self.mdsd.view(mdsd, step.fs_name)
+                usable_targets(known, request)
             except Unavailable as error:
                 return local.PlanReply("unavailable", str(error))
-            if why_closed := status.get("gate", {}).get("why_closed"):
-                return local.PlanReply("declined", why_closed)
+            if known.why_closed:
+                return local.PlanReply("declined", known.why_closed)
         prediction = self._forecast(request, history, step)
         history.clear()
         warnings = (*problems, *prediction.warnings)[:MOST_WARNINGS]
@@ -133,25 +121,16 @@ class Planner:
         )
         if not wanted:
             return outline
-        with self._mdsd() as mdsd:
+        with self.mdsd.connection() as mdsd:
             try:
-                targets = targets_of(self._ask_status(mdsd), request, outline.forecast_bytes)
+                known = self.mdsd.view(mdsd, step.fs_name)
+                targets = usable_targets(known, request, outline.forecast_bytes)
                 problem = ""
             except TarazuError as error:
                 pools = {name: len({*members} & {*request.active}) for name, members in request.pools.items()}
                 targets, problem = Targets(len(request.active), pools), str(error)
             expected = self._configure(wanted, targets, directories)
             return self._store_and_place(step, request, expected, outline, mdsd, problem)
-
-    def _ask_status(self, mdsd: Requester) -> dict[str, Any]:
-        """mdsd's status. Raises Unavailable, at once when it was silent a moment ago."""
-        if time.monotonic() < self._silent_until:
-            raise Unavailable(f"{self.settings.mdsd.requests}: expected an answer, found none a moment ago")
-        try:
-            return ask_status(mdsd, self.pools())
-        except Unavailable:
-            self._silent_until = time.monotonic() + SILENT_S
-            raise
 
     def _forecast(
         self, request: local.PlanRequest, history: Sequence[KnownRun], step: JobStep
@@ -264,11 +243,10 @@ class Planner:
         problem: str,
         alive_s: float,
     ) -> messages.AllocationReply:
-        """mdsd's answer; a made-up `unavailable` one when it is silent."""
+        """mdsd's answer; `unavailable` when there is a problem with asking it."""
         request_id = uuid.uuid4().hex
-        unavailable = messages.AllocationReply(request_id, "unavailable", problem)
         if problem:
-            return unavailable
+            return messages.AllocationReply(request_id, "unavailable", problem)
         layouts: dict[Layout, int] = {}
         files = tuple(
             messages.FileSpec(f.size_bytes, layouts.setdefault(layout, len(layouts))) for f, layout in wishes
@@ -280,111 +258,11 @@ class Planner:
             job_id=step.job_id,
             layouts=tuple(layouts),
             files=files,
-            deadline_s=ANSWER_S - STATUS_S,
+            deadline_s=questions.ALLOCATION_S - questions.ANSWER_S,
             expires_s=2 * self.settings.predict.horizon_s,
             alive_s=2 * alive_s if 0 < alive_s < LONGEST_ALIVE_S else 0.0,
         )
-        try:
-            answer = mdsd.request(request, ANSWER_S)
-        except Unavailable as error:
-            return msgspec.structs.replace(unavailable, reason=str(error))
-        if not isinstance(answer, messages.AllocationReply):
-            raise WireError("mdsd", "an allocation", type(answer).__name__)
-        return answer
-
-    def closed(
-        self, report: local.StepReport, run: RunRecord, uid: int
-    ) -> Iterator[dict[str, list[tuple[int, int]]]]:
-        """What mdsd is to be told of the allocations of each plan, whose step ended with it: (index in the
-        request, real size) of its closed files. Nothing is written. Raises WireError as `ended`.
-        """
-        with open_database(self.settings.clientd.database) as database:
-            for plan_id in self._plans_of(database, report, uid):
-                yield database.closed_files(plan_id, run)
-
-    def ended(self, report: local.StepReport, run: RunRecord, uid: int) -> None:
-        """Store what became of the plans.
-
-        A plan that is gone (an old one gave way to newer ones) is left out. Raises WireError for another's
-        plan, before anything is stored, and for more plans than a step reports.
-        """
-        with open_database(self.settings.clientd.database) as database:
-            for plan_id in self._plans_of(database, report, uid):
-                try:
-                    database.record_outcomes(plan_id, run)
-                except StoreError:
-                    if database.plan(plan_id):
-                        raise
-
-    def _plans_of(self, database: InteractionDatabase, report: local.StepReport, uid: int) -> list[int]:
-        plan_ids = tuple(dict.fromkeys(report.plan_ids))
-        if len(plan_ids) > local.MAX_IDS:
-            raise WireError("step report", f"at most {local.MAX_IDS} plans", len(plan_ids))
-        plans = [plan for plan_id in plan_ids if (plan := database.plan(plan_id))]
-        for plan in plans:
-            if uid not in (0, plan.step.uid):
-                raise WireError("step report", "one's own plan", plan.id)
-        return [plan.id for plan in plans]
-
-    def rows(self, query: local.PlansQuery, uid: int) -> local.PlansReply:
-        """Rows of the interaction database that this user may see."""
-        with open_database(self.settings.clientd.database) as database:
-            if query.key:
-                found = database.explain(query.key, fs_name=query.fs_name or None)
-                mine = [e for e in found if uid in (0, e.plan.step.uid)]
-                if not mine:
-                    return local.PlansReply(None)
-                return local.PlansReply(msgspec.to_builtins(mine[0].plan), (_builtins(mine[0].file),))
-            one = database.plan(query.plan_id) if query.plan_id else None
-            for plan in [one] if one else [] if query.plan_id else database.plans():
-                wanted = query.application in ("", plan.step.application)
-                wanted = wanted and query.fs_name in ("", plan.step.fs_name)
-                if wanted and uid in (0, plan.step.uid):
-                    files = tuple(_builtins(f) for f in database.files(plan.id, first=MAX_ROWS))
-                    more = database.file_count(plan.id) - len(files)
-                    return local.PlansReply(msgspec.to_builtins(plan), files, max(0, more))
-        return local.PlansReply(None)
-
-    def transport(self, wake_fd: int | None = None) -> ZmqTransport:
-        """A transport with this client's keys."""
-        keys = self.settings.keys
-        return ZmqTransport(
-            curve_for("client", keys.directory, keys.insecure), insecure=keys.insecure, wake_fd=wake_fd
-        )
-
-    @contextmanager
-    def _mdsd(self) -> Iterator[Requester]:
-        transport = self.transport()
-        try:
-            yield transport.requester(self.settings.mdsd.requests)
-        finally:
-            transport.close()
-
-    def mdsd_status(self) -> dict[str, Any]:
-        """mdsd's own status, or why there is none."""
-        try:
-            with self._mdsd() as mdsd:
-                return self._ask_status(mdsd)
-        except TarazuError as error:
-            return {"unavailable": str(error)}
-
-
-def read_history(descriptor: int) -> RunRecord:
-    """A whole run from a descriptor that a user passed. Raises TraceError for what is none, or too large."""
-    return read_run(os.dup(descriptor))
-
-
-def read_histories(descriptors: Sequence[int], most: int) -> tuple[list[PastRun], list[str]]:
-    """The newest `most` histories that a user passed (oldest first), and what is wrong with the others."""
-    return read_past(descriptors, most)
-
-
-def ask_status(mdsd: Requester, pools: dict[str, messages.Pools]) -> dict[str, Any]:
-    """mdsd's status, after it was told of these pools. Raises Unavailable."""
-    answer = mdsd.request(messages.StatusRequest(uuid.uuid4().hex, pools), STATUS_S)
-    if not isinstance(answer, messages.StatusReply):
-        raise WireError("mdsd", "its status", type(answer).__name__)
-    return answer.status
+        return questions.allocate(mdsd, request)
 
 
 @contextmanager
@@ -396,24 +274,22 @@ def given_back(mdsd: Requester, answers: Sequence[messages.AllocationReply]) -> 
         for answer in answers:
             if answer.status == "allocated":
                 with suppress(TarazuError):
-                    mdsd.request(messages.StepEnded(answer.id, uuid.uuid4().hex), STATUS_S)
+                    questions.give_back(mdsd, answer.id)
         raise
 
 
-def targets_of(status: Mapping[str, Any], request: local.PlanRequest, forecast_bytes: int = 0) -> Targets:
-    """OSTs that both mdsd and the client can use, in all and per pool; those unfit for a share of the forecast."""
-    known = status.get("file_systems", {}).get(request.step.fs_name)
-    if known is None:
+def usable_targets(known: messages.ViewReply, request: local.PlanRequest, forecast_bytes: int = 0) -> Targets:
+    """OSTs that both mdsd and the client can use, in all and per pool; those unfit for a share of the forecast.
+
+    Raises Unavailable when mdsd knows none of the file system.
+    """
+    if known.view is None:
         raise Unavailable(f"mdsd: no OSS has reported {request.step.fs_name} yet")
     active = set(request.active)
-    osts = [o for o in known["osts"] if o["usable"] and o["index"] in active]
-    pools: dict[str, int] = dict.fromkeys(request.pools, 0)
-    for ost in osts:
-        for pool in ost["pools"]:
-            pools[pool] = pools.get(pool, 0) + 1
-    weights = Weights(**status.get("weights", {}))
+    osts = [o for o in known.view.osts if o.usable and o.index in active]
+    pools = Counter(pool for ost in osts for pool in ost.pools)
     share_bytes = forecast_bytes / max(1, len(osts))
-    return Targets(len(osts), pools, unfit(msgspec.convert(osts, tuple[Ost, ...]), weights, share_bytes))
+    return Targets(len(osts), pools, unfit(osts, known.weights, share_bytes))
 
 
 def planned_files(
@@ -440,9 +316,3 @@ def planned_files(
         if row_id in allocated and allocated[row_id].osts
     )
     return {"layouts": tuple(layouts), "files": files}
-
-
-def _builtins(row: FileRow) -> dict[str, Any]:
-    values: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(row, actual_layout=b""))
-    values["actual_layout"] = row.actual_layout.hex()
-    return values

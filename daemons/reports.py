@@ -17,10 +17,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from tarazu.daemons.notices import Notices
-from tarazu.daemons.planner import Planner, read_history
 from tarazu.daemons.shares import Share
+from tarazu.daemons.stored_plans import StoredPlans
 from tarazu.errors import Busy, StoreError
 from tarazu.trace.records import RunRecord
+from tarazu.trace.runfile import read_run
 from tarazu.wire import local
 
 log = logging.getLogger("tarazu.clientd")
@@ -54,8 +55,8 @@ class _Waiting:
 class Reports:
     """What waits for its turn, the threads that work on it, and the one that does not wait for them."""
 
-    def __init__(self, planner: Planner, notices: Notices) -> None:
-        self.planner = planner
+    def __init__(self, plans: StoredPlans, notices: Notices) -> None:
+        self.plans = plans
         self.notices = notices
         self.share = Share(MAX_REPORTS)
         self._changed = threading.Condition()
@@ -131,7 +132,7 @@ class Reports:
         try:
             run = read_history(waiting.descriptor)
             self._tell_closed(waiting, run)
-            self.planner.ended(waiting.report, run, waiting.uid)
+            self.plans.ended(waiting.report, run, waiting.uid)
         except StoreError as error:
             if waiting.attempts >= MAX_ATTEMPTS or time.monotonic() - waiting.since > GIVE_UP_S:
                 raise
@@ -146,7 +147,7 @@ class Reports:
             return
         ids = dict.fromkeys(waiting.report.request_ids)
         try:
-            for closed in self.planner.closed(waiting.report, run, waiting.uid):
+            for closed in self.plans.closed(waiting.report, run, waiting.uid):
                 for id, files in closed.items():
                     self.notices.closed(waiting.uid, id, files)
                     ids[id] = None
@@ -169,3 +170,8 @@ class Reports:
                 time.sleep(min(left_s, 0.5))
             if not waiting.told:
                 self._tell_ended(waiting, waiting.report.request_ids)
+
+
+def read_history(descriptor: int) -> RunRecord:
+    """A whole run from a descriptor that a user passed. Raises TraceError for what is none, or too large."""
+    return read_run(os.dup(descriptor))

@@ -11,7 +11,7 @@ import json
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -25,6 +25,7 @@ from tarazu.lustre import EOF
 from tarazu.model import Component, CreateRequest, Layout, SystemView
 from tarazu.sim.testbed import testbed as testbeds
 from tarazu.sim.testbed.configuration import configure
+from tarazu.sim.testbed.daemons import READY_S, mdsd_view, wait_until_ready
 from tarazu.sim.testbed.library import library_directory
 from tarazu.units import GIB, MIB
 
@@ -35,7 +36,6 @@ GROWTH = 0.1
 """Each recorded run writes this share of the last one's size more than the one before …"""
 UNSTEADY = (0.01, -0.02, 0.015, -0.01, 0.01)
 """… give or take this."""
-READY_S = 60.0
 AT_REST = 0.3
 """A server whose load is below this no longer feels the run before."""
 PFL_1 = "[pfl-1]\nmatch = /ior/*\ncomponents = 0-128M:1, 128M-512M:3, 512M-2G:8, 2G-EOF:16\n"
@@ -173,14 +173,13 @@ class Demo:
         changed_s = time.time()
         deadline = time.monotonic() + READY_S
         while time.monotonic() < deadline:
-            mdsd = status(testbed)["mdsd"]
-            ages = [o["age_s"] for o in mdsd.get("osses", {}).values()]
-            known = mdsd.get("file_systems", {}).get(testbed.fs_name, {"osses": []})
-            at_rest = all(oss["load"] < AT_REST for oss in known["osses"])
-            if ages and time.time() - max(ages) > changed_s and at_rest:
-                return msgspec.convert(
-                    {"fs_name": testbed.fs_name, "taken_s": changed_s, **known}, SystemView
-                )
+            reply = mdsd_view(testbed)
+            if (
+                reply.view
+                and time.time() - reply.age_s > changed_s
+                and all(oss.load < AT_REST for oss in reply.view.osses)
+            ):
+                return reply.view
             time.sleep(0.2)
         raise TarazuError("mdsd: expected a report of every OSS after the last run, found older ones")
 
@@ -248,28 +247,6 @@ def query(testbed: testbeds.Testbed, *words: str) -> str:
     return str(done.stdout)
 
 
-def status(testbed: testbeds.Testbed) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(query(testbed, "status", "--json"))
-    return found
-
-
-def wait_until_ready(testbed: testbeds.Testbed) -> None:
-    """Until mdsd has heard of every OST and clientd has loaded its model. Raises TarazuError."""
-    deadline = time.monotonic() + READY_S
-    problem = "no answer"
-    while time.monotonic() < deadline:
-        try:
-            found = status(testbed)
-            osts = found["mdsd"].get("file_systems", {}).get(testbed.fs_name, {}).get("osts", [])
-            if len(osts) == len(testbed.oss_of_ost) and found["clientd"]["ready"]:
-                return
-            problem = f"{len(osts)} OSTs known"
-        except TarazuError as error:
-            problem = str(error)
-        time.sleep(0.2)
-    raise TarazuError(f"testbed: expected its daemons to be ready in {READY_S:g} s, found {problem}")
-
-
 def request(row: dict[str, Any]) -> CreateRequest:
     """The file as it was really written, in the layout that was planned for it."""
     return CreateRequest(row["actual_bytes"], msgspec.convert(row["layout"], Layout))
@@ -291,7 +268,7 @@ def compare(
     return Compared(median(values), min(values), max(values), measure(placed), bound)
 
 
-def mean_error(pairs: Iterator[tuple[int, int | None]] | Any) -> float:
+def mean_error(pairs: Iterable[tuple[int, int | None]]) -> float:
     """Mean of |expected - real| / real over the files whose size is known."""
     errors = [abs(expected - real) / real for expected, real in pairs if real]
     return sum(errors) / len(errors) if errors else 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from tarazu.errors import Unavailable
 from tarazu.sim.demo import DemoResult
@@ -39,7 +40,7 @@ def utilization(results: Sequence[DemoResult], path: Path) -> Path:
     return path
 
 
-def _panel(axis: object, result: DemoResult) -> None:
+def _panel(axis: Any, result: DemoResult) -> None:
     indices = list(range(len(result.tarazu_shares)))
     before = [100 * share for share in result.fill_before]
     ours = [b + 100 * share for b, share in zip(before, result.tarazu_shares)]

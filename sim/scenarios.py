@@ -47,10 +47,6 @@ class Scenario(msgspec.Struct, frozen=True):
     view: SystemView
     requests: tuple[CreateRequest, ...]
     metric: Metric = "ost-cost"
-    paper_lsa: float | None = None
-    """OST cost that the paper reports for Lustre's standard allocator."""
-    paper_tarazu: float | None = None
-    """OST cost that the paper reports for its allocator."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -117,13 +113,6 @@ def scenarios() -> tuple[Scenario, ...]:
     """All of them, in the order in which they are reported."""
     empty = cluster()
     variants = {"plain": PLAIN, "pfl-1": PFL_1, "pfl-2": PFL_2}
-    paper = {
-        ("ior-fpp-32", "plain"): (1.56, 1.08),
-        ("ior-fpp-32", "pfl-1"): (1.58, 1.08),
-        ("ior-fpp-32", "pfl-2"): (1.5, 1.02),
-        ("ior-fpp-128", "plain"): (1.25, 1.1),
-        ("hacc-fpp-16", "plain"): (1.8, 1.2),
-    }
     sizes = {
         "ior-fpp-32": (16, 2 * GIB),
         "ior-fpp-128": (16, 8 * GIB),
@@ -131,7 +120,7 @@ def scenarios() -> tuple[Scenario, ...]:
         "hacc-fpp-16": (16, hacc_bytes(20 * 10**6)),
     }
     rows = [
-        Scenario(name, variant, empty, files(*shape, striping), "ost-cost", *paper.get((name, variant), ()))
+        Scenario(name, variant, empty, files(*shape, striping))
         for name, shape in sizes.items()
         for variant, striping in variants.items()
     ]
@@ -139,7 +128,7 @@ def scenarios() -> tuple[Scenario, ...]:
         for variant, striping in {"plain": PLAIN, "auto": AUTO, "pfl-1": PFL_1}.items():
             rows.append(Scenario(name, variant, empty, files(1, size, striping)))
     both = files(8, 8 * GIB, PFL_1) + files(8, hacc_bytes(50 * 10**6), PFL_2)
-    rows.append(Scenario("mixed", "pfl-1 + pfl-2", empty, both, "ost-cost", 1.46, 1.08))
+    rows.append(Scenario("mixed", "pfl-1 + pfl-2", empty, both))
     unequal = cluster(fill=lambda ost: 0.6 * ost / (SERVERS * OSTS_PER_SERVER - 1))
     slow = cluster(speed=lambda ost: OST_BYTES_PER_S / (10 if ost == 7 else 1))
     for variant, striping in variants.items():

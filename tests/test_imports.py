@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
@@ -55,3 +56,70 @@ def test_a_room_imports_only_what_lies_below_it(room: str) -> None:
 def test_every_room_is_in_the_table() -> None:
     rooms = {p.stem if p.is_file() else p.name for p in (ROOT / "tarazu").iterdir()}
     assert rooms - {"__init__", "__main__", "__pycache__", "cli"} <= set(MAY_IMPORT)
+
+
+DECLARED_CIRCLES: dict[frozenset[str], str] = {}
+"""Files that import one another in a circle → why they must."""
+
+
+def product() -> dict[str, Path]:
+    """Module → file, by the names under which they are imported."""
+    found: dict[str, Path] = {}
+    for top, name in (("tarazu", "tarazu"), ("daemons", "tarazu.daemons"), ("sim", "tarazu.sim")):
+        for path in (ROOT / top).rglob("*.py"):
+            parts = path.relative_to(ROOT / top).with_suffix("").parts
+            found[".".join((name, *(part for part in parts if part != "__init__")))] = path
+    return found
+
+
+class Imports(ast.NodeVisitor):
+    """Modules that a file imports, in functions too, but not for type checkers only."""
+
+    def __init__(self, known: Collection[str]) -> None:
+        self.known, self.found = known, set[str]()
+
+    def visit_If(self, node: ast.If) -> None:
+        if ast.unparse(node.test) != "TYPE_CHECKING":
+            self.generic_visit(node)
+
+    def visit_Import(self, node: ast.Import) -> None:
+        self.found |= {alias.name for alias in node.names} & set(self.known)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        named = {f"{node.module}.{alias.name}" for alias in node.names}
+        self.found |= named & set(self.known) or {str(node.module)} & set(self.known)
+
+
+def circles(imports: dict[str, set[str]]) -> set[frozenset[str]]:
+    """Groups of modules each of which comes to every other one, and so to itself."""
+
+    def reached(start: str) -> set[str]:
+        seen: set[str] = set()
+        todo = [*imports[start]]
+        while todo:
+            if (module := todo.pop()) not in seen:
+                seen.add(module)
+                todo += imports[module]
+        return seen
+
+    below = {module: reached(module) for module in imports}
+    return {
+        frozenset(m for m in below if m in below[module] and module in below[m])
+        for module in below
+        if module in below[module]
+    }
+
+
+def test_circles_are_found() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == {frozenset({"b", "c"})}
+
+
+def test_no_files_import_one_another_in_a_circle() -> None:
+    files = product()
+    imports: dict[str, set[str]] = {}
+    for module, path in files.items():
+        visitor = Imports(files)
+        visitor.visit(ast.parse(path.read_text()))
+        imports[module] = visitor.found
+    assert sum(map(len, imports.values())) > 300, "few imports were found"
+    assert circles(imports) == set(DECLARED_CIRCLES)

@@ -19,19 +19,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tarazu.cli.output import common_options
+from tarazu.cli.output import common_options, size
 from tarazu.errors import BadInput
-from tarazu.sim.demo import wait_until_ready
 from tarazu.sim.testbed import testbed as beds
 from tarazu.sim.testbed.configuration import configure as write_configuration
-from tarazu.units import GIB, human_bytes, parse_bytes
-
-
-def _size(text: str) -> int:
-    try:
-        return parse_bytes(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+from tarazu.sim.testbed.daemons import wait_until_ready
+from tarazu.units import human_bytes
 
 
 def _slow(text: str) -> tuple[int, float]:
@@ -89,10 +82,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_up(up: argparse.ArgumentParser) -> None:
-    up.add_argument("--osss", type=int, default=7, metavar="N", help="servers (default 7)")
-    up.add_argument("--osts-per-oss", type=int, default=5, metavar="N", help="targets of each (default 5)")
+    up.add_argument("--osss", type=int, default=beds.OSSS, metavar="N", help="servers (default %(default)s)")
     up.add_argument(
-        "--ost-size", type=_size, default=10 * GIB, metavar="SIZE", help="of each target (default 10G)"
+        "--osts-per-oss",
+        type=int,
+        default=beds.OSTS_PER_OSS,
+        metavar="N",
+        help="targets of each (default %(default)s)",
+    )
+    up.add_argument(
+        "--ost-size", type=size, default=beds.OST_BYTES, metavar="SIZE", help="of each target (default 10G)"
     )
     up.add_argument("--clients", type=int, default=1, metavar="N", help="client nodes (default 1)")
     up.add_argument(

@@ -1,16 +1,23 @@
-"""Command lines of tarazu's daemons on a testbed."""
+"""tarazu's daemons on a testbed: their command lines, and when they are ready."""
 
 from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tarazu.errors import TarazuError
 from tarazu.sim.testbed.processes import Daemon
+from tarazu.wire import local
+from tarazu.wire.messages import ViewReply
 
 if TYPE_CHECKING:
     from tarazu.sim.testbed.testbed import Testbed
+
+READY_S = 60.0
+ANSWER_S = 10.0
 
 
 def _program(name: str) -> str:
@@ -44,3 +51,34 @@ def daemon_commands(testbed: Testbed) -> list[Daemon]:
         env = server_env | {"TARAZU_ROOT": str(root)}
         daemons.append(Daemon(f"tarazu-clientd-{name}", argv, env))
     return daemons
+
+
+def mdsd_view(testbed: Testbed) -> ViewReply:
+    """How mdsd sees the testbed's file system, as its first client is told. Raises Unavailable."""
+    answer = _asked(testbed, local.ViewQuery(testbed.fs_name))
+    if not isinstance(answer, ViewReply):
+        raise TarazuError(f"clientd: expected mdsd's view, found {type(answer).__name__}")
+    return answer
+
+
+def wait_until_ready(testbed: Testbed) -> None:
+    """Until mdsd has heard of every OST and clientd has loaded its model. Raises TarazuError."""
+    deadline = time.monotonic() + READY_S
+    problem = "no answer"
+    while time.monotonic() < deadline:
+        try:
+            view, status = mdsd_view(testbed).view, _asked(testbed, local.StatusQuery())
+            known = len(view.osts) if view else 0
+            ready = isinstance(status, local.StatusAnswer) and status.status["clientd"]["ready"]
+            if known == len(testbed.oss_of_ost) and ready:
+                return
+            problem = f"{known} OSTs known"
+        except TarazuError as error:
+            problem = str(error)
+        time.sleep(0.2)
+    raise TarazuError(f"testbed: expected its daemons to be ready in {READY_S:g} s, found {problem}")
+
+
+def _asked(testbed: Testbed, question: local.LocalMessage) -> local.LocalMessage:
+    with local.connect(str(testbed.client_root() / "clientd.sock"), ANSWER_S) as channel:
+        return channel.ask(question)

@@ -24,6 +24,7 @@ import msgspec
 from tarazu.errors import BadInput, TarazuError, Unavailable
 from tarazu.model import Layout
 from tarazu.sim.testbed import lov, processes
+from tarazu.sim.testbed.daemons import daemon_commands
 from tarazu.sim.testbed.layout_text import parse_layout
 from tarazu.sim.testbed.library import FLAGS, Mds, library_directory
 from tarazu.sim.testbed.usage import Usage, regular_files, usage
@@ -31,6 +32,8 @@ from tarazu.units import GIB
 
 FORMAT = 1
 FS_NAME = "lustre"
+OSSS, OSTS_PER_OSS, OST_BYTES = 7, 5, 10 * GIB
+"""Of a testbed where nobody says otherwise."""
 OST_BYTES_PER_S = float(GIB)
 """Write speed of an OST that is not slowed down."""
 SERVER = "testbed-server"
@@ -224,8 +227,6 @@ class Testbed:
 
     def start_daemons(self) -> list[str]:
         """Starts what `daemons.daemon_commands` lists and is not running; returns the names started."""
-        from tarazu.sim.testbed.daemons import daemon_commands
-
         return processes.start(self.directory, daemon_commands(self))
 
     def stop_daemons(self) -> list[str]:
@@ -262,9 +263,9 @@ def _make_directories(directory: Path, config: Config) -> None:
 def up(
     directory: Path | str,
     *,
-    osss: int = 7,
-    osts_per_oss: int = 5,
-    ost_bytes: int = 10 * GIB,
+    osss: int = OSSS,
+    osts_per_oss: int = OSTS_PER_OSS,
+    ost_bytes: int = OST_BYTES,
     clients: int = 1,
     interval_s: float = 1.0,
     fill: Sequence[float] | None = None,

@@ -12,12 +12,17 @@ import argparse
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tarazu.cli.output import print_json, print_table
 from tarazu.errors import BadInput, Unavailable
+
+if TYPE_CHECKING:
+    from tarazu.sim.badost import Study
+    from tarazu.sim.demo import Compared, DemoResult
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -59,7 +64,7 @@ def execute(options: argparse.Namespace) -> int:
     return 0
 
 
-def _picture(results: Any, directory: Path) -> str:
+def _picture(results: Sequence[DemoResult], directory: Path) -> str:
     from tarazu.sim.picture import utilization
 
     try:
@@ -69,7 +74,7 @@ def _picture(results: Any, directory: Path) -> str:
         return ""
 
 
-def _print_scenarios(results: Any) -> None:
+def _print_scenarios(results: Sequence[DemoResult]) -> None:
     print("\nBalance of the sixth run: max/mean over the OSTs (or seconds), lower is better, 1 is perfect.")
     print("Lustre: a model of its allocator, median (range) over 20 seeds.\n")
     print_table(
@@ -108,17 +113,17 @@ def _print_scenarios(results: Any) -> None:
     )
 
 
-def _spread(c: Any) -> str:
+def _spread(c: Compared) -> str:
     return f"{c.lustre_median:.3f} ({c.lustre_lowest:.3f}-{c.lustre_highest:.3f})"
 
 
-def _with_bound(c: Any) -> str:
+def _with_bound(c: Compared) -> str:
     if c.lustre_highest <= c.bound * 1.0005:
         return f"{c.tarazu:.3f} (Lustre is at the bound already)"
     return f"{c.tarazu:.3f}"
 
 
-def _print_study(study: Any) -> None:
+def _print_study(study: Study) -> None:
     print(
         "\nA real job: 2,048 files of 256 MiB on 24 OSTs, one of them sick. Seconds until each OST is done:\n"
     )

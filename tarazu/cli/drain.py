@@ -16,11 +16,10 @@ import os
 from pathlib import Path
 
 from tarazu import config
-from tarazu.cli.live import mdsd_status
 from tarazu.cli.output import print_json, print_table
+from tarazu.cli.view import view_of
 from tarazu.errors import BadInput
 from tarazu.stats import drain
-from tarazu.stats.view import from_status
 
 STATE = "/var/lib/tarazu/drain.json"
 
@@ -63,7 +62,7 @@ def execute(options: argparse.Namespace) -> int:
     names = tuple(options.set or drain.DEFAULT)
     if options.apply:
         drain.here(options.root, names)  # refuse before anything is asked
-    view = from_status(mdsd_status(config.load(options.config)), options.fs)
+    view, _ = view_of(config.load(options.config), options.fs)
     if not view.osts:
         raise BadInput("mdsd", "OSTs in its view", "none")
     found = drain.candidates(view, options.share)

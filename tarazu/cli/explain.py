@@ -9,21 +9,21 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from tarazu import config, native
 from tarazu.cli.db import from_clientd
-from tarazu.cli.live import mdsd_status
-from tarazu.cli.output import print_json, print_table
+from tarazu.cli.output import print_json, print_table, size
+from tarazu.cli.view import view_of
 from tarazu.errors import BadInput, LayoutError, TarazuError, Unavailable
 from tarazu.layout.setstripe import format_layout
 from tarazu.lustre import XATTR_LUSTRE_LOV
 from tarazu.model import ANY_RANK
 from tarazu.stats import client
-from tarazu.stats.view import from_status
 from tarazu.store.rows import FileRow, PlanRow
-from tarazu.units import human_bytes, parse_bytes
+from tarazu.units import human_bytes
 from tarazu.wire import local
 
 
@@ -33,18 +33,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fs", default="", help="with --costs: which file system, where there are several")
     parser.add_argument(
         "--bytes",
-        type=_size,
+        type=size,
         metavar="SIZE",
         help="with --costs: size of the job they are computed for (default: 1 GiB per usable OST)",
     )
     parser.add_argument("--json", action="store_true", help="as JSON")
-
-
-def _size(text: str) -> int:
-    try:
-        return parse_bytes(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -127,12 +120,11 @@ def _print_plan(plan: PlanRow, row: FileRow) -> None:
 def _costs(options: argparse.Namespace) -> int:
     from tarazu.allocate.terms import costs
 
-    status = mdsd_status(config.load(options.config))
-    view = from_status(status, options.fs)
-    weights = config.Weights(**status["weights"])
-    rows = costs(view, weights, options.bytes)
+    view, reply = view_of(config.load(options.config), options.fs)
+    weights = asdict(reply.weights)
+    rows = costs(view, reply.weights, options.bytes)
     if options.json:
-        print_json({"fs": view.fs_name, "weights": status["weights"], "osts": rows})
+        print_json({"fs": view.fs_name, "weights": weights, "osts": rows})
         return 0
     print(f"{view.fs_name}: level = fill + promise + degraded; rate = speed x latency x OSS load;")
     print(
@@ -156,7 +148,5 @@ def _costs(options: argparse.Namespace) -> int:
         ],
         left=2,
     )  # fmt: skip
-    print(
-        "weights ([allocate]): " + ", ".join(f"{name} {value:g}" for name, value in status["weights"].items())
-    )
+    print("weights ([allocate]): " + ", ".join(f"{name} {value:g}" for name, value in weights.items()))
     return 0

@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 
+from tarazu.units import parse_bytes
+
 
 def common_options() -> argparse.ArgumentParser:
     """Options that every command, and every subcommand, takes; for `parents=`."""
@@ -16,6 +18,14 @@ def common_options() -> argparse.ArgumentParser:
     parent.add_argument("--config", metavar="FILE", help="configuration (default: /etc/tarazu/tarazu.toml)")
     parent.add_argument("--debug", action="store_true", help="show where an error comes from")
     return parent
+
+
+def size(text: str) -> int:
+    """The type of an option that is a size in bytes."""
+    try:
+        return parse_bytes(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def print_json(value: Any) -> None:

@@ -68,8 +68,3 @@ def were_reset(start_s: float, before_start_s: float, now: Iterable[int], before
     """True when the counters began anew: another start time (where both are known), or any decreased."""
     restarted = start_s > 0 and before_start_s > 0 and start_s != before_start_s
     return restarted or any(n < b for n, b in zip(now, before))
-
-
-def wrapped_delta(now: int, before: int, bits: int = 32) -> int:
-    """Increase of an unsigned counter of `bits` bits that wrapped at most once."""
-    return (now - before) % (1 << bits)

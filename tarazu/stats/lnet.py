@@ -1,10 +1,8 @@
-"""lnet `stats`: eleven numbers; the counts are u32 and wrap, the lengths are u64."""
+"""lnet `stats`: eleven numbers; the counts are u32 and wrap, the lengths (all that is used) are u64."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
-
-from tarazu.stats.counters import wrapped_delta
 
 
 class LnetStats(NamedTuple):
@@ -28,12 +26,6 @@ class LnetStats(NamedTuple):
         if self.send_length < before.send_length or self.recv_length < before.recv_length:
             return now_bytes
         return now_bytes - before.send_length - before.recv_length
-
-    def messages_since(self, before: LnetStats) -> int:
-        """Messages sent and received since `before`, across a wrap of the 32-bit counts."""
-        return wrapped_delta(self.send_count, before.send_count) + wrapped_delta(
-            self.recv_count, before.recv_count
-        )
 
 
 def params() -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """How long an OST's I/Os took: from the best source that its server has, for reads and writes each.
 
-In this order, `SOURCES`:
+In this order:
 
 - `brw_stats`, `I/O time`: per OST, from the submission of a disk I/O to its end, and of this OST's I/Os alone. Not
   trusted where the table is missing, or where I/Os are counted but none has a time (ZFS does not time its writes).
@@ -24,7 +24,6 @@ from tarazu.stats import brw_stats, counters, diskstats
 from tarazu.stats.brw_stats import READS, UNTIMED, WRITES
 from tarazu.wire.messages import IoCounters, OstReport
 
-SOURCES = ("brw_stats", "diskstats", "ost_io", "obdfilter")
 DISK_SOURCES = ("brw_stats", "diskstats")
 """Those that count disk I/Os; the others count requests."""
 

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import logging
 import math
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import msgspec
-
-from tarazu.errors import Unavailable
 from tarazu.model import Oss, Ost, SystemView
 from tarazu.stats import mds
 from tarazu.stats.params import target_name
@@ -34,9 +30,6 @@ MAX_NAMED = 100
 """Targets with impossible values that are named of one server."""
 
 log = logging.getLogger("tarazu.stats")
-
-_OSTS = tuple[Ost, ...]
-_OSSES = tuple[Oss, ...]
 
 
 class _Server(NamedTuple):
@@ -234,20 +227,6 @@ class ViewBuilder:
             self._mds = mds.read(self.mds_root)
             self._mds_read_s = now
         return self._mds
-
-
-def from_status(status: Mapping[str, Any], fs_name: str = "") -> SystemView:
-    """The view of one file system in mdsd's status; `fs_name` may be left out where there is one only.
-
-    Raises Unavailable when no OSS has reported it.
-    """
-    known = status.get("file_systems", {})
-    name = fs_name or next(iter(known), "")
-    if name not in known or (not fs_name and len(known) > 1):
-        wanted = f"a file system that an OSS reports ({', '.join(known) or 'none yet'})"
-        raise Unavailable(f"mdsd: expected {wanted}, found {fs_name or 'no choice of one'}")
-    osts, osses = known[name]["osts"], known[name]["osses"]
-    return SystemView(name, time.time(), msgspec.convert(osts, _OSTS), msgspec.convert(osses, _OSSES))
 
 
 def _is_plausible(report: OssReport) -> bool:

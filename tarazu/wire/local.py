@@ -9,7 +9,7 @@ PlanRequest (SCM_RIGHTS), so clientd needs no right to read them; who asks is kn
                ◄── PlanReply ──
     tarazu run ── StepProgress ──► clientd         ◄── Done ──   while the step runs, at an interval
     tarazu run ── StepReport ──► clientd           ◄── Done ──   as soon as clientd has it; it works on it later
-    any        ── PlansQuery, StatusQuery ──►      ◄── PlansReply, StatusAnswer ──
+    any        ── PlansQuery, ViewQuery, StatusQuery ──►  ◄── PlansReply, messages.ViewReply, StatusAnswer ──
 
 Busy instead of any answer: clientd has no room for this user now.
 """
@@ -31,6 +31,7 @@ import msgspec
 from tarazu import errors
 from tarazu.errors import Unavailable, WireError
 from tarazu.model import JobStep, Layout
+from tarazu.wire.messages import ViewReply
 
 MAX_REPLY_BYTES = 1 << 30
 """A plan may hold a million files."""
@@ -103,7 +104,9 @@ class PlannedFile(msgspec.Struct, frozen=True, tag="file", array_like=True):
 
 
 class PlanReply(msgspec.Struct, frozen=True, tag="planned"):
-    """What came of a PlanRequest. `status`: planned, forecast (nothing asked), nothing, or why not."""
+    """What came of a PlanRequest. `status`: planned; forecast (nothing asked); nothing (no files expected); left to
+    Lustre (all of them); else that of the allocation that did not come (`messages.AllocationReply`).
+    """
 
     status: str
     reason: str = ""
@@ -163,11 +166,19 @@ class PlansReply(msgspec.Struct, frozen=True, tag="plans"):
     """Further files of the plan, that are too many for one answer."""
 
 
+class ViewQuery(msgspec.Struct, frozen=True, tag="view?"):
+    """How does mdsd see a file system (empty: the only one)? Its own answer is passed on."""
+
+    fs_name: str = ""
+
+
 class StatusQuery(msgspec.Struct, frozen=True, tag="status?"):
     pass
 
 
 class StatusAnswer(msgspec.Struct, frozen=True, tag="status"):
+    """What `tarazu status --json` prints, for people."""
+
     status: dict[str, Any]
 
 
@@ -194,6 +205,8 @@ LocalMessage = (
     | StepReport
     | PlansQuery
     | PlansReply
+    | ViewQuery
+    | ViewReply
     | StatusQuery
     | StatusAnswer
     | Done

@@ -1,10 +1,11 @@
 """What the daemons say to one another: msgpack of tagged structs, each with the protocol version.
 
 ossd ──OssReport──► mdsd            PUB → SUB, may be lost
-clientd ──AllocationRequest, FileClosed, StepEnded, StepAlive, StatusRequest──► mdsd   DEALER → ROUTER
-mdsd ──AllocationReply, Acknowledged, StatusReply──► clientd                   resent until answered
+clientd ──AllocationRequest, FileClosed, StepEnded, StepAlive, ViewRequest, StatusRequest──► mdsd   DEALER → ROUTER
+mdsd ──AllocationReply, Acknowledged, ViewReply, StatusReply──► clientd                   resent until answered
 
-mdsd never sees a path: a request carries sizes and layouts only.
+mdsd never sees a path: a request carries sizes and layouts only. What a program decides by comes in fields with types;
+a status is for people.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from tarazu.config import Weights
 from tarazu.errors import WireError
-from tarazu.model import Layout
+from tarazu.model import Layout, SystemView
 
 PROTOCOL = 1
 
@@ -27,7 +29,7 @@ MAX_ALIVE_IDS = 10_000
 MAX_SOURCE_CHARACTERS = 32
 MAX_MOUNTED = 64
 MAX_POOLS = 1_000
-"""File systems, and pools of each, in one StatusRequest."""
+"""File systems, and pools of each, of which one request tells."""
 
 Id = Annotated[str, msgspec.Meta(max_length=MAX_ID_CHARACTERS)]
 
@@ -38,6 +40,8 @@ Pools = Annotated[
     msgspec.Meta(max_length=MAX_POOLS),
 ]
 """Pool → OST indices."""
+PoolsSeen = Annotated[dict[Id, Pools], msgspec.Meta(max_length=MAX_MOUNTED)]
+"""File system → the pools that a client sees: where mdsd is not on the MDS, it has no others."""
 
 
 class IoCounters(msgspec.Struct, frozen=True, array_like=True):
@@ -195,32 +199,53 @@ class Acknowledged(msgspec.Struct, frozen=True, tag="ack", omit_defaults=True):
     protocol: int = PROTOCOL
 
 
-class StatusRequest(msgspec.Struct, frozen=True, tag="status?", omit_defaults=True):
-    """How is mdsd? Along with it, a client says which pools it sees: where mdsd is not on the MDS, it has no others."""
+class ViewRequest(msgspec.Struct, frozen=True, tag="view?", omit_defaults=True):
+    """How is one file system now? Answered at once, whatever the gate says, and not kept: ask again for a newer one."""
 
     message_id: Id
-    pools: Annotated[dict[Id, Pools], msgspec.Meta(max_length=MAX_MOUNTED)] = {}
-    """File system → its pools."""
+    fs_name: str = ""
+    """Empty: the only one that mdsd knows. It is looked up, never kept."""
+    pools: PoolsSeen = {}
+    protocol: int = PROTOCOL
+
+
+class ViewReply(msgspec.Struct, frozen=True, tag="view", omit_defaults=True):
+    """What mdsd's allocator would look at if it were asked now."""
+
+    message_id: str
+    view: SystemView | None = None
+    """With what is promised, and without what `mdsd.exclude` names. None where no OSS has reported the file system,
+    and where none was named and there are several."""
+    age_s: float = 0.0
+    """Age of the oldest report that the view rests on, stale targets apart."""
+    weights: Weights = Weights()
+    """mdsd's own, `[allocate]`: what a view means to its allocator."""
+    why_closed: str = ""
+    """Why the gate holds allocations back; empty when it is open."""
+    fs_names: tuple[str, ...] = ()
+    """Every file system that OSSs have reported."""
+    protocol: int = PROTOCOL
+
+
+class StatusRequest(msgspec.Struct, frozen=True, tag="status?", omit_defaults=True):
+    """How is mdsd?"""
+
+    message_id: Id
+    pools: PoolsSeen = {}
     protocol: int = PROTOCOL
 
 
 class StatusReply(msgspec.Struct, frozen=True, tag="status", omit_defaults=True):
+    """What `tarazu status --json` prints of mdsd: plain values, for people."""
+
     message_id: str
     status: dict[str, Any] = {}
     protocol: int = PROTOCOL
 
 
-Message = (
-    OssReport
-    | AllocationRequest
-    | AllocationReply
-    | FileClosed
-    | StepEnded
-    | StepAlive
-    | Acknowledged
-    | StatusRequest
-    | StatusReply
-)
+Request = AllocationRequest | FileClosed | StepEnded | StepAlive | ViewRequest | StatusRequest
+Reply = AllocationReply | Acknowledged | ViewReply | StatusReply
+Message = OssReport | Request | Reply
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Message)

@@ -18,7 +18,7 @@ from zmq.utils.monitor import recv_monitor_message
 
 from tarazu.errors import WireError
 from tarazu.wire import messages
-from tarazu.wire.messages import Message, OssReport
+from tarazu.wire.messages import Message, OssReport, Reply, Request
 from tarazu.wire.security import Authenticator, Curve, check_address, is_local
 from tarazu.wire.transport import (
     MAX_MESSAGE_BYTES,
@@ -32,8 +32,6 @@ from tarazu.wire.transport import (
     Peer,
     Publisher,
     Replier,
-    Reply,
-    Request,
     Requester,
     Subscriber,
     Transport,

@@ -1,7 +1,7 @@
 """The seam between the daemons and the wire: what a transport offers, and what all transports share.
 
-`ZmqTransport` (sockets.py) is the real one, `MemoryTransport` (memory.py) its twin without a network. mdsd
-binds a subscriber and a replier; ossd connects a publisher, clientd a requester.
+`ZmqTransport` (sockets.py) is the real one; the tests have a twin without a network. mdsd binds a subscriber and a
+replier; ossd connects a publisher, clientd a requester.
 """
 
 from __future__ import annotations
@@ -11,20 +11,17 @@ import time
 from abc import ABC, abstractmethod
 from collections import deque
 from dataclasses import asdict, dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from tarazu.errors import Unavailable, WireError
 from tarazu.wire.messages import (
-    Acknowledged,
     AllocationReply,
     AllocationRequest,
     FileClosed,
     Message,
     OssReport,
-    StatusReply,
-    StatusRequest,
-    StepAlive,
-    StepEnded,
+    Reply,
+    Request,
     decode,
     encode,
 )
@@ -42,12 +39,9 @@ QUEUED_REPLIES = 256
 RESEND_S = 1.0
 _REMEMBERED_PEERS = 1024
 
-Request = AllocationRequest | FileClosed | StepEnded | StepAlive | StatusRequest
-Reply = AllocationReply | Acknowledged | StatusReply
-
 STATISTICS = (OssReport,)
-REQUESTS = (AllocationRequest, FileClosed, StepEnded, StepAlive, StatusRequest)
-REPLIES = (AllocationReply, Acknowledged, StatusReply)
+REQUESTS = get_args(Request)
+REPLIES = get_args(Reply)
 
 
 class Peer(NamedTuple):

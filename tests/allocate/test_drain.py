@@ -13,13 +13,13 @@ import msgspec
 import pytest
 
 from tarazu import config
-from tarazu.cli import live, main
-from tarazu.cli.live import mdsd_status
+from tarazu.cli import main
+from tarazu.cli import view as asking
 from tarazu.errors import StoreError, Unavailable
-from tarazu.model import Oss, SystemView
-from tarazu.sim.demo import wait_until_ready
+from tarazu.model import Oss, Ost, SystemView
 from tarazu.sim.testbed import Testbed, down, up
 from tarazu.sim.testbed.configuration import configure
+from tarazu.sim.testbed.daemons import wait_until_ready
 from tarazu.stats import drain
 
 SICK = 5
@@ -138,18 +138,18 @@ def asked(bed: Testbed, capsys: pytest.CaptureFixture[str], *words: str) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
-def wait_for(bed: Testbed, holds: Callable[[dict[str, Any]], Any]) -> None:
+def wait_for(bed: Testbed, holds: Callable[[Ost], Any]) -> None:
     settings = config.load(bed.directory / "etc/tarazu.toml")
     deadline = time.monotonic() + 20
-    while not holds(mdsd_status(settings)["file_systems"]["lustre"]["osts"][SICK]):
-        assert time.monotonic() < deadline, mdsd_status(settings)["file_systems"]["lustre"]["osts"]
+    while not holds(asking.view_of(settings, "")[0].osts[SICK]):
+        assert time.monotonic() < deadline, asking.view_of(settings, "")[0].osts
         time.sleep(0.1)
 
 
 @pytest.fixture
 def sick(testbed: Testbed, monkeypatch: pytest.MonkeyPatch) -> Testbed:
     monkeypatch.setenv("TARAZU_CLIENTD_SOCKET", "/nonexistent")
-    wait_for(testbed, lambda ost: ost["write_bytes_per_s"] is not None and not ost["degraded"])
+    wait_for(testbed, lambda ost: ost.write_bytes_per_s is not None and not ost.degraded)
     return testbed
 
 
@@ -200,11 +200,11 @@ def test_apply_and_undo_on_the_servers(sick: Testbed, capsys: pytest.CaptureFixt
     assert asked(sick, capsys, *on, str(sick.oss_root("oss1")))["changed"] == [], "not its OST"
     (change,) = asked(sick, capsys, *on, str(sick.oss_root("oss2")))["changed"]
     assert change["parameter"] == "obdfilter.lustre-OST0005.degraded"
-    wait_for(sick, lambda ost: ost["degraded"])
+    wait_for(sick, lambda ost: ost.degraded)
     assert asked(sick, capsys, *on, str(sick.mds_root))["changed"] == [], "the share is used up"
     (undone,) = asked(sick, capsys, "drain", "--undo", "--state", str(state))["restored"]
     assert undone == change
-    wait_for(sick, lambda ost: not ost["degraded"])
+    wait_for(sick, lambda ost: not ost.degraded)
     assert not state.exists()
 
 
@@ -227,7 +227,7 @@ def test_apply_away_from_a_server_is_refused(sick: Testbed, capsys: pytest.Captu
 def test_without_mdsd_it_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live, "TIMEOUT_S", 0.3)
+    monkeypatch.setattr(asking, "TIMEOUT_S", 0.3)
     (tmp_path / "t.toml").write_text(
         "[mdsd]\nrequests = 'tcp://127.0.0.1:1'\n[keys]\ndirectory = '/nonexistent'\n"
         "[clientd]\nsocket = '/nonexistent'\n"

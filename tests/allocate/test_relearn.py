@@ -6,8 +6,9 @@ import msgspec
 import pytest
 
 from tarazu.allocate import bounds, cost, policies
-from tarazu.sim import badost, relearn
+from tarazu.sim import badost
 from tarazu.units import MIB
+from tests.allocate import relearn
 
 SICK = 14
 

@@ -19,10 +19,10 @@ import pytest
 from tarazu import config
 from tarazu.cli.db import from_clientd
 from tarazu.config import without_password
-from tarazu.daemons import planner as planning
+from tarazu.daemons import stored_plans
 from tarazu.daemons.clientd import Clientd, check_ids
-from tarazu.daemons.planner import read_history
 from tarazu.daemons.process import Wakeup
+from tarazu.daemons.reports import read_history
 from tarazu.daemons.shares import Share
 from tarazu.errors import Busy, TraceError, Unavailable, WireError
 from tarazu.model import JobStep
@@ -211,13 +211,13 @@ def test_a_step_of_absurdly_many_ranks_gets_no_forecast_at_once_and_a_reason(
 def test_a_question_about_a_very_large_plan_is_answered_in_part_and_says_so(
     clientd: Clientd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(planning, "MAX_ROWS", 3)
+    monkeypatch.setattr(stored_plans, "MAX_ROWS", 3)
     files = tuple(FileRecord(f"/d/{n}", f"/d/{n}", "/d/{n}", 0, (0,), 0, n, 1.0, 1 << 20) for n in range(5))
     past = tmp_path / "five.run"
     past.write_bytes(encode_run(RunRecord(JobStep("lustre", 0, "app", "1"), 1e9, 9.0, "full", files, 1, 1)))
     reply = plan(clientd, [past])
     assert reply.forecast_files == 5
-    answer = clientd.planner.rows(local.PlansQuery(plan_id=reply.plan_id), 0)
+    answer = clientd.stored.rows(local.PlansQuery(plan_id=reply.plan_id), 0)
     assert (len(answer.files), answer.more) == (3, 2)
     path = tmp_path / "tarazu.toml"
     path.write_text(f"[clientd]\nsocket = '{clientd.settings.clientd.socket}'\n")

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 import zmq
 
+from tarazu.config import Weights
 from tarazu.lustre import EOF
 from tarazu.model import Component, Layout
 from tarazu.wire import keys, messages
-from tarazu.wire.messages import Acknowledged, FileClosed, FileSpec, StepEnded
+from tarazu.wire.messages import Acknowledged, FileClosed, FileSpec, StepEnded, ViewRequest
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
 
@@ -47,6 +48,15 @@ def test_reports_flow_into_the_status(running: Site) -> None:
     assert osts[0]["total_bytes"] == 954304 * 1024
     assert status["osses"]["oss1"]["stale"] is False
     assert status["keys"] is True and status["gate"]["open"] is True
+    client = running.client()
+    seen = client.request(ViewRequest("v1", "lustre"), PATIENCE_S)
+    assert [o.index for o in seen.view.osts if o.usable] == [0, 1, 2, 3, 4] and seen.view.osses[
+        0
+    ].name == "oss1"
+    assert (seen.why_closed, seen.fs_names, seen.weights) == ("", ("lustre",), Weights())
+    assert 0 <= seen.age_s < PATIENCE_S
+    other = client.request(ViewRequest("v2", "other"), PATIENCE_S)
+    assert (other.view, other.fs_names) == (None, ("lustre",))
 
 
 def test_a_request_is_answered_promised_and_audited(running: Site) -> None:
@@ -57,6 +67,8 @@ def test_a_request_is_answered_promised_and_audited(running: Site) -> None:
     assert all(len(set(file[0])) == 2 and set(file[0]) <= {0, 1, 2, 3, 4} for file in reply.osts)
     assert reply.ost_cost >= reply.ost_cost_bound > 0
     assert promised(running.status()) == 16 << 20
+    view = client.request(ViewRequest("v"), PATIENCE_S).view
+    assert sum(o.promised_bytes for o in view.osts) == 16 << 20, "the allocator sees it too"
     (line,) = running.audit.read_text().splitlines()
     assert re.search(
         r'status=allocated id="a1" fs="lustre" uid=1000 job="4711" files=2 bytes=16777216 ', line

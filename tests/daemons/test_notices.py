@@ -10,9 +10,8 @@ import pytest
 from tarazu.daemons import notices as noticing
 from tarazu.daemons.notices import Notices
 from tarazu.daemons.shares import Share
-from tarazu.wire.messages import MAX_ALIVE_IDS, Acknowledged, FileClosed, StepAlive, StepEnded
+from tarazu.wire.messages import MAX_ALIVE_IDS, Acknowledged, FileClosed, Request, StepAlive, StepEnded
 from tarazu.wire.sockets import ZmqTransport
-from tarazu.wire.transport import Request
 
 PATIENCE_S = 30.0
 

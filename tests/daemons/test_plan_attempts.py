@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 import time
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tarazu import config
-from tarazu.daemons.planner import Planner, read_histories
+from tarazu.daemons import questions
+from tarazu.daemons.planner import Planner
 from tarazu.errors import StoreError
 from tarazu.model import JobStep
 from tarazu.store.database import InteractionDatabase, open_database
+from tarazu.trace.past import read_past
 from tarazu.trace.records import FileRecord, PastRun, RunRecord
 from tarazu.trace.runfile import encode_run
 from tarazu.wire import local
+from tarazu.wire.messages import StatusReply, StatusRequest
+from tarazu.wire.security import curve_for
+from tarazu.wire.sockets import ZmqTransport
 
 if TYPE_CHECKING:
     from tests.daemons.conftest import Site
@@ -37,7 +46,7 @@ def ask(planner: Planner, tmp_path: Path, attempt: int, instead_of: int = 0) -> 
     path.write_bytes(encode_run(RunRecord(STEP, 1.0, 2.0, "light", files, 1, 1)))
     request = local.PlanRequest(STEP, 1, OSTS, OSTS, attempt=attempt, instead_of=instead_of)
     with path.open("rb") as file:
-        past: list[PastRun] = read_histories([file.fileno()], 4)[0]
+        past: list[PastRun] = read_past([file.fileno()], 4)[0]
     return planner.plan(request, past, UID, lambda _keys: local.DirectoryLayouts(b"", {}))
 
 
@@ -81,6 +90,40 @@ def test_a_closed_gate_declines_the_next_attempt_at_once(
     reply = ask(planner, tmp_path, 1)
     assert reply.status == "declined" and reply.reason
     assert time.monotonic() - begin < 10 and not plan_ids(planner)
+
+
+@pytest.fixture
+def older_mdsd(site: Site) -> Iterator[Counter[str]]:
+    """An mdsd that knows no view: it drops the request as any that it cannot read."""
+    with contextlib.closing(ZmqTransport(curve_for("server", site.keys))) as transport:
+        replier, stopped, seen = transport.replier(site.requests), threading.Event(), Counter[str]()
+
+        def answer() -> None:
+            while not stopped.is_set():
+                asked = replier.receive(0.05)
+                if asked:
+                    seen[type(asked[1]).__name__] += 1
+                    if isinstance(asked[1], StatusRequest):
+                        replier.reply(asked[0], StatusReply(asked[1].message_id, {"daemon": "mdsd"}))
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        yield seen
+        stopped.set()
+        thread.join()
+
+
+def test_an_older_mdsd_costs_a_job_its_placement_and_nothing_else(
+    planner: Planner, older_mdsd: Counter[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(questions, "ANSWER_S", 1.0)
+    monkeypatch.setattr(questions, "SILENT_S", 0.5)
+    reply = ask(planner, tmp_path, 0)
+    assert reply.status == "unavailable" and "expected an answer within 1 s" in reply.reason
+    assert reply.forecast_files == 2 and plan_ids(planner) == [reply.plan_id], "the forecast is kept"
+    assert older_mdsd["ViewRequest"] and not older_mdsd["AllocationRequest"]
+    time.sleep(0.6)
+    assert planner.mdsd.status() == {"daemon": "mdsd"}
 
 
 @pytest.mark.parametrize("attempt", [0, 1])

@@ -12,12 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from tarazu import config
 from tarazu.daemons import reports as reporting
 from tarazu.daemons.clientd import check_plans
 from tarazu.daemons.notices import Notices
-from tarazu.daemons.planner import Planner
 from tarazu.daemons.reports import Reports
+from tarazu.daemons.stored_plans import StoredPlans
 from tarazu.errors import WireError
 from tarazu.lustre import EOF
 from tarazu.model import Component, FilePlacement, Forecast, JobStep, Layout
@@ -27,9 +26,8 @@ from tarazu.store.rows import NewFile
 from tarazu.trace.records import FileRecord, RunRecord
 from tarazu.trace.runfile import encode_run
 from tarazu.wire import local
-from tarazu.wire.messages import FileClosed, StepEnded
+from tarazu.wire.messages import FileClosed, Request, StepEnded
 from tarazu.wire.sockets import ZmqTransport
-from tarazu.wire.transport import Request
 from tests.daemons.test_notices import Mdsd, until
 
 PLAIN = Layout((Component(0, EOF, 1 << 20, 2),))
@@ -37,9 +35,8 @@ UID = 1000
 
 
 @pytest.fixture
-def planner(tmp_path: Path) -> Planner:
-    settings = config.override(config.Settings(), "clientd", database=str(tmp_path / "i.db"))
-    return Planner(config.override(settings, "keys", insecure=True))
+def plans(tmp_path: Path) -> StoredPlans:
+    return StoredPlans(str(tmp_path / "i.db"))
 
 
 def step(uid: int = UID) -> JobStep:
@@ -54,9 +51,9 @@ def run_of(name: str, files: int = 2) -> RunRecord:
     return RunRecord(step(), 1e9, 10.0, "full", made, 1, 1)
 
 
-def stored(planner: Planner, name: str, files: int = 2, uid: int = UID) -> int:
+def stored(plans: StoredPlans, name: str, files: int = 2, uid: int = UID) -> int:
     """A plan whose allocation request has the name, and what it expects."""
-    with open_database(planner.settings.clientd.database) as database:
+    with open_database(plans.database) as database:
         plan_id = database.new_plan(step(uid))
         forecasts = [
             Forecast(f"/{name}.{n}", f"/{name}.{n}", f"/{name}.{{n}}", False, 0, 0, n, 100)
@@ -68,14 +65,14 @@ def stored(planner: Planner, name: str, files: int = 2, uid: int = UID) -> int:
     return plan_id
 
 
-def test_a_plan_that_is_named_again_and_again_is_read_once(planner: Planner) -> None:
+def test_a_plan_that_is_named_again_and_again_is_read_once(plans: StoredPlans) -> None:
     """200 times one plan of 2,000 files took 516 MiB."""
-    plan_id, run = stored(planner, "a", files=500), run_of("a", files=500)
+    plan_id, run = stored(plans, "a", files=500), run_of("a", files=500)
     tracemalloc.start()
     try:
         report = local.StepReport("lustre", (plan_id,) * 900, ("a",))
-        told = list(planner.closed(report, run, UID))
-        planner.ended(report, run, UID)
+        told = list(plans.closed(report, run, UID))
+        plans.ended(report, run, UID)
         peak_bytes = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -83,33 +80,33 @@ def test_a_plan_that_is_named_again_and_again_is_read_once(planner: Planner) -> 
     assert peak_bytes < 16 << 20
 
 
-def test_a_report_of_more_plans_than_a_step_has_is_refused(planner: Planner) -> None:
+def test_a_report_of_more_plans_than_a_step_has_is_refused(plans: StoredPlans) -> None:
     many = tuple(range(1, local.MAX_IDS + 2))
     with pytest.raises(WireError, match="at most"):
         check_plans(many)
     check_plans(many[1:])
     with pytest.raises(WireError, match="at most"):
-        planner.ended(local.StepReport("lustre", many, ()), run_of("a"), UID)
+        plans.ended(local.StepReport("lustre", many, ()), run_of("a"), UID)
 
 
-def test_plans_after_one_that_was_pruned_still_get_their_outcomes(planner: Planner) -> None:
-    first, second = stored(planner, "a"), stored(planner, "b")
+def test_plans_after_one_that_was_pruned_still_get_their_outcomes(plans: StoredPlans) -> None:
+    first, second = stored(plans, "a"), stored(plans, "b")
     report = local.StepReport("lustre", (first, second + 7, second), ("a", "b"))
-    told = list(planner.closed(report, run_of("b"), UID))
-    planner.ended(report, run_of("b"), UID)
+    told = list(plans.closed(report, run_of("b"), UID))
+    plans.ended(report, run_of("b"), UID)
     assert told == [{"a": []}, {"b": [(0, 10), (1, 11)]}]
-    with open_database(planner.settings.clientd.database) as database:
+    with open_database(plans.database) as database:
         assert [f.actual_bytes for f in database.files(second)] == [10, 11]
 
 
-def test_a_report_of_another_users_plan_stores_nothing(planner: Planner) -> None:
-    mine, other = stored(planner, "a"), stored(planner, "b", uid=UID + 1)
+def test_a_report_of_another_users_plan_stores_nothing(plans: StoredPlans) -> None:
+    mine, other = stored(plans, "a"), stored(plans, "b", uid=UID + 1)
     report = local.StepReport("lustre", (mine, other), ("a",))
     with pytest.raises(WireError, match="one's own plan"):
-        planner.ended(report, run_of("a"), UID)
-    with open_database(planner.settings.clientd.database) as database:
+        plans.ended(report, run_of("a"), UID)
+    with open_database(plans.database) as database:
         assert {f.outcome for f in database.files(mine)} == {""}
-    assert len(list(planner.closed(report, run_of("a"), 0))) == 2, "root reports for all"
+    assert len(list(plans.closed(report, run_of("a"), 0))) == 2, "root reports for all"
 
 
 @pytest.fixture
@@ -120,10 +117,10 @@ def mdsd() -> Iterator[Mdsd]:
 
 
 @pytest.fixture
-def reports(planner: Planner, mdsd: Mdsd) -> Iterator[Reports]:
+def reports(plans: StoredPlans, mdsd: Mdsd) -> Iterator[Reports]:
     notices = Notices(lambda fd: ZmqTransport(None, wake_fd=fd), mdsd.replier.address)
     notices.start()
-    yield Reports(planner, notices)
+    yield Reports(plans, notices)
     notices.stop()
     notices._thread.join(10)
 
@@ -139,12 +136,12 @@ def has_ended(*names: str) -> Callable[[list[Request]], bool]:
 
 
 def test_a_report_that_finds_the_database_locked_is_stored_later_and_mdsd_does_not_wait(
-    planner: Planner, reports: Reports, mdsd: Mdsd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plans: StoredPlans, reports: Reports, mdsd: Mdsd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan_id = stored(planner, "a")
+    plan_id = stored(plans, "a")
     monkeypatch.setattr(sqlite, "BUSY_S", 0.1)
     monkeypatch.setattr(reporting, "FIRST_RETRY_S", 0.2)
-    other = sqlite3.connect(planner.settings.clientd.database, isolation_level=None)
+    other = sqlite3.connect(plans.database, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     reports.start()
     put(reports, tmp_path, "a", (plan_id,))
@@ -155,19 +152,19 @@ def test_a_report_that_finds_the_database_locked_is_stored_later_and_mdsd_does_n
     other.execute("ROLLBACK")
     other.close()
     until(lambda: reports.waiting == 0)
-    with open_database(planner.settings.clientd.database) as database:
+    with open_database(plans.database) as database:
         assert [f.actual_bytes for f in database.files(plan_id)] == [10, 11]
     assert len([m for m in mdsd.seen if isinstance(m, StepEnded)]) == 1
 
 
 def test_a_database_that_stays_locked_does_not_keep_reports_for_ever(
-    planner: Planner, reports: Reports, mdsd: Mdsd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plans: StoredPlans, reports: Reports, mdsd: Mdsd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan_id = stored(planner, "a")
+    plan_id = stored(plans, "a")
     monkeypatch.setattr(sqlite, "BUSY_S", 0.05)
     monkeypatch.setattr(reporting, "FIRST_RETRY_S", 0.01)
     monkeypatch.setattr(reporting, "MAX_ATTEMPTS", 3)
-    other = sqlite3.connect(planner.settings.clientd.database, isolation_level=None)
+    other = sqlite3.connect(plans.database, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     try:
         reports.start()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tarazu import native
 from tarazu.allocate import policies
-from tarazu.daemons.left import checked, within_a_request
+from tarazu.daemons.left_to_lustre import checked, within_a_request
 from tarazu.layout.explicit import explicit_components
 from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
 from tarazu.layout.setstripe import parse_layout

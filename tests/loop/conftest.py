@@ -13,6 +13,7 @@ import pytest
 from tarazu.sim import demo
 from tarazu.sim.testbed import testbed as testbeds
 from tarazu.sim.testbed.configuration import configure
+from tarazu.sim.testbed.daemons import wait_until_ready
 from tarazu.sim.testbed.library import library_directory
 
 
@@ -72,7 +73,7 @@ class Loop:
         self.testbed.stop_daemons()
         configure(self.testbed, patient(changes))
         self.testbed.start_daemons()
-        demo.wait_until_ready(self.testbed)
+        wait_until_ready(self.testbed)
 
     def log(self) -> str:
         path = self.home / "tarazu.log"
@@ -89,7 +90,7 @@ def make_loop(directory: Path, changes: Mapping[str, Mapping[str, Any]], **optio
     try:
         configure(testbed, patient(changes))
         testbed.start_daemons()
-        demo.wait_until_ready(testbed)
+        wait_until_ready(testbed)
         yield Loop(testbed)
         assert testbed.crashed() is None
     finally:

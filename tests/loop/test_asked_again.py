@@ -15,6 +15,7 @@ import pytest
 
 from tarazu.sim import demo
 from tarazu.sim.testbed import processes
+from tarazu.sim.testbed.daemons import wait_until_ready
 
 if TYPE_CHECKING:
     from tests.loop.conftest import Loop
@@ -82,7 +83,7 @@ def decline(loop: Loop) -> Callable[[], None]:
     def restart() -> None:
         kill_mdsd(loop)
         loop.testbed.start_daemons()
-        demo.wait_until_ready(loop.testbed)
+        wait_until_ready(loop.testbed)
 
     def again() -> None:
         config.write_text(text)
@@ -122,7 +123,7 @@ def test_the_rest_of_the_run_is_placed_once_somebody_answers(
             job.stdin.close()
             assert job.wait(60) == 0
     finally:
-        demo.wait_until_ready(loop.testbed)
+        wait_until_ready(loop.testbed)
     assert loop.outcomes(app) == {"hit": STEPS // 2, "late": STEPS // 2}, loop.log()[-2000:]
 
 

@@ -17,6 +17,7 @@ import pytest
 
 from tarazu.sim import demo
 from tarazu.sim.testbed import processes
+from tarazu.sim.testbed.daemons import wait_until_ready
 
 if TYPE_CHECKING:
     from tests.loop.conftest import Loop
@@ -78,7 +79,7 @@ def test_a_stopped_daemon_does_not_delay_the_end(loop: Loop, usual_s: float, dae
         took_s = end_s(loop, name, at_end=stop)
     assert took_s < usual_s + 1.0 + NOISE_S, (took_s, usual_s)
     assert len(loop.json("history", "list", name)) == 2
-    demo.wait_until_ready(loop.testbed)
+    wait_until_ready(loop.testbed)
 
 
 def accept(listener: socket.socket, taken: list[socket.socket]) -> None:
@@ -154,7 +155,7 @@ def test_a_report_that_clientd_did_not_take_is_delivered_by_the_next_step(loop: 
     kept = loop.home / "reports"
     assert len(list(kept.iterdir())) == 1
     loop.testbed.start_daemons()
-    demo.wait_until_ready(loop.testbed)
+    wait_until_ready(loop.testbed)
     assert [row["outcome"] for row in loop.rows("untold")] == [""]
     end_s(loop, "another", {"TARAZU_RUN_WAIT_S": "20"})
     deadline = time.monotonic() + 20

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from tarazu.sim import demo
 from tarazu.sim.testbed import processes
 from tarazu.sim.testbed import testbed as testbeds
 from tarazu.sim.testbed.configuration import configure
+from tarazu.sim.testbed.daemons import wait_until_ready
 from tarazu.sim.testbed.several import Joined
 from tarazu.sim.testbed.testbed import Testbed
 from tests.loop.conftest import Loop, patient
@@ -119,7 +119,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Two]:
             first, patient({"layout": {"min_size": 0, "stripe_count": "2"}, "predict": {"look_s": 0.2}})
         )
         joined.start_daemons()
-        demo.wait_until_ready(first)
+        wait_until_ready(first)
         two, deadline = Two(joined), time.monotonic() + 30
         while len(two.json("status")["mdsd"]["file_systems"].get(SECOND, {"osts": ()})["osts"]) < 4:
             assert time.monotonic() < deadline

@@ -16,6 +16,7 @@ import pytest
 
 from tarazu.sim import demo
 from tarazu.sim.testbed import processes
+from tarazu.sim.testbed.daemons import wait_until_ready
 from tarazu.units import KIB
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def test_no_file_is_missing_and_nobody_notices(killed_loop: Loop, iorlike: Path)
         assert sizes == [64 * KIB] * (PROCESSES * STEPS), (number, moments)
         loop.testbed.clear()
         loop.testbed.start_daemons()
-    demo.wait_until_ready(loop.testbed)
+    wait_until_ready(loop.testbed)
     runs = loop.json("history", "list", "killed")
     assert len(runs) == KILLS and all(r["files"] == PROCESSES * STEPS and r["complete"] for r in runs)
     # The database survived, and the loop still works.

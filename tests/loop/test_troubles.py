@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tarazu.sim import demo
+from tarazu.sim.testbed.daemons import wait_until_ready
 
 if TYPE_CHECKING:
     from tests.loop.conftest import Loop
@@ -40,7 +41,7 @@ def test_without_mdsd_the_job_runs_and_its_line_says_why_nothing_was_placed(loop
         os.kill(pid, signal.SIGCONT)
     assert (loop.mount() / "nomds").stat().st_size == 8 << 20
     assert loop.outcomes("nomds") == {"unmanaged": 1}
-    demo.wait_until_ready(loop.testbed)
+    wait_until_ready(loop.testbed)
 
 
 def test_without_clientd_the_run_is_still_remembered(loop: Loop) -> None:

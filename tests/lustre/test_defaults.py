@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tarazu.daemons.left import default_layout
+from tarazu.daemons.left_to_lustre import default_layout
 from tarazu.layout.explicit import asked_osts, explicit_components
 from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
 from tarazu.model import Forecast, Layout

@@ -12,7 +12,7 @@ import pytest
 
 from tarazu import config
 from tarazu.config import Settings
-from tarazu.daemons.left import checked
+from tarazu.daemons.left_to_lustre import checked
 from tarazu.daemons.planner import planned_files
 from tarazu.layout.setstripe import parse_layout
 from tarazu.lustre import EOF

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tarazu.daemons.left import default_layout
+from tarazu.daemons.left_to_lustre import default_layout
 from tarazu.errors import BadInput
 from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
 from tarazu.model import Forecast

@@ -13,7 +13,6 @@ import pytest
 
 from tarazu.errors import Unavailable, WireError
 from tarazu.wire import keys, messages
-from tarazu.wire.memory import MemoryTransport
 from tarazu.wire.messages import (
     Acknowledged,
     AllocationReply,
@@ -23,6 +22,7 @@ from tarazu.wire.messages import (
     StatusRequest,
     StepAlive,
     StepEnded,
+    ViewRequest,
 )
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
@@ -35,6 +35,7 @@ from tarazu.wire.transport import (
     Transport,
     request_id,
 )
+from tests.wire.memory import MemoryTransport
 
 PATIENCE_S = 10.0
 
@@ -300,6 +301,9 @@ def test_another_protocol_version_is_dropped() -> None:
         StepAlive(("a" * 129,), "m"),
         StepEnded("a", "m" * 129),
         StatusRequest("m" * 129),
+        ViewRequest("m" * 129),
+        ViewRequest("m", "lustre", {str(n): {} for n in range(messages.MAX_MOUNTED + 1)}),
+        ViewRequest("m", "lustre", {"lustre": {"flash": (1 << 16,)}}),
     ],
     ids=lambda message: type(message).__name__,
 )

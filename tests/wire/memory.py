@@ -8,7 +8,7 @@ import time
 
 from tarazu.errors import WireError
 from tarazu.wire import messages
-from tarazu.wire.messages import Message, OssReport
+from tarazu.wire.messages import Message, OssReport, Reply, Request
 from tarazu.wire.transport import (
     REPLIES,
     REQUESTS,
@@ -17,8 +17,6 @@ from tarazu.wire.transport import (
     Peer,
     Publisher,
     Replier,
-    Reply,
-    Request,
     Requester,
     Subscriber,
     Transport,

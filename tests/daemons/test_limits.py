@@ -6,8 +6,9 @@ import msgspec
 import pytest
 
 from tarazu.allocate.ledger import Ledger
-from tarazu.daemons import site
-from tarazu.daemons.site import Door, Exclusions, UserShare
+from tarazu.daemons import limits
+from tarazu.daemons.exclusions import Exclusions
+from tarazu.daemons.limits import PromiseLimits, ReportLimits
 from tarazu.errors import ConfigError
 from tarazu.lustre import EOF
 from tarazu.model import Component, Layout, Ost, SystemView
@@ -45,44 +46,44 @@ def ask(id: str, uid: int, gib: int) -> AllocationRequest:
 
 def test_one_user_cannot_hold_all_promises_and_others_are_not_touched() -> None:
     ledger = Ledger()
-    shares = UserShare(0.5, ledger)
+    promised = PromiseLimits(0.5, ledger)
     first = ask("a", 1000, 20)
-    assert shares.refusal(first, VIEW) == ""
+    assert promised.refusal(first, VIEW) == ""
     ledger.promise("a", "scratch", 60.0, [{0: 10 * GIB, 1: 10 * GIB}], uid=1000)
     ledger.promise("elsewhere", "home", 60.0, [{0: 100 * GIB}], uid=1000)
-    assert "mdsd.user_share" in shares.refusal(ask("b", 1000, 11), VIEW)
-    assert shares.refusal(ask("b", 1000, 10), VIEW) == ""
-    assert shares.refusal(ask("c", 1001, 30), VIEW) == ""
+    assert "mdsd.user_share" in promised.refusal(ask("b", 1000, 11), VIEW)
+    assert promised.refusal(ask("b", 1000, 10), VIEW) == ""
+    assert promised.refusal(ask("c", 1001, 30), VIEW) == ""
     ledger.ended("a")
-    assert shares.refusal(ask("b", 1000, 30), VIEW) == ""
+    assert promised.refusal(ask("b", 1000, 30), VIEW) == ""
 
 
 def test_one_user_cannot_fill_the_memory_with_promises_and_others_are_not_touched(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(site, "MAX_PROMISES_OF_USER", 3)
-    monkeypatch.setattr(site, "MAX_PROMISES", 5)
-    monkeypatch.setattr(site, "MAX_STRIPES_OF_USER", 30)
+    monkeypatch.setattr(limits, "MAX_PROMISES_OF_USER", 3)
+    monkeypatch.setattr(limits, "MAX_PROMISES", 5)
+    monkeypatch.setattr(limits, "MAX_STRIPES_OF_USER", 30)
     ledger = Ledger()
-    shares = UserShare(0.5, ledger)
+    promised = PromiseLimits(0.5, ledger)
     for number in range(3):
-        assert shares.refusal(ask("new", 1000, 0), VIEW) == ""
+        assert promised.refusal(ask("new", 1000, 0), VIEW) == ""
         ledger.promise(f"a{number}", "scratch", 60.0, [{0: 1}] * 10, uid=1000)
-    assert shares.refusal(ask("new", 1000, 0), VIEW) == (
+    assert promised.refusal(ask("new", 1000, 0), VIEW) == (
         "expected at most 3 promises of uid 1000, found 3 and one more"
     )
     ledger.ended("a0")
     ledger.promise("b", "scratch", 60.0, [{0: 1}] * 10, uid=1000, now=0.0)
-    assert shares.refusal(ask("new", 1001, 0), VIEW) == ""
+    assert promised.refusal(ask("new", 1001, 0), VIEW) == ""
     ledger.ended("a1")
-    assert shares.refusal(ask("new", 1000, 1), VIEW) == ""
-    monkeypatch.setattr(site, "MAX_STRIPES_OF_USER", 20)
-    assert "expected at most 20 promised stripes of uid 1000, found 21" in shares.refusal(
+    assert promised.refusal(ask("new", 1000, 1), VIEW) == ""
+    monkeypatch.setattr(limits, "MAX_STRIPES_OF_USER", 20)
+    assert "expected at most 20 promised stripes of uid 1000, found 21" in promised.refusal(
         ask("new", 1000, 1), VIEW
     )
     for number in range(3):
         ledger.promise(f"c{number}", "scratch", 60.0, [{0: 1}], uid=1001 + number)
-    assert "of all users together" in shares.refusal(ask("new", 1009, 0), VIEW)
+    assert "of all users together" in promised.refusal(ask("new", 1009, 0), VIEW)
 
 
 def report(oss: str, fs_name: str = "scratch", indices: range = range(2)) -> OssReport:
@@ -93,13 +94,13 @@ def report(oss: str, fs_name: str = "scratch", indices: range = range(2)) -> Oss
 def test_names_that_nobody_has_do_not_fill_the_memory_and_known_servers_go_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(site, "MAX_SERVERS", 2)
-    monkeypatch.setattr(site, "MAX_FILE_SYSTEMS", 2)
-    monkeypatch.setattr(site, "MAX_TARGETS", 5)
-    door = Door()
+    monkeypatch.setattr(limits, "MAX_SERVERS", 2)
+    monkeypatch.setattr(limits, "MAX_FILE_SYSTEMS", 2)
+    monkeypatch.setattr(limits, "MAX_TARGETS", 5)
+    reports = ReportLimits()
     for known in (report("oss1"), report("oss2", "home")):
-        assert door.refusal(known) == ""
-        door.note(known)
+        assert reports.refusal(known) == ""
+        reports.note(known)
     for refused, expected in (
         (report("oss3"), "at most 2 servers"),
         (report("oss1", "junk"), "at most 2 file systems"),
@@ -107,15 +108,15 @@ def test_names_that_nobody_has_do_not_fill_the_memory_and_known_servers_go_on(
         (report("x" * 300), "names of at most 256"),
         (report("oss1", "x" * 300), "names of at most 256"),
     ):
-        assert expected in door.refusal(refused), refused
+        assert expected in reports.refusal(refused), refused
     # Failover moves targets that are known already.
-    assert door.refusal(report("oss2")) == "" and door.refusal(report("oss1", "home")) == ""
+    assert reports.refusal(report("oss2")) == "" and reports.refusal(report("oss1", "home")) == ""
 
 
 def test_what_nobody_asks_for_is_not_kept_of_a_report() -> None:
     full = msgspec.structs.replace(
         report("oss1"), jobs=(JobRate("j", 1, 1),) * 10_000, unreadable=("x" * 1000,) * 10_000
     )
-    trimmed = Door.trimmed(full)
+    trimmed = ReportLimits.trimmed(full)
     assert trimmed.jobs == () and trimmed.osts == full.osts
-    assert len(trimmed.unreadable) == site.MAX_UNREADABLE and len(trimmed.unreadable[0]) == 256
+    assert len(trimmed.unreadable) == limits.MAX_UNREADABLE and len(trimmed.unreadable[0]) == 256

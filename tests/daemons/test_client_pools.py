@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tarazu.daemons import known
-from tarazu.daemons.known import KnownPools
+from tarazu.daemons import client_pools
+from tarazu.daemons.client_pools import ClientPools
 from tarazu.lustre import EOF
 from tarazu.model import Component, Layout
-from tarazu.wire.messages import StatusRequest
+from tarazu.wire.messages import StatusRequest, ViewRequest
 
 from .conftest import PATIENCE_S, Site, allocation, ask
 
@@ -37,13 +37,13 @@ def client_root(tmp_path: Path) -> Path:
 def test_a_client_reads_the_pools_of_what_is_mounted(
     client_root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pools = KnownPools(str(client_root))
+    pools = ClientPools(str(client_root))
     assert pools() == {"lustre": {"flash": (1, 3), "new": ()}}
     put(client_root / "proc/fs/lustre/lov/lustre-clilov-ffff8a1c/pools/new", "lustre-OST000a_UUID\n")
     assert pools()["lustre"]["new"] == (), "not read again at once"
-    monkeypatch.setattr(known, "KEEP_S", 0.0)
+    monkeypatch.setattr(client_pools, "KEEP_S", 0.0)
     assert pools()["lustre"]["new"] == (10,)
-    assert KnownPools(str(client_root / "nowhere"))() == {}
+    assert ClientPools(str(client_root / "nowhere"))() == {}
 
 
 @pytest.fixture
@@ -59,7 +59,8 @@ def away(site: Site) -> Iterator[Site]:
 def test_a_pool_is_served_where_mdsd_is_not_on_the_mds(away: Site, client_root: Path) -> None:
     client = away.client()
     assert ask(client, allocation("early", layouts=(POOLED,))).status == "never"
-    client.request(StatusRequest("told", KnownPools(str(client_root))()), PATIENCE_S)
+    told = client.request(ViewRequest("told", "lustre", ClientPools(str(client_root))()), PATIENCE_S)
+    assert [o.index for o in told.view.osts if "flash" in o.pools] == [1, 3], "told before it is looked at"
     reply = ask(client, allocation("later", layouts=(POOLED,)))
     assert reply.status == "allocated"
     assert {ost for file in reply.osts for ost in file[0]} == {1, 3}
@@ -67,9 +68,17 @@ def test_a_pool_is_served_where_mdsd_is_not_on_the_mds(away: Site, client_root: 
     assert [o["pools"] for o in osts] == [[], ["flash"], [], ["flash"], []]
 
 
+def test_a_clientd_that_asks_for_the_status_still_tells_its_pools(away: Site) -> None:
+    """As those do that are older than the view."""
+    reply = away.client().request(StatusRequest("told", {"lustre": {"flash": (2,)}}), PATIENCE_S)
+    assert [o["index"] for o in reply.status["file_systems"]["lustre"]["osts"] if o["pools"]] == [2]
+
+
 def test_what_the_mds_says_of_pools_stands(site: Site) -> None:
     site.mdsd()
     site.ossd()
     site.wait_status(lambda status: status["file_systems"])
-    site.client().request(StatusRequest("told", {"lustre": {"flash": (0,), "mine": (1, 2)}}), PATIENCE_S)
+    site.client().request(
+        ViewRequest("told", "lustre", {"lustre": {"flash": (0,), "mine": (1, 2)}}), PATIENCE_S
+    )
     assert all(o["pools"] == ["flash"] for o in site.status()["file_systems"]["lustre"]["osts"])

@@ -1,54 +1,13 @@
-"""What surrounds mdsd's allocations: targets that the site excludes, each user's share of promises, and what of the
-reports gets in.
-"""
+"""How much mdsd promises, to one user and in all, and what of the reports it takes in."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import msgspec
 
 from tarazu.allocate.ledger import Ledger
-from tarazu.daemons.allocating import promised_stripes
-from tarazu.errors import ConfigError, LayoutError
-from tarazu.layout.setstripe import unfold
+from tarazu.daemons.allocation_requests import promised_stripes
 from tarazu.model import SystemView
 from tarazu.wire.messages import AllocationRequest, OssReport
-
-
-class Exclusions:
-    """`mdsd.exclude`: OSTs as `scratch:0-3,7`, pools as `scratch.flash`. Raises ConfigError for anything else."""
-
-    def __init__(self, entries: Sequence[str]) -> None:
-        self._osts: dict[str, set[int]] = {}
-        self._pools: dict[str, set[str]] = {}
-        for entry in entries:
-            fs_name, colon, osts = entry.partition(":")
-            pool_of, dot, pool = entry.partition(".")
-            try:
-                if colon and fs_name:
-                    self._osts.setdefault(fs_name, set()).update(unfold(osts))
-                elif dot and pool_of and pool:
-                    self._pools.setdefault(pool_of, set()).add(pool)
-                else:
-                    raise LayoutError("", "")
-            except LayoutError:
-                raise ConfigError(
-                    "mdsd.exclude", "entries such as scratch:0-3,7 or scratch.flash", entry
-                ) from None
-
-    def apply(self, view: SystemView) -> SystemView:
-        """The view with the excluded targets marked as taking no new objects."""
-        indices = self._osts.get(view.fs_name, set())
-        pools = self._pools.get(view.fs_name, set())
-        if not indices and not pools:
-            return view
-        osts = tuple(
-            msgspec.structs.replace(o, no_create=True) if o.index in indices or pools & set(o.pools) else o
-            for o in view.osts
-        )
-        return msgspec.structs.replace(view, osts=osts)
-
 
 MAX_PROMISES = 100_000
 MAX_PROMISES_OF_USER = 20_000
@@ -57,7 +16,7 @@ MAX_STRIPES_OF_USER = 5_000_000
 """What the ledger holds at most: some 300 MB."""
 
 
-class UserShare:
+class PromiseLimits:
     """No user's promises may hold more than a share of what is free: a forged or forgotten plan blocks nobody.
 
     Nor may they fill mdsd's memory, one user's or all.
@@ -101,7 +60,7 @@ MAX_NAME_CHARACTERS = 256
 MAX_UNREADABLE = 1_000
 
 
-class Door:
+class ReportLimits:
     """What of the reports gets in: names that nobody has must not fill the memory.
 
     What is known stays known until mdsd ends.

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tarazu.daemons.left import MIRRORED, UNKNOWN, default_layout
+from tarazu.daemons.left_to_lustre import MIRRORED, UNKNOWN, default_layout
 from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
 from tarazu.layout.setstripe import format_layout
 from tarazu.model import Forecast, Layout

@@ -13,7 +13,7 @@ KEEP_S = 30.0
 """Pools are read again after this long."""
 
 
-class KnownPools:
+class ClientPools:
     """The pools of the mounted file systems, below $TARAZU_ROOT. It is clientd who reads them, not its users."""
 
     def __init__(self, root: str | None = None) -> None:

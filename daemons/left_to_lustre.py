@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tarazu import native
-from tarazu.daemons.allocating import MAX_COMPONENTS, MAX_LAYOUTS, MAX_STRIPES
+from tarazu.daemons.allocation_requests import MAX_COMPONENTS, MAX_LAYOUTS, MAX_STRIPES
 from tarazu.errors import TarazuError
 from tarazu.layout.explicit import asked_osts, explicit_components
 from tarazu.model import FilePlacement, Forecast, Layout

@@ -1,0 +1,87 @@
+"""mdsd's audit log: one line per answered allocation request and per step that died."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from tarazu.allocate.ledger import Dead
+from tarazu.errors import ConfigError
+from tarazu.wire.messages import MAX_ID_CHARACTERS, AllocationReply, AllocationRequest
+
+log = logging.getLogger("tarazu.mdsd")
+
+
+class Audit:
+    """Lines of `name=value`, strings quoted as in JSON."""
+
+    def __init__(self, path: str) -> None:
+        """`path` "" writes to the daemon's log. Raises ConfigError for a file that cannot be written."""
+        self.path = Path(path) if path else None
+        self._failed = False
+        if self.path:
+            try:
+                self.path.open("a").close()
+            except OSError as error:
+                raise ConfigError(path, "a writable file for mdsd.audit_log", error.strerror) from None
+
+    def write(self, request: AllocationRequest, reply: AllocationReply, waited_s: float) -> None:
+        self._line(_fields(request, reply, waited_s))
+
+    def died(self, dead: Dead) -> None:
+        """A job step was silent for too long: what it had open is promised no more."""
+        self._line(
+            {
+                "time": _now(),
+                "status": "died",
+                "id": json.dumps(dead.id),
+                "fs": json.dumps(dead.fs_name),
+                "uid": dead.uid,
+                "bytes": dead.size_bytes,
+                "silent_s": f"{dead.silent_s:.1f}",
+            }
+        )
+
+    def _line(self, fields: Mapping[str, object]) -> None:
+        line = " ".join(f"{name}={value}" for name, value in fields.items())
+        if self.path is None:
+            log.info("%s", line)
+            return
+        try:
+            # Opened for each line, so that the file can be rotated without telling us.
+            with self.path.open("a") as file:
+                file.write(line + "\n")
+            self._failed = False
+        except OSError as error:
+            if not self._failed:
+                log.error("%s: audit lines are lost: %s", self.path, error.strerror)
+            self._failed = True
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def _fields(request: AllocationRequest, reply: AllocationReply, waited_s: float) -> dict[str, object]:
+    fields: dict[str, object] = {
+        "time": _now(),
+        "status": reply.status,
+        "id": json.dumps(request.id[:MAX_ID_CHARACTERS]),
+        "fs": json.dumps(request.fs_name[:MAX_ID_CHARACTERS]),
+        "uid": request.uid,
+        "job": json.dumps(request.job_id[:MAX_ID_CHARACTERS]),
+        "files": len(request.files),
+        "bytes": sum(file.size_bytes for file in request.files),
+    }
+    if reply.status == "allocated":
+        fields |= {
+            "policy": reply.policy,
+            "cost": f"{reply.ost_cost:.4f}",
+            "bound": f"{reply.ost_cost_bound:.4f}",
+        }
+    else:
+        fields["reason"] = json.dumps(reply.reason)
+    return {**fields, "elapsed_s": f"{reply.elapsed_s:.3f}", "waited_s": f"{waited_s:.3f}"}

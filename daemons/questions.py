@@ -1,0 +1,102 @@
+"""What clientd asks mdsd: how a file system is, where files should go, how mdsd itself is.
+
+Every conversation with a leader has a connection of its own. When mdsd was silent a moment ago, nobody else waits
+for it.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from tarazu.config import Settings
+from tarazu.daemons.client_pools import ClientPools
+from tarazu.errors import Unavailable, WireError
+from tarazu.wire.messages import (
+    AllocationReply,
+    AllocationRequest,
+    StatusReply,
+    StatusRequest,
+    StepEnded,
+    ViewReply,
+    ViewRequest,
+)
+from tarazu.wire.security import curve_for
+from tarazu.wire.sockets import ZmqTransport
+from tarazu.wire.transport import Requester
+
+ALLOCATION_S = 30.0
+"""What mdsd gets to answer an allocation request before the job runs unplaced."""
+ANSWER_S = 3.0
+"""And for everything else."""
+SILENT_S = 2.0
+"""For so long after it did not answer nobody waits for it."""
+
+Answer = TypeVar("Answer")
+
+
+class Questions:
+    """mdsd as one clientd asks it, from any thread."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Raises WireError when the keys cannot be used."""
+        self.address = settings.mdsd.requests
+        self._keys = settings.keys
+        self._pools = ClientPools()
+        self._silent_until = 0.0
+        curve_for("client", self._keys.directory, self._keys.insecure)
+
+    def transport(self, wake_fd: int | None = None) -> ZmqTransport:
+        """A transport with this client's keys."""
+        keys = self._keys
+        return ZmqTransport(
+            curve_for("client", keys.directory, keys.insecure), insecure=keys.insecure, wake_fd=wake_fd
+        )
+
+    @contextmanager
+    def connection(self) -> Iterator[Requester]:
+        transport = self.transport()
+        try:
+            yield transport.requester(self.address)
+        finally:
+            transport.close()
+
+    def view(self, mdsd: Requester, fs_name: str = "") -> ViewReply:
+        """One file system as mdsd's allocator sees it. Raises Unavailable, at once when mdsd was silent just now."""
+        return self._ask(mdsd, ViewRequest(uuid.uuid4().hex, fs_name, self._pools()), ViewReply)
+
+    def status(self) -> dict[str, Any]:
+        """mdsd's own status, for people. Raises as `view`."""
+        with self.connection() as mdsd:
+            return self._ask(mdsd, StatusRequest(uuid.uuid4().hex, self._pools()), StatusReply).status
+
+    def _ask(self, mdsd: Requester, question: ViewRequest | StatusRequest, kind: type[Answer]) -> Answer:
+        if time.monotonic() < self._silent_until:
+            raise Unavailable(f"{self.address}: expected an answer, found none a moment ago")
+        try:
+            return _of_kind(mdsd.request(question, ANSWER_S), kind)
+        except Unavailable:
+            self._silent_until = time.monotonic() + SILENT_S
+            raise
+
+
+def allocate(mdsd: Requester, request: AllocationRequest) -> AllocationReply:
+    """mdsd's answer; a made-up `unavailable` one when it is silent."""
+    try:
+        return _of_kind(mdsd.request(request, ALLOCATION_S), AllocationReply)
+    except Unavailable as error:
+        return AllocationReply(request.id, "unavailable", str(error))
+
+
+def give_back(mdsd: Requester, request_id: str) -> None:
+    """Nobody will create what was allocated: it is promised no longer. Raises Unavailable."""
+    mdsd.request(StepEnded(request_id, uuid.uuid4().hex), ANSWER_S)
+
+
+def _of_kind(answer: object, kind: type[Answer]) -> Answer:
+    if not isinstance(answer, kind):
+        raise WireError("mdsd", f"its {kind.__name__}", type(answer).__name__)
+    return answer
