@@ -80,15 +80,18 @@ class ConfigurationManager:
 
     def choose(self, forecasts: Sequence[Forecast]) -> tuple[Choice, ...]:
         """What each file gets. One that is better left to Lustre, or whose layout the rules refuse, says why."""
-        rules = [next((r for r in self.policy.rules if r.matches(f.key)), None) for f in forecasts]
-        plain = [f for f, rule in zip(forecasts, rules) if not rule and f.size_bytes >= self._least]
+        rules = self.policy.rules
+        numbers = [next((i for i, r in enumerate(rules) if r.matches(f.key)), None) for f in forecasts]
+        plain = [f for f, i in zip(forecasts, numbers) if i is None and f.size_bytes >= self._least]
         together = self._together(Counter(map(self._class, plain)))
-        known: dict[tuple[int, FileClass], Choice] = {}
-        for forecast, rule in zip(forecasts, rules, strict=True):
-            alike = (id(rule), self._class(forecast))
-            if alike not in known:
-                known[alike] = self._accepted(forecast, rule, together)
-        return tuple(known[id(rule), self._class(f)] for f, rule in zip(forecasts, rules, strict=True))
+        chosen: dict[tuple[int | None, FileClass], Choice] = {}
+        equal: dict[Choice, Choice] = {}
+        for forecast, i in zip(forecasts, numbers):
+            alike = (i, self._class(forecast))
+            if alike not in chosen:
+                choice = self._accepted(forecast, None if i is None else rules[i], together)
+                chosen[alike] = equal.setdefault(choice, choice)
+        return tuple(chosen[i, self._class(f)] for f, i in zip(forecasts, numbers))
 
     @property
     def _least(self) -> int:
