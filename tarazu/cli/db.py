@@ -15,7 +15,6 @@ import argparse
 import os
 import sys
 import time
-from typing import Any
 
 import msgspec
 
@@ -27,7 +26,7 @@ from tarazu.model import ANY_RANK
 from tarazu.stats import client
 from tarazu.store.database import open_database
 from tarazu.store.paper_view import PaperFile, paper_rows, paper_tables
-from tarazu.store.rows import FileRow, PlanRow
+from tarazu.store.rows import FileRow, PlanRow, from_builtins, shown
 from tarazu.units import human_bytes
 from tarazu.wire import local
 
@@ -51,7 +50,7 @@ def execute(options: argparse.Namespace) -> int:
     if options.paper:
         _print_paper(plan, files, as_json=options.json)
     elif options.json:
-        print_json({"plan": plan, "files": files})
+        print_json({"plan": plan, "files": [shown(row) for row in files]})
     else:
         _print(plan, files)
     return 0
@@ -68,7 +67,7 @@ def from_clientd(options: argparse.Namespace, query: local.PlansQuery) -> tuple[
         print(
             f"tarazu db: {answer.more} further files are not shown; with --database all are", file=sys.stderr
         )
-    return msgspec.convert(answer.plan, PlanRow), [_row(f) for f in answer.files]
+    return msgspec.convert(answer.plan, PlanRow), [from_builtins(f) for f in answer.files]
 
 
 def from_file(path: str, query: local.PlansQuery) -> tuple[PlanRow, list[FileRow]]:
@@ -84,10 +83,6 @@ def from_file(path: str, query: local.PlansQuery) -> tuple[PlanRow, list[FileRow
     raise TarazuError(f"{path}: expected such a plan, found none")
 
 
-def _row(values: dict[str, Any]) -> FileRow:
-    return msgspec.convert({**values, "actual_layout": bytes.fromhex(values["actual_layout"])}, FileRow)
-
-
 def _print(plan: PlanRow, files: list[FileRow]) -> None:
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(plan.created_s))
     print(
@@ -100,8 +95,8 @@ def _print(plan: PlanRow, files: list[FileRow]) -> None:
         ("file", "rank", "forecast", "actual", "outcome", "layout and OSTs"),
         [
             (
-                row.actual_key or row.forecast.key,
-                "any" if row.forecast.rank == ANY_RANK else row.forecast.rank,
+                row.actual_key or row.forecast.name.key,
+                "any" if row.forecast.name.rank == ANY_RANK else row.forecast.name.rank,
                 human_bytes(row.forecast.size_bytes),
                 "" if row.actual_bytes is None else human_bytes(row.actual_bytes),
                 row.outcome or "-",
@@ -125,9 +120,9 @@ def _print_paper(plan: PlanRow, files: list[FileRow], *, as_json: bool) -> None:
         mount,
         [
             PaperFile(
-                row.forecast.key,
+                row.forecast.name.key,
                 row.forecast.size_bytes,
-                row.forecast.rank,
+                row.forecast.name.rank,
                 row.layout,
                 row.placement.osts if row.placement else None,
             )

@@ -43,11 +43,12 @@ def match(files: Sequence[FileRecord], forecasts: Sequence[Forecast]) -> list[Fo
     """The forecast that each file finds, in the order of lookups in `docs/formats.md`, "Names"."""
     rows: dict[tuple[object, ...], Forecast] = {}
     for f in forecasts:
-        if f.volatile:
-            rows.setdefault(("T", f.precise, f.rank, f.nth_precise), f)
+        name = f.name
+        if name.volatile:
+            rows.setdefault(("T", name.precise, name.rank, name.nth_precise), f)
         else:
-            rows.setdefault(("E", f.key), f)
-        rows.setdefault(("L", f.loose, f.rank, f.nth_loose), f)
+            rows.setdefault(("E", name.key), f)
+        rows.setdefault(("L", name.loose, name.rank, name.nth_loose), f)
     found = []
     for file in files:
         ranks = dict.fromkeys([*file.creators[:1], file.rank, ANY_RANK])

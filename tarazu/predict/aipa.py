@@ -10,7 +10,7 @@ from statistics import median
 
 import msgspec
 
-from tarazu.model import Forecast, JobStep
+from tarazu.model import FileName, Forecast, JobStep
 from tarazu.predict import regression
 from tarazu.predict.classes import FileClass, classes, usable
 from tarazu.predict.naming import ClassNames
@@ -113,7 +113,7 @@ def extend(
         builder.add(cls, steps + more, f"{steps} steps so far, one every {interval_s:.3g} s", created=True)
     prediction = builder.finish(started, [*builder.warnings, *series_model.warnings])
     # The key of a volatile name is no more than a guess: it may well be that of a file that is there.
-    files = tuple(f for f in prediction.files if f.volatile or f.key not in known)
+    files = tuple(f for f in prediction.files if f.name.volatile or f.name.key not in known)
     return msgspec.structs.replace(prediction, files=files, methods=dict(Counter(f.method for f in files)))
 
 
@@ -204,13 +204,7 @@ class _Builder:
         writers = self.step.ranks if donor.writers == before > 1 else donor.writers
         self.files.append(
             Forecast(
-                key=key,
-                precise=precise,
-                loose=cls.loose,
-                volatile=is_volatile(precise),
-                rank=rank,
-                nth_precise=nth_precise,
-                nth_loose=nth_loose,
+                FileName(key, precise, cls.loose, is_volatile(precise), rank, nth_precise, nth_loose),
                 size_bytes=size_bytes,
                 at_s=at_s,
                 writers=writers,
@@ -268,13 +262,14 @@ class _Builder:
         """Shared files with the same template and n are looked up by the one rank that creates each."""
         if not self.creators:
             return self.files
-        times = Counter((f.loose, f.rank, f.nth_loose) for f in self.files)
-        return [
-            msgspec.structs.replace(f, rank=self.creators[i])
-            if i in self.creators and times[f.loose, f.rank, f.nth_loose] > 1
-            else f
-            for i, f in enumerate(self.files)
-        ]
+        names = [f.name for f in self.files]
+        times = Counter((n.loose, n.rank, n.nth_loose) for n in names)
+        files = self.files.copy()
+        for i, rank in self.creators.items():
+            name = names[i]
+            if times[name.loose, name.rank, name.nth_loose] > 1:
+                files[i] = msgspec.structs.replace(files[i], name=msgspec.structs.replace(name, rank=rank))
+        return files
 
 
 def creating_ranks(latest: Sequence[int], before: JobStep, step: JobStep, shared: bool) -> Sequence[int]:

@@ -289,13 +289,7 @@ def map_rows(plan: local.PlanReply, fs_name: str) -> list[placement_map.MapRow]:
     return [
         placement_map.MapRow(
             fs_name=fs_name,
-            key=file.key,
-            precise=file.precise,
-            loose=file.loose,
-            volatile=file.volatile,
-            rank=file.rank,
-            nth_precise=file.nth_precise,
-            nth_loose=file.nth_loose,
+            name=file.name,
             row_id=file.row_id,
             layout=plan.layouts[file.layout],
             osts=file.osts,

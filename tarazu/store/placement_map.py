@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from tarazu.errors import StoreError
-from tarazu.model import EOF, Component, Layout
+from tarazu.model import EOF, Component, FileName, Layout
 from tarazu.store.control import announce, read_control, replace_file, stop, write_control
 
 MAGIC = b"TZMAP001"
@@ -40,14 +40,7 @@ class MapRow(msgspec.Struct, frozen=True):
     """One expected file and where it goes."""
 
     fs_name: str
-    key: str
-    precise: str
-    loose: str
-    volatile: bool
-    rank: int
-    """Creating rank or ANY_RANK."""
-    nth_precise: int
-    nth_loose: int
+    name: FileName
     row_id: int
     layout: Layout
     osts: tuple[tuple[int, ...], ...]
@@ -137,7 +130,7 @@ def _encode(
         osts = check_osts(place, row.layout, row.osts, ost_count)
         flags = tuple(_flags(c, x, o) for c, x, o in zip(row.layout, row.explicit, row.osts, strict=True))
         layout = layouts.setdefault((row.layout, flags, ost_count), len(layouts))
-        first, second = _hashes(row, hash_key, siphash)
+        first, second = _hashes(row.fs_name, row.name, hash_key, siphash)
         hashes.append((first, second, len(body)))
         body += _ROW.pack(first, second, layout, len(osts), row.row_id)
         body += struct.pack(f"<{len(osts)}H", *osts)
@@ -171,15 +164,15 @@ def _encode(
     return b"".join((head, checksum, table, body, index))
 
 
-def _hashes(row: MapRow, hash_key: bytes, siphash: SipHash) -> tuple[int, int]:
+def _hashes(fs_name: str, name: FileName, hash_key: bytes, siphash: SipHash) -> tuple[int, int]:
     """(exact, or precise where volatile; loose)."""
-    fs = _bytes(row.fs_name)
-    if row.volatile:
-        precise = b"T%b:%b%b" % (fs, _bytes(row.precise), struct.pack("<iI", row.rank, row.nth_precise))
+    fs = _bytes(fs_name)
+    if name.volatile:
+        precise = b"T%b:%b%b" % (fs, _bytes(name.precise), struct.pack("<iI", name.rank, name.nth_precise))
         first = siphash(hash_key, precise)
     else:
-        first = siphash(hash_key, b"E%b:%b" % (fs, _bytes(row.key)))
-    loose = b"L%b:%b%b" % (fs, _bytes(row.loose), struct.pack("<iI", row.rank, row.nth_loose))
+        first = siphash(hash_key, b"E%b:%b" % (fs, _bytes(name.key)))
+    loose = b"L%b:%b%b" % (fs, _bytes(name.loose), struct.pack("<iI", name.rank, name.nth_loose))
     return first, siphash(hash_key, loose)
 
 

@@ -1,14 +1,14 @@
-"""What goes into the interaction database and comes out of it."""
+"""What goes into the interaction database and comes out of it, and how that is shown."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 from urllib.parse import quote, unquote_to_bytes
 
 import msgspec
 
-from tarazu.model import FilePlacement, Forecast, JobStep, Layout
+from tarazu.model import FileName, FilePlacement, Forecast, JobStep, Layout
 
 
 class PlanRow(msgspec.Struct, frozen=True):
@@ -66,6 +66,42 @@ class Explained(msgspec.Struct, frozen=True):
 
     plan: PlanRow
     file: FileRow
+
+
+_Flat = msgspec.defstruct(
+    "Forecast",
+    [
+        *((field.name, field.type) for field in msgspec.structs.fields(FileName)),
+        *((field.name, field.type, field.default) for field in msgspec.structs.fields(Forecast)[1:]),
+    ],
+    omit_defaults=True,
+)
+
+
+def flat(forecast: Forecast) -> msgspec.Struct:
+    """A forecast as `--json` and the local socket show it: the fields of its name beside its own."""
+    _, *others = msgspec.structs.astuple(forecast)
+    return _Flat(*msgspec.structs.astuple(forecast.name), *others)
+
+
+def shown(row: FileRow) -> FileRow:
+    """A row for `--json`, its forecast flat."""
+    return msgspec.structs.replace(row, forecast=flat(row.forecast))
+
+
+def to_builtins(row: FileRow) -> dict[str, Any]:
+    """A row for the local socket."""
+    return {**msgspec.to_builtins(shown(row)), "actual_layout": row.actual_layout.hex()}
+
+
+def from_builtins(values: Mapping[str, Any]) -> FileRow:
+    """The inverse of `to_builtins`. Raises ValidationError."""
+    forecast = values["forecast"]
+    name = [forecast.get(field) for field in FileName.__struct_fields__]
+    layout = bytes.fromhex(values["actual_layout"])
+    return msgspec.convert(
+        {**values, "forecast": {**forecast, "name": name}, "actual_layout": layout}, FileRow
+    )
 
 
 class CreatedFile(Protocol):

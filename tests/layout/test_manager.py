@@ -15,7 +15,7 @@ from tarazu.layout.manager import (
 )
 from tarazu.layout.objects import object_bytes
 from tarazu.layout.stripe_size import contiguous_stripe_size, raid0_stripe_size
-from tarazu.model import ANY_RANK, EOF, Component, Forecast, Layout
+from tarazu.model import ANY_RANK, EOF, Component, FileName, Forecast, Layout
 
 MIB, GIB = 1 << 20, 1 << 30
 PFL_1 = pfl.parse("[c1]\nmatch = /ior/*\ncomponents = 0-128M:1, 128M-512M:3, 512M-2G:8, 2G-EOF:16\n")
@@ -24,7 +24,7 @@ PFL_1 = pfl.parse("[c1]\nmatch = /ior/*\ncomponents = 0-128M:1, 128M-512M:3, 512
 def file(
     size: int, key: str = "/ior/x", rank: int = 0, writers: int = 1, contiguous: bool = False
 ) -> Forecast:
-    return Forecast(key, key, key, False, rank, 0, 0, size, writers=writers, contiguous=contiguous)
+    return Forecast(FileName(key, key, key, False, rank, 0, 0), size, writers=writers, contiguous=contiguous)
 
 
 def one(

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tarazu import native
-from tarazu.model import EOF, Component, Layout
+from tarazu.model import EOF, Component, FileName, Layout
 from tarazu.store.control import announce, write_control
 from tarazu.store.placement_map import MapRow, write_map
 from tarazu.trace.spool import CreateRecord, read_spools
@@ -182,8 +182,13 @@ class LustreMount:
         # The OST lists keep to what is there, whatever a test got wrong.
         assert {index for part in lists for index in part} <= set(self.osts)
         return MapRow(
-            self.fs_name, key, names.precise, names.loose, names.volatile, -1, 0, 0, 7, layout, lists, explicit
-        )  # fmt: skip
+            self.fs_name,
+            FileName(key, names.precise, names.loose, names.volatile, -1, 0, 0),
+            7,
+            layout,
+            lists,
+            explicit,
+        )
 
     def map(self, *rows: MapRow) -> Path:
         if not self.map_directory.exists():

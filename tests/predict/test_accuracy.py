@@ -84,11 +84,11 @@ def test_small_files_can_be_left_out_of_the_score() -> None:
 def test_a_file_is_matched_exactly_before_by_template() -> None:
     run = series("iorm")[0]
     forecasts = forecast([run], run.step).files
-    assert [f.key for f in match(run.files, forecasts) if f] == [f.key for f in run.files]
+    assert [f.name.key for f in match(run.files, forecasts) if f] == [f.key for f in run.files]
     renamed = [
         msgspec.structs.replace(f, key=f.key.replace("iorm", "iorm9"), precise="/x{rank}") for f in run.files
     ]
-    assert [f.key for f in match(renamed, forecasts) if f] == [f.key for f in run.files]
+    assert [f.name.key for f in match(renamed, forecasts) if f] == [f.key for f in run.files]
     strange = [msgspec.structs.replace(f, key="/y", precise="/y", loose="/y") for f in run.files]
     assert match(strange, forecasts) == [None] * len(run.files)
 

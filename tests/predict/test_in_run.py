@@ -31,13 +31,13 @@ def test_the_next_steps_of_a_first_run(build: Build, steps: int) -> None:
     run, later = stepped(build, steps), stepped(build, 2 * steps)
     prediction = extend(run, run.step)
     known = {f.key for f in run.files}
-    assert {f.key: f.size_bytes for f in prediction.files} == {
+    assert {f.name.key: f.size_bytes for f in prediction.files} == {
         f.key: f.size_bytes for f in later.files if f.key not in known
     }
     real = {f.key: f for f in later.files}
     for f in prediction.files:
-        assert f.nth_loose == real[f.key].nth_loose and f.precise == real[f.key].precise
-        assert f.at_s == pytest.approx(real[f.key].at_s, abs=0.1)
+        assert f.name.nth_loose == real[f.name.key].nth_loose and f.name.precise == real[f.name.key].precise
+        assert f.at_s == pytest.approx(real[f.name.key].at_s, abs=0.1)
 
 
 def test_the_horizon_bounds_how_far(build: Build) -> None:
@@ -49,7 +49,7 @@ def test_the_horizon_bounds_how_far(build: Build) -> None:
 def test_ranks_that_lag_behind_are_predicted_too(build: Build) -> None:
     run = stepped(build, 4)
     behind = tuple(f for f in run.files if not (f.rank == 1 and f.nth_loose == 3))
-    keys = {f.key for f in extend(msgspec.structs.replace(run, files=behind), run.step).files}
+    keys = {f.name.key for f in extend(msgspec.structs.replace(run, files=behind), run.step).files}
     assert "/c/ckpt.00300.1" in keys and "/c/ckpt.00400.1" in keys and "/c/ckpt.00300.0" not in keys
 
 
@@ -59,7 +59,7 @@ def test_a_step_that_is_being_written_does_not_count_as_small(build: Build) -> N
         msgspec.structs.replace(f, closed=False, size_bytes=0) if f.nth_loose == 4 else f for f in run.files
     )
     prediction = extend(msgspec.structs.replace(run, files=files), run.step)
-    sizes = {f.key: f.size_bytes for f in prediction.files}
+    sizes = {f.name.key: f.size_bytes for f in prediction.files}
     assert sizes["/c/ckpt.00500.0"] == 60 * MIB
 
 
@@ -76,7 +76,7 @@ def test_files_that_the_run_has_created_are_not_promised_again(build: Build) -> 
     )
     prediction = extend(run, run.step)
     made = {(f.loose, f.rank, f.nth_loose) for f in run.files}
-    guessed = {(f.loose, f.rank, f.nth_loose) for f in prediction.files}
+    guessed = {(f.name.loose, f.name.rank, f.name.nth_loose) for f in prediction.files}
     assert len(prediction.files) == 3 * 4 and not made & guessed
     assert {n for _, _, n in guessed} == {4, 5, 6, 7}
 
@@ -85,5 +85,7 @@ def test_steps_named_by_date_alone_are_predicted(build: Build) -> None:
     """Their guessed key is that of the last file: the name is not known, only its template."""
     run = build(lambda rank: [(f"/c/20260101T12{s:02}00.{rank}", 40 * MIB) for s in range(3)], ranks=2)
     prediction = extend(run, run.step)
-    assert [f.volatile for f in prediction.files] == [True] * 6
-    assert {(f.rank, f.nth_loose) for f in prediction.files} == {(r, n) for r in (0, 1) for n in (3, 4, 5)}
+    assert [f.name.volatile for f in prediction.files] == [True] * 6
+    assert {(f.name.rank, f.name.nth_loose) for f in prediction.files} == {
+        (r, n) for r in (0, 1) for n in (3, 4, 5)
+    }

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tarazu import native
-from tarazu.model import EOF, Component, Layout
+from tarazu.model import EOF, Component, FileName, Layout
 from tarazu.sim.testbed import Testbed, down, up
 from tarazu.sim.testbed.library import library_directory
 from tarazu.store.control import announce, write_control
@@ -304,7 +304,7 @@ class Placed(Runs):
         lists = tuple(tuple(o) for o in osts)
         explicit = tuple(len(o) == c.stripe_count for o, c in zip(lists, layout.components))
         return MapRow(
-            "lustre", key, names.precise, names.loose, names.volatile, rank, 0, 0, 7, layout, lists, explicit
+            "lustre", FileName(key, names.precise, names.loose, names.volatile, rank, 0, 0), 7, layout, lists, explicit
         )  # fmt: skip
 
     @staticmethod

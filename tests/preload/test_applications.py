@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tarazu import native
-from tarazu.model import EOF, Component, Layout
+from tarazu.model import EOF, Component, FileName, Layout
 from tarazu.store.placement_map import MapRow
 from tests.mpi import OPENMPI_CC, OPENMPI_RUN
 
@@ -34,7 +34,7 @@ def row(key: str, osts: tuple[int, ...], rank: int) -> MapRow:
     names = native.template(key, rank=rank)
     layout = Layout((Component(0, EOF, 1 << 20, len(osts)),))
     return MapRow(
-        "lustre", key, names.precise, names.loose, False, rank, 0, 0, 1, layout, (osts,), (True,)
+        "lustre", FileName(key, names.precise, names.loose, False, rank, 0, 0), 1, layout, (osts,), (True,)
     )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tarazu import native
-from tarazu.model import EOF, Component, Layout
+from tarazu.model import EOF, Component, FileName, Layout
 from tarazu.store.placement_map import MapRow, announce, write_control, write_map
 from tests.benchmarks.placement.pairs import HEADER, HERE, PRELOAD, Driver, compare, compile_c, quartiles
 
@@ -45,7 +45,9 @@ def make_map(directory: Path, count: int) -> float:
     def row(i: int) -> MapRow:
         name, osts = f"/run/out.{i:08d}", layouts[i % 35]
         parts = (osts[:1], osts[1:4], osts[4:12], osts[12:])
-        return MapRow("lustre", name, name, "/run/out.#", False, RANK, 0, i, i, PFL1, parts, (True,) * 4)
+        return MapRow(
+            "lustre", FileName(name, name, "/run/out.#", False, RANK, 0, i), i, PFL1, parts, (True,) * 4
+        )
 
     directory.mkdir()
     write_control(directory)
