@@ -6,10 +6,12 @@ fields come the statements, the values and, read back, the structs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
+from msgspec.structs import astuple, fields
 
 from tarazu.errors import StoreError
 from tarazu.model import FileName, FilePlacement, Forecast, Layout
@@ -36,16 +38,25 @@ _BATCH = 500
 """Values per `IN (…)`."""
 
 
-def columns(struct: type[msgspec.Struct], *without: str) -> tuple[str, ...]:
-    """The columns of a struct's fields, in their order."""
-    return tuple(NAMED.get(field, field) for field in struct.__struct_fields__ if field not in without)
+def columns(struct: type[msgspec.Struct], *without: str) -> dict[str, object]:
+    """Column → type of the field that it holds."""
+    return {NAMED.get(f.name, f.name): f.type for f in fields(struct) if f.name not in without}
 
 
 _NAME, _FORECAST = columns(FileName), columns(Forecast, "name")
+_READ = {
+    "id": int,
+    "plan_id": int,
+    **_NAME,
+    **_FORECAST,
+    "(SELECT layout FROM layouts WHERE layouts.id = layout_id)": Layout,
+    **columns(FileRow, "id", "plan_id", "forecast", "layout", "placement"),
+}
+"""In the order of the fields of FileRow; its placement is read from `extents`."""
+_FROM_SQL: dict[object, Callable[[Any], Any]] = {str: from_text, bool: bool, bytes: bytes.fromhex}
+_CONVERTED = [(at, _FROM_SQL[of]) for at, of in enumerate(_READ.values()) if of in _FROM_SQL]
+_SELECT = f"SELECT {', '.join(_READ)} FROM files"
 _INSERT = insert("files", "id", "plan_id", *_NAME, *_FORECAST, "layout_id", "left_because", *NEW)
-_READ = (*_NAME, *_FORECAST, *columns(FileRow, "forecast", "placement"))
-_LAYOUT = "(SELECT layout FROM layouts WHERE layouts.id = layout_id)"
-_SELECT = f"SELECT {', '.join(_LAYOUT if column == 'layout' else column for column in _READ)} FROM files"
 
 
 def add(
@@ -56,15 +67,14 @@ def add(
 
     def rows() -> Iterator[tuple[Any, ...]]:
         nonlocal total
+        unknown = tuple(NEW.values())
         for row_id, file in enumerate(files, first_id):
-            name = [
-                to_text(v) if v.__class__ is str else v for v in msgspec.structs.astuple(file.forecast.name)
-            ]
-            _, *forecast = msgspec.structs.astuple(file.forecast)
+            name, forecast = astuple(file.forecast.name), astuple(file.forecast)
+            key, precise, loose = map(to_text, name[:3])
             layout_id = layouts[file.layout] if file.layout else None
             left = file.left_because[:MOST_REASON_CHARACTERS]
-            total += FILE_BYTES + 2 * len(name[0]) + len(name[1]) + len(name[2]) + len(left)
-            yield (row_id, plan_id, *name, *forecast, layout_id, left, *NEW.values())
+            total += FILE_BYTES + 2 * len(key) + len(precise) + len(loose) + len(left)
+            yield (row_id, plan_id, key, precise, loose, *name[3:], *forecast[1:], layout_id, left, *unknown)
 
     db.many(_INSERT, rows())
     return total
@@ -126,20 +136,22 @@ def end(db: Connection, created: Mapping[int, CreatedFile], unseen: Sequence[int
 
 def read(db: Connection, condition: str, values: Sequence[Any], order: str) -> list[FileRow]:
     """The files for which a condition holds."""
-    found = db.query(f"{_SELECT} WHERE {condition} ORDER BY {order}", values)
-    rows = [dict(zip(_READ, row, strict=True)) for row in found]
-    placements = _placements(db, [row["id"] for row in rows])
-    texts = {row["layout"] for row in rows if row["layout"]}
-    layouts = {text: msgspec.json.decode(text, type=Layout) for text in texts}
-    return [_file(row, layouts.get(row["layout"]), placements.get(row["id"])) for row in rows]
-
-
-def _file(row: dict[str, Any], layout: Layout | None, placement: FilePlacement | None) -> FileRow:
-    row = {column: from_text(v) if v.__class__ is str else v for column, v in row.items()}
-    row |= {"layout": layout, "placement": placement, "actual_layout": bytes.fromhex(row["actual_layout"])}
-    row["forecast"] = {**row, "name": [row[column] for column in _NAME]}
-    # Not strict: in SQL truth is 0 or 1.
-    return msgspec.convert(row, FileRow, strict=False)
+    rows = db.query(f"{_SELECT} WHERE {condition} ORDER BY {order}", values)
+    placements = _placements(db, [row_id for row_id, *_ in rows])
+    layouts: dict[str | None, Layout | None] = {None: None}
+    found = []
+    for row in rows:
+        of_row = list(row)
+        for at, convert in _CONVERTED:
+            of_row[at] = convert(row[at])
+        rest = iter(of_row)
+        row_id, plan_id = next(rest), next(rest)
+        forecast = Forecast(FileName(*islice(rest, len(_NAME))), *islice(rest, len(_FORECAST)))
+        text = next(rest)
+        if text not in layouts:
+            layouts[text] = msgspec.json.decode(text, type=Layout)
+        found.append(FileRow(row_id, plan_id, forecast, layouts[text], placements.get(row_id), *rest))
+    return found
 
 
 def delete(db: Connection, plan_ids: Sequence[int]) -> None:
