@@ -13,7 +13,7 @@ import msgspec
 from tarazu.model import FileName, Forecast, JobStep
 from tarazu.predict import regression
 from tarazu.predict.classes import FileClass, classes, usable
-from tarazu.predict.naming import ClassNames
+from tarazu.predict.next_names import NextNames
 from tarazu.predict.series import SeriesModel
 from tarazu.predict.sizes import (
     TIME_RUNS,
@@ -148,7 +148,7 @@ class _Builder:
         slots = range(min(len(latest.get(r, ())) for r in counts) if created else 0, total)
         sizes = group_sizes(cls, self.runs, self.step, len(counts), self.model)
         forecasts = continue_sizes(sizes, total, self.model)
-        names = ClassNames(cls, self.runs, self.step)
+        names = NextNames(cls, self.runs, self.step)
         times = [group_time(cls, n) for n in range(cls.slots)]
         everyone, least = list(counts), min(counts.values())
         pace_s = median([b - a for a, b in pairwise(times)] or [0.0])

@@ -19,15 +19,14 @@ from tarazu.model import FilePlacement, JobStep
 from tarazu.store import files, layouts
 from tarazu.store.connection import Connection, insert_row, update
 from tarazu.store.rows import (
-    CreatedFile,
     Explained,
     FileRow,
-    FinishedRun,
     NewFile,
     PlanRow,
     from_text,
     to_text,
 )
+from tarazu.trace.records import FileRecord, RunRecord
 
 PLAN_BYTES = 4096
 """What a plan without files counts for in its user's share."""
@@ -139,7 +138,7 @@ class InteractionDatabase:
             insert_row(self._db, "requests", plan_id=plan_id, answered_s=answered, **answer)
             self._grow(plan_id, files.place(self._db, plan_id, request_id, placements or {}, left or {}))
 
-    def record_outcomes(self, plan_id: int, run: FinishedRun) -> int:
+    def record_outcomes(self, plan_id: int, run: RunRecord) -> int:
         """Write down what became of the plan's files; how many of them the run created.
 
         A created file belongs to the row that the placement library found, else to the row of its key.
@@ -170,7 +169,7 @@ class InteractionDatabase:
     def file_count(self, plan_id: int) -> int:
         return int(self._db.query("SELECT COUNT(*) FROM files WHERE plan_id=?", (plan_id,))[0][0])
 
-    def closed_files(self, plan_id: int, run: FinishedRun) -> dict[str, list[tuple[int, int]]]:
+    def closed_files(self, plan_id: int, run: RunRecord) -> dict[str, list[tuple[int, int]]]:
         """Request id → (place in that request, real size) of the plan's files that the run closed.
 
         Requests of which no file was closed have an empty list. Nothing is written: nobody is waited for.
@@ -265,11 +264,11 @@ def _application(step: JobStep) -> dict[str, Any]:
     return {"fs_name": to_text(step.fs_name), "uid": step.uid, "application": to_text(step.application)}
 
 
-def _created(rows: Sequence[tuple[Any, ...]], run: FinishedRun) -> dict[int, CreatedFile]:
+def _created(rows: Sequence[tuple[Any, ...]], run: RunRecord) -> dict[int, FileRecord]:
     """The file that became of each row (row id, key): that of its id, else the first of its key."""
     by_key = {from_text(key): row_id for row_id, key in reversed(rows)}
     ids = {row_id for row_id, _ in rows}
-    found: dict[int, CreatedFile] = {}
+    found: dict[int, FileRecord] = {}
     for file in run.files:
         row_id = file.row_id if file.row_id in ids else by_key.get(file.key)
         if row_id is not None and (row_id not in found or file.row_id == row_id):

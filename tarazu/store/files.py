@@ -16,7 +16,8 @@ from msgspec.structs import astuple, fields
 from tarazu.errors import StoreError
 from tarazu.model import FileName, FilePlacement, Forecast, Layout
 from tarazu.store.connection import Connection, insert, update
-from tarazu.store.rows import CreatedFile, FileRow, NewFile, from_text, to_text
+from tarazu.store.rows import FileRow, NewFile, from_text, to_text
+from tarazu.trace.records import FileRecord
 
 FILE_BYTES = 200
 """What a file's row and its entries in indexes count for, beside its texts."""
@@ -113,7 +114,7 @@ def place(
     return total
 
 
-def end(db: Connection, created: Mapping[int, CreatedFile], unseen: Sequence[int]) -> int:
+def end(db: Connection, created: Mapping[int, FileRecord], unseen: Sequence[int]) -> int:
     """What became of files: those that a run created, by row id, and the rows of those it did not. About how many
     bytes that takes.
     """

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
 import msgspec
@@ -102,36 +102,6 @@ def from_builtins(values: Mapping[str, Any]) -> FileRow:
     return msgspec.convert(
         {**values, "forecast": {**forecast, "name": name}, "actual_layout": layout}, FileRow
     )
-
-
-class CreatedFile(Protocol):
-    """What `record_outcomes` needs to know of a file that a run created (`trace.records.FileRecord`)."""
-
-    @property
-    def key(self) -> str: ...
-    @property
-    def size_bytes(self) -> int: ...
-    @property
-    def closed(self) -> bool: ...
-    @property
-    def outcome(self) -> str: ...
-    @property
-    def found(self) -> str: ...
-    @property
-    def row_id(self) -> int: ...
-    @property
-    def layout(self) -> bytes: ...
-
-
-class FinishedRun(Protocol):
-    """`trace.records.RunRecord`, as far as `record_outcomes` needs it."""
-
-    @property
-    def start_s(self) -> float: ...
-    @property
-    def duration_s(self) -> float: ...
-    @property
-    def files(self) -> Sequence[CreatedFile]: ...
 
 
 def to_text(name: str) -> str:

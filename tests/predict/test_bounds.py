@@ -13,7 +13,7 @@ import pytest
 from tarazu.model import JobStep
 from tarazu.predict import aipa, classes, series
 from tarazu.predict.aipa import extend, forecast
-from tarazu.predict.names import take_apart
+from tarazu.predict.name_parts import take_apart
 from tarazu.trace.records import MOST_RANKS, FileRecord, RunRecord
 
 Build = Callable[..., RunRecord]

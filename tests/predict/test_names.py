@@ -10,7 +10,7 @@ from tarazu.model import ANY_RANK, FileName
 from tarazu.native import template
 from tarazu.predict.accuracy import score, walk_forward
 from tarazu.predict.aipa import forecast
-from tarazu.predict.names import next_number, rank_number
+from tarazu.predict.name_parts import next_number, rank_number
 from tarazu.trace.records import RunRecord
 
 Build = Callable[..., RunRecord]
