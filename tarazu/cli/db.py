@@ -25,7 +25,7 @@ from tarazu.layout.setstripe import format_layout
 from tarazu.model import ANY_RANK
 from tarazu.stats import client
 from tarazu.store.database import open_database
-from tarazu.store.paper_view import PaperFile, paper_rows, paper_tables
+from tarazu.store.paper_view import paper_rows, paper_tables
 from tarazu.store.rows import FileRow, PlanRow, from_builtins, shown
 from tarazu.units import human_bytes
 from tarazu.wire import local
@@ -116,20 +116,7 @@ def _layout(row: FileRow) -> str:
 def _print_paper(plan: PlanRow, files: list[FileRow], *, as_json: bool) -> None:
     mounts = [m for m in client.mounts(os.environ.get("TARAZU_ROOT", "/")) if m.fs_name == plan.step.fs_name]
     mount = mounts[0].path if mounts else f"/{plan.step.fs_name}"
-    rows = paper_rows(
-        mount,
-        [
-            PaperFile(
-                row.forecast.name.key,
-                row.forecast.size_bytes,
-                row.forecast.name.rank,
-                row.layout,
-                row.placement.osts if row.placement else None,
-            )
-            for row in files
-            if row.layout
-        ],
-    )
+    rows = paper_rows(mount, files)
     if as_json:
         print_json(rows)
         return

@@ -87,9 +87,7 @@ def forecast(history: Sequence[KnownRun], step: JobStep, *, model: str = "arima"
     return builder.finish(started, [*warnings, *builder.warnings, *series_model.warnings])
 
 
-def extend(
-    run_so_far: KnownRun, step: JobStep, *, horizon_s: float = 1800.0, model: str = "arima"
-) -> Prediction:
+def extend(run_so_far: KnownRun, step: JobStep, *, horizon_s: float, model: str = "arima") -> Prediction:
     """The next steps of a run that is going on: for each stepped writer, as many steps again as it made.
 
     A class counts as stepped from its third file per rank on, when these came one after another. Only files

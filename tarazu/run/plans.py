@@ -26,8 +26,9 @@ from tarazu.run.maps import Maps
 from tarazu.run.promises import Promise
 from tarazu.stats import client
 from tarazu.store import placement_map
-from tarazu.trace.history import History, encode_run, opened
+from tarazu.trace.history import History, opened
 from tarazu.trace.records import RunRecord
+from tarazu.trace.runfile import encode_run
 from tarazu.wire import local
 
 ANSWER_S = 60.0

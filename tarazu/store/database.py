@@ -70,7 +70,7 @@ class InteractionDatabase:
     def close(self) -> None:
         self._db.close()
 
-    def new_plan(self, step: JobStep, *, policy: str = "", created_s: float | None = None) -> int:
+    def new_plan(self, step: JobStep) -> int:
         """Begin a plan; its id."""
         with self._transaction():
             return insert_row(
@@ -78,8 +78,8 @@ class InteractionDatabase:
                 "plans",
                 **_application(step),
                 job_id=to_text(step.job_id),
-                created_s=time.time() if created_s is None else created_s,
-                policy=policy,
+                created_s=time.time(),
+                policy="",
                 status="new",
                 reason="",
                 step=_encode_step(step),
@@ -114,14 +114,12 @@ class InteractionDatabase:
         elapsed_s: float = 0.0,
         placements: Mapping[int, FilePlacement] | None = None,
         left: Mapping[int, str] | None = None,
-        answered_s: float | None = None,
     ) -> None:
         """The answer to one allocation request. `placements`: row id → OSTs, in the order of the request;
         `left`: row id → why the file is left to Lustre although it has a layout.
 
         A later answer of the same plan (the horizon rolls) replaces status and costs and adds its files.
         """
-        answered = time.time() if answered_s is None else answered_s
         answer = {
             "request_id": request_id,
             "status": status,
@@ -135,7 +133,7 @@ class InteractionDatabase:
             self._lock()
             self._plan_or_raise(plan_id)
             self._db.execute(update("plans", *answer), (*answer.values(), plan_id))
-            insert_row(self._db, "requests", plan_id=plan_id, answered_s=answered, **answer)
+            insert_row(self._db, "requests", plan_id=plan_id, answered_s=time.time(), **answer)
             self._grow(plan_id, files.place(self._db, plan_id, request_id, placements or {}, left or {}))
 
     def record_outcomes(self, plan_id: int, run: RunRecord) -> int:

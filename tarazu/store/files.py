@@ -25,15 +25,6 @@ EXTENT_BYTES = 24
 MOST_REASON_CHARACTERS = 180
 NAMED = {"key": "file_key", "volatile": "is_volatile", "rank": "mpi_rank"}
 """Field → column, where SQL has other meanings for the field's name."""
-NEW = {
-    "request_id": "",
-    "request_index": -1,
-    "outcome": "",
-    "found": "no",
-    "actual_key": "",
-    "actual_layout": "",
-}
-"""What the row of a new file holds of what is not known yet."""
 
 _BATCH = 500
 """Values per `IN (…)`."""
@@ -45,19 +36,23 @@ def columns(struct: type[msgspec.Struct], *without: str) -> dict[str, object]:
 
 
 _NAME, _FORECAST = columns(FileName), columns(Forecast, "name")
+_LATER = columns(FileRow, "id", "plan_id", "forecast", "layout", "placement", "left_because")
+_NOT_YET = tuple("" if f.default == b"" else f.default for f in fields(FileRow) if f.name in _LATER)
+"""What the row of a new file holds of these."""
 _READ = {
     "id": int,
     "plan_id": int,
     **_NAME,
     **_FORECAST,
     "(SELECT layout FROM layouts WHERE layouts.id = layout_id)": Layout,
-    **columns(FileRow, "id", "plan_id", "forecast", "layout", "placement"),
+    **_LATER,
+    "left_because": str,
 }
 """In the order of the fields of FileRow; its placement is read from `extents`."""
 _FROM_SQL: dict[object, Callable[[Any], Any]] = {str: from_text, bool: bool, bytes: bytes.fromhex}
 _CONVERTED = [(at, _FROM_SQL[of]) for at, of in enumerate(_READ.values()) if of in _FROM_SQL]
 _SELECT = f"SELECT {', '.join(_READ)} FROM files"
-_INSERT = insert("files", "id", "plan_id", *_NAME, *_FORECAST, "layout_id", "left_because", *NEW)
+_INSERT = insert("files", "id", "plan_id", *_NAME, *_FORECAST, "layout_id", "left_because", *_LATER)
 
 
 def add(
@@ -68,14 +63,13 @@ def add(
 
     def rows() -> Iterator[tuple[Any, ...]]:
         nonlocal total
-        unknown = tuple(NEW.values())
         for row_id, file in enumerate(files, first_id):
             name, forecast = astuple(file.forecast.name), astuple(file.forecast)
             key, precise, loose = map(to_text, name[:3])
             layout_id = layouts[file.layout] if file.layout else None
             left = file.left_because[:MOST_REASON_CHARACTERS]
             total += FILE_BYTES + 2 * len(key) + len(precise) + len(loose) + len(left)
-            yield (row_id, plan_id, key, precise, loose, *name[3:], *forecast[1:], layout_id, left, *unknown)
+            yield (row_id, plan_id, key, precise, loose, *name[3:], *forecast[1:], layout_id, left, *_NOT_YET)
 
     db.many(_INSERT, rows())
     return total

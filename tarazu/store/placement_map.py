@@ -13,7 +13,7 @@ import msgspec
 
 from tarazu.errors import StoreError
 from tarazu.model import EOF, Component, FileName, Layout
-from tarazu.store.control import announce, read_control, replace_file, stop, write_control
+from tarazu.store.control import replace_file
 
 MAGIC = b"TZMAP001"
 VERSION = 2
@@ -379,19 +379,3 @@ def _native() -> SipHash:
     from tarazu.native import siphash
 
     return siphash
-
-
-__all__ = [
-    "MapEntry",
-    "MapRow",
-    "PlacementMap",
-    "announce",
-    "check_layout",
-    "check_osts",
-    "decode_map",
-    "read_control",
-    "read_map",
-    "stop",
-    "write_control",
-    "write_map",
-]

@@ -19,7 +19,7 @@ class PlanRow(msgspec.Struct, frozen=True):
     created_s: float
     policy: str
     status: str
-    """`new` until an allocation is set, then its status, then `done` with the run's outcomes."""
+    """`new` until an allocation is set, then its status."""
     reason: str
     request_id: str
     ost_cost: float
@@ -45,17 +45,17 @@ class FileRow(msgspec.Struct, frozen=True):
     plan_id: int
     forecast: Forecast
     layout: Layout | None
-    placement: FilePlacement | None
+    placement: FilePlacement | None = None
     """None while no OSTs were allocated."""
-    request_id: str
-    request_index: int
+    request_id: str = ""
+    request_index: int = -1
     """Place in the allocation request; −1 before."""
-    outcome: str
+    outcome: str = ""
     """Empty before the run ended; `unseen` when it ended without creating the file."""
-    found: str
-    actual_key: str
-    actual_bytes: int | None
-    actual_layout: bytes
+    found: str = "no"
+    actual_key: str = ""
+    actual_bytes: int | None = None
+    actual_layout: bytes = b""
     """`lustre.lov` as read back."""
     left_because: str = ""
     """Why it is left to Lustre; empty for a file that is not."""

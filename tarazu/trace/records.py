@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -214,24 +214,11 @@ def why_absurd(step: JobStep) -> str:
     return ""
 
 
-def fold_ranks(ranks: Iterable[int]) -> str:
-    """Ranks folded as text, `(0, 1, 2, 3, 7)` → `"0-3,7"`."""
-    parts: list[str] = []
-    first = last = None
-    for rank in sorted(set(ranks)):
-        if last is not None and rank == last + 1:
-            last = rank
-            continue
-        if first is not None:
-            parts.append(str(first) if first == last else f"{first}-{last}")
-        first = last = rank
-    if first is not None:
-        parts.append(str(first) if first == last else f"{first}-{last}")
-    return ",".join(parts)
+def fold_ranks(ranks: Sequence[int]) -> str:
+    """Ranks folded as text, `(0, 1, 2, 3, 7)` → `"0-3,7"`, in as many steps as there are ranges.
 
-
-def fold_sorted(ranks: Sequence[int]) -> str:
-    """`fold_ranks` of ranks that are sorted and all different, in as many steps as there are ranges."""
+    They are sorted and all different.
+    """
     parts = []
     at = 0
     while at < len(ranks):

@@ -12,16 +12,8 @@ from hypothesis import strategies as st
 from tarazu import native
 from tarazu.errors import StoreError
 from tarazu.model import ANY_RANK, EOF, Component, FileName, Layout
-from tarazu.store.placement_map import (
-    MapRow,
-    announce,
-    decode_map,
-    read_control,
-    read_map,
-    stop,
-    write_control,
-    write_map,
-)
+from tarazu.store.control import announce, read_control, stop, write_control
+from tarazu.store.placement_map import MapRow, decode_map, read_map, write_map
 
 MIB = 1 << 20
 KEY = bytes(range(16))

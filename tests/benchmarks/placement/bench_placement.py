@@ -19,7 +19,8 @@ from pathlib import Path
 
 from tarazu import native
 from tarazu.model import EOF, Component, FileName, Layout
-from tarazu.store.placement_map import MapRow, announce, write_control, write_map
+from tarazu.store.control import announce, write_control
+from tarazu.store.placement_map import MapRow, write_map
 from tests.benchmarks.placement.pairs import HEADER, HERE, PRELOAD, Driver, compare, compile_c, quartiles
 
 MIB = 1 << 20
