@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from tarazu.config import LayoutSettings
 from tarazu.errors import LayoutError
 from tarazu.layout import stripe_count
 from tarazu.layout.pfl import PflRule
@@ -50,11 +51,11 @@ class Targets:
 class LayoutPolicy:
     """The site's choices (`[layout]` of the configuration)."""
 
-    stripe_count: str = "auto"
-    striping: str = "auto"
+    stripe_count: str = LayoutSettings.stripe_count
+    striping: str = LayoutSettings.striping
     rules: tuple[PflRule, ...] = ()
-    min_size_bytes: int = 64 * MIB
-    least_object_bytes: int = 8 * MIB
+    min_size_bytes: int = LayoutSettings.min_size
+    least_object_bytes: int = LayoutSettings.least_object_bytes
 
 
 class Choice(NamedTuple):

@@ -39,6 +39,13 @@ def choice(
     return ConfigurationManager(policy, Targets(usable, {"flash": 5}), default).choose([forecast])[0]
 
 
+def test_files_of_many_sizes_share_the_layout_that_they_all_get() -> None:
+    """Whoever counts, sends or stores layouts meets each one once, and its hash is known."""
+    manager = ConfigurationManager(LayoutPolicy("8", rules=PFL_1), Targets(35))
+    choices = manager.choose([file((64 + n) * GIB, key) for n in range(40) for key in ("/ior/x", "/y")])
+    assert len({c.layout for c in choices}) == len({id(c.layout) for c in choices}) <= 4
+
+
 def test_pfl_rule_keeps_its_extents_and_stripe_counts() -> None:
     layout = one(LayoutPolicy(rules=PFL_1), file(2 * GIB))
     assert layout is not None and layout.composite

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import struct
 import threading
 import time
 from pathlib import Path
@@ -14,6 +15,7 @@ from tarazu import config
 from tarazu.config import Settings
 from tarazu.daemons.left import checked
 from tarazu.daemons.planner import planned_files
+from tarazu.errors import WireError
 from tarazu.layout.setstripe import parse_layout
 from tarazu.model import ANY_RANK, EOF, Component, FileName, Forecast, JobStep, Layout
 from tarazu.run import llapi
@@ -159,6 +161,17 @@ def test_a_million_files_are_followed_in_little_memory() -> None:
     promise = Promise(reply(0, files=10_000), time.monotonic(), guess=False)
     held = (promise._rows, promise._indexes, promise._sizes)
     assert sum(a.itemsize * len(a) for a in held) + len(promise._shared) <= 32 * len(promise)
+
+
+def test_a_plan_whose_files_have_no_name_of_their_own_is_refused() -> None:
+    """Of a clientd of another version: fields side by side must not be taken for each other."""
+    file = ["file", 1, "/f", "/f", "/f", False, 0, 0, 0, 100, 0, [[1]], 0]
+    body = msgspec.msgpack.encode({"type": "planned", "status": "planned", "files": [file]})
+    ours, theirs = socket.socketpair()
+    with ours, local.Channel(theirs) as channel:
+        ours.sendall(struct.pack("<I", len(body)) + body)
+        with pytest.raises(WireError, match="a message of this version of tarazu"):
+            channel.receive()
 
 
 def test_the_index_of_a_row_is_its_place_in_the_request(tmp_path: Path) -> None:

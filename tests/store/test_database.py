@@ -15,9 +15,9 @@ import pytest
 
 from tarazu.errors import StoreError
 from tarazu.model import ANY_RANK, EOF, Component, FileName, FilePlacement, Forecast, JobStep, Layout
-from tarazu.store import sqlite
+from tarazu.store import files, sqlite
 from tarazu.store.database import PLAN_BYTES, InteractionDatabase, open_database
-from tarazu.store.rows import NewFile, from_text, to_text
+from tarazu.store.rows import FileRow, NewFile, from_builtins, from_text, to_builtins, to_text
 from tarazu.store.schema import MYSQL, migration
 from tarazu.trace.records import FileRecord, RunRecord
 
@@ -586,6 +586,26 @@ def test_a_mysql_database_of_version_1_is_taken_over(mariadb: Path, done: int) -
     with open_database(url) as database:
         check_migrated(database)
     root.close()
+
+
+def test_every_column_of_files_is_written_and_read_under_one_name(tmp_path: Path) -> None:
+    open_database(tmp_path / "i.db").close()
+    raw = sqlite3.connect(tmp_path / "i.db")
+    found = {row[1] for row in raw.execute("PRAGMA table_info(files)")}
+    raw.close()
+    fields = {**files.columns(FileName), **files.columns(Forecast, "name")}
+    fields |= files.columns(FileRow, "forecast", "layout", "placement")
+    assert found == {*fields, "layout_id"}
+
+
+def test_a_row_shows_its_names_fields_beside_its_forecasts_and_comes_back() -> None:
+    row = FileRow(1, 2, planned(3).forecast, PFL, FilePlacement(((1,), (2, 3, 4))), actual_layout=b"\xd0\x0b")
+    values = to_builtins(row)
+    assert list(values["forecast"]) == [
+        *FileName.__struct_fields__, "size_bytes", "at_s", "writers", "method",
+    ]  # fmt: skip
+    assert values["actual_layout"] == "d00b"
+    assert from_builtins(msgspec.msgpack.decode(msgspec.msgpack.encode(values))) == row
 
 
 def test_texts_round_trip() -> None:
