@@ -101,9 +101,9 @@ def alive_s(request: AllocationRequest) -> float:
 
 def promises(files: Sequence[CreateRequest], allocation: Allocation) -> Iterator[dict[int, int]]:
     """For each file: OST index → bytes that the forecast puts there. Start hints promise nothing."""
-    sizes: dict[tuple[int, int], list[tuple[int, ...]]] = {}
+    sizes: dict[tuple[Layout, int], list[tuple[int, ...]]] = {}
     for file, placement in zip(files, allocation.files, strict=True):
-        key = (id(file.layout), file.size_bytes)
+        key = (file.layout, file.size_bytes)
         if key not in sizes:
             covered = file.layout.components[: file.layout.covered(file.size_bytes)]
             sizes[key] = [component_object_bytes(c, file.size_bytes) for c in covered]

@@ -80,7 +80,7 @@ def checked(
     allocated: dict[int, FilePlacement] = {}
     refused: dict[int, str] = {}
     known: set[tuple[object, ...]] = set()
-    whole: dict[tuple[int, int], bool] = {}
+    whole: dict[tuple[Layout, int], bool] = {}
     nothing = FilePlacement(())
     for (row_id, forecast, layout), of in zip(placeable, osts):
         allocated[row_id] = nothing
@@ -88,7 +88,7 @@ def checked(
             refused[row_id] = NO_OSTS
             continue
         try:
-            reached = (id(layout), layout.covered(forecast.size_bytes))
+            reached = (layout, layout.covered(forecast.size_bytes))
             if reached not in whole:
                 whole[reached] = all(explicit_components(layout, forecast.size_bytes))
             asked = of if whole[reached] else asked_osts(layout, forecast.size_bytes, of)

@@ -11,7 +11,6 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -30,7 +29,7 @@ from tarazu.daemons.left_to_lustre import (
 from tarazu.daemons.questions import Questions
 from tarazu.errors import TarazuError, Unavailable
 from tarazu.layout import pfl
-from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
+from tarazu.layout.manager import Choice, ConfigurationManager, LayoutPolicy, Targets, left_to_lustre
 from tarazu.model import FilePlacement, Forecast, JobStep, Layout
 from tarazu.predict import aipa, rules
 from tarazu.store.database import open_database
@@ -47,15 +46,6 @@ LONGEST_ALIVE_S = 86_400.0
 
 Directories = Callable[[tuple[str, ...]], local.DirectoryLayouts]
 """Asks the leader for the default layouts of directories."""
-
-
-@dataclass(frozen=True)
-class Expected:
-    """A forecast file and the layout chosen for it; None: left to Lustre, and why."""
-
-    forecast: Forecast
-    layout: Layout | None
-    left_because: str = ""
 
 
 class Planner:
@@ -143,37 +133,38 @@ class Planner:
 
     def _configure(
         self, forecasts: Sequence[Forecast], targets: Targets, directories: Directories
-    ) -> list[Expected]:
+    ) -> list[NewFile]:
         """The layout of each file; files below directories with a user's own default are left alone."""
-        parents = {f.key: f.key.rpartition("/")[0] or "/" for f in forecasts}
-        answer = directories(tuple(sorted(set(parents.values()))))
+        parents = [f.name.key.rpartition("/")[0] or "/" for f in forecasts]
+        answer = directories(tuple(sorted(set(parents))))
         root = default_layout(answer.root)
-        found: list[Expected] = []
-        by_default: dict[Layout | str | None, list[Forecast]] = {}
-        default_of = {p: default_layout(answer.parents.get(p, answer.root)) for p in set(parents.values())}
-        for forecast in forecasts:
-            by_default.setdefault(default_of[parents[forecast.key]], []).append(forecast)
-        for default, group in by_default.items():
+        default_of = {p: default_layout(answer.parents.get(p, answer.root)) for p in set(parents)}
+        by_default: dict[Layout | str | None, list[int]] = {}
+        for place, parent in enumerate(parents):
+            by_default.setdefault(default_of[parent], []).append(place)
+        chosen: dict[int, Choice] = {}
+        for default, places in by_default.items():
             # Layouts are compared, not blobs: these also carry the directory's own identity.
             foreign = default != root and not self.settings.layout.foreign_defaults
             if foreign or isinstance(default, str):
                 why = default if isinstance(default, str) else OWN_DEFAULT
-                found += [Expected(f, None, why) for f in group]
+                chosen.update(dict.fromkeys(places, left_to_lustre(why)))
                 continue
-            chosen = ConfigurationManager(self.policy, targets, default).choose(group)
-            found += [Expected(f, *choice) for f, choice in zip(group, chosen, strict=True)]
-        order = {id(f): i for i, f in enumerate(forecasts)}
-        found.sort(key=lambda e: order[id(e.forecast)])
-        fits = within_a_request([e.layout for e in found])
+            manager = ConfigurationManager(self.policy, targets, default)
+            chosen.update(zip(places, manager.choose([forecasts[place] for place in places]), strict=True))
+        choices = [chosen[place] for place in range(len(forecasts))]
+        fits = within_a_request([choice.layout for choice in choices])
+        too_many = left_to_lustre(TOO_MANY)
         return [
-            e if fit else Expected(e.forecast, None, TOO_MANY) for e, fit in zip(found, fits, strict=True)
+            NewFile(f, *(choice if fit else too_many))
+            for f, choice, fit in zip(forecasts, choices, fits, strict=True)
         ]
 
     def _store_and_place(
         self,
         step: JobStep,
         request: local.PlanRequest,
-        expected: Sequence[Expected],
+        expected: Sequence[NewFile],
         outline: local.PlanReply,
         mdsd: Requester,
         problem: str,
@@ -195,8 +186,7 @@ class Planner:
                 in_vain=request.instead_of,
             )
             plan_id = database.new_plan(step)
-            files = [NewFile(e.forecast, e.layout, e.left_because) for e in expected]
-            row_ids = database.add_files(plan_id, files)
+            row_ids = database.add_files(plan_id, expected)
             placeable = [
                 (r, e.forecast, e.layout) for r, e in zip(row_ids, expected, strict=True) if e.layout
             ]
@@ -300,13 +290,7 @@ def planned_files(
     files = tuple(
         local.PlannedFile(
             row_id=row_id,
-            key=f.key,
-            precise=f.precise,
-            loose=f.loose,
-            volatile=f.volatile,
-            rank=f.rank,
-            nth_precise=f.nth_precise,
-            nth_loose=f.nth_loose,
+            name=f.name,
             size_bytes=f.size_bytes,
             layout=layouts.setdefault(layout, len(layouts)),
             osts=allocated[row_id].osts,

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import msgspec
 
 from tarazu.errors import StoreError, WireError
 from tarazu.store.database import InteractionDatabase, open_database
-from tarazu.store.rows import FileRow
+from tarazu.store.rows import to_builtins
 from tarazu.trace.records import RunRecord
 from tarazu.wire import local
 
@@ -67,19 +66,13 @@ class StoredPlans:
                 mine = [e for e in found if uid in (0, e.plan.step.uid)]
                 if not mine:
                     return local.PlansReply(None)
-                return local.PlansReply(msgspec.to_builtins(mine[0].plan), (_builtins(mine[0].file),))
+                return local.PlansReply(msgspec.to_builtins(mine[0].plan), (to_builtins(mine[0].file),))
             one = database.plan(query.plan_id) if query.plan_id else None
             for plan in [one] if one else [] if query.plan_id else database.plans():
                 wanted = query.application in ("", plan.step.application)
                 wanted = wanted and query.fs_name in ("", plan.step.fs_name)
                 if wanted and uid in (0, plan.step.uid):
-                    files = tuple(_builtins(f) for f in database.files(plan.id, first=MAX_ROWS))
+                    files = tuple(to_builtins(f) for f in database.files(plan.id, first=MAX_ROWS))
                     more = database.file_count(plan.id) - len(files)
                     return local.PlansReply(msgspec.to_builtins(plan), files, max(0, more))
         return local.PlansReply(None)
-
-
-def _builtins(row: FileRow) -> dict[str, Any]:
-    values: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(row, actual_layout=b""))
-    values["actual_layout"] = row.actual_layout.hex()
-    return values

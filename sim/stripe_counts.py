@@ -14,7 +14,7 @@ import msgspec
 from tarazu.allocate.bounds import alike_bound
 from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
 from tarazu.layout.setstripe import parse_layout
-from tarazu.model import CreateRequest, Forecast, Layout
+from tarazu.model import CreateRequest, FileName, Forecast, Layout
 from tarazu.units import GIB, MIB
 
 FILES = (1, 4, 10, 100, 1_000, 10_000)
@@ -69,7 +69,7 @@ class Summary(msgspec.Struct, frozen=True):
 
 def case(name: str, default: Layout, osts: int, files: int, size_bytes: int) -> Case:
     """What `auto` chooses, and both bounds. Of a PFL default all is kept but what is left open in it."""
-    forecast = Forecast("/f", "/f", "/f", False, 0, 0, 0, size_bytes)
+    forecast = Forecast(FileName("/f", "/f", "/f", False, 0, 0, 0), size_bytes)
     policy = LayoutPolicy(min_size_bytes=0)
     (chosen, *_) = ConfigurationManager(policy, Targets(osts), default).choose([forecast] * files)
     as_site = LayoutPolicy("site", min_size_bytes=0)

@@ -30,8 +30,12 @@ class Component(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.end_bytes - self.start_bytes
 
 
-class Layout(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A plain layout (one component [0, EOF)) or a composite (progressive) one."""
+class Layout(msgspec.Struct, frozen=True, omit_defaults=True, cache_hash=True):
+    """A plain layout (one component [0, EOF)) or a composite (progressive) one.
+
+    A hundred thousand files share a few: its hash is computed once, and who makes layouts for files gives equal
+    ones as one object, so that it is as fast a key of a dictionary as a number.
+    """
 
     components: tuple[Component, ...]
     composite: bool = False
@@ -165,8 +169,8 @@ class JobStep(msgspec.Struct, frozen=True, omit_defaults=True):
     """Index of this task of a job array: a regressor; None outside of one."""
 
 
-class Forecast(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One file that the predictor expects in the next run."""
+class FileName(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """By what an expected file is known when it is created: handed on from the forecast to the placement map."""
 
     key: str
     """Path below the mount, `/ior/test.0`, the best guess of the exact name."""
@@ -181,6 +185,12 @@ class Forecast(msgspec.Struct, frozen=True, omit_defaults=True):
     nth_precise: int
     nth_loose: int
     """Which create of that template by that process it is, from 0."""
+
+
+class Forecast(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """One file that the predictor expects in the next run."""
+
+    name: FileName
     size_bytes: int
     at_s: float = 0.0
     """Expected time of creation, seconds after the start of the run."""

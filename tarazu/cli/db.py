@@ -15,7 +15,6 @@ import argparse
 import os
 import sys
 import time
-from typing import Any
 
 import msgspec
 
@@ -26,8 +25,8 @@ from tarazu.layout.setstripe import format_layout
 from tarazu.model import ANY_RANK
 from tarazu.stats import client
 from tarazu.store.database import open_database
-from tarazu.store.paper_view import PaperFile, paper_rows, paper_tables
-from tarazu.store.rows import FileRow, PlanRow
+from tarazu.store.paper_view import paper_rows, paper_tables
+from tarazu.store.rows import FileRow, PlanRow, from_builtins, shown
 from tarazu.units import human_bytes
 from tarazu.wire import local
 
@@ -51,7 +50,7 @@ def execute(options: argparse.Namespace) -> int:
     if options.paper:
         _print_paper(plan, files, as_json=options.json)
     elif options.json:
-        print_json({"plan": plan, "files": files})
+        print_json({"plan": plan, "files": [shown(row) for row in files]})
     else:
         _print(plan, files)
     return 0
@@ -68,7 +67,7 @@ def from_clientd(options: argparse.Namespace, query: local.PlansQuery) -> tuple[
         print(
             f"tarazu db: {answer.more} further files are not shown; with --database all are", file=sys.stderr
         )
-    return msgspec.convert(answer.plan, PlanRow), [_row(f) for f in answer.files]
+    return msgspec.convert(answer.plan, PlanRow), [from_builtins(f) for f in answer.files]
 
 
 def from_file(path: str, query: local.PlansQuery) -> tuple[PlanRow, list[FileRow]]:
@@ -84,10 +83,6 @@ def from_file(path: str, query: local.PlansQuery) -> tuple[PlanRow, list[FileRow
     raise TarazuError(f"{path}: expected such a plan, found none")
 
 
-def _row(values: dict[str, Any]) -> FileRow:
-    return msgspec.convert({**values, "actual_layout": bytes.fromhex(values["actual_layout"])}, FileRow)
-
-
 def _print(plan: PlanRow, files: list[FileRow]) -> None:
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(plan.created_s))
     print(
@@ -100,8 +95,8 @@ def _print(plan: PlanRow, files: list[FileRow]) -> None:
         ("file", "rank", "forecast", "actual", "outcome", "layout and OSTs"),
         [
             (
-                row.actual_key or row.forecast.key,
-                "any" if row.forecast.rank == ANY_RANK else row.forecast.rank,
+                row.actual_key or row.forecast.name.key,
+                "any" if row.forecast.name.rank == ANY_RANK else row.forecast.name.rank,
                 human_bytes(row.forecast.size_bytes),
                 "" if row.actual_bytes is None else human_bytes(row.actual_bytes),
                 row.outcome or "-",
@@ -121,20 +116,7 @@ def _layout(row: FileRow) -> str:
 def _print_paper(plan: PlanRow, files: list[FileRow], *, as_json: bool) -> None:
     mounts = [m for m in client.mounts(os.environ.get("TARAZU_ROOT", "/")) if m.fs_name == plan.step.fs_name]
     mount = mounts[0].path if mounts else f"/{plan.step.fs_name}"
-    rows = paper_rows(
-        mount,
-        [
-            PaperFile(
-                row.forecast.key,
-                row.forecast.size_bytes,
-                row.forecast.rank,
-                row.layout,
-                row.placement.osts if row.placement else None,
-            )
-            for row in files
-            if row.layout
-        ],
-    )
+    rows = paper_rows(mount, files)
     if as_json:
         print_json(rows)
         return

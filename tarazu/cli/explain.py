@@ -22,7 +22,7 @@ from tarazu.layout.setstripe import format_layout
 from tarazu.lustre import XATTR_LUSTRE_LOV
 from tarazu.model import ANY_RANK
 from tarazu.stats import client
-from tarazu.store.rows import FileRow, PlanRow
+from tarazu.store.rows import FileRow, PlanRow, shown
 from tarazu.units import human_bytes
 from tarazu.wire import local
 
@@ -57,7 +57,15 @@ def execute(options: argparse.Namespace) -> int:
         problem = "no plan of yours in the interaction database expected it"
     actual = actual_layout(options.path)
     if options.json:
-        print_json({"fs": fs_name, "key": key, "plan": plan, "file": files[:1], "actual": actual})
+        print_json(
+            {
+                "fs": fs_name,
+                "key": key,
+                "plan": plan,
+                "file": [shown(row) for row in files[:1]],
+                "actual": actual,
+            }
+        )
         return 0
     print(f"{fs_name}:{key}")
     if plan and files:
@@ -97,11 +105,11 @@ def actual_layout(path: str) -> dict[str, Any]:
 
 
 def _print_plan(plan: PlanRow, row: FileRow) -> None:
-    forecast = row.forecast
+    forecast, name = row.forecast, row.forecast.name
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(plan.created_s))
-    rank = "any rank" if forecast.rank == ANY_RANK else f"rank {forecast.rank}"
+    rank = "any rank" if name.rank == ANY_RANK else f"rank {name.rank}"
     print(f"  plan {plan.id} of {when} for {plan.step.application}, {plan.step.ranks} ranks: {plan.status}")
-    print(f"  forecast: {human_bytes(forecast.size_bytes)} by {forecast.method}, {rank}, name {forecast.key}")
+    print(f"  forecast: {human_bytes(forecast.size_bytes)} by {forecast.method}, {rank}, name {name.key}")
     if row.layout is None:
         print(f"  left to Lustre: {row.left_because or 'by an older version, which did not keep why'}")
         return

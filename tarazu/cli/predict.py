@@ -21,6 +21,7 @@ from tarazu.model import ANY_RANK, JobStep
 from tarazu.predict import aipa
 from tarazu.predict.accuracy import mean_size_error, walk_forward
 from tarazu.predict.explain import explain_prediction
+from tarazu.store.rows import flat
 from tarazu.trace.history import History
 from tarazu.trace.records import RunRecord
 from tarazu.units import human_bytes
@@ -51,15 +52,15 @@ def execute(options: argparse.Namespace) -> int:
     if options.explain and not options.json:
         print("\n".join(explain_prediction(prediction, runs, step)))
     elif options.json:
-        print_json(prediction)
+        print_json(msgspec.structs.replace(prediction, files=tuple(map(flat, prediction.files))))
     else:
         shown = prediction.files[:MOST_LINES]
         print_table(
             ("file", "rank", "size", "bytes", "after s", "method"),
             [
                 (
-                    f.key,
-                    "any" if f.rank == ANY_RANK else f.rank,
+                    f.name.key,
+                    "any" if f.name.rank == ANY_RANK else f.name.rank,
                     human_bytes(f.size_bytes),
                     f.size_bytes,
                     f"{f.at_s:.1f}",

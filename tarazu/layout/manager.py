@@ -14,6 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from tarazu import lustre
+from tarazu.config import LayoutSettings
 from tarazu.errors import LayoutError
 from tarazu.layout import stripe_count
 from tarazu.layout.pfl import PflRule
@@ -49,11 +50,11 @@ class Targets:
 class LayoutPolicy:
     """The site's choices (`[layout]` of the configuration)."""
 
-    stripe_count: str = "auto"
-    striping: str = "auto"
+    stripe_count: str = LayoutSettings.stripe_count
+    striping: str = LayoutSettings.striping
     rules: tuple[PflRule, ...] = ()
-    min_size_bytes: int = 64 * MIB
-    least_object_bytes: int = 8 * MIB
+    min_size_bytes: int = LayoutSettings.min_size
+    least_object_bytes: int = LayoutSettings.least_object_bytes
 
 
 class Choice(NamedTuple):
@@ -65,7 +66,7 @@ class Choice(NamedTuple):
     """Why it is."""
 
 
-def left(reason: str) -> Choice:
+def left_to_lustre(reason: str) -> Choice:
     return Choice(None, reason)
 
 
@@ -79,15 +80,18 @@ class ConfigurationManager:
 
     def choose(self, forecasts: Sequence[Forecast]) -> tuple[Choice, ...]:
         """What each file gets. One that is better left to Lustre, or whose layout the rules refuse, says why."""
-        rules = [next((r for r in self.policy.rules if r.matches(f.key)), None) for f in forecasts]
-        plain = [f for f, rule in zip(forecasts, rules) if not rule and f.size_bytes >= self._least]
+        rules = self.policy.rules
+        numbers = [next((i for i, r in enumerate(rules) if r.matches(f.name.key)), None) for f in forecasts]
+        plain = [f for f, i in zip(forecasts, numbers) if i is None and f.size_bytes >= self._least]
         together = self._together(Counter(map(self._class, plain)))
-        known: dict[tuple[int, FileClass], Choice] = {}
-        for forecast, rule in zip(forecasts, rules, strict=True):
-            alike = (id(rule), self._class(forecast))
-            if alike not in known:
-                known[alike] = self._accepted(forecast, rule, together)
-        return tuple(known[id(rule), self._class(f)] for f, rule in zip(forecasts, rules, strict=True))
+        chosen: dict[tuple[int | None, FileClass], Choice] = {}
+        equal: dict[Choice, Choice] = {}
+        for forecast, i in zip(forecasts, numbers):
+            alike = (i, self._class(forecast))
+            if alike not in chosen:
+                choice = self._accepted(forecast, None if i is None else rules[i], together)
+                chosen[alike] = equal.setdefault(choice, choice)
+        return tuple(chosen[i, self._class(f)] for f, i in zip(forecasts, numbers))
 
     @property
     def _least(self) -> int:
@@ -113,7 +117,7 @@ class ConfigurationManager:
         self, forecast: Forecast, rule: PflRule | None, together: Mapping[FileClass, Striping] | None
     ) -> Choice:
         if forecast.size_bytes < self._least:
-            return left(f"smaller than layout.min_size {exact_bytes(self._least)}")
+            return left_to_lustre(f"smaller than layout.min_size {exact_bytes(self._least)}")
         try:
             if rule:
                 choice = self._from_rule(rule, forecast)
@@ -125,11 +129,11 @@ class ConfigurationManager:
                 check(choice.layout, f"layout of rule [{rule.name}]" if rule else "the default layout")
         except LayoutError as error:
             # A default layout that these rules do not know must not cost the other files their plan.
-            return left(str(error))
+            return left_to_lustre(str(error))
         if choice.layout and not any(
             c.stripe_count for c in choice.layout.components[: choice.layout.covered(forecast.size_bytes)]
         ):
-            return left("all of it lies on the MDT (DoM)")
+            return left_to_lustre("all of it lies on the MDT (DoM)")
         return choice
 
     def _from_rule(self, rule: PflRule, forecast: Forecast) -> Choice:
@@ -154,7 +158,7 @@ class ConfigurationManager:
                 components.append(with_size(component, component.end_bytes))
                 continue
             if component.pattern not in ("raid0", "overstriped"):
-                return left(f"the default layout has a component of pattern {component.pattern}")
+                return left_to_lustre(f"the default layout has a component of pattern {component.pattern}")
             count = self._wanted_by(component)
             if count < 1:
                 return no_ost(component.pool)
@@ -176,12 +180,12 @@ class ConfigurationManager:
         default = self._plain_default()
         pool, pattern = default.pool, default.pattern
         if pattern not in ("raid0", "overstriped"):
-            return left(f"the default layout is of pattern {pattern}")
+            return left_to_lustre(f"the default layout is of pattern {pattern}")
         available = self.targets.count(pool)
         if available < 1:
             return no_ost(pool)
         if together is None:
-            return left(
+            return left_to_lustre(
                 "the default's stripes, all files together, are more than a plan holds; fewer balance worse"
             )
         file = self._class(forecast)
@@ -213,7 +217,7 @@ class ConfigurationManager:
 
 
 def no_ost(pool: str) -> Choice:
-    return left(f"no usable OST in pool {pool}" if pool else "no usable OST")
+    return left_to_lustre(f"no usable OST in pool {pool}" if pool else "no usable OST")
 
 
 def stripes_of(component: Component, available: int) -> int:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
-from tarazu.model import ANY_RANK, Forecast, JobStep
+from tarazu.model import ANY_RANK, Forecast
 from tarazu.predict.aipa import Prediction, forecast
 from tarazu.trace.records import FileRecord, RunRecord
 
@@ -43,11 +43,12 @@ def match(files: Sequence[FileRecord], forecasts: Sequence[Forecast]) -> list[Fo
     """The forecast that each file finds, in the order of lookups in `docs/formats.md`, "Names"."""
     rows: dict[tuple[object, ...], Forecast] = {}
     for f in forecasts:
-        if f.volatile:
-            rows.setdefault(("T", f.precise, f.rank, f.nth_precise), f)
+        name = f.name
+        if name.volatile:
+            rows.setdefault(("T", name.precise, name.rank, name.nth_precise), f)
         else:
-            rows.setdefault(("E", f.key), f)
-        rows.setdefault(("L", f.loose, f.rank, f.nth_loose), f)
+            rows.setdefault(("E", name.key), f)
+        rows.setdefault(("L", name.loose, name.rank, name.nth_loose), f)
     found = []
     for file in files:
         ranks = dict.fromkeys([*file.creators[:1], file.rank, ANY_RANK])
@@ -78,19 +79,19 @@ def score(prediction: Prediction, run: RunRecord, min_size_bytes: int = 0) -> Ac
 
 def walk_forward(
     history: Sequence[RunRecord],
-    model: str | Callable[[Sequence[RunRecord], JobStep], Prediction] = "arima",
+    model: str = "arima",
     *,
     first: int = 1,
     min_size_bytes: int = 0,
 ) -> list[Accuracy]:
-    """Predict each run from number `first` on from those before it, and score it."""
+    """Predict each run from number `first` on from those before it, and score it.
+
+    `model`: as for `forecast`; `last`, `mean` and `drift` are what AIPA is measured against, with its names and counts.
+    """
     scores = []
     for i in range(max(first, 1), len(history)):
         before, run = history[:i], history[i]
-        prediction = (
-            forecast(before, run.step, model=model) if isinstance(model, str) else model(before, run.step)
-        )
-        scores.append(score(prediction, run, min_size_bytes))
+        scores.append(score(forecast(before, run.step, model=model), run, min_size_bytes))
     return scores
 
 

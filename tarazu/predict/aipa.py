@@ -10,10 +10,10 @@ from statistics import median
 
 import msgspec
 
-from tarazu.model import Forecast, JobStep
+from tarazu.model import FileName, Forecast, JobStep
 from tarazu.predict import regression
 from tarazu.predict.classes import FileClass, classes, usable
-from tarazu.predict.naming import ClassNames
+from tarazu.predict.next_names import NextNames
 from tarazu.predict.series import SeriesModel
 from tarazu.predict.sizes import (
     TIME_RUNS,
@@ -87,9 +87,7 @@ def forecast(history: Sequence[KnownRun], step: JobStep, *, model: str = "arima"
     return builder.finish(started, [*warnings, *builder.warnings, *series_model.warnings])
 
 
-def extend(
-    run_so_far: KnownRun, step: JobStep, *, horizon_s: float = 1800.0, model: str = "arima"
-) -> Prediction:
+def extend(run_so_far: KnownRun, step: JobStep, *, horizon_s: float, model: str = "arima") -> Prediction:
     """The next steps of a run that is going on: for each stepped writer, as many steps again as it made.
 
     A class counts as stepped from its third file per rank on, when these came one after another. Only files
@@ -113,7 +111,7 @@ def extend(
         builder.add(cls, steps + more, f"{steps} steps so far, one every {interval_s:.3g} s", created=True)
     prediction = builder.finish(started, [*builder.warnings, *series_model.warnings])
     # The key of a volatile name is no more than a guess: it may well be that of a file that is there.
-    files = tuple(f for f in prediction.files if f.volatile or f.key not in known)
+    files = tuple(f for f in prediction.files if f.name.volatile or f.name.key not in known)
     return msgspec.structs.replace(prediction, files=files, methods=dict(Counter(f.method for f in files)))
 
 
@@ -148,7 +146,7 @@ class _Builder:
         slots = range(min(len(latest.get(r, ())) for r in counts) if created else 0, total)
         sizes = group_sizes(cls, self.runs, self.step, len(counts), self.model)
         forecasts = continue_sizes(sizes, total, self.model)
-        names = ClassNames(cls, self.runs, self.step)
+        names = NextNames(cls, self.runs, self.step)
         times = [group_time(cls, n) for n in range(cls.slots)]
         everyone, least = list(counts), min(counts.values())
         pace_s = median([b - a for a, b in pairwise(times)] or [0.0])
@@ -204,13 +202,7 @@ class _Builder:
         writers = self.step.ranks if donor.writers == before > 1 else donor.writers
         self.files.append(
             Forecast(
-                key=key,
-                precise=precise,
-                loose=cls.loose,
-                volatile=is_volatile(precise),
-                rank=rank,
-                nth_precise=nth_precise,
-                nth_loose=nth_loose,
+                FileName(key, precise, cls.loose, is_volatile(precise), rank, nth_precise, nth_loose),
                 size_bytes=size_bytes,
                 at_s=at_s,
                 writers=writers,
@@ -268,13 +260,14 @@ class _Builder:
         """Shared files with the same template and n are looked up by the one rank that creates each."""
         if not self.creators:
             return self.files
-        times = Counter((f.loose, f.rank, f.nth_loose) for f in self.files)
-        return [
-            msgspec.structs.replace(f, rank=self.creators[i])
-            if i in self.creators and times[f.loose, f.rank, f.nth_loose] > 1
-            else f
-            for i, f in enumerate(self.files)
-        ]
+        names = [f.name for f in self.files]
+        times = Counter((n.loose, n.rank, n.nth_loose) for n in names)
+        files = self.files.copy()
+        for i, rank in self.creators.items():
+            name = names[i]
+            if times[name.loose, name.rank, name.nth_loose] > 1:
+                files[i] = msgspec.structs.replace(files[i], name=msgspec.structs.replace(name, rank=rank))
+        return files
 
 
 def creating_ranks(latest: Sequence[int], before: JobStep, step: JobStep, shared: bool) -> Sequence[int]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from tarazu.model import JobStep
-from tarazu.predict.aipa import Prediction, SeriesReport, forecast
+from tarazu.predict.aipa import Prediction, SeriesReport
 from tarazu.trace.records import KnownRun
 from tarazu.units import human_bytes
 
@@ -15,13 +15,8 @@ MOST_SERIES = 6
 MOST_VALUES = 8
 
 
-def explain(history: Sequence[KnownRun], step: JobStep, *, model: str = "arima") -> list[str]:
-    """Forecast `step` and tell how: series, model and order, forecast, alternatives."""
-    return explain_prediction(forecast(history, step, model=model), history, step)
-
-
 def explain_prediction(prediction: Prediction, history: Sequence[KnownRun], step: JobStep) -> list[str]:
-    """The same for a prediction that exists already."""
+    """Series, model and order, forecast, alternatives."""
     total = human_bytes(sum(f.size_bytes for f in prediction.files))
     lines = [
         f"{step.application}: {len(prediction.files)} files, {total}, from {len(history)} runs "

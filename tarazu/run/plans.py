@@ -26,8 +26,9 @@ from tarazu.run.maps import Maps
 from tarazu.run.promises import Promise
 from tarazu.stats import client
 from tarazu.store import placement_map
-from tarazu.trace.history import History, encode_run, opened
+from tarazu.trace.history import History, opened
 from tarazu.trace.records import RunRecord
+from tarazu.trace.runfile import encode_run
 from tarazu.wire import local
 
 ANSWER_S = 60.0
@@ -289,13 +290,7 @@ def map_rows(plan: local.PlanReply, fs_name: str) -> list[placement_map.MapRow]:
     return [
         placement_map.MapRow(
             fs_name=fs_name,
-            key=file.key,
-            precise=file.precise,
-            loose=file.loose,
-            volatile=file.volatile,
-            rank=file.rank,
-            nth_precise=file.nth_precise,
-            nth_loose=file.nth_loose,
+            name=file.name,
             row_id=file.row_id,
             layout=plan.layouts[file.layout],
             osts=file.osts,

@@ -43,22 +43,22 @@ class MysqlConnection:
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> int:
         with self._errors(), self._connection.cursor() as cursor:
-            return int(cursor.execute(statement, tuple(values) or None))
+            return int(cursor.execute(_marked(statement), tuple(values) or None))
 
     def insert(self, statement: str, values: Sequence[Any]) -> int:
         with self._errors(), self._connection.cursor() as cursor:
-            cursor.execute(statement, tuple(values))
+            cursor.execute(_marked(statement), tuple(values))
             return int(cursor.lastrowid)
 
     def many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
         rest = iter(rows)
         while batch := [tuple(r) for r in islice(rest, BATCH)]:
             with self._errors(), self._connection.cursor() as cursor:
-                cursor.executemany(statement, batch)
+                cursor.executemany(_marked(statement), batch)
 
     def query(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self._errors(), self._connection.cursor() as cursor:
-            cursor.execute(statement, tuple(values) or None)
+            cursor.execute(_marked(statement), tuple(values) or None)
             return [tuple(r) for r in cursor.fetchall()]
 
     def migrate(self) -> None:
@@ -142,6 +142,11 @@ def _prepare(connection: MysqlConnection) -> None:
     version = rows[0][0] if rows else None
     if version != VERSION:
         raise StoreError(connection.where, f"schema version {VERSION}", version)
+
+
+def _marked(statement: str) -> str:
+    """As PyMySQL wants it."""
+    return statement.replace("?", "%s")
 
 
 def _one_line(error: BaseException) -> str:

@@ -6,20 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from tarazu.model import Layout
-
-ALIGNMENT_BYTES = 65536
-"""The paper's AP; a stripe size is an even multiple of it."""
-
-
-class PaperFile(msgspec.Struct, frozen=True):
-    """A file to show: its key, forecast size, rank, layout and, once allocated, OSTs per component."""
-
-    key: str
-    size_bytes: int
-    rank: int
-    layout: Layout
-    osts: tuple[tuple[int, ...], ...] | None = None
+from tarazu.layout.stripe_size import contiguous_stripe_size
+from tarazu.store.rows import FileRow
 
 
 class PaperRow(msgspec.Struct, frozen=True):
@@ -37,42 +25,34 @@ class PaperRow(msgspec.Struct, frozen=True):
     """None in tables 1 and 2; else indices separated by spaces."""
 
 
-def stripe_size(write_bytes: int, stripe_count: int) -> int:
-    """Equations 2 and 3: the stripe size with which each of `stripe_count` OSTs gets one equal stripe.
-
-    N = ⌈writeBytes / (AP·2·stripeCount)⌉; writeBytes becomes AP·2·N·stripeCount, in stripeCount stripes.
-    """
-    n = -(-write_bytes // (ALIGNMENT_BYTES * 2 * stripe_count))
-    aligned = ALIGNMENT_BYTES * 2 * n * stripe_count
-    return aligned // stripe_count
-
-
-def paper_rows(mount: str, files: Iterable[PaperFile]) -> list[PaperRow]:
+def paper_rows(mount: str, files: Iterable[FileRow]) -> list[PaperRow]:
     """One row per file of a plain layout, one per extent that the file reaches of a composite one.
 
-    A file's last extent ends at its size. Components without objects on OSTs (DoM) are left out.
+    A file's last extent ends at its size. Files that are left to Lustre and components without objects on OSTs (DoM)
+    are left out.
     """
     root = mount.rstrip("/")
     rows = []
     for file in files:
-        components = file.layout.components
-        for i, component in enumerate(components):
-            if component.stripe_count == 0 or (i and component.start_bytes >= file.size_bytes):
+        name, size_bytes, placement = file.forecast.name, file.forecast.size_bytes, file.placement
+        for i, component in enumerate(file.layout.components if file.layout else ()):
+            start, count = component.start_bytes, component.stripe_count
+            if count == 0 or (i and start >= size_bytes):
                 continue
-            end = min(component.end_bytes, file.size_bytes)
-            osts = file.osts[i] if file.osts is not None and i < len(file.osts) else ()
-            composite = file.layout.composite
+            end = min(component.end_bytes, size_bytes)
+            osts = placement.osts[i] if placement and i < len(placement.osts) else ()
+            composite = file.layout is not None and file.layout.composite
             rows.append(
                 PaperRow(
-                    file_name=root + file.key,
-                    file_size=file.size_bytes,
+                    file_name=root + name.key,
+                    file_size=size_bytes,
                     extent_id=i + 1 if composite else None,
-                    extent_start=component.start_bytes if composite else None,
+                    extent_start=start if composite else None,
                     extent_end=end if composite else None,
-                    stripe_size=stripe_size(max(end - component.start_bytes, 0), component.stripe_count),
-                    stripe_count=component.stripe_count,
-                    rank=file.rank,
-                    ost_list=" ".join(map(str, osts)) if file.osts is not None else None,
+                    stripe_size=contiguous_stripe_size(end - start, count) if end > start else 0,
+                    stripe_count=count,
+                    rank=name.rank,
+                    ost_list=" ".join(map(str, osts)) if placement else None,
                 )
             )
     return rows

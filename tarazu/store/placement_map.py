@@ -13,8 +13,8 @@ import msgspec
 
 from tarazu import lustre
 from tarazu.errors import StoreError
-from tarazu.model import Component, Layout
-from tarazu.store.control import announce, read_control, replace_file, stop, write_control
+from tarazu.model import Component, FileName, Layout
+from tarazu.store.control import replace_file
 
 MAGIC = b"TZMAP001"
 VERSION = 2
@@ -39,14 +39,7 @@ class MapRow(msgspec.Struct, frozen=True):
     """One expected file and where it goes."""
 
     fs_name: str
-    key: str
-    precise: str
-    loose: str
-    volatile: bool
-    rank: int
-    """Creating rank or ANY_RANK."""
-    nth_precise: int
-    nth_loose: int
+    name: FileName
     row_id: int
     layout: Layout
     osts: tuple[tuple[int, ...], ...]
@@ -136,7 +129,7 @@ def _encode(
         osts = check_osts(place, row.layout, row.osts, ost_count)
         flags = tuple(_flags(c, x, o) for c, x, o in zip(row.layout, row.explicit, row.osts, strict=True))
         layout = layouts.setdefault((row.layout, flags, ost_count), len(layouts))
-        first, second = _hashes(row, hash_key, siphash)
+        first, second = _hashes(row.fs_name, row.name, hash_key, siphash)
         hashes.append((first, second, len(body)))
         body += _ROW.pack(first, second, layout, len(osts), row.row_id)
         body += struct.pack(f"<{len(osts)}H", *osts)
@@ -170,15 +163,15 @@ def _encode(
     return b"".join((head, checksum, table, body, index))
 
 
-def _hashes(row: MapRow, hash_key: bytes, siphash: SipHash) -> tuple[int, int]:
+def _hashes(fs_name: str, name: FileName, hash_key: bytes, siphash: SipHash) -> tuple[int, int]:
     """(exact, or precise where volatile; loose)."""
-    fs = _bytes(row.fs_name)
-    if row.volatile:
-        precise = b"T%b:%b%b" % (fs, _bytes(row.precise), struct.pack("<iI", row.rank, row.nth_precise))
+    fs = _bytes(fs_name)
+    if name.volatile:
+        precise = b"T%b:%b%b" % (fs, _bytes(name.precise), struct.pack("<iI", name.rank, name.nth_precise))
         first = siphash(hash_key, precise)
     else:
-        first = siphash(hash_key, b"E%b:%b" % (fs, _bytes(row.key)))
-    loose = b"L%b:%b%b" % (fs, _bytes(row.loose), struct.pack("<iI", row.rank, row.nth_loose))
+        first = siphash(hash_key, b"E%b:%b" % (fs, _bytes(name.key)))
+    loose = b"L%b:%b%b" % (fs, _bytes(name.loose), struct.pack("<iI", name.rank, name.nth_loose))
     return first, siphash(hash_key, loose)
 
 
@@ -393,19 +386,3 @@ def _native() -> SipHash:
     from tarazu.native import siphash
 
     return siphash
-
-
-__all__ = [
-    "MapEntry",
-    "MapRow",
-    "PlacementMap",
-    "announce",
-    "check_layout",
-    "check_osts",
-    "decode_map",
-    "read_control",
-    "read_map",
-    "stop",
-    "write_control",
-    "write_map",
-]

@@ -1,14 +1,14 @@
-"""What goes into the interaction database and comes out of it."""
+"""What goes into the interaction database and comes out of it, and how that is shown."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
 import msgspec
 
-from tarazu.model import FilePlacement, Forecast, JobStep, Layout
+from tarazu.model import FileName, FilePlacement, Forecast, JobStep, Layout
 
 
 class PlanRow(msgspec.Struct, frozen=True):
@@ -19,7 +19,7 @@ class PlanRow(msgspec.Struct, frozen=True):
     created_s: float
     policy: str
     status: str
-    """`new` until an allocation is set, then its status, then `done` with the run's outcomes."""
+    """`new` until an allocation is set, then its status."""
     reason: str
     request_id: str
     ost_cost: float
@@ -45,17 +45,17 @@ class FileRow(msgspec.Struct, frozen=True):
     plan_id: int
     forecast: Forecast
     layout: Layout | None
-    placement: FilePlacement | None
+    placement: FilePlacement | None = None
     """None while no OSTs were allocated."""
-    request_id: str
-    request_index: int
+    request_id: str = ""
+    request_index: int = -1
     """Place in the allocation request; −1 before."""
-    outcome: str
+    outcome: str = ""
     """Empty before the run ended; `unseen` when it ended without creating the file."""
-    found: str
-    actual_key: str
-    actual_bytes: int | None
-    actual_layout: bytes
+    found: str = "no"
+    actual_key: str = ""
+    actual_bytes: int | None = None
+    actual_layout: bytes = b""
     """`lustre.lov` as read back."""
     left_because: str = ""
     """Why it is left to Lustre; empty for a file that is not."""
@@ -68,34 +68,40 @@ class Explained(msgspec.Struct, frozen=True):
     file: FileRow
 
 
-class CreatedFile(Protocol):
-    """What `record_outcomes` needs to know of a file that a run created (`trace.records.FileRecord`)."""
-
-    @property
-    def key(self) -> str: ...
-    @property
-    def size_bytes(self) -> int: ...
-    @property
-    def closed(self) -> bool: ...
-    @property
-    def outcome(self) -> str: ...
-    @property
-    def found(self) -> str: ...
-    @property
-    def row_id(self) -> int: ...
-    @property
-    def layout(self) -> bytes: ...
+_Flat = msgspec.defstruct(
+    "Forecast",
+    [
+        *((field.name, field.type) for field in msgspec.structs.fields(FileName)),
+        *((field.name, field.type, field.default) for field in msgspec.structs.fields(Forecast)[1:]),
+    ],
+    omit_defaults=True,
+)
 
 
-class FinishedRun(Protocol):
-    """`trace.records.RunRecord`, as far as `record_outcomes` needs it."""
+def flat(forecast: Forecast) -> msgspec.Struct:
+    """A forecast as `--json` and the local socket show it: the fields of its name beside its own."""
+    _, *others = msgspec.structs.astuple(forecast)
+    return _Flat(*msgspec.structs.astuple(forecast.name), *others)
 
-    @property
-    def start_s(self) -> float: ...
-    @property
-    def duration_s(self) -> float: ...
-    @property
-    def files(self) -> Sequence[CreatedFile]: ...
+
+def shown(row: FileRow) -> FileRow:
+    """A row for `--json`, its forecast flat."""
+    return msgspec.structs.replace(row, forecast=flat(row.forecast))
+
+
+def to_builtins(row: FileRow) -> dict[str, Any]:
+    """A row for the local socket."""
+    return {**msgspec.to_builtins(shown(row)), "actual_layout": row.actual_layout.hex()}
+
+
+def from_builtins(values: Mapping[str, Any]) -> FileRow:
+    """The inverse of `to_builtins`. Raises ValidationError."""
+    forecast = values["forecast"]
+    name = [forecast.get(field) for field in FileName.__struct_fields__]
+    layout = bytes.fromhex(values["actual_layout"])
+    return msgspec.convert(
+        {**values, "forecast": {**forecast, "name": name}, "actual_layout": layout}, FileRow
+    )
 
 
 def to_text(name: str) -> str:

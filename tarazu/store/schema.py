@@ -21,8 +21,6 @@ APPLICATION_ID = 0x545A4442
 class Dialect(NamedTuple):
     """What differs between the databases."""
 
-    name: str
-    placeholder: str
     serial: str
     """Column type of a number that the database hands out."""
     key: str
@@ -40,12 +38,8 @@ class Dialect(NamedTuple):
     table_end: str
 
 
-SQLITE = Dialect(
-    "sqlite", "?", "INTEGER PRIMARY KEY AUTOINCREMENT", "INTEGER PRIMARY KEY", "TEXT", "TEXT", "", "/", "", ""
-)
+SQLITE = Dialect("INTEGER PRIMARY KEY AUTOINCREMENT", "INTEGER PRIMARY KEY", "TEXT", "TEXT", "", "/", "", "")
 MYSQL = Dialect(
-    "mysql",
-    "%s",
     "BIGINT PRIMARY KEY AUTO_INCREMENT",
     "BIGINT PRIMARY KEY",
     "LONGTEXT",
@@ -56,10 +50,6 @@ MYSQL = Dialect(
     " ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
 )
 
-TABLES = ("extents", "files", "plan_layouts", "components", "layouts", "requests", "plans")
-"""In the order in which rows may be deleted."""
-
-
 _PLANS = """CREATE TABLE plans (
     id {serial}, fs_name {short} NOT NULL, uid BIGINT NOT NULL, application {short} NOT NULL,
     job_id {short} NOT NULL, created_s DOUBLE PRECISION NOT NULL, policy {short} NOT NULL,
@@ -68,7 +58,7 @@ _PLANS = """CREATE TABLE plans (
     elapsed_s DOUBLE PRECISION NOT NULL, request_id {short} NOT NULL, ended_s DOUBLE PRECISION,
     bytes BIGINT NOT NULL DEFAULT 0
 ){table_end}"""
-"""`bytes`: about what the plan and its files take (`tarazu.store.database.row_bytes`)."""
+"""`bytes`: about what the plan and its files take (`tarazu.store.database.PLAN_BYTES`, `tarazu.store.files`)."""
 
 _REQUESTS = """CREATE TABLE requests (
     id {serial}, plan_id BIGINT NOT NULL REFERENCES plans (id), request_id {short} NOT NULL,
@@ -174,9 +164,3 @@ def migration(dialect: Dialect, version: int) -> tuple[str, ...]:
 def statements(dialect: Dialect) -> tuple[str, ...]:
     """DDL, in order; the version comes last. A component's end is −1 for EOF: 2⁶⁴−1 is no signed integer."""
     return tuple(s.format(**dialect._asdict()) for s in _STATEMENTS)
-
-
-def insert(table: str, columns: str) -> str:
-    """An INSERT of these columns (separated by spaces), with `?` for each value."""
-    names = columns.split()
-    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"

@@ -20,9 +20,7 @@ from urllib.parse import unquote_to_bytes
 from tarazu.errors import TraceError
 from tarazu.trace.past import read_past
 from tarazu.trace.records import PastRun, RunRecord
-from tarazu.trace.runfile import MAX_RUN_BYTES, decode_run, encode_run, read_header, read_run, reader
-
-__all__ = ["SUFFIX", "History", "decode_run", "encode_run", "file_name", "opened", "read_run"]
+from tarazu.trace.runfile import MAX_RUN_BYTES, encode_run, read_header, read_run, reader
 
 SUFFIX = ".run"
 

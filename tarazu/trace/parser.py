@@ -63,11 +63,6 @@ def parse_all_files(
     return {n: msgspec.structs.replace(r, lost_bytes=r.lost_bytes + foreign) for n, r in runs.items()}
 
 
-def parse_run(spools: Sequence[Spool], step: JobStep, *, exit_status: int = 0) -> RunRecord:
-    """One RunRecord of the files that the run created on `step.fs_name`."""
-    return parse_runs(spools, step, exit_status=exit_status)[step.fs_name]
-
-
 def parse_runs(spools: Sequence[Spool], step: JobStep, *, exit_status: int = 0) -> dict[str, RunRecord]:
     """One RunRecord for each file system on which the run created files, and for `step.fs_name` in any case.
 

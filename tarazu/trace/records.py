@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, Protocol
+from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
@@ -194,66 +194,9 @@ class PastRun(msgspec.Struct, frozen=True):
     exit_status: int = 0
 
 
-class KnownFile(Protocol):
-    """What FileRecord and PastFile have in common: all that a forecast may look at."""
-
-    @property
-    def key(self) -> str: ...
-    @property
-    def precise(self) -> str: ...
-    @property
-    def loose(self) -> str: ...
-    @property
-    def rank(self) -> int: ...
-    @property
-    def creator(self) -> int: ...
-    @property
-    def creator_count(self) -> int: ...
-    @property
-    def nth_precise(self) -> int: ...
-    @property
-    def nth_loose(self) -> int: ...
-    @property
-    def at_s(self) -> float: ...
-    @property
-    def size_bytes(self) -> int: ...
-    @property
-    def writers(self) -> int: ...
-    @property
-    def closed(self) -> bool: ...
-    @property
-    def counted(self) -> bool: ...
-    @property
-    def contiguous(self) -> bool: ...
-    @property
-    def shared(self) -> bool: ...
-
-
-class KnownRun(Protocol):
-    """What RunRecord and PastRun have in common."""
-
-    @property
-    def step(self) -> JobStep: ...
-    @property
-    def start_s(self) -> float: ...
-    @property
-    def mode(self) -> Mode: ...
-    @property
-    def files(self) -> Sequence[KnownFile]: ...
-    @property
-    def outcomes(self) -> Mapping[str, int]: ...
-    @property
-    def ranks_seen(self) -> int: ...
-    @property
-    def ranks_expected(self) -> int: ...
-    @property
-    def dropped_records(self) -> int: ...
-    @property
-    def lost_bytes(self) -> int: ...
-    @property
-    def partial(self) -> bool: ...
-    @property
-    def exit_status(self) -> int: ...
+KnownFile = FileRecord | PastFile
+KnownRun = RunRecord | PastRun
+"""All that a forecast looks at is in both."""
 
 
 def why_absurd(step: JobStep) -> str:
@@ -271,24 +214,11 @@ def why_absurd(step: JobStep) -> str:
     return ""
 
 
-def fold_ranks(ranks: Iterable[int]) -> str:
-    """Ranks folded as text, `(0, 1, 2, 3, 7)` → `"0-3,7"`."""
-    parts: list[str] = []
-    first = last = None
-    for rank in sorted(set(ranks)):
-        if last is not None and rank == last + 1:
-            last = rank
-            continue
-        if first is not None:
-            parts.append(str(first) if first == last else f"{first}-{last}")
-        first = last = rank
-    if first is not None:
-        parts.append(str(first) if first == last else f"{first}-{last}")
-    return ",".join(parts)
+def fold_ranks(ranks: Sequence[int]) -> str:
+    """Ranks folded as text, `(0, 1, 2, 3, 7)` → `"0-3,7"`, in as many steps as there are ranges.
 
-
-def fold_sorted(ranks: Sequence[int]) -> str:
-    """`fold_ranks` of ranks that are sorted and all different, in as many steps as there are ranges."""
+    They are sorted and all different.
+    """
     parts = []
     at = 0
     while at < len(ranks):

@@ -14,7 +14,7 @@ from tarazu.trace.records import (
     MOST_RANKS,
     OUTCOMES,
     FileRecord,
-    fold_sorted,
+    fold_ranks,
     unfold_ranks,
 )
 
@@ -69,15 +69,13 @@ def to_csv(files: Iterable[FileRecord], layout_text: Callable[[bytes], str] = by
     return out.getvalue()
 
 
-def from_csv(text: str, where: str = "CSV", first_line: int = 1) -> tuple[FileRecord, ...]:
-    """The inverse of `to_csv`. Raises TraceError naming `where:line`, counted from `first_line`."""
-    return tuple(read_rows(io.StringIO(text, newline=""), where, first_line))
-
-
 def read_rows(
     stream: TextIO, where: str, first_line: int = 1, layouts: Sequence[bytes] | None = None
 ) -> Iterator[FileRecord]:
-    """Rows of a stream opened with `newline=""`, header line first. `layouts`: the list that they number."""
+    """The inverse of `to_csv`, of a stream opened with `newline=""`. `layouts`: the list that the rows number.
+
+    Raises TraceError naming `where:line`, counted from `first_line`.
+    """
     creators: dict[str, tuple[int, ...]] = {"": ()}
     names: dict[str, str] = {}
     unfolded = 0
@@ -122,7 +120,7 @@ def _row(f: FileRecord, layout_text: Callable[[bytes], str]) -> tuple[object, ..
         f.precise,
         f.loose,
         f.rank,
-        fold_sorted(f.creators),
+        fold_ranks(f.creators),
         f.nth_precise,
         f.nth_loose,
         repr(f.at_s),

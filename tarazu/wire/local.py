@@ -30,7 +30,7 @@ import msgspec
 
 from tarazu import errors
 from tarazu.errors import Unavailable, WireError
-from tarazu.model import JobStep, Layout
+from tarazu.model import FileName, JobStep, Layout
 from tarazu.wire.messages import ViewReply
 
 MAX_REPLY_BYTES = 1 << 30
@@ -88,13 +88,7 @@ class PlannedFile(msgspec.Struct, frozen=True, tag="file", array_like=True):
     """One row of the placement map to be."""
 
     row_id: int
-    key: str
-    precise: str
-    loose: str
-    volatile: bool
-    rank: int
-    nth_precise: int
-    nth_loose: int
+    name: FileName
     size_bytes: int
     layout: int
     """Index into PlanReply.layouts."""

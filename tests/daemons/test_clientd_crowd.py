@@ -18,8 +18,8 @@ import pytest
 from tarazu import errors
 from tarazu.daemons import clientd
 from tarazu.model import JobStep
-from tarazu.trace.history import encode_run
 from tarazu.trace.records import FileRecord, RunRecord
+from tarazu.trace.runfile import encode_run
 from tarazu.wire import local
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import pytest
 from tarazu.daemons.left_to_lustre import MIRRORED, UNKNOWN, default_layout
 from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
 from tarazu.layout.setstripe import format_layout
-from tarazu.model import Forecast, Layout
+from tarazu.model import FileName, Forecast, Layout
 
 CAPTURED = Path(__file__).parents[1] / "data" / "lustre" / "layout"
 
@@ -21,7 +21,7 @@ def test_a_directorys_progressive_default_is_a_template() -> None:
     assert isinstance(layout, Layout)
     # The stripe size is left open in a default: 0, where `lfs getstripe` shows the file system's own.
     assert format_layout(layout) == "-E 16M -c 1 -S 0 -E 64M -c 3 -S 0 -E -1 -c 8 -S 0"
-    forecast = Forecast("/x", "/x", "/x", False, 0, 0, 0, 1 << 30)
+    forecast = Forecast(FileName("/x", "/x", "/x", False, 0, 0, 0), 1 << 30)
     ((placed, _),) = ConfigurationManager(LayoutPolicy(), Targets(35), layout).choose([forecast])
     assert placed is not None
     assert format_layout(placed) == "-E 16M -c 1 -S 2M -E 64M -c 3 -S 2M -E -1 -c 8 -S 8M"

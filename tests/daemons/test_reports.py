@@ -19,7 +19,7 @@ from tarazu.daemons.reports import Reports
 from tarazu.daemons.stored_plans import StoredPlans
 from tarazu.errors import WireError
 from tarazu.lustre import EOF
-from tarazu.model import Component, FilePlacement, Forecast, JobStep, Layout
+from tarazu.model import Component, FileName, FilePlacement, Forecast, JobStep, Layout
 from tarazu.store import sqlite
 from tarazu.store.database import open_database
 from tarazu.store.rows import NewFile
@@ -56,7 +56,7 @@ def stored(plans: StoredPlans, name: str, files: int = 2, uid: int = UID) -> int
     with open_database(plans.database) as database:
         plan_id = database.new_plan(step(uid))
         forecasts = [
-            Forecast(f"/{name}.{n}", f"/{name}.{n}", f"/{name}.{{n}}", False, 0, 0, n, 100)
+            Forecast(FileName(f"/{name}.{n}", f"/{name}.{n}", f"/{name}.{{n}}", False, 0, 0, n), 100)
             for n in range(files)
         ]
         row_ids = database.add_files(plan_id, [NewFile(f, PLAIN) for f in forecasts])

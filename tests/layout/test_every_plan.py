@@ -17,7 +17,7 @@ from tarazu.layout.explicit import explicit_components
 from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
 from tarazu.layout.setstripe import parse_layout
 from tarazu.lustre import EOF
-from tarazu.model import Component, CreateRequest, Forecast, Layout, Ost, SystemView
+from tarazu.model import Component, CreateRequest, FileName, Forecast, Layout, Ost, SystemView
 from tarazu.store.placement_map import MapRow, check_layout, check_osts, write_map
 from tarazu.units import GIB, KIB, MIB, TIB
 
@@ -74,7 +74,7 @@ def rows_of(files: list[Forecast], default: Layout | None, policy: LayoutPolicy)
     assert refused == {}
     return [
         MapRow(
-            "lustre", f.key, f.key, f.key, False, 0, 0, 0, i, layout, allocated[i].osts,
+            "lustre", f.name, i, layout, allocated[i].osts,
             explicit_components(layout, f.size_bytes),
         )
         for i, f, layout in placeable
@@ -93,14 +93,14 @@ def rows_of(files: list[Forecast], default: Layout | None, policy: LayoutPolicy)
 def test_a_map_takes_what_is_planned_and_the_library_reads_it(
     tmp_path: Path, default: Layout | None, sizes: list[int], count: str, striping: str
 ) -> None:
-    files = [Forecast(f"/{i}", f"/{i}", f"/{i}", False, 0, 0, 0, s) for i, s in enumerate(sizes)]
+    files = [Forecast(FileName(f"/{i}", f"/{i}", f"/{i}", False, 0, 0, 0), s) for i, s in enumerate(sizes)]
     rows = rows_of(files, default, LayoutPolicy(count, striping, min_size_bytes=0))
     path = tmp_path / "map.1"
     write_map(path, generation=1, hash_key=KEY, ost_counts={"lustre": OSTS}, rows=rows)
     path.chmod(0o600)
     for row in rows:
-        names = native.Names(row.precise, row.loose, False)
-        hit = native.map_lookup(path, "lustre", row.key, names, 0, 0, 0)
+        names = native.Names(row.name.precise, row.name.loose, False)
+        hit = native.map_lookup(path, "lustre", row.name.key, names, 0, 0, 0)
         assert hit is not None
         assert (hit.row_id, hit.layout, hit.osts) == (row.row_id, row.layout, row.osts)
         assert native.encode_lov(row.layout, row.osts)
@@ -110,7 +110,7 @@ def test_one_bad_layout_costs_its_own_files_only() -> None:
     """A list that no map may hold made the leader refuse the whole plan."""
     good = parse_layout("-c 2 -S 1M")[0]
     crooked = Layout((Component(0, MIB, MIB, 1), Component(2 * MIB, EOF, MIB, 1)), composite=True)
-    forecast = Forecast("/f", "/f", "/f", False, 0, 0, 0, GIB)
+    forecast = Forecast(FileName("/f", "/f", "/f", False, 0, 0, 0), GIB)
     placeable = [(1, forecast, good), (2, forecast, crooked), (3, forecast, good), (4, forecast, good)]
     osts = [((0, 1),), ((0,), (1,)), ((3, 3),), ((2, OSTS),)]
     allocated, refused = checked(placeable, osts, OSTS)
@@ -131,7 +131,7 @@ def test_start_hints_of_several_stripes_that_extend_themselves_do_not_balance_wo
     """Lustre took the OSTs that follow the hint: OST cost 1.4 to 3 where its own choice had 1.2 to 2."""
     layout = parse_layout("-E 16M -c 1 -S 4M -E -1 -c 4 -S 4M -z 64M")[0]
     for size, asked in ((GIB, ((), ())), (16 * MIB, ((5,), (1,)))):
-        forecast = Forecast("/f", "/f", "/f", False, 0, 0, 0, size)
+        forecast = Forecast(FileName("/f", "/f", "/f", False, 0, 0, 0), size)
         allocated, refused = checked([(1, forecast, layout)], [((5,), (1, 2, 3, 4))], OSTS)
         assert refused == {} and allocated[1].osts == asked
         check_layout("map", layout, explicit_components(layout, size), asked)
@@ -139,7 +139,7 @@ def test_start_hints_of_several_stripes_that_extend_themselves_do_not_balance_wo
 
 def test_a_self_extending_component_is_asked_for_with_a_start_hint() -> None:
     layout = parse_layout("-E 16M -c 1 -S 4M -E -1 -c 1 -S 4M -z 64M")[0]
-    forecast = Forecast("/f", "/f", "/f", False, 0, 0, 0, GIB)
+    forecast = Forecast(FileName("/f", "/f", "/f", False, 0, 0, 0), GIB)
     allocated, refused = checked([(1, forecast, layout)], [((5,), (1,))], OSTS)
     assert refused == {} and allocated[1].osts == ((5,), (1,))
     check_layout("map", layout, explicit_components(layout, GIB), allocated[1].osts)
@@ -148,6 +148,6 @@ def test_a_self_extending_component_is_asked_for_with_a_start_hint() -> None:
 
 @pytest.mark.parametrize("text", ["-E 64M -c 1 -S 1M -z 64M -E -1 -c 2 -S 1M", "-E -1 -c 2 -S 64M -z 96M"])
 def test_an_extension_that_lustre_would_not_take_is_left_alone(text: str) -> None:
-    forecast = Forecast("/f", "/f", "/f", False, 0, 0, 0, GIB)
+    forecast = Forecast(FileName("/f", "/f", "/f", False, 0, 0, 0), GIB)
     (choice,) = ConfigurationManager(LayoutPolicy(), Targets(OSTS), parse_layout(text)[0]).choose([forecast])
     assert choice.layout is None and "extension size" in choice.left_because

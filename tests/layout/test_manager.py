@@ -16,7 +16,7 @@ from tarazu.layout.manager import (
 from tarazu.layout.objects import object_bytes
 from tarazu.layout.stripe_size import contiguous_stripe_size, raid0_stripe_size
 from tarazu.lustre import EOF
-from tarazu.model import ANY_RANK, Component, Forecast, Layout
+from tarazu.model import ANY_RANK, Component, FileName, Forecast, Layout
 
 MIB, GIB = 1 << 20, 1 << 30
 PFL_1 = pfl.parse("[c1]\nmatch = /ior/*\ncomponents = 0-128M:1, 128M-512M:3, 512M-2G:8, 2G-EOF:16\n")
@@ -25,7 +25,7 @@ PFL_1 = pfl.parse("[c1]\nmatch = /ior/*\ncomponents = 0-128M:1, 128M-512M:3, 512
 def file(
     size: int, key: str = "/ior/x", rank: int = 0, writers: int = 1, contiguous: bool = False
 ) -> Forecast:
-    return Forecast(key, key, key, False, rank, 0, 0, size, writers=writers, contiguous=contiguous)
+    return Forecast(FileName(key, key, key, False, rank, 0, 0), size, writers=writers, contiguous=contiguous)
 
 
 def one(
@@ -38,6 +38,13 @@ def choice(
     policy: LayoutPolicy, forecast: Forecast, default: Layout | None = None, usable: int = 35
 ) -> Choice:
     return ConfigurationManager(policy, Targets(usable, {"flash": 5}), default).choose([forecast])[0]
+
+
+def test_files_of_many_sizes_share_the_layout_that_they_all_get() -> None:
+    """Whoever counts, sends or stores layouts meets each one once, and its hash is known."""
+    manager = ConfigurationManager(LayoutPolicy("8", rules=PFL_1), Targets(35))
+    choices = manager.choose([file((64 + n) * GIB, key) for n in range(40) for key in ("/ior/x", "/y")])
+    assert len({c.layout for c in choices}) == len({id(c.layout) for c in choices}) <= 4
 
 
 def test_pfl_rule_keeps_its_extents_and_stripe_counts() -> None:

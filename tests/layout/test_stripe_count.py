@@ -18,7 +18,7 @@ from tarazu.layout.objects import component_object_bytes
 from tarazu.layout.setstripe import parse_layout
 from tarazu.layout.stripe_count import NOISE, SLACK
 from tarazu.lustre import EOF
-from tarazu.model import ANY_RANK, Component, CreateRequest, Forecast, Layout, Ost, SystemView
+from tarazu.model import ANY_RANK, Component, CreateRequest, FileName, Forecast, Layout, Ost, SystemView
 from tarazu.sim import stripe_counts
 from tarazu.units import GIB, KIB, MIB, TIB
 
@@ -27,7 +27,7 @@ POLICY = LayoutPolicy(min_size_bytes=0)
 
 def file(size: int, *, shared: bool = False) -> Forecast:
     rank = ANY_RANK if shared else 0
-    return Forecast("/x", "/x", "/x", False, rank, 0, 0, size, writers=16 if shared else 1)
+    return Forecast(FileName("/x", "/x", "/x", False, rank, 0, 0), size, writers=16 if shared else 1)
 
 
 def layouts(

@@ -30,7 +30,7 @@ import pytest
 
 from tarazu import native
 from tarazu.lustre import EOF
-from tarazu.model import Component, Layout
+from tarazu.model import Component, FileName, Layout
 from tarazu.sim.testbed import lov
 from tarazu.store.control import announce, write_control
 from tarazu.store.placement_map import MapRow, write_map
@@ -184,8 +184,13 @@ class LustreMount:
         # The OST lists keep to what is there, whatever a test got wrong.
         assert {index for part in lists for index in part} <= set(self.osts)
         return MapRow(
-            self.fs_name, key, names.precise, names.loose, names.volatile, -1, 0, 0, 7, layout, lists, explicit
-        )  # fmt: skip
+            self.fs_name,
+            FileName(key, names.precise, names.loose, names.volatile, -1, 0, 0),
+            7,
+            layout,
+            lists,
+            explicit,
+        )
 
     def map(self, *rows: MapRow) -> Path:
         if not self.map_directory.exists():

@@ -11,7 +11,7 @@ import pytest
 from tarazu.daemons.left_to_lustre import default_layout
 from tarazu.layout.explicit import asked_osts, explicit_components
 from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
-from tarazu.model import Forecast, Layout
+from tarazu.model import FileName, Forecast, Layout
 from tarazu.run import directories
 from tarazu.stats.client import Mount
 from tarazu.units import MIB
@@ -47,7 +47,7 @@ def test_a_file_is_placed_below_a_default_of_any_kind(lustre: LustreMount, defau
     _, found = directories.default_layouts([mount], [key])
     layout = default_layout(found[key])
     assert isinstance(layout, Layout)
-    forecast = Forecast(key, key, key, False, 0, 0, 0, SIZE)
+    forecast = Forecast(FileName(key, key, key, False, 0, 0, 0), SIZE)
     targets = Targets(len(lustre.osts))
     (choice,) = ConfigurationManager(LayoutPolicy(min_size_bytes=0), targets, layout).choose([forecast])
     planned = choice.layout

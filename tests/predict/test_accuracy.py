@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tarazu.model import JobStep
 from tarazu.predict.accuracy import Accuracy, match, mean_size_error, score, walk_forward
 from tarazu.predict.aipa import forecast
-from tarazu.predict.baselines import baseline
-from tarazu.predict.explain import explain
+from tarazu.predict.explain import explain_prediction
 from tarazu.trace.darshan import import_log
 from tarazu.trace.records import RunRecord
 
@@ -45,7 +45,7 @@ def report(name: str, kind: str, ours: list[Accuracy], last: list[Accuracy]) -> 
 @pytest.mark.parametrize("name", SERIES)
 def test_time_series_alone_beat_the_last_value(name: str) -> None:
     runs = without_arguments(name)
-    ours, last = walk_forward(runs), walk_forward(runs, baseline("last"))
+    ours, last = walk_forward(runs), walk_forward(runs, "last")
     report(name, "series", ours, last)
     assert mean_size_error(ours) < mean_size_error(last)
     assert ours[-1].size_error < 0.04 and ours[-1].size_error < 0.5 * last[-1].size_error
@@ -84,26 +84,25 @@ def test_small_files_can_be_left_out_of_the_score() -> None:
 def test_a_file_is_matched_exactly_before_by_template() -> None:
     run = series("iorm")[0]
     forecasts = forecast([run], run.step).files
-    assert [f.key for f in match(run.files, forecasts) if f] == [f.key for f in run.files]
+    assert [f.name.key for f in match(run.files, forecasts) if f] == [f.key for f in run.files]
     renamed = [
         msgspec.structs.replace(f, key=f.key.replace("iorm", "iorm9"), precise="/x{rank}") for f in run.files
     ]
-    assert [f.key for f in match(renamed, forecasts) if f] == [f.key for f in run.files]
+    assert [f.name.key for f in match(renamed, forecasts) if f] == [f.key for f in run.files]
     strange = [msgspec.structs.replace(f, key="/y", precise="/y", loose="/y") for f in run.files]
     assert match(strange, forecasts) == [None] * len(run.files)
 
 
-def test_unknown_baselines_are_refused() -> None:
-    with pytest.raises(ValueError, match="last, mean, drift"):
-        baseline("guess")
+def explained(runs: list[RunRecord], step: JobStep) -> list[str]:
+    return explain_prediction(forecast(runs, step), runs, step)
 
 
 def test_explanation_names_series_order_forecast_and_alternatives() -> None:
     runs = without_arguments("iorm")
-    text = "\n".join(explain(runs[:4], runs[4].step))
+    text = "\n".join(explained(runs[:4], runs[4].step))
     assert "ior: 40 files" in text and "/iorm.#.#  (8 ranks, 5 per rank" in text
     assert "8.0 MiB 9.0 MiB 10.0 MiB 10.0 MiB → 10.7 MiB each × 8  [arima: ARIMA(0,1,0) with drift" in text
     assert "last value → 10.0 MiB" in text
-    text = "\n".join(explain(series("haccfpp")[:3], series("haccfpp")[3].step))
+    text = "\n".join(explained(series("haccfpp")[:3], series("haccfpp")[3].step))
     assert "38 × argument 1 (130000)" in text
-    assert explain([], runs[0].step)[-1] == "note: no run in history has files"
+    assert explained([], runs[0].step)[-1] == "note: no run in history has files"

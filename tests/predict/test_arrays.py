@@ -54,9 +54,13 @@ def test_a_task_is_predicted_from_other_tasks_of_its_array(
     runs = [task(build, index, ranks=ranks, number=n) for n, index in enumerate(indices)]
     history = written(tmp_path, runs[:-1])
     prediction = forecast(history, runs[-1].step)
-    assert {f.key: f.size_bytes for f in prediction.files} == {f.key: f.size_bytes for f in runs[-1].files}
+    assert {f.name.key: f.size_bytes for f in prediction.files} == {
+        f.key: f.size_bytes for f in runs[-1].files
+    }
     real = {f.key: (f.precise, f.loose, f.rank, f.volatile) for f in runs[-1].files}
-    assert {f.key: (f.precise, f.loose, f.rank, f.volatile) for f in prediction.files} == real
+    assert {
+        f.name.key: (f.name.precise, f.name.loose, f.name.rank, f.name.volatile) for f in prediction.files
+    } == real
 
 
 def test_sizes_that_follow_the_index_say_so(build: Build) -> None:
@@ -73,7 +77,7 @@ def test_two_tasks_explain_nothing(build: Build) -> None:
 
 def test_one_task_names_the_next(build: Build) -> None:
     first, second = task(build, 3), task(build, 8)
-    assert {f.key for f in forecast([first], second.step).files} == {f.key for f in second.files}
+    assert {f.name.key for f in forecast([first], second.step).files} == {f.key for f in second.files}
 
 
 def test_runs_from_before_arrays_were_known_are_used_for_what_they_hold(build: Build, tmp_path: Path) -> None:
@@ -85,9 +89,9 @@ def test_runs_from_before_arrays_were_known_are_used_for_what_they_hold(build: B
     runs = [task(build, index) for index in (3, 4, 5, 6)]
     history = written(tmp_path, [plain(runs[0]), plain(runs[1]), runs[2]])
     prediction = forecast(history, runs[-1].step)
-    assert {f.key for f in prediction.files} == {f.key for f in runs[-1].files}
+    assert {f.name.key for f in prediction.files} == {f.key for f in runs[-1].files}
     only_old = forecast(written(tmp_path / "old", [plain(run) for run in runs[:3]]), runs[-1].step)
-    assert {f.loose for f in only_old.files} == {f.loose for f in runs[-1].files}
+    assert {f.name.loose for f in only_old.files} == {f.loose for f in runs[-1].files}
 
 
 @pytest.mark.parametrize("changes", [{"array_index": -1}, {"array_index": 1 << 40}, {"array_job": "7" * 300}])

@@ -13,7 +13,7 @@ import pytest
 from tarazu.model import JobStep
 from tarazu.predict import aipa, classes, series
 from tarazu.predict.aipa import extend, forecast
-from tarazu.predict.names import take_apart
+from tarazu.predict.name_parts import take_apart
 from tarazu.trace.records import MOST_RANKS, FileRecord, RunRecord
 
 Build = Callable[..., RunRecord]
@@ -37,7 +37,7 @@ def test_a_step_that_says_it_has_billions_of_ranks_costs_nothing(build: Build, r
         tracemalloc.stop()
     assert prediction.files == () and prediction.warnings
     assert time.perf_counter() - started < 20 and peak < 50 << 20
-    assert extend(history[0], step).files == ()
+    assert extend(history[0], step, horizon_s=1800).files == ()
 
 
 def test_a_number_of_files_that_runs_away_is_left_out_and_the_rest_is_forecast(
@@ -50,7 +50,7 @@ def test_a_number_of_files_that_runs_away_is_left_out_and_the_rest_is_forecast(
     ]
     step = msgspec.structs.replace(history[0].step, ranks=64)
     prediction = forecast(history, step)
-    assert [f.key for f in prediction.files] == ["/small"]
+    assert [f.name.key for f in prediction.files] == ["/small"]
     assert any(
         "512 files like /many.#.# left out: one forecast has at most 100" in w for w in prediction.warnings
     )
@@ -62,7 +62,7 @@ def test_templates_beyond_a_limit_are_left_out_smallest_first(
     monkeypatch.setattr(classes, "MOST_CLASSES", 5)
     run = build(lambda rank: [(f"/{chr(97 + i)}", (i + 1) * MIB) for i in range(20)], ranks=1)
     prediction = forecast([run, run], run.step)
-    assert sorted(f.key for f in prediction.files) == ["/p", "/q", "/r", "/s", "/t"]
+    assert sorted(f.name.key for f in prediction.files) == ["/p", "/q", "/r", "/s", "/t"]
     assert any("15 of 20 templates left out" in w for w in prediction.warnings)
 
 
@@ -103,7 +103,7 @@ def test_thousands_of_further_steps_do_not_exhaust_the_stack(build: Build) -> No
 
     step: JobStep = msgspec.structs.replace(run(0, 1).step, numbers=(6000.0,))
     prediction = forecast([run(0, 1000), run(1, 2000)], step)
-    assert len(prediction.files) == 6000 and len({f.key for f in prediction.files}) == 6000
+    assert len(prediction.files) == 6000 and len({f.name.key for f in prediction.files}) == 6000
 
 
 def test_the_time_of_a_forecast_grows_with_the_history_not_with_its_square(build: Build) -> None:

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from tarazu.model import ANY_RANK
+from tarazu.model import ANY_RANK, FileName
 from tarazu.native import template
 from tarazu.predict.accuracy import score, walk_forward
 from tarazu.predict.aipa import forecast
-from tarazu.predict.names import next_number, rank_number
+from tarazu.predict.name_parts import next_number, rank_number
 from tarazu.trace.records import RunRecord
 
 Build = Callable[..., RunRecord]
@@ -47,18 +47,12 @@ def test_run_counter_step_and_rank_in_the_name_are_guessed_exactly(build: Build,
 
     history = [build(named(n), number=n, ranks=6) for n in range(runs + 1)]
     prediction = forecast(history[:-1], history[-1].step)
-    assert {f.key for f in prediction.files} == set(by_key(history[-1]))
+    assert {f.name.key for f in prediction.files} == set(by_key(history[-1]))
     actual = {f.key: f for f in history[-1].files}
     for f in prediction.files:
-        real = actual[f.key]
-        assert (f.precise, f.loose, f.rank, f.nth_precise, f.nth_loose, f.volatile) == (
-            real.precise,
-            real.loose,
-            real.rank,
-            real.nth_precise,
-            real.nth_loose,
-            real.volatile,
-        )
+        real = actual[f.name.key]
+        name = [getattr(real, field) for field in FileName.__struct_fields__]
+        assert f.name == FileName(*name)
 
 
 def test_job_id_and_date_directories_hit_with_ranks_on_other_nodes(build: Build) -> None:
@@ -82,14 +76,14 @@ def test_job_id_and_date_directories_hit_with_ranks_on_other_nodes(build: Build)
     for result in walk_forward(history):
         assert result.hit_rate == 1.0 and result.count_error == 0.0
     prediction = forecast(history[:-1], history[-1].step)
-    assert all(f"/proj/{history[-1].step.job_id}/" in f.key for f in prediction.files)
+    assert all(f"/proj/{history[-1].step.job_id}/" in f.name.key for f in prediction.files)
 
 
 def test_stable_names_in_changing_order_keep_their_sizes(build: Build) -> None:
     names = [("/out/big.1", 900 * MIB), ("/out/small.2", 2 * MIB), ("/out/mid.3", 70 * MIB)]
     history = [build(lambda rank, k=k: names[k % 3 :] + names[: k % 3], number=k, ranks=1) for k in range(5)]
     prediction = forecast(history[:-1], history[-1].step)
-    assert {f.key: f.size_bytes for f in prediction.files} == dict(names)
+    assert {f.name.key: f.size_bytes for f in prediction.files} == dict(names)
 
 
 def test_same_template_in_changing_order_keeps_sizes_by_name(build: Build) -> None:
@@ -100,7 +94,7 @@ def test_same_template_in_changing_order_keeps_sizes_by_name(build: Build) -> No
         for n, o in enumerate(orders)
     ]
     prediction = forecast(history[:-1], history[-1].step)
-    assert {f.key: f.size_bytes for f in prediction.files} == {
+    assert {f.name.key: f.size_bytes for f in prediction.files} == {
         f"/out/part.{i + 10}": s * MIB for i, s in enumerate(sizes)
     }
 
@@ -112,12 +106,12 @@ def test_more_ranks_get_the_profile_of_the_others(build: Build) -> None:
     history = [build(named, number=n, ranks=4) for n in range(3)]
     bigger = build(named, number=3, ranks=12)
     prediction = forecast(history, bigger.step)
-    assert {f.key: f.size_bytes for f in prediction.files} == by_key(bigger)
+    assert {f.name.key: f.size_bytes for f in prediction.files} == by_key(bigger)
     for f in prediction.files:
-        names = template(f.key, job_id="4003", rank=f.rank)
-        assert (f.precise, f.loose) == (names.precise, names.loose)
+        names = template(f.name.key, job_id="4003", rank=f.name.rank)
+        assert (f.name.precise, f.name.loose) == (names.precise, names.loose)
     smaller = build(named, number=3, ranks=2)
-    assert {f.key for f in forecast(history, smaller.step).files} == set(by_key(smaller))
+    assert {f.name.key for f in forecast(history, smaller.step).files} == set(by_key(smaller))
 
 
 def test_one_writer_per_node_stays_one_per_node(build: Build) -> None:
@@ -126,7 +120,7 @@ def test_one_writer_per_node_stays_one_per_node(build: Build) -> None:
 
     history = [build(named(4), number=n, ranks=16, nodes=4) for n in range(2)]
     bigger = build(named(8), number=2, ranks=32, nodes=4)
-    assert sorted(f.rank for f in forecast(history, bigger.step).files) == [0, 8, 16, 24]
+    assert sorted(f.name.rank for f in forecast(history, bigger.step).files) == [0, 8, 16, 24]
 
 
 def test_more_steps_are_continued_and_keep_their_growth(build: Build) -> None:
@@ -140,9 +134,9 @@ def test_more_steps_are_continued_and_keep_their_growth(build: Build) -> None:
 
     history = [run(n, steps) for n, steps in enumerate((5, 6, 7))]
     prediction = forecast(history, run(3, 12).step)
-    assert {f.key: f.size_bytes for f in prediction.files} == by_key(run(3, 12))
+    assert {f.name.key: f.size_bytes for f in prediction.files} == by_key(run(3, 12))
     fewer = forecast(history, run(3, 2).step)
-    assert {f.key for f in fewer.files} == set(by_key(run(3, 2)))
+    assert {f.name.key for f in fewer.files} == set(by_key(run(3, 2)))
 
 
 def test_steps_that_go_on_where_the_last_run_stopped(build: Build) -> None:
@@ -151,7 +145,7 @@ def test_steps_that_go_on_where_the_last_run_stopped(build: Build) -> None:
         for n in range(4)
     ]
     prediction = forecast(history[:-1], history[-1].step)
-    assert {f.key for f in prediction.files} == set(by_key(history[-1]))
+    assert {f.name.key for f in prediction.files} == set(by_key(history[-1]))
 
 
 def test_unequal_numbers_of_files_per_rank_are_kept(build: Build) -> None:
@@ -159,7 +153,7 @@ def test_unequal_numbers_of_files_per_rank_are_kept(build: Build) -> None:
         return [(f"/u/f.{rank}.{s}", MIB) for s in range(6 if rank == 0 else 2)]
 
     history = [build(named, number=n) for n in range(3)]
-    assert {f.key for f in forecast(history, history[0].step).files} == set(by_key(history[0]))
+    assert {f.name.key for f in forecast(history, history[0].step).files} == set(by_key(history[0]))
 
 
 def test_files_written_every_second_run_are_expected_also_after_a_run_without_them(build: Build) -> None:
@@ -168,9 +162,9 @@ def test_files_written_every_second_run_are_expected_also_after_a_run_without_th
         return build(lambda rank: [(f"/out.{rank}", MIB), *extra], number=number, ranks=1)
 
     history = [run(n) for n in range(6)]
-    assert "/restart.h5" in {f.key for f in forecast(history[:5], history[5].step).files}
+    assert "/restart.h5" in {f.name.key for f in forecast(history[:5], history[5].step).files}
     given_up = [*history[:5], run(6), run(8)]
-    assert "/restart.h5" not in {f.key for f in forecast(given_up, history[5].step).files}
+    assert "/restart.h5" not in {f.name.key for f in forecast(given_up, history[5].step).files}
 
 
 def test_shared_file_is_of_any_rank_with_writers_and_contiguity(build: Build) -> None:
@@ -181,8 +175,8 @@ def test_shared_file_is_of_any_rank_with_writers_and_contiguity(build: Build) ->
         for n in range(4)
     ]
     (one,) = forecast(history[:3], history[3].step).files
-    assert (one.rank, one.writers, one.contiguous) == (ANY_RANK, 8, True)
-    assert one.key == "/ssf.3" and one.size_bytes == 11 * MIB
+    assert (one.name.rank, one.writers, one.contiguous) == (ANY_RANK, 8, True)
+    assert one.name.key == "/ssf.3" and one.size_bytes == 11 * MIB
     assert score(forecast(history[:3], history[3].step), history[3]).hit_rate == 1.0
 
 
@@ -205,7 +199,7 @@ def test_one_subfile_per_group_of_ranks_is_told_apart(build: Build) -> None:
 
     history = [run(n) for n in range(3)]
     prediction = forecast(history, history[0].step)
-    assert {(f.key, f.rank, f.size_bytes) for f in prediction.files} == {
+    assert {(f.name.key, f.name.rank, f.size_bytes) for f in prediction.files} == {
         ("/sub/p.0", 0, MIB),
         ("/sub/p.4", 4, 5 * MIB),
     }
@@ -217,7 +211,7 @@ def test_ranks_that_the_step_did_not_know_of_are_kept(build: Build) -> None:
     unknown = msgspec.structs.replace(run, step=msgspec.structs.replace(run.step, ranks=1))
     for ranks in (1, 2):
         step = msgspec.structs.replace(run.step, ranks=ranks)
-        assert {f.rank for f in forecast([unknown], step).files} == set(range(8))
+        assert {f.name.rank for f in forecast([unknown], step).files} == set(range(8))
 
 
 def test_contiguity_is_remembered_from_the_last_full_recording(build: Build) -> None:

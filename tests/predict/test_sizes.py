@@ -149,7 +149,7 @@ def test_unequal_ranks_keep_their_share(build: Build) -> None:
         build(lambda rank, n=n: [(f"/w.{rank}", (rank + 1) * (10 + n) * MIB)], number=n, ranks=4)
         for n in range(5)
     ]
-    sizes = {f.rank: f.size_bytes for f in forecast(history, history[0].step).files}
+    sizes = {f.name.rank: f.size_bytes for f in forecast(history, history[0].step).files}
     assert sizes == {r: (r + 1) * 15 * MIB for r in range(4)}
 
 
@@ -158,7 +158,7 @@ def test_a_rank_that_was_never_seen_gets_the_mean(build: Build) -> None:
         build(lambda rank: [(f"/w.{rank}", (1 + rank % 2) * MIB)], number=n, ranks=4) for n in range(3)
     ]
     step = msgspec.structs.replace(history[0].step, ranks=6)
-    sizes = {f.rank: f.size_bytes for f in forecast(history, step).files}
+    sizes = {f.name.rank: f.size_bytes for f in forecast(history, step).files}
     assert sizes[4] == sizes[5] == pytest.approx(1.5 * MIB, abs=1)
 
 
@@ -191,7 +191,7 @@ def test_many_noisy_series_of_a_class_are_forecast_as_a_whole(build: Build) -> N
     prediction = forecast(history, history[0].step)
     assert prediction.fits <= 9
     for f in prediction.files:
-        s = int(f.key[4:8])
+        s = int(f.name.key[4:8])
         assert f.size_bytes == pytest.approx((105 + s) * MIB, rel=0.08)
 
 
@@ -208,7 +208,7 @@ def test_sixteen_thousand_files_cost_a_handful_of_fits(build: Build) -> None:
     step = msgspec.structs.replace(history[-1].step, ranks=2000, nodes=40)
     prediction = forecast(history, step)
     assert len(prediction.files) == 16_000 and prediction.fits <= 2
-    assert len({f.key for f in prediction.files}) == 16_000
+    assert len({f.name.key for f in prediction.files}) == 16_000
 
 
 @pytest.mark.parametrize("model", ["last", "mean", "drift"])

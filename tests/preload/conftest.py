@@ -17,7 +17,7 @@ import pytest
 
 from tarazu import native
 from tarazu.lustre import EOF
-from tarazu.model import Component, Layout
+from tarazu.model import Component, FileName, Layout
 from tarazu.sim.testbed import Testbed, down, up
 from tarazu.sim.testbed.library import library_directory
 from tarazu.store.control import announce, write_control
@@ -305,7 +305,7 @@ class Placed(Runs):
         lists = tuple(tuple(o) for o in osts)
         explicit = tuple(len(o) == c.stripe_count for o, c in zip(lists, layout.components))
         return MapRow(
-            "lustre", key, names.precise, names.loose, names.volatile, rank, 0, 0, 7, layout, lists, explicit
+            "lustre", FileName(key, names.precise, names.loose, names.volatile, rank, 0, 0), 7, layout, lists, explicit
         )  # fmt: skip
 
     @staticmethod

@@ -11,7 +11,7 @@ import pytest
 
 from tarazu import native
 from tarazu.lustre import EOF
-from tarazu.model import Component, Layout
+from tarazu.model import Component, FileName, Layout
 from tarazu.store.placement_map import MapRow
 from tests.mpi import OPENMPI_CC, OPENMPI_RUN
 
@@ -35,7 +35,7 @@ def row(key: str, osts: tuple[int, ...], rank: int) -> MapRow:
     names = native.template(key, rank=rank)
     layout = Layout((Component(0, EOF, 1 << 20, len(osts)),))
     return MapRow(
-        "lustre", key, names.precise, names.loose, False, rank, 0, 0, 1, layout, (osts,), (True,)
+        "lustre", FileName(key, names.precise, names.loose, False, rank, 0, 0), 1, layout, (osts,), (True,)
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tarazu import native
 from tarazu.errors import StoreError
 from tarazu.lustre import EOF
-from tarazu.model import Component, Layout
+from tarazu.model import Component, FileName, Layout
 from tarazu.store.placement_map import MapRow, write_map
 
 WHO = {"job_id": "123456.pbs01", "rank": 7, "pid": 4321, "host": "node01.cluster"}
@@ -136,13 +136,15 @@ def _row(key: str, rank: int, n: int, row_id: int, job_id: str = "") -> MapRow:
     names = native.template(key, job_id=job_id, rank=rank)
     return MapRow(
         fs_name="lustre",
-        key=key,
-        precise=names.precise,
-        loose=names.loose,
-        volatile=names.volatile,
-        rank=rank,
-        nth_precise=n,
-        nth_loose=n,
+        name=FileName(
+            key=key,
+            precise=names.precise,
+            loose=names.loose,
+            volatile=names.volatile,
+            rank=rank,
+            nth_precise=n,
+            nth_loose=n,
+        ),
         row_id=row_id,
         layout=Layout((Component(0, EOF, 1 << 20, 2),)),
         osts=((row_id % 35, (row_id + 1) % 35),),

@@ -12,7 +12,7 @@ import pytest
 
 from tarazu import native
 from tarazu.lustre import EOF
-from tarazu.model import Component, Layout
+from tarazu.model import Component, FileName, Layout
 from tarazu.store.control import announce
 from tarazu.store.placement_map import MapRow
 
@@ -44,13 +44,15 @@ def row(
     listed = tuple(len(o) == c.stripe_count for o, c in zip(osts, layout.components))
     return MapRow(
         fs_name="lustre",
-        key=key,
-        precise=names.precise,
-        loose=names.loose,
-        volatile=names.volatile,
-        rank=rank,
-        nth_precise=n,
-        nth_loose=n,
+        name=FileName(
+            key=key,
+            precise=names.precise,
+            loose=names.loose,
+            volatile=names.volatile,
+            rank=rank,
+            nth_precise=n,
+            nth_loose=n,
+        ),
         row_id=row_id,
         layout=layout,
         osts=tuple(tuple(o) for o in osts),

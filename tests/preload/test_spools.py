@@ -20,7 +20,7 @@ from tarazu.errors import TraceError
 from tarazu.model import JobStep
 from tarazu.run import gather
 from tarazu.run.framed import Frames
-from tarazu.trace.parser import parse_files, parse_run
+from tarazu.trace.parser import parse_files, parse_runs
 from tarazu.trace.spool import parse_spools, read_spools
 
 Runs = Any
@@ -359,7 +359,7 @@ def test_damaged_spools_are_read_as_far_as_they_go(plain: Runs) -> None:
             found = parse_spools(cut)
         except TraceError:
             continue
-        parse_run(found, JobStep("lustre", 0, "app", "1"))
+        parse_runs(found, JobStep("lustre", 0, "app", "1"))
 
 
 @pytest.mark.skipif(not shutil.which("strace"), reason="needs strace (Debian: strace)")

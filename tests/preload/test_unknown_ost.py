@@ -16,7 +16,7 @@ from tarazu import native
 from tarazu.config import Settings
 from tarazu.errors import TarazuError
 from tarazu.lustre import EOF
-from tarazu.model import Component, JobStep, Layout
+from tarazu.model import Component, FileName, JobStep, Layout
 from tarazu.run import plans
 from tarazu.run.maps import Maps
 from tarazu.sim.testbed import Testbed
@@ -80,7 +80,7 @@ class Here(plans.Plans):
 
     def accept(self, layout: Layout, osts: tuple[tuple[int, ...], ...]) -> None:
         names = native.template("/f")
-        file = PlannedFile(1, "/f", names.precise, names.loose, False, -1, 0, 0, 8 * MIB, 0, osts)
+        file = PlannedFile(1, FileName("/f", names.precise, names.loose, False, -1, 0, 0), 8 * MIB, 0, osts)
         self._accept(PlanReply(status="planned", layouts=(layout,), files=(file,)), self.fs, guess=False)
 
 

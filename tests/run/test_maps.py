@@ -10,7 +10,7 @@ import pytest
 from tarazu import native
 from tarazu.errors import StoreError
 from tarazu.lustre import EOF
-from tarazu.model import Component, Layout
+from tarazu.model import Component, FileName, Layout
 from tarazu.run.maps import Maps
 from tarazu.store.control import read_control, write_control
 from tarazu.store.placement_map import MapRow, read_map
@@ -22,7 +22,7 @@ KEY = "/out/x"
 def row(fs_name: str, row_id: int, *osts: int, layout: Layout = PLAIN) -> MapRow:
     names = native.template(KEY)
     return MapRow(
-        fs_name, KEY, names.precise, names.loose, False, 0, 0, 0, row_id, layout, (osts,), (True,)
+        fs_name, FileName(KEY, names.precise, names.loose, False, 0, 0, 0), row_id, layout, (osts,), (True,)
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from tarazu import native
 from tarazu.config import Run
 from tarazu.errors import TarazuError
 from tarazu.lustre import EOF
-from tarazu.model import Component, JobStep, Layout
+from tarazu.model import Component, FileName, JobStep, Layout
 from tarazu.run import filesystems, gather, nodes, openmpi, sending
 from tarazu.run.framed import Frames
 from tarazu.run.others import OtherNodes
@@ -40,7 +40,7 @@ def write_maps(directory: Path, rows: int) -> None:
 def row(key: str) -> MapRow:
     names = native.template(key, rank=-1)
     precise, loose, volatile = names.precise, names.loose, names.volatile
-    return MapRow("lustre", key, precise, loose, volatile, -1, 0, 0, 7, LAYOUT, ((3, 1),), (True,))
+    return MapRow("lustre", FileName(key, precise, loose, volatile, -1, 0, 0), 7, LAYOUT, ((3, 1),), (True,))
 
 
 class Node:

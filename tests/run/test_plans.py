@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import struct
 import threading
 import time
 from pathlib import Path
@@ -14,9 +15,10 @@ from tarazu import config
 from tarazu.config import Settings
 from tarazu.daemons.left_to_lustre import checked
 from tarazu.daemons.planner import planned_files
+from tarazu.errors import WireError
 from tarazu.layout.setstripe import parse_layout
 from tarazu.lustre import EOF
-from tarazu.model import ANY_RANK, Component, Forecast, JobStep, Layout
+from tarazu.model import ANY_RANK, Component, FileName, Forecast, JobStep, Layout
 from tarazu.run import llapi
 from tarazu.run.maps import Maps
 from tarazu.run.plans import FORMER_ROWS, LayoutRefused, Plans
@@ -47,13 +49,15 @@ def reply(number: int, files: int = FILES, rank: int = 0) -> local.PlanReply:
     rows = tuple(
         local.PlannedFile(
             row_id=1 + number * files + n,
-            key=f"/{number}.{n}",
-            precise=f"/{number}.{n}",
-            loose=f"/{number}.{{n}}",
-            volatile=False,
-            rank=rank,
-            nth_precise=0,
-            nth_loose=n,
+            name=FileName(
+                key=f"/{number}.{n}",
+                precise=f"/{number}.{n}",
+                loose=f"/{number}.{{n}}",
+                volatile=False,
+                rank=rank,
+                nth_precise=0,
+                nth_loose=n,
+            ),
             size_bytes=100,
             layout=0,
             osts=((n % 4, (n + 1) % 4),),
@@ -160,9 +164,20 @@ def test_a_million_files_are_followed_in_little_memory() -> None:
     assert sum(a.itemsize * len(a) for a in held) + len(promise._shared) <= 32 * len(promise)
 
 
+def test_a_plan_whose_files_have_no_name_of_their_own_is_refused() -> None:
+    """Of a clientd of another version: fields side by side must not be taken for each other."""
+    file = ["file", 1, "/f", "/f", "/f", False, 0, 0, 0, 100, 0, [[1]], 0]
+    body = msgspec.msgpack.encode({"type": "planned", "status": "planned", "files": [file]})
+    ours, theirs = socket.socketpair()
+    with ours, local.Channel(theirs) as channel:
+        ours.sendall(struct.pack("<I", len(body)) + body)
+        with pytest.raises(WireError, match="a message of this version of tarazu"):
+            channel.receive()
+
+
 def test_the_index_of_a_row_is_its_place_in_the_request(tmp_path: Path) -> None:
     """Files that got no OSTs count too: mdsd counts all files of the request."""
-    forecasts = [Forecast(f"/{n}", f"/{n}", "/{n}", False, 0, 0, n, 100) for n in range(4)]
+    forecasts = [Forecast(FileName(f"/{n}", f"/{n}", "/{n}", False, 0, 0, n), 100) for n in range(4)]
     with open_database(tmp_path / "db") as database:
         plan_id = database.new_plan(STEP)
         row_ids = database.add_files(plan_id, [NewFile(f, PLAIN) for f in forecasts])
@@ -172,7 +187,7 @@ def test_the_index_of_a_row_is_its_place_in_the_request(tmp_path: Path) -> None:
         database.set_allocation(plan_id, status="allocated", request_id="r", placements=allocated, left=left)
         rows = database.files(plan_id)
     planned = planned_files(placeable, allocated)["files"]
-    assert [(f.key, f.request_index) for f in planned] == [("/0", 0), ("/2", 2)]
+    assert [(f.name.key, f.request_index) for f in planned] == [("/0", 0), ("/2", 2)]
     assert [r.request_index for r in rows] == [0, 1, 2, 3]
     assert [r.placement is not None for r in rows] == [True, False, True, False]
     assert [r.left_because for r in rows] == ["", "mdsd gave it no OSTs", "", "mdsd gave it no OSTs"]

@@ -9,7 +9,7 @@ import pytest
 from tarazu.daemons.left_to_lustre import default_layout
 from tarazu.errors import BadInput
 from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
-from tarazu.model import Forecast
+from tarazu.model import FileName, Forecast
 from tarazu.run import directories
 from tarazu.stats import client
 from tarazu.stats.client import Mount
@@ -80,7 +80,7 @@ def test_a_root_without_a_default_has_the_striping_that_the_client_knows(tmp_pat
         for setting in ("site", "auto"):
             policy = LayoutPolicy(setting, min_size_bytes=0)
             manager = ConfigurationManager(policy, targets, default)
-            (choice,) = manager.choose([Forecast("/f", "/f", "/f", False, 0, 0, 0, 64 * MIB)])
+            (choice,) = manager.choose([Forecast(FileName("/f", "/f", "/f", False, 0, 0, 0), 64 * MIB)])
             assert choice.layout
             found.append(choice.layout.components[0].stripe_count)
         return tuple(found)

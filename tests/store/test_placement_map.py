@@ -12,15 +12,12 @@ from hypothesis import strategies as st
 from tarazu import native
 from tarazu.errors import StoreError
 from tarazu.lustre import EOF
-from tarazu.model import ANY_RANK, Component, Layout
+from tarazu.model import ANY_RANK, Component, FileName, Layout
+from tarazu.store.control import announce, read_control, stop, write_control
 from tarazu.store.placement_map import (
     MapRow,
-    announce,
     decode_map,
-    read_control,
     read_map,
-    stop,
-    write_control,
     write_map,
 )
 
@@ -85,20 +82,9 @@ def row(
     explicit: tuple[bool, ...] = (True,),
     **fields: object,
 ) -> MapRow:
-    made = MapRow(
-        "lustre",
-        f"/o/f.{rank}",
-        "/o/f.{rank}",
-        "/o/f.#",
-        False,
-        rank,
-        0,
-        0,
-        100 + rank,
-        layout,
-        osts,
-        explicit,
-    )
+    of_name = {field: fields.pop(field) for field in FileName.__struct_fields__ if field in fields}
+    name = FileName(f"/o/f.{rank}", "/o/f.{rank}", "/o/f.#", False, rank, 0, 0)
+    made = MapRow("lustre", msgspec.structs.replace(name, **of_name), 100 + rank, layout, osts, explicit)
     return msgspec.structs.replace(made, **fields)
 
 
@@ -197,13 +183,15 @@ def map_rows(draw: st.DrawFn) -> MapRow:
     name = draw(st.binary(min_size=1, max_size=12)).replace(b"\0", b"x").decode("utf-8", "surrogateescape")
     return MapRow(
         draw(st.sampled_from(["lustre", "fs2"])),
-        "/" + name,
-        "/" + name,
-        "/#" + name,
-        draw(st.booleans()),
-        draw(st.integers(-1, 9)),
-        draw(st.integers(0, 2**32 - 1)),
-        draw(st.integers(0, 2**32 - 1)),
+        FileName(
+            "/" + name,
+            "/" + name,
+            "/#" + name,
+            draw(st.booleans()),
+            draw(st.integers(-1, 9)),
+            draw(st.integers(0, 2**32 - 1)),
+            draw(st.integers(0, 2**32 - 1)),
+        ),
         draw(st.integers(0, 2**32 - 1)),
         Layout(tuple(components), composite=len(components) > 1 or draw(st.booleans())),
         tuple(osts),

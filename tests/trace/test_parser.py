@@ -8,7 +8,7 @@ import pytest
 
 from tarazu.errors import TraceError
 from tarazu.model import ANY_RANK, JobStep
-from tarazu.trace.parser import parse_files, parse_run
+from tarazu.trace.parser import parse_files, parse_runs
 from tarazu.trace.records import RunRecord
 from tarazu.trace.spool import parse_spools
 
@@ -17,7 +17,7 @@ STEP = JobStep("lustre", 1000, "ior", "4711", ranks=4, nodes=2)
 
 
 def run(data: list[bytes], step: JobStep = STEP, **options: Any) -> RunRecord:
-    return parse_run([s for d in data for s in parse_spools(d)], step, **options)
+    return parse_runs([s for d in data for s in parse_spools(d)], step, **options)[step.fs_name]
 
 
 def private(make: Make, rank: int, **header: Any) -> bytes:
@@ -177,7 +177,7 @@ def test_spool_files_are_read_and_foreign_ones_reported(tmp_path: Path, spools: 
 
 
 def test_no_spools_at_all_is_an_empty_run_that_lacks_every_rank() -> None:
-    record = parse_run([], STEP)
+    record = parse_runs([], STEP)[STEP.fs_name]
     assert (
         record.files == () and record.ranks_seen == 0 and record.ranks_expected == 4 and not record.complete
     )

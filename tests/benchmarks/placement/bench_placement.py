@@ -19,8 +19,9 @@ from pathlib import Path
 
 from tarazu import native
 from tarazu.lustre import EOF
-from tarazu.model import Component, Layout
-from tarazu.store.placement_map import MapRow, announce, write_control, write_map
+from tarazu.model import Component, FileName, Layout
+from tarazu.store.control import announce, write_control
+from tarazu.store.placement_map import MapRow, write_map
 from tests.benchmarks.placement.pairs import HEADER, HERE, PRELOAD, Driver, compare, compile_c, quartiles
 
 MIB = 1 << 20
@@ -46,7 +47,9 @@ def make_map(directory: Path, count: int) -> float:
     def row(i: int) -> MapRow:
         name, osts = f"/run/out.{i:08d}", layouts[i % 35]
         parts = (osts[:1], osts[1:4], osts[4:12], osts[12:])
-        return MapRow("lustre", name, name, "/run/out.#", False, RANK, 0, i, i, PFL1, parts, (True,) * 4)
+        return MapRow(
+            "lustre", FileName(name, name, "/run/out.#", False, RANK, 0, i), i, PFL1, parts, (True,) * 4
+        )
 
     directory.mkdir()
     write_control(directory)

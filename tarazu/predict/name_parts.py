@@ -1,4 +1,4 @@
-"""Numbers inside names: take a template apart, extrapolate its digits, put a name together."""
+"""The parts of one name, text and numbers: taken apart, each number continued, put together again."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LONGEST_KEY = 512
 """Beyond, each field takes the first text that fits: trying all of them would take for ever on some names."""
 
 
-class Name(msgspec.Struct, frozen=True):
+class NameParts(msgspec.Struct, frozen=True):
     """A key taken apart. `parts` alternates literal text and fields: `#` a number, or a token."""
 
     parts: tuple[str, ...]
@@ -43,22 +43,22 @@ class Name(msgspec.Struct, frozen=True):
         return tuple([int(text) if kind == "#" else 0 for kind, text in zip(kinds, self.texts, strict=True)])
 
 
-def take_apart(file: KnownFile) -> Name:
+def take_apart(file: KnownFile) -> NameParts:
     """The fields of a file's name. `{rank}` and `{array}` are numbers like any other; `put_together` restores them."""
     pieces, parts = _pieces(file.precise)
     if len(parts) == 1:
-        return Name(parts, ())
+        return NameParts(parts, ())
     match = None
     if file.key != file.precise:
         careful = len(file.key) > _LONGEST_KEY or sum(p[0] == "{" for p in parts[1::2]) > _MOST_TOKENS
         match = _pattern(parts, careful).fullmatch(file.key)
     elif "{" not in file.precise:
-        return Name(parts, pieces[1::2])
+        return NameParts(parts, pieces[1::2])
     if match:
-        return Name(parts, match.groups())
+        return NameParts(parts, match.groups())
     rank = str(file.creator if file.creator_count else max(file.rank, 0))
     known = {"{rank}": rank, "{array}": "0"}
-    return Name(parts, tuple(known.get(piece, piece) for piece in pieces[1::2]))
+    return NameParts(parts, tuple(known.get(piece, piece) for piece in pieces[1::2]))
 
 
 def index_fields(file: KnownFile) -> tuple[bool, ...]:
@@ -66,7 +66,7 @@ def index_fields(file: KnownFile) -> tuple[bool, ...]:
     return tuple(piece == "{array}" for piece in _pieces(file.precise)[0][1::2])
 
 
-def numbers_like(file: KnownFile, name: Name) -> tuple[int, ...] | None:
+def numbers_like(file: KnownFile, name: NameParts) -> tuple[int, ...] | None:
     """The numbers of a file whose name has the same parts as `name`; else None."""
     if _pieces(file.precise)[1] != name.parts:
         return None
@@ -75,7 +75,7 @@ def numbers_like(file: KnownFile, name: Name) -> tuple[int, ...] | None:
 
 @lru_cache(maxsize=4096)
 def _pieces(precise: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The template split at its fields, and the parts of its Name."""
+    """The template split at its fields, and the parts of its NameParts."""
     pieces = _FIELD.split(precise)
     parts = pieces.copy()
     parts[1::2] = ["#" if piece in _NUMBERS or piece[0] != "{" else piece for piece in pieces[1::2]]
@@ -93,7 +93,7 @@ def _pattern(parts: tuple[str, ...], careful: bool) -> re.Pattern[str]:
 
 
 def put_together(
-    name: Name, numbers: Sequence[int], widths: Sequence[int], rank: int, old: JobStep, new: JobStep
+    name: NameParts, numbers: Sequence[int], widths: Sequence[int], rank: int, old: JobStep, new: JobStep
 ) -> tuple[str, str]:
     """(key, precise template) with other numbers, for the process of that rank (ANY_RANK: no `{rank}`).
 
@@ -129,7 +129,7 @@ def _new_job_text(text: str, old: JobStep, new: JobStep) -> str:
     return number.group() if number else new.job_id
 
 
-def widen(widths: dict[tuple[str, ...], list[int]], name: Name) -> None:
+def widen(widths: dict[tuple[str, ...], list[int]], name: NameParts) -> None:
     """Note the zero-padded width of each field, by the name's parts; 1 where nothing is padded."""
     known = widths.get(name.parts)
     if known is None:

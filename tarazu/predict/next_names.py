@@ -1,4 +1,4 @@
-"""Best guesses of the names of one class in the run to come."""
+"""The names that the files of one class will have in the run to come, guessed from those before."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from tarazu.model import ANY_RANK, JobStep
 from tarazu.predict.classes import ClassRun, FileClass
-from tarazu.predict.names import (
-    Name,
+from tarazu.predict.name_parts import (
+    NameParts,
     index_fields,
     index_number,
     next_number,
@@ -26,7 +26,7 @@ _SAMPLE = 8
 """Ranks whose names are compared to find what a new rank's name would be."""
 
 
-class ClassNames:
+class NextNames:
     """Names of the files of a class by rank and slot; slots and ranks beyond the known ones are continued."""
 
     def __init__(self, cls: FileClass, runs: Sequence[KnownRun], step: JobStep) -> None:
@@ -36,7 +36,7 @@ class ClassNames:
         self._old, self._new = runs[cls.reference].step, step
         self._ranks = sorted(self._latest)
         self._with_slot: dict[int, list[int]] = {}
-        self._continued: dict[tuple[int, int], tuple[Name, tuple[int, ...]]] = {}
+        self._continued: dict[tuple[int, int], tuple[NameParts, tuple[int, ...]]] = {}
         """(rank, slot) that the latest run does not have → its name."""
         self._before: dict[int, list[tuple[int, ClassRun]]] = {}
         """The slot asked for last → the latest runs that have it, without the reference run."""
@@ -66,7 +66,7 @@ class ClassNames:
         """How far slot n is beyond the last one of the latest run."""
         return max(n - self._cls.slots + 1, 0)
 
-    def _name(self, rank: int, n: int) -> tuple[Name, tuple[int, ...]]:
+    def _name(self, rank: int, n: int) -> tuple[NameParts, tuple[int, ...]]:
         """The name that is continued, and the numbers that it gets."""
         files = self._latest.get(rank)
         if files is not None and n < len(files):
@@ -77,7 +77,7 @@ class ClassNames:
             self._continued[rank, n] = found
         return found
 
-    def _known(self, file: KnownFile, rank: int, n: int) -> tuple[Name, tuple[int, ...]]:
+    def _known(self, file: KnownFile, rank: int, n: int) -> tuple[NameParts, tuple[int, ...]]:
         """A slot of the latest run: its numbers in the next run."""
         name = take_apart(file)
         if n not in self._before:
@@ -107,7 +107,7 @@ class ClassNames:
             for number, is_index in zip(numbers, index_fields(file), strict=True)
         )
 
-    def _new_step(self, rank: int, n: int) -> tuple[Name, tuple[int, ...]]:
+    def _new_step(self, rank: int, n: int) -> tuple[NameParts, tuple[int, ...]]:
         """Continue the rank's own names: those of its last slots."""
         first = n
         while first > len(self._latest[rank]) and (rank, first - 1) not in self._continued:
@@ -122,7 +122,7 @@ class ClassNames:
                 own.append(numbers)
         return last, tuple(next_number(column) for column in zip(*own))
 
-    def _new_rank(self, rank: int, n: int) -> tuple[Name, tuple[int, ...]]:
+    def _new_rank(self, rank: int, n: int) -> tuple[NameParts, tuple[int, ...]]:
         """What the names of the other ranks at this slot say."""
         near = self._nearest(rank, n)
         found = {r: self._name(r, n) for r in self._sample(n, near)}
