@@ -30,12 +30,14 @@ from tarazu import native
 from tarazu.config import Settings
 from tarazu.errors import StoreError, TarazuError, TraceError
 from tarazu.predict import rules
-from tarazu.run import jobstep, leftovers, openmpi, undelivered
-from tarazu.run.launch import Program
-from tarazu.run.maps import Maps
-from tarazu.run.others import OtherNodes
-from tarazu.run.planning import Planning, used_lately
-from tarazu.run.plans import Backoff, Plans
+from tarazu.run import leftovers, reports
+from tarazu.run.command_line import job_step
+from tarazu.run.nodes import openmpi
+from tarazu.run.nodes.others import OtherNodes
+from tarazu.run.plan.accepted import Backoff, Plans
+from tarazu.run.plan.map_writer import Maps
+from tarazu.run.plan.schedule import Planning, used_lately
+from tarazu.run.program import Program
 from tarazu.run.watch import Watch
 from tarazu.stats import client
 from tarazu.store import control
@@ -75,7 +77,7 @@ class Leader:
         mounts = client.mounts(root, environ)
         if not mounts:
             raise TarazuError("no Lustre file system is mounted on this node")
-        self.step = jobstep.identify(argv, environ, fs_name=mounts[0].fs_name, app=app)
+        self.step = job_step.identify(argv, environ, fs_name=mounts[0].fs_name, app=app)
         stamp = time.strftime("%Y%m%dT%H%M%S")
         self.run_id = f"{stamp}-{os.getpid()}-{secrets.token_hex(3)}-{socket.gethostname()}"
         self.history = History(Path(settings.run.history_dir).expanduser())
@@ -384,7 +386,7 @@ class Leader:
                 channel.ask(report, [file.fileno()])
         except TarazuError:
             name = f"{self.run_id}.{file_name(plans.step.fs_name)}"
-            undelivered.keep(self.state_dir / "reports", name, report, path)
+            reports.keep(self.state_dir / "reports", name, report, path)
             raise
 
     def _give_back(self, fs_names: Iterable[str]) -> None:
@@ -399,10 +401,10 @@ class Leader:
 
     def _deliver_kept(self) -> None:
         """What steps before this one could not tell clientd, now that it answers."""
-        reports = self.state_dir / "reports"
+        kept = self.state_dir / "reports"
         if self._delivering.acquire(blocking=False):  # else another thread is at it
             try:
-                self._guard(lambda: undelivered.deliver(reports, self.settings.clientd.socket, TELL_S))()
+                self._guard(lambda: reports.deliver(kept, self.settings.clientd.socket, TELL_S))()
             finally:
                 self._delivering.release()
 

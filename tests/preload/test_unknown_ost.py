@@ -16,8 +16,8 @@ from tarazu import native
 from tarazu.config import Settings
 from tarazu.errors import TarazuError
 from tarazu.model import EOF, Component, JobStep, Layout
-from tarazu.run import plans
-from tarazu.run.maps import Maps
+from tarazu.run.plan.accepted import Plans
+from tarazu.run.plan.map_writer import Maps
 from tarazu.sim.testbed import Testbed
 from tarazu.stats import client
 from tarazu.store.control import write_control
@@ -66,7 +66,7 @@ def test_the_library_sends_nothing(placed: Placed, wrong: str, apply: str, lists
     assert placed.bed.crashed() is None
 
 
-class Here(plans.Plans):
+class Here(Plans):
     """The plans of a step on a testbed's client."""
 
     def __init__(self, bed: Testbed, directory: Path) -> None:

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarazu.run import jobstep, launchers
-from tarazu.run.launcher_options import DIALECTS
+from tarazu.run.command_line import job_step, launchers
+from tarazu.run.command_line.launcher_options import DIALECTS
 
 WORDS = [
     *sorted(DIALECTS),
@@ -44,7 +44,7 @@ def test_the_table_of_command_lines(row: list[str]) -> None:
     environ = dict(word.split("=", 1) for word in settings.split())
     if "LSB_MCPU_HOSTS" in environ:
         environ["LSB_MCPU_HOSTS"] = environ["LSB_MCPU_HOSTS"].replace("-", " ")
-    step = jobstep.identify(shlex.split(command), environ, fs_name="lustre")
+    step = job_step.identify(shlex.split(command), environ, fs_name="lustre")
     expected = (application, int(ranks), int(nodes), tuple(float(n) for n in re.findall(r"\d+", numbers)))
     assert (step.application, step.ranks, step.nodes, step.numbers) == expected
 
@@ -82,7 +82,7 @@ def test_the_ranks_that_an_mpi_launcher_starts_are_those_that_were_read(command:
     output = done.stdout
     if "--output-filename" in words:
         output = "".join(path.read_text() for path in Path("test").rglob("stdout"))
-    assert output.count("started") == jobstep.ranks(words, {})
+    assert output.count("started") == job_step.ranks(words, {})
 
 
 @pytest.mark.parametrize(
@@ -98,5 +98,5 @@ def test_any_command_line_is_read(words: list[str]) -> None:
     line = launchers.parse(words)
     assert line.programs[0][0] == words[line.program_index]
     assert len([w for program in line.programs for w in program]) <= len(words)
-    step = jobstep.identify(words, {}, fs_name="lustre")
+    step = job_step.identify(words, {}, fs_name="lustre")
     assert step.application and step.ranks >= 1 and step.nodes >= 1

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tarazu.run.framed import LINE, SHELL, Frames
+from tarazu.run.nodes.framed import LINE, SHELL, Frames
 
 
 def sent(data: bytes, kind: str = "raw") -> list[bytes]:

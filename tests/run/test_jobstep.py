@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarazu.run import jobstep
+from tarazu.run.command_line import job_step
 
 WORDS = [
     *"mpirun srun flux numactl timeout taskset".split(),
@@ -41,7 +41,7 @@ WORDS = [
     ],
 )
 def test_application_is_the_first_program_that_is_no_launcher(command: str, application: str) -> None:
-    assert jobstep.application(command.split()) == application
+    assert job_step.application(command.split()) == application
 
 
 @pytest.mark.parametrize(
@@ -56,23 +56,23 @@ def test_application_is_the_first_program_that_is_no_launcher(command: str, appl
     ],
 )
 def test_ranks(command: str, environ: dict[str, str], ranks: int) -> None:
-    assert jobstep.ranks(command.split(), environ) == ranks
+    assert job_step.ranks(command.split(), environ) == ranks
 
 
 @given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=8))
 def test_any_command_line_has_an_application(words: list[str]) -> None:
-    step = jobstep.identify(words, {}, fs_name="lustre")
+    step = job_step.identify(words, {}, fs_name="lustre")
     assert step.application and step.ranks >= 1
 
 
 @pytest.mark.parametrize("command", ["env", "env env", "nohup", "mpirun", "srun", "time", "env dd env"])
 def test_a_launcher_without_a_program_is_itself(command: str) -> None:
-    assert jobstep.application(command.split()) in command
+    assert job_step.application(command.split()) in command
 
 
 def test_numeric_arguments_of_the_application_are_regressors() -> None:
     words = "mpirun -np 4 dd -b 1g --steps=6 out.5 -t 2M x9".split()
-    assert jobstep.identify(words, {}, fs_name="lustre").numbers == (float(1 << 30), 6.0, float(2 << 20))
+    assert job_step.identify(words, {}, fs_name="lustre").numbers == (float(1 << 30), 6.0, float(2 << 20))
 
 
 STEP = {"SLURM_JOB_ID": "1", "SLURM_STEP_ID": "0"}
@@ -111,14 +111,14 @@ SHELL = {"SLURM_PROCID": "0", "SLURM_PTY_PORT": "4711"}
     ],
 )
 def test_inside_a_job_step(environ: dict[str, str], inside: bool) -> None:
-    assert jobstep.inside_job_step(["dd"], environ) is inside
+    assert job_step.inside_job_step(["dd"], environ) is inside
 
 
 @pytest.mark.parametrize("command", ["mpirun -np 4 dd", "nice srun -n 2 dd", "sh -c 'mpirun dd'"])
 def test_a_command_with_a_launcher_is_a_step_of_its_own_wherever_it_is_typed(command: str) -> None:
     words = shlex.split(command)
-    assert not jobstep.inside_job_step(words, {**STEP, "SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "0"})
-    assert jobstep.inside_job_step(words, {"TARAZU_STEP": "x"})
+    assert not job_step.inside_job_step(words, {**STEP, "SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "0"})
+    assert job_step.inside_job_step(words, {"TARAZU_STEP": "x"})
 
 
 @pytest.mark.parametrize(
@@ -135,10 +135,10 @@ def test_a_command_with_a_launcher_is_a_step_of_its_own_wherever_it_is_typed(com
     ],
 )
 def test_the_index_of_an_array_task_is_known(environ: dict[str, str], array: tuple[str, int | None]) -> None:
-    step = jobstep.identify(["dd"], environ, fs_name="lustre")
+    step = job_step.identify(["dd"], environ, fs_name="lustre")
     assert (step.array_job, step.array_index) == array
 
 
 def test_identity_has_no_ranks_in_its_key() -> None:
-    step = jobstep.identify("srun -n 8 dd -b 1g".split(), {"SLURM_JOB_ID": "77"}, fs_name="lustre", uid=5)
+    step = job_step.identify("srun -n 8 dd -b 1g".split(), {"SLURM_JOB_ID": "77"}, fs_name="lustre", uid=5)
     assert (step.fs_name, step.uid, step.application, step.job_id, step.ranks) == ("lustre", 5, "dd", "77", 8)

@@ -11,13 +11,13 @@ import pytest
 
 SCRIPT = """
 import os, sys
-from tarazu.run import launch
+from tarazu.run.program import Program, end_like, status_of_error
 try:
-    program = launch.Program(sys.argv[1:], os.environ)
+    program = Program(sys.argv[1:], os.environ)
 except OSError as error:
-    sys.exit(launch.status_of_error(error))
-print("started", program.pid, file=sys.stderr, flush=True)
-sys.exit(launch.end_like(program.wait(lambda: None, 0.05)))
+    sys.exit(status_of_error(error))
+print("started", file=sys.stderr, flush=True)
+sys.exit(end_like(program.wait()))
 """
 
 

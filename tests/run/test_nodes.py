@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tarazu.run import nodes
+from tarazu.run.nodes import reach
 from tests.mpi import MPICH_RUN, OPENMPI_RUN
 
 HERE = os.uname().nodename
@@ -31,7 +31,7 @@ def command(path: Path, text: str = "exit 1\n") -> Path:
 
 
 def prefix(words: str, environ: dict[str, str] | None = None) -> str | None:
-    each = nodes.each_node(words.split(), environ or {})
+    each = reach.each_node(words.split(), environ or {})
     return " ".join(each.prefix) if each else None
 
 
@@ -39,7 +39,7 @@ def test_slurm_of_several_nodes_by_srun(commands: Path) -> None:
     command(commands / "srun")
     environ = {"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "3", "SLURM_JOB_NODELIST": "n[1-3]"}
     for words in ("srun -n 12 ./app", "mpirun ./app", "./job.sh"):
-        each = nodes.each_node(words.split(), environ)
+        each = reach.each_node(words.split(), environ)
         assert each and each.feeds_all and each.hosts == ("n[1-3]",)
         assert each.prefix[:5] == ("srun", "--overlap", "--nodes=3", "--ntasks=3", "--ntasks-per-node=1")
     assert prefix("./app", environ | {"SLURM_JOB_NUM_NODES": "1"}) is None
@@ -53,7 +53,7 @@ def test_open_mpi_by_its_own_options_for_hosts(tmp_path: Path) -> None:
     run = OPENMPI_RUN
     assert prefix(f"{run} --host a:2,b:2 -np 4 -x PATH dd") == f"{run} --host a:2,b:2 --map-by ppr:1:node"
     assert prefix(f"env A=1 {run} --hostfile {file} dd") == f"{run} --hostfile {file} --map-by ppr:1:node"
-    each = nodes.each_node([run, "--hostfile", str(file), "dd"], {})
+    each = reach.each_node([run, "--hostfile", str(file), "dd"], {})
     assert each and each.hosts == (HERE, "b") and not each.feeds_all
     for alone in (f"--host {HERE}:4,localhost", "-np 4", f"--hostfile {tmp_path}/none"):
         assert prefix(f"{run} {alone} dd") is None
@@ -87,7 +87,7 @@ def test_the_batch_systems_hosts_where_the_command_line_names_none(
     command(commands / "pbsdsh")
     command(commands / "mpirun")
     command(commands / "mpiexec")
-    each = nodes.each_node(["./job.sh"], environ)
+    each = reach.each_node(["./job.sh"], environ)
     assert each is None or (variable, each.prefix, each.answers) == ("PBS_NODEFILE", ("pbsdsh", "--"), False)
     assert (each is None) == (variable != "PBS_NODEFILE")
     file.write_text(f"{HERE}\n" * 4)
@@ -96,8 +96,8 @@ def test_the_batch_systems_hosts_where_the_command_line_names_none(
 
 def run(path: Path, *words: str, seconds: float = 20.0, most_bytes: int = 1 << 20) -> tuple[str, list[bytes]]:
     lines: list[bytes] = []
-    each = nodes.EachNode((str(path), *words), ())
-    problem = nodes.run(each, ["sh"], os.environ, lines.append, seconds=seconds, most_bytes=most_bytes)
+    each = reach.EachNode((str(path), *words), ())
+    problem = reach.run(each, ["sh"], os.environ, lines.append, seconds=seconds, most_bytes=most_bytes)
     return problem, lines
 
 
@@ -106,7 +106,7 @@ def test_a_node_that_does_not_answer_delays_nobody_for_long(tmp_path: Path) -> N
     stubborn = command(tmp_path / "launch", "trap '' TERM\nsleep 60 &\necho begun\nsleep 60\n")
     started = time.monotonic()
     problem, lines = run(stubborn, seconds=0.5)
-    assert time.monotonic() - started < 0.5 + nodes.STOP_S + 10
+    assert time.monotonic() - started < 0.5 + reach.STOP_S + 10
     assert problem == "launch: no end within the time that is given" and lines == [b"begun"]
 
 
@@ -138,4 +138,4 @@ def test_settings_for_the_users_own_run_are_not_ours(tmp_path: Path) -> None:
         "OMPI_MCA_plm_rsh_agent": "ssh",
         "PATH": "/bin",
     }
-    assert nodes.quiet(his | kept) == kept
+    assert reach.quiet(his | kept) == kept

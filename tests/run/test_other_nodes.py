@@ -16,9 +16,9 @@ from tarazu import native
 from tarazu.config import Run
 from tarazu.errors import TarazuError
 from tarazu.model import EOF, Component, JobStep, Layout
-from tarazu.run import filesystems, gather, nodes, openmpi, sending
-from tarazu.run.framed import Frames
-from tarazu.run.others import OtherNodes
+from tarazu.run.nodes import gather, openmpi, reach, send_map, shared
+from tarazu.run.nodes.framed import Frames
+from tarazu.run.nodes.others import OtherNodes
 from tarazu.store.control import announce, read_control, write_control
 from tarazu.store.placement_map import MapRow, write_map
 
@@ -56,8 +56,8 @@ class Node:
         script = 'mount --bind "$0" "$1" && shift && exec "$@"'
         self.words = ("unshare", "--mount", "sh", "-c", script, str(self.copy), f"{tmp}/shm")
 
-    def each(self, feeds_all: bool) -> nodes.EachNode:
-        return nodes.EachNode(self.words, ("n2",), feeds_all=feeds_all)
+    def each(self, feeds_all: bool) -> reach.EachNode:
+        return reach.EachNode(self.words, ("n2",), feeds_all=feeds_all)
 
     @property
     def received(self) -> Path:
@@ -75,14 +75,14 @@ def node(tmp_path: Path) -> Iterator[Node]:
 @pytest.mark.parametrize("feeds_all", [True, False])
 def test_the_first_map_comes_to_a_node_that_has_no_map_directory(node: Node, feeds_all: bool) -> None:
     write_maps(node.map, 500)
-    frames = sending.send(node.each(feeds_all), node.spool, node.map, 1, os.environ, 20.0)
+    frames = send_map.send(node.each(feeds_all), node.spool, node.map, 1, os.environ, 20.0)
     assert [(a.kind, a.answer) for a in frames.answers] == [("got", "yes")]
     assert (node.received / "map.1").read_bytes() == (node.map / "map.1").read_bytes()
     assert read_control(node.received) == (1, None, None), "a later map is not there"
     assert sorted(p.name for p in node.received.iterdir()) == ["control", "map.1"]
     for directory in (node.received, node.received.parent, node.received.parent.parent):
         assert directory.stat().st_mode & 0o777 == 0o700
-    again = sending.send(node.each(feeds_all), node.spool, node.map, 1, os.environ, 20.0)
+    again = send_map.send(node.each(feeds_all), node.spool, node.map, 1, os.environ, 20.0)
     assert [a.kind for a in again.answers] == ["refused"], "two processes on one node"
 
 
@@ -101,19 +101,19 @@ def test_a_planted_directory_is_refused(node: Node, kind: str) -> None:
             parent.chmod(0o777)
         else:
             os.chown(parent / "step", 12345, 12345)
-    frames = sending.send(node.each(True), node.spool, node.map, 1, os.environ, 20.0)
+    frames = send_map.send(node.each(True), node.spool, node.map, 1, os.environ, 20.0)
     assert [(a.kind, a.answer) for a in frames.answers] == [("refused", "no")]
 
 
 def test_a_map_too_large_for_arguments_is_said_to_be(node: Node) -> None:
     write_maps(node.map, 1)
-    (node.map / "map.2").write_bytes(bytes(sending.MOST_IN_ARGUMENTS + 1))
+    (node.map / "map.2").write_bytes(bytes(send_map.MOST_IN_ARGUMENTS + 1))
     with pytest.raises(TarazuError, match="KiB: unshare can send 512 KiB"):
-        sending.send(node.each(False), node.spool, node.map, 2, os.environ, 20.0)
-    assert sending.send(node.each(True), node.spool, node.map, 2, os.environ, 20.0).answers[0].kind == "got"
+        send_map.send(node.each(False), node.spool, node.map, 2, os.environ, 20.0)
+    assert send_map.send(node.each(True), node.spool, node.map, 2, os.environ, 20.0).answers[0].kind == "got"
 
 
-def others(maps: Path, each: nodes.EachNode | None) -> OtherNodes:
+def others(maps: Path, each: reach.EachNode | None) -> OtherNodes:
     made = OtherNodes(Run(), "place", ["app"], {}, maps)
     made._each = each
     return made
@@ -157,7 +157,7 @@ def test_the_line_names_who_does_not_share_and_who_missed_later_plans(node: Node
 
 
 def test_where_nobody_can_be_asked_the_line_says_how_many_ranks_have_no_map() -> None:
-    for each, whom in ((None, "the nodes of 3 ranks"), (nodes.EachNode(("false",), ("n2", "n3")), "n2, n3")):
+    for each, whom in ((None, "the nodes of 3 ranks"), (reach.EachNode(("false",), ("n2", "n3")), "n2, n3")):
         made = others(Path("/dev/shm/maps"), each)
         assert made.problems(1, 3) == [f"/dev/shm/maps is not shared by {whom} (run.map_dir)"]
         assert made.problems(1, 0) == made.problems(0, 3) == []
@@ -171,7 +171,7 @@ def test_spools_of_a_launcher_without_output_come_through_the_directory(node: No
     (spool / "n2.ended.tzs").write_bytes(data)
     dest = tmp_path / "dest"
     dest.mkdir()
-    silent = nodes.EachNode(node.words, ("n2",), answers=False)
+    silent = reach.EachNode(node.words, ("n2",), answers=False)
     assert gather.gather(silent, node.spool, tmp_path, dest, os.environ).problem == ""
     assert [p.read_bytes() for p in dest.glob("*.tzs")] == [data] and not spool.exists()
     spool.mkdir(parents=True)
@@ -189,14 +189,14 @@ def test_a_directory_is_of_the_kind_that_the_mounts_say(tmp_path: Path, line: st
     numbers = f"{os.major(device)}:{os.minor(device)}"
     table = tmp_path / "mountinfo"
     table.write_text(f"20 1 0:1 / / rw - rootfs none rw\n21 20 {numbers} / /a rw shared:1 {line}\n")
-    assert filesystems.kind(tmp_path / "not" / "there", table) == kind
+    assert shared.kind(tmp_path / "not" / "there", table) == kind
     table.write_text(f"20 1 0:1 / / rw - rootfs none rw\n21 20 0:9999 / {tmp_path.parent} rw {line}\n")
-    assert filesystems.kind(tmp_path, table) == kind, "files of some have other device numbers"
-    assert filesystems.kind(tmp_path, tmp_path / "none") == ""
+    assert shared.kind(tmp_path, table) == kind, "files of some have other device numbers"
+    assert shared.kind(tmp_path, tmp_path / "none") == ""
 
 
 def test_a_directory_of_this_node_is_known_as_one() -> None:
-    assert filesystems.on_this_node_alone(Path("/dev/shm/none"))
+    assert shared.on_this_node_alone(Path("/dev/shm/none"))
 
 
 FIRST, SECOND = openmpi.LIST, openmpi.SECOND_LIST

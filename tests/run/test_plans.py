@@ -16,10 +16,10 @@ from tarazu.daemons.left import checked
 from tarazu.daemons.planner import planned_files
 from tarazu.layout.setstripe import parse_layout
 from tarazu.model import ANY_RANK, EOF, Component, Forecast, JobStep, Layout
-from tarazu.run import llapi
-from tarazu.run.maps import Maps
-from tarazu.run.plans import FORMER_ROWS, LayoutRefused, Plans
-from tarazu.run.promises import Promise
+from tarazu.run.plan import llapi
+from tarazu.run.plan.accepted import FORMER_ROWS, LayoutRefused, Plans
+from tarazu.run.plan.map_writer import Maps
+from tarazu.run.plan.promises import Promise
 from tarazu.sim.testbed.library import library_directory
 from tarazu.stats.client import FileSystem, Mount
 from tarazu.store.control import read_control, write_control

@@ -10,7 +10,7 @@ from tarazu.daemons.left import default_layout
 from tarazu.errors import BadInput
 from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
 from tarazu.model import Forecast
-from tarazu.run import directories
+from tarazu.run.plan import default_layouts
 from tarazu.stats import client
 from tarazu.stats.client import Mount
 from tarazu.units import MIB
@@ -73,7 +73,7 @@ def test_a_root_without_a_default_has_the_striping_that_the_client_knows(tmp_pat
     def stripes(count: str) -> tuple[int, ...]:
         (lov / "stripecount").write_text(f"{count}\n")
         (lov / "stripesize").write_text("1048576\n")
-        blob = directories.own_default(client.file_system("work", tmp_path))
+        blob = default_layouts.own_default(client.file_system("work", tmp_path))
         default = default_layout(blob)
         assert not isinstance(default, str)
         found = []
@@ -88,4 +88,4 @@ def test_a_root_without_a_default_has_the_striping_that_the_client_knows(tmp_pat
     assert stripes("1") == stripes("") == stripes("x") == stripes("0") == (1, 8)
     assert stripes("-1") == (35, 35)
     assert stripes("16") == (16, 16)
-    assert directories.own_default(client.file_system("other", tmp_path)) == b""
+    assert default_layouts.own_default(client.file_system("other", tmp_path)) == b""

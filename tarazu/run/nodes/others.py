@@ -8,8 +8,8 @@ from pathlib import Path
 from tarazu.config import Run
 from tarazu.errors import TarazuError
 from tarazu.model import JobStep
-from tarazu.run import filesystems, gather, nodes, sending
-from tarazu.run.launch import Program
+from tarazu.run.nodes import gather, reach, send_map, shared
+from tarazu.run.program import Program
 from tarazu.trace.parser import parse_files
 
 EASILY_READ = 4 << 20
@@ -30,7 +30,7 @@ class OtherNodes:
         self._argv = argv
         self._environ = environ
         self._maps = maps
-        self._each: nodes.EachNode | None = None
+        self._each: reach.EachNode | None = None
         self.sends = False
         """The map is to be sent, and lies beside the spools."""
         self._sent = 0
@@ -46,7 +46,7 @@ class OtherNodes:
     def find(self, *, have_spool: bool) -> None:
         """Find out how they are reached. `have_spool`: this node's spool directory was made."""
         if self._run.gather == "auto":
-            self._each = nodes.each_node(self._argv, self._environ)
+            self._each = reach.each_node(self._argv, self._environ)
         self.sends = bool(
             self._each
             and self._each.answers
@@ -54,7 +54,7 @@ class OtherNodes:
             and self._run.send_map == "auto"
             and self._mode != "observe"
             and "%h" not in self._run.spool_dir
-            and filesystems.on_this_node_alone(self._maps)
+            and shared.on_this_node_alone(self._maps)
         )
 
     def send(self, spool: str, map_dir: Path, generation: int, seconds: float) -> None:
@@ -67,7 +67,7 @@ class OtherNodes:
             if seconds < SHORTEST_S:
                 raise TarazuError("no time was left to send the plan")
             self._tried = True
-            sending.send(self._each, spool, map_dir, generation, self._environ, seconds)
+            send_map.send(self._each, spool, map_dir, generation, self._environ, seconds)
         except (TarazuError, OSError) as error:
             self._unsent = str(error)
             raise
@@ -104,8 +104,8 @@ class OtherNodes:
         if without:
             why = f", {self._unsent}" if self._unsent else ""
             said.append(f"{where} {gather.folded(without)} (run.map_dir){why}")
-        elif lost_ranks and not self._asked.heard and filesystems.on_this_node_alone(self._maps):
-            hosts = nodes.elsewhere(self._each.hosts) if self._each else ()
+        elif lost_ranks and not self._asked.heard and shared.on_this_node_alone(self._maps):
+            hosts = reach.elsewhere(self._each.hosts) if self._each else ()
             whom = (
                 gather.folded(hosts) if hosts else f"the nodes of {lost_ranks} rank{'s' * (lost_ranks > 1)}"
             )

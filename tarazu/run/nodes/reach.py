@@ -23,7 +23,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from tarazu.run import allocation, launchers
+from tarazu.run.command_line import batch_system, launchers
 
 VERSION_S = 2.0
 """For a launcher to say what it is."""
@@ -128,7 +128,7 @@ def quiet(environ: Mapping[str, str]) -> dict[str, str]:
 
 def hosts_of_file(path: str) -> tuple[str, ...]:
     """Hosts of a host file, each once."""
-    return tuple(dict.fromkeys(_bare(host) for host in allocation.hosts_in_file(path))) if path else ()
+    return tuple(dict.fromkeys(_bare(host) for host in batch_system.hosts_in_file(path))) if path else ()
 
 
 def _batch_hosts(environ: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
@@ -159,7 +159,7 @@ def _named_hosts(words: Sequence[str]) -> tuple[str, ...]:
 
 def _hosts_of_rank_file(path: str) -> list[str]:
     """Lines of `rank 0=host slot=1`; `+n0` counts in a list of hosts that is elsewhere."""
-    text = allocation.small_text(path)
+    text = batch_system.small_text(path)
     return [_bare(host) for host in re.findall(r"^\s*rank\s+\d+\s*=\s*([^\s+]\S*)", text, re.MULTILINE)]
 
 

@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePath
 
-from tarazu.run import launchers
+from tarazu.run.command_line import launchers
 
 LIST = "OMPI_MCA_mca_base_env_list"
 SECOND_LIST = f"{LIST}_internal"

@@ -13,8 +13,8 @@ import time
 from collections.abc import Mapping, Sequence
 
 from tarazu.model import JobStep
-from tarazu.run import allocation, interpreters, launchers
-from tarazu.run.launchers import CommandLine
+from tarazu.run.command_line import batch_system, interpreters, launchers
+from tarazu.run.command_line.launchers import CommandLine
 from tarazu.trace.arguments import numeric_arguments
 
 _NESTED = 4
@@ -28,7 +28,7 @@ def inside_job_step(argv: Sequence[str], environ: Mapping[str, str]) -> bool:
     """
     if not environ.get("TARAZU_STEP") and _resolve(argv)[0].launcher:
         return False
-    return allocation.inside_job_step(environ)
+    return batch_system.inside_job_step(environ)
 
 
 def application(argv: Sequence[str]) -> str:
@@ -47,12 +47,12 @@ def identify(
     """The job step that `argv` will be."""
     line, programs = _resolve(argv)
     size, nodes = _size(line, environ)
-    array_job, index = allocation.job_array(environ)
+    array_job, index = batch_system.job_array(environ)
     return JobStep(
         fs_name=fs_name,
         uid=os.getuid() if uid is None else uid,
         application=app or programs[0].name,
-        job_id=environ.get("TARAZU_JOB") or allocation.job_id(environ),
+        job_id=environ.get("TARAZU_JOB") or batch_system.job_id(environ),
         ranks=size,
         nodes=nodes,
         numbers=numeric_arguments([word for program in programs for word in program.arguments]),
@@ -82,13 +82,13 @@ def _resolve(argv: Sequence[str]) -> tuple[CommandLine, list[interpreters.Progra
 
 def _listed_programs(path: str) -> list[list[str]]:
     """The programs that a file for `srun --multi-prog` names: lines of ranks, program, arguments."""
-    lines = [line.split() for line in allocation.small_text(path).splitlines()]
+    lines = [line.split() for line in batch_system.small_text(path).splitlines()]
     return [words[1:] for words in lines if len(words) > 1 and re.match(r"[\d*]", words[0])]
 
 
 def _size(line: CommandLine, environ: Mapping[str, str]) -> tuple[int, int]:
     """(ranks, nodes): what the launcher's options say, else its host file, else the allocation."""
-    allocated = allocation.nodes(environ)
+    allocated = batch_system.nodes(environ)
     if not line.launcher:
         return 1, allocated or 1
     size, nodes, per_node = line.ranks, line.nodes, line.ranks_per_node
@@ -99,11 +99,11 @@ def _size(line: CommandLine, environ: Mapping[str, str]) -> tuple[int, int]:
     if not size and slots > len(hosts):
         size = slots
     if not size:
-        size = allocation.tasks(environ)
+        size = batch_system.tasks(environ)
     if not size and nodes:
-        size = (allocation.tasks_per_node(environ) or 1) * nodes  # one task per node, as srun has it
+        size = (batch_system.tasks_per_node(environ) or 1) * nodes  # one task per node, as srun has it
     if not size:
-        size = allocation.tasks_per_node(environ) * allocated
+        size = batch_system.tasks_per_node(environ) * allocated
     size = size or 1
     if not nodes and per_node:
         nodes = min(-(-size // per_node), len(hosts) or allocated or size)
@@ -119,5 +119,5 @@ def _hosts(line: CommandLine) -> dict[str, int]:
         for word, following in itertools.pairwise((*words, "")):
             option, equals, value = word.partition("=")
             if option.lstrip("-") in ("hostfile", "machinefile", "machine", "f", "default-hostfile"):
-                hosts |= allocation.hosts_in_file(value if equals else following)
+                hosts |= batch_system.hosts_in_file(value if equals else following)
     return hosts

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tarazu.errors import TarazuError
-from tarazu.run import nodes
-from tarazu.run.framed import SHELL, Frames
+from tarazu.run.nodes import reach
+from tarazu.run.nodes.framed import SHELL, Frames
 from tarazu.store import control
 
 MOST_IN_ARGUMENTS = 512 << 10
@@ -47,7 +47,7 @@ and is there last. Spool and map are the user's own, as the library asks of both
 
 
 def send(
-    each: nodes.EachNode,
+    each: reach.EachNode,
     spool: str,
     map_dir: Path,
     generation: int,
@@ -76,7 +76,7 @@ def send(
             else:
                 text = base64.b64encode(file.read()).decode()
                 command += [text[i : i + _ARGUMENT] for i in range(0, len(text), _ARGUMENT)]
-            problem = nodes.run(
+            problem = reach.run(
                 each,
                 command,
                 environ,

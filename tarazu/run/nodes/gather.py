@@ -11,9 +11,9 @@ from pathlib import Path
 
 import msgspec
 
-from tarazu.run import nodes
-from tarazu.run.framed import SHELL, Frames
-from tarazu.run.launch import Program
+from tarazu.run.nodes import reach
+from tarazu.run.nodes.framed import SHELL, Frames
+from tarazu.run.program import Program
 
 TIMEOUT_S = 30.0
 """The job step is over, and its allocation is paid for: what does not come soon is lost."""
@@ -80,7 +80,7 @@ def collect_command(spool: str, map_dir: Path, dest: Path | None = None) -> list
 
 
 def gather(
-    each: nodes.EachNode,
+    each: reach.EachNode,
     spool: str,
     map_dir: Path,
     dest: Path,
@@ -116,13 +116,13 @@ def gather(
 
 
 def _run(
-    each: nodes.EachNode,
+    each: reach.EachNode,
     command: Sequence[str],
     environ: Mapping[str, str],
     take: Callable[[bytes], None],
     program: Program | None,
 ) -> str:
-    return nodes.run(
+    return reach.run(
         each,
         command,
         environ,
@@ -142,7 +142,7 @@ def run_site_command(
     command: Sequence[str], environ: Mapping[str, str], program: Program | None = None
 ) -> str:
     """What went wrong with it; empty: nothing."""
-    return _run(nodes.EachNode((command[0],), ()), command[1:], environ, lambda _line: None, program)
+    return _run(reach.EachNode((command[0],), ()), command[1:], environ, lambda _line: None, program)
 
 
 def folded(names: Sequence[str], most: int = 8) -> str:

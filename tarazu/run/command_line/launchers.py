@@ -12,7 +12,7 @@ from pathlib import PurePath
 
 import msgspec
 
-from tarazu.run.launcher_options import MPI, Dialect, dialect
+from tarazu.run.command_line.launcher_options import MPI, Dialect, dialect
 
 _NUMBER = re.compile(r"\d+")
 _ATTACHED = re.compile(r"([A-Za-z]+)(\d+)$")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tarazu.errors import Busy, TraceError
 from tarazu.predict import rules
-from tarazu.run.plans import Backoff, LayoutRefused, Plans
+from tarazu.run.plan.accepted import Backoff, LayoutRefused, Plans
 from tarazu.run.watch import SHARE
 from tarazu.trace.history import History
 from tarazu.trace.records import RunRecord

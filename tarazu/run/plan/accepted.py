@@ -21,9 +21,9 @@ from tarazu.config import Settings
 from tarazu.errors import TarazuError
 from tarazu.layout.explicit import explicit_components
 from tarazu.model import JobStep
-from tarazu.run import directories, llapi
-from tarazu.run.maps import Maps
-from tarazu.run.promises import Promise
+from tarazu.run.plan import default_layouts, llapi
+from tarazu.run.plan.map_writer import Maps
+from tarazu.run.plan.promises import Promise
 from tarazu.stats import client
 from tarazu.store import placement_map
 from tarazu.trace.history import History, encode_run, opened
@@ -156,7 +156,9 @@ class Plans:
         with local.connect(self.settings.clientd.socket, ANSWER_S) as channel:
             answer = channel.ask(msgspec.structs.replace(request, **details), list(descriptors))
             if isinstance(answer, local.DirectoriesWanted):
-                blobs = directories.default_layouts(self.mounts, answer.keys, directories.own_default(fs))
+                blobs = default_layouts.default_layouts(
+                    self.mounts, answer.keys, default_layouts.own_default(fs)
+                )
                 answer = channel.ask(local.DirectoryLayouts(*blobs))
         if not isinstance(answer, local.PlanReply):
             raise TarazuError(f"clientd: expected a plan, found {type(answer).__name__}")

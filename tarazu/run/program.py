@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 FORWARDED = (
     signal.SIGTERM,
@@ -53,13 +53,8 @@ class Program:
             for number, handler in self._restore.items():
                 signal.signal(number, handler)
             raise
-        for number in self._early:
-            self._forward(number, None)
-
-    @property
-    def pid(self) -> int:
-        assert self._process is not None
-        return self._process.pid
+        for early in self._early:
+            self._forward(early, None)
 
     def _forward(self, number: int, _frame: object) -> None:
         if number in _ENDING:
@@ -73,17 +68,10 @@ class Program:
             with contextlib.suppress(OSError):
                 self._process.send_signal(number)
 
-    def wait(self, tick: Callable[[], None] | None = None, every_s: float = 1.0) -> int:
-        """Wait for the end, calling `tick` now and then; returns the status as `subprocess` gives it."""
+    def wait(self) -> int:
+        """Wait for the end; the status as `subprocess` gives it."""
         assert self._process is not None
-        while True:
-            try:
-                status = self._process.wait(timeout=every_s if tick else None)
-                break
-            except subprocess.TimeoutExpired:
-                if tick:
-                    tick()
-        return status
+        return self._process.wait()
 
 
 def _sent_by_terminal() -> bool:
