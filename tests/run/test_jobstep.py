@@ -41,7 +41,7 @@ WORDS = [
     ],
 )
 def test_application_is_the_first_program_that_is_no_launcher(command: str, application: str) -> None:
-    assert job_step.application(command.split()) == application
+    assert job_step.identify(command.split(), {}, fs_name="lustre").application == application
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_application_is_the_first_program_that_is_no_launcher(command: str, appl
     ],
 )
 def test_ranks(command: str, environ: dict[str, str], ranks: int) -> None:
-    assert job_step.ranks(command.split(), environ) == ranks
+    assert job_step.identify(command.split(), environ, fs_name="lustre").ranks == ranks
 
 
 @given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=8))
@@ -67,7 +67,7 @@ def test_any_command_line_has_an_application(words: list[str]) -> None:
 
 @pytest.mark.parametrize("command", ["env", "env env", "nohup", "mpirun", "srun", "time", "env dd env"])
 def test_a_launcher_without_a_program_is_itself(command: str) -> None:
-    assert job_step.application(command.split()) in command
+    assert job_step.identify(command.split(), {}, fs_name="lustre").application in command
 
 
 def test_numeric_arguments_of_the_application_are_regressors() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tarazu.run.nodes import reach
+from tarazu.run.nodes import each_node, reach
 from tests.mpi import MPICH_RUN, OPENMPI_RUN
 
 HERE = os.uname().nodename
@@ -96,8 +96,8 @@ def test_the_batch_systems_hosts_where_the_command_line_names_none(
 
 def run(path: Path, *words: str, seconds: float = 20.0, most_bytes: int = 1 << 20) -> tuple[str, list[bytes]]:
     lines: list[bytes] = []
-    each = reach.EachNode((str(path), *words), ())
-    problem = reach.run(each, ["sh"], os.environ, lines.append, seconds=seconds, most_bytes=most_bytes)
+    each = each_node.EachNode((str(path), *words), ())
+    problem = each_node.run(each, ["sh"], os.environ, lines.append, seconds=seconds, most_bytes=most_bytes)
     return problem, lines
 
 
@@ -106,7 +106,7 @@ def test_a_node_that_does_not_answer_delays_nobody_for_long(tmp_path: Path) -> N
     stubborn = command(tmp_path / "launch", "trap '' TERM\nsleep 60 &\necho begun\nsleep 60\n")
     started = time.monotonic()
     problem, lines = run(stubborn, seconds=0.5)
-    assert time.monotonic() - started < 0.5 + reach.STOP_S + 10
+    assert time.monotonic() - started < 0.5 + each_node.STOP_S + 10
     assert problem == "launch: no end within the time that is given" and lines == [b"begun"]
 
 
@@ -138,4 +138,4 @@ def test_settings_for_the_users_own_run_are_not_ours(tmp_path: Path) -> None:
         "OMPI_MCA_plm_rsh_agent": "ssh",
         "PATH": "/bin",
     }
-    assert reach.quiet(his | kept) == kept
+    assert each_node.quiet(his | kept) == kept

@@ -16,7 +16,8 @@ from tarazu import native
 from tarazu.config import Run
 from tarazu.errors import TarazuError
 from tarazu.model import EOF, Component, JobStep, Layout
-from tarazu.run.nodes import gather, openmpi, reach, send_map, shared
+from tarazu.run.nodes import gather, openmpi, send_map, shared
+from tarazu.run.nodes.each_node import EachNode
 from tarazu.run.nodes.framed import Frames
 from tarazu.run.nodes.others import OtherNodes
 from tarazu.store.control import announce, read_control, write_control
@@ -56,8 +57,8 @@ class Node:
         script = 'mount --bind "$0" "$1" && shift && exec "$@"'
         self.words = ("unshare", "--mount", "sh", "-c", script, str(self.copy), f"{tmp}/shm")
 
-    def each(self, feeds_all: bool) -> reach.EachNode:
-        return reach.EachNode(self.words, ("n2",), feeds_all=feeds_all)
+    def each(self, feeds_all: bool) -> EachNode:
+        return EachNode(self.words, ("n2",), feeds_all=feeds_all)
 
     @property
     def received(self) -> Path:
@@ -113,7 +114,7 @@ def test_a_map_too_large_for_arguments_is_said_to_be(node: Node) -> None:
     assert send_map.send(node.each(True), node.spool, node.map, 2, os.environ, 20.0).answers[0].kind == "got"
 
 
-def others(maps: Path, each: reach.EachNode | None) -> OtherNodes:
+def others(maps: Path, each: EachNode | None) -> OtherNodes:
     made = OtherNodes(Run(), "place", ["app"], {}, maps)
     made._each = each
     return made
@@ -157,7 +158,7 @@ def test_the_line_names_who_does_not_share_and_who_missed_later_plans(node: Node
 
 
 def test_where_nobody_can_be_asked_the_line_says_how_many_ranks_have_no_map() -> None:
-    for each, whom in ((None, "the nodes of 3 ranks"), (reach.EachNode(("false",), ("n2", "n3")), "n2, n3")):
+    for each, whom in ((None, "the nodes of 3 ranks"), (EachNode(("false",), ("n2", "n3")), "n2, n3")):
         made = others(Path("/dev/shm/maps"), each)
         assert made.problems(1, 3) == [f"/dev/shm/maps is not shared by {whom} (run.map_dir)"]
         assert made.problems(1, 0) == made.problems(0, 3) == []
@@ -171,7 +172,7 @@ def test_spools_of_a_launcher_without_output_come_through_the_directory(node: No
     (spool / "n2.ended.tzs").write_bytes(data)
     dest = tmp_path / "dest"
     dest.mkdir()
-    silent = reach.EachNode(node.words, ("n2",), answers=False)
+    silent = EachNode(node.words, ("n2",), answers=False)
     assert gather.gather(silent, node.spool, tmp_path, dest, os.environ).problem == ""
     assert [p.read_bytes() for p in dest.glob("*.tzs")] == [data] and not spool.exists()
     spool.mkdir(parents=True)

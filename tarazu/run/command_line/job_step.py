@@ -6,7 +6,6 @@ script. Ranks, nodes and numeric arguments are regressors of the prediction, not
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
 import time
@@ -29,16 +28,6 @@ def inside_job_step(argv: Sequence[str], environ: Mapping[str, str]) -> bool:
     if not environ.get("TARAZU_STEP") and _resolve(argv)[0].launcher:
         return False
     return batch_system.inside_job_step(environ)
-
-
-def application(argv: Sequence[str]) -> str:
-    """`mpirun -np 4 ./ior -b 1g` → `ior`; `python3 -u train.py` → `train.py`."""
-    return _resolve(argv)[1][0].name
-
-
-def ranks(argv: Sequence[str], environ: Mapping[str, str]) -> int:
-    """Processes of the step: what the launcher's options say, else the batch system's number, else 1."""
-    return _size(_resolve(argv)[0], environ)[0]
 
 
 def identify(
@@ -115,9 +104,7 @@ def _size(line: CommandLine, environ: Mapping[str, str]) -> tuple[int, int]:
 def _hosts(line: CommandLine) -> dict[str, int]:
     """Host → slots, from the launcher's host files."""
     hosts: dict[str, int] = {}
-    for words in line.host_options:
-        for word, following in itertools.pairwise((*words, "")):
-            option, equals, value = word.partition("=")
-            if option.lstrip("-") in ("hostfile", "machinefile", "machine", "f", "default-hostfile"):
-                hosts |= batch_system.hosts_in_file(value if equals else following)
+    for option in (option for part in line.host_options for option in part):
+        if option.name in ("hostfile", "machinefile", "machine", "f", "default-hostfile"):
+            hosts |= batch_system.hosts_in_file(option.value)
     return hosts

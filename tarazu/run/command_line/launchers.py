@@ -21,6 +21,16 @@ _REACHING_MCA = re.compile(r"(plm|oob|ras|routed|ess|(prte|orte)(?!_(tag|timesta
 """Parameters of Open MPI that say how its daemons come to their hosts."""
 
 
+class Option(msgspec.Struct, frozen=True):
+    """One option of a launcher, as it was given."""
+
+    name: str
+    """In full, without dashes."""
+    value: str
+    words: tuple[str, ...]
+    """The words of the command line that it takes."""
+
+
 class CommandLine(msgspec.Struct, frozen=True):
     """What a command line says. 0: it does not say."""
 
@@ -34,22 +44,16 @@ class CommandLine(msgspec.Struct, frozen=True):
     ranks: int = 0
     nodes: int = 0
     ranks_per_node: int = 0
-    host_options: tuple[tuple[str, ...], ...] = ()
-    """The launcher's words that choose hosts and reach them, of each program: `--host`, `-hostfile`, `-f`, `-w` …"""
+    host_options: tuple[tuple[Option, ...], ...] = ()
+    """The launcher's options that choose hosts and reach them, of each program: `--host`, `-hostfile`, `-f`, `-w` …"""
     names: frozenset[str] = frozenset()
     """Options of the launcher that are given, without dashes."""
-
-
-class _Option(msgspec.Struct, frozen=True):
-    name: str
-    value: str
-    words: tuple[str, ...]
 
 
 class _Part(msgspec.Struct, frozen=True):
     """A launcher's own words before one program."""
 
-    options: tuple[_Option, ...]
+    options: tuple[Option, ...]
     program: int
     """Position of what follows; the length of the command line when nothing does."""
 
@@ -93,14 +97,14 @@ def _parallel(argv: Sequence[str], index: int, parts: Sequence[_Part], reads: Di
         ranks=sum(size[0] for size in sizes),
         nodes=max(size[1] for size in sizes),
         ranks_per_node=sizes[0][2],
-        host_options=tuple(_host_options(part.options, reads) for part in parts),
+        host_options=tuple(tuple(o for o in part.options if _is_host_option(o, reads)) for part in parts),
         names=frozenset(option.name for part in parts for option in part.options),
     )
 
 
 def _read(argv: Sequence[str], start: int, end: int, reads: Dialect) -> _Part:
     """A launcher's options from `start` on, up to the program."""
-    options: list[_Option] = []
+    options: list[Option] = []
     operands, subcommands = reads.operands, reads.subcommands
     position = start
     while position < end:
@@ -131,7 +135,7 @@ def _read(argv: Sequence[str], start: int, end: int, reads: Dialect) -> _Part:
     return _Part(tuple(options), min(position, end))
 
 
-def _option(argv: Sequence[str], position: int, end: int, reads: Dialect) -> tuple[list[_Option], int]:
+def _option(argv: Sequence[str], position: int, end: int, reads: Dialect) -> tuple[list[Option], int]:
     """One option that is a whole word, and where what follows it begins."""
     word = argv[position]
     name, equals, value = word.lstrip("-").partition("=")
@@ -139,7 +143,7 @@ def _option(argv: Sequence[str], position: int, end: int, reads: Dialect) -> tup
     if not full and not equals and (attached := _ATTACHED.match(name)):
         short = attached.group(1)
         if short in reads.ranks | reads.per_node | reads.nodes:
-            return [_Option(short, attached.group(2), (word,))], position + 1
+            return [Option(short, attached.group(2), (word,))], position + 1
     if equals:
         count = max(reads.values.get(full, 1) - 1, 0)
     elif full:
@@ -150,21 +154,21 @@ def _option(argv: Sequence[str], position: int, end: int, reads: Dialect) -> tup
         count = 1  # PALS: `--env NAME=value`
     after = min(position + 1 + count, end)
     words = tuple(argv[position:after])
-    return [_Option(full or name, value if equals else " ".join(words[1:]), words)], after
+    return [Option(full or name, value if equals else " ".join(words[1:]), words)], after
 
 
-def _short_options(argv: Sequence[str], position: int, end: int, reads: Dialect) -> tuple[list[_Option], int]:
+def _short_options(argv: Sequence[str], position: int, end: int, reads: Dialect) -> tuple[list[Option], int]:
     """A word of options of one letter (`-vn4`), and where what follows it begins."""
     word = argv[position]
-    found: list[_Option] = []
+    found: list[Option] = []
     for i, letter in enumerate(word[1:], 1):
         rest = word[i + 1 :]
         if letter in reads.values:
             after = position + 1 if rest else min(position + 1 + reads.values[letter], end)
             value = rest.removeprefix("=") or " ".join(argv[position + 1 : after])
             words = (f"-{letter}{rest}", *argv[position + 1 : after])
-            return [*found, _Option(letter, value, words)], after
-        found.append(_Option(letter, "", (f"-{letter}",)))
+            return [*found, Option(letter, value, words)], after
+        found.append(Option(letter, "", (f"-{letter}",)))
         if letter not in reads.flags:
             return found, position + 1 + (0 if rest else _guess(argv, position, end))
     return found, position + 1
@@ -178,18 +182,12 @@ def _guess(argv: Sequence[str], position: int, end: int) -> int:
     return int(not word.startswith("-") and shutil.which(word) is None)
 
 
-def _host_options(options: Sequence[_Option], reads: Dialect) -> tuple[str, ...]:
-    chosen: list[str] = []
-    for option in options:
-        parameter = option.name.endswith("mca")
-        if option.name in reads.hosts or (
-            option.name in reads.reach and (not parameter or _REACHING_MCA.match(option.value))
-        ):
-            chosen += option.words
-    return tuple(chosen)
+def _is_host_option(option: Option, reads: Dialect) -> bool:
+    reaching = not option.name.endswith("mca") or _REACHING_MCA.match(option.value)
+    return option.name in reads.hosts or bool(option.name in reads.reach and reaching)
 
 
-def _size(options: Sequence[_Option], reads: Dialect, launcher: str) -> tuple[int, int, int]:
+def _size(options: Sequence[Option], reads: Dialect, launcher: str) -> tuple[int, int, int]:
     """(ranks, nodes, ranks per node) that the options say; 0 for each of which they say nothing."""
 
     def number(names: frozenset[str]) -> int:
@@ -224,7 +222,7 @@ def _size(options: Sequence[_Option], reads: Dialect, launcher: str) -> tuple[in
     return ranks, nodes, per_node
 
 
-def _named_hosts(options: Sequence[_Option], reads: Dialect) -> dict[str, int]:
+def _named_hosts(options: Sequence[Option], reads: Dialect) -> dict[str, int]:
     """Hosts that are named on the command line itself (`--host a:2,b:2`) → slots."""
     hosts: dict[str, int] = {}
     for option in options:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from tarazu.run.nodes import reach
+from tarazu.run.nodes import each_node
+from tarazu.run.nodes.each_node import EachNode
 from tarazu.run.nodes.framed import SHELL, Frames
 from tarazu.run.program import Program
 
@@ -80,7 +81,7 @@ def collect_command(spool: str, map_dir: Path, dest: Path | None = None) -> list
 
 
 def gather(
-    each: reach.EachNode,
+    each: EachNode,
     spool: str,
     map_dir: Path,
     dest: Path,
@@ -116,13 +117,13 @@ def gather(
 
 
 def _run(
-    each: reach.EachNode,
+    each: EachNode,
     command: Sequence[str],
     environ: Mapping[str, str],
     take: Callable[[bytes], None],
     program: Program | None,
 ) -> str:
-    return reach.run(
+    return each_node.run(
         each,
         command,
         environ,
@@ -142,7 +143,7 @@ def run_site_command(
     command: Sequence[str], environ: Mapping[str, str], program: Program | None = None
 ) -> str:
     """What went wrong with it; empty: nothing."""
-    return _run(reach.EachNode((command[0],), ()), command[1:], environ, lambda _line: None, program)
+    return _run(EachNode((command[0],), ()), command[1:], environ, lambda _line: None, program)
 
 
 def folded(names: Sequence[str], most: int = 8) -> str:

@@ -9,6 +9,7 @@ from tarazu.config import Run
 from tarazu.errors import TarazuError
 from tarazu.model import JobStep
 from tarazu.run.nodes import gather, reach, send_map, shared
+from tarazu.run.nodes.each_node import EachNode
 from tarazu.run.program import Program
 from tarazu.trace.parser import parse_files
 
@@ -30,7 +31,7 @@ class OtherNodes:
         self._argv = argv
         self._environ = environ
         self._maps = maps
-        self._each: reach.EachNode | None = None
+        self._each: EachNode | None = None
         self.sends = False
         """The map is to be sent, and lies beside the spools."""
         self._sent = 0

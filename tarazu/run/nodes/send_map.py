@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tarazu.errors import TarazuError
-from tarazu.run.nodes import reach
+from tarazu.run.nodes import each_node
+from tarazu.run.nodes.each_node import EachNode
 from tarazu.run.nodes.framed import SHELL, Frames
 from tarazu.store import control
 
@@ -47,7 +48,7 @@ and is there last. Spool and map are the user's own, as the library asks of both
 
 
 def send(
-    each: reach.EachNode,
+    each: EachNode,
     spool: str,
     map_dir: Path,
     generation: int,
@@ -76,7 +77,7 @@ def send(
             else:
                 text = base64.b64encode(file.read()).decode()
                 command += [text[i : i + _ARGUMENT] for i in range(0, len(text), _ARGUMENT)]
-            problem = reach.run(
+            problem = each_node.run(
                 each,
                 command,
                 environ,

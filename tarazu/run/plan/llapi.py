@@ -41,7 +41,9 @@ def refusal(layout: Layout) -> str:
     try:
         for number, component in enumerate(layout.components):
             u64 = ctypes.c_uint64
-            steps = [("llapi_layout_comp_add", ())] if number else []
+            steps: list[tuple[str, tuple[object, ...]]] = []
+            if number:
+                steps.append(("llapi_layout_comp_add", ()))
             if layout.composite:
                 ends = (u64(component.start_bytes), u64(component.end_bytes))
                 steps.append(("llapi_layout_comp_extent_set", ends))
