@@ -71,19 +71,20 @@ def _user() -> str:
 
 def _lead(argv: list[str], settings: config.Settings, options: argparse.Namespace) -> int:
     from tarazu.run import program
-    from tarazu.run.leader import Leader
+    from tarazu.run.leader import lead
+    from tarazu.run.step import Step
 
     try:
         root = options.root or os.environ.get("TARAZU_ROOT", "/")
-        leader = Leader(settings, argv, os.environ, app=options.app, mode=options.mode, root=root)
+        step = Step(settings, argv, os.environ, app=options.app, mode=options.mode, root=root)
     except Exception:
         return _exec(argv)  # no Lustre here, or nobody's home: nothing to do
     try:
-        status = leader.run()
+        status = lead(step)
     except OSError as error:
         print(f"tarazu run: {argv[0]}: {error.strerror}", file=sys.stderr)
-        return int(program.status_of_error(error))
-    return int(program.end_like(status))
+        return program.status_of_error(error)
+    return program.end_like(status)
 
 
 def _exec(argv: list[str]) -> int:
@@ -93,4 +94,4 @@ def _exec(argv: list[str]) -> int:
         os.execvp(argv[0], argv)
     except OSError as error:
         print(f"tarazu run: {argv[0]}: {error.strerror}", file=sys.stderr)
-        return int(program.status_of_error(error))
+        return program.status_of_error(error)

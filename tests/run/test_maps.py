@@ -10,7 +10,7 @@ import pytest
 from tarazu import native
 from tarazu.errors import StoreError
 from tarazu.model import EOF, Component, Layout
-from tarazu.run.plan.map_writer import Maps
+from tarazu.run.plan.map_writer import MapWriter
 from tarazu.store.control import read_control, write_control
 from tarazu.store.placement_map import MapRow, read_map
 
@@ -31,12 +31,12 @@ def found(path: Path, fs_name: str, key: str = KEY) -> int | None:
 
 
 @pytest.fixture
-def maps(tmp_path: Path) -> Maps:
+def maps(tmp_path: Path) -> MapWriter:
     write_control(tmp_path)
-    return Maps(tmp_path)
+    return MapWriter(tmp_path)
 
 
-def test_a_row_of_one_file_system_is_never_found_for_another(maps: Maps) -> None:
+def test_a_row_of_one_file_system_is_never_found_for_another(maps: MapWriter) -> None:
     maps.put("a", 35, [row("a", 1, 33, 34)])
     first = maps.directory / "map.1"
     assert (found(first, "a"), found(first, "b"), found(first, "b", "/out/y")) == (1, None, None)
@@ -50,7 +50,7 @@ def test_a_row_of_one_file_system_is_never_found_for_another(maps: Maps) -> None
     assert read_control(maps.directory)[0] == maps.generation == 2
 
 
-def test_rows_that_a_map_cannot_hold_leave_the_other_file_system_in_force(maps: Maps) -> None:
+def test_rows_that_a_map_cannot_hold_leave_the_other_file_system_in_force(maps: MapWriter) -> None:
     maps.put("a", 35, [row("a", 1, 33, 34)])
     with pytest.raises(StoreError, match="OST indices below 4, found 33"):
         maps.put("b", 4, [row("b", 2, 33, 0)])
@@ -60,7 +60,7 @@ def test_rows_that_a_map_cannot_hold_leave_the_other_file_system_in_force(maps: 
     assert (found(newest, "a"), found(newest, "b")) == (3, None)
 
 
-def test_the_library_refuses_an_index_that_only_another_file_system_has(maps: Maps) -> None:
+def test_the_library_refuses_an_index_that_only_another_file_system_has(maps: MapWriter) -> None:
     """An index that does not exist may bring an MDS down: rows have no checksum, their layouts have."""
     maps.put("a", 35, [row("a", 1, 33, 34)])
     maps.put("b", 4, [row("b", 2, 3, 0)])
@@ -72,7 +72,7 @@ def test_the_library_refuses_an_index_that_only_another_file_system_has(maps: Ma
     assert (found(path, "a"), found(path, "b")) == (1, None)
 
 
-def test_a_map_of_another_version_is_not_used(maps: Maps) -> None:
+def test_a_map_of_another_version_is_not_used(maps: MapWriter) -> None:
     maps.put("a", 35, [row("a", 1, 33, 34)])
     path = maps.directory / "map.1"
     data = path.read_bytes()

@@ -18,7 +18,8 @@ from tarazu.layout.setstripe import parse_layout
 from tarazu.model import ANY_RANK, EOF, Component, Forecast, JobStep, Layout
 from tarazu.run.plan import llapi
 from tarazu.run.plan.accepted import FORMER_ROWS, LayoutRefused, Plans
-from tarazu.run.plan.map_writer import Maps
+from tarazu.run.plan.asking import Asking
+from tarazu.run.plan.map_writer import MapWriter
 from tarazu.run.plan.promises import Promise
 from tarazu.sim.testbed.library import library_directory
 from tarazu.stats.client import FileSystem, Mount
@@ -38,7 +39,8 @@ FILES = 200
 @pytest.fixture
 def plans(tmp_path: Path) -> Plans:
     write_control(tmp_path)
-    return Plans(Settings(), STEP, [Mount("/mnt", "lustre")], "/", Maps(tmp_path), place=True)
+    asking = Asking(Settings(), STEP, [Mount("/mnt", "lustre")], "/", place=True)
+    return Plans(asking, MapWriter(tmp_path))
 
 
 def reply(number: int, files: int = FILES, rank: int = 0) -> local.PlanReply:
@@ -71,16 +73,16 @@ def test_a_rolling_plan_does_not_write_all_rows_anew(plans: Plans) -> None:
     sizes = []
     for number in range(50):
         plan = reply(number)
-        plans._accept(plan, FS, guess=False)
-        plans.note({f.row_id: 100 for f in plan.files}, everywhere=True)
-        plans.progress()
+        plans.accept(plan, FS, guess=False)
+        plans.promises.note({f.row_id: 100 for f in plan.files}, everywhere=True)
+        plans.promises.progress()
         sizes.append((plans.maps.directory / f"map.{plans.generation}").stat().st_size)
     assert max(sizes) < 3 * sizes[1], "two plans, whatever was before"
     assert {p.name for p in plans.maps.directory.glob("map.*")} == {"map.49", "map.50"}
     assert read_control(plans.maps.directory)[0] == 50
     newest = {f.row_id for n in (48, 49) for f in reply(n).files}
     assert rows_of(plans) == newest
-    assert sum(map(len, plans._rows)) == 2 * FILES and not plans.promises
+    assert sum(map(len, plans._rows)) == 2 * FILES and not plans.promises.standing
     assert len(plans.plan_ids) == len(plans.request_ids) == 50
 
 
@@ -88,69 +90,69 @@ def test_a_file_that_is_late_by_several_plans_keeps_its_row_within_bounds(plans:
     late = reply(0).files[7].row_id
     for number in range(5):
         plan = reply(number)
-        plans._accept(plan, FS, guess=False)
-        plans.note({f.row_id: None for f in plan.files if f.row_id != late}, everywhere=True)
+        plans.accept(plan, FS, guess=False)
+        plans.promises.note({f.row_id: None for f in plan.files if f.row_id != late}, everywhere=True)
     assert late in rows_of(plans) and len(rows_of(plans)) == 2 * FILES + 1
     for number in range(5, 20):
-        plans._accept(reply(number), FS, guess=False)
+        plans.accept(reply(number), FS, guess=False)
     assert len(rows_of(plans)) <= 2 * FILES + FORMER_ROWS < 10**6
 
 
 def test_an_older_guess_goes_with_what_it_promised_but_for_what_it_placed(plans: Plans) -> None:
-    plans._accept(reply(0), FS, guess=True)
+    plans.accept(reply(0), FS, guess=True)
     placed = reply(0).files[3].row_id
-    plans.note({placed: None}, everywhere=True)
-    plans._accept(reply(1), FS, guess=True)
+    plans.promises.note({placed: None}, everywhere=True)
+    plans.accept(reply(1), FS, guess=True)
     assert rows_of(plans) == {f.row_id for f in reply(1).files}
-    progress = plans.progress()
+    progress = plans.promises.progress()
     assert progress is not None and progress.request_ids == ("request0", "request1")
     assert dict(progress.closed["request0"]) == {n: 0 for n in range(FILES) if n != 3}
-    plans.note({placed: 55}, everywhere=True)
-    progress = plans.progress()
+    plans.promises.note({placed: 55}, everywhere=True)
+    progress = plans.promises.progress()
     assert progress is not None and progress.closed == {"request0": ((3, 55),)}
     assert progress.request_ids == ("request1",), "nothing of the first stands any more"
 
 
 def test_a_close_is_told_once_and_again_only_with_another_size(plans: Plans) -> None:
-    plans._accept(reply(0), FS, guess=False)
+    plans.accept(reply(0), FS, guess=False)
     row = reply(0).files[0].row_id
     told = []
     for size in (None, 10, 10, 10, 20, 20):
-        plans.note({row: size}, everywhere=True)
-        progress = plans.progress()
+        plans.promises.note({row: size}, everywhere=True)
+        progress = plans.promises.progress()
         assert progress is not None
         told.append(progress.closed)
     assert told == [{}, {"request0": ((0, 10),)}, {}, {}, {"request0": ((0, 20),)}, {}]
 
 
 def test_what_did_not_reach_clientd_is_told_again(plans: Plans) -> None:
-    plans._accept(reply(0), FS, guess=False)
+    plans.accept(reply(0), FS, guess=False)
     first, second = (f.row_id for f in reply(0).files[:2])
-    plans.note({first: 10, second: 10}, everywhere=True)
-    lost = plans.progress()
+    plans.promises.note({first: 10, second: 10}, everywhere=True)
+    lost = plans.promises.progress()
     assert lost is not None
-    plans.note({second: 99}, everywhere=True)
-    plans.untold(lost)
-    again = plans.progress()
+    plans.promises.note({second: 99}, everywhere=True)
+    plans.promises.untold(lost)
+    again = plans.promises.progress()
     assert again is not None and dict(again.closed["request0"]) == {0: 10, 1: 99}
 
 
 def test_a_shared_file_is_closed_only_when_all_nodes_were_looked_at(plans: Plans) -> None:
-    plans._accept(reply(0, rank=ANY_RANK), FS, guess=False)
+    plans.accept(reply(0, rank=ANY_RANK), FS, guess=False)
     row = reply(0).files[0].row_id
-    plans.note({row: 10}, everywhere=False)
-    assert not plans.news
-    plans.note({row: 10}, everywhere=True)
-    assert plans.news
+    plans.promises.note({row: 10}, everywhere=False)
+    assert not plans.promises.news
+    plans.promises.note({row: 10}, everywhere=True)
+    assert plans.promises.news
 
 
 def test_a_progress_holds_no_more_than_clientd_takes(plans: Plans) -> None:
     many = local.MAX_CLOSED + 5
-    plans._accept(reply(0, files=many), FS, guess=False)
-    plans.note({f.row_id: 1 for f in reply(0, files=many).files}, everywhere=True)
-    first, rest = plans.progress(), plans.progress()
+    plans.accept(reply(0, files=many), FS, guess=False)
+    plans.promises.note({f.row_id: 1 for f in reply(0, files=many).files}, everywhere=True)
+    first, rest = plans.promises.progress(), plans.promises.progress()
     assert first and rest and len(first.closed["request0"]) == local.MAX_CLOSED
-    assert len(rest.closed["request0"]) == 5 and not plans.news
+    assert len(rest.closed["request0"]) == 5 and not plans.promises.news
 
 
 def test_a_million_files_are_followed_in_little_memory() -> None:
@@ -179,8 +181,8 @@ def test_the_index_of_a_row_is_its_place_in_the_request(tmp_path: Path) -> None:
 
 def test_a_step_of_very_many_plans_names_the_newest(plans: Plans) -> None:
     for number in range(local.MAX_IDS + 5):
-        plans.promises.append(Promise(reply(number, files=1), time.monotonic() + 60, guess=False))
-    progress = plans.progress()
+        plans.promises.standing.append(Promise(reply(number, files=1), time.monotonic() + 60, guess=False))
+    progress = plans.promises.progress()
     assert progress is not None and len(progress.request_ids) == local.MAX_IDS
     assert progress.request_ids[-1] == f"request{local.MAX_IDS + 4}"
 
@@ -204,7 +206,7 @@ def test_a_layout_that_is_refused_is_not_asked_for_again_and_again(
     monkeypatch.setattr(llapi, "SONAME", str(library_directory() / "testbed" / "liblustreapi.so.1"))
     llapi._library.cache_clear()
     monkeypatch.setattr("tarazu.stats.client.file_system", lambda *_: FS)
-    plans.settings = config.override(plans.settings, "clientd", socket=str(path))
+    plans._asking.settings = config.override(Settings(), "clientd", socket=str(path))
     with pytest.raises(LayoutRefused, match="liblustreapi refuses a planned layout: llapi_layout_"):
         plans.ask(History(tmp_path / "history"), 0.0, 0)
     llapi._library.cache_clear()
@@ -214,9 +216,9 @@ def test_a_layout_that_is_refused_is_not_asked_for_again_and_again(
 
 
 def test_a_plan_asked_for_in_vain_is_reported_on_until_another_is_stored(plans: Plans) -> None:
-    plans._accept(local.PlanReply("declined", "", plan_id=7), FS, guess=False)
-    plans._accept(local.PlanReply("declined"), FS, guess=False)
-    plans._accept(local.PlanReply("unavailable"), FS, guess=False)
+    plans.accept(local.PlanReply("declined", "", plan_id=7), FS, guess=False)
+    plans.accept(local.PlanReply("declined"), FS, guess=False)
+    plans.accept(local.PlanReply("unavailable"), FS, guess=False)
     assert plans.plan_ids == [7] == [plans._in_vain]
-    plans._accept(reply(0), FS, guess=False)
+    plans.accept(reply(0), FS, guess=False)
     assert plans.plan_ids == [1] and not plans._in_vain

@@ -75,52 +75,38 @@ def run(
     ends_at = time.monotonic() + seconds
     prefix = list(each.prefix)
     while True:
-        problem = _run([*prefix, *command], environ, take, ends_at, most_bytes, feed, wait_for_stop, unwanted)
+        try:
+            process = subprocess.Popen(
+                [*prefix, *command],
+                env=quiet(environ),
+                stdin=feed or subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                start_new_session=True,  # what the terminal sends to the job is not meant for it
+            )
+        except OSError as error:
+            return f"{each.launcher}: {error}"
+        try:
+            problem, said = _read(process, take, ends_at, most_bytes, unwanted)
+            if not problem:
+                try:
+                    process.wait(max(0.1, ends_at - time.monotonic()))
+                except subprocess.TimeoutExpired:
+                    problem = "it did not end in time"
+        finally:
+            stopping = threading.Thread(target=_stop, args=(process,))
+            stopping.start()
+            if wait_for_stop or process.poll() is not None:
+                stopping.join()
+        if not problem and process.returncode:
+            problem = f"ended with status {process.returncode}: {_telling_line(said)}"
         if "--overlap" in prefix and "unrecognized option" in problem and "overlap" in problem:
             prefix.remove("--overlap")
             if feed:
                 feed.seek(0)
             continue
         return f"{each.launcher}: {problem}" if problem else ""
-
-
-def _run(
-    argv: Sequence[str],
-    environ: Mapping[str, str],
-    take: Callable[[bytes], None],
-    ends_at: float,
-    most_bytes: int,
-    feed: BinaryIO | None,
-    wait_for_stop: bool,
-    unwanted: Callable[[], bool],
-) -> str:
-    try:
-        process = subprocess.Popen(
-            list(argv),
-            env=quiet(environ),
-            stdin=feed or subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            start_new_session=True,  # what the terminal sends to the job is not meant for it
-        )
-    except OSError as error:
-        return str(error)
-    try:
-        problem, said = _read(process, take, ends_at, most_bytes, unwanted)
-        if not problem:
-            try:
-                process.wait(max(0.1, ends_at - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                problem = "it did not end in time"
-    finally:
-        stopping = threading.Thread(target=_stop, args=(process,))
-        stopping.start()
-        if wait_for_stop or process.poll() is not None:
-            stopping.join()
-    if problem or process.returncode == 0:
-        return problem
-    return f"ended with status {process.returncode}: {_telling_line(said)}"
 
 
 def _read(

@@ -1,4 +1,4 @@
-"""The map directory of one job step: the newest placement map, which holds the rows of all its file systems.
+"""Writes the placement maps of one job step: the newest one holds the rows of all its file systems.
 
 A map is written anew whenever the plans of one of them change. Rows that a map cannot hold leave the one before,
 and the other file systems' rows, in force.
@@ -23,7 +23,7 @@ class _Part(NamedTuple):
     rows: Sequence[placement_map.MapRow]
 
 
-class Maps:
+class MapWriter:
     """Called from the planning thread of each file system."""
 
     def __init__(self, directory: Path) -> None:

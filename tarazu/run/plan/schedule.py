@@ -1,6 +1,6 @@
-"""The planning of one job step on one file system, in a thread: the first plan, the next ones, and those of the run
-from itself; each asked for until it comes. Those of several file systems run beside one another, so that one of which
-clientd or mdsd knows nothing holds up no other.
+"""When plans of one job step on one file system are asked for: the first, the next ones, and those of the run from
+itself; each until it comes. A thread for every file system, so that one of which clientd or mdsd knows nothing holds
+up no other.
 """
 
 from __future__ import annotations
@@ -11,10 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tarazu.errors import Busy, TraceError
 from tarazu.predict import rules
-from tarazu.run.plan.accepted import Backoff, LayoutRefused, Plans
-from tarazu.run.watch import SHARE
+from tarazu.run.backoff import Backoff
+from tarazu.run.plan.accepted import LayoutRefused, Plans
+from tarazu.run.problems import Problems
+from tarazu.run.reports import Reports
+from tarazu.run.watch import SHARE, Watch
+from tarazu.store.stop_watch import SiteWatch
 from tarazu.trace.history import History
-from tarazu.trace.records import RunRecord
 
 RECENT_STEPS = 3
 """A file system on which none of so many newest steps of an application created a file is not planned for."""
@@ -36,7 +39,7 @@ def used_lately(history: History, fs_names: Sequence[str], application: str) -> 
     return [fs_name for fs_name in fs_names if set(starts.get(fs_name, ())) & set(newest)]
 
 
-class Planning:
+class Schedule:
     """One file system's plans, and the thread that asks for them."""
 
     def __init__(
@@ -44,18 +47,12 @@ class Planning:
         plans: Plans,
         history: History,
         over: threading.Event,
-        *,
+        problems: Problems,
+        reports: Reports,
+        site: SiteWatch,
         elapsed_s: Callable[[], float],
-        note: Callable[[str], None],
-        log: Callable[[str], None],
-        planned: Callable[[], None],
-        stopped: Callable[[], str],
     ) -> None:
-        """`over`: the program has ended; `elapsed_s`: since it was started.
-
-        `note`: names a problem, once; `log`: writes one down; `planned`: a plan came, so clientd answers.
-        `stopped`: why nothing is asked for now, or nothing.
-        """
+        """`over`: the program has ended; `elapsed_s`: since it was started; `site`: while it is stopped, nothing is asked."""
         self.plans = plans
         self.first = threading.Event()
         """The first plan came, or there is none."""
@@ -64,12 +61,12 @@ class Planning:
         self._history = history
         self._over = over
         self._elapsed_s = elapsed_s
-        self._note, self._log, self._planned, self._stopped = note, log, planned, stopped
+        self._problems, self._reports, self._site = problems, reports, site
         self._busy = False
         """clientd had no room a moment ago: a plan may still come in time."""
         self._to_plan = threading.Event()
         """Ends the thread's sleep."""
-        self._wish: Callable[[], RunRecord | None] | None = None
+        self._wish: Watch | None = None
         """Reads the run so far, from which the next steps are to be planned."""
         self._tracker = rules.MissTracker()
 
@@ -78,13 +75,13 @@ class Planning:
         self.plans.next_s = None
         self.first.set()
 
-    def observe(self, outcomes: Mapping[str, int], run: Callable[[], RunRecord | None]) -> None:
+    def observe(self, outcomes: Mapping[str, int], watch: Watch) -> None:
         """Outcomes of the run so far: when the plans so far miss its files, the next steps are planned from it."""
         outcomes = dict(outcomes)
         if not self.plans.planned_files:
             outcomes["miss"] = outcomes.pop("late", 0) + outcomes.get("miss", 0)
         if self._tracker.observe(outcomes).predict:
-            self._wish = run
+            self._wish = watch
             self._to_plan.set()
 
     def wake(self) -> None:
@@ -126,39 +123,39 @@ class Planning:
         if not backoff.attempts:
             for warning in self.plans.last.warnings if self.plans.last else ():
                 if warning.startswith("history left out"):
-                    self._note(warning)
-            self._planned()
+                    self._problems.note(warning)
+            self._problems.guard(self._reports.deliver_kept)  # for clientd answers now
         return wait_s
 
-    def _ask_from(self, read: Callable[[], RunRecord | None], backoff: Backoff) -> float:
+    def _ask_from(self, watch: Watch, backoff: Backoff) -> float:
         """The next steps from the run so far; as `_ask`. Reading it takes at most a twentieth of a core."""
         self._wish = None
         started = time.monotonic()
-        run = read()
+        run = watch.runs().get(self.plans.step.fs_name)
         pause_s = (time.monotonic() - started) / SHARE
         if run is None:
             return pause_s
         wait_s = self._try(lambda: self.plans.ask_from(run, backoff.attempts), backoff)
         if backoff.attempts and self._wish is None:
-            self._wish = read
+            self._wish = watch
         return max(wait_s, pause_s)
 
     def _try(self, ask: Callable[[], float | None], backoff: Backoff) -> float:
         """Ask for one plan; seconds until it may be asked for again, 0 when it came."""
-        if why := self._stopped():
-            self.problem, self._busy = why, False
+        if self._site.why:
+            self.problem, self._busy = self._site.why, False
             return 1.0
         try:
             wait_s = ask()
         except LayoutRefused as error:
-            self._note(str(error))
+            self._problems.note(str(error))
             self._busy = False
             backoff.succeeded()
             return 1.0
         except Exception as error:
             problem = f"{type(error).__name__}: {error}"
             if problem != self.problem:
-                self._log(problem)
+                self._problems.log(problem)
             self.problem = problem
             self._busy = isinstance(error, Busy)
             return backoff.failed(error.retry_after_s if isinstance(error, Busy) else 0.0)
