@@ -1,4 +1,4 @@
-"""What goes wrong in tarazu around a program: named once, in the job's line and in `tarazu.log`, never to the program."""
+"""What goes wrong in tarazu around a program: named once in the job's line and `tarazu.log`, never to the program."""
 
 from __future__ import annotations
 

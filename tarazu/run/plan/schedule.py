@@ -52,7 +52,7 @@ class Schedule:
         site: SiteWatch,
         elapsed_s: Callable[[], float],
     ) -> None:
-        """`over`: the program has ended; `elapsed_s`: since it was started; `site`: while it is stopped, nothing is asked."""
+        """`over`: the program has ended; `elapsed_s`: since it was started; `site`: its stop holds for plans too."""
         self.plans = plans
         self.first = threading.Event()
         """The first plan came, or there is none."""
