@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import time
 
-from tarazu.run.backoff import Backoff
-from tarazu.run.reports import TELL_S
+from tarazu.run.plan.backoff import Backoff
+from tarazu.run.plan.reports import TELL_S
 from tarazu.run.step import Step
 from tarazu.run.watch import Watch
 from tarazu.wire import local

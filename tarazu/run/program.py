@@ -38,8 +38,8 @@ class Program:
     def __init__(self, argv: Sequence[str], environ: Mapping[str, str]) -> None:
         """Raises OSError as execve would."""
         self._argv = argv
-        ignored = [s for s in (*FORWARDED, *FROM_TERMINAL) if signal.getsignal(s) is signal.SIG_IGN]
-        self._restore = {s: signal.getsignal(s) for s in (*FORWARDED, *FROM_TERMINAL) if s not in ignored}
+        handlers = {number: signal.getsignal(number) for number in (*FORWARDED, *FROM_TERMINAL)}
+        self._restore = {s: handler for s, handler in handlers.items() if handler is not signal.SIG_IGN}
         self._early: list[int] = []
         self._process: subprocess.Popen[bytes] | None = None
         for number in self._restore:

@@ -20,9 +20,9 @@ from tarazu.run.nodes.others import OtherNodes
 from tarazu.run.plan.accepted import Plans
 from tarazu.run.plan.asking import Asking
 from tarazu.run.plan.map_writer import MapWriter
+from tarazu.run.plan.reports import Reports
 from tarazu.run.plan.schedule import Schedule
 from tarazu.run.problems import Problems
-from tarazu.run.reports import Reports
 from tarazu.stats import client
 from tarazu.store import control
 from tarazu.store.stop import SiteStop

@@ -127,7 +127,7 @@ def test_the_rest_of_the_run_is_placed_once_somebody_answers(
 
 
 def test_waits_grow_with_a_jitter_and_stay_bounded() -> None:
-    from tarazu.run.backoff import Backoff
+    from tarazu.run.plan.backoff import Backoff
 
     backoff = Backoff(0.25, 60.0)
     waits = [backoff.failed() for _ in range(2000)]

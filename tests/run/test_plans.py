@@ -206,7 +206,8 @@ def test_a_layout_that_is_refused_is_not_asked_for_again_and_again(
     monkeypatch.setattr(llapi, "SONAME", str(library_directory() / "testbed" / "liblustreapi.so.1"))
     llapi._library.cache_clear()
     monkeypatch.setattr("tarazu.stats.client.file_system", lambda *_: FS)
-    plans._asking.settings = config.override(Settings(), "clientd", socket=str(path))
+    there = config.override(Settings(), "clientd", socket=str(path))
+    plans._asking = plans._asking._replace(settings=there)
     with pytest.raises(LayoutRefused, match="liblustreapi refuses a planned layout: llapi_layout_"):
         plans.ask(History(tmp_path / "history"), 0.0, 0)
     llapi._library.cache_clear()

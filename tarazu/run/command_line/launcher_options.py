@@ -61,36 +61,6 @@ def _dialect(values: str = "", flags: str = "", twice: str = "", **others: objec
     return msgspec.convert({"values": counts, "flags": _set(flags), **fields}, Dialect)
 
 
-_SRUN = _dialect(
-    values="""
-    A account accel-bind acctg-freq bb bbf bcast-exclude b begin D chdir cluster-constraint M clusters comment C
-    constraint container container-id S core-spec cores-per-socket cpu-bind cpu-freq cpus-per-gpu c
-    cpus-per-task deadline delay-boot d dependency m distribution epilog e error x exclude export export-file B
-    extra extra-node-info gid gpu-bind gpu-freq G gpus gpus-per-node gpus-per-socket gpus-per-task gres
-    gres-flags het-group pack-group hint i input J job-name jobid L licenses mail-type mail-user mcs-label mem
-    mem-bind mem-per-cpu mem-per-gpu mincpus mpi msg-timeout network F nodefile w nodelist N nodes n ntasks
-    ntasks-per-core ntasks-per-gpu ntasks-per-node ntasks-per-socket ntasks-per-tres open-mode o output p
-    partition power prefer priority profile prolog q qos r relative reservation signal slurmd-debug
-    sockets-per-node switches task-epilog task-prolog thread-spec T threads threads-per-core t time time-min tmp
-    tres-bind tres-per-task tres-per-node uid W wait wckey container-image container-mounts container-workdir
-    container-name container-env P
-    """,
-    flags="""
-    bcast compress contiguous X disable-status exact exclusive h help H hold I immediate K kill-on-bad-exit l
-    label multi-prog nice Z no-allocate k no-kill O overcommit overlap s oversubscribe share E preserve-env
-    propagate pty Q quiet quit-on-interrupt reboot resv-ports send-libs spread-job stepmgr test-only u
-    unbuffered usage use-min-nodes v verbose V version whole x11 container-mount-home container-remap-root
-    container-writable
-    """,
-    parallel=True,
-    colon=True,
-    ranks="n ntasks",
-    nodes="N nodes",
-    per_node="ntasks-per-node",
-    hosts="w nodelist x exclude F nodefile r relative",
-    reach="jobid het-group pack-group M clusters",
-)
-
 MPI = _dialect(
     # Open MPI 4 and 5, hydra, Intel MPI and PALS share the names of their programs, and hardly an option that
     # means two things.
@@ -138,127 +108,36 @@ MPI = _dialect(
     """,
 )
 
-_JSRUN = _dialect(
-    values="""
-    n nrs a tasks_per_rs c cpu_per_rs g gpu_per_rs r rs_per_host K rs_per_socket p np b bind d
-    launch_distribution l latency_priority m memory_per_rs M smpiargs E env D env_eval F env_no_propagate h
-    chdir A appfile f U erf_input J erf_output o stdio_stdout e stdio_stderr t stdio_input k stdio_mode P
-    pre_post_exec L use_resources N nodes w wait
-    """,
-    flags="""
-    i immediate X exit_on_error x exclude_hosts S save_resources u use_spindle v V version Q q progress help
-    """,
-    parallel=True,
-    colon=True,
-    ranks="p np",
-)
-
-_APRUN = _dialect(
-    values="""
-    n pes N pes-per-node d cpus-per-pe depth S pes-per-numa-node sn numa-nodes-per-node sl numa-node-list cc
-    cpu-binding cp cpu-binding-file L node-list l node-list-file m memory-per-pe j cpus-per-cu r
-    specialized-cpus t cpu-time-limit e environment-override E a architecture C reconnect D debug F access-mode
-    p protection-domain P pipes R relaunch A
-    """,
-    flags="""
-    ss strict-memory-containment q quiet b bypass-app-transfer B batch-args T sync-output z zone-sort zs
-    mpmd-env h help V version u v i
-    """,
-    words=True,
-    parallel=True,
-    colon=True,
-    ranks="n pes",
-    per_node="N pes-per-node",
-    hosts="L node-list l node-list-file",
-)
-
-_FLUX = _dialect(
-    values="""
-    N nodes n ntasks tasks-per-node tasks-per-core cores gpus-per-node c cores-per-task g gpus-per-task t
-    time-limit q queue B bank o setopt S setattr env env-remove env-file rlimit input output error job-name cwd
-    requires dependency begin-time signal urgency cc bcc log log-stderr taskmap conf add-file jps job-cores
-    wait-event progress-type shell-options uri size s wrap d k broker-opts test-size nslots cores-per-slot
-    gpus-per-slot define
-    """,
-    flags="""
-    exclusive x unbuffered u label-io l dry-run debug debug-emulate verbose v quiet Q wait watch progress bg
-    parent p help h flags
-    """,
-    parallel=True,
-    ranks="n ntasks",
-    nodes="N nodes",
-    per_node="tasks-per-node",
-    hosts="requires",
-    subcommands={"run": 0, "submit": 0, "bulksubmit": 0, "alloc": 0, "batch": 0, "start": 0, "proxy": 1},
-)
-
-_IBRUN = _dialect(
-    values="n np o ppn", flags="h help d v", words=True, parallel=True, ranks="n np", per_node="ppn"
-)
-
-_CCC_MPRUN = _dialect(
-    values="n c N p T A M m E d q Q B C e f L G S W",
-    flags="x D h K l r v a exclusive",
-    parallel=True,
-    ranks="n",
-    nodes="N",
-)
-
-_MPIRUN_RSH = _dialect(
-    values="n np hostfile config dpmspawn gdb-file env-file",
-    flags="rsh ssh show legacy debug tv xterm export export-all sg dbg",
-    words=True,
-    parallel=True,
-    assignments=True,
-    ranks="n np",
-    hosts="hostfile",
-)
-
-_CONTAINER = _dialect(
-    values="""
-    no-mount B bind mount H home W workdir S scratch o overlay add-caps drop-caps env env-file pwd cwd app
-    apply-cgroups blkio-weight cpu-shares cpus cpuset-cpus cpuset-mems device dns fakeroot-path hostname memory
-    memory-reservation memory-swap pids-limit network network-args security fusemount pem-path docker-host
-    """,
-    flags="""
-    nv nvccli rocm C containall c contain e cleanenv w writable writable-tmpfs p pid i ipc n net u userns uts f
-    fakeroot no-home no-init no-umask no-eval no-privs keep-privs allow-setuid compat disable-cache vm
-    passphrase d debug q quiet s silent v verbose nocolor unsquash underlay
-    """,
-    subcommands={"exec": 1, "run": 0},
-)
-
-_PERF = _dialect(
-    values="""
-    e event F freq c count o output C cpu G cgroup p pid t tid g-graph m mmap-pages call-graph filter r repeat x
-    field-separator I interval-print delay D j branch-filter
-    """,
-    flags="""
-    g a all-cpus d detailed n null v verbose q quiet B big-num T timestamp i no-inherit A no-aggr S sync
-    per-core per-socket s summary b
-    """,
-    subcommands={"record": 0, "stat": 0, "trace": 0, "mem": 0},
-)
-
-_NSYS = _dialect(
-    values="""
-    o output t trace s sample c capture-range y delay d duration w show-output e env-var n gpu-metrics-device
-    stats cuda-memory-usage mpi-impl f force-overwrite x stop-on-exit kill b backtrace
-    """,
-    flags="help h version v",
-    subcommands={"profile": 0, "launch": 0, "nvprof": 0},
-)
-
-_NUMACTL = _dialect(
-    values="""
-    i interleave N cpunodebind C physcpubind m membind p preferred P preferred-many w weighted-interleave L
-    length o offset S shm f file M shmmode shmid
-    """,
-    flags="t strict l localalloc a all s show H hardware b balancing d dump h huge T touch u",
-)
-
 _DIALECTS: dict[str, Dialect] = {
-    "srun yhrun": _SRUN,
+    "srun yhrun": _dialect(
+        values="""
+        A account accel-bind acctg-freq bb bbf bcast-exclude b begin D chdir cluster-constraint M clusters comment C
+        constraint container container-id S core-spec cores-per-socket cpu-bind cpu-freq cpus-per-gpu c
+        cpus-per-task deadline delay-boot d dependency m distribution epilog e error x exclude export export-file B
+        extra extra-node-info gid gpu-bind gpu-freq G gpus gpus-per-node gpus-per-socket gpus-per-task gres
+        gres-flags het-group pack-group hint i input J job-name jobid L licenses mail-type mail-user mcs-label mem
+        mem-bind mem-per-cpu mem-per-gpu mincpus mpi msg-timeout network F nodefile w nodelist N nodes n ntasks
+        ntasks-per-core ntasks-per-gpu ntasks-per-node ntasks-per-socket ntasks-per-tres open-mode o output p
+        partition power prefer priority profile prolog q qos r relative reservation signal slurmd-debug
+        sockets-per-node switches task-epilog task-prolog thread-spec T threads threads-per-core t time time-min tmp
+        tres-bind tres-per-task tres-per-node uid W wait wckey container-image container-mounts container-workdir
+        container-name container-env P
+        """,
+        flags="""
+        bcast compress contiguous X disable-status exact exclusive h help H hold I immediate K kill-on-bad-exit l
+        label multi-prog nice Z no-allocate k no-kill O overcommit overlap s oversubscribe share E preserve-env
+        propagate pty Q quiet quit-on-interrupt reboot resv-ports send-libs spread-job stepmgr test-only u
+        unbuffered usage use-min-nodes v verbose V version whole x11 container-mount-home container-remap-root
+        container-writable
+        """,
+        parallel=True,
+        colon=True,
+        ranks="n ntasks",
+        nodes="N nodes",
+        per_node="ntasks-per-node",
+        hosts="w nodelist x exclude F nodefile r relative",
+        reach="jobid het-group pack-group M clusters",
+    ),
     "mpirun mpiexec orterun prterun prun oshrun shmemrun": MPI,
     "mpiexecjl": msgspec.structs.replace(MPI, values={**MPI.values, "project": 1}),
     "horovodrun": _dialect(
@@ -274,12 +153,76 @@ _DIALECTS: dict[str, Dialect] = {
     ),
     "omplace": _dialect(values="b c nt tm ht", flags="v vv s", words=True),
     "dplace": _dialect(values="c s n x p", flags="e o v q r"),
-    "jsrun": _JSRUN,
-    "aprun": _APRUN,
-    "flux": _FLUX,
-    "ibrun": _IBRUN,
-    "ccc_mprun": _CCC_MPRUN,
-    "mpirun_rsh": _MPIRUN_RSH,
+    "jsrun": _dialect(
+        values="""
+        n nrs a tasks_per_rs c cpu_per_rs g gpu_per_rs r rs_per_host K rs_per_socket p np b bind d
+        launch_distribution l latency_priority m memory_per_rs M smpiargs E env D env_eval F env_no_propagate h
+        chdir A appfile f U erf_input J erf_output o stdio_stdout e stdio_stderr t stdio_input k stdio_mode P
+        pre_post_exec L use_resources N nodes w wait
+        """,
+        flags="""
+        i immediate X exit_on_error x exclude_hosts S save_resources u use_spindle v V version Q q progress help
+        """,
+        parallel=True,
+        colon=True,
+        ranks="p np",
+    ),
+    "aprun": _dialect(
+        values="""
+        n pes N pes-per-node d cpus-per-pe depth S pes-per-numa-node sn numa-nodes-per-node sl numa-node-list cc
+        cpu-binding cp cpu-binding-file L node-list l node-list-file m memory-per-pe j cpus-per-cu r
+        specialized-cpus t cpu-time-limit e environment-override E a architecture C reconnect D debug F access-mode
+        p protection-domain P pipes R relaunch A
+        """,
+        flags="""
+        ss strict-memory-containment q quiet b bypass-app-transfer B batch-args T sync-output z zone-sort zs
+        mpmd-env h help V version u v i
+        """,
+        words=True,
+        parallel=True,
+        colon=True,
+        ranks="n pes",
+        per_node="N pes-per-node",
+        hosts="L node-list l node-list-file",
+    ),
+    "flux": _dialect(
+        values="""
+        N nodes n ntasks tasks-per-node tasks-per-core cores gpus-per-node c cores-per-task g gpus-per-task t
+        time-limit q queue B bank o setopt S setattr env env-remove env-file rlimit input output error job-name cwd
+        requires dependency begin-time signal urgency cc bcc log log-stderr taskmap conf add-file jps job-cores
+        wait-event progress-type shell-options uri size s wrap d k broker-opts test-size nslots cores-per-slot
+        gpus-per-slot define
+        """,
+        flags="""
+        exclusive x unbuffered u label-io l dry-run debug debug-emulate verbose v quiet Q wait watch progress bg
+        parent p help h flags
+        """,
+        parallel=True,
+        ranks="n ntasks",
+        nodes="N nodes",
+        per_node="tasks-per-node",
+        hosts="requires",
+        subcommands={"run": 0, "submit": 0, "bulksubmit": 0, "alloc": 0, "batch": 0, "start": 0, "proxy": 1},
+    ),
+    "ibrun": _dialect(
+        values="n np o ppn", flags="h help d v", words=True, parallel=True, ranks="n np", per_node="ppn"
+    ),
+    "ccc_mprun": _dialect(
+        values="n c N p T A M m E d q Q B C e f L G S W",
+        flags="x D h K l r v a exclusive",
+        parallel=True,
+        ranks="n",
+        nodes="N",
+    ),
+    "mpirun_rsh": _dialect(
+        values="n np hostfile config dpmspawn gdb-file env-file",
+        flags="rsh ssh show legacy debug tv xterm export export-all sg dbg",
+        words=True,
+        parallel=True,
+        assignments=True,
+        ranks="n np",
+        hosts="hostfile",
+    ),
     "lrun": _dialect(values="n N T m", words=True, parallel=True, ranks="n", nodes="N", per_node="T"),
     "likwid-mpirun": _dialect(
         values="n np nperdomain pin g group m o s omp mpi hostfile d dist mpiopts",
@@ -311,7 +254,13 @@ _DIALECTS: dict[str, Dialect] = {
         flags="b batch d deadline f fifo i idle o other r rr R reset-on-fork v verbose a all-tasks",
         operands=1,
     ),
-    "numactl": _NUMACTL,
+    "numactl": _dialect(
+        values="""
+        i interleave N cpunodebind C physcpubind m membind p preferred P preferred-many w weighted-interleave L
+        length o offset S shm f file M shmmode shmid
+        """,
+        flags="t strict l localalloc a all s show H hardware b balancing d dump h huge T touch u",
+    ),
     "prlimit": _dialect(values="p pid o output", flags="noheadings raw verbose"),
     "hwloc-bind": _dialect(
         values="cpubind-set membind-set mempolicy restrict",
@@ -349,8 +298,25 @@ _DIALECTS: dict[str, Dialect] = {
         flags="args batch q quiet silent nx n nh readnow nw w tui batch-silent return-child-result",
         words=True,
     ),
-    "perf": _PERF,
-    "nsys": _NSYS,
+    "perf": _dialect(
+        values="""
+        e event F freq c count o output C cpu G cgroup p pid t tid g-graph m mmap-pages call-graph filter r repeat x
+        field-separator I interval-print delay D j branch-filter
+        """,
+        flags="""
+        g a all-cpus d detailed n null v verbose q quiet B big-num T timestamp i no-inherit A no-aggr S sync
+        per-core per-socket s summary b
+        """,
+        subcommands={"record": 0, "stat": 0, "trace": 0, "mem": 0},
+    ),
+    "nsys": _dialect(
+        values="""
+        o output t trace s sample c capture-range y delay d duration w show-output e env-var n gpu-metrics-device
+        stats cuda-memory-usage mpi-impl f force-overwrite x stop-on-exit kill b backtrace
+        """,
+        flags="help h version v",
+        subcommands={"profile": 0, "launch": 0, "nvprof": 0},
+    ),
     "ncu": _dialect(
         values="""
         o export k kernel-name c launch-count s launch-skip set section metrics target-processes replay-mode
@@ -371,7 +337,19 @@ _DIALECTS: dict[str, Dialect] = {
     "tau_exec": _dialect(values="T loadlib env", flags="io memory ebs ompt cupti v", words=True),
     "scalasca": _dialect(values="e f m", flags="n q s t a i v analyze"),
     "heaptrack": _dialect(values="o output p pid", flags="d r raw q a"),
-    "apptainer singularity": _CONTAINER,
+    "apptainer singularity": _dialect(
+        values="""
+        no-mount B bind mount H home W workdir S scratch o overlay add-caps drop-caps env env-file pwd cwd app
+        apply-cgroups blkio-weight cpu-shares cpus cpuset-cpus cpuset-mems device dns fakeroot-path hostname memory
+        memory-reservation memory-swap pids-limit network network-args security fusemount pem-path docker-host
+        """,
+        flags="""
+        nv nvccli rocm C containall c contain e cleanenv w writable writable-tmpfs p pid i ipc n net u userns uts f
+        fakeroot no-home no-init no-umask no-eval no-privs keep-privs allow-setuid compat disable-cache vm
+        passphrase d debug q quiet s silent v verbose nocolor unsquash underlay
+        """,
+        subcommands={"exec": 1, "run": 0},
+    ),
     "ch-run": _dialect(
         values="b bind c cd g gid u uid set-env unset-env join-ct join-pid home",
         flags="w write W write-fake j join t private-tmp no-home no-passwd v verbose",

@@ -134,16 +134,12 @@ def _run(
     )
 
 
-def site_command(setting: str, spool: str, dest: Path) -> list[str]:
-    """The site's own `run.gather`, with its {spool} and {dest}."""
-    return [word.replace("{spool}", spool).replace("{dest}", str(dest)) for word in shlex.split(setting)]
-
-
 def run_site_command(
-    command: Sequence[str], environ: Mapping[str, str], program: Program | None = None
+    setting: str, spool: str, dest: Path, environ: Mapping[str, str], program: Program | None
 ) -> str:
-    """What went wrong with it; empty: nothing."""
-    return _run(EachNode((command[0],), ()), command[1:], environ, lambda _line: None, program)
+    """What went wrong with the site's own `run.gather`, which has {spool} and {dest}; empty: nothing."""
+    words = [word.replace("{spool}", spool).replace("{dest}", str(dest)) for word in shlex.split(setting)]
+    return _run(EachNode((words[0],), ()), words[1:], environ, lambda _line: None, program)
 
 
 def folded(names: Sequence[str], most: int = 8) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tarazu.config import Run
@@ -19,43 +20,41 @@ SHORTEST_S = 0.1
 """Less time is not enough to send a map."""
 
 
+@dataclass(eq=False)
 class OtherNodes:
     """Of one step. Without any, or when nobody knows how to reach them, nothing is started."""
 
-    def __init__(
-        self, run: Run, mode: str, argv: Sequence[str], environ: Mapping[str, str], maps: Path
-    ) -> None:
-        """`maps`: `run.map_dir`."""
-        self._run = run
-        self._mode = mode
-        self._argv = argv
-        self._environ = environ
-        self._maps = maps
-        self._each: EachNode | None = None
-        self.sends = False
-        """The map is to be sent, and lies beside the spools."""
-        self._sent = 0
-        """Generation of the map that was."""
-        self._unsent = ""
-        """Why it was not."""
-        self._tried = False
-        """Nodes may have something of it."""
-        self._asked = gather.Gathered()
-        self.program: Program | None = None
-        """Whose end is waited for; signals to it shorten what is done then."""
+    run: Run
+    mode: str
+    argv: Sequence[str]
+    environ: Mapping[str, str]
+    maps: Path
+    """`run.map_dir`."""
+    sends: bool = False
+    """The map is to be sent, and lies beside the spools."""
+    program: Program | None = None
+    """Whose end is waited for; signals to it shorten what is done then."""
+    _each: EachNode | None = None
+    _sent: int = 0
+    """Generation of the map that was sent."""
+    _unsent: str = ""
+    """Why it was not."""
+    _tried: bool = False
+    """Nodes may have something of it."""
+    _asked: gather.Gathered = field(default_factory=gather.Gathered)
 
     def find(self, *, have_spool: bool) -> None:
         """Find out how they are reached. `have_spool`: this node's spool directory was made."""
-        if self._run.gather == "auto":
-            self._each = reach.each_node(self._argv, self._environ)
+        if self.run.gather == "auto":
+            self._each = reach.each_node(self.argv, self.environ)
         self.sends = bool(
             self._each
             and self._each.answers
             and have_spool
-            and self._run.send_map == "auto"
-            and self._mode != "observe"
-            and "%h" not in self._run.spool_dir
-            and shared.on_this_node_alone(self._maps)
+            and self.run.send_map == "auto"
+            and self.mode != "observe"
+            and "%h" not in self.run.spool_dir
+            and shared.on_this_node_alone(self.maps)
         )
 
     def send(self, spool: str, map_dir: Path, generation: int, seconds: float) -> None:
@@ -68,7 +67,7 @@ class OtherNodes:
             if seconds < SHORTEST_S:
                 raise TarazuError("no time was left to send the plan")
             self._tried = True
-            send_map.send(self._each, spool, map_dir, generation, self._environ, seconds)
+            send_map.send(self._each, spool, map_dir, generation, self.environ, seconds)
         except (TarazuError, OSError) as error:
             self._unsent = str(error)
             raise
@@ -83,13 +82,11 @@ class OtherNodes:
         `here` holds this node's, which is left alone; the others' come into `dest`.
         """
         problem = ""
-        if self._run.gather not in ("auto", "none"):
-            problem = gather.run_site_command(
-                gather.site_command(self._run.gather, spool, dest), self._environ, self.program
-            )
+        if self.run.gather not in ("auto", "none"):
+            problem = gather.run_site_command(self.run.gather, spool, dest, self.environ, self.program)
         elif self._each and (self._tried or not _all_here(here, step)):
             (here / gather.LEADERS).touch()
-            self._asked = gather.gather(self._each, spool, map_dir, dest, self._environ, self.program)
+            self._asked = gather.gather(self._each, spool, map_dir, dest, self.environ, self.program)
             problem = self._asked.problem
         return sorted(dest.glob("*.tzs")) + (sorted(here.glob("*.tzs")) if here.is_dir() else []), problem
 
@@ -100,12 +97,12 @@ class OtherNodes:
         """
         if not generation:
             return []
-        said, where = [], f"{self._maps} is not shared by"
+        said, where = [], f"{self.maps} is not shared by"
         without, reached = self._asked.without_map, self._asked.with_map
         if without:
             why = f", {self._unsent}" if self._unsent else ""
             said.append(f"{where} {gather.folded(without)} (run.map_dir){why}")
-        elif lost_ranks and not self._asked.heard and shared.on_this_node_alone(self._maps):
+        elif lost_ranks and not self._asked.heard and shared.on_this_node_alone(self.maps):
             hosts = reach.elsewhere(self._each.hosts) if self._each else ()
             whom = (
                 gather.folded(hosts) if hosts else f"the nodes of {lost_ranks} rank{'s' * (lost_ranks > 1)}"

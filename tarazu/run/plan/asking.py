@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import tempfile
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tarazu.config import Settings
 from tarazu.errors import TarazuError
@@ -24,18 +24,17 @@ ANSWER_S = 60.0
 """Longest wait for one answer of clientd; it declines by itself long before."""
 
 
-class Asking:
-    """Every answer comes with the file system as this node sees it at that moment."""
+class Asking(NamedTuple):
+    """About one step on one file system. Answers come with the file system as this node sees it then."""
 
-    def __init__(
-        self, settings: Settings, step: JobStep, mounts: Sequence[client.Mount], root: str, *, place: bool
-    ) -> None:
-        """`mounts`: of the step's file system; `root`: where its /proc and /sys are found."""
-        self.settings = settings
-        self.step = step
-        self._mounts = mounts
-        self._root = root
-        self._place = place
+    settings: Settings
+    step: JobStep
+    mounts: Sequence[client.Mount]
+    """Of the step's file system."""
+    root: str
+    """Where its /proc and /sys are found."""
+    place: bool
+    """False: only a forecast is wanted."""
 
     def from_history(
         self, history: History, from_s: float, **details: int
@@ -58,14 +57,14 @@ class Asking:
     def _converse(
         self, descriptors: Sequence[int], **details: Any
     ) -> tuple[local.PlanReply, client.FileSystem]:
-        fs = client.file_system(self.step.fs_name, self._root)
+        fs = client.file_system(self.step.fs_name, self.root)
         request = local.PlanRequest(
             step=self.step,
             histories=len(descriptors),
             osts=tuple(sorted(fs.osts)),
             active=tuple(sorted(fs.active)),
             pools={name: tuple(sorted(members)) for name, members in fs.pools.items()},
-            place=self._place,
+            place=self.place,
             alive_s=self.settings.run.alive_s,
             **details,
         )
@@ -73,7 +72,7 @@ class Asking:
             answer = channel.ask(request, list(descriptors))
             if isinstance(answer, local.DirectoriesWanted):
                 own = default_layouts.own_default(fs)
-                blobs = default_layouts.default_layouts(self._mounts, answer.keys, own)
+                blobs = default_layouts.default_layouts(self.mounts, answer.keys, own)
                 answer = channel.ask(local.DirectoryLayouts(*blobs))
         if not isinstance(answer, local.PlanReply):
             raise TarazuError(f"clientd: expected a plan, found {type(answer).__name__}")

@@ -31,9 +31,7 @@ class Promise:
         self._rows = array("Q", (f.row_id for f in files))
         self._indexes = array("l", (f.request_index for f in files))
         self._shared = bytearray(f.rank == ANY_RANK for f in files)
-        self._sizes = array("q", bytes(8 * len(files)))
-        for place in range(len(files)):
-            self._sizes[place] = UNSEEN
+        self._sizes = array("q", [UNSEEN]) * len(files)
 
     def __len__(self) -> int:
         return len(self._rows)

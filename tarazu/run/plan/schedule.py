@@ -8,13 +8,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from tarazu.errors import Busy, TraceError
 from tarazu.predict import rules
-from tarazu.run.backoff import Backoff
 from tarazu.run.plan.accepted import LayoutRefused, Plans
+from tarazu.run.plan.backoff import Backoff
+from tarazu.run.plan.reports import Reports
 from tarazu.run.problems import Problems
-from tarazu.run.reports import Reports
 from tarazu.run.watch import SHARE, Watch
 from tarazu.store.stop_watch import SiteWatch
 from tarazu.trace.history import History
@@ -39,36 +40,31 @@ def used_lately(history: History, fs_names: Sequence[str], application: str) -> 
     return [fs_name for fs_name in fs_names if set(starts.get(fs_name, ())) & set(newest)]
 
 
+@dataclass(eq=False)
 class Schedule:
     """One file system's plans, and the thread that asks for them."""
 
-    def __init__(
-        self,
-        plans: Plans,
-        history: History,
-        over: threading.Event,
-        problems: Problems,
-        reports: Reports,
-        site: SiteWatch,
-        elapsed_s: Callable[[], float],
-    ) -> None:
-        """`over`: the program has ended; `elapsed_s`: since it was started; `site`: its stop holds for plans too."""
-        self.plans = plans
-        self.first = threading.Event()
-        """The first plan came, or there is none."""
-        self.problem = ""
-        """Why the newest plan was not to be had."""
-        self._history = history
-        self._over = over
-        self._elapsed_s = elapsed_s
-        self._problems, self._reports, self._site = problems, reports, site
-        self._busy = False
-        """clientd had no room a moment ago: a plan may still come in time."""
-        self._to_plan = threading.Event()
-        """Ends the thread's sleep."""
-        self._wish: Watch | None = None
-        """Reads the run so far, from which the next steps are to be planned."""
-        self._tracker = rules.MissTracker()
+    plans: Plans
+    history: History
+    over: threading.Event
+    """The program has ended."""
+    problems: Problems
+    reports: Reports
+    site: SiteWatch
+    """While it sees the site's stop nothing is asked."""
+    elapsed_s: Callable[[], float]
+    """Since the program was started."""
+    first: threading.Event = field(default_factory=threading.Event)
+    """The first plan came, or there is none."""
+    problem: str = ""
+    """Why the newest plan was not to be had."""
+    _busy: bool = False
+    """clientd had no room a moment ago: a plan may still come in time."""
+    _to_plan: threading.Event = field(default_factory=threading.Event)
+    """Ends the thread's sleep."""
+    _wish: Watch | None = None
+    """Reads the run so far, from which the next steps are to be planned."""
+    _tracker: rules.MissTracker = field(default_factory=rules.MissTracker)
 
     def leave_out(self) -> None:
         """Nothing is planned from the runs before; what this run shows may still be planned for."""
@@ -93,7 +89,7 @@ class Schedule:
         try:
             ask, guess = Backoff(), Backoff()
             ask_at, guess_at = time.monotonic(), 0.0
-            while not self._over.is_set():
+            while not self.over.is_set():
                 self._to_plan.clear()
                 now = time.monotonic()
                 plan_at = self._plan_at(ask_at)
@@ -111,20 +107,18 @@ class Schedule:
     def _plan_at(self, not_before: float) -> float | None:
         """When to ask for the plan of the next horizon, on the monotonic clock; None: never."""
         next_s = self.plans.next_s
-        return None if next_s is None else max(not_before, time.monotonic() + next_s - self._elapsed_s())
+        return None if next_s is None else max(not_before, time.monotonic() + next_s - self.elapsed_s())
 
     def _ask(self, backoff: Backoff) -> float:
         """The next plan from the history; seconds until it may be asked for again."""
-        wait_s = self._try(
-            lambda: self.plans.ask(self._history, self._elapsed_s(), backoff.attempts), backoff
-        )
+        wait_s = self._try(lambda: self.plans.ask(self.history, self.elapsed_s(), backoff.attempts), backoff)
         if not self._busy:
             self.first.set()
         if not backoff.attempts:
             for warning in self.plans.last.warnings if self.plans.last else ():
                 if warning.startswith("history left out"):
-                    self._problems.note(warning)
-            self._problems.guard(self._reports.deliver_kept)  # for clientd answers now
+                    self.problems.note(warning)
+            self.problems.guard(self.reports.deliver_kept)  # for clientd answers now
         return wait_s
 
     def _ask_from(self, watch: Watch, backoff: Backoff) -> float:
@@ -142,20 +136,20 @@ class Schedule:
 
     def _try(self, ask: Callable[[], float | None], backoff: Backoff) -> float:
         """Ask for one plan; seconds until it may be asked for again, 0 when it came."""
-        if self._site.why:
-            self.problem, self._busy = self._site.why, False
+        if self.site.why:
+            self.problem, self._busy = self.site.why, False
             return 1.0
         try:
             wait_s = ask()
         except LayoutRefused as error:
-            self._problems.note(str(error))
+            self.problems.note(str(error))
             self._busy = False
             backoff.succeeded()
             return 1.0
         except Exception as error:
             problem = f"{type(error).__name__}: {error}"
             if problem != self.problem:
-                self._problems.log(problem)
+                self.problems.log(problem)
             self.problem = problem
             self._busy = isinstance(error, Busy)
             return backoff.failed(error.retry_after_s if isinstance(error, Busy) else 0.0)
