@@ -22,7 +22,7 @@ from tarazu.elf import libraries, read_elf
 from tarazu.errors import BadInput
 from tarazu.escapes import ESCAPES, MAY, NOTE, Report, check
 
-PROGRAMS = Path(__file__).parent / "programs"
+PROGRAMS = Path(__file__).parents[1] / "preload" / "programs"
 Build = Callable[..., Path]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from pathlib import Path
 
 import msgspec
@@ -12,28 +11,20 @@ import pytest
 
 from tarazu import config
 from tarazu.config import Settings
-from tarazu.daemons.left import checked
-from tarazu.daemons.planner import planned_files
 from tarazu.layout.setstripe import parse_layout
-from tarazu.model import ANY_RANK, EOF, Component, Forecast, JobStep, Layout
 from tarazu.run.plan import llapi
 from tarazu.run.plan.accepted import FORMER_ROWS, LayoutRefused, Plans
 from tarazu.run.plan.asking import Asking
 from tarazu.run.plan.map_writer import MapWriter
-from tarazu.run.plan.promises import Promise
 from tarazu.sim.testbed.library import library_directory
 from tarazu.stats.client import FileSystem, Mount
 from tarazu.store.control import read_control, write_control
-from tarazu.store.database import open_database
 from tarazu.store.placement_map import read_map
-from tarazu.store.rows import NewFile
 from tarazu.trace.history import History
 from tarazu.wire import local
+from tests.run.plan.conftest import FILES, STEP, reply
 
-PLAIN = Layout((Component(0, EOF, 1 << 20, 2),))
-STEP = JobStep("lustre", 1000, "app", "1")
 FS = FileSystem("lustre", frozenset(range(4)), frozenset(range(4)), {})
-FILES = 200
 
 
 @pytest.fixture
@@ -41,28 +32,6 @@ def plans(tmp_path: Path) -> Plans:
     write_control(tmp_path)
     asking = Asking(Settings(), STEP, [Mount("/mnt", "lustre")], "/", place=True)
     return Plans(asking, MapWriter(tmp_path))
-
-
-def reply(number: int, files: int = FILES, rank: int = 0) -> local.PlanReply:
-    """Plan `number`, with rows of its own."""
-    rows = tuple(
-        local.PlannedFile(
-            row_id=1 + number * files + n,
-            key=f"/{number}.{n}",
-            precise=f"/{number}.{n}",
-            loose=f"/{number}.{{n}}",
-            volatile=False,
-            rank=rank,
-            nth_precise=0,
-            nth_loose=n,
-            size_bytes=100,
-            layout=0,
-            osts=((n % 4, (n + 1) % 4),),
-            request_index=n,
-        )
-        for n in range(files)
-    )
-    return local.PlanReply("planned", "", number + 1, f"request{number}", (PLAIN,), rows)
 
 
 def rows_of(plans: Plans) -> set[int]:
@@ -111,80 +80,6 @@ def test_an_older_guess_goes_with_what_it_promised_but_for_what_it_placed(plans:
     progress = plans.promises.progress()
     assert progress is not None and progress.closed == {"request0": ((3, 55),)}
     assert progress.request_ids == ("request1",), "nothing of the first stands any more"
-
-
-def test_a_close_is_told_once_and_again_only_with_another_size(plans: Plans) -> None:
-    plans.accept(reply(0), FS, guess=False)
-    row = reply(0).files[0].row_id
-    told = []
-    for size in (None, 10, 10, 10, 20, 20):
-        plans.promises.note({row: size}, everywhere=True)
-        progress = plans.promises.progress()
-        assert progress is not None
-        told.append(progress.closed)
-    assert told == [{}, {"request0": ((0, 10),)}, {}, {}, {"request0": ((0, 20),)}, {}]
-
-
-def test_what_did_not_reach_clientd_is_told_again(plans: Plans) -> None:
-    plans.accept(reply(0), FS, guess=False)
-    first, second = (f.row_id for f in reply(0).files[:2])
-    plans.promises.note({first: 10, second: 10}, everywhere=True)
-    lost = plans.promises.progress()
-    assert lost is not None
-    plans.promises.note({second: 99}, everywhere=True)
-    plans.promises.untold(lost)
-    again = plans.promises.progress()
-    assert again is not None and dict(again.closed["request0"]) == {0: 10, 1: 99}
-
-
-def test_a_shared_file_is_closed_only_when_all_nodes_were_looked_at(plans: Plans) -> None:
-    plans.accept(reply(0, rank=ANY_RANK), FS, guess=False)
-    row = reply(0).files[0].row_id
-    plans.promises.note({row: 10}, everywhere=False)
-    assert not plans.promises.news
-    plans.promises.note({row: 10}, everywhere=True)
-    assert plans.promises.news
-
-
-def test_a_progress_holds_no_more_than_clientd_takes(plans: Plans) -> None:
-    many = local.MAX_CLOSED + 5
-    plans.accept(reply(0, files=many), FS, guess=False)
-    plans.promises.note({f.row_id: 1 for f in reply(0, files=many).files}, everywhere=True)
-    first, rest = plans.promises.progress(), plans.promises.progress()
-    assert first and rest and len(first.closed["request0"]) == local.MAX_CLOSED
-    assert len(rest.closed["request0"]) == 5 and not plans.promises.news
-
-
-def test_a_million_files_are_followed_in_little_memory() -> None:
-    promise = Promise(reply(0, files=10_000), time.monotonic(), guess=False)
-    held = (promise._rows, promise._indexes, promise._sizes)
-    assert sum(a.itemsize * len(a) for a in held) + len(promise._shared) <= 32 * len(promise)
-
-
-def test_the_index_of_a_row_is_its_place_in_the_request(tmp_path: Path) -> None:
-    """Files that got no OSTs count too: mdsd counts all files of the request."""
-    forecasts = [Forecast(f"/{n}", f"/{n}", "/{n}", False, 0, 0, n, 100) for n in range(4)]
-    with open_database(tmp_path / "db") as database:
-        plan_id = database.new_plan(STEP)
-        row_ids = database.add_files(plan_id, [NewFile(f, PLAIN) for f in forecasts])
-        osts = [((0, 1),), ((),), ((2, 3),), ((),)]
-        placeable = [(r, f, PLAIN) for r, f in zip(row_ids, forecasts, strict=True)]
-        allocated, left = checked(placeable, osts, 8)
-        database.set_allocation(plan_id, status="allocated", request_id="r", placements=allocated, left=left)
-        rows = database.files(plan_id)
-    planned = planned_files(placeable, allocated)["files"]
-    assert [(f.key, f.request_index) for f in planned] == [("/0", 0), ("/2", 2)]
-    assert [r.request_index for r in rows] == [0, 1, 2, 3]
-    assert [r.placement is not None for r in rows] == [True, False, True, False]
-    assert [r.left_because for r in rows] == ["", "mdsd gave it no OSTs", "", "mdsd gave it no OSTs"]
-
-
-def test_a_step_of_very_many_plans_names_the_newest(plans: Plans) -> None:
-    for number in range(local.MAX_IDS + 5):
-        plans.promises.standing.append(Promise(reply(number, files=1), time.monotonic() + 60, guess=False))
-    progress = plans.promises.progress()
-    assert progress is not None and len(progress.request_ids) == local.MAX_IDS
-    assert progress.request_ids[-1] == f"request{local.MAX_IDS + 4}"
 
 
 def test_a_layout_that_is_refused_is_not_asked_for_again_and_again(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tarazu.cli import main
 from tarazu.layout import pfl
 from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
 from tarazu.model import JobStep
@@ -70,8 +71,6 @@ def test_tables_1_and_2(
     header: str,
     table: str,
 ) -> None:
-    from tarazu.cli import main
-
     monkeypatch.setenv("TARAZU_MOUNTS", "/mnt/lustre=lustre")
     path = database(tmp_path / "interaction.db", rules)
     assert main(["db", "show", "--paper", "--database", str(path)]) == 0
