@@ -28,8 +28,8 @@ def lead(*argv: str, **options: object) -> "subprocess.Popen[str]":
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        # The tests may run under nohup; what is ignored from the start a shell cannot trap.
-        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # noqa: PLW1509
+        # The tests may run under nohup or behind `&`; what is ignored from the start a shell cannot trap.
+        preexec_fn=lambda: [signal.signal(s, signal.SIG_DFL) for s in (signal.SIGHUP, signal.SIGINT)],  # noqa: PLW1509
         **options,  # type: ignore[call-overload]
     )
 

@@ -22,7 +22,7 @@ WORDS = [
     *"python3 sh perl java torchrun -m mpi4py -W -e -lc -jar +o script.py 0 /nowhere .. / ppr:0:node -map-by".split(),
     "mpirun -n 2 dd",
 ]
-DOCUMENT = Path(__file__).parents[2] / "docs" / "command-lines.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "command-lines.md"
 
 
 def table() -> list[list[str]]:
