@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from tarazu.errors import StoreError, TraceError
-from tarazu.run.plan.accepted import Plans
 from tarazu.run.problems import append_line
 from tarazu.run.step import Step
 from tarazu.store import control
@@ -28,7 +27,7 @@ def finish(step: Step, status: int, started_s: float) -> None:
     if not used and step.directories.spool and not damaged and not step.site.seen:
         return
     problems = [p for p in (*(s.problem for s in step.schedules.values()), *step.problems.noted) if p]
-    summary = _summary_line(step.run_id, used or runs[:1], step.plans, step.mode, problems, _stopped(step))
+    summary = _summary_line(step, used or runs[:1], problems)
     append_line(step.state_dir / "jobs.log", summary)
     for run in used:
         step.problems.guard(_remember, step, run)
@@ -98,24 +97,17 @@ def _stopped(step: Step) -> str:
     return ""
 
 
-def _summary_line(
-    run_id: str,
-    runs: Sequence[RunRecord],
-    plans: Sequence[Plans],
-    mode: str,
-    problems: Sequence[str],
-    stopped: str = "",
-) -> str:
+def _summary_line(step: Step, runs: Sequence[RunRecord], problems: Sequence[str]) -> str:
     """One line per job step: what was created, what was placed, what it is expected to cost.
 
-    `runs`: of each file system that was used, one at least; `plans`: of each that is mounted. Where these are
-    several the line names the one in use, and what is said of plans where it is of more than one.
+    `runs`: of each file system that was used, one at least. Where several are mounted the line names those in use, and
+    what is said of plans where it is of more than one.
     """
     used = [run.step.fs_name for run in runs]
     tallies = sum((Counter(run.outcomes) for run in runs), Counter[str]())
     counts = " ".join(f"{name}={tallies[name]}" for name in OUTCOMES if tallies[name])
     files = [file for run in runs for file in run.files]
-    asked = [p for p in plans if p.last and (p.last_placed or p.step.fs_name in used)]
+    asked = [p for p in step.plans if p.last and (p.last_placed or p.step.fs_name in used)]
     several = len({*used, *(p.step.fs_name for p in asked)}) > 1
     states, costs, bounds = [], [], []
     for p in asked:
@@ -130,12 +122,12 @@ def _summary_line(
             costs.append(f"{name}{p.last_placed.ost_cost:.3f}")
             bounds.append(f"{name}{p.last_placed.ost_cost_bound:.3f}")
     states += [f"ost_cost={','.join(costs)} bound={','.join(bounds)}"] if costs else []
-    where = f"fs={','.join(used)} " if several or len(plans) > 1 else ""
+    where = f"fs={','.join(used)} " if several or len(step.schedules) > 1 else ""
     run = runs[0]
-    if stopped or run.passed_over:
+    if (stopped := _stopped(step)) or run.passed_over:
         states.append(f"stopped={stopped or 'on other nodes'!r} passed_over={run.passed_over}")
     text = (
-        f"{time.strftime('%Y-%m-%dT%H:%M:%S')} {run_id} app={run.step.application} mode={mode} {where}"
+        f"{time.strftime('%Y-%m-%dT%H:%M:%S')} {step.run_id} app={run.step.application} mode={step.mode} {where}"
         f"ranks={run.step.ranks} files={len(files)} bytes={sum(f.size_bytes for f in files)} {counts} "
         f"{' '.join(states)} record={run.mode} exit={run.exit_status}"
     )

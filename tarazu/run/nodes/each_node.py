@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import msgspec
 
@@ -50,6 +50,17 @@ class EachNode(msgspec.Struct, frozen=True):
         return PurePath(self.prefix[0]).name
 
 
+class Limits(NamedTuple):
+    """What the command may take."""
+
+    seconds: float
+    most_bytes: int
+    """Of standard output."""
+    unwanted: Callable[[], bool] = bool
+    """Asked now and then: is it to be given up?"""
+    wait_for_stop: bool = True
+
+
 def quiet(environ: Mapping[str, str]) -> dict[str, str]:
     """The environment without the user's settings for the program's own run, and without tarazu's."""
     return {k: v for k, v in environ.items() if not _DISTURBING.match(k)}
@@ -60,19 +71,15 @@ def run(
     command: Sequence[str],
     environ: Mapping[str, str],
     take: Callable[[bytes], None],
-    *,
-    seconds: float,
-    most_bytes: int,
+    limits: Limits,
     feed: BinaryIO | None = None,
-    wait_for_stop: bool = True,
-    unwanted: Callable[[], bool] = bool,
 ) -> str:
     """Run `command` once on each node; `take` gets the lines of standard output, none longer than 8 KiB.
 
-    Returns what went wrong, empty for nothing, after `seconds` at most or soon after it is `unwanted`; a launcher that
-    has not ended by then is stopped, which takes up to twice STOP_S, waited for or not.
+    Returns what went wrong, empty for nothing. A launcher that has not ended within the limits is stopped, which takes
+    up to twice STOP_S, waited for or not.
     """
-    ends_at = time.monotonic() + seconds
+    ends_at = time.monotonic() + limits.seconds
     prefix = list(each.prefix)
     while True:
         try:
@@ -88,7 +95,7 @@ def run(
         except OSError as error:
             return f"{each.launcher}: {error}"
         try:
-            problem, said = _read(process, take, ends_at, most_bytes, unwanted)
+            problem, said = _read(process, take, ends_at, limits)
             if not problem:
                 try:
                     process.wait(max(0.1, ends_at - time.monotonic()))
@@ -97,7 +104,7 @@ def run(
         finally:
             stopping = threading.Thread(target=_stop, args=(process,))
             stopping.start()
-            if wait_for_stop or process.poll() is not None:
+            if limits.wait_for_stop or process.poll() is not None:
                 stopping.join()
         if not problem and process.returncode:
             problem = f"ended with status {process.returncode}: {_telling_line(said)}"
@@ -110,11 +117,7 @@ def run(
 
 
 def _read(
-    process: subprocess.Popen[bytes],
-    take: Callable[[bytes], None],
-    ends_at: float,
-    most_bytes: int,
-    unwanted: Callable[[], bool],
+    process: subprocess.Popen[bytes], take: Callable[[bytes], None], ends_at: float, limits: Limits
 ) -> tuple[str, bytes]:
     """(what went wrong, the beginning of standard error) of a process that is read to its end."""
     assert process.stdout and process.stderr
@@ -127,7 +130,7 @@ def _read(
             left_s = ends_at - time.monotonic()
             if left_s <= 0:
                 return "no end within the time that is given", errors
-            if unwanted():
+            if limits.unwanted():
                 return "given up at a signal", errors
             for key, _ in selector.select(min(left_s, _LOOK_S)):
                 data = os.read(key.fd, 1 << 16)
@@ -137,8 +140,8 @@ def _read(
                     errors = (errors + data)[:4096]
                 else:
                     count += len(data)
-                    if count > most_bytes:
-                        return f"more than {most_bytes >> 20} MiB came", errors
+                    if count > limits.most_bytes:
+                        return f"more than {limits.most_bytes >> 20} MiB came", errors
                     *lines, begun = (begun + data).split(b"\n")
                     begun = begun[:8192]
                     for line in lines:

@@ -6,14 +6,13 @@ Nothing has to be shared by the nodes for that. Each says as well whether it saw
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-
-import msgspec
+from typing import NamedTuple
 
 from tarazu.run.nodes import each_node
-from tarazu.run.nodes.each_node import EachNode
-from tarazu.run.nodes.framed import SHELL, Frames
+from tarazu.run.nodes.each_node import EachNode, Limits
+from tarazu.run.nodes.framed import SHELL, Answer, Frames
 from tarazu.run.program import Program
 
 TIMEOUT_S = 30.0
@@ -60,19 +59,18 @@ length that it uses (bytes 16-23; those that have ended lie in one file already)
 killed that would take too long. They are packed beside the spools, or where temporary files go when that is full."""
 
 
-class Gathered(msgspec.Struct):
+class Gathered(NamedTuple):
     """What came from other nodes."""
 
     problem: str = ""
     """What went wrong; empty: nothing."""
-    heard: bool = False
-    """Other nodes than this have answered."""
-    without_map: tuple[str, ...] = ()
-    """Those that recorded something and did not see the map."""
-    with_map: tuple[str, ...] = ()
-    """Those that recorded something and did."""
-    silent: tuple[str, ...] = ()
-    """Those that recorded nothing."""
+    answers: Sequence[Answer] = ()
+    """One of each other node."""
+
+    def recorded(self, *, with_map: bool) -> list[str]:
+        """Nodes that recorded something and did, or did not, see the map."""
+        recorded = (answer for answer in self.answers if answer.kind != "none")
+        return [answer.node for answer in recorded if (answer.answer == "yes") == with_map]
 
 
 def collect_command(spool: str, map_dir: Path, dest: Path | None = None) -> list[str]:
@@ -92,7 +90,7 @@ def gather(
     frames = Frames(dest)
     command = collect_command(spool, map_dir, None if each.answers else dest)
     try:
-        problem = _run(each, command, environ, frames.take, program)
+        problem = each_node.run(each, command, environ, frames.take, _limits(program))
         for path in sorted(dest.glob("*.out")):
             for line in path.read_bytes().splitlines():
                 frames.take(line)
@@ -101,37 +99,16 @@ def gather(
     finally:
         frames.close()
     heard = {a.node: a for a in sorted(frames.answers, key=lambda a: a.kind != "here")}
-    others = [a for a in heard.values() if a.kind != "here"]
-    recorded = [a for a in others if a.kind != "none"]
     if not problem and frames.damaged:
         problem = f"damaged on their way from {folded(frames.damaged)}"
     if not problem and (failed := [a.node for a in frames.answers if a.kind == "failed"]):
         problem = f"they could not be packed on {folded(failed)}"
-    return Gathered(
-        problem,
-        bool(others),
-        tuple(a.node for a in recorded if a.answer != "yes"),
-        tuple(a.node for a in recorded if a.answer == "yes"),
-        tuple(a.node for a in others if a.kind == "none"),
-    )
+    return Gathered(problem, [a for a in heard.values() if a.kind != "here"])
 
 
-def _run(
-    each: EachNode,
-    command: Sequence[str],
-    environ: Mapping[str, str],
-    take: Callable[[bytes], None],
-    program: Program | None,
-) -> str:
-    return each_node.run(
-        each,
-        command,
-        environ,
-        take,
-        seconds=HURRIED_S if program and program.hurried else TIMEOUT_S,
-        most_bytes=MOST_BYTES,
-        unwanted=lambda: bool(program and program.unwanted),
-    )
+def _limits(program: Program | None) -> Limits:
+    hurried = program is not None and program.hurried
+    return Limits(HURRIED_S if hurried else TIMEOUT_S, MOST_BYTES, lambda: bool(program and program.unwanted))
 
 
 def run_site_command(
@@ -139,7 +116,8 @@ def run_site_command(
 ) -> str:
     """What went wrong with the site's own `run.gather`, which has {spool} and {dest}; empty: nothing."""
     words = [word.replace("{spool}", spool).replace("{dest}", str(dest)) for word in shlex.split(setting)]
-    return _run(EachNode((words[0],), ()), words[1:], environ, lambda _line: None, program)
+    each = EachNode((words[0],), ())
+    return each_node.run(each, words[1:], environ, lambda _line: None, _limits(program))
 
 
 def folded(names: Sequence[str], most: int = 8) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from tarazu.config import Run
@@ -16,6 +16,7 @@ from tarazu.trace.parser import parse_files
 
 EASILY_READ = 4 << 20
 """Bytes of this node's spools that may be read twice, to find that no other node has any."""
+NOBODY = gather.Gathered()
 SHORTEST_S = 0.1
 """Less time is not enough to send a map."""
 
@@ -41,7 +42,7 @@ class OtherNodes:
     """Why it was not."""
     _tried: bool = False
     """Nodes may have something of it."""
-    _asked: gather.Gathered = field(default_factory=gather.Gathered)
+    _asked: gather.Gathered = NOBODY
 
     def find(self, *, have_spool: bool) -> None:
         """Find out how they are reached. `have_spool`: this node's spool directory was made."""
@@ -98,11 +99,11 @@ class OtherNodes:
         if not generation:
             return []
         said, where = [], f"{self.maps} is not shared by"
-        without, reached = self._asked.without_map, self._asked.with_map
+        without, reached = self._asked.recorded(with_map=False), self._asked.recorded(with_map=True)
         if without:
             why = f", {self._unsent}" if self._unsent else ""
             said.append(f"{where} {gather.folded(without)} (run.map_dir){why}")
-        elif lost_ranks and not self._asked.heard and shared.on_this_node_alone(self.maps):
+        elif lost_ranks and not self._asked.answers and shared.on_this_node_alone(self.maps):
             hosts = reach.elsewhere(self._each.hosts) if self._each else ()
             whom = (
                 gather.folded(hosts) if hosts else f"the nodes of {lost_ranks} rank{'s' * (lost_ranks > 1)}"
@@ -114,7 +115,7 @@ class OtherNodes:
 
     def lost(self, ranks: int) -> str:
         """What the job's line says of ranks whose spools did not come."""
-        silent = self._asked.silent
+        silent = [answer.node for answer in self._asked.answers if answer.kind == "none"]
         where = f": {gather.folded(silent)} recorded nothing" if silent else ""
         return f"spools of {ranks} ranks are lost{where}"
 

@@ -77,16 +77,8 @@ def send(
             else:
                 text = base64.b64encode(file.read()).decode()
                 command += [text[i : i + _ARGUMENT] for i in range(0, len(text), _ARGUMENT)]
-            problem = each_node.run(
-                each,
-                command,
-                environ,
-                frames.take,
-                seconds=seconds,
-                most_bytes=_MOST_ANSWERED,
-                feed=feed,
-                wait_for_stop=False,
-            )
+            limits = each_node.Limits(seconds, _MOST_ANSWERED, wait_for_stop=False)
+            problem = each_node.run(each, command, environ, frames.take, limits, feed)
     finally:
         frames.close()
         whole.unlink(missing_ok=True)
