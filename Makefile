@@ -18,7 +18,7 @@ help:
 	@echo "make bench-alloc   of the allocator alone (about 5 minutes)"
 	@echo "make fuzz    map reader, lustre.lov codec and name templates fuzzed for a minute (clang)"
 	@echo "make sanitize the library under Address-, UndefinedBehaviour- and ThreadSanitizer and valgrind"
-	@echo "make docs    the generated parts of docs/ (table of settings)"
+	@echo "make docs    the generated parts of docs/ (table of settings, stripe counts, the README's picture)"
 	@echo "make build   compile the C again after a change"
 
 $(BIN)/python:
@@ -72,6 +72,7 @@ bench-alloc: setup
 
 docs: setup
 	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/sick_ost.py
 
 clean:
 	rm -rf build dist $(VENV) demo-output soak-output

@@ -7,6 +7,7 @@ The configuration file (TOML), the environment (`TARAZU_<SECTION>_<NAME>`), `--h
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import re
 import tomllib
@@ -399,14 +400,20 @@ def without_password(location: str) -> str:
     return re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", location)
 
 
+def toml(value: Any) -> str:
+    """A value as the configuration file takes it."""
+    if isinstance(value, (tuple, list)):
+        return f"[{', '.join(map(toml, value))}]"
+    return json.dumps(value, ensure_ascii=False)
+
+
 def table() -> str:
-    """Markdown table of all settings, for the operator guide."""
+    """Markdown table of all settings, for the operator guide; defaults as the configuration file takes them."""
     lines = ["| setting | default | what |", "|---|---|---|"]
     for section, cls in SECTIONS.items():
         for item in dataclasses.fields(cls):
             value: Any = item.default
-            shown = exact_bytes(value) if item.metadata["size"] else value
-            shown = ":".join(value) if isinstance(value, tuple) else shown
+            shown = toml(exact_bytes(value) if item.metadata["size"] and value else value)
             text = item.metadata["help"]
             if item.metadata["check"]:
                 text += f" ({item.metadata['check'].expected})"

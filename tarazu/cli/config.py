@@ -30,14 +30,6 @@ def execute(options: argparse.Namespace) -> int:
     for section, values in settings.items():
         print(f"[{section}]")
         for name, value in values.items():
-            print(f"{name} = {_toml(value)}")
+            print(f"{name} = {config.toml(value)}")
         print()
     return 0
-
-
-def _toml(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, (tuple, list)):
-        return "[" + ", ".join(_toml(v) for v in value) + "]"
-    return f'"{value}"' if isinstance(value, str) else str(value)

@@ -117,9 +117,9 @@ def _runs(history: History, options: argparse.Namespace) -> list[RunRecord]:
 def _next_step(last: RunRecord, command: list[str]) -> JobStep:
     if not command:
         return msgspec.structs.replace(last.step, job_id="")
-    from tarazu.run import jobstep
+    from tarazu.run.command_line import job_step
 
-    step: JobStep = jobstep.identify(
+    step: JobStep = job_step.identify(
         command, os.environ, fs_name=last.step.fs_name, app=last.step.application
     )
     return step

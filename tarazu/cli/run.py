@@ -36,9 +36,9 @@ def execute(options: argparse.Namespace) -> int:
     argv = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not argv:
         raise BadInput("command line", "a program to run", "none")
-    from tarazu.run import jobstep
+    from tarazu.run.command_line import job_step
 
-    if os.environ.get("TARAZU_DISABLE", "0") not in ("", "0") or jobstep.inside_job_step(argv, os.environ):
+    if os.environ.get("TARAZU_DISABLE", "0") not in ("", "0") or job_step.inside_job_step(argv, os.environ):
         return _exec(argv)
     try:
         settings = config.load(options.config)
@@ -70,27 +70,28 @@ def _user() -> str:
 
 
 def _lead(argv: list[str], settings: config.Settings, options: argparse.Namespace) -> int:
-    from tarazu.run import launch
-    from tarazu.run.leader import Leader
+    from tarazu.run import program
+    from tarazu.run.leader import lead
+    from tarazu.run.step import Step
 
     try:
         root = options.root or os.environ.get("TARAZU_ROOT", "/")
-        leader = Leader(settings, argv, os.environ, app=options.app, mode=options.mode, root=root)
+        step = Step(settings, argv, os.environ, app=options.app, mode=options.mode, root=root)
     except Exception:
         return _exec(argv)  # no Lustre here, or nobody's home: nothing to do
     try:
-        status = leader.run()
+        status = lead(step)
     except OSError as error:
         print(f"tarazu run: {argv[0]}: {error.strerror}", file=sys.stderr)
-        return int(launch.status_of_error(error))
-    return int(launch.end_like(status))
+        return program.status_of_error(error)
+    return program.end_like(status)
 
 
 def _exec(argv: list[str]) -> int:
-    from tarazu.run import launch
+    from tarazu.run import program
 
     try:
         os.execvp(argv[0], argv)
     except OSError as error:
         print(f"tarazu run: {argv[0]}: {error.strerror}", file=sys.stderr)
-        return int(launch.status_of_error(error))
+        return program.status_of_error(error)

@@ -1,67 +1,56 @@
-"""The leader's look at the directories into which a job step will write, with the user's own rights."""
+"""The directories of one job step on its leader's node: one of spools, one of maps, both removed at its end."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from pathlib import PurePosixPath
+import shutil
+import socket
+import stat
+from pathlib import Path
 
-from tarazu import native
-from tarazu.errors import LayoutError
-from tarazu.lustre import EOF, LOV_ALL_STRIPES, XATTR_LUSTRE_LOV
-from tarazu.model import Component, Layout
-from tarazu.stats.client import FileSystem, Mount
-
-
-def layout_blob(path: str) -> bytes:
-    """`lustre.lov` of a file or directory; empty when it has none of its own or cannot be read."""
-    try:
-        return os.getxattr(path, XATTR_LUSTRE_LOV)
-    except OSError:
-        return b""
+from tarazu.config import Run
+from tarazu.errors import TarazuError
+from tarazu.run import leftovers
 
 
-def own_default(fs: FileSystem) -> bytes:
-    """What a file gets below directories without any default, as `lustre.lov`; empty where the client does not know."""
-    count, size = fs.stripe_count & LOV_ALL_STRIPES, fs.stripe_size_bytes
-    if not count or size <= 0:
-        return b""
-    try:
-        return native.encode_lov(Layout((Component(0, EOF, size, count),)), [()])
-    except LayoutError:
-        return b""
+class Directories:
+    """Named when the step is, made before its program starts."""
 
+    def __init__(self, run: Run, run_id: str) -> None:
+        self.spool = f"{run.spool_dir.replace('{uid}', str(os.getuid()))}/{run_id}"
+        """As every node has its own, with `%h` for the host; empty when nothing can be recorded."""
+        self.spool_here = Path(self.spool.replace("%h", socket.gethostname()))
+        """This node's."""
+        self.all_maps = Path(run.map_dir).expanduser()
+        self.map = self.all_maps / run_id
+        self._lease = leftovers.Lease()
 
-def default_layouts(
-    mounts: Sequence[Mount], keys: Iterable[str], own: bytes = b""
-) -> tuple[bytes, dict[str, bytes]]:
-    """Default layout of the file system's root, and for each directory key that of its deepest existing parent.
+    def make_spool(self) -> None:
+        """The directory of this node's spools: the user's own, or nothing is recorded. Raises TarazuError, OSError."""
+        spool, self.spool = self.spool, ""
+        self.spool_here.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
+        self.spool_here.mkdir(mode=0o700, exist_ok=True)
+        run, parent = self.spool_here.lstat(), self.spool_here.parent.lstat()
+        ours = run.st_uid == os.geteuid() and not run.st_mode & 0o022
+        kept = parent.st_uid in (0, os.geteuid()) and not parent.st_mode & 0o022
+        if not (ours and (kept or parent.st_mode & stat.S_ISVTX)):
+            raise TarazuError(f"{self.spool_here}: expected a directory that nobody else can change")
+        self._lease.take(self.spool_here)
+        self.spool = spool
 
-    `mounts`: all of the one file system; a directory is looked at through one that shows it. Where no mount shows the
-    root, the top of the largest part that is seen stands for it. Only directories whose default differs from the
-    root's are listed with a layout; a directory without a default of its own follows the root, and the root without
-    one is `own`.
-    """
-    root = layout_blob(min(mounts, key=lambda m: len(m.subdirectory)).path) or own
-    found: dict[str, bytes] = {}
-    seen: dict[str, bytes] = {}
-    for key in keys:
-        parent = _deepest_existing(mounts, key)
-        if parent not in seen:
-            seen[parent] = (layout_blob(parent) if parent else b"") or root
-        found[key] = seen[parent]
-    return root, found
+    def make_map(self, *, beside_spools: bool) -> None:
+        """The directory of the maps; beside the spools where these go to nodes that share neither. Raises OSError."""
+        if beside_spools:
+            self.map = self.spool_here / "map"
+        self.map.mkdir(parents=True, mode=0o700)
+        self._lease.take(self.map)
 
+    def sweep(self) -> None:
+        """Remove what killed leaders left behind."""
+        leftovers.sweep(self.all_maps, self.spool_here.parent)
 
-def _deepest_existing(mounts: Sequence[Mount], key: str) -> str:
-    """Where the deepest existing directory above a key is seen; empty when no mount shows any."""
-    path = PurePosixPath(key)
-    while True:
-        for mount in mounts:
-            if path.is_relative_to(mount.subdirectory or "/"):
-                place = PurePosixPath(mount.path) / path.relative_to(mount.subdirectory or "/")
-                if os.path.isdir(place):
-                    return str(place)
-        if path == path.parent:
-            return ""
-        path = path.parent
+    def remove(self) -> None:
+        self._lease.release()
+        # Twice: a thread that was left behind may just have written another map.
+        for directory in (self.map, self.spool_here, self.map):
+            shutil.rmtree(directory, ignore_errors=True)

@@ -14,7 +14,6 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 LEASE = "lease"
@@ -124,15 +123,11 @@ def _is_open(spool: Path) -> bool:
 
 def _age_s(directory: Path) -> float:
     """Since the last change of the directory or of anything in it."""
-    newest = max(max(s.st_mtime, s.st_ctime) for s in _looks(directory))
-    return time.time() - newest
-
-
-def _looks(directory: Path) -> Iterator[os.stat_result]:
-    yield directory.lstat()
+    looks = [directory.lstat()]
     for path in directory.iterdir():
         with contextlib.suppress(FileNotFoundError):
-            yield path.lstat()
+            looks.append(path.lstat())
+    return time.time() - max(max(look.st_mtime, look.st_ctime) for look in looks)
 
 
 def _boot_id() -> bytes:

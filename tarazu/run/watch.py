@@ -194,11 +194,11 @@ class Watch:
             changed.add(name)
         alone = (process,)
         for name in process.touched:
-            file = self._files.get(name)
-            if file is None:
+            known = self._files.get(name)
+            if known is None:
                 self._files[name] = _File(alone)
-            elif process not in file.processes:
-                file.processes = (*file.processes, process)
+            elif process not in known.processes:
+                known.processes = (*known.processes, process)
         changed |= process.touched
         process.touched = set()
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
+from pathlib import Path
 from statistics import median
 
 import pytest
 
 from tarazu.allocate import cost, policies
-from tarazu.cli import main
 from tarazu.lustre import EOF
 from tarazu.sim import badost, scenarios
 from tarazu.units import GIB, MIB
@@ -83,22 +82,6 @@ def test_sizes_of_hacc_add_up_to_the_papers() -> None:
     assert 16 * scenarios.hacc_bytes(20 * 10**6) / GIB == pytest.approx(11.7, abs=0.05)
 
 
-def test_the_command_prints_and_filters(capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["scenarios", "--only", "fpp-32 pl", "--policy", "greedy", "--policy", "tarazu", "--seeds", "2"]
-    assert main(command) == 0
-    shown = capsys.readouterr()
-    assert [line.split()[:4] for line in shown.out.splitlines()[1:]] == [
-        ["ior-fpp-32", "plain", "OST", "cost"],
-    ] * 2
-    assert "greedy" in shown.err and "1.094" in shown.out
-    assert main([*command, "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
-    assert [row["policy"] for row in rows] == ["greedy", "tarazu"]
-    assert rows[1]["median"] == pytest.approx(rows[1]["bound"])
-    assert main(["scenarios", "--only", "nothing"]) == 2
-    assert "expected a scenario among ior-fpp-32" in capsys.readouterr().err
-
-
 def test_unknown_scenario_is_named() -> None:
     with pytest.raises(KeyError, match="'ior-fpp-64'"):
         scenarios.named("ior-fpp-64")
@@ -128,3 +111,13 @@ def test_the_same_job_placed_again(sick: badost.Study) -> None:
     assert sum(row.tarazu_bytes for row in sick.rows) == 2048 * 256 * MIB
     slow = next(row for row in sick.rows if row.ost == 14)
     assert slow.tarazu_bytes < 0.05 * slow.lsa_bytes
+
+
+def test_the_readmes_picture_says_what_was_measured(sick: badost.Study) -> None:
+    drawn = (Path(__file__).parents[2] / "docs" / "sick-ost.svg").read_text()
+    said = (
+        f"as logged: {sick.logged_s:.0f} s",
+        f"files: {median(sick.tarazu_s):.1f} s",
+        f"{sick.bound_s:.1f} s<",
+    )
+    assert all(words in drawn for words in said), "run `make docs`"

@@ -125,14 +125,3 @@ def test_the_rest_of_the_run_is_placed_once_somebody_answers(
     finally:
         wait_until_ready(loop.testbed)
     assert loop.outcomes(app) == {"hit": STEPS // 2, "late": STEPS // 2}, loop.log()[-2000:]
-
-
-def test_waits_grow_with_a_jitter_and_stay_bounded() -> None:
-    from tarazu.run.plans import Backoff
-
-    backoff = Backoff(0.25, 60.0)
-    waits = [backoff.failed() for _ in range(2000)]
-    assert all(0.125 <= w <= 60 for w in waits) and waits[0] <= 0.25 and min(waits[8:]) >= 30
-    assert len(set(waits)) > 1900
-    backoff.succeeded()
-    assert backoff.failed() <= 0.25 and backoff.failed(at_least_s=10.0) >= 5

@@ -44,7 +44,7 @@ for step in range(14):
 """
 DEFAULTS = """
 import json, sys
-from tarazu.run.directories import default_layouts
+from tarazu.run.plan.default_layouts import default_layouts
 from tarazu.stats.client import Mount
 mounts = [Mount(path, "scratch", below) for path, below in zip(sys.argv[1::2], sys.argv[2::2])]
 root, found = default_layouts(mounts, ["/p/own/new", "/p/new", "/else/new"])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tarazu.run import jobstep
+from tarazu.run.command_line import job_step
 from tarazu.sim import demo
 from tests.loop import slurm as private_slurm
 
@@ -147,4 +147,4 @@ def test_the_ranks_that_srun_starts_are_those_that_were_read(
     words = shlex.split(command) + shlex.split(echo)
     environ = {**{k: v for k, v in os.environ.items() if not k.startswith("SLURM_")}, **slurm.env}
     done = subprocess.run(words, env=environ, capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.count("rank") == jobstep.ranks(words, environ)
+    assert done.stdout.count("rank") == job_step.identify(words, environ, fs_name="lustre").ranks

@@ -12,7 +12,7 @@ from tarazu.daemons.left_to_lustre import default_layout
 from tarazu.layout.explicit import asked_osts, explicit_components
 from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
 from tarazu.model import FileName, Forecast, Layout
-from tarazu.run import directories
+from tarazu.run.plan import default_layouts
 from tarazu.stats.client import Mount
 from tarazu.units import MIB
 
@@ -44,7 +44,7 @@ def test_a_file_is_placed_below_a_default_of_any_kind(lustre: LustreMount, defau
     lustre.lfs("setstripe", *default.split(), folder)
     mount = Mount(str(lustre.mount), lustre.fs_name)
     key = f"/{lustre.directory.name}/d/f"
-    _, found = directories.default_layouts([mount], [key])
+    _, found = default_layouts.default_layouts([mount], [key])
     layout = default_layout(found[key])
     assert isinstance(layout, Layout)
     forecast = Forecast(FileName(key, key, key, False, 0, 0, 0), SIZE)

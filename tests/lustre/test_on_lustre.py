@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tarazu.run import directories, llapi
+from tarazu.run.plan import default_layouts, llapi
 from tarazu.stats.client import Mount
 
 pytestmark = pytest.mark.lustre
@@ -154,7 +154,7 @@ def test_a_directory_default_of_a_user_is_seen_by_the_leader(lustre: LustreMount
     lustre.lfs("setstripe", "-c", "1", "-S", "2M", lustre.directory / "own")
     mount = Mount(str(lustre.mount), lustre.fs_name)
     below = f"/{lustre.directory.name}"
-    root, found = directories.default_layouts([mount], [f"{below}/own/new", f"{below}/new"])
+    root, found = default_layouts.default_layouts([mount], [f"{below}/own/new", f"{below}/new"])
     assert found[f"{below}/own/new"] != root and found[f"{below}/new"] == root
     assert lustre.see(True, "own/f").status == 0
     assert "lmm_stripe_size:   2097152" in lustre.lfs("getstripe", "-y", lustre.directory / "own" / "f")

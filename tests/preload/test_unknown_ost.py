@@ -17,8 +17,9 @@ from tarazu.config import Settings
 from tarazu.errors import TarazuError
 from tarazu.lustre import EOF
 from tarazu.model import Component, FileName, JobStep, Layout
-from tarazu.run import plans
-from tarazu.run.maps import Maps
+from tarazu.run.plan.accepted import Plans
+from tarazu.run.plan.asking import Asking
+from tarazu.run.plan.map_writer import MapWriter
 from tarazu.sim.testbed import Testbed
 from tarazu.stats import client
 from tarazu.store.control import write_control
@@ -67,7 +68,7 @@ def test_the_library_sends_nothing(placed: Placed, wrong: str, apply: str, lists
     assert placed.bed.crashed() is None
 
 
-class Here(plans.Plans):
+class Here:
     """The plans of a step on a testbed's client."""
 
     def __init__(self, bed: Testbed, directory: Path) -> None:
@@ -75,13 +76,14 @@ class Here(plans.Plans):
         step = JobStep(fs_name=bed.fs_name, uid=0, application="x", job_id="", ranks=1, nodes=1, start_s=0.0)
         directory.mkdir()
         write_control(directory)
-        super().__init__(Settings(), step, [mount], str(bed.client_root()), Maps(directory), place=True)
+        asking = Asking(Settings(), step, [mount], str(bed.client_root()), place=True)
+        self.plans = Plans(asking, MapWriter(directory))
         self.fs = client.file_system(bed.fs_name, str(bed.client_root()))
 
     def accept(self, layout: Layout, osts: tuple[tuple[int, ...], ...]) -> None:
         names = native.template("/f")
         file = PlannedFile(1, FileName("/f", names.precise, names.loose, False, -1, 0, 0), 8 * MIB, 0, osts)
-        self._accept(PlanReply(status="planned", layouts=(layout,), files=(file,)), self.fs, guess=False)
+        self.plans.accept(PlanReply(status="planned", layouts=(layout,), files=(file,)), self.fs, guess=False)
 
 
 @pytest.mark.parametrize("wrong", WRONG)
@@ -90,7 +92,7 @@ def test_the_leader_writes_no_map(shared_bed: Testbed, tmp_path: Path, wrong: st
     assert here.fs.osts == frozenset(range(8))
     with pytest.raises(TarazuError, match=r"plan: expected OST indices that lustre has, found \[\d+\]"):
         here.accept(*WRONG[wrong])
-    assert (here.generation, here.planned_files) == (0, 0)
+    assert (here.plans.generation, here.plans.planned_files) == (0, 0)
     assert not list((tmp_path / "maps").glob("map.*"))
 
 
@@ -101,7 +103,7 @@ def test_a_plan_in_which_one_file_is_wrong_is_refused_as_a_whole_and_the_next_is
     with pytest.raises(TarazuError):
         here.accept(*WRONG["late list"])
     here.accept(PLAIN, ((1, 2, 3),))
-    assert here.generation == 1
+    assert here.plans.generation == 1
 
 
 def test_gaps_in_the_numbers_are_seen_by_the_leader(shared_bed: Testbed, tmp_path: Path) -> None:

@@ -6,14 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tarazu.daemons.left_to_lustre import default_layout
 from tarazu.errors import BadInput
-from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
-from tarazu.model import FileName, Forecast
-from tarazu.run import directories
 from tarazu.stats import client
 from tarazu.stats.client import Mount
-from tarazu.units import MIB
 
 
 def mounts(tmp_path: Path, *lines: bytes) -> tuple[Mount, ...]:
@@ -62,30 +57,3 @@ def test_mounts_named_in_the_environment_may_have_an_equals_sign_in_their_path(t
     for wrong in ("/a", "a=work", "/a="):
         with pytest.raises(BadInput):
             client.mounts(tmp_path, {"TARAZU_MOUNTS": wrong})
-
-
-def test_a_root_without_a_default_has_the_striping_that_the_client_knows(tmp_path: Path) -> None:
-    """It counted as one stripe of 4 MiB, whatever the site had set for the whole file system."""
-    lov = tmp_path / "sys/fs/lustre/lov/work-clilov-ff21"
-    lov.mkdir(parents=True)
-    targets = Targets(35)
-
-    def stripes(count: str) -> tuple[int, ...]:
-        (lov / "stripecount").write_text(f"{count}\n")
-        (lov / "stripesize").write_text("1048576\n")
-        blob = directories.own_default(client.file_system("work", tmp_path))
-        default = default_layout(blob)
-        assert not isinstance(default, str)
-        found = []
-        for setting in ("site", "auto"):
-            policy = LayoutPolicy(setting, min_size_bytes=0)
-            manager = ConfigurationManager(policy, targets, default)
-            (choice,) = manager.choose([Forecast(FileName("/f", "/f", "/f", False, 0, 0, 0), 64 * MIB)])
-            assert choice.layout
-            found.append(choice.layout.components[0].stripe_count)
-        return tuple(found)
-
-    assert stripes("1") == stripes("") == stripes("x") == stripes("0") == (1, 8)
-    assert stripes("-1") == (35, 35)
-    assert stripes("16") == (16, 16)
-    assert directories.own_default(client.file_system("other", tmp_path)) == b""

@@ -1,0 +1,85 @@
+"""Before the program of a job step: directories, control page, the first plans and their map, its environment."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from tarazu import native
+from tarazu.errors import TarazuError
+from tarazu.predict import rules
+from tarazu.run.nodes import openmpi
+from tarazu.run.plan.schedule import used_lately
+from tarazu.run.step import Step
+from tarazu.store import control
+
+DECIDING_RUNS = 5
+"""How the next run is recorded follows from this many; reading more would take longer than it tells."""
+
+
+def prepare(step: Step) -> None:
+    """Make and start what the step needs, and wait for its first plans, `run.wait_s` at most."""
+    waits_until = time.monotonic() + step.settings.run.wait_s
+    problems, directories = step.problems, step.directories
+    problems.guard(directories.make_spool)
+    problems.guard(step.others.find, have_spool=bool(directories.spool))
+    directories.make_map(beside_spools=step.others.sends)
+    step.maps.directory = directories.map
+    control.write_control(directories.map)
+    step.site.start()
+    directories.sweep()
+    used = used_lately(step.history, list(step.schedules), step.job.application)
+    step.record_mode = "light" if used else "full"
+    deciding = problems.in_background(_decide, step, used)
+    for fs_name, schedule in step.schedules.items():
+        if used and fs_name not in used:
+            schedule.leave_out()
+        problems.in_background(schedule.keep)
+    for schedule in step.schedules.values():
+        schedule.first.wait(max(0.0, waits_until - time.monotonic()))
+    deciding.join(max(0.0, waits_until - time.monotonic()))
+    if step.others.sends:
+        left_s = waits_until - time.monotonic()
+        problems.guard(step.others.send, directories.spool, directories.map, step.maps.generation, left_s)
+
+
+def _decide(step: Step, used: Sequence[str]) -> None:
+    """Record in full when the history of any of these file systems asks for it."""
+    modes = set()
+    for fs_name in used:
+        runs, problems = step.history.past(fs_name, step.job.application, DECIDING_RUNS)
+        for problem in problems:
+            step.problems.note(problem)
+        modes.add(rules.decide(runs).record_mode)
+    step.record_mode = "light" if modes == {"light"} else "full"
+
+
+def environment(step: Step) -> dict[str, str]:
+    """The program's environment: the preload and its settings. Raises TarazuError."""
+    run = step.settings.run
+    ours = {
+        "TARAZU_STEP": step.run_id,
+        "TARAZU_MODE": step.mode,
+        "TARAZU_RECORD": step.record_mode,
+        "TARAZU_SPOOL": step.directories.spool,
+        "TARAZU_SPOOL_KIB": str(run.spool_limit >> 10 or ""),
+        "TARAZU_APPLY": run.apply,
+        "TARAZU_LISTS": step.settings.layout.lists,
+        "TARAZU_INCLUDE": ":".join(run.include),
+        "TARAZU_EXCLUDE": ":".join(run.exclude),
+        "TARAZU_EXCLUDE_PROGRAMS": ":".join(run.exclude_programs),
+        "TARAZU_MAP": str(step.directories.map),
+        "TARAZU_STOP": run.stop_file,
+        "TARAZU_JOB": step.job.job_id,
+        "TARAZU_ARRAY_JOB": step.job.array_job,
+        "TARAZU_ARRAY_INDEX": "" if step.job.array_index is None else str(step.job.array_index),
+    }
+    library = str(native.library_path("libtarazu.so"))
+    if " " in library or ":" in library:
+        raise TarazuError(f"{library}: expected a path without space and colon, as LD_PRELOAD needs it")
+    before = step.environ.get("LD_PRELOAD", "")
+    ours["LD_PRELOAD"] = f"{library}:{before}" if before else library
+    ours = {k: v for k, v in ours.items() if v}
+    environ = {**step.environ, **ours}
+    set_names = [name for name in [*ours, "TARAZU_MOUNTS"] if name in environ]
+    return environ | openmpi.forwarded(step.argv, step.environ, set_names)

@@ -1,0 +1,134 @@
+"""The end of a job step, which waits for nobody: its spools are gathered into runs, the runs appended to the user's
+history, what came of the plans is reported to clientd, one line is added to `jobs.log`, the directories go.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from tarazu.errors import StoreError, TraceError
+from tarazu.run.problems import append_line
+from tarazu.run.step import Step
+from tarazu.store import control
+from tarazu.trace.parser import parse_all_files
+from tarazu.trace.records import OUTCOMES, RunRecord
+
+
+def finish(step: Step, status: int, started_s: float) -> None:
+    """What came of the step is gathered, remembered and told. `started_s`: by the clock."""
+    runs, damaged = _gather(step, status, started_s)
+    used = [run for run in runs if run.files]
+    give_back(step, step.schedules.keys() - {run.step.fs_name for run in used})
+    if not used and step.directories.spool and not damaged and not step.site.seen:
+        return
+    problems = [p for p in (*(s.problem for s in step.schedules.values()), *step.problems.noted) if p]
+    summary = _summary_line(step, used or runs[:1], problems)
+    append_line(step.state_dir / "jobs.log", summary)
+    for run in used:
+        step.problems.guard(_remember, step, run)
+
+
+def give_back(step: Step, fs_names: Iterable[str]) -> None:
+    """Nothing was created of what was planned on these file systems."""
+    for fs_name in fs_names:
+        step.problems.guard(step.reports.give_back, step.schedules[fs_name].plans.promises)
+
+
+def remove(step: Step) -> None:
+    """Nothing of the step is left on this node but its history and its lines."""
+    step.site.end()
+    step.directories.remove()
+
+
+def _gather(step: Step, status: int, started_s: float) -> tuple[list[RunRecord], int]:
+    """(one run for each file system, without files when nothing managed was created; how many spools are damaged)."""
+    directories, problems = step.directories, step.problems.noted
+    dest = directories.map / "spools"
+    dest.mkdir()
+    paths, problem = step.others.gather(
+        directories.spool, directories.spool_here, directories.map, dest, step.job
+    )
+    if problem:
+        problems.append(f"spools of other nodes are lost: {problem}")
+    duration_s = time.time() - started_s
+    damaged: list[TraceError] = []  # also one that a process is about to begin
+    parsed = parse_all_files(paths, step.job, exit_status=status, problem=damaged.append)
+    runs = [msgspec.structs.replace(run, start_s=started_s, duration_s=duration_s) for run in parsed.values()]
+    one = runs[0]
+    lost_ranks = max(0, one.ranks_expected - one.ranks_seen)
+    problems[:0] = step.others.problems(step.maps.generation, lost_ranks)
+    if lost_ranks:
+        problems.append(step.others.lost(lost_ranks))
+    elif (one.dropped_records or one.lost_bytes) and not one.exit_status:
+        problems.append("records are lost: a spool is full or damaged")
+    in_maps = {plans.step.fs_name for plans in step.plans if plans.generation}
+    return [run if run.step.fs_name in in_maps else _without_map(run) for run in runs], len(damaged)
+
+
+def _without_map(run: RunRecord) -> RunRecord:
+    """A run on a file system of which no map ever held a file: nothing there was late or amiss."""
+    never = ("late", "miss")
+    files = [msgspec.structs.replace(f, outcome="unmanaged") if f.outcome in never else f for f in run.files]
+    return msgspec.structs.replace(run, files=tuple(files))
+
+
+def _remember(step: Step, run: RunRecord) -> None:
+    """Append a run to its history, and tell clientd what came of its plans."""
+    path = step.history.append(run)
+    step.history.prune(run.step.fs_name, run.step.application, step.settings.predict.keep_runs)
+    schedule = step.schedules.get(run.step.fs_name)
+    if schedule and schedule.plans.plan_ids:
+        step.reports.report(schedule.plans, path)
+
+
+def _stopped(step: Step) -> str:
+    """Who stopped tarazu in this step, and why, as far as this node saw; empty: nobody."""
+    if step.site.seen:
+        return str(step.site.seen)
+    with contextlib.suppress(StoreError):
+        own = control.read_control(step.directories.map).stopped
+        if own is not None:
+            return f"stopped by its owner{own and ': '}{own}"
+    return ""
+
+
+def _summary_line(step: Step, runs: Sequence[RunRecord], problems: Sequence[str]) -> str:
+    """One line per job step: what was created, what was placed, what it is expected to cost.
+
+    `runs`: of each file system that was used, one at least. Where several are mounted the line names those in use, and
+    what is said of plans where it is of more than one.
+    """
+    used = [run.step.fs_name for run in runs]
+    tallies = sum((Counter(run.outcomes) for run in runs), Counter[str]())
+    counts = " ".join(f"{name}={tallies[name]}" for name in OUTCOMES if tallies[name])
+    files = [file for run in runs for file in run.files]
+    asked = [p for p in step.plans if p.last and (p.last_placed or p.step.fs_name in used)]
+    several = len({*used, *(p.step.fs_name for p in asked)}) > 1
+    states, costs, bounds = [], [], []
+    for p in asked:
+        name = f"{p.step.fs_name}:" if several else ""
+        if p.last:
+            because = f" because={name}{p.last.reason!r}" if p.last.reason else ""
+            states.append(f"plan={name}{p.last.status!r}{because}")
+        if p.left:
+            why = ", ".join(f"{text} ({count})" for text, count in p.left.most_common(3))
+            states.append(f"left={name}{p.left.total()} because={why!r}")
+        if p.last_placed:
+            costs.append(f"{name}{p.last_placed.ost_cost:.3f}")
+            bounds.append(f"{name}{p.last_placed.ost_cost_bound:.3f}")
+    states += [f"ost_cost={','.join(costs)} bound={','.join(bounds)}"] if costs else []
+    where = f"fs={','.join(used)} " if several or len(step.schedules) > 1 else ""
+    run = runs[0]
+    if (stopped := _stopped(step)) or run.passed_over:
+        states.append(f"stopped={stopped or 'on other nodes'!r} passed_over={run.passed_over}")
+    text = (
+        f"{time.strftime('%Y-%m-%dT%H:%M:%S')} {step.run_id} app={run.step.application} mode={step.mode} {where}"
+        f"ranks={run.step.ranks} files={len(files)} bytes={sum(f.size_bytes for f in files)} {counts} "
+        f"{' '.join(states)} record={run.mode} exit={run.exit_status}"
+    )
+    return " ".join(text.split()) + (f" problem={problems[0]!r}" if problems else "")

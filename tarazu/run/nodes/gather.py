@@ -1,0 +1,127 @@
+"""Fetch the spools of all nodes at the end of a job step, through the standard output of its launcher.
+
+Nothing has to be shared by the nodes for that. Each says as well whether it saw the step's map.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tarazu.run.nodes import each_node
+from tarazu.run.nodes.each_node import EachNode, Limits
+from tarazu.run.nodes.framed import SHELL, Answer, Frames
+from tarazu.run.program import Program
+
+TIMEOUT_S = 30.0
+"""The job step is over, and its allocation is paid for: what does not come soon is lost."""
+HURRIED_S = 10.0
+"""Where somebody wants the job to end, for a scheduler kills it soon after its signal; where it failed."""
+MOST_BYTES = 2 << 30
+"""From all nodes, as text."""
+LEADERS = "leader"
+"""A file in the spool directory of the leader's own node, which reads that one by itself."""
+
+_COLLECT = (
+    '[ -z "$3" ] || exec 2>/dev/null\n'
+    + SHELL
+    + """\
+d=$1; map=$2; [ -z "$3" ] || exec > "$3/$from.out"
+case $d in *%h*) d=$(printf %s "$d" | sed "s/%h/$(uname -n)/g");; esac
+sees=no; [ -e "$map/control" ] && sees=yes
+[ -e "$d/leader" ] && { answer here $sees; exit; }
+cd "$d" 2>/dev/null || { answer none $sees; exit; }
+mkdir taken 2>/dev/null || { [ -d taken ] || answer failed $sees; exit; }
+set -- ./*.tzs
+emit() {
+    if [ $# -gt 500 ]; then cat "$@"; else for f; do case $f in
+    *.ended.tzs) cat "$f";;
+    *) head -c "$(od -An -tu8 -j16 -N8 "$f" | tr -d " ")" "$f" || cat "$f";;
+    esac; done; fi
+}
+if ! [ -e "$1" ]; then answer none $sees
+else
+    kind=raw; pack=cat
+    command -v gzip >/dev/null && kind=gz && pack='gzip -1'
+    for to in taken "${TMPDIR:-/tmp}/tarazu-$from" ""; do
+        [ -n "$to" ] || { answer failed $sees; break; }
+        mkdir -p -m 700 "$to" && emit "$@" | $pack > "$to/all" && send "$to/all" $kind $sees && done=1 || done=
+        rm -rf "$to"; [ -z "$done" ] || break
+    done
+fi 2>/dev/null
+cd / && rm -rf "$d"
+"""
+)
+"""What runs once on each node: needs a shell and coreutils, no Python. Spools may be concatenated, each at the
+length that it uses (bytes 16-23; those that have ended lie in one file already); where very many processes were
+killed that would take too long. They are packed beside the spools, or where temporary files go when that is full."""
+
+
+class Gathered(NamedTuple):
+    """What came from other nodes."""
+
+    problem: str = ""
+    """What went wrong; empty: nothing."""
+    answers: Sequence[Answer] = ()
+    """One of each other node."""
+
+    def recorded(self, *, with_map: bool) -> list[str]:
+        """Nodes that recorded something and did, or did not, see the map."""
+        recorded = (answer for answer in self.answers if answer.kind != "none")
+        return [answer.node for answer in recorded if (answer.answer == "yes") == with_map]
+
+
+def collect_command(spool: str, map_dir: Path, dest: Path | None = None) -> list[str]:
+    """What prints the spools of the node where it runs; into a file in `dest` where printing is of no use."""
+    return ["sh", "-c", _COLLECT, "sh", spool, str(map_dir), str(dest or "")]
+
+
+def gather(
+    each: EachNode,
+    spool: str,
+    map_dir: Path,
+    dest: Path,
+    environ: Mapping[str, str],
+    program: Program | None = None,
+) -> Gathered:
+    """Bring the spools of the other nodes into `dest`, as `*.tzs`; `program` has ended."""
+    frames = Frames(dest)
+    command = collect_command(spool, map_dir, None if each.answers else dest)
+    try:
+        problem = each_node.run(each, command, environ, frames.take, _limits(program))
+        for path in sorted(dest.glob("*.out")):
+            for line in path.read_bytes().splitlines():
+                frames.take(line)
+    except OSError as error:
+        problem = str(error)
+    finally:
+        frames.close()
+    heard = {a.node: a for a in sorted(frames.answers, key=lambda a: a.kind != "here")}
+    if not problem and frames.damaged:
+        problem = f"damaged on their way from {folded(frames.damaged)}"
+    if not problem and (failed := [a.node for a in frames.answers if a.kind == "failed"]):
+        problem = f"they could not be packed on {folded(failed)}"
+    return Gathered(problem, [a for a in heard.values() if a.kind != "here"])
+
+
+def _limits(program: Program | None) -> Limits:
+    hurried = program is not None and program.hurried
+    return Limits(HURRIED_S if hurried else TIMEOUT_S, MOST_BYTES, lambda: bool(program and program.unwanted))
+
+
+def run_site_command(
+    setting: str, spool: str, dest: Path, environ: Mapping[str, str], program: Program | None
+) -> str:
+    """What went wrong with the site's own `run.gather`, which has {spool} and {dest}; empty: nothing."""
+    words = [word.replace("{spool}", spool).replace("{dest}", str(dest)) for word in shlex.split(setting)]
+    each = EachNode((words[0],), ())
+    return each_node.run(each, words[1:], environ, lambda _line: None, _limits(program))
+
+
+def folded(names: Sequence[str], most: int = 8) -> str:
+    """`n2, n3`, the first few of many."""
+    first = sorted(set(names))
+    more = len(first) - most
+    return ", ".join(first[:most]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,129 @@
+"""The other nodes of a job step, for its leader: how they are reached, what they got and sent, what to say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tarazu.config import Run
+from tarazu.errors import TarazuError
+from tarazu.model import JobStep
+from tarazu.run.nodes import gather, reach, send_map, shared
+from tarazu.run.nodes.each_node import EachNode
+from tarazu.run.program import Program
+from tarazu.trace.parser import parse_files
+
+EASILY_READ = 4 << 20
+"""Bytes of this node's spools that may be read twice, to find that no other node has any."""
+NOBODY = gather.Gathered()
+SHORTEST_S = 0.1
+"""Less time is not enough to send a map."""
+
+
+@dataclass(eq=False)
+class OtherNodes:
+    """Of one step. Without any, or when nobody knows how to reach them, nothing is started."""
+
+    run: Run
+    mode: str
+    argv: Sequence[str]
+    environ: Mapping[str, str]
+    maps: Path
+    """`run.map_dir`."""
+    sends: bool = False
+    """The map is to be sent, and lies beside the spools."""
+    program: Program | None = None
+    """Whose end is waited for; signals to it shorten what is done then."""
+    _each: EachNode | None = None
+    _sent: int = 0
+    """Generation of the map that was sent."""
+    _unsent: str = ""
+    """Why it was not."""
+    _tried: bool = False
+    """Nodes may have something of it."""
+    _asked: gather.Gathered = NOBODY
+
+    def find(self, *, have_spool: bool) -> None:
+        """Find out how they are reached. `have_spool`: this node's spool directory was made."""
+        if self.run.gather == "auto":
+            self._each = reach.each_node(self.argv, self.environ)
+        self.sends = bool(
+            self._each
+            and self._each.answers
+            and have_spool
+            and self.run.send_map == "auto"
+            and self.mode != "observe"
+            and "%h" not in self.run.spool_dir
+            and shared.on_this_node_alone(self.maps)
+        )
+
+    def send(self, spool: str, map_dir: Path, generation: int, seconds: float) -> None:
+        """Send a map that has come, in the time that is left before the program is to start. Raises TarazuError."""
+        assert self._each
+        self._unsent = "no plan came in time to be sent"
+        if not generation:
+            return
+        try:
+            if seconds < SHORTEST_S:
+                raise TarazuError("no time was left to send the plan")
+            self._tried = True
+            send_map.send(self._each, spool, map_dir, generation, self.environ, seconds)
+        except (TarazuError, OSError) as error:
+            self._unsent = str(error)
+            raise
+        self._sent = generation
+        self._unsent = ""
+
+    def gather(
+        self, spool: str, here: Path, map_dir: Path, dest: Path, step: JobStep
+    ) -> tuple[list[Path], str]:
+        """All spool files of the step, and what went wrong (empty: nothing).
+
+        `here` holds this node's, which is left alone; the others' come into `dest`.
+        """
+        problem = ""
+        if self.run.gather not in ("auto", "none"):
+            problem = gather.run_site_command(self.run.gather, spool, dest, self.environ, self.program)
+        elif self._each and (self._tried or not _all_here(here, step)):
+            (here / gather.LEADERS).touch()
+            self._asked = gather.gather(self._each, spool, map_dir, dest, self.environ, self.program)
+            problem = self._asked.problem
+        return sorted(dest.glob("*.tzs")) + (sorted(here.glob("*.tzs")) if here.is_dir() else []), problem
+
+    def problems(self, generation: int, lost_ranks: int) -> list[str]:
+        """What the job's line has to say of maps that did not reach a node.
+
+        `generation`: of the newest map; `lost_ranks`: of which no spool came.
+        """
+        if not generation:
+            return []
+        said, where = [], f"{self.maps} is not shared by"
+        without, reached = self._asked.recorded(with_map=False), self._asked.recorded(with_map=True)
+        if without:
+            why = f", {self._unsent}" if self._unsent else ""
+            said.append(f"{where} {gather.folded(without)} (run.map_dir){why}")
+        elif lost_ranks and not self._asked.answers and shared.on_this_node_alone(self.maps):
+            hosts = reach.elsewhere(self._each.hosts) if self._each else ()
+            whom = (
+                gather.folded(hosts) if hosts else f"the nodes of {lost_ranks} rank{'s' * (lost_ranks > 1)}"
+            )
+            said.append(f"{where} {whom} (run.map_dir)")
+        if self._sent and generation > self._sent and reached:
+            said.append(f"later plans did not reach {gather.folded(reached)}: {where} them (run.map_dir)")
+        return said
+
+    def lost(self, ranks: int) -> str:
+        """What the job's line says of ranks whose spools did not come."""
+        silent = [answer.node for answer in self._asked.answers if answer.kind == "none"]
+        where = f": {gather.folded(silent)} recorded nothing" if silent else ""
+        return f"spools of {ranks} ranks are lost{where}"
+
+
+def _all_here(here: Path, step: JobStep) -> bool:
+    """Do this node's spools tell of all ranks that they say there are?"""
+    spools = list(here.glob("*.tzs")) if here.is_dir() else []
+    if not spools or sum(path.stat().st_size for path in spools) > EASILY_READ:
+        return False
+    run = parse_files(spools, step, exit_status=0, problem=lambda _damaged: None)
+    return run.ranks_seen > 1 and run.ranks_seen >= run.ranks_expected

@@ -1,0 +1,159 @@
+"""The plans of one job step on one file system that its leader has: asked for, checked, put into the map.
+
+The horizon rolls: a plan holds the files of the next `predict.horizon_s`, and the next one is asked for before
+that is over. A step without a usable history is predicted from itself while it runs, from the third step of a
+stepped writer on. A plan that was not to be had is asked for again, as long as the step runs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import msgspec
+
+from tarazu.errors import TarazuError
+from tarazu.layout.explicit import explicit_components
+from tarazu.run.plan import llapi
+from tarazu.run.plan.asking import Asking
+from tarazu.run.plan.map_writer import MapWriter
+from tarazu.run.plan.promises import Promises
+from tarazu.stats import client
+from tarazu.store import placement_map
+from tarazu.trace.history import History
+from tarazu.trace.records import RunRecord
+from tarazu.wire import local
+
+NOT_NOW = {"declined": 5.0, "later": 5.0, "unknown-fs": 5.0, "unavailable": 1.0}
+"""Answers after which a plan is asked for again, and the shortest wait in seconds."""
+FORMER_ROWS = 10_000
+"""Of older plans, so many files that have not come yet stay in the map, or as many as the newest plans hold."""
+SURELY_PAST_S = 60.0
+
+
+class Plans:
+    """What was planned for one job step on one file system."""
+
+    def __init__(self, asking: Asking, maps: MapWriter) -> None:
+        self.step = asking.step
+        self.maps = maps
+        self._asking = asking
+        self.last: local.PlanReply | None = None
+        """The newest answer, without its files."""
+        self.last_placed: local.PlanReply | None = None
+        """The newest that placed any, without them."""
+        self.plan_ids: list[int] = []
+        self.request_ids: list[str] = []
+        self.planned_files = 0
+        self._left: Counter[str] = Counter()
+        self._guess_left: Counter[str] = Counter()
+        """Why files are left to Lustre → how many: of all plans from histories, of the newest guess."""
+        self.generation = 0
+        """Of the map that brought the newest rows; 0 while there are none."""
+        self.next_s: float | None = 0.0
+        """When the next plan should be asked for, seconds after the start of the step; None: never."""
+        self.promises = Promises(asking.settings)
+        self._until_s = 0.0
+        self._in_vain = 0
+        """Id of the last plan that was stored, when nothing was placed and it is asked for again."""
+        self._rows: list[list[placement_map.MapRow]] = []
+        """Rows of the plans from histories that are in the map, oldest first: former ones, the last, the newest."""
+        self._guess: list[placement_map.MapRow] = []
+        """Rows of the newest plan of this run from itself."""
+        self._refusal = ""
+        """Why liblustreapi refuses a layout of the newest plan."""
+
+    def ask(self, history: History, elapsed_s: float, attempt: int) -> float | None:
+        """The plan of what comes next, from the runs before. None when it came, else the seconds to wait at least.
+
+        Raises TarazuError.
+        """
+        # What a late plan would hold of the past is there already; the run may be slower than those before.
+        from_s = max(self._until_s, elapsed_s - max(SURELY_PAST_S, elapsed_s / 4))
+        reply, fs = self._asking.from_history(history, from_s, attempt=attempt, instead_of=self._in_vain)
+        self.accept(reply, fs, guess=False)
+        if reply.status in NOT_NOW:
+            return NOT_NOW[reply.status]
+        self._until_s, self.next_s = reply.until_s, reply.next_s
+        self._raise_refusal()
+        return None
+
+    def ask_from(self, run_so_far: RunRecord, attempt: int) -> float | None:
+        """The plan of the next steps of this run, from itself. As `ask`."""
+        reply, fs = self._asking.from_run(run_so_far, attempt=attempt, instead_of=self._in_vain)
+        self.accept(reply, fs, guess=True)
+        self._raise_refusal()
+        return NOT_NOW.get(reply.status)
+
+    def _raise_refusal(self) -> None:
+        """Once the plan is taken: it is not asked for again because of a layout that is always refused."""
+        if self._refusal:
+            raise LayoutRefused(f"liblustreapi refuses a planned layout: {self._refusal}")
+
+    def accept(self, plan: local.PlanReply, fs: client.FileSystem, *, guess: bool) -> None:
+        """Check every OST index against the file system's own list; write and announce the map."""
+        # Of a plan that is asked for again only the newest attempt that was stored is reported on.
+        if plan.plan_id:
+            self.plan_ids = [id for id in self.plan_ids if id != self._in_vain] + [plan.plan_id]
+        self._in_vain = (plan.plan_id or self._in_vain) if plan.status in NOT_NOW else 0
+        if plan.request_id:
+            self.request_ids.append(plan.request_id)
+        named = {index for file in plan.files for osts in file.osts for index in osts}
+        if named - fs.osts:
+            unknown = sorted(named - fs.osts)[:5]
+            raise TarazuError(f"plan: expected OST indices that {fs.fs_name} has, found {unknown}")
+        refused = {i: why for i, layout in enumerate(plan.layouts) if (why := llapi.refusal(layout))}
+        files = tuple(f for f in plan.files if f.layout not in refused)
+        left = Counter(f"liblustreapi: {refused[f.layout]}" for f in plan.files if f.layout in refused)
+        plan = msgspec.structs.replace(plan, files=files)
+        self.last = msgspec.structs.replace(plan, files=(), layouts=())
+        if plan.status not in NOT_NOW:
+            left.update(plan.left)
+            self._guess_left, self._left = (
+                (left, self._left) if guess else (self._guess_left, self._left + left)
+            )
+        if files:
+            self.last_placed = self.last
+            self.planned_files += len(files)
+            self._keep(map_rows(plan, fs.fs_name), guess)
+            if plan.request_id:
+                self.promises.add(plan, guess=guess)
+            rows = [row for rows in (*self._rows, self._guess) for row in rows]
+            self.generation = self.maps.put(fs.fs_name, max(fs.osts) + 1, rows)
+        self._refusal = next(iter(refused.values()), "")
+
+    @property
+    def left(self) -> Counter[str]:
+        """Why files are left to Lustre → how many, of the plans in force."""
+        return self._left + self._guess_left
+
+    def _keep(self, rows: list[placement_map.MapRow], guess: bool) -> None:
+        """The rows of the next map: bounded by what the newest plans hold, however many there were."""
+        if guess:
+            self._guess = rows
+            return
+        self._rows.append(rows)
+        if len(self._rows) > 2:
+            *former, last, newest = self._rows
+            to_come = self.promises.unseen()
+            late = [row for rows in former for row in rows if row.row_id in to_come]
+            kept = max(FORMER_ROWS, len(last) + len(newest))
+            self._rows = [late[-kept:], last, newest]
+
+
+class LayoutRefused(TarazuError):
+    """A plan came, but liblustreapi refuses some of its layouts; the rest is used."""
+
+
+def map_rows(plan: local.PlanReply, fs_name: str) -> list[placement_map.MapRow]:
+    """The rows of the placement map that a plan asks for."""
+    return [
+        placement_map.MapRow(
+            fs_name=fs_name,
+            name=file.name,
+            row_id=file.row_id,
+            layout=plan.layouts[file.layout],
+            osts=file.osts,
+            explicit=explicit_components(plan.layouts[file.layout], file.size_bytes),
+        )
+        for file in plan.files
+    ]

@@ -1,0 +1,80 @@
+"""Asks clientd for a plan of one job step on one file system: what the next run, or the rest of this one, will create.
+
+The history files go along as descriptors, opened with the user's rights; clientd asks back for the default layouts of
+the directories that its forecast names.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from tarazu.config import Settings
+from tarazu.errors import TarazuError
+from tarazu.model import JobStep
+from tarazu.run.plan import default_layouts
+from tarazu.stats import client
+from tarazu.trace.history import History, opened
+from tarazu.trace.records import RunRecord
+from tarazu.trace.runfile import encode_run
+from tarazu.wire import local
+
+ANSWER_S = 60.0
+"""Longest wait for one answer of clientd; it declines by itself long before."""
+
+
+class Asking(NamedTuple):
+    """About one step on one file system. Answers come with the file system as this node sees it then."""
+
+    settings: Settings
+    step: JobStep
+    mounts: Sequence[client.Mount]
+    """Of the step's file system."""
+    root: str
+    """Where its /proc and /sys are found."""
+    place: bool
+    """False: only a forecast is wanted."""
+
+    def from_history(
+        self, history: History, from_s: float, **details: int
+    ) -> tuple[local.PlanReply, client.FileSystem]:
+        """The plan of what comes `from_s` after the start on; `details`: more of `PlanRequest`. Raises TarazuError."""
+        paths = history.paths(self.step.fs_name, self.step.application)
+        with contextlib.ExitStack() as stack:
+            files = (opened(path) for path in paths[-self.settings.predict.runs :])
+            runs = [stack.enter_context(file).fileno() for file in files if file]
+            return self._converse(runs, from_s=from_s, **details)
+
+    def from_run(self, run_so_far: RunRecord, **details: int) -> tuple[local.PlanReply, client.FileSystem]:
+        """The plan of the next steps of this run, from itself. Raises TarazuError."""
+        with tempfile.TemporaryFile() as file:
+            file.write(encode_run(run_so_far))
+            file.flush()
+            file.seek(0)
+            return self._converse([file.fileno()], in_run=True, **details)
+
+    def _converse(
+        self, descriptors: Sequence[int], **details: Any
+    ) -> tuple[local.PlanReply, client.FileSystem]:
+        fs = client.file_system(self.step.fs_name, self.root)
+        request = local.PlanRequest(
+            step=self.step,
+            histories=len(descriptors),
+            osts=tuple(sorted(fs.osts)),
+            active=tuple(sorted(fs.active)),
+            pools={name: tuple(sorted(members)) for name, members in fs.pools.items()},
+            place=self.place,
+            alive_s=self.settings.run.alive_s,
+            **details,
+        )
+        with local.connect(self.settings.clientd.socket, ANSWER_S) as channel:
+            answer = channel.ask(request, list(descriptors))
+            if isinstance(answer, local.DirectoriesWanted):
+                own = default_layouts.own_default(fs)
+                blobs = default_layouts.default_layouts(self.mounts, answer.keys, own)
+                answer = channel.ask(local.DirectoryLayouts(*blobs))
+        if not isinstance(answer, local.PlanReply):
+            raise TarazuError(f"clientd: expected a plan, found {type(answer).__name__}")
+        return answer, fs

@@ -1,0 +1,67 @@
+"""The leader's look at the directories into which a job step will write, with the user's own rights."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import PurePosixPath
+
+from tarazu import native
+from tarazu.errors import LayoutError
+from tarazu.lustre import EOF, LOV_ALL_STRIPES, XATTR_LUSTRE_LOV
+from tarazu.model import Component, Layout
+from tarazu.stats.client import FileSystem, Mount
+
+
+def layout_blob(path: str) -> bytes:
+    """`lustre.lov` of a file or directory; empty when it has none of its own or cannot be read."""
+    try:
+        return os.getxattr(path, XATTR_LUSTRE_LOV)
+    except OSError:
+        return b""
+
+
+def own_default(fs: FileSystem) -> bytes:
+    """What a file gets below directories without any default, as `lustre.lov`; empty where the client does not know."""
+    count, size = fs.stripe_count & LOV_ALL_STRIPES, fs.stripe_size_bytes
+    if not count or size <= 0:
+        return b""
+    try:
+        return native.encode_lov(Layout((Component(0, EOF, size, count),)), [()])
+    except LayoutError:
+        return b""
+
+
+def default_layouts(
+    mounts: Sequence[Mount], keys: Iterable[str], own: bytes = b""
+) -> tuple[bytes, dict[str, bytes]]:
+    """Default layout of the file system's root, and for each directory key that of its deepest existing parent.
+
+    `mounts`: all of the one file system; a directory is looked at through one that shows it. Where no mount shows the
+    root, the top of the largest part that is seen stands for it. Only directories whose default differs from the
+    root's are listed with a layout; a directory without a default of its own follows the root, and the root without
+    one is `own`.
+    """
+    root = layout_blob(min(mounts, key=lambda m: len(m.subdirectory)).path) or own
+    found: dict[str, bytes] = {}
+    seen: dict[str, bytes] = {}
+    for key in keys:
+        parent = _deepest_existing(mounts, key)
+        if parent not in seen:
+            seen[parent] = (layout_blob(parent) if parent else b"") or root
+        found[key] = seen[parent]
+    return root, found
+
+
+def _deepest_existing(mounts: Sequence[Mount], key: str) -> str:
+    """Where the deepest existing directory above a key is seen; empty when no mount shows any."""
+    path = PurePosixPath(key)
+    while True:
+        for mount in mounts:
+            if path.is_relative_to(mount.subdirectory or "/"):
+                place = PurePosixPath(mount.path) / path.relative_to(mount.subdirectory or "/")
+                if os.path.isdir(place):
+                    return str(place)
+        if path == path.parent:
+            return ""
+        path = path.parent

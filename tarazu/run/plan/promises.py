@@ -1,0 +1,153 @@
+"""What mdsd has promised for the placed files of one job step: which were created and closed, and what to tell of it.
+
+Small: a few bytes a file, so that a step of a million files can be followed to its end.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
+
+from tarazu.config import Settings
+from tarazu.model import ANY_RANK
+from tarazu.wire import local
+
+UNSEEN, OPEN = -2, -1
+"""Instead of a size: not created yet; created, and not told as closed."""
+
+
+class Promise:
+    """The files of one allocation."""
+
+    def __init__(self, plan: local.PlanReply, expires_at: float, *, guess: bool) -> None:
+        """`expires_at`: on the monotonic clock; `guess`: of a run predicted from itself."""
+        files = sorted(plan.files, key=lambda f: f.row_id)
+        self.request_id = plan.request_id
+        self.expires_at = expires_at
+        self.guess = guess
+        self._rows = array("Q", (f.row_id for f in files))
+        self._indexes = array("l", (f.request_index for f in files))
+        self._shared = bytearray(f.name.rank == ANY_RANK for f in files)
+        self._sizes = array("q", [UNSEEN]) * len(files)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def over(self) -> bool:
+        """True when every file was told as closed."""
+        return all(size >= 0 for size in self._sizes)
+
+    def unseen(self) -> Iterator[int]:
+        """Row ids of files that were not created yet."""
+        return (row for row, size in zip(self._rows, self._sizes) if size == UNSEEN)
+
+    def created(self, row_id: int) -> None:
+        place = self._place(row_id)
+        if place is not None and self._sizes[place] == UNSEEN:
+            self._sizes[place] = OPEN
+
+    def closed(self, row_id: int, size_bytes: int, *, shared_too: bool) -> tuple[int, int] | None:
+        """(index in the request, size) when that is news; `shared_too`: all nodes were looked at."""
+        place = self._place(row_id)
+        if place is None or self._indexes[place] < 0 or self._sizes[place] == size_bytes:
+            return None
+        if self._shared[place] and not shared_too:
+            return None
+        self._sizes[place] = size_bytes
+        return self._indexes[place], size_bytes
+
+    def superseded(self) -> Iterable[tuple[int, int]]:
+        """Another guess stands for the files that were not created: nothing is promised for these any more."""
+        released = []
+        for place, size in enumerate(self._sizes):
+            if size == UNSEEN and self._indexes[place] >= 0:
+                self._sizes[place] = 0
+                released.append((self._indexes[place], 0))
+        return released
+
+    def _place(self, row_id: int) -> int | None:
+        place = bisect_left(self._rows, row_id)
+        return place if place < len(self._rows) and self._rows[place] == row_id else None
+
+
+class Promises:
+    """Of all plans of one job step on one file system. Its planning thread and the one that looks share them."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.standing: list[Promise] = []
+        """Of the allocations that still stand."""
+        self._settings = settings
+        self._closes: dict[str, dict[int, int]] = {}
+        """What clientd is to be told: request id → index → size in bytes."""
+        self._lock = threading.Lock()
+
+    def add(self, plan: local.PlanReply, *, guess: bool) -> None:
+        """Note what was promised; of an older guess nothing is promised any more but what it has placed."""
+        promise = Promise(plan, time.monotonic() + 2 * self._settings.predict.horizon_s, guess=guess)
+        with self._lock:
+            for older in self.standing if guess else ():
+                if older.guess:
+                    self._close(older.request_id, older.superseded())
+            self.standing.append(promise)
+
+    def unseen(self) -> set[int]:
+        """Row ids of all files that were not created yet."""
+        with self._lock:
+            return {row for promise in self.standing for row in promise.unseen()}
+
+    def note(self, files: Mapping[int, int | None], *, everywhere: bool) -> None:
+        """Placed files that were created: row id → size when closed, None while open.
+
+        `everywhere`: all nodes of the step were looked at, so that a shared file is known to be closed.
+        """
+        with self._lock:
+            for promise in self.standing:
+                news = []
+                for row_id, size_bytes in files.items():
+                    promise.created(row_id)
+                    if size_bytes is not None:
+                        told = promise.closed(row_id, size_bytes, shared_too=everywhere)
+                        news += [told] if told else []
+                self._close(promise.request_id, news)
+
+    def _close(self, request_id: str, files: Iterable[tuple[int, int]]) -> None:
+        if new := dict(files):
+            self._closes.setdefault(request_id, {}).update(new)
+
+    @property
+    def news(self) -> bool:
+        """True when clientd is to be told of closed files."""
+        return bool(self._closes)
+
+    def progress(self) -> local.StepProgress | None:
+        """What clientd is to be told now; None when nothing is promised. Forgets what it returns."""
+        now = time.monotonic()
+        closed: dict[str, tuple[tuple[int, int], ...]] = {}
+        with self._lock:
+            room = local.MAX_CLOSED
+            for request_id in list(self._closes)[: local.MAX_IDS]:
+                files = self._closes[request_id]
+                part = tuple(list(files.items())[:room])
+                if not part:
+                    break
+                closed[request_id] = part
+                room -= len(part)
+                for index, _ in part:
+                    del files[index]
+                if not files:
+                    del self._closes[request_id]
+            self.standing = [p for p in self.standing if p.expires_at > now and not p.over]
+            standing = tuple(p.request_id for p in self.standing[-local.MAX_IDS :])
+        if not standing and not closed:
+            return None
+        return local.StepProgress(standing, self._settings.run.alive_s, closed)
+
+    def untold(self, progress: local.StepProgress) -> None:
+        """It did not reach clientd: it is told again, unless there is something newer to tell."""
+        with self._lock:
+            for request_id, files in progress.closed.items():
+                self._closes[request_id] = {**dict(files), **self._closes.get(request_id, {})}

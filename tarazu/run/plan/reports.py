@@ -1,0 +1,119 @@
+"""Reports of ended steps to clientd: what it does not take in time is kept, and delivered by a later step."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from tarazu.errors import TarazuError
+from tarazu.run.plan.accepted import Plans
+from tarazu.run.plan.promises import Promises
+from tarazu.trace.history import file_name
+from tarazu.wire import local
+
+REPORT_S = 0.7
+"""For the reports of an ended step, from connecting to their acknowledgement: nobody waits longer for his shell."""
+TELL_S = 10.0
+"""For one message to clientd while the step runs."""
+KEPT_S = 7 * 86400.0
+MAX_KEPT = 100
+AT_ONCE = 10
+"""So many are delivered by one later step, the oldest first."""
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """One report, and the file of its run."""
+
+    report: local.StepReport
+    run: str
+
+
+class Reports:
+    """Of one step."""
+
+    def __init__(self, kept: Path, socket: str, run_id: str) -> None:
+        """`kept`: the directory of reports for later; `socket`: clientd's."""
+        self._kept = kept
+        self._socket = socket
+        self._run_id = run_id
+        self._left_s = REPORT_S
+        """How long clientd is still waited for at the end."""
+        self._delivering = threading.Lock()
+
+    def report(self, plans: Plans, run: Path) -> None:
+        """Tell clientd what came of its plans: `run` is in the history. Raises TarazuError, once it is kept."""
+        report = local.StepReport(
+            plans.step.fs_name,
+            tuple(plans.plan_ids[-local.MAX_IDS :]),
+            tuple(plans.request_ids[-local.MAX_IDS :]),
+        )
+        try:
+            with self._to_clientd() as channel, open(run, "rb") as file:
+                channel.ask(report, [file.fileno()])
+        except TarazuError:
+            _keep(self._kept, f"{self._run_id}.{file_name(plans.step.fs_name)}", report, run)
+            raise
+
+    def give_back(self, promises: Promises) -> None:
+        """The step has ended and made nothing of what was promised. Raises TarazuError."""
+        if progress := promises.progress():
+            with self._to_clientd() as channel:
+                channel.ask(msgspec.structs.replace(progress, ended=True))
+
+    @contextlib.contextmanager
+    def _to_clientd(self) -> Iterator[local.Channel]:
+        """One of the last conversations, which may take `REPORT_S` together."""
+        started, left_s = time.monotonic(), max(0.01, self._left_s)
+        try:
+            with local.connect(self._socket, left_s, deadline_s=left_s) as channel:
+                yield channel
+        finally:
+            self._left_s -= time.monotonic() - started
+
+    def deliver_kept(self) -> None:
+        """What steps before this one could not tell clientd, now that it answers.
+
+        Raises Unavailable as soon as it does not take one.
+        """
+        if not self._delivering.acquire(blocking=False):
+            return  # another thread is at it
+        try:
+            for path in sorted(self._kept.glob("*.report"))[:AT_ONCE]:
+                with contextlib.suppress(FileNotFoundError):
+                    if time.time() - path.stat().st_mtime < KEPT_S:
+                        _deliver(path, self._socket)
+                    path.unlink()
+        finally:
+            self._delivering.release()
+
+
+def _keep(directory: Path, name: str, report: local.StepReport, run: Path) -> None:
+    """Write a report down for later. Raises OSError."""
+    directory.mkdir(mode=0o700, exist_ok=True)
+    if sum(1 for _ in directory.iterdir()) >= MAX_KEPT:
+        return
+    part = directory / f".{name}.part"
+    part.write_bytes(msgspec.json.encode(Kept(report, str(run))))
+    part.rename(directory / f"{name}.report")
+
+
+def _deliver(path: Path, socket: str) -> None:
+    """One that cannot be delivered any more (damaged, or its run was forgotten) is passed over."""
+    try:
+        kept = msgspec.json.decode(path.read_bytes(), type=Kept)
+        descriptor = os.open(kept.run, os.O_RDONLY | os.O_CLOEXEC)
+    except (OSError, msgspec.DecodeError, msgspec.ValidationError):
+        return
+    try:
+        with local.connect(socket, TELL_S, deadline_s=TELL_S) as channel:
+            answer = channel.ask(kept.report, [descriptor])
+    finally:
+        os.close(descriptor)
+    if not isinstance(answer, local.Done):
+        raise TarazuError(f"clientd: expected an acknowledgement, found {type(answer).__name__}")

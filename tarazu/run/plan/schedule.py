@@ -1,0 +1,161 @@
+"""When plans of one job step on one file system are asked for: the first, the next ones, and those of the run from
+itself; each until it comes. A thread for every file system, so that one of which clientd or mdsd knows nothing holds
+up no other.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tarazu.errors import Busy, TraceError
+from tarazu.predict import rules
+from tarazu.run.plan.accepted import LayoutRefused, Plans
+from tarazu.run.plan.backoff import Backoff
+from tarazu.run.plan.reports import Reports
+from tarazu.run.problems import Problems
+from tarazu.run.watch import SHARE, Watch
+from tarazu.store.stop_watch import SiteWatch
+from tarazu.trace.history import History
+
+RECENT_STEPS = 3
+"""A file system on which none of so many newest steps of an application created a file is not planned for."""
+
+
+def used_lately(history: History, fs_names: Sequence[str], application: str) -> list[str]:
+    """Those of the file systems on which the application's newest steps created files; empty without any history.
+
+    The runs of one step on several file systems have one start, which their names tell.
+    """
+    starts: dict[str, list[str]] = {}
+    for fs_name in fs_names:
+        try:
+            paths = history.paths(fs_name, application)[-RECENT_STEPS:]
+        except TraceError:
+            continue  # named when it is planned from
+        starts[fs_name] = [path.name.partition("-")[0] for path in paths]
+    newest = sorted({start for of in starts.values() for start in of})[-RECENT_STEPS:]
+    return [fs_name for fs_name in fs_names if set(starts.get(fs_name, ())) & set(newest)]
+
+
+@dataclass(eq=False)
+class Schedule:
+    """One file system's plans, and the thread that asks for them."""
+
+    plans: Plans
+    history: History
+    over: threading.Event
+    """The program has ended."""
+    problems: Problems
+    reports: Reports
+    site: SiteWatch
+    """While it sees the site's stop nothing is asked."""
+    elapsed_s: Callable[[], float]
+    """Since the program was started."""
+    first: threading.Event = field(default_factory=threading.Event)
+    """The first plan came, or there is none."""
+    problem: str = ""
+    """Why the newest plan was not to be had."""
+    _busy: bool = False
+    """clientd had no room a moment ago: a plan may still come in time."""
+    _to_plan: threading.Event = field(default_factory=threading.Event)
+    """Ends the thread's sleep."""
+    _wish: Watch | None = None
+    """Reads the run so far, from which the next steps are to be planned."""
+    _tracker: rules.MissTracker = field(default_factory=rules.MissTracker)
+
+    def leave_out(self) -> None:
+        """Nothing is planned from the runs before; what this run shows may still be planned for."""
+        self.plans.next_s = None
+        self.first.set()
+
+    def observe(self, outcomes: Mapping[str, int], watch: Watch) -> None:
+        """Outcomes of the run so far: when the plans so far miss its files, the next steps are planned from it."""
+        outcomes = dict(outcomes)
+        if not self.plans.planned_files:
+            outcomes["miss"] = outcomes.pop("late", 0) + outcomes.get("miss", 0)
+        if self._tracker.observe(outcomes).predict:
+            self._wish = watch
+            self._to_plan.set()
+
+    def wake(self) -> None:
+        """The step is over."""
+        self._to_plan.set()
+
+    def keep(self) -> None:
+        """The body of the thread."""
+        try:
+            ask, guess = Backoff(), Backoff()
+            ask_at, guess_at = time.monotonic(), 0.0
+            while not self.over.is_set():
+                self._to_plan.clear()
+                now = time.monotonic()
+                plan_at = self._plan_at(ask_at)
+                if plan_at is not None and now >= plan_at:
+                    ask_at = self._ask(ask) + time.monotonic()
+                elif self._wish is not None and now >= guess_at:
+                    guess_at = self._ask_from(self._wish, guess) + time.monotonic()
+                else:
+                    due = [plan_at] if plan_at is not None else []
+                    due += [guess_at] if self._wish is not None else []
+                    self._to_plan.wait(max(0.01, min(due) - now) if due else None)
+        finally:
+            self.first.set()
+
+    def _plan_at(self, not_before: float) -> float | None:
+        """When to ask for the plan of the next horizon, on the monotonic clock; None: never."""
+        next_s = self.plans.next_s
+        return None if next_s is None else max(not_before, time.monotonic() + next_s - self.elapsed_s())
+
+    def _ask(self, backoff: Backoff) -> float:
+        """The next plan from the history; seconds until it may be asked for again."""
+        wait_s = self._try(lambda: self.plans.ask(self.history, self.elapsed_s(), backoff.attempts), backoff)
+        if not self._busy:
+            self.first.set()
+        if not backoff.attempts:
+            for warning in self.plans.last.warnings if self.plans.last else ():
+                if warning.startswith("history left out"):
+                    self.problems.note(warning)
+            self.problems.guard(self.reports.deliver_kept)  # for clientd answers now
+        return wait_s
+
+    def _ask_from(self, watch: Watch, backoff: Backoff) -> float:
+        """The next steps from the run so far; as `_ask`. Reading it takes at most a twentieth of a core."""
+        self._wish = None
+        started = time.monotonic()
+        run = watch.runs().get(self.plans.step.fs_name)
+        pause_s = (time.monotonic() - started) / SHARE
+        if run is None:
+            return pause_s
+        wait_s = self._try(lambda: self.plans.ask_from(run, backoff.attempts), backoff)
+        if backoff.attempts and self._wish is None:
+            self._wish = watch
+        return max(wait_s, pause_s)
+
+    def _try(self, ask: Callable[[], float | None], backoff: Backoff) -> float:
+        """Ask for one plan; seconds until it may be asked for again, 0 when it came."""
+        if self.site.why:
+            self.problem, self._busy = self.site.why, False
+            return 1.0
+        try:
+            wait_s = ask()
+        except LayoutRefused as error:
+            self.problems.note(str(error))
+            self._busy = False
+            backoff.succeeded()
+            return 1.0
+        except Exception as error:
+            problem = f"{type(error).__name__}: {error}"
+            if problem != self.problem:
+                self.problems.log(problem)
+            self.problem = problem
+            self._busy = isinstance(error, Busy)
+            return backoff.failed(error.retry_after_s if isinstance(error, Busy) else 0.0)
+        self._busy = False
+        if wait_s is not None:
+            return backoff.failed(wait_s)
+        self.problem = ""
+        backoff.succeeded()
+        return 0.0

@@ -1,0 +1,103 @@
+"""Run the program as if tarazu were not there: its streams, its signals, its exit status."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+
+FORWARDED = (
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+    signal.SIGCONT,
+    signal.SIGWINCH,
+    signal.SIGALRM,
+)
+FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
+"""The terminal sends these to the whole foreground group; sent to the leader alone they are passed on too."""
+_ENDING = (signal.SIGTERM, signal.SIGHUP, *FROM_TERMINAL)
+
+
+class Program:
+    """A started program. Signals that reach the leader go to it.
+
+    The leader stays until the program has ended and its own work is done: signals that come after the end reach
+    nobody, so that the status that it hands on is always the program's.
+    """
+
+    hurried = False
+    """Somebody wants the job to end, or it failed: no time for what can be done without."""
+    unwanted = False
+    """Somebody wants the leader to end, for the program has ended already."""
+
+    def __init__(self, argv: Sequence[str], environ: Mapping[str, str]) -> None:
+        """Raises OSError as execve would."""
+        self._argv = argv
+        handlers = {number: signal.getsignal(number) for number in (*FORWARDED, *FROM_TERMINAL)}
+        self._restore = {s: handler for s, handler in handlers.items() if handler is not signal.SIG_IGN}
+        self._early: list[int] = []
+        self._process: subprocess.Popen[bytes] | None = None
+        for number in self._restore:
+            signal.signal(number, self._forward)
+        try:
+            # Python ignores SIGPIPE and SIGXFSZ for itself; restore_signals gives the program the defaults.
+            self._process = subprocess.Popen(
+                list(argv), env=dict(environ), close_fds=False, restore_signals=True
+            )
+        except BaseException:
+            for number, handler in self._restore.items():
+                signal.signal(number, handler)
+            raise
+        for early in self._early:
+            self._forward(early, None)
+
+    def _forward(self, number: int, _frame: object) -> None:
+        if number in _ENDING:
+            self.hurried = True
+            self.unwanted = self._process is not None and self._process.returncode is not None
+        if self._process is None:
+            self._early.append(number)
+        elif self._process.returncode is None:
+            if number in FROM_TERMINAL and _sent_by_terminal():
+                return
+            with contextlib.suppress(OSError):
+                self._process.send_signal(number)
+
+    def wait(self) -> int:
+        """Wait for the end; the status as `subprocess` gives it."""
+        assert self._process is not None
+        return self._process.wait()
+
+
+def _sent_by_terminal() -> bool:
+    """True when the leader is in the terminal's foreground group, so that the program got the signal too."""
+    try:
+        return os.isatty(0) and os.tcgetpgrp(0) == os.getpgrp()
+    except OSError:
+        return False
+
+
+def end_like(status: int) -> int:
+    """An exit status for `sys.exit`; a program that died of a signal makes the leader die of it too."""
+    if status >= 0:
+        return status
+    sys.stdout.flush()
+    sys.stderr.flush()
+    number = -status
+    if number not in (signal.SIGKILL, signal.SIGSTOP):
+        signal.signal(number, signal.SIG_DFL)
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    os.kill(os.getpid(), number)
+    return 128 + number
+
+
+def status_of_error(error: OSError) -> int:
+    """127 for a program that is not there, 126 for one that cannot be run, as `env` has it."""
+    return 127 if isinstance(error, FileNotFoundError) else 126

@@ -1,0 +1,145 @@
+"""Bad input gives one line that names the place and what was expected, status 2, and changes nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tarazu.wire import keys
+
+GARBAGE = b"\x00\xff\xfe garbage \x80\n" * 40
+
+
+def command(*words: object, environ: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("TARAZU_")}
+    argv = [sys.executable, "-m", *map(str, words)]
+    return subprocess.run(
+        argv, env=clean | (environ or {}), capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def one_line(done: subprocess.CompletedProcess[str], place: object) -> None:
+    assert done.returncode == 2, done
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1, done.stderr
+    assert str(place) in lines[0] and "expected" in lines[0], lines
+
+
+def digest(folder: Path) -> dict[str, str]:
+    return {
+        str(p): hashlib.sha256(p.read_bytes()).hexdigest() + oct(p.stat().st_mode)
+        for p in sorted(folder.rglob("*"))
+        if p.is_file()
+    }
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """A whole configuration of a client; each test breaks one part of it."""
+    for role in keys.ROLES:
+        keys.create(tmp_path / "keys", role)
+    (tmp_path / "pfl.ini").write_text("[a]\nmatch = /a/*\ncomponents = 0-EOF:4\n")
+    (tmp_path / "tarazu.toml").write_text(
+        f'[keys]\ndirectory = "{tmp_path}/keys"\n[layout]\npfl_file = "{tmp_path}/pfl.ini"\n'
+        f'[clientd]\nsocket = "{tmp_path}/sock"\ndatabase = "{tmp_path}/interaction.db"\n'
+        f'[run]\nhistory_dir = "{tmp_path}/history"\nmap_dir = "{tmp_path}/maps"\n'
+    )
+    return tmp_path
+
+
+DAEMONS = ["tarazu.daemons.clientd", "tarazu.daemons.mdsd", "tarazu.daemons.ossd"]
+SECRETS = ["client.key", "server.key", "oss.key"]
+
+
+DAMAGES = ["missing", "garbage", "[layout]\nmin_size = 'x'\n", "[run]\nmoode = 'place'\n"]
+
+
+@pytest.mark.parametrize(
+    ("program", "damage"), [*((daemon, "garbage") for daemon in DAEMONS), *(("tarazu", d) for d in DAMAGES)]
+)
+def test_configuration(site: Path, program: str, damage: str) -> None:
+    path = site / "tarazu.toml"
+    path.unlink()
+    if damage != "missing":
+        path.write_bytes(GARBAGE if damage == "garbage" else damage.encode())
+    before = digest(site)
+    words = [program, "--config", path] if program != "tarazu" else [program, "config", "--config", path]
+    one_line(command(*words), path)
+    assert digest(site) == before
+
+
+def test_run_with_a_broken_explicit_configuration_starts_nothing(site: Path) -> None:
+    (site / "tarazu.toml").write_text("[run\n")
+    done = command("tarazu", "run", "--config", site / "tarazu.toml", "--", "touch", site / "ran")
+    one_line(done, site / "tarazu.toml")
+    assert not (site / "ran").exists()
+
+
+def test_a_broken_site_configuration_stops_no_job(site: Path) -> None:
+    (site / "tarazu.toml").write_text("[run\n")
+    environ = {"TARAZU_CONFIG": str(site / "tarazu.toml")}
+    done = command("tarazu", "run", "--", "sh", "-c", "echo ran; exit 7", environ=environ)
+    assert (done.returncode, done.stdout, done.stderr) == (7, "ran\n", "")
+
+
+@pytest.mark.parametrize("text", ["garbage", "[a]\nmatch = /a\ncomponents = 0-1G:3\n"])
+def test_pfl_file(site: Path, text: str) -> None:
+    (site / "pfl.ini").write_bytes(GARBAGE if text == "garbage" else text.encode())
+    before = digest(site)
+    one_line(command("tarazu.daemons.clientd", "--config", site / "tarazu.toml"), site / "pfl.ini")
+    assert digest(site) == before
+
+
+@pytest.mark.parametrize(
+    ("program", "name", "damage"),
+    [
+        *((daemon, secret, "world-readable") for daemon, secret in zip(DAEMONS, SECRETS, strict=True)),
+        (DAEMONS[0], SECRETS[0], "garbage"),
+        (DAEMONS[0], SECRETS[0], "short"),
+    ],
+)
+def test_keys(site: Path, program: str, name: str, damage: str) -> None:
+    path = site / "keys" / name
+    if damage == "world-readable":
+        path.chmod(0o644)
+    else:
+        path.write_bytes(GARBAGE if damage == "garbage" else path.read_bytes()[:-5])
+    before = digest(site)
+    one_line(command(program, "--config", site / "tarazu.toml"), path)
+    assert digest(site) == before
+
+
+@pytest.mark.parametrize("content", [GARBAGE, b"SQLite format 3\0" + bytes(4096)])
+def test_database(site: Path, content: bytes) -> None:
+    path = site / "interaction.db"
+    path.write_bytes(content)
+    before = digest(site)
+    one_line(command("tarazu.daemons.clientd", "--config", site / "tarazu.toml"), path)
+    one_line(command("tarazu", "db", "show", "--database", path), path)
+    assert digest(site) == before
+
+
+def test_a_malformed_run_is_named_and_skipped(site: Path) -> None:
+    folder = site / "history" / "lustre" / "ior"
+    folder.mkdir(parents=True)
+    (folder / "20260101T000000.000000-0.run").write_bytes(GARBAGE)
+    before = digest(site)
+    done = command("tarazu", "history", "list", "--config", site / "tarazu.toml")
+    assert done.returncode == 0 and str(folder) in done.stderr and "expected" in done.stderr
+    assert digest(site) == before
+
+
+def test_placement_map(site: Path) -> None:
+    (site / "map.1").write_bytes(GARBAGE)
+    one_line(command("tarazu", "map", "show", site / "map.1"), site / "map.1")
+    one_line(command("tarazu", "map", "show", site / "none"), site / "none")
+
+
+def test_an_unknown_command() -> None:
+    done = command("tarazu", "sho")
+    assert done.returncode == 2 and "expected a command among run" in done.stderr

@@ -1,0 +1,146 @@
+"""`tarazu drain`, `explain --costs` and `status` on a system with a sick OST, with the real daemons."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tarazu import config
+from tarazu.cli import main
+from tarazu.cli import view as asking
+from tarazu.model import Ost
+from tarazu.sim.demo import wait_until_ready
+from tarazu.sim.testbed import Testbed, down, up
+from tarazu.sim.testbed.configuration import configure
+from tarazu.sim.testbed.daemons import wait_until_ready
+from tarazu.stats import drain
+
+SICK = 5
+
+
+@pytest.fixture(scope="module")
+def testbed() -> Iterator[Testbed]:
+    """12 OSTs on 4 servers, with the daemons; OST 5 is 20 times slower, and all have been written to."""
+    with tempfile.TemporaryDirectory(prefix="tz-drain-") as directory:
+        bed = up(Path(directory) / "tb", osss=4, osts_per_oss=3, interval_s=0.2, slow={SICK: 20.0})
+        try:
+            configure(bed)
+            bed.start_daemons()
+            wait_until_ready(bed)
+            script = "for i in $(seq 24); do dd if=/dev/zero of=$TESTBED_MOUNT/f$i bs=128M count=1; done"
+            bed.exec(0, ["sh", "-c", script], capture_output=True).check_returncode()
+            bed.refresh()
+            yield bed
+        finally:
+            down(bed.directory)
+
+
+def asked(bed: Testbed, capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+    """What a command prints with --json, asked as on a server: without clientd."""
+    assert main([*words, "--json", "--config", str(bed.directory / "etc/tarazu.toml")]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def wait_for(bed: Testbed, holds: Callable[[Ost], Any]) -> None:
+    settings = config.load(bed.directory / "etc/tarazu.toml")
+    deadline = time.monotonic() + 20
+    while not holds(asking.view_of(settings, "")[0].osts[SICK]):
+        assert time.monotonic() < deadline, asking.view_of(settings, "")[0].osts
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def sick(testbed: Testbed, monkeypatch: pytest.MonkeyPatch) -> Testbed:
+    monkeypatch.setenv("TARAZU_CLIENTD_SOCKET", "/nonexistent")
+    wait_for(testbed, lambda ost: ost.write_bytes_per_s is not None and not ost.degraded)
+    return testbed
+
+
+def test_costs_of_the_live_view(sick: Testbed, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = asked(sick, capsys, "explain", "--costs")
+    assert [o["ost"] for o in shown["osts"]] == list(range(12))
+    assert shown["osts"][SICK]["speed"] == pytest.approx(1 / 20, rel=0.3)
+    assert shown["osts"][SICK]["share"] < 0.2
+    assert {o["source"] for o in shown["osts"]} == {"brw_stats"}
+    assert shown["weights"]["fill"] == 0.5
+    assert main(["explain", "--costs", "--config", str(sick.directory / "etc/tarazu.toml")]) == 0
+    table = capsys.readouterr().out
+    assert "oss2" in table and "weights ([allocate]): time 1" in table
+    assert "speed by" in table and table.count(" brw_stats") == 12
+
+
+def test_the_status_names_the_source_of_a_speed(
+    testbed: Testbed, sick: Testbed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TARAZU_CLIENTD_SOCKET", str(testbed.client_root() / "clientd.sock"))
+    shown = asked(testbed, capsys, "status")["mdsd"]
+    ost = shown["file_systems"]["lustre"]["osts"][SICK]
+    assert ost["speed_source"] == "brw_stats" and ost["relative_speed"] == pytest.approx(1 / 20, rel=0.3)
+    assert shown["osses"]["oss2"]["impossible"] == []
+    assert main(["status", "--config", str(testbed.directory / "etc/tarazu.toml")]) == 0
+    table = capsys.readouterr().out
+    assert "of peers" in table and table.count(" brw_stats") == 12 and " 1/" in table
+
+
+def test_advise_changes_nothing(sick: Testbed, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = asked(sick, capsys, "drain", "--advise", "--share", "0.1")
+    assert [(c["ost"], c["oss"], c["held_back"]) for c in shown["osts"]] == [(SICK, "oss2", False)]
+    assert shown["commands"] == {
+        "5": {
+            "degraded": "lctl set_param obdfilter.lustre-OST0005.degraded=1",
+            "no_create": "lctl set_param obdfilter.lustre-OST0005.no_create=1",
+            "max_create_count": "lctl set_param osp.lustre-OST0005-osc-MDT*.max_create_count=0",
+        }
+    }
+    assert main(["drain", "--advise", "--config", str(sick.directory / "etc/tarazu.toml")]) == 0
+    assert "on OSS oss2 (2.12 and later" in capsys.readouterr().out
+    assert drain.here(sick.oss_root("oss2"))["degraded"][SICK % 3][1].read_text().strip() == "0"
+
+
+def test_apply_and_undo_on_the_servers(sick: Testbed, capsys: pytest.CaptureFixture[str]) -> None:
+    state = sick.directory / "drain.json"
+    on = ("drain", "--apply", "--state", str(state), "--root")
+    assert asked(sick, capsys, *on, str(sick.oss_root("oss1")))["changed"] == [], "not its OST"
+    (change,) = asked(sick, capsys, *on, str(sick.oss_root("oss2")))["changed"]
+    assert change["parameter"] == "obdfilter.lustre-OST0005.degraded"
+    wait_for(sick, lambda ost: ost.degraded)
+    assert asked(sick, capsys, *on, str(sick.mds_root))["changed"] == [], "the share is used up"
+    (undone,) = asked(sick, capsys, "drain", "--undo", "--state", str(state))["restored"]
+    assert undone == change
+    wait_for(sick, lambda ost: not ost.degraded)
+    assert not state.exists()
+
+
+def test_apply_on_the_mds(sick: Testbed, capsys: pytest.CaptureFixture[str]) -> None:
+    state = sick.directory / "mds-drain.json"
+    path = sick.mds_root / "sys/fs/lustre/osp/lustre-OST0005-osc-MDT0000/max_create_count"
+    shown = asked(sick, capsys, "drain", "--apply", "--state", str(state), "--root", str(sick.mds_root))
+    assert [(c["before"], c["after"]) for c in shown["changed"]] == [(20000, 0)]
+    assert path.read_text() == "0\n"
+    assert len(asked(sick, capsys, "drain", "--undo", "--state", str(state))["restored"]) == 1
+    assert path.read_text() == "20000\n"
+
+
+def test_apply_away_from_a_server_is_refused(sick: Testbed, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["drain", "--apply", "--config", str(sick.directory / "etc/tarazu.toml")]
+    assert main([*words, "--root", str(sick.client_root())]) == 1
+    assert "expected obdfilter.*.degraded" in capsys.readouterr().err
+
+
+def test_without_mdsd_it_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking, "TIMEOUT_S", 0.3)
+    (tmp_path / "t.toml").write_text(
+        "[mdsd]\nrequests = 'tcp://127.0.0.1:1'\n[keys]\ndirectory = '/nonexistent'\n"
+        "[clientd]\nsocket = '/nonexistent'\n"
+    )
+    run = ["drain", "--advise", "--config", str(tmp_path / "t.toml")]
+    assert main(run) == 1
+    assert "expected an answer" in capsys.readouterr().err

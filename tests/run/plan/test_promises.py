@@ -1,0 +1,74 @@
+"""What clientd is told of placed files: each close once, in little memory, never more than it takes."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tarazu.config import Settings
+from tarazu.model import ANY_RANK
+from tarazu.run.plan.promises import Promise, Promises
+from tarazu.wire import local
+from tests.run.plan.conftest import reply
+
+
+@pytest.fixture
+def promises() -> Promises:
+    return Promises(Settings())
+
+
+def test_a_close_is_told_once_and_again_only_with_another_size(promises: Promises) -> None:
+    promises.add(reply(0), guess=False)
+    row = reply(0).files[0].row_id
+    told = []
+    for size in (None, 10, 10, 10, 20, 20):
+        promises.note({row: size}, everywhere=True)
+        progress = promises.progress()
+        assert progress is not None
+        told.append(progress.closed)
+    assert told == [{}, {"request0": ((0, 10),)}, {}, {}, {"request0": ((0, 20),)}, {}]
+
+
+def test_what_did_not_reach_clientd_is_told_again(promises: Promises) -> None:
+    promises.add(reply(0), guess=False)
+    first, second = (f.row_id for f in reply(0).files[:2])
+    promises.note({first: 10, second: 10}, everywhere=True)
+    lost = promises.progress()
+    assert lost is not None
+    promises.note({second: 99}, everywhere=True)
+    promises.untold(lost)
+    again = promises.progress()
+    assert again is not None and dict(again.closed["request0"]) == {0: 10, 1: 99}
+
+
+def test_a_shared_file_is_closed_only_when_all_nodes_were_looked_at(promises: Promises) -> None:
+    promises.add(reply(0, rank=ANY_RANK), guess=False)
+    row = reply(0).files[0].row_id
+    promises.note({row: 10}, everywhere=False)
+    assert not promises.news
+    promises.note({row: 10}, everywhere=True)
+    assert promises.news
+
+
+def test_a_progress_holds_no_more_than_clientd_takes(promises: Promises) -> None:
+    many = local.MAX_CLOSED + 5
+    promises.add(reply(0, files=many), guess=False)
+    promises.note({f.row_id: 1 for f in reply(0, files=many).files}, everywhere=True)
+    first, rest = promises.progress(), promises.progress()
+    assert first and rest and len(first.closed["request0"]) == local.MAX_CLOSED
+    assert len(rest.closed["request0"]) == 5 and not promises.news
+
+
+def test_a_million_files_are_followed_in_little_memory() -> None:
+    promise = Promise(reply(0, files=10_000), time.monotonic(), guess=False)
+    held = (promise._rows, promise._indexes, promise._sizes)
+    assert sum(a.itemsize * len(a) for a in held) + len(promise._shared) <= 32 * len(promise)
+
+
+def test_a_step_of_very_many_plans_names_the_newest(promises: Promises) -> None:
+    for number in range(local.MAX_IDS + 5):
+        promises.standing.append(Promise(reply(number, files=1), time.monotonic() + 60, guess=False))
+    progress = promises.progress()
+    assert progress is not None and len(progress.request_ids) == local.MAX_IDS
+    assert progress.request_ids[-1] == f"request{local.MAX_IDS + 4}"

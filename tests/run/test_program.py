@@ -1,0 +1,86 @@
+"""The program is itself: exit status, signals, streams."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+SCRIPT = """
+import os, sys
+from tarazu.run.program import Program, end_like, status_of_error
+try:
+    program = Program(sys.argv[1:], os.environ)
+except OSError as error:
+    sys.exit(status_of_error(error))
+print("started", file=sys.stderr, flush=True)
+sys.exit(end_like(program.wait()))
+"""
+
+
+def lead(*argv: str, **options: object) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, *argv],
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # The tests may run under nohup or behind `&`; what is ignored from the start a shell cannot trap.
+        preexec_fn=lambda: [signal.signal(s, signal.SIG_DFL) for s in (signal.SIGHUP, signal.SIGINT)],  # noqa: PLW1509
+        **options,  # type: ignore[call-overload]
+    )
+
+
+@pytest.mark.parametrize("status", [0, 1, 3, 77, 255])
+def test_exit_status(status: int) -> None:
+    with lead("sh", "-c", f"exit {status}") as leader:
+        leader.communicate()
+    assert leader.returncode == status
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGSEGV, signal.SIGKILL, signal.SIGABRT])
+def test_a_program_that_dies_of_a_signal_makes_its_leader_die_of_it(number: signal.Signals) -> None:
+    with lead("sh", "-c", f"kill -{number.value} $$") as leader:
+        leader.communicate()
+    assert leader.returncode == -number
+
+
+def test_streams_are_the_programs() -> None:
+    with lead("sh", "-c", "cat; echo error >&2") as leader:
+        out, err = leader.communicate("through\n")
+    assert out == "through\n" and err.splitlines()[1:] == ["error"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP, signal.SIGINT])
+def test_signals_reach_the_program(number: signal.Signals, tmp_path: Path) -> None:
+    ready = tmp_path / "ready"
+    code = f"trap 'echo got; exit 9' {number.value}; : > {ready}; while :; do sleep 0.05; done"
+    with lead("sh", "-c", code, start_new_session=True) as leader:
+        deadline = time.monotonic() + 20
+        while not ready.exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        os.kill(leader.pid, number)
+        out, _ = leader.communicate(timeout=20)
+    assert (leader.returncode, out) == (9, "got\n")
+
+
+def test_programs_that_cannot_be_started(tmp_path: Path) -> None:
+    plain = tmp_path / "plain"
+    plain.write_text("no program")
+    for path, status in (("/nonexistent", 127), (str(plain), 126)):
+        with lead(path) as leader:
+            leader.communicate()
+        assert leader.returncode == status
+
+
+def test_an_ignored_signal_stays_ignored() -> None:
+    code = "import os, signal; os.kill(os.getpid(), signal.SIGHUP); print('alive')"
+    quiet = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN);"
+    with subprocess.Popen(
+        [sys.executable, "-c", quiet + SCRIPT, sys.executable, "-c", code], text=True, stdout=subprocess.PIPE
+    ) as leader:
+        out, _ = leader.communicate()
+    assert (leader.returncode, out) == (0, "alive\n")
