@@ -12,14 +12,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from tarazu.allocate import packing
-from tarazu.allocate.cost import speed_of
+from tarazu.allocate.marginal_cost import Levels
 from tarazu.allocate.problem import Array, Problem, build
+from tarazu.allocate.speeds import speed_of
 from tarazu.layout.fitting import Bins, Items, items, lowest
 from tarazu.layout.objects import component_object_bytes
 from tarazu.model import CreateRequest, SystemView
 
 SEARCHED = 1.3
 """How far above the counting bound the exact search looks."""
+PROVEN = 2e-4
+"""Relative distance from the true optimum at which it ends."""
 
 
 def utilization_bound(view: SystemView, requests: Sequence[CreateRequest]) -> float:
@@ -71,7 +74,7 @@ def utilization_of(problem: Problem, exact: bool = False) -> float:
         return 1.0
     level = _lowest_level(problem, np.ones(osts), np.zeros(osts))
     if exact:
-        level = packing.pack(problem, level, int(level * SEARCHED)).bound
+        level, _ = packing.pack(problem, Levels.of_bytes(osts), level, level * SEARCHED, PROVEN)
     return max(1.0, level * osts / total)
 
 
@@ -100,6 +103,11 @@ def alike_bound(osts: int, request: CreateRequest, files: int) -> float:
         return [items(bins.width[0], sizes_of, counts, each, bins, level)]
 
     return max(1.0, lowest(bins, families, 1.01 * mean) / mean) if mean else 1.0
+
+
+def lowest_level(problem: Problem, levels: Levels) -> float:
+    """Lower bound of the highest level, the ceiling of the fill left out."""
+    return _lowest_level(problem, 1 / levels.slope, levels.base / levels.slope)
 
 
 def _lowest_level(problem: Problem, rate: Array, base: Array) -> float:

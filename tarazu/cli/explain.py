@@ -124,7 +124,7 @@ def _print_plan(plan: PlanRow, row: FileRow) -> None:
 
 
 def _costs(options: argparse.Namespace) -> int:
-    from tarazu.allocate.terms import costs
+    from tarazu.allocate.explain import costs
 
     status = mdsd_status(config.load(options.config))
     view = from_status(status, options.fs)

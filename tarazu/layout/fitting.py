@@ -84,7 +84,7 @@ def lowest(bins: Bins, families: Callable[[float], Sequence[Items]], start: floa
             high = middle
         else:
             low = middle
-        if high - low <= 1e-13 * high:
+        if high - low <= 1e-10 * high:
             break
     return low
 

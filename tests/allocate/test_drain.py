@@ -162,7 +162,7 @@ def test_costs_of_the_live_view(sick: Testbed, capsys: pytest.CaptureFixture[str
     assert shown["weights"]["fill"] == 0.5
     assert main(["explain", "--costs", "--config", str(sick.directory / "etc/tarazu.toml")]) == 0
     table = capsys.readouterr().out
-    assert "oss2" in table and "weights ([allocate]): time 1" in table
+    assert "oss2" in table and "weights ([allocate]): fill 0.5" in table
     assert "speed by" in table and table.count(" brw_stats") == 12
 
 
