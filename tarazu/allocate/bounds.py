@@ -74,7 +74,9 @@ def utilization_of(problem: Problem, exact: bool = False) -> float:
         return 1.0
     level = _lowest_level(problem, np.ones(osts), np.zeros(osts))
     if exact:
-        level, _ = packing.pack(problem, Levels.of_bytes(osts), level, level * SEARCHED, PROVEN)
+        level, _ = packing.pack(
+            problem, Levels.of_bytes(osts), level, level * SEARCHED, PROVEN, packing.EFFORT
+        )
     return max(1.0, level * osts / total)
 
 

@@ -17,6 +17,10 @@ TOLERANCE = 2e-4
 """The same for the end of the search."""
 NEAR_UNEQUAL = TOLERANCE_UNEQUAL = 4e-3
 """Both where OSTs are not equal: each has fillings of its own, and a question takes longer."""
+EFFORT = 0.02
+"""CP-SAT's deterministic time per question, some tens of milliseconds: a job waits."""
+MERGED = 1e-3
+"""Share of all bytes by which objects may be taken for larger than they are, so that unequal OSTs have few fillings."""
 
 
 def pack(draft: Draft) -> None:
@@ -30,14 +34,14 @@ def pack(draft: Draft) -> None:
         lowest, highest = draft.bound * mean, float(draft.placed.max())
         if highest > lowest * (1 + NEAR):
             of_bytes = Levels.of_bytes(len(problem.osts), levels.room)
-            proven, found = packing.pack(problem, of_bytes, lowest, highest, TOLERANCE)
+            proven, found = packing.pack(problem, of_bytes, lowest, highest, TOLERANCE, EFFORT)
             draft.bound = max(draft.bound, proven / mean)
     else:
         lowest, highest = draft.even(), float(levels.at(draft.placed).max())
         if highest > lowest * (1 + NEAR_UNEQUAL):
             lowest = bounds.lowest_level(problem, levels)
         if highest > lowest * (1 + NEAR_UNEQUAL):
-            _, found = packing.pack(problem, levels, lowest, highest, TOLERANCE_UNEQUAL, similar=True)
+            _, found = packing.pack(problem, levels, lowest, highest, TOLERANCE_UNEQUAL, EFFORT, MERGED)
     if found is not None:
         _adopt(draft, found)
 

@@ -23,14 +23,12 @@ MAX_VARIABLES = 600
 MAX_SIZES = 10
 MERGED_SIZES = 64
 """Sizes up to which it is tried to count similar ones as one."""
-MERGED = 1e-3
-"""Share of all bytes by which objects may be taken for larger than they are, for that."""
 MAX_SERVER_PATTERNS = 1_500
 SERVERS_SEARCHED = 1.1
 """How far above the counting bound the servers' bound is looked for."""
 SERVER_TOLERANCE = 2e-3
-EFFORT = 0.02
-"""CP-SAT's deterministic time per question: the same answer on every machine."""
+EFFORT = 2.0
+"""CP-SAT's deterministic time per question where nobody waits: the same answer on every machine."""
 SLACK = 1e-9
 """Relative rounding error of a level, in favour of "fits"."""
 
@@ -61,16 +59,23 @@ class Packing:
 
 
 def pack(
-    problem: Problem, levels: Levels, lowest: float, highest: float, tolerance: float, similar: bool = False
+    problem: Problem,
+    levels: Levels,
+    lowest: float,
+    highest: float,
+    tolerance: float,
+    effort: float,
+    merged: float = 0.0,
 ) -> tuple[float, Packing | None]:
     """Narrow the lowest possible highest level, known to be `lowest` or more, below `highest`: (bound, best filling).
 
-    tolerance: relative distance of bound and filling at which the search ends; similar: sizes that differ little may
-    count as the larger one, then the bound is not proven. The filling is None when none better was found.
+    tolerance: relative distance of bound and filling at which the search ends; effort: CP-SAT's
+    deterministic time per question; merged: share of all bytes by which objects may be taken for larger than they are,
+    so that sizes are few; above 0 nothing is proven. The filling is None when none better was found.
     """
     known = None
     if highest > lowest * (1 + tolerance):
-        known = _fillings(problem, levels.bytes_below(highest).max(), similar)
+        known = _fillings(problem, levels.bytes_below(highest).max(), merged)
     if known is None:
         return lowest, None
     objects, patterns = known
@@ -87,7 +92,7 @@ def pack(
         middle = probes.pop(0) if probes else (low + high) // 2
         if not low <= middle < high:
             continue
-        found = _fits(objects, patterns, loads, levels, candidates[middle])
+        found = _fits(objects, patterns, loads, levels, candidates[middle], effort)
         if found is None:
             break
         if found:
@@ -97,7 +102,7 @@ def pack(
     return max(lowest, float(candidates[low]) if low < len(candidates) else highest), best
 
 
-def _fillings(problem: Problem, limit: float, similar: bool) -> tuple[Objects, Array] | None:
+def _fillings(problem: Problem, limit: float, merged: float = 0.0) -> tuple[Objects, Array] | None:
     """The objects by size, and every combination of sizes up to `limit` bytes; None if there are too many, or pools."""
     if not problem.groups or not problem.eligible[[g.eligible for g in problem.groups]].all():
         return None
@@ -106,7 +111,7 @@ def _fillings(problem: Problem, limit: float, similar: bool) -> tuple[Objects, A
     if len(np.unique(np.concatenate(few))) > MERGED_SIZES:
         return None
     sizes, counts = np.unique(np.concatenate([g.weights.ravel() for g in problem.groups]), return_counts=True)
-    spare = MERGED * problem.total_bytes if similar else 0.0
+    spare = merged * problem.total_bytes
     while len(sizes) <= MERGED_SIZES:
         if len(sizes) <= MAX_SIZES:
             objects = objects_of(problem, sizes)
@@ -148,7 +153,7 @@ def _patterns(objects: Objects, limit: float) -> Array | None:
 
 
 def _fits(
-    objects: Objects, patterns: Array, loads: Array, levels: Levels, level: float
+    objects: Objects, patterns: Array, loads: Array, levels: Levels, level: float, effort: float
 ) -> Packing | Literal[False] | None:
     """A filling with every OST at `level` or below; False when there is none, None when undecided."""
     limit = np.minimum(levels.bytes_below(level), levels.room) * (1 + SLACK)
@@ -162,7 +167,7 @@ def _fits(
         kinds.append((osts, patterns[full]))
     if sum(len(full) for _, full in kinds) > MAX_VARIABLES:
         return None
-    uses = _uses(objects, kinds)
+    uses = _uses(objects, kinds, effort)
     if not uses:
         return None if uses is None else False
     filled = np.zeros((len(limit), len(objects.sizes)), np.int64)
@@ -177,7 +182,9 @@ def _fits(
     return Packing(objects, filled, fitting)
 
 
-def _uses(objects: Objects, kinds: list[tuple[Array, Array]]) -> list[list[int]] | Literal[False] | None:
+def _uses(
+    objects: Objects, kinds: list[tuple[Array, Array]], effort: float
+) -> list[list[int]] | Literal[False] | None:
     """How many of these OSTs of each kind get each of its fillings; False when it cannot be, None when undecided."""
     from ortools.sat.python import cp_model
 
@@ -188,19 +195,19 @@ def _uses(objects: Objects, kinds: list[tuple[Array, Array]]) -> list[list[int]]
     every = [use for of_kind in uses for use in of_kind]
     for held, count in zip(np.concatenate([full for _, full in kinds]).T, objects.counts.tolist()):
         model.add(cp_model.LinearExpr.weighted_sum(every, held.tolist()) >= count)
-    solver = _solved(model)
+    solver = _solved(model, effort)
     if not solver:
         return None if solver is None else False
     return [[solver.value(use) for use in of_kind] for of_kind in uses]
 
 
-def _solved(model: Any) -> Any:
+def _solved(model: Any, effort: float) -> Any:
     """The solver with a solution; False when there is none, None when undecided."""
     from ortools.sat.python import cp_model
 
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
-    solver.parameters.max_deterministic_time = EFFORT
+    solver.parameters.max_deterministic_time = effort
     # Models this small are solved by their linear relaxation; what prepares for a long search takes ten times as long.
     solver.parameters.cp_model_presolve = False
     solver.parameters.cp_model_probing_level = 0
@@ -217,7 +224,7 @@ def servers_lowest(problem: Problem, ost_limit: int, lowest: float) -> float:
 
     Never below `lowest`, which is known; that is the answer too where there are too many fillings.
     """
-    known = _fillings(problem, ost_limit, similar=False)
+    known = _fillings(problem, ost_limit)
     width = np.bincount(problem.oss, minlength=len(problem.oss_names)).tolist()
     if known is None or len(known[1]) * len(width) > MAX_SERVER_PATTERNS:
         return lowest
@@ -244,5 +251,5 @@ def _servers_fit(objects: Objects, patterns: Array, width: list[int], level: flo
     for k, count in enumerate(objects.counts.tolist()):
         holding = [(int(n), p) for p, n in enumerate(patterns[:, k].tolist()) if n]
         model.add(sum(n * row[p] for row in uses for n, p in holding) == count)
-    found = _solved(model)
+    found = _solved(model, EFFORT)
     return None if found is None else bool(found)

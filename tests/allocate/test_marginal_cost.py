@@ -161,7 +161,5 @@ def test_a_weight_that_is_no_setting_any_more_is_named_with_those_that_are(tmp_p
     """An operator who had tuned it learns that before anything is placed by another rule."""
     file = tmp_path / "tarazu.toml"
     file.write_text("[allocate]\nfill = 0.5\noss_balance = 0.2\n")
-    with pytest.raises(
-        ConfigError, match=r"tarazu\.toml:3: .*among fill, oss_load, fill_tolerance.*found oss_balance"
-    ):
+    with pytest.raises(ConfigError, match=r"tarazu\.toml:3: .*among fill, oss_load.*oss_balance"):
         config.load(file, {})
