@@ -89,6 +89,23 @@ def lowest(bins: Bins, families: Callable[[float], Sequence[Items]], start: floa
     return low
 
 
+def lowest_alike(osts: int, objects: Array, largest: Array) -> float:
+    """The lowest possible bytes on the fullest of `osts` OSTs that are alike.
+
+    objects: (n, 2) bytes and number of objects that are not empty; largest: bytes of each component's largest one.
+    """
+    sizes, inverse = np.unique(objects[:, 0], return_inverse=True)
+    counts = np.bincount(inverse, objects[:, 1]).astype(np.int64)
+    one = np.ones(1)
+    bins = Bins(one, 0 * one, one[None].astype(np.int64), one * osts)
+    mean = float((sizes * counts).sum()) / osts
+
+    def families(level: float) -> list[Items]:
+        return [items(bins.width[0], sizes, counts, np.sort(largest), bins, level)]
+
+    return max(lowest(bins, families, mean * 1.01), mean)
+
+
 def _sums(sizes: Array, copies: Array, most: float) -> Array | None:
     """Every sum of at most `copies[i]` objects of `sizes[i]` that is not above `most`."""
     if len(sizes) > MAX_SUM_SIZES and most / int(np.gcd.reduce(sizes)) > 50 * MAX_SUMS:
