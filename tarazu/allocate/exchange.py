@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tarazu.allocate.draft import Draft
-from tarazu.allocate.holdings import OPTIONS, Holdings, best, near, owners
+from tarazu.allocate.holdings import Holdings, best, owners
 from tarazu.allocate.problem import Array
 
 PARTNERS = 24
@@ -79,8 +79,6 @@ def _exchange(held: Holdings, high: int, lower: list[int], top: float) -> bool:
     theirs = [held.sizes(low) for low in lower]
     cells = np.cumsum([len(ours) * len(t) for t in theirs])
     few = int(np.searchsorted(cells, MAX_CELLS, side="right"))
-    if not few:
-        return any(_exchange_with(held, high, low) for low in lower)
     lower, theirs = lower[:few], theirs[:few]
     partner = owners(lower, theirs)
     other = np.concatenate(theirs)
@@ -99,18 +97,6 @@ def _after(held: Holdings, high: int, partner: Array, change: Array) -> Array:
     worst: Array = np.maximum(levels.at(held.x[high] - change, high), levels.at(theirs, partner))
     worst[(change <= 0) | (theirs > levels.room[partner])] = np.inf
     return worst
-
-
-def _exchange_with(held: Holdings, high: int, low: int) -> bool:
-    """As `_exchange`, between two OSTs that hold very many sizes: only those nearest to the ideal."""
-    both = np.array((high, low))
-    slopes = held.levels.slope_at(held.x[both], both)
-    ideal = float((held.level[high] - held.level[low]) / slopes.sum())
-    options = np.array(list(near(held.objects(high), held.objects(low), ideal)), np.int64).reshape(-1, 3)
-    worst = _after(held, high, np.array(low), options[:, 0])
-    order = np.lexsort((options[:, 2], options[:, 1], worst))[:OPTIONS]
-    order = order[worst[order] < held.level[high] - 1e-9]
-    return any(held.exchange(high, low, weight, other) for _, weight, other in options[order].tolist())
 
 
 def _exchange_sets(held: Holdings, high: int, lower: list[int], top: float) -> bool:

@@ -13,6 +13,8 @@ from tarazu.config import Weights
 from tarazu.model import SystemView
 from tarazu.units import GIB
 
+TERMS = ("latency", "oss_load", "rate", "fill", "promise", "degraded", "level")
+
 
 class OstCost(msgspec.Struct, frozen=True):
     """The cost terms of one OST, for people and programs (`tarazu explain --costs`)."""
@@ -51,27 +53,12 @@ def costs(view: SystemView, weights: Weights, new_bytes: float | None = None) ->
         t = terms(view, usable, weights, new)
         share = np.maximum(0.0, water_level(t.level / t.slope, 1 / t.slope, new) - t.level) / t.slope
         share *= len(usable) / new
-        columns = {
-            "latency": t.latency,
-            "oss_load": t.oss_load,
-            "rate": t.rate,
-            "fill": t.fill,
-            "promise": t.promise,
-            "degraded": t.degraded,
-            "level": t.level,
-            "share": share,
-        }
+        columns = {name: getattr(t, name) for name in TERMS} | {"share": share}
         for i, ost in enumerate(usable):
             speed = float(t.speed[i]) if ost.write_bytes_per_s else None
             values: dict[str, Any] = {name: float(column[i]) for name, column in columns.items()}
-            found[ost.index] = OstCost(
-                ost.index,
-                ost.oss,
-                room_bytes=room_bytes(ost, weights),
-                speed=speed,
-                source=ost.speed_source,
-                **values,
-            )
+            room = room_bytes(ost, weights)
+            found[ost.index] = OstCost(ost.index, ost.oss, "", room, speed, ost.speed_source, **values)
     return [
         found.get(o.index) or OstCost(o.index, o.oss, out[o.index], room_bytes(o, weights)) for o in view.osts
     ]

@@ -11,10 +11,8 @@ from tarazu.allocate.problem import Array
 
 TRIES = 64
 """Exchanges, best first, that are checked for distinct OSTs."""
-FEW_PAIRS = 100
-"""Pairs of object sizes on two OSTs up to which all are looked at."""
-OPTIONS = 16
-"""Exchanges between two OSTs, best first, that are checked for distinct OSTs."""
+MOST_SIZES = 88
+"""Object sizes of an OST that are looked at; of more so many, evenly chosen: their differences are fine enough."""
 
 
 class Holdings:
@@ -53,10 +51,13 @@ class Holdings:
         self.draft.placed = self.x
 
     def sizes(self, ost: int) -> Array:
-        """Distinct object sizes on an OST, ascending, behind a 0 for "nothing"."""
+        """Distinct object sizes on an OST, at most `MOST_SIZES`, ascending, behind a 0 for "nothing"."""
         found = self._sizes.get(ost)
         if found is None:
-            found = self._sizes[ost] = np.array([0, *sorted(self.objects(ost))], np.int64)
+            every = np.array([0, *sorted(self.objects(ost))], np.int64)
+            if len(every) > MOST_SIZES:
+                every = every[np.linspace(0, len(every) - 1, MOST_SIZES).astype(int)]
+            found = self._sizes[ost] = every
         return found
 
     def sets(self, ost: int) -> tuple[list[tuple[int, ...]], Array]:
@@ -168,27 +169,6 @@ def best(worst: Array, top: float) -> Iterator[tuple[int, int]]:
         below = np.sort(below[np.argpartition(flat[below], TRIES)[:TRIES]])
     for cell in below[np.argsort(flat[below], kind="stable")].tolist():
         yield divmod(cell, worst.shape[1])
-
-
-def near(
-    ours: dict[int, list[int]], theirs: dict[int, list[int]], ideal: float
-) -> Iterator[tuple[int, int, int]]:
-    """(bytes, our size, their size or 0) of exchanges: all if few, else those nearest to `ideal`."""
-    if len(ours) * len(theirs) <= FEW_PAIRS:
-        for weight in ours:
-            for other in (0, *theirs):
-                if weight > other:
-                    yield weight - other, weight, other
-        return
-    others = np.array([0, *sorted(theirs)], np.int64)
-    weights = np.array(list(ours), np.int64)
-    at = np.searchsorted(others, weights - ideal)
-    for side in (at - 1, at):
-        other = others[side.clip(0, len(others) - 1)]
-        change = weights - other
-        for i in np.argsort(np.abs(change - ideal), kind="stable")[: 2 * OPTIONS].tolist():
-            if change[i] > 0:
-                yield int(change[i]), int(weights[i]), int(other[i])
 
 
 def owners(osts: list[int], parts: list[Array]) -> Array:

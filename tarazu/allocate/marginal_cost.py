@@ -129,12 +129,6 @@ class Levels:
         level: Array = np.maximum(first, self.base2[osts] + self.slope2[osts] * x)
         return level
 
-    def slope_at(self, x: Array, osts: Array) -> Array:
-        """Levels per byte of the OSTs at positions `osts` with `x` new bytes on them."""
-        first = self.base[osts] + self.slope[osts] * x
-        slope: Array = np.where(first < self.at(x, osts), self.slope2[osts], self.slope[osts])
-        return slope
-
     def bytes_below(self, level: float) -> Array:
         """New bytes with which each OST stays at `level` or below: the inverse of `at`; negative above it."""
         first = (level - self.base) / self.slope

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tarazu.allocate.draft import Draft
-from tarazu.allocate.holdings import OPTIONS, Holdings, best, near, owners
+from tarazu.allocate.holdings import Holdings, best, owners
 from tarazu.allocate.problem import Array
 
 SERVER_PARTNERS = 8
@@ -15,6 +15,8 @@ SERVER_TRIES = 125
 """Pairs of servers that are tried in all."""
 SERVER_TOLERANCE = 2e-3
 """A server this far above the mean is even enough."""
+OPTIONS = 16
+"""Exchanges between two servers, best first, that are checked for distinct OSTs."""
 STUCK_SERVERS = 3
 """Servers from the fullest on that may fail to find an exchange before the pass ends."""
 SERVER_CELLS = 30_000
@@ -80,43 +82,22 @@ def _changes(
     found: list[tuple[float, int, int, int, int]] = []
     ours = [held.sizes(a)[1:] for a in sources]
     theirs = [held.sizes(b) for b in targets]
-    while len(ours) + len(theirs) > 2 and _cells(ours, theirs) > SERVER_CELLS:
+    while len(ours) + len(theirs) > 2 and sum(map(len, ours)) * sum(map(len, theirs)) > SERVER_CELLS:
         ours, theirs = ours[: (len(ours) + 1) // 2], theirs[: (len(theirs) + 1) // 2]
     sources, targets = sources[: len(ours)], targets[: len(theirs)]
-    if _cells(ours, theirs) <= SERVER_CELLS:
-        source, target = owners(sources, ours), owners(targets, theirs)
-        weight, other = np.concatenate(ours), np.concatenate(theirs)
-        change = weight[:, None] - other
-        x = held.x[target] + change
-        off = np.abs(change - ideal)
-        off[(change <= 0) | (change >= most) | (x > held.levels.room[target])] = np.inf
-        off[held.levels.at(x, target) > top] = np.inf
-        for row, column in best(off, np.inf):
-            a, b = int(source[row]), int(target[column])
-            found.append((float(off[row, column]), a, b, int(weight[row]), int(other[column])))
-    else:
-        for a in sources:
-            for b in targets:
-                found += _changes_of(held, a, b, most, ideal, top)
+    source, target = owners(sources, ours), owners(targets, theirs)
+    weight, other = np.concatenate(ours), np.concatenate(theirs)
+    change = weight[:, None] - other
+    x = held.x[target] + change
+    off = np.abs(change - ideal)
+    off[(change <= 0) | (change >= most) | (x > held.levels.room[target])] = np.inf
+    off[held.levels.at(x, target) > top] = np.inf
+    for row, column in best(off, np.inf):
+        a, b = int(source[row]), int(target[column])
+        found.append((float(off[row, column]), a, b, int(weight[row]), int(other[column])))
     for a in sources:
         for b in targets:
             whole = float(held.x[a] - held.x[b])
             if 0 < whole < most and held.alike(a, b):
                 found.append((abs(whole - ideal), a, b, -1, -1))
     return [option[1:] for option in sorted(found)[:OPTIONS]]
-
-
-def _cells(ours: list[Array], theirs: list[Array]) -> int:
-    return sum(map(len, ours)) * sum(map(len, theirs))
-
-
-def _changes_of(
-    held: Holdings, a: int, b: int, most: float, ideal: float, top: float
-) -> list[tuple[float, int, int, int, int]]:
-    """As `_changes`, of two OSTs that hold very many sizes: (distance from ideal, a, b, sizes)."""
-    room = float(held.levels.room[b] - held.x[b])
-    found = []
-    for change, weight, other in near(held.objects(a), held.objects(b), ideal):
-        if change < min(most, room + 1) and held.levels.at(held.x[b] + change, b) <= top:
-            found.append((abs(change - ideal), a, b, weight, other))
-    return found

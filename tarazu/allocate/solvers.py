@@ -38,11 +38,6 @@ def warm() -> None:
     del _
 
 
-def flow_cost(flow: Array, costs: Array) -> int:
-    """Total cost of a flow, exact."""
-    return sum(f * c for f, c in zip(flow.tolist(), costs.tolist()) if f)
-
-
 def _networkx(tails: Array, heads: Array, capacities: Array, costs: Array, supplies: Array) -> Array:
     import networkx
 

@@ -53,7 +53,7 @@ def equal(seed: int) -> Case:
 
 
 def unequal(seed: int) -> Case:
-    """6-60 empty OSTs, a third at 0.1 to 1 of the others' speed; one to three kinds of plain files, each of one size."""
+    """6-60 empty OSTs, a third at 0.1 to 1 of the others' speed; one to three kinds of plain files."""
     random = Random(seed)
     osts, per_server = random.randint(6, 60), random.choice((2, 4, 5, 8))
     slow = set(random.sample(range(osts), osts // 3))
