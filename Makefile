@@ -6,7 +6,7 @@ ROUNDS ?= 20
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.stamp
 
-.PHONY: help setup build demo test lint bench bench-alloc docs clean packages fuzz sanitize soak
+.PHONY: help setup build demo test lint bench bench-alloc bench-mixtures docs clean packages fuzz sanitize soak
 
 help:
 	@echo "make setup   a virtual environment in $(VENV) with tarazu and all extras; compiles the C"
@@ -16,6 +16,7 @@ help:
 	@echo "make lint    ruff, mypy, clang-format"
 	@echo "make bench   speed and growth; results as a table"
 	@echo "make bench-alloc   of the allocator alone (about 5 minutes)"
+	@echo "make bench-mixtures   random mixtures of files on equal and unequal OSTs, against bounds (BENCH_ARGS='--search 6': CP-SAT)"
 	@echo "make fuzz    map reader, lustre.lov codec and name templates fuzzed for a minute (clang)"
 	@echo "make sanitize the library under Address-, UndefinedBehaviour- and ThreadSanitizer and valgrind"
 	@echo "make docs    the generated parts of docs/ (table of settings, stripe counts, the README's picture)"
@@ -69,6 +70,9 @@ sanitize: packages setup
 
 bench-alloc: setup
 	$(BIN)/python tests/benchmarks/allocate/bench_allocate.py $(BENCH_ARGS)
+
+bench-mixtures: setup
+	$(BIN)/python tests/benchmarks/allocate/mixtures.py $(BENCH_ARGS)
 
 docs: setup
 	$(BIN)/python docs/generate.py

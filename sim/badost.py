@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from tarazu.allocate import bounds, cost, policies
+from tarazu.allocate import bounds, policies, quality
 from tarazu.errors import TraceError, Unavailable
 from tarazu.lustre import EOF
 from tarazu.model import Component, CreateRequest, Layout, Ost, SystemView
@@ -159,7 +159,7 @@ def study(log: Log | None = None, seeds: Iterable[int] = range(SEEDS)) -> Study:
     for policy, results in placed.items():
         for seed in drawn:
             allocation = policies.make(policy, seed=seed).allocate(system, wanted)
-            results.append(cost.ost_bytes(system, wanted, allocation.files))
+            results.append(quality.ost_bytes(system, wanted, allocation.files))
     rates = ost_speeds(log)
     rows = []
     for ost, rate in rates.items():
@@ -172,6 +172,6 @@ def study(log: Log | None = None, seeds: Iterable[int] = range(SEEDS)) -> Study:
         len(drawn),
         log.completion_s,
         bounds.time_bound(system, wanted),
-        tuple(cost.completion_time_s(system, p) for p in placed["lsa"]),
-        tuple(cost.completion_time_s(system, p) for p in placed["tarazu"]),
+        tuple(quality.completion_time_s(system, p) for p in placed["lsa"]),
+        tuple(quality.completion_time_s(system, p) for p in placed["tarazu"]),
     )

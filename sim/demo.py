@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from tarazu.allocate import bounds, cost, policies
+from tarazu.allocate import bounds, policies, quality
 from tarazu.errors import TarazuError
 from tarazu.lustre import EOF
 from tarazu.model import Component, CreateRequest, Layout, SystemView
@@ -198,15 +198,15 @@ class Demo:
         drawn = [lustre_bytes(view, asked, seed) for seed in range(SEEDS)]
         capacity = {o.index: o.total_bytes for o in view.osts}
         compared = {
-            "OST cost": compare(drawn, placed, cost.ost_cost, bounds.utilization_bound(view, ours)),
+            "OST cost": compare(drawn, placed, quality.ost_cost, bounds.utilization_bound(view, ours)),
             "OSS cost": compare(
-                drawn, placed, lambda p: cost.oss_cost(view, p), bounds.oss_bound(view, ours)
+                drawn, placed, lambda p: quality.oss_cost(view, p), bounds.oss_bound(view, ours)
             ),
             "final fill": compare(
-                drawn, placed, lambda p: cost.final_fill(view, p), bounds.fill_bound(view, ours)
+                drawn, placed, lambda p: quality.final_fill(view, p), bounds.fill_bound(view, ours)
             ),
             "completion time": compare(
-                drawn, placed, lambda p: cost.completion_time_s(truth, p), bounds.time_bound(truth, ours)
+                drawn, placed, lambda p: quality.completion_time_s(truth, p), bounds.time_bound(truth, ours)
             ),
         }
         last_size = recorded_bytes(scenario, RUNS) * (RANKS if scenario.shared else 1)
@@ -255,7 +255,7 @@ def request(row: dict[str, Any]) -> CreateRequest:
 def lustre_bytes(view: SystemView, requests: list[CreateRequest], seed: int) -> dict[int, int]:
     """Bytes per OST when the model of Lustre's allocator places the same files."""
     allocation = policies.make("lsa", seed=seed).allocate(view, requests)
-    return cost.ost_bytes(view, requests, allocation.files)
+    return quality.ost_bytes(view, requests, allocation.files)
 
 
 def compare(

@@ -14,7 +14,7 @@ from typing import Literal
 
 import msgspec
 
-from tarazu.allocate import bounds, cost, policies
+from tarazu.allocate import bounds, policies, quality
 from tarazu.layout.stripe_size import raid0_stripe_size
 from tarazu.lustre import EOF
 from tarazu.model import Component, CreateRequest, Layout, Oss, Ost, SystemView
@@ -149,10 +149,10 @@ def named(name: str, variant: str | None = None) -> tuple[Scenario, ...]:
 def measure(scenario: Scenario, placed: dict[int, int]) -> float:
     """The judged metric of the bytes placed on each OST."""
     if scenario.metric == "final-fill":
-        return cost.final_fill(scenario.view, placed)
+        return quality.final_fill(scenario.view, placed)
     if scenario.metric == "completion-time":
-        return cost.completion_time_s(scenario.view, placed)
-    return cost.ost_cost(placed)
+        return quality.completion_time_s(scenario.view, placed)
+    return quality.ost_cost(placed)
 
 
 def bound(scenario: Scenario) -> float:
@@ -181,9 +181,9 @@ def run(scenario: Scenario, policy: str, seeds: Iterable[int] = range(SEEDS)) ->
     values, oss_values, times = [], [], []
     for seed in seeds:
         allocation = policies.make(policy, seed=seed).allocate(scenario.view, scenario.requests)
-        placed = cost.ost_bytes(scenario.view, scenario.requests, allocation.files)
+        placed = quality.ost_bytes(scenario.view, scenario.requests, allocation.files)
         values.append(measure(scenario, placed))
-        oss_values.append(cost.oss_cost(scenario.view, placed))
+        oss_values.append(quality.oss_cost(scenario.view, placed))
         times.append(allocation.elapsed_s)
     lower, oss_lower, oss_lower_there = _bounds(scenario.name, scenario.variant)
     return Outcome(

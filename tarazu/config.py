@@ -88,35 +88,12 @@ class Mdsd:
 
 @dataclass(frozen=True)
 class Weights:
-    """What an OST's level (its marginal cost) is made of; 1 level = the time of a balanced OST."""
+    """What may be weighed in an OST's level (`tarazu.allocate.marginal_cost`); 1 is the time of a balanced OST."""
 
-    time: float = setting(
-        1.0,
-        "levels per mean writing time of the requests (bytes / throughput): the term that balances",
-        Check("a number from 0.001 to 1000000", lambda v: 1e-3 <= v <= 1e6),
-    )
     fill: float = setting(
         0.5, "levels that a full OST stands above an empty one before anything is placed", WEIGHT
     )
-    promise: float = setting(1.0, "share of the promised bytes that counts as writing still to come", WEIGHT)
     oss_load: float = setting(0.5, "share of an OST's throughput that a fully loaded OSS takes away", SHARE)
-    idle_load: float = setting(
-        0.5, "an OSS load up to here counts as none: a server that is half busy holds nobody up", SHARE
-    )
-    oss_balance: float = setting(
-        0.1,
-        "levels per mean bytes per OST on one OSS: spreads over servers what is equal on OSTs",
-        WEIGHT,
-    )
-    latency: float = setting(
-        1.0, "exponent of the slowdown by write latency, for OSTs whose throughput is unknown", WEIGHT
-    )
-    degraded: float = setting(
-        100.0, "levels added to a degraded OST: used only when the others do not suffice", WEIGHT
-    )
-    ceiling: float = setting(
-        1000.0, "levels per unit of fill above the highest acceptable one (fill_tolerance)", WEIGHT
-    )
     fill_tolerance: float = setting(
         0.17,
         "an OST may end above the even level by this share of the space left, or stay below the fullest of "

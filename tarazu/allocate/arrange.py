@@ -1,4 +1,4 @@
-"""The last touch: which member of a group gets which list, and where each list begins. Bytes per OST do not
+"""Last step: which member of a group gets which list, and where each list begins. Bytes per OST do not
 change.
 """
 
@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tarazu.allocate.problem import Array, Group, Problem
+from tarazu.allocate.draft import Draft
+from tarazu.allocate.problem import Array, Group
 
 MATCHED_MEMBERS = 512
 """Up to so many members every list is compared with every file; beyond, whole turns of the lists are."""
@@ -26,8 +27,9 @@ def ring(oss: Array) -> Array:
     return place
 
 
-def arrange(problem: Problem, turn: int) -> None:
+def arrange(draft: Draft) -> None:
     """Keep the components of one file apart where lists can be exchanged for that; spread first stripes."""
+    problem = draft.problem
     components = sum(len(g.requests) for g in problem.groups)
     cells = len(problem.requests) * len(problem.osts)
     if components > len(problem.requests) and cells <= MAX_CELLS:
@@ -38,7 +40,7 @@ def arrange(problem: Problem, turn: int) -> None:
                     _separate(group, used)
                 _part(group, used)
             used[group.requests[:, None], group.osts] = True
-    rank = (ring(problem.oss) - turn) % len(problem.osts)
+    rank = (ring(problem.oss) - draft.turn) % len(problem.osts)
     for group in problem.groups:
         if group.osts.shape[1] > 1 and not np.ptp(group.weights, axis=1).any():
             _spread_first(group, rank)

@@ -12,14 +12,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from tarazu.allocate import packing
-from tarazu.allocate.cost import speed_of
+from tarazu.allocate.marginal_cost import Levels
 from tarazu.allocate.problem import Array, Problem, build
-from tarazu.layout.fitting import Bins, Items, items, lowest
+from tarazu.allocate.speeds import speed_of
+from tarazu.layout.fitting import Bins, Items, items, lowest, lowest_alike
 from tarazu.layout.objects import component_object_bytes
 from tarazu.model import CreateRequest, SystemView
 
 SEARCHED = 1.3
 """How far above the counting bound the exact search looks."""
+PROVEN = 2e-4
+"""Relative distance from the true optimum at which it ends."""
 
 
 def utilization_bound(view: SystemView, requests: Sequence[CreateRequest]) -> float:
@@ -71,7 +74,9 @@ def utilization_of(problem: Problem, exact: bool = False) -> float:
         return 1.0
     level = _lowest_level(problem, np.ones(osts), np.zeros(osts))
     if exact:
-        level = packing.pack(problem, level, int(level * SEARCHED)).bound
+        level, _ = packing.pack(
+            problem, Levels.of_bytes(osts), level, level * SEARCHED, PROVEN, packing.EFFORT
+        )
     return max(1.0, level * osts / total)
 
 
@@ -81,25 +86,23 @@ def alike_bound(osts: int, request: CreateRequest, files: int) -> float:
     Pools are left out: all OSTs may serve every component. The mean is that of the files' bytes, whatever lies on
     the MDT among them.
     """
-    components = request.layout.components[: request.layout.covered(request.size_bytes)]
     objects: Counter[int] = Counter()
     largest: list[int] = []
-    for component in components:
+    for component in request.layout.components[: request.layout.covered(request.size_bytes)]:
         sizes = component_object_bytes(component, request.size_bytes)
         objects.update(size for size in sizes if size)
         # More stripes than OSTs: so many components of distinct OSTs each.
         largest += [max(sizes[at : at + osts]) for at in range(0, len(sizes), osts)]
-    sizes_of = np.array(sorted(objects), np.int64)
-    counts = np.array([files * objects[size] for size in sizes_of.tolist()], np.int64)
-    each = np.sort(np.repeat(np.array(largest, np.int64), files))
-    one = np.ones(1)
-    bins = Bins(one, 0 * one, one[None].astype(np.int64), one * osts)
-    mean = files * request.size_bytes / osts
+    if not objects:
+        return 1.0
+    every = np.array([(size, files * number) for size, number in objects.items()], np.int64)
+    level = lowest_alike(osts, every, np.repeat(np.array(largest, np.int64), files))
+    return max(1.0, level * osts / (files * request.size_bytes))
 
-    def families(level: float) -> list[Items]:
-        return [items(bins.width[0], sizes_of, counts, each, bins, level)]
 
-    return max(1.0, lowest(bins, families, 1.01 * mean) / mean) if mean else 1.0
+def lowest_level(problem: Problem, levels: Levels) -> float:
+    """Lower bound of the highest level, the ceiling of the fill left out."""
+    return _lowest_level(problem, 1 / levels.slope, levels.base / levels.slope)
 
 
 def _lowest_level(problem: Problem, rate: Array, base: Array) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tarazu.allocate.cost import relative_speeds
+from tarazu.allocate.speeds import relative_speeds
 from tarazu.config import Weights
 from tarazu.errors import InfeasibleRequest, InsufficientResources
 from tarazu.layout.setstripe import fold

@@ -13,12 +13,12 @@ from tarazu.errors import ConfigError
 from tarazu.model import Allocation, CreateRequest, SystemView
 
 _CLASSES = {
-    "tarazu": ("convex", "Convex"),
-    "tarazu-linear": ("linear", "Linear"),
-    "lsa": ("lsa", "LsaPolicy"),
-    "random": ("simple", "RandomChoice"),
-    "round-robin": ("simple", "RoundRobin"),
-    "greedy": ("simple", "Greedy"),
+    "tarazu": ("pipeline", "Tarazu"),
+    "tarazu-linear": ("baselines.linear", "Linear"),
+    "lsa": ("baselines.lsa", "LsaPolicy"),
+    "random": ("baselines.one_by_one", "RandomChoice"),
+    "round-robin": ("baselines.one_by_one", "RoundRobin"),
+    "greedy": ("baselines.one_by_one", "Greedy"),
 }
 
 NAMES = tuple(_CLASSES)

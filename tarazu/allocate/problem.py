@@ -14,7 +14,7 @@ import numpy as np
 from tarazu.allocate.eligible import candidates, usable_osts
 from tarazu.errors import InfeasibleRequest, InsufficientResources
 from tarazu.layout.objects import component_object_bytes
-from tarazu.model import Component, CreateRequest, FilePlacement, Layout, Ost, SystemView
+from tarazu.model import Component, CreateRequest, Layout, Ost, SystemView
 from tarazu.units import human_bytes
 
 Array = np.ndarray[Any, Any]
@@ -114,27 +114,20 @@ class _Piece:
 
 
 def _pieces(requests: Sequence[CreateRequest]) -> list[_Piece]:
-    layouts: dict[Layout, int] = {}
-    number_of: dict[int, int] = {}
-    members: dict[tuple[int, int], list[int]] = {}
+    members: dict[CreateRequest, list[int]] = {}
     for i, request in enumerate(requests):
-        number = number_of.get(id(request.layout))
-        if number is None:
-            number = number_of[id(request.layout)] = layouts.setdefault(request.layout, len(layouts))
-        members.setdefault((number, request.size_bytes), []).append(i)
+        members.setdefault(request, []).append(i)
+    alike: dict[Layout, list[CreateRequest]] = {}
+    for request in members:
+        alike.setdefault(request.layout, []).append(request)
     pieces = []
-    by_number = list(layouts)
-    sizes: dict[int, list[int]] = {}
-    for number, size in members:
-        sizes.setdefault(number, []).append(size)
-    for number, of_layout in sizes.items():
-        layout = by_number[number]
+    for number, (layout, of_layout) in enumerate(alike.items()):
         for position, component in enumerate(layout.components):
-            reaching = [size for size in of_layout if layout.covered(size) > position]
+            reaching = [r for r in of_layout if layout.covered(r.size_bytes) > position]
             if component.stripe_count and component.pattern != "mdt" and reaching:
-                rows = _object_bytes(component, reaching)
-                for size, weights in zip(reaching, rows):
-                    pieces.append(_Piece(number, position, component, weights, members[number, size]))
+                rows = _object_bytes(component, [r.size_bytes for r in reaching])
+                for request, weights in zip(reaching, rows):
+                    pieces.append(_Piece(number, position, component, weights, members[request]))
     return pieces
 
 
@@ -177,54 +170,3 @@ def _groups(members: list[_Piece], width: int, row: int) -> list[Group]:
         Group(first.position, start, row, files, weights[:, start : start + width])
         for start in range(0, count, width)
     ]
-
-
-def placements(problem: Problem, order: Array) -> tuple[FilePlacement, ...]:
-    """The answer in OST indices; components beyond the forecast get one hint each, rotating over `order`.
-
-    `order`: OST positions, emptiest first.
-    """
-    index = np.array([o.index for o in problem.osts], np.int64)
-    parts: list[list[tuple[int, ...]]] = [[] for _ in problem.requests]
-    for group in sorted(problem.groups, key=lambda g: (g.component, g.first_stripe)):
-        position, first = group.component, group.first_stripe
-        for request, row in zip(group.requests.tolist(), index[group.osts].tolist()):
-            part = parts[request]
-            if first:
-                part[position] += tuple(row)
-                continue
-            while len(part) < position:
-                part.append(())
-            part.append(tuple(row))
-    hints = _Hints(problem, order)
-    done = []
-    for request, part in zip(problem.requests, parts):
-        wanted = len(request.layout.components)
-        if len(part) < wanted:
-            covered = request.layout.covered(request.size_bytes)
-            while len(part) < covered:
-                part.append(())
-            part += [hints.next(c) for c in request.layout.components[covered:]]
-        done.append(FilePlacement(tuple(part)))
-    return tuple(done)
-
-
-class _Hints:
-    """Start hints for components beyond the forecast: the emptier half of the pool in turn."""
-
-    def __init__(self, problem: Problem, order: Array) -> None:
-        self._osts = [problem.osts[i] for i in order.tolist()]
-        self._turns: dict[str, tuple[list[int], int]] = {}
-
-    def next(self, component: Component) -> tuple[int, ...]:
-        if not component.stripe_count or component.pattern == "mdt":
-            return ()
-        pool = component.pool
-        if pool not in self._turns:
-            osts = [o.index for o in self._osts if not pool or pool in o.pools]
-            self._turns[pool] = (osts[: (len(osts) + 1) // 2], 0)
-        osts, turn = self._turns[pool]
-        if not osts:
-            return ()
-        self._turns[pool] = (osts, turn + 1)
-        return (osts[turn % len(osts)],)

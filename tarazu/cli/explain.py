@@ -126,7 +126,7 @@ def _print_plan(plan: PlanRow, row: FileRow) -> None:
 
 
 def _costs(options: argparse.Namespace) -> int:
-    from tarazu.allocate.terms import costs
+    from tarazu.allocate.explain import costs
 
     view, reply = view_of(config.load(options.config), options.fs)
     weights = asdict(reply.weights)

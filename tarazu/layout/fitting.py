@@ -84,9 +84,26 @@ def lowest(bins: Bins, families: Callable[[float], Sequence[Items]], start: floa
             high = middle
         else:
             low = middle
-        if high - low <= 1e-13 * high:
+        if high - low <= 1e-10 * high:
             break
     return low
+
+
+def lowest_alike(osts: int, objects: Array, largest: Array) -> float:
+    """The lowest possible bytes on the fullest of `osts` OSTs that are alike.
+
+    objects: (n, 2) bytes and number of objects that are not empty; largest: bytes of each component's largest one.
+    """
+    sizes, inverse = np.unique(objects[:, 0], return_inverse=True)
+    counts = np.bincount(inverse, objects[:, 1]).astype(np.int64)
+    one = np.ones(1)
+    bins = Bins(one, 0 * one, one[None].astype(np.int64), one * osts)
+    mean = float((sizes * counts).sum()) / osts
+
+    def families(level: float) -> list[Items]:
+        return [items(bins.width[0], sizes, counts, np.sort(largest), bins, level)]
+
+    return max(lowest(bins, families, mean * 1.01), mean)
 
 
 def _sums(sizes: Array, copies: Array, most: float) -> Array | None:

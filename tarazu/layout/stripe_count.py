@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from heapq import heappop, heappush
 from math import log2
 from typing import NamedTuple
@@ -244,22 +243,9 @@ class _Step:
 
     def _exact(self, option: _Option) -> float:
         """The bound in bytes on the fullest OST."""
+        largest = [(k.objects(how)[0][0], k.files) for k, how in self._hows(option)]
         every = np.array(self._all(option.hows), np.int64)
-        sizes, inverse = np.unique(every[:, 0], return_inverse=True)
-        counts = np.bincount(inverse, every[:, 1]).astype(np.int64)
-        fullest = [(k.objects(how)[0][0], k.files) for k, how in zip(self.kinds, option.hows, strict=True)]
-        largest = np.sort(np.repeat(*np.array(fullest, np.int64).T))
-        one = np.ones(1)
-        bins = fitting.Bins(one, 0 * one, one[None].astype(np.int64), one * self.osts)
-
-        def families(level: float) -> list[fitting.Items]:
-            return [fitting.items(bins.width[0], sizes, counts, largest, bins, level)]
-
-        return max(fitting.lowest(bins, families, self._mean * 1.01), self._mean)
-
-    @cached_property
-    def _mean(self) -> float:
-        return sum(k.files * k.file.size_bytes for k in self.kinds) / self.osts
+        return fitting.lowest_alike(self.osts, every, np.repeat(*np.array(largest, np.int64).T))
 
     def _without_empty(self, default: Striping) -> Iterator[tuple[Striping, ...]]:
         """The default less the objects that stay empty at these sizes, where that may have fewer stripes."""

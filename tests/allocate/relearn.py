@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from statistics import median
 
-from tarazu.allocate import cost, policies
+from tarazu.allocate import policies, quality
 from tarazu.allocate.policies import Policy
 from tarazu.model import SystemView
 from tarazu.sim import badost
@@ -70,7 +70,7 @@ class Site:
     def run(self) -> tuple[dict[int, int], float]:
         """Place the job, write it, sample until it is done: bytes per OST, modelled seconds."""
         view = self.view()
-        placed = cost.ost_bytes(view, self.requests, self.policy.allocate(view, self.requests).files)
+        placed = quality.ost_bytes(view, self.requests, self.policy.allocate(view, self.requests).files)
         left = {ost: float(size) for ost, size in placed.items()}
         while any(left.values()):
             for ost, size in left.items():

@@ -5,9 +5,10 @@ from __future__ import annotations
 from itertools import combinations, product
 from random import Random
 
+import numpy as np
 import pytest
 
-from tarazu.allocate import bounds, cost, packing, policies
+from tarazu.allocate import bounds, dealing, packing, policies, quality, speeds
 from tarazu.allocate.problem import build
 from tarazu.lustre import EOF
 from tarazu.model import Component, CreateRequest, FilePlacement, Layout, Ost, SystemView
@@ -86,14 +87,12 @@ def test_dealing_gives_every_member_distinct_osts(make) -> None:
     """Two sizes within each file, OSTs that hold as many objects as there are files."""
     request = CreateRequest(5 * 16 * MIB, Layout((Component(0, EOF, 16 * MIB, 3),)))
     problem = build(make.view(5), [request] * 4)
-    sizes, counts, _ = packing.sizes_of(problem) or pytest.fail("not for the exact search")
-    assert counts.tolist() == [4, 8]
-    packing_counts = [[1, 3], [2, 2], [1, 2], [0, 1], [0, 0]]
-    import numpy as np
-
-    osts = packing.deal(problem.groups[0].weights, np.array(packing_counts), sizes)
+    objects = packing.objects_of(problem, np.array([16 * MIB, 32 * MIB]))
+    assert objects.counts.tolist() == [4, 8]
+    filled = [[1, 3], [2, 2], [1, 2], [0, 1], [0, 0]]
+    (osts,) = dealing.deal(objects, np.array(filled)) or pytest.fail("not dealt")
     assert all(len(set(row)) == 3 for row in osts.tolist())
-    for ost, (small, large) in enumerate(packing_counts):
+    for ost, (small, large) in enumerate(filled):
         weights = problem.groups[0].weights[osts == ost].tolist()
         assert weights.count(16 * MIB) == small
         assert weights.count(32 * MIB) == large
@@ -157,18 +156,18 @@ def test_costs_by_hand(make) -> None:
     )
     requests = [make.plain(2, 4 * GIB), make.plain(1, 2 * GIB)]
     files = [FilePlacement(((0, 1),)), FilePlacement(((1,),))]
-    placed = cost.ost_bytes(view, requests, files)
+    placed = quality.ost_bytes(view, requests, files)
     assert placed == {0: 2 * GIB, 1: 4 * GIB, 2: 0, 3: 0}
-    assert cost.ost_cost(placed) == pytest.approx(4 / 1.5)
-    assert cost.oss_cost(view, placed) == pytest.approx(2)
-    assert cost.completion_time_s(view, placed) == pytest.approx(2 * GIB / 5e8)
-    assert cost.final_fill(view, placed) == pytest.approx(5 / 3)
+    assert quality.ost_cost(placed) == pytest.approx(4 / 1.5)
+    assert quality.oss_cost(view, placed) == pytest.approx(2)
+    assert quality.completion_time_s(view, placed) == pytest.approx(2 * GIB / 5e8)
+    assert quality.final_fill(view, placed) == pytest.approx(5 / 3)
 
 
 def test_unknown_speeds_are_the_median_of_the_known(make) -> None:
     view = make.view(4, each=lambda i: {"write_bytes_per_s": [1e8, None, 3e8, 9e8][i]})
-    assert cost.speeds(view.osts) == [1e8, 3e8, 3e8, 9e8]
-    assert cost.speeds(make.view(2).osts) == [1, 1]
+    assert speeds.speeds(view.osts) == [1e8, 3e8, 3e8, 9e8]
+    assert speeds.speeds(make.view(2).osts) == [1, 1]
 
 
 def test_time_and_its_bound_take_unknown_speeds_from_the_same_osts(make) -> None:
@@ -176,5 +175,5 @@ def test_time_and_its_bound_take_unknown_speeds_from_the_same_osts(make) -> None
     view = make.view(4, each=lambda i: {"no_create": True, "write_bytes_per_s": 1e8} if i == 3 else {})
     requests = [make.plain(1, GIB)]
     files = policies.make("tarazu").allocate(view, requests).files
-    reached = cost.completion_time_s(view, cost.ost_bytes(view, requests, files))
+    reached = quality.completion_time_s(view, quality.ost_bytes(view, requests, files))
     assert bounds.time_bound(view, requests) == pytest.approx(reached) == pytest.approx(GIB / 1e8)

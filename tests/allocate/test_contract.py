@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tarazu.allocate import bounds, cost, policies
+from tarazu.allocate import bounds, policies, quality
 from tarazu.allocate.eligible import room_bytes
 from tarazu.allocate.problem import _object_bytes
 from tarazu.config import Weights
@@ -111,7 +111,7 @@ def check(view: SystemView, requests: list[CreateRequest], allocation: Allocatio
         if c.stripe_count
     )
     assert sum(placed.values()) == on_osts
-    counted = cost.ost_bytes(view, requests, allocation.files)
+    counted = quality.ost_bytes(view, requests, allocation.files)
     assert {i: size for i, size in counted.items() if size} == {i: size for i, size in placed.items() if size}
 
 
@@ -191,7 +191,7 @@ class TestContract:
 def test_promises_and_reserve_are_respected(name: str, make) -> None:
     view = make.view(6, each=lambda i: {"used": 90 * GIB, "promised_bytes": 7 * GIB if i < 3 else 0})
     allocation = policies.make(name).allocate(view, [make.plain(1, 2 * GIB)] * 12)
-    placed = cost.ost_bytes(view, [make.plain(1, 2 * GIB)] * 12, allocation.files)
+    placed = quality.ost_bytes(view, [make.plain(1, 2 * GIB)] * 12, allocation.files)
     weights = Weights()
     assert all(placed[o.index] <= room_bytes(o, weights) for o in view.osts)
     assert sum(placed.values()) == 24 * GIB
@@ -211,16 +211,16 @@ def test_no_policy_beats_a_bound(problem: tuple[SystemView, list[CreateRequest]]
             files = policies.make(name, seed=3).allocate(view, requests).files
         except (InfeasibleRequest, InsufficientResources):
             continue
-        placed = cost.ost_bytes(view, requests, files)
+        placed = quality.ost_bytes(view, requests, files)
         if not sum(placed.values()):
             continue
-        reached = cost.ost_cost(placed)
+        reached = quality.ost_cost(placed)
         slack = 1 - 1e-6
         assert reached >= bounds.utilization_bound(view, requests) * slack
-        assert cost.final_fill(view, placed) >= bounds.fill_bound(view, requests) * slack
-        assert cost.completion_time_s(view, placed) >= bounds.time_bound(view, requests) * slack
-        assert cost.oss_cost(view, placed) >= bounds.oss_bound(view, requests) * slack
-        assert cost.oss_cost(view, placed) >= bounds.oss_bound(view, requests, reached) * slack
+        assert quality.final_fill(view, placed) >= bounds.fill_bound(view, requests) * slack
+        assert quality.completion_time_s(view, placed) >= bounds.time_bound(view, requests) * slack
+        assert quality.oss_cost(view, placed) >= bounds.oss_bound(view, requests) * slack
+        assert quality.oss_cost(view, placed) >= bounds.oss_bound(view, requests, reached) * slack
 
 
 def test_unknown_policy_is_named() -> None:
@@ -239,7 +239,7 @@ def test_equal_stripes_reach_the_lowest_possible_maximum() -> None:
         files = random.randint(1, 60)
         request = CreateRequest(stripes * 64 * MIB, Layout((Component(0, EOF, MIB, stripes),)))
         allocation = policies.make("tarazu", seed=case).allocate(view, [request] * files)
-        placed = cost.ost_bytes(view, [request] * files, allocation.files)
+        placed = quality.ost_bytes(view, [request] * files, allocation.files)
         assert max(placed.values()) == ceil(files * stripes / osts) * 64 * MIB, (osts, stripes, files)
         assert allocation.ost_cost == pytest.approx(allocation.ost_cost_bound, rel=1e-9)
 
@@ -298,7 +298,7 @@ class TestEachCostTermMovesStripes:
         view = make.view(8, each=each)
         view = SystemView("lustre", 0.0, view.osts, servers or view.osses)
         requests = [make.plain(2, 128 * MIB)] * 64
-        placed = cost.ost_bytes(view, requests, policies.make("tarazu").allocate(view, requests).files)
+        placed = quality.ost_bytes(view, requests, policies.make("tarazu").allocate(view, requests).files)
         return sum(placed[i] for i in range(4)), sum(placed[i] for i in range(4, 8))
 
     def test_without_any_difference_both_halves_are_equal(self, make) -> None:
@@ -333,7 +333,7 @@ class TestEachCostTermMovesStripes:
     def test_ceiling_keeps_the_fullest_as_it_is(self, make) -> None:
         view = make.view(8, each=lambda i: {"used": (70 if i == 0 else 10) * GIB})
         requests = [make.plain(1, GIB)] * 64
-        placed = cost.ost_bytes(view, requests, policies.make("tarazu").allocate(view, requests).files)
+        placed = quality.ost_bytes(view, requests, policies.make("tarazu").allocate(view, requests).files)
         assert placed[0] == 0
 
     def test_oss_balance(self) -> None:

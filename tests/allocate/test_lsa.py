@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tarazu.allocate import cost, policies
-from tarazu.allocate.lsa import Lsa
+from tarazu.allocate import policies, quality
+from tarazu.allocate.baselines.lsa import Lsa
 from tarazu.errors import InsufficientResources
 from tarazu.lustre import EOF
 from tarazu.model import Component, CreateRequest, Layout, Oss, Ost, SystemView
@@ -90,7 +90,7 @@ def test_a_progressive_job_is_as_uneven_as_on_the_real_system() -> None:
     reached = []
     for seed in range(40):
         files = policies.make("lsa", seed=seed).allocate(view, requests).files
-        reached.append(cost.ost_cost(cost.ost_bytes(view, requests, files)))
+        reached.append(quality.ost_cost(quality.ost_bytes(view, requests, files)))
     assert 1.15 < float(np.median(reached)) < 1.35
     real = [max(values) * 35 / sum(values) for values in map(delta, (1, 2, 3))]
     assert min(reached) <= min(real) + 0.02

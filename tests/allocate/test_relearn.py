@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tarazu.allocate import bounds, cost, policies
+from tarazu.allocate import bounds, policies, quality
 from tarazu.sim import badost
 from tarazu.units import MIB
 from tests.allocate import relearn
@@ -56,7 +56,7 @@ def test_the_second_run_takes_seconds_instead_of_minutes(site: relearn.Site, log
     assert sum(placed.values()) == 2048 * 256 * MIB
     assert bound <= seconds <= 20
     lsa = policies.make("lsa").allocate(site.view(), site.requests)
-    assert relearn.completion_s(cost.ost_bytes(site.view(), site.requests, lsa.files), site.speeds) > 700
+    assert relearn.completion_s(quality.ost_bytes(site.view(), site.requests, lsa.files), site.speeds) > 700
 
 
 @pytest.mark.parametrize("sick_runs", [0, 1, 4])

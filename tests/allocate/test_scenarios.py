@@ -7,7 +7,7 @@ from statistics import median
 
 import pytest
 
-from tarazu.allocate import cost, policies
+from tarazu.allocate import policies, quality
 from tarazu.lustre import EOF
 from tarazu.sim import badost, scenarios
 from tarazu.units import GIB, MIB
@@ -56,7 +56,7 @@ def test_bounds_that_are_known(name: str, variant: str, expected: float) -> None
 def test_the_papers_linear_costs_fill_the_cheapest_ost_first() -> None:
     (scenario,) = scenarios.named("unequal-fill", "plain")
     allocation = policies.make("tarazu-linear").allocate(scenario.view, scenario.requests)
-    placed = cost.ost_bytes(scenario.view, scenario.requests, allocation.files)
+    placed = quality.ost_bytes(scenario.view, scenario.requests, allocation.files)
     used = sorted(ost for ost, size in placed.items() if size)
     assert used == list(range(len(used)))
     assert len(used) < 5

@@ -15,7 +15,6 @@ from tarazu import config
 from tarazu.cli import main
 from tarazu.cli import view as asking
 from tarazu.model import Ost
-from tarazu.sim.demo import wait_until_ready
 from tarazu.sim.testbed import Testbed, down, up
 from tarazu.sim.testbed.configuration import configure
 from tarazu.sim.testbed.daemons import wait_until_ready
@@ -71,7 +70,7 @@ def test_costs_of_the_live_view(sick: Testbed, capsys: pytest.CaptureFixture[str
     assert shown["weights"]["fill"] == 0.5
     assert main(["explain", "--costs", "--config", str(sick.directory / "etc/tarazu.toml")]) == 0
     table = capsys.readouterr().out
-    assert "oss2" in table and "weights ([allocate]): time 1" in table
+    assert "oss2" in table and "weights ([allocate]): fill 0.5" in table
     assert "speed by" in table and table.count(" brw_stats") == 12
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tarazu.allocate import bounds, cost, policies
+from tarazu.allocate import bounds, policies, quality
 from tarazu.allocate.eligible import unfit
 from tarazu.allocate.problem import build
 from tarazu.config import Weights
@@ -151,7 +151,7 @@ def test_a_bound_that_no_placement_reaches_does_not_take_stripes_away(
 
     def reached(policy: str, requests: list[CreateRequest]) -> float:
         files = policies.make(policy).allocate(system, requests).files
-        return cost.ost_cost(cost.ost_bytes(system, requests, files))
+        return quality.ost_cost(quality.ost_bytes(system, requests, files))
 
     assert reached("tarazu", requests) <= reached("lsa", own) * (1 + 1e-6)
 

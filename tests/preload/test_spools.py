@@ -18,8 +18,6 @@ import pytest
 
 from tarazu.errors import TraceError
 from tarazu.model import JobStep
-from tarazu.run import gather
-from tarazu.run.framed import Frames
 from tarazu.run.nodes import gather
 from tarazu.run.nodes.framed import Frames
 from tarazu.trace.parser import parse_files, parse_runs

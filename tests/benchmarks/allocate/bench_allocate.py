@@ -17,7 +17,7 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from tarazu.allocate import convex, cost, flow, policies
+from tarazu.allocate import flow, policies, quality, solvers
 from tarazu.lustre import EOF
 from tarazu.model import Component, CreateRequest, Layout, Oss, Ost, SystemView
 from tarazu.units import GIB, MIB, TIB
@@ -104,14 +104,14 @@ def one_row(
         elapsed = min(elapsed, time.perf_counter() - start)
         processor = min(processor, time.process_time() - begin)
     profile.disable()
-    placed = cost.ost_bytes(view, requests, allocation.files)
+    placed = quality.ost_bytes(view, requests, allocation.files)
     stripes = sum(len(osts) for file in allocation.files for osts in file.osts if len(osts) > 1)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     system = "unequal" if unequal else "equal"
     print(
         f"{osts:7} {files:7} {stripes:8} {kind:>6} {system:>8} "
         f"{elapsed * 1e3:8.1f}ms {processor * 1e3:8.1f}ms {goal_s * 1e3:6.0f}ms "
-        f"{cost.ost_cost(placed):9.4f} {allocation.ost_cost_bound:7.4f} {memory:8}",
+        f"{quality.ost_cost(placed):9.4f} {allocation.ost_cost_bound:7.4f} {memory:8}",
         flush=True,
     )
     if arguments.profile:
@@ -144,7 +144,7 @@ def recorded(osts: int, files: int, graphs: list[tuple[Any, ...]]) -> tuple[floa
     """Seconds of one allocation, and of its flow networks alone, which are added to `graphs`."""
     view, requests = cluster(osts, True), workload(files, "pfl")
     policy = policies.make("tarazu")
-    original = convex.min_cost_flow
+    original = flow.min_cost_flow
 
     def recording(*arguments: Any) -> Any:
         graphs.append(arguments[:5])
@@ -152,17 +152,17 @@ def recorded(osts: int, files: int, graphs: list[tuple[Any, ...]]) -> tuple[floa
 
     policy.allocate(view, requests)
     elapsed = timed(lambda: policy.allocate(view, requests))
-    convex.min_cost_flow = recording  # type: ignore[assignment]
+    flow.min_cost_flow = recording  # type: ignore[assignment]
     try:
         policy.allocate(view, requests)
     finally:
-        convex.min_cost_flow = original
-    return elapsed, timed(lambda: [flow.min_cost_flow(*graph) for graph in graphs])
+        flow.min_cost_flow = original
+    return elapsed, timed(lambda: [solvers.min_cost_flow(*graph) for graph in graphs])
 
 
 def solve_all(graphs: list[tuple[Any, ...]]) -> None:
     for graph in graphs:
-        flow.min_cost_flow(*graph, "networkx")
+        solvers.min_cost_flow(*graph, "networkx")
 
 
 def timed(work: Callable[[], object]) -> float:

@@ -12,10 +12,10 @@ from time import perf_counter
 
 import numpy as np
 
-from tarazu.allocate import bounds, cost
+from tarazu.allocate.answer import answer
 from tarazu.allocate.eligible import too_little_space
-from tarazu.allocate.flow import min_cost_flow
-from tarazu.allocate.problem import build, placements
+from tarazu.allocate.problem import build
+from tarazu.allocate.solvers import min_cost_flow
 from tarazu.config import Weights
 from tarazu.model import Allocation, CreateRequest, SystemView
 
@@ -61,7 +61,4 @@ class Linear:
             group.osts = cards[dealt : dealt + group.weights.size].reshape(group.weights.shape)
             dealt += group.weights.size
             placed += np.bincount(group.osts.ravel(), group.weights.ravel(), osts)
-        files = placements(problem, np.argsort(placed, kind="stable"))
-        by_index = {o.index: int(b) for o, b in zip(problem.osts, placed.tolist())}
-        bound = bounds.utilization_of(problem, exact=True)
-        return Allocation(files, self.name, cost.ost_cost(by_index), bound, perf_counter() - start)
+        return answer(problem, self.name, placed, start)

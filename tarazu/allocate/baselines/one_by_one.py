@@ -9,9 +9,9 @@ from time import perf_counter
 
 import numpy as np
 
-from tarazu.allocate import bounds, cost
+from tarazu.allocate.answer import answer
 from tarazu.allocate.eligible import room_bytes, too_little_space
-from tarazu.allocate.problem import Array, Group, Problem, build, placements
+from tarazu.allocate.problem import Array, Group, Problem, build
 from tarazu.config import Weights
 from tarazu.model import Allocation, CreateRequest, SystemView
 
@@ -63,10 +63,7 @@ class _OneByOne(ABC):
             self._chosen(int(chosen[-1]))
             group.osts[member] = chosen
             placed[chosen] += weights
-        files = placements(problem, np.argsort(placed, kind="stable"))
-        by_index = {o.index: int(b) for o, b in zip(problem.osts, placed.tolist())}
-        bound = bounds.utilization_of(problem, exact=True)
-        return Allocation(files, self.name, cost.ost_cost(by_index), bound, perf_counter() - start)
+        return answer(problem, self.name, placed, start)
 
 
 def _in_request_order(problem: Problem) -> Iterator[tuple[Group, int]]:

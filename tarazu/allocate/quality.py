@@ -1,36 +1,12 @@
-"""How good a set of placements is: OST cost, OSS cost, modelled completion time, final fill."""
+"""How good a placement is, once all files have their OSTs: OST cost, OSS cost, modelled completion time, final fill."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from statistics import median
 
+from tarazu.allocate.speeds import speed_of
 from tarazu.layout.objects import component_object_bytes
-from tarazu.model import CreateRequest, FilePlacement, Ost, SystemView
-
-
-def speeds(osts: Sequence[Ost]) -> list[float]:
-    """Write throughput of each OST in bytes/s; where unknown, the median of the known ones, or 1."""
-    known = [o.write_bytes_per_s for o in osts if o.write_bytes_per_s]
-    middle = median(known) if known else 1.0
-    return [o.write_bytes_per_s or middle for o in osts]
-
-
-def relative_speeds(osts: Sequence[Ost]) -> list[float]:
-    """Speed of each OST over that of its peers, 1 where nothing was seen: flash is no reason to leave disks out.
-
-    Where no OST was compared with peers, throughputs over their median.
-    """
-    if any(o.relative_speed is not None for o in osts):
-        return [o.relative_speed or 1.0 for o in osts]
-    found = speeds(osts)
-    middle = median(found) if found else 1.0
-    return [speed / middle for speed in found]
-
-
-def speed_of(view: SystemView) -> dict[int, float]:
-    """`speeds` of all OSTs of a view by index, also of those that may not be used now."""
-    return dict(zip((o.index for o in view.osts), speeds(view.osts)))
+from tarazu.model import CreateRequest, FilePlacement, SystemView
 
 
 def ost_bytes(
@@ -38,13 +14,12 @@ def ost_bytes(
 ) -> dict[int, int]:
     """Bytes that the forecast sizes put on each usable OST, by OST index; hints do not count."""
     placed = {o.index: 0 for o in view.osts if o.usable}
-    sizes: dict[tuple[int, int], list[tuple[int, ...]]] = {}
+    sizes: dict[CreateRequest, list[tuple[int, ...]]] = {}
     for request, file in zip(requests, files, strict=True):
-        key = (id(request.layout), request.size_bytes)
-        objects = sizes.get(key)
+        objects = sizes.get(request)
         if objects is None:
             covered = request.layout.components[: request.layout.covered(request.size_bytes)]
-            objects = sizes[key] = [component_object_bytes(c, request.size_bytes) for c in covered]
+            objects = sizes[request] = [component_object_bytes(c, request.size_bytes) for c in covered]
         for weights, osts in zip(objects, file.osts, strict=False):
             for weight, ost in zip(weights, osts, strict=True):
                 placed[ost] = placed.get(ost, 0) + weight

@@ -16,8 +16,8 @@ from time import perf_counter
 
 import numpy as np
 
-from tarazu.allocate import bounds, cost
-from tarazu.allocate.problem import Array, Problem, build, placements
+from tarazu.allocate.answer import answer
+from tarazu.allocate.problem import Array, Problem, build
 from tarazu.config import Weights
 from tarazu.errors import InsufficientResources
 from tarazu.layout.objects import component_object_bytes
@@ -322,10 +322,7 @@ class LsaPolicy:
             job.instantiate(reached, request, component)
         position = {o.index: i for i, o in enumerate(problem.osts)}
         placed = _fill_groups(problem, job.osts, position)
-        files = placements(problem, np.argsort(placed, kind="stable"))
-        by_index = {o.index: int(b) for o, b in zip(problem.osts, placed.tolist())}
-        bound = bounds.utilization_of(problem, exact=True)
-        return Allocation(files, self.name, cost.ost_cost(by_index), bound, perf_counter() - start)
+        return answer(problem, self.name, placed, start)
 
     def _events(self, requests: Sequence[CreateRequest]) -> list[tuple[float, int, int]]:
         """(bytes that a file of mean pace has written, request, component), in order of time."""

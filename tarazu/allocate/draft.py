@@ -1,0 +1,39 @@
+"""A placement in the making: the one object that every step of the pipeline takes and changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tarazu.allocate.marginal_cost import Levels, water_level
+from tarazu.allocate.problem import Array, Problem
+
+
+@dataclass(slots=True)
+class Draft:
+    """What is to be placed, what each byte costs where, and what was chosen so far (`group.osts`)."""
+
+    problem: Problem
+    levels: Levels
+    placed: Array
+    """(n,) new bytes of each OST so far."""
+    turn: int
+    """Position of the OST at which ties begin; another one in every call."""
+    bound: float = 1.0
+    """No placement has a lower OST cost."""
+
+    def count(self) -> None:
+        """Bring `placed` up to date with the groups' OSTs."""
+        self.placed = np.zeros(len(self.placed))
+        for group in self.problem.groups:
+            self.placed += np.bincount(group.osts.ravel(), group.weights.ravel(), len(self.placed))
+
+    def even(self) -> float:
+        """The highest level if bytes could be divided at will: no placement has a lower one."""
+        rate = 1 / self.levels.slope
+        level = water_level(self.levels.base * rate, rate, float(self.problem.total_bytes))
+        if self.levels.equal:
+            bound = self.bound * self.problem.total_bytes / len(rate)
+            level = max(level, float(self.levels.at(np.full(len(rate), bound)).max()))
+        return level

@@ -1,0 +1,88 @@
+"""Third step: the exact search where exchanges may have missed the optimum: few object sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tarazu.allocate import bounds, packing
+from tarazu.allocate.dealing import deal
+from tarazu.allocate.draft import Draft
+from tarazu.allocate.marginal_cost import Levels
+from tarazu.allocate.packing import Packing
+from tarazu.allocate.problem import Array, Group
+
+NEAR = 1e-3
+"""Relative distance from the lowest level that may be possible from which a search is worth its time."""
+TOLERANCE = 2e-4
+"""The same for the end of the search."""
+NEAR_UNEQUAL = TOLERANCE_UNEQUAL = 4e-3
+"""Both where OSTs are not equal: each has fillings of its own, and a question takes longer."""
+EFFORT = 0.02
+"""CP-SAT's deterministic time per question, some tens of milliseconds: a job waits."""
+MERGED = 1e-3
+"""Share of all bytes by which objects may be taken for larger than they are, so that unequal OSTs have few fillings."""
+
+
+def pack(draft: Draft) -> None:
+    """Replace the draft by the best filling that the search finds, if that has a lower highest level."""
+    problem, levels = draft.problem, draft.levels
+    if not problem.groups or not all(map(_equal_rows, problem.groups)):
+        return
+    found = None
+    if levels.equal:
+        mean = problem.total_bytes / len(problem.osts)
+        lowest, highest = draft.bound * mean, float(draft.placed.max())
+        if highest > lowest * (1 + NEAR):
+            of_bytes = Levels.of_bytes(len(problem.osts), levels.room)
+            proven, found = packing.pack(problem, of_bytes, lowest, highest, TOLERANCE, EFFORT)
+            draft.bound = max(draft.bound, proven / mean)
+    else:
+        lowest, highest = draft.even(), float(levels.at(draft.placed).max())
+        if highest > lowest * (1 + NEAR_UNEQUAL):
+            lowest = bounds.lowest_level(problem, levels)
+        if highest > lowest * (1 + NEAR_UNEQUAL):
+            _, found = packing.pack(problem, levels, lowest, highest, TOLERANCE_UNEQUAL, EFFORT, MERGED)
+    if found is not None:
+        _adopt(draft, found)
+
+
+def _equal_rows(group: Group) -> bool:
+    """True when all members have the same sizes: what `deal` needs."""
+    return not np.ptp(np.sort(group.weights, axis=1), axis=0).any()
+
+
+def _adopt(draft: Draft, found: Packing) -> None:
+    dealt = deal(found.objects, _on_servers(draft, found))
+    if dealt is None:
+        return
+    groups = draft.problem.groups
+    before, placed = [group.osts for group in groups], draft.placed
+    for group, osts in zip(groups, dealt):
+        group.osts = osts
+    draft.count()
+    if draft.levels.at(draft.placed).max() >= draft.levels.at(placed).max():
+        draft.placed = placed
+        for group, osts in zip(groups, before):
+            group.osts = osts
+
+
+def _on_servers(draft: Draft, found: Packing) -> Array:
+    """The fillings so that servers are even: the fullest first, to the server with the least and an OST of its kind."""
+    oss, servers = draft.problem.oss, len(draft.problem.oss_names)
+    loads = found.counts @ found.objects.sizes
+    free: dict[int, list[list[int]]] = {}
+    for ost, kind in enumerate(found.kinds.tolist()):
+        free.setdefault(kind, [[] for _ in range(servers)])[oss[ost]].append(ost)
+    width = np.bincount(oss, minlength=servers).tolist()
+    held = [0.0] * servers
+    counts = np.zeros_like(found.counts)
+    for row in np.argsort(-loads, kind="stable").tolist():
+        left = free[int(found.kinds[row])]
+        server = min(
+            (s for s in range(servers) if left[s]),
+            key=lambda s: (held[s] / width[s], (s - draft.turn) % servers),
+        )
+        ost = left[server].pop((draft.turn + len(left[server])) % len(left[server]))
+        counts[ost] = found.counts[row]
+        held[server] += float(loads[row])
+    return counts

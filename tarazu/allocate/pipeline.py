@@ -1,0 +1,61 @@
+"""tarazu's own policy: a flow per group of like components, largest objects first; then exchanges, the exact search,
+servers, and the order within lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter
+
+import numpy as np
+
+from tarazu.allocate import arrange, exact, exchange, flow, marginal_cost, problem, servers
+from tarazu.allocate.answer import answer
+from tarazu.allocate.draft import Draft
+from tarazu.allocate.problem import Array
+from tarazu.config import Weights
+from tarazu.model import Allocation, CreateRequest, SystemView
+
+GOLDEN = 0.618
+"""Share of the OSTs by which the start of ties moves on from call to call: far from the last few starts."""
+
+
+class Tarazu:
+    """Policy `tarazu`."""
+
+    name = "tarazu"
+
+    def __init__(self, seed: int = 0, weights: Weights | None = None) -> None:
+        self.weights = weights or Weights()
+        self._calls = seed
+
+    def allocate(self, view: SystemView, requests: Sequence[CreateRequest]) -> Allocation:
+        """Place `requests`. Raises InfeasibleRequest (never) or InsufficientResources (not now)."""
+        start = perf_counter()
+        draft = self._begin(view, requests)
+        flow.place(draft)
+        exchange.lower_osts(draft)
+        exact.pack(draft)
+        servers.even_out(draft)
+        arrange.arrange(draft)
+        return answer(draft.problem, self.name, draft.placed, start, _emptiest_first(draft), draft.bound)
+
+    def _begin(self, view: SystemView, requests: Sequence[CreateRequest]) -> Draft:
+        wanted = problem.build(view, requests)
+        levels = marginal_cost.build(wanted, self.weights)
+        osts = len(wanted.osts)
+        # A stride coprime with the number of OSTs visits them all.
+        stride = max(1, round(osts * GOLDEN))
+        while np.gcd(stride, osts) != 1:
+            stride += 1
+        self._calls += 1
+        return Draft(wanted, levels, np.zeros(osts), self._calls * stride % osts)
+
+
+def _emptiest_first(draft: Draft) -> Array:
+    """Positions of the OSTs by final fill, degraded ones last."""
+    osts = draft.problem.osts
+    used = np.array([o.used_bytes + o.promised_bytes for o in osts], float) + draft.placed
+    fill = used / np.array([max(1, o.total_bytes) for o in osts], float)
+    turned = (arrange.ring(draft.problem.oss) - draft.turn) % len(osts)
+    return np.lexsort((turned, fill, np.array([o.degraded for o in osts])))
