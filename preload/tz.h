@@ -1,11 +1,10 @@
 /*
  * What every file of libtarazu shares: symbol versions, limits, atomics, raw system calls.
  *
- * libtarazu_core.so is built from the core files only (siphash, names, lov, map) and exports their API;
+ * libtarazu_core.so is built from core/ and the lustre.lov codec only and exports their API;
  * in libtarazu.so the same functions are hidden.
  */
-#ifndef TZ_H
-#define TZ_H
+#pragma once
 
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
@@ -39,6 +38,9 @@
 #endif
 #define TZ_EXPORT __attribute__((visibility("default")))
 
+/* A thread's own, reached without a call: the library is there from the start. */
+#define TZ_THREAD __thread __attribute__((tls_model("initial-exec")))
+
 #define tz_likely(x) __builtin_expect(!!(x), 1)
 #define tz_unlikely(x) __builtin_expect(!!(x), 0)
 
@@ -52,6 +54,7 @@ enum {
     TZ_FS_MAX = 64,
     TZ_HOST_MAX = 64,
     TZ_JOB_MAX = 64,
+    TZ_PATH_MAX = 4096, /* longest path, with its NUL */
 };
 
 #define TZ_EOF UINT64_MAX
@@ -95,5 +98,3 @@ static inline void tz_put16(void *p, uint16_t v)
 {
     __builtin_memcpy(p, &v, sizeof v);
 }
-
-#endif

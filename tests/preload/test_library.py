@@ -113,7 +113,7 @@ def test_compiles_without_warnings(tmp_path: Path) -> None:
     for compiler in ("gcc", "clang"):
         if not shutil.which(compiler):
             continue
-        for source in sorted(PRELOAD.glob("*.c")):
+        for source in sorted(PRELOAD.rglob("*.c")):
             command = [
                 compiler,
                 "-fsyntax-only",
@@ -122,6 +122,7 @@ def test_compiles_without_warnings(tmp_path: Path) -> None:
                 "-Wextra",
                 "-Werror",
                 "-O1",
+                f"-I{PRELOAD}",
                 str(source),
             ]
             done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -4,7 +4,7 @@
  *
  *   lookup MAP ROWS ROUNDS LOOKUPS SQLITE-FILE [MARIADB-SOCKET]
  */
-#include "map.h"
+#include "core/map_open.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,0 +1,79 @@
+/* Looking a name up in the map, and what speaks against doing what it says. */
+#include "place/decide.h"
+
+#include "place/current.h"
+#include "place/examine.h"
+#include "place/layout_fd.h"
+#include "place/settle.h"
+#include "place/umask.h"
+#include "process/config.h"
+
+#include <fcntl.h>
+
+static bool has_list(const struct tz_layout *layout)
+{
+    for (uint16_t i = 0; i < layout->count; i++)
+        if (layout->components[i].flags & TZ_COMP_LIST)
+            return true;
+    return false;
+}
+
+/* Finds the file's row and layout; what found it. */
+static enum tz_found find(const struct tz_create *c, const struct tz_map *map, struct tz_plan *plan)
+{
+    const struct tz_mount *m = c->where.mount;
+    struct tz_query query = {
+        m->fs,          c->where.key, m->fs_length, c->where.key_length, &c->scratch->names, tz_config.ident.rank,
+        c->nth.precise, c->nth.loose};
+    enum tz_found found = tz_map_lookup(map, &query, &plan->row);
+
+    if (found != TZ_FOUND_NOT)
+        tz_map_layout(map, plan->row.layout, &plan->layout);
+    return found;
+}
+
+bool tz_place_decide(struct tz_create *c, struct tz_plan *plan)
+{
+    const struct tz_map *map;
+    int flags = c->call.flags;
+
+    c->outcome = TZ_UNMANAGED;
+    if (tz_config.mode == TZ_OBSERVE || !tz_config.map[0])
+        return false;
+    c->outcome = TZ_SKIPPED;
+    /* A file that its owner may not write can be given no layout (the MDS refuses), and not be opened again either. */
+    if ((flags & TZ_DELAY_CREATE) == TZ_DELAY_CREATE || !(c->call.mode & ~tz_umask() & S_IWUSR) ||
+        tz_load(&c->where.mount->foreign))
+        return false;
+    c->outcome = TZ_LATE;
+    map = tz_current_map(c->scratch, &c->said);
+    if (!map)
+        return false;
+    c->generation = map->generation;
+    c->found = find(c, map, plan);
+    c->outcome = TZ_MISS;
+    if (c->found == TZ_FOUND_NOT)
+        return false;
+    c->row_id = plan->row.id;
+    c->outcome = TZ_SKIPPED;
+    if ((flags & O_APPEND) && !has_list(&plan->layout))
+        return false; /* the MDS has a rule of its own for files that are appended to */
+    c->outcome = tz_config.mode == TZ_PLACE ? TZ_HIT : TZ_ADVISED;
+    return tz_config.mode == TZ_PLACE;
+}
+
+void tz_place_opened(struct tz_create *c, int fd)
+{
+    const struct tz_map *map;
+    struct tz_plan plan;
+
+    if (tz_config.mode != TZ_PLACE || !tz_config.map[0] || tz_config.hints || tz_load(&c->where.mount->foreign) ||
+        (c->call.flags & O_ACCMODE) == O_RDONLY || !tz_scratch_need(&c->scratch))
+        return;
+    map = tz_current_map(c->scratch, &c->said);
+    if (!map)
+        return;
+    tz_template(c->where.key, c->where.key_length, &tz_config.ident, &c->scratch->names);
+    if (find(c, map, &plan) != TZ_FOUND_NOT && tz_layout_has_late_lists(&plan.layout))
+        tz_place_settle(c, &plan, tz_examine(c, &plan, TZ_LISTS_ALL, fd), fd);
+}

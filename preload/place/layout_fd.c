@@ -1,0 +1,201 @@
+/* A layout on an open descriptor: set, read back, make its objects, replace what the MDS did not make. */
+#include "place/layout_fd.h"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/xattr.h>
+
+#define LUSTRE_LOV "lustre.lov"
+/* LL_IOC_LOV_SETSTRIPE */
+#define IOC_SETSTRIPE _IOW('f', 154, long)
+enum { KEEP_SIZE = 1, PUNCH_HOLE = 2, PUNCHED = 4096 };
+
+int tz_layout_set_blob(int fd, void *blob, size_t length, bool composite)
+{
+    if (composite)
+        return fsetxattr(fd, LUSTRE_LOV, blob, length, 0) ? errno : 0;
+    return ioctl(fd, IOC_SETSTRIPE, blob) ? errno : 0;
+}
+
+int tz_layout_set(int fd, const struct tz_plan *plan, enum tz_request_lists lists, struct tz_scratch *scratch)
+{
+    size_t length = tz_lov_request(&plan->layout, plan->row.osts, plan->row.ost_count, 0, lists, scratch->request,
+                                   sizeof scratch->request);
+
+    if (length == 0)
+        return EINVAL;
+    return tz_layout_set_blob(fd, scratch->request, length, plan->layout.composite);
+}
+
+int tz_layout_read(int fd, struct tz_create *create)
+{
+    ssize_t n = fgetxattr(fd, LUSTRE_LOV, create->scratch->lov, sizeof create->scratch->lov);
+
+    create->lov_length = n > 0 ? (uint32_t)n : 0;
+    return n >= 0 ? 0 : errno;
+}
+
+static const struct tz_component *last_list(const struct tz_layout *layout)
+{
+    const struct tz_component *last = NULL;
+
+    for (uint16_t i = 0; i < layout->count; i++)
+        if (layout->components[i].flags & TZ_COMP_LIST)
+            last = &layout->components[i];
+    return last;
+}
+
+bool tz_layout_has_late_lists(const struct tz_layout *layout)
+{
+    const struct tz_component *last = last_list(layout);
+
+    return last && last->start > 0;
+}
+
+/* How far this process may reach into a file; beyond it the kernel would send SIGXFSZ. */
+static uint64_t size_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_FSIZE, &limit))
+        return 0;
+    return limit.rlim_cur == RLIM_INFINITY ? INT64_MAX : limit.rlim_cur;
+}
+
+/* Where nobody writes: just below the largest object of ldiskfs in each stripe. 0: the component ends before. */
+static uint64_t far_away(const struct tz_component *c)
+{
+    uint64_t far = c->stripe_count * (15ULL << 40);
+
+    return c->end == TZ_EOF && far > c->start && far < INT64_MAX / 2 ? far : 0;
+}
+
+bool tz_layout_can_instantiate(const struct tz_layout *layout)
+{
+    const struct tz_component *last = last_list(layout);
+
+    for (uint16_t i = 0; i < layout->count; i++)
+        if (layout->components[i].flags & TZ_COMP_SEL)
+            return false; /* it would extend the component before, too */
+    return last && last->start < INT64_MAX && last->start + 1 <= size_limit();
+}
+
+static int reserve(int fd, int mode, uint64_t offset, uint64_t length)
+{
+    int rc = 0;
+
+    for (int i = 0; i < 3; i++) {
+        rc = fallocate(fd, mode | KEEP_SIZE, (off_t)offset, (off_t)length) ? errno : 0;
+        if (rc != EINTR)
+            break;
+    }
+    return rc;
+}
+
+/*
+ * Makes the objects of all components up to the last with a list. Never by truncating: other processes may have the
+ * file open and have written. A hole is punched where nobody writes, or a byte of space is reserved; neither changes
+ * a byte of anyone, nor the size.
+ */
+int tz_layout_instantiate(int fd, const struct tz_layout *layout)
+{
+    const struct tz_component *last = last_list(layout);
+    uint64_t far = last ? far_away(last) : 0;
+    int rc = EFBIG;
+
+    if (!tz_layout_can_instantiate(layout))
+        return EFBIG;
+    if (far && far + PUNCHED <= size_limit())
+        rc = reserve(fd, PUNCH_HOLE, far, PUNCHED);
+    return rc == EFBIG ? reserve(fd, 0, last->start, 1) : rc;
+}
+
+/* lustre.lov.del of one component id, or of all components without the flags (negated). */
+static int delete (int fd, uint32_t id, uint32_t flags)
+{
+    struct tz_lov lov = {.magic = TZ_LOV_COMPOSITE, .entries = 1, .size = TZ_LOV_HEAD + TZ_LOV_ENTRY + TZ_LOV_HEAD};
+    struct tz_lov_entry entry = {.id = id,
+                                 .flags = flags,
+                                 .end = TZ_EOF,
+                                 .magic = TZ_LOV_V1,
+                                 .pattern = TZ_PATTERN_RAID0,
+                                 .stripe_offset = TZ_OFFSET_ANY,
+                                 .offset = TZ_LOV_HEAD + TZ_LOV_ENTRY,
+                                 .size = TZ_LOV_HEAD};
+    uint8_t blob[TZ_LOV_HEAD + TZ_LOV_ENTRY + TZ_LOV_HEAD];
+    size_t length = tz_lov_encode(&lov, &entry, NULL, blob, sizeof blob);
+
+    return fsetxattr(fd, LUSTRE_LOV ".del", blob, length, 0) ? errno : 0;
+}
+
+static int add_tail(int fd, struct tz_scratch *scratch, const struct tz_plan *plan, uint16_t from,
+                    enum tz_request_lists lists)
+{
+    size_t length = tz_lov_request(&plan->layout, plan->row.osts, plan->row.ost_count, from, lists, scratch->request,
+                                   sizeof scratch->request);
+
+    if (length == 0)
+        return EINVAL;
+    return fsetxattr(fd, LUSTRE_LOV ".add", scratch->request, length, 0) ? errno : 0;
+}
+
+/* One component from there to the end, of the file system's own kind: no pool, no hint, nothing to refuse. */
+static int add_plain(int fd, struct tz_scratch *scratch, const struct tz_plan *plan, uint16_t from)
+{
+    struct tz_component rest = {.start = plan->layout.components[from].start,
+                                .end = TZ_EOF,
+                                .stripe_size = plan->layout.components[from].stripe_size,
+                                .stripe_count = 1,
+                                .pattern = TZ_PATTERN_RAID0};
+    struct tz_plan plain = {.layout = {&rest, 1, true}};
+
+    return add_tail(fd, scratch, &plain, 0, TZ_LISTS_ANYWHERE);
+}
+
+/* The components from `from` or a later one on, whichever follows what the file has, with start hints. */
+int tz_layout_add_tail(int fd, struct tz_create *create, const struct tz_plan *plan, uint16_t from)
+{
+    int rc = EINVAL;
+
+    for (uint16_t i = from; i < plan->layout.count; i++)
+        if (add_tail(fd, create->scratch, plan, i, TZ_LISTS_NONE) == 0 ||
+            add_tail(fd, create->scratch, plan, i, TZ_LISTS_ANYWHERE) == 0)
+            return 0;
+    for (uint16_t i = from; i < plan->layout.count; i++) {
+        rc = add_plain(fd, create->scratch, plan, i);
+        if (rc == 0)
+            return 0;
+    }
+    return rc;
+}
+
+static bool is_whole(const struct tz_create *create)
+{
+    struct tz_lov_entry last;
+    struct tz_lov lov;
+
+    return tz_lov_check(create->scratch->lov, create->lov_length, &lov) == 0 && lov.entries > 0 &&
+           tz_lov_entry(create->scratch->lov, create->lov_length, lov.entries - 1, &last) == 0 && last.end == TZ_EOF;
+}
+
+/*
+ * Components from `from` on get start hints, which fall back to other OSTs by themselves. Only the MDS can tell which
+ * components are still without objects: others may have written meanwhile, and what has objects stays.
+ */
+int tz_layout_replace_tail(int fd, struct tz_create *create, const struct tz_plan *plan, uint16_t from)
+{
+    int rc = 0;
+
+    /* Several processes may find that the maker is gone: what has its objects none of them takes away again. */
+    for (int i = 0; i < 8; i++) {
+        if (i == 0)
+            rc = delete (fd, 0, TZ_LCME_NEGATE | TZ_LCME_INIT);
+        rc = rc ? rc : tz_layout_add_tail(fd, create, plan, from);
+        tz_layout_instantiate(fd, &plan->layout);
+        if (tz_layout_read(fd, create) || is_whole(create))
+            return rc;
+        rc = 0;
+    }
+    return rc;
+}
