@@ -60,41 +60,20 @@ enum {
 #define TZ_EOF UINT64_MAX
 
 /* Built in even where -fno-builtin says otherwise: one instruction each. */
-static inline uint64_t tz_get64(const void *p)
-{
-    uint64_t v;
+#define TZ_BYTES(bits)                                                                                                 \
+    static inline uint##bits##_t tz_get##bits(const void *p)                                                           \
+    {                                                                                                                  \
+        uint##bits##_t v;                                                                                              \
+                                                                                                                       \
+        __builtin_memcpy(&v, p, sizeof v);                                                                             \
+        return v;                                                                                                      \
+    }                                                                                                                  \
+                                                                                                                       \
+    static inline void tz_put##bits(void *p, uint##bits##_t v)                                                         \
+    {                                                                                                                  \
+        __builtin_memcpy(p, &v, sizeof v);                                                                             \
+    }
 
-    __builtin_memcpy(&v, p, sizeof v);
-    return v;
-}
-
-static inline uint32_t tz_get32(const void *p)
-{
-    uint32_t v;
-
-    __builtin_memcpy(&v, p, sizeof v);
-    return v;
-}
-
-static inline uint16_t tz_get16(const void *p)
-{
-    uint16_t v;
-
-    __builtin_memcpy(&v, p, sizeof v);
-    return v;
-}
-
-static inline void tz_put64(void *p, uint64_t v)
-{
-    __builtin_memcpy(p, &v, sizeof v);
-}
-
-static inline void tz_put32(void *p, uint32_t v)
-{
-    __builtin_memcpy(p, &v, sizeof v);
-}
-
-static inline void tz_put16(void *p, uint16_t v)
-{
-    __builtin_memcpy(p, &v, sizeof v);
-}
+TZ_BYTES(16)
+TZ_BYTES(32)
+TZ_BYTES(64)

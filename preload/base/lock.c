@@ -1,14 +1,23 @@
 /* Locks: a spin, then yields, then no more. */
 #include "base/lock.h"
-
 #include "base/clock.h"
 
 /* Holders make a few system calls at most; only one that is stopped or starved is given up. */
 enum { LOCK_NS = 200000000 };
 
+static int process = 1; /* its number, counted by forks */
+
+void tz_locks_forked(void)
+{
+    process++;
+}
+
 static bool try_once(struct tz_lock *lock)
 {
-    return !tz_relaxed(&lock->held) && !__atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE);
+    int seen = tz_relaxed(&lock->held);
+
+    return seen != process &&
+           __atomic_compare_exchange_n(&lock->held, &seen, process, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
 bool tz_trylock(struct tz_lock *lock)

@@ -4,7 +4,7 @@
 #include "tz.h"
 
 struct tz_lock {
-    int held;
+    int held;  /* atomic: free unless it is this process's number */
     int hangs; /* of those held by tz_trylock_slow: somebody has waited in vain */
 };
 
@@ -17,3 +17,6 @@ bool tz_trylock(struct tz_lock *lock);
  */
 bool tz_trylock_slow(struct tz_lock *lock, bool needed);
 void tz_unlock(struct tz_lock *lock);
+
+/* In a copy of the process: whoever held a lock is not there, and all are free. */
+void tz_locks_forked(void);

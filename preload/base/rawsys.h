@@ -7,7 +7,7 @@
 #include "tz.h"
 
 #include <fcntl.h>
-#include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -81,6 +81,16 @@ static inline int tz_look(int fd, struct tz_stat *out)
     }
 #endif
     return tz_fstat(fd, out);
+}
+
+/* How far this process may reach into a file, INT64_MAX for any: beyond it the kernel would send SIGXFSZ. */
+static inline uint64_t tz_size_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_FSIZE, &limit))
+        return 0;
+    return limit.rlim_cur == RLIM_INFINITY ? INT64_MAX : limit.rlim_cur;
 }
 
 static inline uint32_t tz_euid(void)

@@ -1,6 +1,5 @@
 /* Checking a map, and finding a name in it. */
 #include "core/map.h"
-
 #include "core/siphash.h"
 
 #define MAP_MAGIC "TZMAP001"

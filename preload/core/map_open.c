@@ -1,6 +1,5 @@
 /* Opening a map, or a copy of it where another node may take the file away. */
 #include "core/map_open.h"
-
 #include "base/pages.h"
 #include "base/rawsys.h"
 
@@ -41,7 +40,7 @@ static void *copy_of(int fd, uint64_t size)
     return MAP_FAILED;
 }
 
-static const char *open_map(const char *path, int64_t trusted_uid, bool copy, struct tz_map *map)
+const char *tz_map_open(const char *path, int64_t trusted_uid, bool copy, struct tz_map *map)
 {
     int fd = tz_sys_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
     const char *wrong;
@@ -67,16 +66,6 @@ static const char *open_map(const char *path, int64_t trusted_uid, bool copy, st
         memset(map, 0, sizeof *map);
     }
     return wrong;
-}
-
-const char *tz_map_open(const char *path, int64_t trusted_uid, struct tz_map *map)
-{
-    return open_map(path, trusted_uid, false, map);
-}
-
-const char *tz_map_copy(const char *path, int64_t trusted_uid, struct tz_map *map)
-{
-    return open_map(path, trusted_uid, true, map);
 }
 
 void tz_map_close(struct tz_map *map)

@@ -1,5 +1,6 @@
 /* Finding job id, date, pid, host, rank and other numbers in a name. */
 #include "core/template.h"
+#include "base/text.h"
 
 struct out {
     char *text;
@@ -115,27 +116,12 @@ static size_t calendar_length(const char *p, const char *end)
 /* A number of (milli)seconds since 1970 between 2014 and 2049: its length, else 0. */
 static size_t epoch_length(const char *p, size_t digits)
 {
-    uint64_t v = 0;
+    uint64_t v;
 
     if (digits != 10 && digits != 13)
         return 0;
-    for (size_t i = 0; i < digits; i++)
-        v = v * 10 + (uint64_t)(p[i] - '0');
-    if (digits == 13)
-        v /= 1000;
+    v = tz_number_of(p, 10, 10);
     return v >= 1388534400ULL && v < 2524608000ULL ? digits : 0;
-}
-
-static bool equals_number(const char *p, size_t digits, uint64_t number)
-{
-    uint64_t v = 0;
-
-    for (size_t i = 0; i < digits; i++) {
-        if (v > (UINT64_MAX - 9) / 10)
-            return false;
-        v = v * 10 + (uint64_t)(p[i] - '0');
-    }
-    return v == number;
 }
 
 /* Is text at p, not inside a longer word (or, at an end that is a digit, not inside a longer number)? */
@@ -192,19 +178,19 @@ static const char *number_token(const char *p, const char *end, size_t digits, c
     }
     *used = digits;
     /* A small pid (first processes of a container) would be taken for any small number. */
-    if (ident->pid >= 100 && p[0] != '0' && equals_number(p, digits, (uint64_t)ident->pid)) {
+    if (ident->pid >= 100 && p[0] != '0' && tz_number_of(p, digits, 10) == (uint64_t)ident->pid) {
         *flags |= TZ_NAME_VOLATILE;
         return "{pid}";
     }
-    if (ident->rank >= 0 && equals_number(p, digits, (uint64_t)ident->rank))
+    if (ident->rank >= 0 && tz_number_of(p, digits, 10) == (uint64_t)ident->rank)
         return "{rank}";
-    return ident->array_index >= 0 && equals_number(p, digits, (uint64_t)ident->array_index) ? "{array}" : NULL;
+    return ident->array_index >= 0 && tz_number_of(p, digits, 10) == (uint64_t)ident->array_index ? "{array}" : NULL;
 }
 
-static void both(struct out *precise, struct out *loose, const char *token)
+static inline void both(struct out *precise, struct out *loose, const char *text, size_t length)
 {
-    put(precise, token, strlen(token));
-    put(loose, token, strlen(token));
+    put(precise, text, length);
+    put(loose, text, length);
 }
 
 /* The digits of a text become one `#` a run, the rest is kept. */
@@ -253,11 +239,10 @@ int tz_template(const char *key, size_t length, const struct tz_ident *ident, st
     while (p < end) {
         used = plain_run(p, end, host, job, array);
         if (used) {
-            put(&precise, p, used);
-            put(&loose, p, used);
+            both(&precise, &loose, p, used);
         } else if ((used = host_length(key, p, end, ident->host)) != 0) {
             names->flags |= TZ_NAME_VOLATILE;
-            both(&precise, &loose, "{host}");
+            both(&precise, &loose, "{host}", 6);
         } else if ((used = job_length(key, p, end, ident->job_id)) != 0 ||
                    (used = job_length(key, p, end, ident->array_job)) != 0) {
             names->flags |= TZ_NAME_VOLATILE;
@@ -278,8 +263,7 @@ int tz_template(const char *key, size_t length, const struct tz_ident *ident, st
                 put_loosely(&loose, p, used);
         } else {
             used = 1;
-            put_char(&precise, *p);
-            put_char(&loose, *p);
+            both(&precise, &loose, p, used);
         }
         p += used;
     }

@@ -3,7 +3,6 @@
 #include "life/start.h"
 #include "record/recorder.h"
 
-#include <fcntl.h>
 #include <stdarg.h>
 
 TZ_EXPORT int close(int fd)
@@ -59,9 +58,6 @@ TZ_EXPORT int closedir(DIR *directory)
 
 TZ_NEWER(tz_close_range, close_range);
 TZ_NEWER(tz_closefrom, closefrom);
-
-TZ_EXPORT int tz_close_range(unsigned first, unsigned last, int flags);
-TZ_EXPORT void tz_closefrom(int first);
 
 TZ_EXPORT int tz_close_range(unsigned first, unsigned last, int flags)
 {

@@ -3,7 +3,6 @@
 #include "life/start.h"
 #include "place/apply.h"
 
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
 
@@ -24,48 +23,34 @@ static int hook_open(const struct tz_call *call)
     return fd;
 }
 
-#define MODE_OF(flags, last)                                                                                           \
-    mode_t mode = 0;                                                                                                   \
-    if (((flags)&O_CREAT) || ((flags)&O_TMPFILE) == O_TMPFILE) {                                                       \
-        va_list arguments;                                                                                             \
-        va_start(arguments, last);                                                                                     \
-        mode = va_arg(arguments, mode_t);                                                                              \
-        va_end(arguments);                                                                                             \
+/* `mode` is there only where the flags say so. */
+#define OPEN(name, parameters, directory)                                                                              \
+    TZ_EXPORT int name parameters                                                                                      \
+    {                                                                                                                  \
+        mode_t mode = 0;                                                                                               \
+                                                                                                                       \
+        if ((flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE) {                                                   \
+            va_list arguments;                                                                                         \
+            va_start(arguments, flags);                                                                                \
+            mode = va_arg(arguments, mode_t);                                                                          \
+            va_end(arguments);                                                                                         \
+        }                                                                                                              \
+        return hook_open(&(struct tz_call){TZ_SYM_##name, directory, path, flags, mode});                              \
     }
 
-TZ_EXPORT int open(const char *path, int flags, ...)
-{
-    MODE_OF(flags, flags)
-    return hook_open(&(struct tz_call){TZ_SYM_open, AT_FDCWD, path, flags, mode});
-}
+OPEN(open, (const char *path, int flags, ...), AT_FDCWD)
+OPEN(open64, (const char *path, int flags, ...), AT_FDCWD)
+OPEN(openat, (int dirfd, const char *path, int flags, ...), dirfd)
+OPEN(openat64, (int dirfd, const char *path, int flags, ...), dirfd)
 
-TZ_EXPORT int open64(const char *path, int flags, ...)
-{
-    MODE_OF(flags, flags)
-    return hook_open(&(struct tz_call){TZ_SYM_open64, AT_FDCWD, path, flags, mode});
-}
+#define CREAT(name)                                                                                                    \
+    TZ_EXPORT int name(const char *path, mode_t mode)                                                                  \
+    {                                                                                                                  \
+        return hook_open(&(struct tz_call){TZ_SYM_##name, AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode});        \
+    }
 
-TZ_EXPORT int openat(int dirfd, const char *path, int flags, ...)
-{
-    MODE_OF(flags, flags)
-    return hook_open(&(struct tz_call){TZ_SYM_openat, dirfd, path, flags, mode});
-}
-
-TZ_EXPORT int openat64(int dirfd, const char *path, int flags, ...)
-{
-    MODE_OF(flags, flags)
-    return hook_open(&(struct tz_call){TZ_SYM_openat64, dirfd, path, flags, mode});
-}
-
-TZ_EXPORT int creat(const char *path, mode_t mode)
-{
-    return hook_open(&(struct tz_call){TZ_SYM_creat, AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode});
-}
-
-TZ_EXPORT int creat64(const char *path, mode_t mode)
-{
-    return hook_open(&(struct tz_call){TZ_SYM_creat64, AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode});
-}
+CREAT(creat)
+CREAT(creat64)
 
 /* A re-opened or freshly named file: `fd` is open already, only the record remains. */
 static int after_open(int fd, const struct tz_call *call)
@@ -88,67 +73,30 @@ static int after_open(int fd, const struct tz_call *call)
     return fd;
 }
 
-TZ_EXPORT int __open_2(const char *path, int flags)
-{
-    return after_open(REAL(__open_2)(path, flags), &(struct tz_call){TZ_SYM_open, AT_FDCWD, path, flags, 0});
-}
+#define FORTIFIED(name, symbol, parameters, arguments, directory)                                                      \
+    TZ_EXPORT int name parameters                                                                                      \
+    {                                                                                                                  \
+        return after_open(REAL(name) arguments, &(struct tz_call){symbol, directory, path, flags, 0});                 \
+    }
 
-TZ_EXPORT int __open64_2(const char *path, int flags)
-{
-    return after_open(REAL(__open64_2)(path, flags), &(struct tz_call){TZ_SYM_open64, AT_FDCWD, path, flags, 0});
-}
+FORTIFIED(__open_2, TZ_SYM_open, (const char *path, int flags), (path, flags), AT_FDCWD)
+FORTIFIED(__open64_2, TZ_SYM_open64, (const char *path, int flags), (path, flags), AT_FDCWD)
+FORTIFIED(__openat_2, TZ_SYM_openat, (int dirfd, const char *path, int flags), (dirfd, path, flags), dirfd)
+FORTIFIED(__openat64_2, TZ_SYM_openat64, (int dirfd, const char *path, int flags), (dirfd, path, flags), dirfd)
 
-TZ_EXPORT int __openat_2(int dirfd, const char *path, int flags)
-{
-    return after_open(REAL(__openat_2)(dirfd, path, flags), &(struct tz_call){TZ_SYM_openat, dirfd, path, flags, 0});
-}
+#define TEMPORARY(function, parameters, arguments, flags)                                                              \
+    TZ_EXPORT int function parameters                                                                                  \
+    {                                                                                                                  \
+        int how = O_CREAT | O_EXCL | O_RDWR | ((flags) & ~O_ACCMODE);                                                  \
+                                                                                                                       \
+        return after_open(REAL(function) arguments, &(struct tz_call){TZ_SYM_open, AT_FDCWD, name, how, 0600});        \
+    }
 
-TZ_EXPORT int __openat64_2(int dirfd, const char *path, int flags)
-{
-    return after_open(REAL(__openat64_2)(dirfd, path, flags),
-                      &(struct tz_call){TZ_SYM_openat64, dirfd, path, flags, 0});
-}
-
-#define MADE(call, name, flags)                                                                                        \
-    after_open(call, &(struct tz_call){TZ_SYM_open, AT_FDCWD, name,                                                    \
-                                       O_CREAT | O_EXCL | O_RDWR | ((flags) & ~O_ACCMODE), 0600})
-
-TZ_EXPORT int mkstemp(char *name)
-{
-    return MADE(REAL(mkstemp)(name), name, 0);
-}
-
-TZ_EXPORT int mkstemp64(char *name)
-{
-    return MADE(REAL(mkstemp64)(name), name, 0);
-}
-
-TZ_EXPORT int mkostemp(char *name, int flags)
-{
-    return MADE(REAL(mkostemp)(name, flags), name, flags);
-}
-
-TZ_EXPORT int mkostemp64(char *name, int flags)
-{
-    return MADE(REAL(mkostemp64)(name, flags), name, flags);
-}
-
-TZ_EXPORT int mkstemps(char *name, int suffix)
-{
-    return MADE(REAL(mkstemps)(name, suffix), name, 0);
-}
-
-TZ_EXPORT int mkstemps64(char *name, int suffix)
-{
-    return MADE(REAL(mkstemps64)(name, suffix), name, 0);
-}
-
-TZ_EXPORT int mkostemps(char *name, int suffix, int flags)
-{
-    return MADE(REAL(mkostemps)(name, suffix, flags), name, flags);
-}
-
-TZ_EXPORT int mkostemps64(char *name, int suffix, int flags)
-{
-    return MADE(REAL(mkostemps64)(name, suffix, flags), name, flags);
-}
+TEMPORARY(mkstemp, (char *name), (name), 0)
+TEMPORARY(mkstemp64, (char *name), (name), 0)
+TEMPORARY(mkostemp, (char *name, int flags), (name, flags), flags)
+TEMPORARY(mkostemp64, (char *name, int flags), (name, flags), flags)
+TEMPORARY(mkstemps, (char *name, int suffix), (name, suffix), 0)
+TEMPORARY(mkstemps64, (char *name, int suffix), (name, suffix), 0)
+TEMPORARY(mkostemps, (char *name, int suffix, int flags), (name, suffix, flags), flags)
+TEMPORARY(mkostemps64, (char *name, int suffix, int flags), (name, suffix, flags), flags)

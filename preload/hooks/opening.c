@@ -1,26 +1,11 @@
 /* Before and after an open: is the path managed, is all stopped, what is planned; then the record. */
 #include "hooks/opening.h"
-
 #include "place/current.h"
 #include "place/decide.h"
-#include "process/config.h"
 #include "process/state.h"
 #include "process/stop.h"
 #include "record/node.h"
 #include "record/recorder.h"
-
-#include <fcntl.h>
-
-bool tz_opening_matters(int flags)
-{
-    if (flags & O_PATH)
-        return false;
-#ifdef O_TMPFILE
-    if ((flags & O_TMPFILE) == O_TMPFILE)
-        return false; /* no name, and not supported by Lustre */
-#endif
-    return (flags & O_CREAT) || (flags & O_ACCMODE) != O_RDONLY;
-}
 
 bool tz_opening_begin(struct tz_opening *o, const struct tz_call *call)
 {

@@ -12,7 +12,16 @@ struct tz_opening {
 };
 
 /* The flags of an open that the recorder or placement can care about: most opens of a program end here. */
-bool tz_opening_matters(int flags);
+static inline bool tz_opening_matters(int flags)
+{
+    if (flags & O_PATH)
+        return false;
+#ifdef O_TMPFILE
+    if ((flags & O_TMPFILE) == O_TMPFILE)
+        return false; /* no name, and not supported by Lustre */
+#endif
+    return (flags & O_CREAT) || (flags & O_ACCMODE) != O_RDONLY;
+}
 
 /*
  * `begin` is true when the path is managed; `end` records what was opened (fd -1: nothing) and gives everything back.

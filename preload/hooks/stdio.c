@@ -5,8 +5,6 @@
 #include "record/recorder.h"
 #include "record/streams.h"
 
-#include <fcntl.h>
-
 /* What an fopen mode asks of open; -1 for one that libc refuses. */
 static int mode_flags(const char *mode, bool *charset)
 {
@@ -215,29 +213,18 @@ static void moved(FILE *stream)
     errno = saved;
 }
 
-TZ_EXPORT int fseek(FILE *stream, long offset, int whence)
-{
-    int result = REAL(fseek)(stream, offset, whence);
+#define SEEK(name, type)                                                                                               \
+    TZ_EXPORT int name(FILE *stream, type offset, int whence)                                                          \
+    {                                                                                                                  \
+        int result = REAL(name)(stream, offset, whence);                                                               \
+                                                                                                                       \
+        moved(stream);                                                                                                 \
+        return result;                                                                                                 \
+    }
 
-    moved(stream);
-    return result;
-}
-
-TZ_EXPORT int fseeko(FILE *stream, off_t offset, int whence)
-{
-    int result = REAL(fseeko)(stream, offset, whence);
-
-    moved(stream);
-    return result;
-}
-
-TZ_EXPORT int fseeko64(FILE *stream, off64_t offset, int whence)
-{
-    int result = REAL(fseeko64)(stream, offset, whence);
-
-    moved(stream);
-    return result;
-}
+SEEK(fseek, long)
+SEEK(fseeko, off_t)
+SEEK(fseeko64, off64_t)
 
 TZ_EXPORT void rewind(FILE *stream)
 {

@@ -1,7 +1,5 @@
 /* The end of the process, by whichever way: libc's exit, _exit and its kin. */
 #include "life/exit.h"
-
-#include "process/config.h"
 #include "process/files.h"
 #include "process/state.h"
 #include "record/recorder.h"

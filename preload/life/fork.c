@@ -1,10 +1,8 @@
 /* The fork handler, and what a copy of the process must forget: each part knows its own. */
 #include "life/fork.h"
-
+#include "base/lock.h"
 #include "names/counters.h"
 #include "names/paths.h"
-#include "place/current.h"
-#include "process/control.h"
 #include "process/files.h"
 #include "process/scratch.h"
 #include "process/state.h"
@@ -17,11 +15,10 @@
 static void forked(void)
 {
     tz_owner_forked();
+    tz_locks_forked();
     tz_scratch_forked();
     tz_paths_forked();
     tz_counters_forked();
-    tz_control_forked();
-    tz_current_forked();
     tz_files_forked();
     tz_spool_forked();
     tz_node_forked();

@@ -1,11 +1,9 @@
 /* The start of the library: at the first hook, or by its constructor where no hook came before. */
 #include "life/start.h"
-
 #include "life/exit.h"
 #include "life/fork.h"
-#include "process/config.h"
 #include "process/mounts.h"
-#include "record/adopt.h"
+#include "record/recorder.h"
 
 bool tz_start(void)
 {
@@ -22,7 +20,7 @@ bool tz_start(void)
     }
     tz_store(&tz_state, on ? TZ_ON : TZ_OFF);
     if (on && tz_config.recorder != TZ_RECORD_OFF)
-        tz_adopt();
+        tz_record_adopt();
     tz_depth = 0;
     errno = saved;
     return on;

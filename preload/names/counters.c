@@ -6,7 +6,6 @@
  * stays full and the search for a key always takes the same way.
  */
 #include "names/counters.h"
-
 #include "base/hash.h"
 #include "base/pages.h"
 
@@ -16,16 +15,7 @@ static struct tz_counter *levels[LEVELS]; /* atomic pointers */
 
 static struct tz_counter *level(int i)
 {
-    size_t size = (sizeof(struct tz_counter) * BUCKET) << (FIRST_BITS + MORE_BITS * i);
-    struct tz_counter *table = tz_load(&levels[i]), *expected = NULL;
-
-    if (tz_likely(table != NULL))
-        return table;
-    table = tz_pages(size);
-    if (!table || __atomic_compare_exchange_n(&levels[i], &expected, table, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-        return table;
-    tz_pages_free(table, size);
-    return expected;
+    return tz_pages_once(&levels[i], (sizeof(struct tz_counter) * BUCKET) << (FIRST_BITS + MORE_BITS * i));
 }
 
 struct tz_counter *tz_counters_slot(uint64_t key)

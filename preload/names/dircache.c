@@ -1,7 +1,6 @@
 /* The table of directories, and asking the kernel about those that are not in it. */
 #include "names/dircache.h"
-
-#include "base/fd_path.h"
+#include "base/text.h"
 #include "base/hash.h"
 #include "base/lock.h"
 #include "base/pages.h"
@@ -27,10 +26,9 @@ static uint32_t filled; /* atomic, written under the lock */
 static char *arena;
 static size_t arena_left;
 
-/* In the child of a fork the lock, and the arena half way, may belong to a thread that does not exist. */
+/* In the child of a fork the arena may be half way in the hands of a thread that does not exist. */
 void tz_dircache_forked(void)
 {
-    lock.held = 0;
     arena = NULL;
     arena_left = 0;
 }

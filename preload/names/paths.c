@@ -1,7 +1,6 @@
 /* Paths: the working directory, directories behind descriptors, and what lies in no mount. */
 #include "names/paths.h"
-
-#include "base/fd_path.h"
+#include "base/text.h"
 #include "base/lock.h"
 #include "base/rawsys.h"
 #include "names/dircache.h"
@@ -23,7 +22,6 @@ void tz_cwd_changed(void)
 
 void tz_paths_forked(void)
 {
-    cwd.lock.held = 0;
     cwd.known = 0;
     tz_dircache_forked();
 }

@@ -4,7 +4,6 @@
  * Whatever is refused, the application gets what it would have got without us.
  */
 #include "place/apply.h"
-
 #include "base/rawsys.h"
 #include "place/examine.h"
 #include "place/layout_fd.h"

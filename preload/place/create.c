@@ -1,8 +1,6 @@
 /* The application's call, made again as it was made. */
 #include "place/create.h"
 
-#include <fcntl.h>
-
 int tz_call_open(const struct tz_call *call, int flags)
 {
     switch (call->symbol) {

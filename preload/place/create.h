@@ -7,6 +7,8 @@
 #include "names/paths.h"
 #include "process/control.h"
 
+#include <fcntl.h>
+
 /* Lustre's O_LOV_DELAY_CREATE: two flags that make no sense together on a regular file. */
 #define TZ_DELAY_CREATE (O_NOCTTY | O_ASYNC)
 

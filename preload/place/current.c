@@ -1,11 +1,9 @@
 /* Loading the map that the control page names; earlier ones are closed when nobody reads them any more. */
 #include "place/current.h"
-
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/pages.h"
 #include "core/map_open.h"
-#include "process/config.h"
 #include "process/state.h"
 
 enum { RETIRED = 8 };
@@ -16,11 +14,6 @@ static struct {
     struct tz_map *retired[RETIRED]; /* earlier ones that a thread may still read */
     uint64_t bad;                    /* atomic: a generation that could not be used */
 } current;
-
-void tz_current_forked(void)
-{
-    current.lock.held = 0;
-}
 
 void tz_current_retry(void)
 {
@@ -54,7 +47,6 @@ static void retire(struct tz_map *old)
 /* `mapped`: the file may be read where it is; else it could be gone, or another, when a page of it is needed. */
 static void load_map(uint64_t generation, bool mapped)
 {
-    const char *(*open_map)(const char *, int64_t, struct tz_map *) = mapped ? tz_map_open : tz_map_copy;
     struct tz_map *map, *loaded;
     char path[1100];
 
@@ -67,8 +59,8 @@ static void load_map(uint64_t generation, bool mapped)
         return;
     }
     map = tz_pages(sizeof *map);
-    if (map && tz_control_path(path, sizeof path, "map.", generation) && !open_map(path, tz_config.trusted_uid, map) &&
-        map->generation == generation) {
+    if (map && tz_control_path(path, sizeof path, "map.", generation) &&
+        !tz_map_open(path, tz_config.trusted_uid, !mapped, map) && map->generation == generation) {
         __atomic_store_n(&current.map, map, __ATOMIC_SEQ_CST);
         retire(loaded);
     } else {

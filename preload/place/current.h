@@ -12,5 +12,3 @@ const struct tz_map *tz_current_map(struct tz_scratch *scratch, const struct tz_
 
 /* The control page has been read anew: a map that could not be used may have come by now. */
 void tz_current_retry(void);
-
-void tz_current_forked(void);

@@ -1,22 +1,11 @@
 /* Looking a name up in the map, and what speaks against doing what it says. */
 #include "place/decide.h"
-
 #include "place/current.h"
 #include "place/examine.h"
 #include "place/layout_fd.h"
 #include "place/settle.h"
 #include "place/umask.h"
 #include "process/config.h"
-
-#include <fcntl.h>
-
-static bool has_list(const struct tz_layout *layout)
-{
-    for (uint16_t i = 0; i < layout->count; i++)
-        if (layout->components[i].flags & TZ_COMP_LIST)
-            return true;
-    return false;
-}
 
 /* Finds the file's row and layout; what found it. */
 static enum tz_found find(const struct tz_create *c, const struct tz_map *map, struct tz_plan *plan)
@@ -56,7 +45,7 @@ bool tz_place_decide(struct tz_create *c, struct tz_plan *plan)
         return false;
     c->row_id = plan->row.id;
     c->outcome = TZ_SKIPPED;
-    if ((flags & O_APPEND) && !has_list(&plan->layout))
+    if ((flags & O_APPEND) && !tz_layout_last_list(&plan->layout))
         return false; /* the MDS has a rule of its own for files that are appended to */
     c->outcome = tz_config.mode == TZ_PLACE ? TZ_HIT : TZ_ADVISED;
     return tz_config.mode == TZ_PLACE;

@@ -1,6 +1,5 @@
 /* Comparing a file's layout with the plan, and giving up what of it cannot be had. */
 #include "place/examine.h"
-
 #include "place/layout_fd.h"
 
 /* Between the removal of the last components and the new ones by the process that replaces them. */

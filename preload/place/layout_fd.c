@@ -1,9 +1,8 @@
 /* A layout on an open descriptor: set, read back, make its objects, replace what the MDS did not make. */
 #include "place/layout_fd.h"
+#include "base/rawsys.h"
 
-#include <fcntl.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <sys/xattr.h>
 
 #define LUSTRE_LOV "lustre.lov"
@@ -36,7 +35,7 @@ int tz_layout_read(int fd, struct tz_create *create)
     return n >= 0 ? 0 : errno;
 }
 
-static const struct tz_component *last_list(const struct tz_layout *layout)
+const struct tz_component *tz_layout_last_list(const struct tz_layout *layout)
 {
     const struct tz_component *last = NULL;
 
@@ -48,19 +47,9 @@ static const struct tz_component *last_list(const struct tz_layout *layout)
 
 bool tz_layout_has_late_lists(const struct tz_layout *layout)
 {
-    const struct tz_component *last = last_list(layout);
+    const struct tz_component *last = tz_layout_last_list(layout);
 
     return last && last->start > 0;
-}
-
-/* How far this process may reach into a file; beyond it the kernel would send SIGXFSZ. */
-static uint64_t size_limit(void)
-{
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_FSIZE, &limit))
-        return 0;
-    return limit.rlim_cur == RLIM_INFINITY ? INT64_MAX : limit.rlim_cur;
 }
 
 /* Where nobody writes: just below the largest object of ldiskfs in each stripe. 0: the component ends before. */
@@ -73,12 +62,12 @@ static uint64_t far_away(const struct tz_component *c)
 
 bool tz_layout_can_instantiate(const struct tz_layout *layout)
 {
-    const struct tz_component *last = last_list(layout);
+    const struct tz_component *last = tz_layout_last_list(layout);
 
     for (uint16_t i = 0; i < layout->count; i++)
         if (layout->components[i].flags & TZ_COMP_SEL)
             return false; /* it would extend the component before, too */
-    return last && last->start < INT64_MAX && last->start + 1 <= size_limit();
+    return last && last->start < INT64_MAX && last->start + 1 <= tz_size_limit();
 }
 
 static int reserve(int fd, int mode, uint64_t offset, uint64_t length)
@@ -100,13 +89,13 @@ static int reserve(int fd, int mode, uint64_t offset, uint64_t length)
  */
 int tz_layout_instantiate(int fd, const struct tz_layout *layout)
 {
-    const struct tz_component *last = last_list(layout);
+    const struct tz_component *last = tz_layout_last_list(layout);
     uint64_t far = last ? far_away(last) : 0;
     int rc = EFBIG;
 
     if (!tz_layout_can_instantiate(layout))
         return EFBIG;
-    if (far && far + PUNCHED <= size_limit())
+    if (far && far + PUNCHED <= tz_size_limit())
         rc = reserve(fd, PUNCH_HOLE, far, PUNCHED);
     return rc == EFBIG ? reserve(fd, 0, last->start, 1) : rc;
 }

@@ -16,6 +16,9 @@ int tz_layout_instantiate(int fd, const struct tz_layout *layout);
 int tz_layout_add_tail(int fd, struct tz_create *create, const struct tz_plan *plan, uint16_t from);
 int tz_layout_replace_tail(int fd, struct tz_create *create, const struct tz_plan *plan, uint16_t from);
 
+/* The last component with an explicit list; NULL when there is none. */
+const struct tz_component *tz_layout_last_list(const struct tz_layout *layout);
+
 /* Does the layout have lists on components that are not made with the file? */
 bool tz_layout_has_late_lists(const struct tz_layout *layout);
 

@@ -1,6 +1,5 @@
 /* Opening again as if we had not been there, and leaving no file behind where that fails. */
 #include "place/refuse.h"
-
 #include "base/clock.h"
 #include "base/rawsys.h"
 #include "place/layout_fd.h"
@@ -19,15 +18,23 @@ static int replace_fd(const struct tz_call *call, int fd, int better)
     return fd;
 }
 
+/* Do two descriptors stand for one file? `st` is the first one's. */
+static bool is_same(int fd, int other, struct tz_stat *st)
+{
+    struct tz_stat second;
+
+    return tz_look(fd, st) == 0 && tz_look(other, &second) == 0 && st->ino == second.ino && st->dev == second.dev;
+}
+
 /* Opens the file behind `fd` again without the flag that leaves it without a layout; -1 when that is refused. */
 static int reopen(const struct tz_call *call, int fd)
 {
     int again = tz_call_open(call, call->flags & ~(O_CREAT | O_EXCL | O_TRUNC)), saved = errno;
-    struct tz_stat first, second;
+    struct tz_stat st;
 
     if (again < 0)
         return -1;
-    if (tz_look(fd, &first) == 0 && tz_look(again, &second) == 0 && first.ino == second.ino && first.dev == second.dev)
+    if (is_same(fd, again, &st))
         return again;
     REAL(close)(again); /* another file has the name now */
     errno = saved;
@@ -41,11 +48,10 @@ static int reopen(const struct tz_call *call, int fd)
 static int withdraw(const struct tz_create *c, int fd, int error)
 {
     int named = tz_call_open(&c->call, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    struct tz_stat ours, found;
+    struct tz_stat st;
 
     if (named >= 0) {
-        if (c->existence == TZ_FRESH && tz_look(fd, &ours) == 0 && tz_look(named, &found) == 0 &&
-            ours.ino == found.ino && ours.dev == found.dev && ours.size == 0 &&
+        if (c->existence == TZ_FRESH && is_same(fd, named, &st) && st.size == 0 &&
             fgetxattr(fd, "lustre.lov", NULL, 0) < 0 && errno == ENODATA)
             syscall(SYS_unlinkat, c->call.dirfd, c->call.path, 0);
         REAL(close)(named);

@@ -4,7 +4,6 @@
  * to write therefore looks once, and waits only where an OST does refuse.
  */
 #include "place/settle.h"
-
 #include "base/clock.h"
 #include "base/rawsys.h"
 #include "place/layout_fd.h"

@@ -1,7 +1,6 @@
 /* libc can only tell the umask by changing it; the kernel shows it since 4.7. 022 where it does not. */
 #include "place/umask.h"
-
-#include "base/number.h"
+#include "base/text.h"
 #include "base/rawsys.h"
 #include "process/state.h"
 

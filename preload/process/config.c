@@ -1,7 +1,6 @@
 /* The settings, from the environment: what each variable means is in the documentation. */
 #include "process/config.h"
-
-#include "base/number.h"
+#include "base/text.h"
 #include "base/rawsys.h"
 
 #include <fnmatch.h>

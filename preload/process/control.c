@@ -4,13 +4,11 @@
  * ask its server, a few times a second until there is a map, and once a second from then on.
  */
 #include "process/control.h"
-
 #include "base/clock.h"
 #include "base/lock.h"
-#include "base/number.h"
+#include "base/text.h"
 #include "base/rawsys.h"
 #include "core/map_open.h"
-#include "process/config.h"
 #include "process/mounts.h"
 #include "process/state.h"
 
@@ -34,11 +32,6 @@ static struct {
     uint64_t generation, stopped; /* atomic: as the last look found them, where there is no such mapping */
     int found;                    /* atomic: one has found them */
 } control;
-
-void tz_control_forked(void)
-{
-    control.lock.held = 0;
-}
 
 bool tz_control_path(char *out, size_t size, const char *name, uint64_t number)
 {

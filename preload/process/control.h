@@ -16,5 +16,3 @@ void tz_control_look(struct tz_said *said);
 
 /* The path of a file beside it: <directory>/<name>, with the number behind it unless it is 0. */
 bool tz_control_path(char *out, size_t size, const char *name, uint64_t number);
-
-void tz_control_forked(void);

@@ -1,6 +1,5 @@
 /* The table of descriptors, without locks: a thread or a copy of the process may stop anywhere in here. */
 #include "process/files.h"
-
 #include "base/pages.h"
 
 /* Descriptions live in chunks that are never unmapped: a racing reader sees an old one, not a hole. */
@@ -29,17 +28,10 @@ static struct tz_file *allocate(void)
 
     for (uint32_t n = 0; n < CHUNKS; n++) {
         uint32_t i = (first + n) % CHUNKS;
-        struct tz_file *chunk = tz_load(&chunks[i]), *expected = NULL, *file;
+        struct tz_file *chunk = tz_pages_once(&chunks[i], CHUNK * sizeof *chunk), *file;
 
-        if (!chunk) {
-            chunk = tz_pages(CHUNK * sizeof *chunk);
-            if (!chunk)
-                return NULL;
-            if (!__atomic_compare_exchange_n(&chunks[i], &expected, chunk, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-                tz_pages_free(chunk, CHUNK * sizeof *chunk);
-                chunk = expected;
-            }
-        }
+        if (!chunk)
+            return NULL;
         file = take_free(chunk);
         if (file) {
             __atomic_store_n(&hint, i, __ATOMIC_RELAXED);
@@ -53,27 +45,11 @@ static struct tz_file *allocate(void)
 
 static struct tz_file **slot_of(int fd)
 {
-    struct tz_file **chunk, **expected = NULL;
+    struct tz_file **chunk = NULL;
 
-    if ((unsigned)fd >= TZ_FDS_MAX)
-        return NULL;
-    chunk = tz_load(&tz_files_table[(unsigned)fd >> 10]);
-    if (!chunk) {
-        chunk = tz_pages(1024 * sizeof *chunk);
-        if (!chunk)
-            return NULL;
-        if (!__atomic_compare_exchange_n(&tz_files_table[(unsigned)fd >> 10], &expected, chunk, false, __ATOMIC_ACQ_REL,
-                                         __ATOMIC_ACQUIRE)) {
-            tz_pages_free(chunk, 1024 * sizeof *chunk);
-            chunk = expected;
-        }
-    }
-    return &chunk[fd & 1023];
-}
-
-bool tz_file_last(const struct tz_file *file)
-{
-    return tz_load(&file->refs) == 1;
+    if ((unsigned)fd < TZ_FDS_MAX)
+        chunk = tz_pages_once(&tz_files_table[(unsigned)fd >> 10], 1024 * sizeof *chunk);
+    return chunk ? &chunk[fd & 1023] : NULL;
 }
 
 void tz_file_put(struct tz_file *file)

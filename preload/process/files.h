@@ -54,8 +54,6 @@ void tz_files_share(int fd, struct tz_file *of);
 /* Takes the descriptor out of the table; the caller has its reference then. */
 struct tz_file *tz_files_take(int fd);
 
-/* Is this the last reference? Then the close is recorded before it is given back. */
-bool tz_file_last(const struct tz_file *file);
 void tz_file_put(struct tz_file *file);
 
 /* Calls for every followed descriptor in [first, last]. */

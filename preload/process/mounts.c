@@ -1,7 +1,6 @@
 /* Which directories are Lustre's: TARAZU_MOUNTS, or the mount entries of type lustre. */
 #include "process/mounts.h"
-
-#include "base/number.h"
+#include "base/text.h"
 #include "base/pages.h"
 #include "base/rawsys.h"
 #include "process/config.h"
@@ -81,15 +80,17 @@ static size_t unescape(char *text, size_t length)
     return out;
 }
 
-static bool is_local(const char *type)
-{
-    static const char *const local[] = {"ext4", "xfs",    "overlay", "tmpfs",    "ext3",  "ext2", "btrfs",
-                                        "zfs",  "rootfs", "ramfs",   "squashfs", "erofs", "f2fs", NULL};
+/* Of a file system of this node, and of one in which a mapping shows what other nodes store. */
+static const char *const local[] = {"ext4", "xfs",    "overlay", "tmpfs",    "ext3",  "ext2", "btrfs",
+                                    "zfs",  "rootfs", "ramfs",   "squashfs", "erofs", "f2fs", NULL};
+static const char *const coherent[] = {"tmpfs", "ext2",    "ext3", "ext4",   "xfs",  "btrfs",
+                                       "zfs",   "overlay", "f2fs", "lustre", "gpfs", NULL};
 
-    for (const char *const *name = local; *name; name++)
-        if (strcmp(type, *name) == 0)
-            return true;
-    return false;
+static bool is_one_of(const char *type, const char *const *types)
+{
+    while (*types && strcmp(type, *types) != 0)
+        types++;
+    return *types != NULL;
 }
 
 /* In the kernel's order, so that the last mount at or above the stop file decides where that lies. */
@@ -101,7 +102,7 @@ static void find_stop(const char *point, size_t length, const char *type)
     if (length < deepest || strncmp(tz_config.stop, point, length) != 0 || (!root && tz_config.stop[length] != '/'))
         return;
     deepest = length;
-    tz_mounts.stop_is_local = is_local(type);
+    tz_mounts.stop_is_local = is_one_of(type, local);
 }
 
 /* "nid[:nid]:/fsname[/directory] mountpoint type ..." */
@@ -180,22 +181,20 @@ struct device {
 /* "id parent major:minor root mountpoint options [fields] - type source options" */
 static bool find_device(char *line, char *end, void *argument)
 {
-    static const char *const coherent[] = {"tmpfs", "ext2",    "ext3", "ext4",   "xfs", "btrfs",
-                                           "zfs",   "overlay", "f2fs", "lustre", "gpfs"};
     struct device *device = argument;
     const char *p = line;
+    char *type, *rest;
 
-    (void)end;
     for (int field = 0; field < 2; field++, p++)
         if (!(p = strchr(p, ' ')))
             return false;
     if (tz_read_number(&p, 10) != device->numbers[0] || *p++ != ':' || tz_read_number(&p, 10) != device->numbers[1])
         return false;
-    p = strstr(p, " - ");
-    for (size_t i = 0; p && i < sizeof coherent / sizeof *coherent; i++) {
-        size_t length = strlen(coherent[i]);
-
-        device->coherent |= strncmp(p + 3, coherent[i], length) == 0 && p[3 + length] == ' ';
+    type = strstr(p, " - ");
+    rest = type ? memchr(type + 3, ' ', (size_t)(end - type - 3)) : NULL;
+    if (rest) {
+        *rest = '\0';
+        device->coherent |= is_one_of(type + 3, coherent);
     }
     return true;
 }

@@ -1,6 +1,5 @@
 /* Scratch memory in slots that are kept, and of which others can see who reads which map. */
 #include "process/scratch.h"
-
 #include "base/pages.h"
 
 enum { SCRATCH_SLOTS = 64 };
@@ -15,7 +14,7 @@ static struct {
 /* Where this thread found one before: warm memory, and no fight for the first slot. */
 static TZ_THREAD int my_slot;
 
-struct tz_scratch *tz_scratch_get(void)
+static struct tz_scratch *get(void)
 {
     struct tz_scratch *found;
 
@@ -56,7 +55,7 @@ void tz_scratch_put(struct tz_scratch *scratch)
 bool tz_scratch_need(struct tz_scratch **scratch)
 {
     if (!*scratch)
-        *scratch = tz_scratch_get();
+        *scratch = get();
     return *scratch != NULL;
 }
 

@@ -19,11 +19,9 @@ struct tz_scratch {
     _Alignas(16) char directory[64 + 2 * TZ_PATH_MAX]; /* a struct tz_dir that is being found out */
 };
 
-struct tz_scratch *tz_scratch_get(void);
-void tz_scratch_put(struct tz_scratch *scratch);
-
-/* The scratch at `scratch`, got now when there is none yet; false when none is to be had. */
+/* Gets one unless there is one at `scratch`; false when none is to be had. */
 bool tz_scratch_need(struct tz_scratch **scratch);
+void tz_scratch_put(struct tz_scratch *scratch);
 
 /* Does an operation under way read this map? */
 bool tz_scratch_holds(const struct tz_map *map);

@@ -1,9 +1,7 @@
 /* Whose memory this is: by a page that a forked copy sees as zeros, and by the process id. */
 #include "process/state.h"
-
 #include "base/pages.h"
 #include "base/rawsys.h"
-#include "process/config.h"
 
 int tz_state;
 int tz_counting;

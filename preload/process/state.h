@@ -1,7 +1,7 @@
 /* Whether a hook acts: state of the library, per-thread guard, and the process that this memory belongs to. */
 #pragma once
 
-#include "tz.h"
+#include "process/config.h"
 
 enum tz_state { TZ_UNKNOWN, TZ_STARTING, TZ_OFF, TZ_ON };
 

@@ -1,6 +1,5 @@
 /* The site's stop file, and what the job's control page says. */
 #include "process/stop.h"
-
 #include "base/clock.h"
 #include "base/rawsys.h"
 #include "process/config.h"

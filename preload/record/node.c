@@ -3,12 +3,10 @@
  * it. A process may be killed anywhere: an entry is reached only once it is whole.
  */
 #include "record/node.h"
-
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/lock.h"
 #include "base/rawsys.h"
-#include "process/config.h"
 #include "process/state.h"
 #include "record/spool_files.h"
 
@@ -16,7 +14,7 @@
 #include <sys/sysinfo.h>
 
 enum { HEADER = 4096, STEP = 4096, LONGEST = 1 << 26, HEADS = 960, HEADS_AT = 256, ENTRY_HEAD = 16 };
-enum { TIME_AT = 8, FIXED_AT = TZ_RECORD_HEAD, OUTCOME_BYTES = 24 };
+enum { TIME_AT = 8 };
 enum { RETRY_NS = 1000000000 };
 
 #define MAGIC 0x313045444f4e5a54ULL /* TZNODE01 */
@@ -47,7 +45,7 @@ struct entry {
 
 static struct {
     struct tz_lock lock;
-    uint8_t *base;        /* atomic */
+    struct header *base;  /* atomic */
     uint64_t retry_ns;    /* atomic: not to be had; tried again then */
     uint64_t lost;        /* atomic: what could not even be counted there */
     uint64_t passed_over; /* atomic: not counted there yet */
@@ -89,20 +87,15 @@ static bool is_sound(const struct header *h, int fd)
            tz_fstat(fd, &st) == 0 && capacity <= st.size;
 }
 
-static uint8_t *open_node(void)
+static struct header *open_node(void)
 {
     struct header *h = MAP_FAILED;
     struct tz_stat st;
-    char path[1200];
-    int fd;
+    int fd = tz_spool_directory() ? tz_spool_open(name, O_RDWR | O_CREAT, &st) : -1;
 
-    if (!tz_spool_directory() || !tz_spool_path(path, sizeof path, name))
-        return NULL;
-    fd = tz_sys_open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     if (fd < 0)
         return NULL;
-    if (tz_fstat(fd, &st) == 0 && S_ISREG(st.mode) && st.uid == tz_euid() &&
-        (st.size >= HEADER + STEP || tz_spool_fill(fd, 0, HEADER + STEP)))
+    if (st.size >= HEADER + STEP || tz_spool_fill(fd, 0, HEADER + STEP))
         h = mmap(NULL, LONGEST, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (h != MAP_FAILED && tz_load(&h->magic) == MAGIC && !is_sound(h, fd)) {
         munmap(h, LONGEST);
@@ -126,34 +119,33 @@ static uint8_t *open_node(void)
         raise(&h->reserved, HEADER + STEP);
         tz_store(&h->magic, MAGIC);
     }
-    return (uint8_t *)h;
+    return h;
 }
 
 static struct header *header(void)
 {
-    uint8_t *base = tz_load(&node.base);
+    struct header *h = tz_load(&node.base);
     uint64_t now;
 
-    if (base)
-        return (void *)base;
+    if (h)
+        return h;
     now = tz_now_ns();
     if (now < tz_load(&node.retry_ns) || !tz_owner() || !tz_trylock(&node.lock))
         return NULL;
-    base = tz_load(&node.base);
-    if (!base) {
-        base = open_node();
-        if (base) {
-            __atomic_add_fetch(&((struct header *)(void *)base)->lost,
-                               __atomic_exchange_n(&node.lost, 0, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
-            __atomic_add_fetch(&((struct header *)(void *)base)->passed_over,
-                               __atomic_exchange_n(&node.passed_over, 0, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
-            tz_store(&node.base, base);
+    h = tz_load(&node.base);
+    if (!h) {
+        h = open_node();
+        if (h) {
+            __atomic_add_fetch(&h->lost, __atomic_exchange_n(&node.lost, 0, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+            __atomic_add_fetch(&h->passed_over, __atomic_exchange_n(&node.passed_over, 0, __ATOMIC_RELAXED),
+                               __ATOMIC_RELAXED);
+            tz_store(&node.base, h);
         } else {
             tz_store(&node.retry_ns, now + RETRY_NS);
         }
     }
     tz_unlock(&node.lock);
-    return (void *)base;
+    return h;
 }
 
 bool tz_node_reserve(uint64_t bytes)
@@ -185,7 +177,7 @@ void tz_node_lost(uint64_t records)
 
 void tz_node_passed_over(void)
 {
-    struct header *h = (void *)tz_load(&node.base);
+    struct header *h = tz_load(&node.base);
 
     if (tz_owner())
         __atomic_add_fetch(h ? &h->passed_over : &node.passed_over, 1, __ATOMIC_RELAXED);
@@ -205,7 +197,8 @@ static struct entry *find(struct header *h, uint32_t at, uint64_t hash)
         uint64_t place = 8 * (uint64_t)at;
         struct entry *entry = (void *)((uint8_t *)h + place);
 
-        if (place < HEADER || place + sizeof *entry + FIXED_AT + OUTCOME_BYTES > capacity || capacity > LONGEST)
+        if (place < HEADER || place + sizeof *entry + TZ_RECORD_HEAD + sizeof(struct tz_create_values) > capacity ||
+            capacity > LONGEST)
             return NULL;
         if (entry->hash == hash)
             return entry;
@@ -218,15 +211,15 @@ static struct entry *find(struct header *h, uint32_t at, uint64_t hash)
 static bool extend(struct header *h, uint64_t end)
 {
     uint64_t from = tz_load(&h->capacity), to = (end + STEP - 1) & ~(uint64_t)(STEP - 1);
-    char path[1200];
+    struct tz_stat st;
     bool done;
     int fd;
 
     if (end <= from)
         return true;
-    if (to > LONGEST || !tz_spool_path(path, sizeof path, name) || !tz_node_reserve(to - from))
+    if (to > LONGEST || !tz_node_reserve(to - from))
         return false;
-    fd = tz_sys_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
+    fd = tz_spool_open(name, O_RDWR, &st);
     done = fd >= 0 && tz_spool_fill(fd, from, to);
     if (fd >= 0)
         tz_sys_close(fd);
@@ -285,11 +278,12 @@ bool tz_node_note(const struct tz_record *record)
     if (!found)
         return add(h, hash, record);
     if (record->type == TZ_CLOSE)
-        tz_store((uint64_t *)(void *)(found->record + FIXED_AT), tz_get64(record->fixed));
+        tz_store((uint64_t *)(void *)(found->record + TZ_RECORD_HEAD),
+                 ((const struct tz_close_values *)record->values)->size);
     else if (record->type == TZ_CREATE && (record->flags & 1))
         return true; /* that it was there already says nothing new */
     else if (record->type == TZ_CREATE)
-        memcpy(found->record + FIXED_AT, record->fixed, OUTCOME_BYTES);
+        memcpy(found->record + TZ_RECORD_HEAD, record->values, sizeof(struct tz_create_values));
     tz_store((uint64_t *)(void *)(found->record + TIME_AT), tz_now_ns());
     __atomic_add_fetch(&h->changes, 1, __ATOMIC_RELAXED);
     return true;
@@ -298,6 +292,5 @@ bool tz_node_note(const struct tz_record *record)
 /* The mapping is shared with the parent, and good in the child too. */
 void tz_node_forked(void)
 {
-    node.lock.held = 0;
     node.retry_ns = node.lost = node.passed_over = 0;
 }

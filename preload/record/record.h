@@ -6,25 +6,31 @@
 enum tz_record_type { TZ_CREATE = 1, TZ_CLOSE = 2, TZ_END = 3, TZ_OPEN = 4 };
 enum { TZ_RECORD_HEAD = 16, TZ_PARTS = 5 };
 
-/* Places in the fixed part of a close record. */
-enum {
-    TZ_CLOSE_SIZE = 0,
-    TZ_CLOSE_WRITTEN = 8,
-    TZ_CLOSE_LOW = 16,
-    TZ_CLOSE_HIGH = 24,
-    TZ_CLOSE_WRITES = 32,
-    TZ_CLOSE_SEGMENTS = 36,
-    TZ_CLOSE_OPENED = 40,
-    TZ_CLOSE_LENGTHS = 48,
-    TZ_CLOSE_FIXED = 56
+/* What a create record says beside its texts. */
+struct tz_create_values {
+    uint32_t precise, loose; /* n */
+    uint8_t outcome, found;
+    uint16_t refusal;
+    uint32_t row_id;
+    uint64_t generation;
 };
 
-/* One record: its fixed part from byte 16 on, then the texts, of which the second is the key. */
+/* What a close record says. */
+struct tz_close_values {
+    uint64_t size, written, low, high;
+    uint32_t writes, segments;
+    uint64_t opened_ns;
+};
+
+_Static_assert(sizeof(struct tz_create_values) == 24 && sizeof(struct tz_close_values) == 48, "no gaps");
+
+/* Its values from byte 16 on, the lengths of the texts, then the texts, of which the second is the key. */
 struct tz_record {
     enum tz_record_type type;
     uint16_t flags;
-    const uint8_t *fixed;
-    size_t fixed_length;
+    const void *values;
+    size_t values_length;
+    unsigned parts;
     struct tz_part {
         const void *data;
         size_t length;

@@ -1,15 +1,12 @@
 /* Which record an open or a close is worth, and where it goes: into the process's spool or the node's file. */
 #include "record/recorder.h"
-
 #include "base/clock.h"
+#include "base/text.h"
 #include "base/rawsys.h"
-#include "process/config.h"
 #include "process/state.h"
 #include "record/node.h"
 #include "record/spool.h"
 #include "record/streams.h"
-
-#include <fcntl.h>
 
 enum { CREATE_EXISTED = 1, CREATE_AGAIN = 2, CLOSE_COUNTED = 1, CLOSE_NOT_CREATED = 2 };
 enum { YOUNG_S = 2, JOINED_LOV_MAX = 512 };
@@ -41,33 +38,23 @@ enum tz_made tz_record_create(struct tz_create *c, int fd)
     const struct tz_mount *m = c->where.mount;
     bool records = tz_config.recorder != TZ_RECORD_OFF;
     bool made = c->existence == TZ_FRESH || (records && c->existence == TZ_PERHAPS && !existed(fd));
-    uint8_t fixed[40] = {0};
+    uint32_t lov_max = made ? UINT16_MAX : JOINED_LOV_MAX; /* its maker has recorded the layout */
+    struct tz_create_values values = {c->nth.precise, c->nth.loose, c->outcome,   c->found,
+                                      c->refusal,     c->row_id,    c->generation};
     struct tz_record record = {TZ_CREATE,
                                (uint16_t)((made ? 0 : CREATE_EXISTED) | (c->nth.again ? CREATE_AGAIN : 0)),
-                               fixed,
-                               sizeof fixed,
+                               &values,
+                               sizeof values,
+                               TZ_PARTS,
                                {{m->fs, m->fs_length},
                                 {c->where.key, c->where.key_length},
                                 {names->precise, names->precise_length},
                                 {names->loose, names->loose_length},
-                                {c->scratch->lov, c->lov_length <= UINT16_MAX ? c->lov_length : 0}}};
+                                {c->scratch->lov, c->lov_length <= lov_max ? c->lov_length : 0}}};
 
     if (!records)
         return made ? TZ_MADE : TZ_NOT_MADE;
-    tz_put32(fixed, c->nth.precise);
-    tz_put32(fixed + 4, c->nth.loose);
-    fixed[8] = c->outcome;
-    fixed[9] = c->found;
-    tz_put16(fixed + 10, c->refusal);
-    tz_put32(fixed + 12, c->row_id);
-    tz_put64(fixed + 16, c->generation);
-    for (int i = 0; i < TZ_PARTS; i++)
-        tz_put16(fixed + 24 + 2 * i, (uint16_t)record.texts[i].length);
     if (!made) {
-        if (record.texts[TZ_PARTS - 1].length > JOINED_LOV_MAX) { /* its maker has recorded the layout */
-            record.texts[TZ_PARTS - 1].length = 0;
-            tz_put16(fixed + 24 + 2 * (TZ_PARTS - 1), 0);
-        }
         if (!tz_spool_made(record.texts) && !tz_node_note(&record))
             tz_spool_write(&record);
         return TZ_NOT_MADE;
@@ -81,20 +68,15 @@ enum tz_made tz_record_create(struct tz_create *c, int fd)
 /* A file that was there is opened to be written: who looks at the step while it runs must not take it for done. */
 static void note_open(const struct tz_where *where)
 {
-    uint8_t fixed[TZ_CLOSE_FIXED] = {0};
-    struct tz_record record = {TZ_OPEN,
-                               CLOSE_NOT_CREATED,
-                               fixed,
-                               sizeof fixed,
-                               {{where->mount->fs, where->mount->fs_length}, {where->key, where->key_length}}};
+    struct tz_close_values values = {0};
+    struct tz_record record = {TZ_OPEN, CLOSE_NOT_CREATED,
+                               &values, sizeof values,
+                               2,       {{where->mount->fs, where->mount->fs_length}, {where->key, where->key_length}}};
 
-    if (tz_spool_made(record.texts)) {
+    if (tz_spool_made(record.texts))
         tz_spool_reopened(record.texts);
-    } else if (tz_config.mode == TZ_PLACE) {
-        tz_put16(fixed + TZ_CLOSE_LENGTHS, (uint16_t)record.texts[0].length);
-        tz_put16(fixed + TZ_CLOSE_LENGTHS + 2, (uint16_t)record.texts[1].length);
+    else if (tz_config.mode == TZ_PLACE)
         tz_node_note(&record);
-    }
 }
 
 void tz_record_open(int fd, const struct tz_where *where, int flags, enum tz_made made, FILE *stream)
@@ -131,27 +113,22 @@ static void append_close(struct tz_file *file, uint64_t size)
     const struct tz_mount *m = file->mount;
     bool adopted = file->flags & TZ_FILE_ADOPTED, made = file->flags & TZ_FILE_CREATED;
     uint64_t low = tz_relaxed(&file->low);
-    uint8_t fixed[TZ_CLOSE_FIXED] = {0};
+    struct tz_close_values values = {.size = size,
+                                     .written = tz_relaxed(&file->bytes),
+                                     .low = low == UINT64_MAX ? 0 : low,
+                                     .high = tz_relaxed(&file->high),
+                                     .writes = (uint32_t)tz_relaxed(&file->writes),
+                                     .segments = (uint32_t)tz_relaxed(&file->segments),
+                                     .opened_ns = file->opened_ns};
     struct tz_record record = {
-        TZ_CLOSE,
-        (uint16_t)((tz_counting && !adopted ? CLOSE_COUNTED : 0) | (made ? 0 : CLOSE_NOT_CREATED)),
-        fixed,
-        sizeof fixed,
-        {{m->fs, m->fs_length}, {tz_file_key(file), file->key_length}}};
+        TZ_CLOSE, (uint16_t)((tz_counting && !adopted ? CLOSE_COUNTED : 0) | (made ? 0 : CLOSE_NOT_CREATED)),
+        &values,  sizeof values,
+        2,        {{m->fs, m->fs_length}, {tz_file_key(file), file->key_length}}};
 
     if (adopted && size == file->opened_size)
         return;
-    tz_put64(fixed + TZ_CLOSE_SIZE, size);
-    tz_put64(fixed + TZ_CLOSE_OPENED, file->opened_ns);
-    tz_put16(fixed + TZ_CLOSE_LENGTHS, (uint16_t)record.texts[0].length);
-    tz_put16(fixed + TZ_CLOSE_LENGTHS + 2, (uint16_t)record.texts[1].length);
-    tz_put64(fixed + TZ_CLOSE_WRITTEN, tz_relaxed(&file->bytes));
-    tz_put64(fixed + TZ_CLOSE_LOW, low == UINT64_MAX ? 0 : low);
-    tz_put64(fixed + TZ_CLOSE_HIGH, tz_relaxed(&file->high));
-    tz_put32(fixed + TZ_CLOSE_WRITES, (uint32_t)tz_relaxed(&file->writes));
-    tz_put32(fixed + TZ_CLOSE_SEGMENTS, (uint32_t)tz_relaxed(&file->segments));
-    if ((file->flags & TZ_FILE_NOTED || (!made && (adopted || tz_relaxed(&file->bytes) == 0))) &&
-        !tz_spool_made(record.texts) && tz_node_note(&record))
+    if ((file->flags & TZ_FILE_NOTED || (!made && (adopted || values.written == 0))) && !tz_spool_made(record.texts) &&
+        tz_node_note(&record))
         return;
     tz_spool_write(&record);
 }
@@ -181,7 +158,7 @@ void tz_record_closing(int fd, FILE *stream, struct tz_closing *closing)
         return;
     if (stream && worth_recording(file))
         fflush(stream);
-    if (tz_file_last(file) && worth_recording(file))
+    if (tz_load(&file->refs) == 1 && worth_recording(file))
         closing->record = read_size(fd, file, &closing->size);
     closing->file = tz_files_take(fd);
 }
@@ -203,4 +180,36 @@ void tz_record_close(int fd, struct tz_file *file)
     (void)file;
     tz_record_closing(fd, NULL, &closing);
     tz_record_closed(&closing);
+}
+
+static void adopt(int fd, FILE *stream, struct tz_scratch **scratch)
+{
+    struct tz_where where;
+    struct tz_stat st;
+    size_t length;
+    char *path;
+    long flags;
+
+    if (tz_look(fd, &st) || !S_ISREG(st.mode))
+        return;
+    flags = syscall(SYS_fcntl, fd, F_GETFL);
+    if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
+        return;
+    if (!tz_scratch_need(scratch))
+        return;
+    path = (*scratch)->opened;
+    length = tz_fd_path(fd, path);
+    if (length == 0 || (length > 10 && memcmp(path + length - 10, " (deleted)", 10) == 0))
+        return;
+    if (tz_locate(AT_FDCWD, path, scratch, &where) && tz_key_wanted(where.key, where.key_length))
+        tz_record_open(fd, &where, (int)flags, TZ_WAS_OPEN, stream);
+}
+
+void tz_record_adopt(void)
+{
+    struct tz_scratch *scratch = NULL;
+
+    adopt(1, stdout, &scratch);
+    adopt(2, stderr, &scratch);
+    tz_scratch_put(scratch);
 }

@@ -14,6 +14,9 @@ enum tz_made tz_record_create(struct tz_create *create, int fd);
 /* Follows a descriptor that can be written; `stream` or NULL. */
 void tz_record_open(int fd, const struct tz_where *where, int flags, enum tz_made made, FILE *stream);
 
+/* Follows standard output and error that were opened by the program before this one (a shell's redirection). */
+void tz_record_adopt(void);
+
 /* A close in two halves, since the size can only be read before it. */
 struct tz_closing {
     struct tz_file *file;

@@ -1,19 +1,16 @@
 /* This process's spool: made at the first record, longer when it must, handed over when the process ends. */
 #include "record/spool.h"
-
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/lock.h"
-#include "base/number.h"
+#include "base/text.h"
 #include "base/rawsys.h"
 #include "names/counters.h"
-#include "process/config.h"
 #include "process/state.h"
 #include "record/node.h"
 #include "record/spool_files.h"
 
 #include <sys/mman.h>
-#include <sys/resource.h>
 
 enum {
     HEADER = 256,
@@ -34,19 +31,26 @@ static struct {
     char path[1200];
 } spool;
 
-static uint8_t *map_at(const char *path, int flags, uint64_t from, uint64_t to)
+/* The spool from its beginning to `to`, with new memory from `from` on; NULL when there is none. */
+static uint8_t *map(int flags, uint64_t from, uint64_t to)
 {
-    int fd = tz_sys_open(path, flags | O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     void *base = MAP_FAILED;
+    int fd;
 
-    if (fd < 0)
+    if (!tz_node_reserve(to - from))
         return NULL;
-    if (tz_spool_fill(fd, from, to))
-        base = mmap(NULL, to, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    tz_sys_close(fd);
-    if (base == MAP_FAILED && (flags & O_CREAT))
-        syscall(SYS_unlinkat, AT_FDCWD, path, 0);
-    return base == MAP_FAILED ? NULL : base;
+    fd = tz_sys_open(spool.path, flags | O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    if (fd >= 0) {
+        if (tz_spool_fill(fd, from, to))
+            base = mmap(NULL, to, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        tz_sys_close(fd);
+        if (base == MAP_FAILED && (flags & O_CREAT))
+            syscall(SYS_unlinkat, AT_FDCWD, spool.path, 0);
+    }
+    if (base != MAP_FAILED)
+        return base;
+    tz_node_release(to - from);
+    return NULL;
 }
 
 /* <directory>/<host>.<pid>.<start in hex>.tzs */
@@ -86,13 +90,9 @@ static bool create(void)
     uint64_t start_ns = tz_now_ns();
     uint8_t *base;
 
-    if (!make_path(start_ns) || !tz_node_reserve(FIRST_SIZE))
+    base = make_path(start_ns) ? map(O_CREAT | O_EXCL, 0, FIRST_SIZE) : NULL;
+    if (!base)
         return false;
-    base = map_at(spool.path, O_CREAT | O_EXCL, 0, FIRST_SIZE);
-    if (!base) {
-        tz_node_release(FIRST_SIZE);
-        return false;
-    }
     write_header(base, start_ns);
     spool.capacity = FIRST_SIZE;
     spool.used = HEADER;
@@ -103,19 +103,14 @@ static bool create(void)
 
 static bool grow(uint64_t need)
 {
-    uint64_t capacity = spool.capacity, more;
+    uint64_t capacity = spool.capacity;
     uint8_t *base;
 
     while (capacity < need)
         capacity *= 2;
-    more = capacity - spool.capacity;
-    if (capacity > SIZE_MAX_ || !tz_node_reserve(more))
+    base = capacity <= SIZE_MAX_ ? map(0, spool.capacity, capacity) : NULL;
+    if (!base)
         return false;
-    base = map_at(spool.path, 0, spool.capacity, capacity);
-    if (!base) {
-        tz_node_release(more);
-        return false;
-    }
     munmap(spool.base, spool.capacity);
     spool.capacity = capacity;
     tz_put64(base + OFF_CAPACITY, capacity);
@@ -232,21 +227,17 @@ void tz_spool_reopened(const struct tz_part texts[2])
 /* Behind those that ended before: one file for all short ones. False: it stays where it is. */
 static bool hand_over(void)
 {
-    char path[1200];
-    struct rlimit limit;
     struct tz_stat st;
     bool done;
     int fd;
 
     /* The common file may be longer than this process may write. */
-    if (spool.used > SHORT || getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur != RLIM_INFINITY ||
-        !tz_spool_path(path, sizeof path, "ended.tzs"))
+    if (spool.used > SHORT || tz_size_limit() != INT64_MAX)
         return false;
-    fd = tz_sys_open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    fd = tz_spool_open("ended.tzs", O_WRONLY | O_APPEND | O_CREAT, &st);
     if (fd < 0)
         return false;
-    done = tz_fstat(fd, &st) == 0 && S_ISREG(st.mode) && st.uid == tz_euid() &&
-           syscall(SYS_write, fd, spool.base, spool.used) == (long)spool.used;
+    done = syscall(SYS_write, fd, spool.base, spool.used) == (long)spool.used;
     tz_sys_close(fd);
     return done && syscall(SYS_unlinkat, AT_FDCWD, spool.path, 0) == 0;
 }

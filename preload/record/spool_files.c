@@ -1,10 +1,6 @@
 /* Spool files: their paths, and directories and memory that can be relied on. */
 #include "record/spool_files.h"
-
-#include "base/rawsys.h"
 #include "process/config.h"
-
-#include <sys/resource.h>
 
 bool tz_spool_path(char *out, size_t size, const char *file)
 {
@@ -20,14 +16,27 @@ bool tz_spool_path(char *out, size_t size, const char *file)
     return true;
 }
 
+int tz_spool_open(const char *name, int flags, struct tz_stat *st)
+{
+    char path[1200];
+    int fd;
+
+    if (!tz_spool_path(path, sizeof path, name))
+        return -1;
+    fd = tz_sys_open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    if (fd >= 0 && (tz_fstat(fd, st) || !S_ISREG(st->mode) || st->uid != tz_euid())) {
+        tz_sys_close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
 bool tz_spool_fill(int fd, uint64_t from, uint64_t to)
 {
     static const char zeros[4096];
-    struct rlimit limit;
     struct tz_stat st = {.size = to};
 
-    /* Beyond it the kernel would send SIGXFSZ. */
-    if (getrlimit(RLIMIT_FSIZE, &limit) || (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < to))
+    if (tz_size_limit() < to)
         return false;
     if (syscall(SYS_fallocate, fd, 0, (off_t)from, (off_t)(to - from)) == 0)
         return true;

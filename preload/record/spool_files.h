@@ -1,10 +1,13 @@
 /* Where spools lie, and the memory behind them. */
 #pragma once
 
-#include "tz.h"
+#include "base/rawsys.h"
 
 /* <spool directory>/<host>.<name> */
 bool tz_spool_path(char *out, size_t size, const char *name);
+
+/* Opens a file that all processes of the node share, and looks at it; -1 where it is not a file of this user's. */
+int tz_spool_open(const char *name, int flags, struct tz_stat *st);
 
 /* Makes the spool directory; false for one that others could change. */
 bool tz_spool_directory(void);

@@ -1,6 +1,5 @@
 /* The table of streams, without locks. */
 #include "record/streams.h"
-
 #include "tz.h"
 
 enum { STREAMS = 1024 };
