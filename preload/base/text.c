@@ -2,6 +2,19 @@
 #include "base/text.h"
 #include "base/rawsys.h"
 
+bool tz_join(char *out, size_t size, const char *const *texts)
+{
+    size_t at = 0, length;
+
+    for (; *texts; texts++, at += length) {
+        length = strlen(*texts);
+        if (at + length >= size)
+            return false;
+        memcpy(out + at, *texts, length + 1);
+    }
+    return true;
+}
+
 size_t tz_put_number(char *out, uint64_t value, unsigned base)
 {
     char digits[24];
@@ -12,6 +25,7 @@ size_t tz_put_number(char *out, uint64_t value, unsigned base)
     while (value /= base);
     while (n)
         out[length++] = digits[--n];
+    out[length] = '\0';
     return length;
 }
 
@@ -27,10 +41,9 @@ uint64_t tz_read_number(const char **text, unsigned base)
 size_t tz_fd_path(int fd, char *out)
 {
     char link[32] = "/proc/self/fd/";
-    size_t length = sizeof "/proc/self/fd/" - 1;
     ssize_t got;
 
-    link[length + tz_put_number(link + length, (unsigned)fd, 10)] = '\0';
+    tz_put_number(link + strlen(link), (unsigned)fd, 10);
     got = tz_readlink(link, out, TZ_PATH_MAX);
     if (got <= 0 || got >= TZ_PATH_MAX || out[0] != '/')
         return 0;

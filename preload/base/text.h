@@ -1,9 +1,12 @@
-/* Numbers as text, and the paths of descriptors. */
+/* Texts put together, numbers as text, and the paths of descriptors. */
 #pragma once
 
 #include "tz.h"
 
-/* Writes the digits, without a NUL; returns how many. `base` is 16 at most, 20 bytes are enough for base 10. */
+/* Texts one behind the other, up to a NULL; false when `out` is too small for them. */
+bool tz_join(char *out, size_t size, const char *const *texts);
+
+/* Writes the digits and a NUL; returns how many. `base` is 16 at most, 21 bytes are enough for base 10. */
 size_t tz_put_number(char *out, uint64_t value, unsigned base);
 
 /* The number that `count` digits stand for; UINT64_MAX for a larger one. */

@@ -35,14 +35,9 @@ static void forget_range(unsigned first, unsigned last)
     errno = saved;
 }
 
-static int descriptor_of(DIR *directory)
-{
-    return directory ? dirfd(directory) : -1;
-}
-
 TZ_EXPORT int closedir(DIR *directory)
 {
-    int saved = errno, fd = descriptor_of(directory);
+    int saved = errno, fd = directory ? dirfd(directory) : -1;
 
     errno = saved;
     if (fd >= 0 && tz_files_get(fd))

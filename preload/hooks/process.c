@@ -3,7 +3,7 @@
 #include "life/exit.h"
 #include "life/start.h"
 #include "names/paths.h"
-#include "place/umask.h"
+#include "place/decide.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>

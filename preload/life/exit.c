@@ -32,14 +32,12 @@ void tz_exit(bool flush)
         return;
     tz_depth++;
     tz_mine = 0;
-    if (!tz_owner()) {
-        tz_depth--;
-        return;
+    if (tz_owner()) {
+        if (flush)
+            tz_streams_flush();
+        tz_files_each(0, TZ_FDS_MAX - 1, tz_record_close);
+        tz_spool_end();
     }
-    if (flush)
-        tz_streams_flush();
-    tz_files_each(0, TZ_FDS_MAX - 1, tz_record_close);
-    tz_spool_end();
     tz_depth--;
     errno = saved;
 }

@@ -1,10 +1,10 @@
 /* The table of directories, and asking the kernel about those that are not in it. */
 #include "names/dircache.h"
-#include "base/text.h"
 #include "base/hash.h"
 #include "base/lock.h"
 #include "base/pages.h"
 #include "base/rawsys.h"
+#include "base/text.h"
 #include "process/state.h"
 
 /* openat2 came with Linux 5.6; older headers lack it. */

@@ -1,8 +1,8 @@
 /* Paths: the working directory, directories behind descriptors, and what lies in no mount. */
 #include "names/paths.h"
-#include "base/text.h"
 #include "base/lock.h"
 #include "base/rawsys.h"
+#include "base/text.h"
 #include "names/dircache.h"
 #include "process/files.h"
 #include "process/state.h"

@@ -1,11 +1,52 @@
 /* Looking a name up in the map, and what speaks against doing what it says. */
 #include "place/decide.h"
+#include "base/rawsys.h"
+#include "base/text.h"
 #include "place/current.h"
 #include "place/examine.h"
 #include "place/layout_fd.h"
 #include "place/settle.h"
-#include "place/umask.h"
-#include "process/config.h"
+#include "process/state.h"
+
+static int known_umask = -1; /* atomic */
+
+void tz_umask_set(mode_t mask)
+{
+    if (tz_owner_quick())
+        tz_store(&known_umask, (int)(mask & 0777));
+}
+
+/* libc can only tell the umask by changing it; the kernel shows it since 4.7. 022 where it does not. */
+static mode_t read_umask(void)
+{
+    int fd = tz_sys_open("/proc/self/status", O_RDONLY | O_CLOEXEC, 0);
+    const char *at;
+    char text[512];
+    long n;
+
+    if (fd < 0)
+        return 022;
+    n = syscall(SYS_read, fd, text, sizeof text - 1);
+    tz_sys_close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    at = strstr(text, "\nUmask:");
+    if (!at)
+        return 022;
+    for (at += 7; *at == '\t' || *at == ' '; at++)
+        ;
+    return (mode_t)tz_read_number(&at, 8);
+}
+
+static mode_t get_umask(void)
+{
+    int mask = tz_load(&known_umask);
+
+    if (mask < 0) {
+        mask = (int)read_umask();
+        tz_umask_set((mode_t)mask);
+    }
+    return (mode_t)mask;
+}
 
 /* Finds the file's row and layout; what found it. */
 static enum tz_found find(const struct tz_create *c, const struct tz_map *map, struct tz_plan *plan)
@@ -31,7 +72,7 @@ bool tz_place_decide(struct tz_create *c, struct tz_plan *plan)
         return false;
     c->outcome = TZ_SKIPPED;
     /* A file that its owner may not write can be given no layout (the MDS refuses), and not be opened again either. */
-    if ((flags & TZ_DELAY_CREATE) == TZ_DELAY_CREATE || !(c->call.mode & ~tz_umask() & S_IWUSR) ||
+    if ((flags & TZ_DELAY_CREATE) == TZ_DELAY_CREATE || !(c->call.mode & ~get_umask() & S_IWUSR) ||
         tz_load(&c->where.mount->foreign))
         return false;
     c->outcome = TZ_LATE;

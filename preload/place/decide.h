@@ -11,3 +11,6 @@ bool tz_place_decide(struct tz_create *create, struct tz_plan *plan);
  * making its late components' objects, waits for that (see tz_place_settle).
  */
 void tz_place_opened(struct tz_create *create, int fd);
+
+/* The process's umask has changed. */
+void tz_umask_set(mode_t mask);

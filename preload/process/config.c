@@ -1,7 +1,7 @@
 /* The settings, from the environment: what each variable means is in the documentation. */
 #include "process/config.h"
-#include "base/text.h"
 #include "base/rawsys.h"
+#include "base/text.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>

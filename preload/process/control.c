@@ -6,8 +6,8 @@
 #include "process/control.h"
 #include "base/clock.h"
 #include "base/lock.h"
-#include "base/text.h"
 #include "base/rawsys.h"
+#include "base/text.h"
 #include "core/map_open.h"
 #include "process/mounts.h"
 #include "process/state.h"
@@ -35,18 +35,11 @@ static struct {
 
 bool tz_control_path(char *out, size_t size, const char *name, uint64_t number)
 {
-    size_t length = strlen(tz_config.map), name_length = strlen(name);
+    char digits[24] = "";
 
-    if (length + name_length + 26 > size)
-        return false;
-    memcpy(out, tz_config.map, length);
-    out[length++] = '/';
-    memcpy(out + length, name, name_length);
-    length += name_length;
     if (number)
-        length += tz_put_number(out + length, number, 10);
-    out[length] = '\0';
-    return true;
+        tz_put_number(digits, number, 10);
+    return tz_join(out, size, (const char *[]){tz_config.map, "/", name, digits, NULL});
 }
 
 static bool is_page(const uint8_t *page)

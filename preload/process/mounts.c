@@ -1,8 +1,8 @@
 /* Which directories are Lustre's: TARAZU_MOUNTS, or the mount entries of type lustre. */
 #include "process/mounts.h"
-#include "base/text.h"
 #include "base/pages.h"
 #include "base/rawsys.h"
+#include "base/text.h"
 #include "process/config.h"
 
 #include <stdlib.h>

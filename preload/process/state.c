@@ -16,11 +16,10 @@ static void (*copied)(void);
 
 void tz_owner_begin(void (*call)(void))
 {
-    int *page;
+    int *page = tz_pages(4096);
 
     copied = call;
     owner_pid = tz_config.ident.pid;
-    page = tz_pages(4096);
     if (!page)
         return;
 #ifdef MADV_WIPEONFORK

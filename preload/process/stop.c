@@ -8,8 +8,7 @@
 enum { EVERY_NS = 1000000000 };
 
 static struct {
-    int crooked;      /* atomic: a symbolic link on the path leads elsewhere, so it is not looked at */
-    int straight;     /* there is none */
+    int way;          /* atomic: 0 not known, 1 straight, -1 a symbolic link may lead elsewhere: never looked at */
     uint64_t next_ns; /* atomic: the next look */
     int there;        /* atomic: what the last look showed */
 } site;
@@ -48,14 +47,9 @@ static bool is_there(void)
     struct stat st;
     char *last;
 
-    if (!site.straight) {
-        if (!is_straight(tz_config.stop)) {
-            tz_store(&site.crooked, 1);
-            return false;
-        }
-        site.straight = 1;
-    }
-    if (!is_roots(tz_config.stop, S_IFREG, &st) || st.st_nlink != 1)
+    if (site.way == 0)
+        tz_store(&site.way, is_straight(tz_config.stop) ? 1 : -1);
+    if (site.way < 0 || !is_roots(tz_config.stop, S_IFREG, &st) || st.st_nlink != 1)
         return false;
     memcpy(parent, tz_config.stop, sizeof parent);
     last = strrchr(parent, '/');
@@ -70,7 +64,7 @@ bool tz_stopped(struct tz_said *said)
     tz_control_look(said);
     if (tz_unlikely(said->stopped))
         return true;
-    if (!tz_mounts.stop_is_local || tz_relaxed(&site.crooked))
+    if (!tz_mounts.stop_is_local || tz_relaxed(&site.way) < 0)
         return false;
     now = tz_about_steady_ns();
     next = tz_load(&site.next_ns);

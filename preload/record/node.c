@@ -133,17 +133,14 @@ static struct header *header(void)
     if (now < tz_load(&node.retry_ns) || !tz_owner() || !tz_trylock(&node.lock))
         return NULL;
     h = tz_load(&node.base);
-    if (!h) {
-        h = open_node();
-        if (h) {
-            __atomic_add_fetch(&h->lost, __atomic_exchange_n(&node.lost, 0, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
-            __atomic_add_fetch(&h->passed_over, __atomic_exchange_n(&node.passed_over, 0, __ATOMIC_RELAXED),
-                               __ATOMIC_RELAXED);
-            tz_store(&node.base, h);
-        } else {
-            tz_store(&node.retry_ns, now + RETRY_NS);
-        }
+    if (!h && (h = open_node()) != NULL) {
+        __atomic_add_fetch(&h->lost, __atomic_exchange_n(&node.lost, 0, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+        __atomic_add_fetch(&h->passed_over, __atomic_exchange_n(&node.passed_over, 0, __ATOMIC_RELAXED),
+                           __ATOMIC_RELAXED);
+        tz_store(&node.base, h);
     }
+    if (!h)
+        tz_store(&node.retry_ns, now + RETRY_NS);
     tz_unlock(&node.lock);
     return h;
 }

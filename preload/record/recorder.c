@@ -1,8 +1,8 @@
 /* Which record an open or a close is worth, and where it goes: into the process's spool or the node's file. */
 #include "record/recorder.h"
 #include "base/clock.h"
-#include "base/text.h"
 #include "base/rawsys.h"
+#include "base/text.h"
 #include "process/state.h"
 #include "record/node.h"
 #include "record/spool.h"
@@ -54,15 +54,11 @@ enum tz_made tz_record_create(struct tz_create *c, int fd)
 
     if (!records)
         return made ? TZ_MADE : TZ_NOT_MADE;
-    if (!made) {
-        if (!tz_spool_made(record.texts) && !tz_node_note(&record))
-            tz_spool_write(&record);
-        return TZ_NOT_MADE;
-    }
-    if (tz_load(&few) > 0 && __atomic_fetch_sub(&few, 1, __ATOMIC_RELAXED) > 0 && tz_node_note(&record))
+    if (made && tz_load(&few) > 0 && __atomic_fetch_sub(&few, 1, __ATOMIC_RELAXED) > 0 && tz_node_note(&record))
         return TZ_MADE_NOTED;
-    tz_spool_write(&record);
-    return TZ_MADE;
+    if (made || (!tz_spool_made(record.texts) && !tz_node_note(&record)))
+        tz_spool_write(&record);
+    return made ? TZ_MADE : TZ_NOT_MADE;
 }
 
 /* A file that was there is opened to be written: who looks at the step while it runs must not take it for done. */
@@ -193,9 +189,7 @@ static void adopt(int fd, FILE *stream, struct tz_scratch **scratch)
     if (tz_look(fd, &st) || !S_ISREG(st.mode))
         return;
     flags = syscall(SYS_fcntl, fd, F_GETFL);
-    if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
-        return;
-    if (!tz_scratch_need(scratch))
+    if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY || !tz_scratch_need(scratch))
         return;
     path = (*scratch)->opened;
     length = tz_fd_path(fd, path);

@@ -3,8 +3,8 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/lock.h"
-#include "base/text.h"
 #include "base/rawsys.h"
+#include "base/text.h"
 #include "names/counters.h"
 #include "process/state.h"
 #include "record/node.h"
@@ -56,13 +56,12 @@ static uint8_t *map(int flags, uint64_t from, uint64_t to)
 /* <directory>/<host>.<pid>.<start in hex>.tzs */
 static bool make_path(uint64_t start_ns)
 {
-    char name[64];
-    size_t n = tz_put_number(name, (uint64_t)tz_config.ident.pid, 10);
+    char pid[24], start[24], name[64];
 
-    name[n++] = '.';
-    n += tz_put_number(name + n, start_ns, 16);
-    memcpy(name + n, ".tzs", 5);
-    return tz_spool_path(spool.path, sizeof spool.path, name);
+    tz_put_number(pid, (uint64_t)tz_config.ident.pid, 10);
+    tz_put_number(start, start_ns, 16);
+    return tz_join(name, sizeof name, (const char *[]){pid, ".", start, ".tzs", NULL}) &&
+           tz_spool_path(spool.path, sizeof spool.path, name);
 }
 
 static void write_header(uint8_t *h, uint64_t start_ns)

@@ -1,19 +1,11 @@
 /* Spool files: their paths, and directories and memory that can be relied on. */
 #include "record/spool_files.h"
+#include "base/text.h"
 #include "process/config.h"
 
 bool tz_spool_path(char *out, size_t size, const char *file)
 {
-    size_t directory = strlen(tz_config.spool), host = strlen(tz_config.host), length = strlen(file);
-
-    if (directory + host + length + 3 > size)
-        return false;
-    memcpy(out, tz_config.spool, directory);
-    out[directory] = '/';
-    memcpy(out + directory + 1, tz_config.host, host);
-    out[directory + 1 + host] = '.';
-    memcpy(out + directory + host + 2, file, length + 1);
-    return true;
+    return tz_join(out, size, (const char *[]){tz_config.spool, "/", tz_config.host, ".", file, NULL});
 }
 
 int tz_spool_open(const char *name, int flags, struct tz_stat *st)
