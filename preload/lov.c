@@ -1,3 +1,4 @@
+/* The lustre.lov attribute, decoded within its bounds and encoded again. */
 #include "lov.h"
 
 static uint32_t md_header(uint32_t magic)

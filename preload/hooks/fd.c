@@ -35,9 +35,15 @@ static void forget_range(unsigned first, unsigned last)
     errno = saved;
 }
 
+/* Apart, since libc's header says that dirfd is never given NULL: programs do. */
+static int descriptor_of(DIR *directory)
+{
+    return directory ? dirfd(directory) : -1;
+}
+
 TZ_EXPORT int closedir(DIR *directory)
 {
-    int saved = errno, fd = directory ? dirfd(directory) : -1;
+    int saved = errno, fd = descriptor_of(directory);
 
     errno = saved;
     if (fd >= 0 && tz_files_get(fd))

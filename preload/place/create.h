@@ -17,18 +17,8 @@ struct tz_plan {
     struct tz_layout layout;
 };
 
-enum tz_outcome {
-    TZ_UNMANAGED,
-    TZ_HIT,
-    TZ_LATE,
-    TZ_MISS,
-    TZ_REFUSED,
-    TZ_ADVISED,
-    TZ_SKIPPED,
-    TZ_RACED,
-    TZ_PARTLY,
-};
-
+/* What came of it: docs/formats.md, "Spool". */
+enum tz_outcome { TZ_UNMANAGED, TZ_HIT, TZ_LATE, TZ_MISS, TZ_REFUSED, TZ_ADVISED, TZ_SKIPPED, TZ_RACED, TZ_PARTLY };
 enum tz_existence { TZ_PERHAPS, TZ_FRESH, TZ_EXISTED };
 
 /* An open as the application asked for it. */
