@@ -29,7 +29,8 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(STAMP): $(BIN)/python pyproject.toml CMakeLists.txt preload/CMakeLists.txt sim/testbed/CMakeLists.txt \
-          $(wildcard preload/*.[ch]) $(wildcard preload/*.def) $(wildcard sim/testbed/*.[ch]) $(wildcard sim/testbed/*/*.[ch])
+          $(wildcard preload/*.[ch]) $(wildcard preload/*/*.[ch]) $(wildcard preload/*.def) \
+          $(wildcard sim/testbed/*.[ch]) $(wildcard sim/testbed/*/*.[ch])
 	@echo "== installing tarazu and what it needs into $(VENV)"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@
@@ -56,7 +57,7 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	@if command -v clang-format >/dev/null; then clang-format --dry-run --Werror preload/*.[ch] sim/testbed/*.[ch]; \
+	@if command -v clang-format >/dev/null; then clang-format --dry-run --Werror preload/*.[ch] preload/*/*.[ch] sim/testbed/*.[ch]; \
 	 else echo "clang-format is not installed: the C was not checked"; fi
 
 bench: setup

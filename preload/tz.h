@@ -1,11 +1,10 @@
 /*
  * What every file of libtarazu shares: symbol versions, limits, atomics, raw system calls.
  *
- * libtarazu_core.so is built from the core files only (siphash, names, lov, map) and exports their API;
+ * libtarazu_core.so is built from core/ and the lustre.lov codec only and exports their API;
  * in libtarazu.so the same functions are hidden.
  */
-#ifndef TZ_H
-#define TZ_H
+#pragma once
 
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
@@ -39,6 +38,9 @@
 #endif
 #define TZ_EXPORT __attribute__((visibility("default")))
 
+/* A thread's own, reached without a call: the library is there from the start. */
+#define TZ_THREAD __thread __attribute__((tls_model("initial-exec")))
+
 #define tz_likely(x) __builtin_expect(!!(x), 1)
 #define tz_unlikely(x) __builtin_expect(!!(x), 0)
 
@@ -52,46 +54,24 @@ enum {
     TZ_FS_MAX = 64,
     TZ_HOST_MAX = 64,
     TZ_JOB_MAX = 64,
+    TZ_PATH_MAX = 4096, /* longest path, with its NUL */
 };
 
 /* Built in even where -fno-builtin says otherwise: one instruction each. */
-static inline uint64_t tz_get64(const void *p)
-{
-    uint64_t v;
+#define TZ_BYTES(bits)                                                                                                 \
+    static inline uint##bits##_t tz_get##bits(const void *p)                                                           \
+    {                                                                                                                  \
+        uint##bits##_t v;                                                                                              \
+                                                                                                                       \
+        __builtin_memcpy(&v, p, sizeof v);                                                                             \
+        return v;                                                                                                      \
+    }                                                                                                                  \
+                                                                                                                       \
+    static inline void tz_put##bits(void *p, uint##bits##_t v)                                                         \
+    {                                                                                                                  \
+        __builtin_memcpy(p, &v, sizeof v);                                                                             \
+    }
 
-    __builtin_memcpy(&v, p, sizeof v);
-    return v;
-}
-
-static inline uint32_t tz_get32(const void *p)
-{
-    uint32_t v;
-
-    __builtin_memcpy(&v, p, sizeof v);
-    return v;
-}
-
-static inline uint16_t tz_get16(const void *p)
-{
-    uint16_t v;
-
-    __builtin_memcpy(&v, p, sizeof v);
-    return v;
-}
-
-static inline void tz_put64(void *p, uint64_t v)
-{
-    __builtin_memcpy(p, &v, sizeof v);
-}
-
-static inline void tz_put32(void *p, uint32_t v)
-{
-    __builtin_memcpy(p, &v, sizeof v);
-}
-
-static inline void tz_put16(void *p, uint16_t v)
-{
-    __builtin_memcpy(p, &v, sizeof v);
-}
-
-#endif
+TZ_BYTES(16)
+TZ_BYTES(32)
+TZ_BYTES(64)

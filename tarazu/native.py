@@ -62,7 +62,7 @@ struct tz_query {
     const char *fs, *key; size_t fs_length, key_length; const struct tz_names *names;
     int32_t rank; uint32_t n_precise, n_loose;
 };
-const char *tz_map_open(const char *path, int64_t trusted_uid, struct tz_map *map);
+const char *tz_map_open(const char *path, int64_t trusted_uid, _Bool copy, struct tz_map *map);
 const char *tz_map_check(const void *base, uint64_t length, struct tz_map *map);
 void tz_map_close(struct tz_map *map);
 int tz_map_lookup(const struct tz_map *map, const struct tz_query *query, struct tz_row *row);
@@ -327,7 +327,7 @@ def map_lookup(
     """
     ffi, lib = _core()
     placement_map = ffi.new("struct tz_map *")
-    wrong = lib.tz_map_open(_bytes(str(path)), trusted_uid, placement_map)
+    wrong = lib.tz_map_open(_bytes(str(path)), trusted_uid, False, placement_map)
     if wrong != ffi.NULL:
         raise StoreError(str(path), "a placement map", ffi.string(wrong).decode())
     try:

@@ -1,6 +1,6 @@
 /* Templates: any key, job id and host name; the first bytes of the input say how long each is. */
 #include "fuzz.h"
-#include "names.h"
+#include "core/template.h"
 
 /* Its first half is the id of the array, its last byte the index of the task. */
 static void array_of(struct tz_ident *ident, const char *job, size_t length)

@@ -19,8 +19,10 @@ def library(kind: str, directory: Path) -> str:
     common = "-shared -fPIC -O1 -g -std=gnu11 -fvisibility=hidden -U_FORTIFY_SOURCE -fno-builtin".split()
     linking = "-fno-delete-null-pointer-checks -Wl,-z,now -Wl,-z,nodelete -ldl".split()
     linking.append(f"-Wl,--version-script={PRELOAD / 'newer.map'}")
-    sources = [str(p) for p in sorted(PRELOAD.glob("*.c"))]
-    subprocess.run(["gcc", *common, *OPTIONS[kind], *sources, "-o", str(out), *linking], check=True)
+    sources = [str(p) for p in sorted(PRELOAD.rglob("*.c"))]
+    subprocess.run(
+        ["gcc", f"-I{PRELOAD}", *common, *OPTIONS[kind], *sources, "-o", str(out), *linking], check=True
+    )
     return " ".join([*(_runtime(name) for name in RUNTIMES[kind]), str(out)])
 
 

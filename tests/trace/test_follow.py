@@ -20,7 +20,7 @@ STEP = JobStep("lustre", os.getuid(), "app", "1")
 
 
 class Recorder:
-    """What preload/spool.c does with one file: records are added, or changed where they are."""
+    """What preload/record/spool.c does with one file: records are added, or changed where they are."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

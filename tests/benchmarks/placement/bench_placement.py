@@ -35,7 +35,7 @@ PFL1 = Layout(
     composite=True,
 )
 RANK, NAMES = 3, 1000
-CORE = [PRELOAD / f"{n}.c" for n in ("siphash", "names", "lov", "lov_request", "map", "map_open")]
+CORE = [*(PRELOAD / "core").glob("*.c"), *PRELOAD.glob("lov*.c")]
 THREADS = 64
 
 

@@ -4,7 +4,7 @@
  *
  *   lookup MAP ROWS ROUNDS LOOKUPS SQLITE-FILE [MARIADB-SOCKET]
  */
-#include "map.h"
+#include "core/map_open.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -191,7 +191,7 @@ int main(int count, char **arguments)
     rows = atol(arguments[2]);
     for (long i = 0; i < NAMES; i++)
         snprintf(names[i], sizeof names[i], "/run/out.%08ld", i * (rows / NAMES));
-    wrong = tz_map_open(arguments[1], -1, &map);
+    wrong = tz_map_open(arguments[1], -1, false, &map);
     if (wrong)
         die(wrong);
     open_sqlite(arguments[5]);

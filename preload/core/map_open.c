@@ -1,0 +1,76 @@
+/* Opening a map, or a copy of it where another node may take the file away. */
+#include "core/map_open.h"
+#include "base/pages.h"
+#include "base/rawsys.h"
+
+const char *tz_map_trust(int fd, int64_t trusted_uid, uint64_t length, uint64_t *size)
+{
+    struct tz_stat st;
+
+    if (tz_fstat(fd, &st))
+        return "cannot be examined";
+    if (!S_ISREG(st.mode))
+        return "not a regular file";
+    if (st.uid != 0 && st.uid != tz_euid() && (int64_t)st.uid != trusted_uid)
+        return "owned by someone who is not trusted";
+    if (st.mode & 022)
+        return "writable by others";
+    if (st.size < length)
+        return "truncated";
+    *size = st.size;
+    return NULL;
+}
+
+static void *copy_of(int fd, uint64_t size)
+{
+    uint8_t *base;
+    uint64_t read = 0;
+    long n = 1;
+
+    if (size > TZ_MAP_COPY_MAX)
+        return MAP_FAILED;
+    base = tz_pages(size);
+    if (!base)
+        return MAP_FAILED;
+    while (read < size && (n = syscall(SYS_pread64, fd, base + read, size - read, read)) > 0)
+        read += (uint64_t)n;
+    if (read == size)
+        return base;
+    tz_pages_free(base, size);
+    return MAP_FAILED;
+}
+
+const char *tz_map_open(const char *path, int64_t trusted_uid, bool copy, struct tz_map *map)
+{
+    int fd = tz_sys_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
+    const char *wrong;
+    uint64_t size;
+    void *base;
+
+    memset(map, 0, sizeof *map);
+    if (fd < 0)
+        return "cannot be opened";
+    wrong = tz_map_trust(fd, trusted_uid, TZ_MAP_HEADER, &size);
+    if (wrong)
+        base = MAP_FAILED;
+    else
+        base = copy ? copy_of(fd, size) : mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+    tz_sys_close(fd);
+    if (wrong)
+        return wrong;
+    if (base == MAP_FAILED)
+        return "cannot be mapped";
+    wrong = tz_map_check(base, size, map);
+    if (wrong) {
+        munmap(base, size);
+        memset(map, 0, sizeof *map);
+    }
+    return wrong;
+}
+
+void tz_map_close(struct tz_map *map)
+{
+    if (map->base)
+        munmap((void *)(uintptr_t)map->base, map->length);
+    memset(map, 0, sizeof *map);
+}

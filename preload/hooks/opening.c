@@ -1,0 +1,61 @@
+/* Before and after an open: is the path managed, is all stopped, what is planned; then the record. */
+#include "hooks/opening.h"
+#include "place/current.h"
+#include "place/decide.h"
+#include "process/state.h"
+#include "process/stop.h"
+#include "record/node.h"
+#include "record/recorder.h"
+
+bool tz_opening_begin(struct tz_opening *o, const struct tz_call *call)
+{
+    struct tz_create *c = &o->create;
+    struct tz_scratch *scratch = NULL;
+    struct tz_where where;
+    int saved = errno;
+
+    if (!tz_locate(call->dirfd, call->path, &scratch, &where) || !tz_key_wanted(where.key, where.key_length)) {
+        tz_scratch_put(scratch);
+        errno = saved;
+        return false;
+    }
+    *c = (struct tz_create){.call = *call, .scratch = scratch, .where = where};
+    o->creates = call->flags & O_CREAT;
+    o->place = false;
+    o->stopped = tz_stopped(&c->said);
+    if (tz_unlikely(c->said.again))
+        tz_current_retry();
+    if (o->creates) {
+        if (call->flags & O_EXCL)
+            c->existence = TZ_FRESH;
+        tz_template(c->where.key, c->where.key_length, &tz_config.ident, &c->scratch->names);
+        if (tz_owner_quick())
+            tz_counters_take(c->where.mount, c->where.key, c->where.key_length, &c->scratch->names, &c->nth);
+        o->place = !o->stopped && tz_place_decide(c, &o->plan);
+    }
+    errno = saved;
+    return true;
+}
+
+void tz_opening_end(struct tz_opening *o, int fd, FILE *stream)
+{
+    struct tz_create *c = &o->create;
+    int saved = errno;
+    enum tz_made made = TZ_NOT_MADE;
+
+    if (fd < 0) {
+        if (o->creates)
+            tz_counters_return(&c->nth);
+    } else if (o->stopped) {
+        if (o->creates)
+            tz_node_passed_over(); /* names are counted on: those of later files must be found again */
+    } else {
+        if (o->creates)
+            made = tz_record_create(c, fd);
+        else
+            tz_place_opened(c, fd);
+        tz_record_open(fd, &c->where, c->call.flags, made, stream);
+    }
+    tz_scratch_put(c->scratch);
+    errno = saved;
+}

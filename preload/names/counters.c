@@ -1,0 +1,103 @@
+/*
+ * A table of three kinds of entry, told apart by the letter in what is hashed: a template's next n, a name's two n.
+ * No lock: a child that shares the memory, or a thread, may be killed anywhere in here and leaves nothing locked.
+ *
+ * A key lies in its bucket of the first level whose bucket had room. Slots are never freed, so that a full bucket
+ * stays full and the search for a key always takes the same way.
+ */
+#include "names/counters.h"
+#include "base/hash.h"
+#include "base/pages.h"
+
+enum { BUCKET = 8, LEVELS = 5, FIRST_BITS = 9, MORE_BITS = 3 };
+
+static struct tz_counter *levels[LEVELS]; /* atomic pointers */
+
+static struct tz_counter *level(int i)
+{
+    return tz_pages_once(&levels[i], (sizeof(struct tz_counter) * BUCKET) << (FIRST_BITS + MORE_BITS * i));
+}
+
+struct tz_counter *tz_counters_slot(uint64_t key)
+{
+    for (int i = 0; i < LEVELS; i++) {
+        struct tz_counter *slot = level(i);
+
+        if (!slot)
+            return NULL;
+        slot += BUCKET * (key >> (64 - FIRST_BITS - MORE_BITS * i));
+        for (int k = 0; k < BUCKET; k++, slot++) {
+            uint64_t seen = tz_load(&slot->key);
+
+            if (seen == 0 &&
+                __atomic_compare_exchange_n(&slot->key, &seen, key, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+                return slot;
+            if (seen == key)
+                return slot;
+        }
+    }
+    return NULL;
+}
+
+static bool exchange(struct tz_counter *slot, uint64_t *from, uint64_t to)
+{
+    return __atomic_compare_exchange_n(&slot->value, from, to, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
+/* A name's value: 0 while it has no numbers. */
+static uint64_t value_of(const struct tz_nth *nth)
+{
+    return ((uint64_t)nth->precise << 32 | nth->loose) + 1;
+}
+
+static void give_back(const struct tz_nth *nth)
+{
+    uint64_t precise = (uint64_t)nth->precise + 1, loose = (uint64_t)nth->loose + 1;
+
+    exchange(nth->slots[1], &precise, nth->precise);
+    exchange(nth->slots[2], &loose, nth->loose);
+}
+
+void tz_counters_take(const struct tz_mount *m, const char *key, size_t key_length, const struct tz_names *names,
+                      struct tz_nth *nth)
+{
+    uint64_t fs = tz_hash_text(m->fs, m->fs_length, 0), value;
+
+    *nth = (struct tz_nth){.slots[0] = tz_counters_slot(tz_hash_text(key, key_length, fs ^ 'E') | 1)};
+    if (!nth->slots[0])
+        return;
+    value = tz_load(&nth->slots[0]->value);
+    if (value == 0) {
+        nth->slots[1] = tz_counters_slot(tz_hash_text(names->precise, names->precise_length, fs ^ 'T') | 1);
+        nth->slots[2] = tz_counters_slot(tz_hash_text(names->loose, names->loose_length, fs ^ 'L') | 1);
+        if (!nth->slots[1] || !nth->slots[2]) {
+            nth->slots[0] = NULL;
+            return;
+        }
+        nth->precise = (uint32_t)__atomic_fetch_add(&nth->slots[1]->value, 1, __ATOMIC_ACQ_REL);
+        nth->loose = (uint32_t)__atomic_fetch_add(&nth->slots[2]->value, 1, __ATOMIC_ACQ_REL);
+        if (exchange(nth->slots[0], &value, value_of(nth)))
+            return;
+        give_back(nth); /* another thread creates the same name */
+    }
+    nth->again = true;
+    nth->precise = (uint32_t)((value - 1) >> 32);
+    nth->loose = (uint32_t)(value - 1);
+}
+
+void tz_counters_return(const struct tz_nth *nth)
+{
+    uint64_t mine = value_of(nth);
+
+    if (nth->again || !nth->slots[0])
+        return;
+    if (exchange(nth->slots[0], &mine, 0))
+        give_back(nth);
+}
+
+/* A child is a process of its own and counts from 0. */
+void tz_counters_forked(void)
+{
+    for (int i = 0; i < LEVELS; i++)
+        tz_store(&levels[i], NULL);
+}

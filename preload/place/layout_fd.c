@@ -1,0 +1,181 @@
+/* A layout on an open descriptor: set, read back, make its objects, replace what the MDS did not make. */
+#include "place/layout_fd.h"
+#include "base/rawsys.h"
+
+#include <sys/resource.h>
+#include <sys/xattr.h>
+
+enum { KEEP_SIZE = 1, PUNCH_HOLE = 2, PUNCHED = 4096 };
+
+int tz_layout_set(int fd, const struct tz_plan *plan, enum tz_request_lists lists, struct tz_scratch *scratch)
+{
+    size_t length = tz_lov_request(&plan->layout, plan->row.osts, plan->row.ost_count, 0, lists, scratch->request,
+                                   sizeof scratch->request);
+
+    if (length == 0)
+        return EINVAL;
+    if (plan->layout.composite)
+        return fsetxattr(fd, XATTR_LUSTRE_LOV, scratch->request, length, 0) ? errno : 0;
+    return ioctl(fd, LL_IOC_LOV_SETSTRIPE, scratch->request) ? errno : 0;
+}
+
+int tz_layout_set_default(int fd, struct tz_scratch *scratch)
+{
+    static const struct tz_component whole = {.end = LUSTRE_EOF};
+    static const struct tz_plan plan = {.layout = {&whole, 1, false}};
+
+    return tz_layout_set(fd, &plan, TZ_LISTS_ANYWHERE, scratch);
+}
+
+int tz_layout_read(int fd, struct tz_create *create)
+{
+    ssize_t n = fgetxattr(fd, XATTR_LUSTRE_LOV, create->scratch->lov, sizeof create->scratch->lov);
+
+    create->lov_length = n > 0 ? (uint32_t)n : 0;
+    return n >= 0 ? 0 : errno;
+}
+
+const struct tz_component *tz_layout_last_list(const struct tz_layout *layout)
+{
+    const struct tz_component *last = NULL;
+
+    for (uint16_t i = 0; i < layout->count; i++)
+        if (layout->components[i].flags & TZ_COMP_LIST)
+            last = &layout->components[i];
+    return last;
+}
+
+bool tz_layout_has_late_lists(const struct tz_layout *layout)
+{
+    const struct tz_component *last = tz_layout_last_list(layout);
+
+    return last && last->start > 0;
+}
+
+/* Where nobody writes: just below the largest object of ldiskfs in each stripe. 0: the component ends before. */
+static uint64_t far_away(const struct tz_component *c)
+{
+    uint64_t far = c->stripe_count * (15ULL << 40);
+
+    return c->end == LUSTRE_EOF && far > c->start && far < INT64_MAX / 2 ? far : 0;
+}
+
+bool tz_layout_can_instantiate(const struct tz_layout *layout)
+{
+    const struct tz_component *last = tz_layout_last_list(layout);
+
+    for (uint16_t i = 0; i < layout->count; i++)
+        if (layout->components[i].flags & TZ_COMP_SEL)
+            return false; /* it would extend the component before, too */
+    return last && last->start < INT64_MAX && last->start + 1 <= tz_size_limit();
+}
+
+static int reserve(int fd, int mode, uint64_t offset, uint64_t length)
+{
+    int rc = 0;
+
+    for (int i = 0; i < 3; i++) {
+        rc = fallocate(fd, mode | KEEP_SIZE, (off_t)offset, (off_t)length) ? errno : 0;
+        if (rc != EINTR)
+            break;
+    }
+    return rc;
+}
+
+/*
+ * Makes the objects of all components up to the last with a list. Never by truncating: other processes may have the
+ * file open and have written. A hole is punched where nobody writes, or a byte of space is reserved; neither changes
+ * a byte of anyone, nor the size.
+ */
+int tz_layout_instantiate(int fd, const struct tz_layout *layout)
+{
+    const struct tz_component *last = tz_layout_last_list(layout);
+    uint64_t far = last ? far_away(last) : 0;
+    int rc = EFBIG;
+
+    if (!tz_layout_can_instantiate(layout))
+        return EFBIG;
+    if (far && far + PUNCHED <= tz_size_limit())
+        rc = reserve(fd, PUNCH_HOLE, far, PUNCHED);
+    return rc == EFBIG ? reserve(fd, 0, last->start, 1) : rc;
+}
+
+/* Takes the components away that have no objects. */
+static int delete_late(int fd, struct tz_scratch *scratch)
+{
+    size_t length = tz_lov_deletion(LCME_FL_NEG | LCME_FL_INIT, scratch->request, sizeof scratch->request);
+
+    return fsetxattr(fd, XATTR_LUSTRE_LOV ".del", scratch->request, length, 0) ? errno : 0;
+}
+
+static int add_tail(int fd, struct tz_scratch *scratch, const struct tz_plan *plan, uint16_t from,
+                    enum tz_request_lists lists)
+{
+    size_t length = tz_lov_request(&plan->layout, plan->row.osts, plan->row.ost_count, from, lists, scratch->request,
+                                   sizeof scratch->request);
+
+    if (length == 0)
+        return EINVAL;
+    return fsetxattr(fd, XATTR_LUSTRE_LOV ".add", scratch->request, length, 0) ? errno : 0;
+}
+
+/* One component from there to the end, of the file system's own kind: no pool, no hint, nothing to refuse. */
+static int add_plain(int fd, struct tz_scratch *scratch, const struct tz_plan *plan, uint16_t from)
+{
+    struct tz_component rest = {.start = plan->layout.components[from].start,
+                                .end = LUSTRE_EOF,
+                                .stripe_size = plan->layout.components[from].stripe_size,
+                                .stripe_count = 1,
+                                .pattern = LOV_PATTERN_RAID0};
+    struct tz_plan plain = {.layout = {&rest, 1, true}};
+
+    return add_tail(fd, scratch, &plain, 0, TZ_LISTS_ANYWHERE);
+}
+
+/* The components from `from` or a later one on, whichever follows what the file has, with start hints. */
+int tz_layout_add_tail(int fd, struct tz_create *create, const struct tz_plan *plan, uint16_t from)
+{
+    int rc = EINVAL;
+
+    for (uint16_t i = from; i < plan->layout.count; i++)
+        if (add_tail(fd, create->scratch, plan, i, TZ_LISTS_NONE) == 0 ||
+            add_tail(fd, create->scratch, plan, i, TZ_LISTS_ANYWHERE) == 0)
+            return 0;
+    for (uint16_t i = from; i < plan->layout.count; i++) {
+        rc = add_plain(fd, create->scratch, plan, i);
+        if (rc == 0)
+            return 0;
+    }
+    return rc;
+}
+
+static bool is_whole(const struct tz_create *create)
+{
+    struct tz_lov_entry last;
+    struct tz_lov lov;
+
+    return tz_lov_check(create->scratch->lov, create->lov_length, &lov) == 0 && lov.entries > 0 &&
+           tz_lov_entry(create->scratch->lov, create->lov_length, lov.entries - 1, &last) == 0 &&
+           last.end == LUSTRE_EOF;
+}
+
+/*
+ * Components from `from` on get start hints, which fall back to other OSTs by themselves. Only the MDS can tell which
+ * components are still without objects: others may have written meanwhile, and what has objects stays.
+ */
+int tz_layout_replace_tail(int fd, struct tz_create *create, const struct tz_plan *plan, uint16_t from)
+{
+    int rc = 0;
+
+    /* Several processes may find that the maker is gone: what has its objects none of them takes away again. */
+    for (int i = 0; i < 8; i++) {
+        if (i == 0)
+            rc = delete_late(fd, create->scratch);
+        rc = rc ? rc : tz_layout_add_tail(fd, create, plan, from);
+        tz_layout_instantiate(fd, &plan->layout);
+        if (tz_layout_read(fd, create) || is_whole(create))
+            return rc;
+        rc = 0;
+    }
+    return rc;
+}

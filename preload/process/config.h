@@ -1,0 +1,32 @@
+/* Settings of this process, read once from the environment at the first hook; see docs for each variable. */
+#pragma once
+
+#include "core/template.h"
+
+enum tz_mode { TZ_OBSERVE, TZ_ADVISE, TZ_PLACE };
+enum tz_recorder { TZ_RECORD_FULL, TZ_RECORD_LIGHT, TZ_RECORD_OFF };
+enum { TZ_GLOBS_MAX = 4096 };
+
+struct tz_config {
+    enum tz_mode mode;
+    enum tz_recorder recorder;
+    bool llapi;           /* TARAZU_APPLY=llapi */
+    bool hints;           /* TARAZU_LISTS=hints */
+    char spool[1024];     /* empty: no recording */
+    uint64_t spool_limit; /* bytes of all spools on this node; 0: the library chooses */
+    char map[1024];       /* the directory of the control page and the maps; empty: none */
+    char stop[1024];      /* the site's stop file; empty: not looked at here */
+    char job[TZ_JOB_MAX], array_job[TZ_JOB_MAX], host[TZ_HOST_MAX], program[64];
+    char include[TZ_GLOBS_MAX], exclude[TZ_GLOBS_MAX];
+    int64_t trusted_uid;
+    int32_t ranks;
+    struct tz_ident ident;
+};
+
+extern struct tz_config tz_config;
+
+/* Fills tz_config; false when there is nothing to do for this process. */
+bool tz_config_read(void);
+
+/* Is a key wanted by TARAZU_INCLUDE and TARAZU_EXCLUDE, and no lock test of OMPIO? */
+bool tz_key_wanted(const char *key, size_t length);

@@ -1,0 +1,69 @@
+/* What is known of open descriptors: files opened for writing on a managed mount, and directories. */
+#pragma once
+
+#include "process/mounts.h"
+
+enum { TZ_FDS_MAX = 1 << 20, TZ_INLINE_KEY = 336 };
+
+enum tz_file_flags {
+    TZ_FILE_DIRECTORY = 1, /* not a file: `key` is the directory's path */
+    TZ_FILE_CREATED = 2,   /* this open made the file */
+    TZ_FILE_APPEND = 4,
+    TZ_FILE_INHERITED = 8, /* opened by the parent of a fork */
+    TZ_FILE_NOTED = 32,    /* its create record is the node's */
+    TZ_FILE_ADOPTED = 16,  /* standard output or error, opened by the program before this one */
+};
+
+/* One open file description, shared by the descriptors that dup made of it. Counters are atomic. */
+struct tz_file {
+    uint32_t refs; /* atomic; 0: free */
+    uint32_t flags;
+    struct tz_mount *mount;
+    uint64_t ino; /* 0 when unknown */
+    uint64_t opened_ns, opened_size;
+    uint64_t bytes, low, high, writes, segments, last_end, position;
+    uint32_t key_length;
+    char *long_key; /* pages of its own, for a key that does not fit */
+    char key[TZ_INLINE_KEY];
+};
+
+extern struct tz_file **tz_files_table[TZ_FDS_MAX / 1024];
+
+/* The file behind a descriptor; NULL for the descriptors that are not followed. */
+static inline struct tz_file *tz_files_get(int fd)
+{
+    struct tz_file **chunk;
+
+    if ((unsigned)fd >= TZ_FDS_MAX)
+        return NULL;
+    chunk = tz_load(&tz_files_table[(unsigned)fd >> 10]);
+    return tz_likely(!chunk) ? NULL : tz_load(&chunk[fd & 1023]);
+}
+
+static inline const char *tz_file_key(const struct tz_file *file)
+{
+    return file->long_key ? file->long_key : file->key;
+}
+
+/* A new description at `fd`, with one reference; NULL when there is no room. */
+struct tz_file *tz_files_open(int fd, uint32_t flags, struct tz_mount *mount, const char *key, size_t length);
+
+/* `fd` now stands for the same description as `of`. */
+void tz_files_share(int fd, struct tz_file *of);
+
+/* Takes the descriptor out of the table; the caller has its reference then. */
+struct tz_file *tz_files_take(int fd);
+
+void tz_file_put(struct tz_file *file);
+
+/* Calls for every followed descriptor in [first, last]. */
+void tz_files_each(unsigned first, unsigned last, void (*call)(int fd, struct tz_file *file));
+
+/* The directory that a descriptor stands for: its length, 0 when not known. */
+size_t tz_files_directory(int fd, char *out, size_t size);
+void tz_files_set_directory(int fd, const char *path, size_t length);
+
+/* Counts `count` bytes written at `offset`. */
+void tz_file_wrote(struct tz_file *file, uint64_t offset, uint64_t count);
+
+void tz_files_forked(void);

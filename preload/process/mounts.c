@@ -1,0 +1,217 @@
+/* Which directories are Lustre's: TARAZU_MOUNTS, or the mount entries of type lustre. */
+#include "process/mounts.h"
+#include "base/pages.h"
+#include "base/rawsys.h"
+#include "base/text.h"
+#include "process/config.h"
+
+#include <stdlib.h>
+#include <sys/statfs.h>
+#include <sys/vfs.h>
+
+enum { MOUNTS_FILE_MAX = 1 << 20 };
+
+struct tz_mounts tz_mounts;
+
+static bool set(char *to, size_t size, uint32_t *length, const char *from, size_t n)
+{
+    if (n >= size)
+        return false;
+    memcpy(to, from, n);
+    to[n] = '\0';
+    *length = (uint32_t)n;
+    return true;
+}
+
+static void add(const char *path, size_t path_length, const char *fs, size_t fs_length, const char *below,
+                size_t below_length)
+{
+    struct tz_mount *m = &tz_mounts.list[tz_mounts.count];
+
+    if (tz_mounts.count == TZ_MOUNTS_MAX)
+        return;
+    while (path_length > 1 && path[path_length - 1] == '/')
+        path_length--;
+    while (below_length && below[below_length - 1] == '/')
+        below_length--;
+    if (path_length < 2 || path[0] != '/' || fs_length == 0)
+        return;
+    if (set(m->path, sizeof m->path, &m->path_length, path, path_length) &&
+        set(m->fs, sizeof m->fs, &m->fs_length, fs, fs_length) &&
+        set(m->below, sizeof m->below, &m->below_length, below, below_length)) {
+        tz_mounts.count++;
+        tz_mounts.in_system[0] |= strncmp(m->path, "/proc/", 6) == 0;
+        tz_mounts.in_system[1] |= strncmp(m->path, "/sys/", 5) == 0;
+        tz_mounts.in_system[2] |= strncmp(m->path, "/dev/", 5) == 0;
+    }
+}
+
+/* path=fsname, ':'-separated */
+static void read_setting(const char *p)
+{
+    while (*p) {
+        size_t length = strcspn(p, ":");
+        const char *equals = memrchr(p, '=', length); /* a path may hold one */
+
+        if (equals)
+            add(p, (size_t)(equals - p), equals + 1, (size_t)(p + length - equals - 1), "", 0);
+        p += length + (p[length] == ':');
+    }
+}
+
+static bool octal(const char *text)
+{
+    return text[0] >= '0' && text[0] <= '3' && text[1] >= '0' && text[1] <= '7' && text[2] >= '0' && text[2] <= '7';
+}
+
+/* The kernel writes a blank, tab, newline and backslash in octal, \040 for one; in place. */
+static size_t unescape(char *text, size_t length)
+{
+    size_t out = 0;
+
+    for (size_t i = 0; i < length; i++, out++) {
+        if (text[i] == '\\' && i + 3 < length && octal(text + i + 1)) {
+            text[out] = (char)((text[i + 1] - '0') << 6 | (text[i + 2] - '0') << 3 | (text[i + 3] - '0'));
+            i += 3;
+        } else {
+            text[out] = text[i];
+        }
+    }
+    return out;
+}
+
+/* Of a file system of this node, and of one in which a mapping shows what other nodes store. */
+static const char *const local[] = {"ext4", "xfs",    "overlay", "tmpfs",    "ext3",  "ext2", "btrfs",
+                                    "zfs",  "rootfs", "ramfs",   "squashfs", "erofs", "f2fs", NULL};
+static const char *const coherent[] = {"tmpfs", "ext2",    "ext3", "ext4",   "xfs",  "btrfs",
+                                       "zfs",   "overlay", "f2fs", "lustre", "gpfs", NULL};
+
+static bool is_one_of(const char *type, const char *const *types)
+{
+    while (*types && strcmp(type, *types) != 0)
+        types++;
+    return *types != NULL;
+}
+
+/* In the kernel's order, so that the last mount at or above the stop file decides where that lies. */
+static void find_stop(const char *point, size_t length, const char *type)
+{
+    static size_t deepest;
+    bool root = length == 1 && point[0] == '/';
+
+    if (length < deepest || strncmp(tz_config.stop, point, length) != 0 || (!root && tz_config.stop[length] != '/'))
+        return;
+    deepest = length;
+    tz_mounts.stop_is_local = is_one_of(type, local);
+}
+
+/* "nid[:nid]:/fsname[/directory] mountpoint type ..." */
+static bool read_mount(char *line, char *end, void *lustre)
+{
+    char *point = memchr(line, ' ', (size_t)(end - line)), *type, *rest, *fs, *below;
+    size_t length;
+
+    if (!point)
+        return false;
+    *point++ = '\0';
+    type = memchr(point, ' ', (size_t)(end - point));
+    rest = type ? memchr(type + 1, ' ', (size_t)(end - type - 1)) : NULL;
+    if (!rest)
+        return false;
+    *type++ = *rest = '\0';
+    length = unescape(point, (size_t)(type - 1 - point));
+    if (tz_config.stop[0])
+        find_stop(point, length, type);
+    if (!*(bool *)lustre || strcmp(type, "lustre") != 0)
+        return false;
+    line[unescape(line, (size_t)(point - 1 - line))] = '\0';
+    fs = strstr(line, ":/");
+    if (!fs)
+        return false;
+    fs += 2;
+    below = strchr(fs, '/');
+    if (!below)
+        below = fs + strlen(fs);
+    add(point, length, fs, (size_t)(below - fs), below, strlen(below));
+    return false;
+}
+
+/* Calls `each` with every line of a file below /proc, NUL-terminated, until it says that this was enough. */
+static void read_lines(const char *path, bool (*each)(char *line, char *end, void *argument), void *argument)
+{
+    int fd = tz_sys_open(path, O_RDONLY | O_CLOEXEC, 0);
+    char *text, *p, *end;
+    size_t length = 0;
+    long n;
+
+    if (fd < 0)
+        return;
+    text = tz_pages(MOUNTS_FILE_MAX);
+    if (text) {
+        while (length < MOUNTS_FILE_MAX - 1 &&
+               (n = syscall(SYS_read, fd, text + length, MOUNTS_FILE_MAX - 1 - length)) > 0)
+            length += (size_t)n;
+        for (p = text; (end = memchr(p, '\n', (size_t)(text + length - p))) != NULL; p = end + 1) {
+            *end = '\0';
+            if (each(p, end, argument))
+                break;
+        }
+        tz_pages_free(text, MOUNTS_FILE_MAX);
+    }
+    tz_sys_close(fd);
+}
+
+bool tz_mounts_read(void)
+{
+    const char *setting = getenv("TARAZU_MOUNTS");
+    bool lustre = !setting || !*setting; /* else only where the stop file lies is wanted of the list */
+
+    if (!lustre)
+        read_setting(setting);
+    if (lustre || tz_config.stop[0])
+        read_lines("/proc/self/mounts", read_mount, &lustre);
+    return tz_mounts.count != 0;
+}
+
+struct device {
+    unsigned numbers[2];
+    bool coherent;
+};
+
+/* "id parent major:minor root mountpoint options [fields] - type source options" */
+static bool find_device(char *line, char *end, void *argument)
+{
+    struct device *device = argument;
+    const char *p = line;
+    char *type, *rest;
+
+    for (int field = 0; field < 2; field++, p++)
+        if (!(p = strchr(p, ' ')))
+            return false;
+    if (tz_read_number(&p, 10) != device->numbers[0] || *p++ != ':' || tz_read_number(&p, 10) != device->numbers[1])
+        return false;
+    type = strstr(p, " - ");
+    rest = type ? memchr(type + 3, ' ', (size_t)(end - type - 3)) : NULL;
+    if (rest) {
+        *rest = '\0';
+        device->coherent |= is_one_of(type + 3, coherent);
+    }
+    return true;
+}
+
+bool tz_mount_is_coherent(uint64_t dev)
+{
+    struct device device = {.numbers = {major(dev), minor(dev)}};
+
+    read_lines("/proc/self/mountinfo", find_device, &device);
+    return device.coherent;
+}
+
+void tz_mount_doubt(struct tz_mount *mount, int error)
+{
+    struct statfs st;
+
+    if ((error == EOPNOTSUPP || error == ENOTTY) && !tz_load(&mount->foreign) && statfs(mount->path, &st) == 0 &&
+        (uint32_t)st.f_type != LUSTRE_SUPER_MAGIC)
+        tz_store(&mount->foreign, 1);
+}

@@ -1,0 +1,35 @@
+/* Which directories are Lustre's, and what kind of file system others lie on. No server is asked. */
+#pragma once
+
+#include "tz.h"
+
+enum { TZ_MOUNTS_MAX = 32 };
+
+struct tz_mount {
+    char path[256]; /* without a slash at the end */
+    char real[256]; /* the same without symbolic links, known after the first use */
+    char fs[TZ_FS_MAX];
+    char below[256]; /* directory of the file system that is mounted here, "" for its root */
+    uint32_t path_length, fs_length, below_length;
+    uint32_t real_length; /* atomic, written after `real` */
+    uint32_t foreign;     /* atomic: found out not to be Lustre */
+};
+
+extern struct tz_mounts {
+    uint32_t count;
+    struct tz_mount list[TZ_MOUNTS_MAX];
+    bool in_system[3];  /* one lies below /proc, /sys or /dev: test beds may */
+    bool stop_is_local; /* the site's stop file lies on a file system of this node */
+} tz_mounts;
+
+/* Reads TARAZU_MOUNTS, else the mount entries of type lustre; false when there are none. */
+bool tz_mounts_read(void);
+
+/* Does a mapping on this device show what other nodes store? By the type of its mount. */
+bool tz_mount_is_coherent(uint64_t dev);
+
+/*
+ * A layout was refused by `error`: when it is one that file systems other than Lustre give, the mount is asked what it
+ * is. Otherwise the mount table (or TARAZU_MOUNTS) is believed: statfs would ask the servers in each process.
+ */
+void tz_mount_doubt(struct tz_mount *mount, int error);
