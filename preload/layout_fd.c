@@ -1,4 +1,5 @@
 /* A layout on an open descriptor: set, read back, make its objects, replace what the MDS did not make. */
+#include "lov.h"
 #include "place.h"
 
 #include <sys/resource.h>

@@ -1,7 +1,4 @@
-/*
- * Layouts as the attribute lustre.lov has them: reading what a file has (lov.c), writing what is asked for and
- * comparing the two (lov_request.c). Everything is bounds-checked against hostile input.
- */
+/* Reading the attribute lustre.lov, bounds-checked against hostile input. */
 #ifndef TZ_LOV_H
 #define TZ_LOV_H
 
@@ -40,53 +37,5 @@ uint32_t tz_lov_md_size(uint32_t magic);
  * layout's generation. What cannot be read stays as it is.
  */
 TZ_API void tz_lov_forget(void *blob, size_t length);
-
-/* A component of a layout that is asked for: the 64 bytes of the placement map. */
-struct tz_component {
-    uint64_t start, end;
-    uint32_t stripe_size;
-    uint16_t stripe_count;
-    uint16_t first_ost; /* in the row's list */
-    uint32_t pattern;
-    uint32_t flags;
-    uint64_t extension;
-    char pool[LOV_MAXPOOLNAME + 1];
-    uint64_t zero;
-};
-
-enum tz_component_flags { TZ_COMP_LIST = 1, TZ_COMP_HINT = 2, TZ_COMP_SEL = 4 };
-
-struct tz_layout {
-    const struct tz_component *components;
-    uint16_t count;
-    bool composite;
-};
-
-enum tz_request_lists {
-    TZ_LISTS_ALL = 0,
-    TZ_LISTS_FIRST = 1,    /* components that do not start at 0 get start hints */
-    TZ_LISTS_NONE = 2,     /* all get start hints */
-    TZ_LISTS_ANYWHERE = 3, /* not even hints */
-};
-
-/*
- * The blob that asks for the components from number `from` on. Returns its length, 0 when the layout
- * is not well formed or does not fit.
- */
-TZ_API size_t tz_lov_request(const struct tz_layout *layout, const uint16_t *osts, uint32_t ost_count, uint16_t from,
-                             enum tz_request_lists lists, void *blob, size_t capacity);
-
-/* The blob of lustre.lov.del for all components that have these flags (with LCME_FL_NEG: that lack them). */
-size_t tz_lov_deletion(uint32_t flags, void *blob, size_t capacity);
-
-enum tz_lov_verdict {
-    TZ_LOV_AS_ASKED,
-    TZ_LOV_LATE,  /* a component with an explicit list is not instantiated */
-    TZ_LOV_OTHER, /* the file has a layout of someone else */
-};
-
-/* Compares what a file has with what was asked; `late` is the first component (not entry) that is late. */
-enum tz_lov_verdict tz_lov_compare(const void *blob, size_t length, const struct tz_layout *layout,
-                                   const uint16_t *osts, enum tz_request_lists lists, uint16_t *late);
 
 #endif

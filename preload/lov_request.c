@@ -1,4 +1,5 @@
 /* Layouts that are asked for: from a map's components and OSTs to a lustre.lov blob, and back to a verdict. */
+#include "lov_request.h"
 #include "lov.h"
 
 /* The MDS takes the overstriping bit off where no OST came twice. */

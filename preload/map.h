@@ -2,7 +2,7 @@
 #ifndef TZ_MAP_H
 #define TZ_MAP_H
 
-#include "lov.h"
+#include "lov_request.h"
 #include "names.h"
 
 enum { TZ_MAP_HEADER = 128, TZ_ROW_HEAD = 24, TZ_CONTROL_SIZE = 4096, TZ_MAP_COPY_MAX = 16 << 20 };

@@ -3,6 +3,7 @@
  * objects made, or has replaced what an OST refused; a write into one of these would fail meanwhile. Who opens the file
  * to write therefore looks once, and waits only where an OST does refuse.
  */
+#include "lov.h"
 #include "place.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* The map reader: a file as it is, and once more with length and checksum put right, to get behind them. */
 #include "fuzz.h"
+#include "lov.h"
 #include "map.h"
 #include "siphash.h"
 
