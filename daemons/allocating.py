@@ -12,7 +12,7 @@ from pathlib import Path
 from tarazu.allocate.ledger import Dead
 from tarazu.errors import ConfigError
 from tarazu.layout.objects import component_object_bytes
-from tarazu.lustre import LOV_MAX_STRIPE_COUNT, MAX_STRIPE_SIZE_BYTES
+from tarazu.lustre import EOF, LOV_MAX_STRIPE_COUNT, MAX_STRIPE_SIZE_BYTES
 from tarazu.model import Allocation, CreateRequest, Layout
 from tarazu.wire.messages import MAX_ID_CHARACTERS, AllocationReply, AllocationRequest
 
@@ -60,7 +60,7 @@ def _why_layouts_malformed(layouts: Sequence[Layout]) -> str:
     for number, layout in enumerate(layouts):
         for c in layout.components:
             if not (
-                0 <= c.start_bytes < c.end_bytes < 2**64
+                0 <= c.start_bytes < c.end_bytes <= EOF
                 and 0 <= c.stripe_count <= LOV_MAX_STRIPE_COUNT
                 and 0 < c.stripe_size_bytes <= MAX_STRIPE_SIZE_BYTES
             ):

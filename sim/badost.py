@@ -16,7 +16,8 @@ import msgspec
 
 from tarazu.allocate import bounds, cost, policies
 from tarazu.errors import TraceError, Unavailable
-from tarazu.model import EOF, Component, CreateRequest, Layout, Ost, SystemView
+from tarazu.lustre import EOF
+from tarazu.model import Component, CreateRequest, Layout, Ost, SystemView
 from tarazu.units import MIB, TIB
 
 SAMPLE = "tests/input/sample-badost.darshan"

@@ -21,7 +21,8 @@ import msgspec
 
 from tarazu.allocate import bounds, cost, policies
 from tarazu.errors import TarazuError
-from tarazu.model import EOF, Component, CreateRequest, Layout, SystemView
+from tarazu.lustre import EOF
+from tarazu.model import Component, CreateRequest, Layout, SystemView
 from tarazu.sim.testbed import testbed as testbeds
 from tarazu.sim.testbed.configuration import configure
 from tarazu.sim.testbed.library import library_directory

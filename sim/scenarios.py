@@ -16,7 +16,8 @@ import msgspec
 
 from tarazu.allocate import bounds, cost, policies
 from tarazu.layout.stripe_size import raid0_stripe_size
-from tarazu.model import EOF, Component, CreateRequest, Layout, Oss, Ost, SystemView
+from tarazu.lustre import EOF
+from tarazu.model import Component, CreateRequest, Layout, Oss, Ost, SystemView
 from tarazu.units import GIB, MIB
 
 SERVERS, OSTS_PER_SERVER, OST_BYTES = 7, 5, 10 * 10**9

@@ -13,7 +13,7 @@ _HOME = {
     "Allocation": "model",
     "Component": "model",
     "CreateRequest": "model",
-    "EOF": "model",
+    "EOF": "lustre",
     "FilePlacement": "model",
     "Forecast": "model",
     "JobStep": "model",

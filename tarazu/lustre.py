@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+EOF = 2**64 - 1
+"""End of a last component (`LUSTRE_EOF`)."""
+
 XATTR_LUSTRE_LOV = "lustre.lov"
 XATTR_SIZE_MAX = 65536
 """Bytes of the longest attribute, a limit of Linux."""

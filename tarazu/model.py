@@ -6,9 +6,6 @@ from collections.abc import Iterator
 
 import msgspec
 
-EOF = 2**64 - 1
-"""End of a last component, as Lustre writes it (LUSTRE_EOF)."""
-
 ANY_RANK = -1
 """Rank of a process that has none, and of a file that several ranks share."""
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tarazu.errors import LayoutError
-from tarazu.lustre import LOV_MIN_STRIPE_SIZE
-from tarazu.model import EOF, Component, Layout
+from tarazu.lustre import EOF, LOV_MIN_STRIPE_SIZE
+from tarazu.model import Component, Layout
 from tarazu.units import MIB, parse_bytes
 
 DEFAULT_STRIPE_BYTES = 4 * MIB

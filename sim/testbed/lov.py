@@ -12,7 +12,7 @@ import msgspec
 
 from tarazu import lustre
 from tarazu.errors import LayoutError
-from tarazu.model import EOF, Component, Layout
+from tarazu.model import Component, Layout
 
 _PLAIN = struct.Struct("<IIQQIHH")
 _OBJECT = struct.Struct("<QIIII")
@@ -64,7 +64,7 @@ def decode(blob: bytes, file: bool = True) -> ActualLayout:
     done: list[bool] = []
     composite = struct.unpack_from("<I", blob)[0] == lustre.LOV_USER_MAGIC_COMP_V1
     if not composite:
-        parts.append(_plain(blob, 0, EOF, lustre.LCME_FL_INIT if file else 0))
+        parts.append(_plain(blob, 0, lustre.EOF, lustre.LCME_FL_INIT if file else 0))
         done.append(file)
     else:
         if len(blob) < _HEAD.size:

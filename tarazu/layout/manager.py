@@ -20,11 +20,11 @@ from tarazu.layout.pfl import PflRule
 from tarazu.layout.rules import check
 from tarazu.layout.stripe_count import FileClass, Striping, striping
 from tarazu.layout.stripe_size import MIN_STRIPE_SIZE_BYTES, raid0_stripe_size
-from tarazu.model import EOF, Component, Forecast, Layout
+from tarazu.model import Component, Forecast, Layout
 from tarazu.units import MIB, exact_bytes
 
 PAPER_STRIPE_COUNT = 8
-FILE_SYSTEMS_OWN = Component(0, EOF, 4 * MIB, 1)
+FILE_SYSTEMS_OWN = Component(0, lustre.EOF, 4 * MIB, 1)
 """What a file gets where no directory above it has a default layout."""
 
 
@@ -186,7 +186,7 @@ class ConfigurationManager:
             )
         file = self._class(forecast)
         count, size = together.get(file) or striping(file, self._settled_count(default, available))
-        return Choice(Layout((Component(0, EOF, size, count, pattern, pool),)))
+        return Choice(Layout((Component(0, lustre.EOF, size, count, pattern, pool),)))
 
     def _plain_default(self) -> Component:
         return self._default_components()[0] if self._default_components() else FILE_SYSTEMS_OWN
@@ -200,7 +200,7 @@ class ConfigurationManager:
         return min(count, lustre.LOV_MAX_STRIPE_COUNT if default.pattern == "overstriped" else available)
 
     def _component(self, start: int, end: int, count: int, pool: str, size_bytes: int) -> Component:
-        reach = end if end != EOF else max(size_bytes, 2 * start, MIN_STRIPE_SIZE_BYTES)
+        reach = end if end != lustre.EOF else max(size_bytes, 2 * start, MIN_STRIPE_SIZE_BYTES)
         length = min(reach, size_bytes) - start if size_bytes > start else reach - start
         return Component(start, end, raid0_stripe_size(length, count, end), count, pool=pool)
 

@@ -17,8 +17,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from tarazu.errors import LayoutError
-from tarazu.lustre import LOV_MAX_STRIPE_COUNT, LOV_MIN_STRIPE_SIZE
-from tarazu.model import EOF
+from tarazu.lustre import EOF, LOV_MAX_STRIPE_COUNT, LOV_MIN_STRIPE_SIZE
 from tarazu.units import parse_bytes
 
 _KEYS = ("match", "components", "pool")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from tarazu import lustre
 from tarazu.errors import LayoutError
-from tarazu.model import EOF, Component, Layout
+from tarazu.model import Component, Layout
 from tarazu.units import exact_bytes
 
 
@@ -29,7 +29,7 @@ def check(layout: Layout, where: str = "layout") -> None:
             raise LayoutError(place, f"to start at {exact_bytes(expected_start)}", component.start_bytes)
         check_component(component, place)
         expected_start = component.end_bytes
-    if expected_start != EOF:
+    if expected_start != lustre.EOF:
         raise LayoutError(where, "a last component that ends at EOF", exact_bytes(expected_start))
 
 
@@ -38,11 +38,11 @@ def check_component(component: Component, where: str) -> None:
     end, size = component.end_bytes, component.stripe_size_bytes
     if end <= component.start_bytes:
         raise LayoutError(where, f"an end above {exact_bytes(component.start_bytes)}", end)
-    if end != EOF and end % lustre.LOV_MIN_STRIPE_SIZE:
+    if end != lustre.EOF and end % lustre.LOV_MIN_STRIPE_SIZE:
         raise LayoutError(where, "an end that is a multiple of 64K", end)
     if size <= 0 or size % lustre.LOV_MIN_STRIPE_SIZE or size > lustre.MAX_STRIPE_SIZE_BYTES:
         raise LayoutError(where, "a stripe size that is a multiple of 64K below 4G", size)
-    if end != EOF and end % size:
+    if end != lustre.EOF and end % size:
         raise LayoutError(
             where, f"an end that is a multiple of its stripe size {exact_bytes(size)}", exact_bytes(end)
         )

@@ -6,7 +6,8 @@ import shlex
 from collections.abc import Iterable, Sequence
 
 from tarazu.errors import LayoutError
-from tarazu.model import EOF, Component, Layout
+from tarazu.lustre import EOF
+from tarazu.model import Component, Layout
 from tarazu.units import MIB, exact_bytes, parse_bytes
 
 

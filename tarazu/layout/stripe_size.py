@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tarazu.lustre import LOV_MIN_STRIPE_SIZE
-from tarazu.model import EOF
+from tarazu.lustre import EOF, LOV_MIN_STRIPE_SIZE
 from tarazu.units import MIB
 
 MIN_STRIPE_SIZE_BYTES = 1 * MIB

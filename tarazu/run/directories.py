@@ -8,8 +8,8 @@ from pathlib import PurePosixPath
 
 from tarazu import native
 from tarazu.errors import LayoutError
-from tarazu.lustre import LOV_ALL_STRIPES, XATTR_LUSTRE_LOV
-from tarazu.model import EOF, Component, Layout
+from tarazu.lustre import EOF, LOV_ALL_STRIPES, XATTR_LUSTRE_LOV
+from tarazu.model import Component, Layout
 from tarazu.stats.client import FileSystem, Mount
 
 

@@ -16,7 +16,8 @@ from typing import Any, Protocol
 import msgspec
 
 from tarazu.errors import StoreError
-from tarazu.model import EOF, FilePlacement, Forecast, JobStep, Layout
+from tarazu.lustre import EOF
+from tarazu.model import FilePlacement, Forecast, JobStep, Layout
 from tarazu.store.rows import (
     CreatedFile,
     Explained,

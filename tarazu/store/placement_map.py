@@ -13,7 +13,7 @@ import msgspec
 
 from tarazu import lustre
 from tarazu.errors import StoreError
-from tarazu.model import EOF, Component, Layout
+from tarazu.model import Component, Layout
 from tarazu.store.control import announce, read_control, replace_file, stop, write_control
 
 MAGIC = b"TZMAP001"
@@ -267,7 +267,7 @@ def check_layout(place: str, layout: Layout, explicit: Sequence[bool], osts: Seq
         if c.extension_bytes and not _can_extend(c, layout.composite):
             raise StoreError(place, "an extension size that a component can have", c.extension_bytes)
         reached = c.end_bytes
-    if reached != EOF:
+    if reached != lustre.EOF:
         raise StoreError(place, "a layout that ends at EOF", reached)
     for c, of, listed in zip(components, osts, explicit, strict=True):
         wanted = (0, c.stripe_count) if listed else (0, 1)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from tarazu.model import EOF, Component, CreateRequest, Layout, Oss, Ost, SystemView
+from tarazu.lustre import EOF
+from tarazu.model import Component, CreateRequest, Layout, Oss, Ost, SystemView
 from tarazu.units import GIB, MIB
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from tarazu.allocate import bounds, cost, packing, policies
 from tarazu.allocate.problem import build
-from tarazu.model import EOF, Component, CreateRequest, FilePlacement, Layout, Ost, SystemView
+from tarazu.lustre import EOF
+from tarazu.model import Component, CreateRequest, FilePlacement, Layout, Ost, SystemView
 from tarazu.units import GIB, MIB
 
 

@@ -16,7 +16,8 @@ from tarazu.allocate.problem import _object_bytes
 from tarazu.config import Weights
 from tarazu.errors import ConfigError, InfeasibleRequest, InsufficientResources
 from tarazu.layout.objects import component_object_bytes
-from tarazu.model import EOF, Allocation, Component, CreateRequest, Layout, Oss, Ost, SystemView
+from tarazu.lustre import EOF
+from tarazu.model import Allocation, Component, CreateRequest, Layout, Oss, Ost, SystemView
 from tarazu.units import GIB, KIB, MIB
 
 DISTINCT = ("tarazu", "lsa", "random", "round-robin", "greedy")

@@ -11,7 +11,8 @@ import pytest
 from tarazu.allocate import cost, policies
 from tarazu.allocate.lsa import Lsa
 from tarazu.errors import InsufficientResources
-from tarazu.model import EOF, Component, CreateRequest, Layout, Oss, Ost, SystemView
+from tarazu.lustre import EOF
+from tarazu.model import Component, CreateRequest, Layout, Oss, Ost, SystemView
 from tarazu.units import GIB, MIB
 
 DATA = Path(__file__).parents[1] / "data" / "lsa"

@@ -9,7 +9,7 @@ import pytest
 
 from tarazu.allocate import cost, policies
 from tarazu.cli import main
-from tarazu.model import EOF
+from tarazu.lustre import EOF
 from tarazu.sim import badost, scenarios
 from tarazu.units import GIB, MIB
 

@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from tarazu.model import EOF, Component, Layout
+from tarazu.lustre import EOF
+from tarazu.model import Component, Layout
 from tarazu.wire import keys
 from tarazu.wire.messages import AllocationReply, AllocationRequest, FileSpec, StatusReply, StatusRequest
 from tarazu.wire.security import curve_for

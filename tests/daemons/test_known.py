@@ -10,7 +10,8 @@ import pytest
 
 from tarazu.daemons import known
 from tarazu.daemons.known import KnownPools
-from tarazu.model import EOF, Component, Layout
+from tarazu.lustre import EOF
+from tarazu.model import Component, Layout
 from tarazu.wire.messages import StatusRequest
 
 from .conftest import PATIENCE_S, Site, allocation, ask

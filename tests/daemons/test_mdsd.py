@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 import zmq
 
-from tarazu.model import EOF, Component, Layout
+from tarazu.lustre import EOF
+from tarazu.model import Component, Layout
 from tarazu.wire import keys, messages
 from tarazu.wire.messages import Acknowledged, FileClosed, FileSpec, StepEnded
 from tarazu.wire.security import curve_for

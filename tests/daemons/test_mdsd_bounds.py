@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from tarazu.daemons.bounded import QUEUE_OF_USER, REPLIES_OF_USER_BYTES
-from tarazu.model import EOF, Component, Layout
+from tarazu.lustre import EOF
+from tarazu.model import Component, Layout
 from tarazu.units import MIB
 from tarazu.wire import messages
 from tarazu.wire.messages import Acknowledged, FileClosed, FileSpec, StepAlive, StepEnded

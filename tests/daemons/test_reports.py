@@ -19,7 +19,8 @@ from tarazu.daemons.notices import Notices
 from tarazu.daemons.planner import Planner
 from tarazu.daemons.reports import Reports
 from tarazu.errors import WireError
-from tarazu.model import EOF, Component, FilePlacement, Forecast, JobStep, Layout
+from tarazu.lustre import EOF
+from tarazu.model import Component, FilePlacement, Forecast, JobStep, Layout
 from tarazu.store import sqlite
 from tarazu.store.database import open_database
 from tarazu.store.rows import NewFile

@@ -9,7 +9,8 @@ from tarazu.allocate.ledger import Ledger
 from tarazu.daemons import site
 from tarazu.daemons.site import Door, Exclusions, UserShare
 from tarazu.errors import ConfigError
-from tarazu.model import EOF, Component, Layout, Ost, SystemView
+from tarazu.lustre import EOF
+from tarazu.model import Component, Layout, Ost, SystemView
 from tarazu.wire.messages import AllocationRequest, FileSpec, JobRate, OssReport, OstReport
 
 GIB = 1 << 30

@@ -16,7 +16,8 @@ from tarazu.daemons.left import checked, within_a_request
 from tarazu.layout.explicit import explicit_components
 from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
 from tarazu.layout.setstripe import parse_layout
-from tarazu.model import EOF, Component, CreateRequest, Forecast, Layout, Ost, SystemView
+from tarazu.lustre import EOF
+from tarazu.model import Component, CreateRequest, Forecast, Layout, Ost, SystemView
 from tarazu.store.placement_map import MapRow, check_layout, check_osts, write_map
 from tarazu.units import GIB, KIB, MIB, TIB
 

@@ -15,7 +15,8 @@ from tarazu.layout.manager import (
 )
 from tarazu.layout.objects import object_bytes
 from tarazu.layout.stripe_size import contiguous_stripe_size, raid0_stripe_size
-from tarazu.model import ANY_RANK, EOF, Component, Forecast, Layout
+from tarazu.lustre import EOF
+from tarazu.model import ANY_RANK, Component, Forecast, Layout
 
 MIB, GIB = 1 << 20, 1 << 30
 PFL_1 = pfl.parse("[c1]\nmatch = /ior/*\ncomponents = 0-128M:1, 128M-512M:3, 512M-2G:8, 2G-EOF:16\n")

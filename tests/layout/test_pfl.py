@@ -6,7 +6,7 @@ import pytest
 
 from tarazu.errors import LayoutError
 from tarazu.layout import pfl
-from tarazu.model import EOF
+from tarazu.lustre import EOF
 
 GOOD = """\
 # site rules

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from tarazu.errors import LayoutError
 from tarazu.layout.setstripe import fold, format_layout, parse_layout, unfold
-from tarazu.model import EOF, Component, Layout
+from tarazu.lustre import EOF
+from tarazu.model import Component, Layout
 
 K64 = 65536
 MIB = 1 << 20

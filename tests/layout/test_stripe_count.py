@@ -17,7 +17,8 @@ from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
 from tarazu.layout.objects import component_object_bytes
 from tarazu.layout.setstripe import parse_layout
 from tarazu.layout.stripe_count import NOISE, SLACK
-from tarazu.model import ANY_RANK, EOF, Component, CreateRequest, Forecast, Layout, Ost, SystemView
+from tarazu.lustre import EOF
+from tarazu.model import ANY_RANK, Component, CreateRequest, Forecast, Layout, Ost, SystemView
 from tarazu.sim import stripe_counts
 from tarazu.units import GIB, KIB, MIB, TIB
 

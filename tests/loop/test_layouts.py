@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tarazu.model import EOF
+from tarazu.lustre import EOF
 from tarazu.units import GIB, MIB
 
 if TYPE_CHECKING:

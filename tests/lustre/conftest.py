@@ -29,7 +29,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from tarazu import native
-from tarazu.model import EOF, Component, Layout
+from tarazu.lustre import EOF
+from tarazu.model import Component, Layout
 from tarazu.sim.testbed import lov
 from tarazu.store.control import announce, write_control
 from tarazu.store.placement_map import MapRow, write_map

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from tarazu import native
-from tarazu.model import EOF, Component, Layout
+from tarazu.lustre import EOF
+from tarazu.model import Component, Layout
 from tarazu.sim.testbed import Testbed, down, up
 from tarazu.sim.testbed.library import library_directory
 from tarazu.store.control import announce, write_control

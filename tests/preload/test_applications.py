@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tarazu import native
-from tarazu.model import EOF, Component, Layout
+from tarazu.lustre import EOF
+from tarazu.model import Component, Layout
 from tarazu.store.placement_map import MapRow
 from tests.mpi import OPENMPI_CC, OPENMPI_RUN
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from tarazu import native
 from tarazu.errors import LayoutError
-from tarazu.lustre import LCME_FL_INIT
-from tarazu.model import EOF, Component, Layout
+from tarazu.lustre import EOF, LCME_FL_INIT
+from tarazu.model import Component, Layout
 from tarazu.sim.testbed import lov
 
 CAPTURED = Path(__file__).parent.parent / "data" / "lustre" / "layout"

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from tarazu import native
 from tarazu.errors import StoreError
-from tarazu.model import EOF, Component, Layout
+from tarazu.lustre import EOF
+from tarazu.model import Component, Layout
 from tarazu.store.placement_map import MapRow, write_map
 
 WHO = {"job_id": "123456.pbs01", "rank": 7, "pid": 4321, "host": "node01.cluster"}

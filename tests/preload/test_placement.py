@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from tarazu import native
-from tarazu.model import EOF, Component, Layout
+from tarazu.lustre import EOF
+from tarazu.model import Component, Layout
 from tarazu.store.control import announce
 from tarazu.store.placement_map import MapRow
 

@@ -15,7 +15,8 @@ import pytest
 from tarazu import native
 from tarazu.config import Settings
 from tarazu.errors import TarazuError
-from tarazu.model import EOF, Component, JobStep, Layout
+from tarazu.lustre import EOF
+from tarazu.model import Component, JobStep, Layout
 from tarazu.run import plans
 from tarazu.run.maps import Maps
 from tarazu.sim.testbed import Testbed

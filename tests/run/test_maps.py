@@ -9,7 +9,8 @@ import pytest
 
 from tarazu import native
 from tarazu.errors import StoreError
-from tarazu.model import EOF, Component, Layout
+from tarazu.lustre import EOF
+from tarazu.model import Component, Layout
 from tarazu.run.maps import Maps
 from tarazu.store.control import read_control, write_control
 from tarazu.store.placement_map import MapRow, read_map

@@ -15,7 +15,8 @@ import pytest
 from tarazu import native
 from tarazu.config import Run
 from tarazu.errors import TarazuError
-from tarazu.model import EOF, Component, JobStep, Layout
+from tarazu.lustre import EOF
+from tarazu.model import Component, JobStep, Layout
 from tarazu.run import filesystems, gather, nodes, openmpi, sending
 from tarazu.run.framed import Frames
 from tarazu.run.others import OtherNodes

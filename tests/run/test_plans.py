@@ -15,7 +15,8 @@ from tarazu.config import Settings
 from tarazu.daemons.left import checked
 from tarazu.daemons.planner import planned_files
 from tarazu.layout.setstripe import parse_layout
-from tarazu.model import ANY_RANK, EOF, Component, Forecast, JobStep, Layout
+from tarazu.lustre import EOF
+from tarazu.model import ANY_RANK, Component, Forecast, JobStep, Layout
 from tarazu.run import llapi
 from tarazu.run.maps import Maps
 from tarazu.run.plans import FORMER_ROWS, LayoutRefused, Plans

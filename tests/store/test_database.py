@@ -14,7 +14,8 @@ import msgspec
 import pytest
 
 from tarazu.errors import StoreError
-from tarazu.model import ANY_RANK, EOF, Component, FilePlacement, Forecast, JobStep, Layout
+from tarazu.lustre import EOF
+from tarazu.model import ANY_RANK, Component, FilePlacement, Forecast, JobStep, Layout
 from tarazu.store import sqlite
 from tarazu.store.database import PLAN_BYTES, InteractionDatabase, open_database
 from tarazu.store.rows import NewFile, from_text, to_text

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tarazu.model import EOF, Component, Layout
+from tarazu.lustre import EOF
+from tarazu.model import Component, Layout
 from tarazu.store.paper_view import PaperFile, paper_rows, paper_tables, stripe_size
 
 MIB, GIB = 1 << 20, 1 << 30

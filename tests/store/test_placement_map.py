@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from tarazu import native
 from tarazu.errors import StoreError
-from tarazu.model import ANY_RANK, EOF, Component, Layout
+from tarazu.lustre import EOF
+from tarazu.model import ANY_RANK, Component, Layout
 from tarazu.store.placement_map import (
     MapRow,
     announce,

@@ -20,7 +20,8 @@ from tarazu.sim.testbed.library import library_directory
 
 AGENT = r"""
 import errno, fcntl, json, os, sys
-from tarazu.model import EOF, Component, Layout
+from tarazu.lustre import EOF
+from tarazu.model import Component, Layout
 from tarazu.sim.testbed import lov
 MIB = 1 << 20
 DELAY = os.O_NOCTTY | 0o20000

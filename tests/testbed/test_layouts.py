@@ -92,7 +92,7 @@ def test_malformed_layouts_are_refused_and_a_correct_one_still_works(bed, agent,
 
 def test_an_index_inside_a_list_that_does_not_exist_is_recorded_as_a_crash(new_bed):
     bed = new_bed(osss=2, osts_per_oss=2)
-    script = "import os,sys; from tarazu.sim.testbed import lov; from tarazu.model import *\n"
+    script = "import os,sys\nfrom tarazu import Component, EOF, Layout\nfrom tarazu.sim.testbed import lov\n"
     script += "fd = os.open(sys.argv[1], os.O_CREAT | os.O_RDWR | os.O_NOCTTY | 0o20000)\n"
     script += (
         "try: os.setxattr(fd, 'lustre.lov', lov.encode(Layout((Component(0, EOF, 65536, 2),)), ((3, 99),)))\n"
@@ -222,7 +222,7 @@ def test_append_trunc_and_sync_keep_an_explicit_list(bed, agent):
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become an ordinary user")
 def test_read_only_mode_as_an_ordinary_user(bed, agent):
     script = (
-        "import os,sys,errno\nfrom tarazu.sim.testbed import lov\nfrom tarazu.model import *\n"
+        "import os,sys,errno\nfrom tarazu import Component, EOF, Layout\nfrom tarazu.sim.testbed import lov\n"
         "os.umask(0); os.setgroups([]); os.setgid(65534); os.setuid(65534); os.chdir(sys.argv[1])\n"
         "def attempt(f, *a):\n"
         "    try: f(*a); return 'fine'\n"

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarazu.errors import LayoutError
-from tarazu.model import EOF, Component, Layout
+from tarazu.lustre import EOF
+from tarazu.model import Component, Layout
 from tarazu.sim.testbed import lov
 from tarazu.sim.testbed.layout_text import parse_layout
 

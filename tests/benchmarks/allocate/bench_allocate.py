@@ -18,7 +18,8 @@ from random import Random
 from typing import Any
 
 from tarazu.allocate import convex, cost, flow, policies
-from tarazu.model import EOF, Component, CreateRequest, Layout, Oss, Ost, SystemView
+from tarazu.lustre import EOF
+from tarazu.model import Component, CreateRequest, Layout, Oss, Ost, SystemView
 from tarazu.units import GIB, MIB, TIB
 
 PLAIN = Layout((Component(0, EOF, 16 * MIB, 7),))

@@ -15,7 +15,8 @@ from statistics import mean
 from tarazu.allocate import policies
 from tarazu.allocate.problem import build
 from tarazu.layout.stripe_size import raid0_stripe_size
-from tarazu.model import EOF, Component, CreateRequest, Layout, Ost, SystemView
+from tarazu.lustre import EOF
+from tarazu.model import Component, CreateRequest, Layout, Ost, SystemView
 from tarazu.units import GIB, MIB, TIB
 
 LIMIT = 1.005

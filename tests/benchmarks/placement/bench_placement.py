@@ -18,7 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tarazu import native
-from tarazu.model import EOF, Component, Layout
+from tarazu.lustre import EOF
+from tarazu.model import Component, Layout
 from tarazu.store.placement_map import MapRow, announce, write_control, write_map
 from tests.benchmarks.placement.pairs import HEADER, HERE, PRELOAD, Driver, compare, compile_c, quartiles
 
