@@ -2,8 +2,7 @@
  * What the preload library and the testbed need to know of Lustre's user interface, under Lustre's own names
  * (lustre_user.h, lustreapi.h; the same in 2.12 to 2.17). Nothing of ours belongs here.
  */
-#ifndef TZ_LUSTRE_H
-#define TZ_LUSTRE_H
+#pragma once
 
 #include <fcntl.h>
 #include <linux/limits.h> /* XATTR_SIZE_MAX: no layout is longer */
@@ -120,5 +119,3 @@ _Static_assert(sizeof(struct lov_user_ost_data_v1) == 24 && sizeof(struct lov_us
 #define LLAPI_LAYOUT_OVERSTRIPING 0x4ull
 #define LLAPI_LAYOUT_SPECIFIC 0x2000000000000000ull
 #define LLAPI_LAYOUT_IDX_MAX 0xFFFFFFFFull
-
-#endif

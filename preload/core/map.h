@@ -1,7 +1,7 @@
 /* The placement map (docs/formats.md): read-only, trusted only after checks. */
 #pragma once
 
-#include "lov.h"
+#include "core/lov_request.h"
 #include "core/template.h"
 
 enum { TZ_MAP_HEADER = 128, TZ_ROW_HEAD = 24 };

@@ -9,9 +9,6 @@
 
 #include <fcntl.h>
 
-/* Lustre's O_LOV_DELAY_CREATE: two flags that make no sense together on a regular file. */
-#define TZ_DELAY_CREATE (O_NOCTTY | O_ASYNC)
-
 struct tz_plan {
     struct tz_row row;
     struct tz_layout layout;

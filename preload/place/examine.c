@@ -1,5 +1,6 @@
 /* Comparing a file's layout with the plan, and giving up what of it cannot be had. */
 #include "place/examine.h"
+#include "core/lov.h"
 #include "place/layout_fd.h"
 
 /* Between the removal of the last components and the new ones by the process that replaces them. */
@@ -8,8 +9,8 @@ static bool is_cut_short(struct tz_create *c, const struct tz_plan *plan)
     struct tz_lov_entry last;
     struct tz_lov lov;
 
-    if (!plan->layout.composite || tz_lov_check(c->scratch->lov, c->lov_length, &lov) ||
-        !lov.composite || lov.entries == 0 || lov.entries >= plan->layout.count ||
+    if (!plan->layout.composite || tz_lov_check(c->scratch->lov, c->lov_length, &lov) || !lov.composite ||
+        lov.entries == 0 || lov.entries >= plan->layout.count ||
         tz_lov_entry(c->scratch->lov, c->lov_length, lov.entries - 1, &last) ||
         last.end != plan->layout.components[lov.entries - 1].end)
         return false;

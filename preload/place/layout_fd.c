@@ -1,6 +1,7 @@
 /* A layout on an open descriptor: set, read back, make its objects, replace what the MDS did not make. */
 #include "place/layout_fd.h"
 #include "base/rawsys.h"
+#include "core/lov.h"
 
 #include <sys/resource.h>
 #include <sys/xattr.h>

@@ -7,8 +7,6 @@
 TZ_SYMVER(dlsym);
 TZ_SYMVER(dlopen);
 
-/* Values and signatures of Lustre's public header. */
-
 /* Result, name behind "llapi_", parameters, and whether nothing goes without it: 2.12 has no extension sizes. */
 #define SYMBOLS                                                                                                        \
     SYMBOL(void *, layout_alloc, (void), true)                                                                         \

@@ -3,6 +3,7 @@
 #include "base/pages.h"
 #include "base/rawsys.h"
 #include "base/text.h"
+#include "lustre.h"
 #include "process/config.h"
 
 #include <stdlib.h>

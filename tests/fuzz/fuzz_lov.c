@@ -1,6 +1,7 @@
 /* The lustre.lov decoder: whatever bytes the file system answers with, and every layout that a map may ask for. */
 #include "fuzz.h"
-#include "lov.h"
+#include "core/lov.h"
+#include "core/lov_request.h"
 
 /* What two readings of one entry have to agree in, where only what is different in every file was cleared. */
 static bool alike(const struct tz_lov_entry *a, const struct tz_lov_entry *b)

@@ -1,6 +1,7 @@
 /* The map reader: a file as it is, and once more with length and checksum put right, to get behind them. */
 #include "fuzz.h"
 #include "core/map.h"
+#include "core/lov.h"
 #include "core/siphash.h"
 
 enum { SLOTS_TRIED = 64 };

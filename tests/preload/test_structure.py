@@ -13,16 +13,15 @@ import pytest
 
 PRELOAD = Path(__file__).parent.parent.parent / "preload"
 FLOORS = ("", "base", "core", "process", "names", "place", "record", "life", "hooks")
-"""Folders from the ground up; "" holds tz.h, the table of wrapped symbols and the lustre.lov codec."""
+"""Folders from the ground up; "" holds tz.h, lustre.h and the table of wrapped symbols."""
 DECLARED_BY_LIBC = {f"hooks/{name}" for name in ("fd", "open", "process", "stdio", "vfork", "write")}
-IN_LOV_H = {"lov_request"}
 FILES = sorted(p.relative_to(PRELOAD) for p in PRELOAD.rglob("*.[ch]"))
 SOURCES = [p for p in FILES if p.suffix == ".c"]
 
 
 def room(path: Path) -> str:
     """A source and its header are one: base/lock.c and base/lock.h are base/lock."""
-    return "lov" if str(path.with_suffix("")) in IN_LOV_H else str(path.with_suffix(""))
+    return str(path.with_suffix(""))
 
 
 @pytest.fixture(scope="module")

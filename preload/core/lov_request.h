@@ -1,45 +1,9 @@
-/*
- * Layouts as the attribute lustre.lov has them: reading what a file has (lov.c), writing what is asked for and
- * comparing the two (lov_request.c). Everything is bounds-checked against hostile input.
- */
-#ifndef TZ_LOV_H
-#define TZ_LOV_H
+/* Layouts that are asked for: as a placement map has them, as lustre.lov, and against what a file has. */
+#pragma once
 
 #include "tz.h"
 
 #include "lustre.h"
-
-/* A whole attribute. */
-struct tz_lov {
-    bool composite;
-    uint16_t entries; /* 1 for a plain layout */
-    uint32_t mirrors;
-};
-
-/* One of its entries, or all of a plain layout. */
-struct tz_lov_entry {
-    uint64_t start, end;
-    uint32_t flags; /* LCME_FL_* */
-    uint32_t pattern;
-    uint32_t stripe_size; /* of an extension component: its extension size in SEL_UNIT_SIZE */
-    uint16_t stripe_count;
-    uint16_t objects; /* how many follow: none before they are made */
-    const struct lov_user_ost_data_v1 *object;
-    char pool[LOV_MAXPOOLNAME + 1];
-};
-
-/* Return 0 or an errno: EINVAL for a malformed attribute, EOPNOTSUPP for a kind that is neither plain nor composite. */
-TZ_API int tz_lov_check(const void *blob, size_t length, struct tz_lov *lov);
-TZ_API int tz_lov_entry(const void *blob, size_t length, uint32_t i, struct tz_lov_entry *entry);
-
-/* Length of a lov_user_md without its objects; 0 for a magic that is none of the three. */
-uint32_t tz_lov_md_size(uint32_t magic);
-
-/*
- * Clears what is different in every file: object ids, their sequences and generations, the file's own identity, the
- * layout's generation. What cannot be read stays as it is.
- */
-TZ_API void tz_lov_forget(void *blob, size_t length);
 
 /* A component of a layout that is asked for: the 64 bytes of the placement map. */
 struct tz_component {
@@ -88,5 +52,3 @@ enum tz_lov_verdict {
 /* Compares what a file has with what was asked; `late` is the first component (not entry) that is late. */
 enum tz_lov_verdict tz_lov_compare(const void *blob, size_t length, const struct tz_layout *layout,
                                    const uint16_t *osts, enum tz_request_lists lists, uint16_t *late);
-
-#endif

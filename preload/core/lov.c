@@ -1,5 +1,5 @@
 /* What a lustre.lov attribute says: plain layouts, and composite ones with their entries. */
-#include "lov.h"
+#include "core/lov.h"
 
 uint32_t tz_lov_md_size(uint32_t magic)
 {

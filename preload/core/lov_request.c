@@ -1,5 +1,6 @@
 /* Layouts that are asked for: from a map's components and OSTs to a lustre.lov blob, and back to a verdict. */
-#include "lov.h"
+#include "core/lov_request.h"
+#include "core/lov.h"
 
 /* The MDS takes the overstriping bit off where no OST came twice. */
 #define PATTERN_ASKED (~(LOV_PATTERN_F_MASK | LOV_PATTERN_OVERSTRIPING))
