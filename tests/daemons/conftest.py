@@ -16,12 +16,14 @@ from typing import Any
 
 import pytest
 
+from tarazu.daemons.notices import Notices
 from tarazu.lustre import EOF
 from tarazu.model import Component, Layout
 from tarazu.wire import keys
 from tarazu.wire.messages import AllocationReply, AllocationRequest, FileSpec, StatusReply, StatusRequest
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
+from tests.daemons.listening import Mdsd
 
 DATA = Path(__file__).parent.parent / "data" / "lustre"
 PATIENCE_S = 20.0
@@ -147,3 +149,19 @@ def ask(requester: Any, request: AllocationRequest) -> AllocationReply:
     reply = requester.request(request, PATIENCE_S)
     assert isinstance(reply, AllocationReply)
     return reply
+
+
+@pytest.fixture
+def mdsd() -> Iterator[Mdsd]:
+    end = Mdsd()
+    yield end
+    end.transport.close()
+
+
+@pytest.fixture
+def notices(mdsd: Mdsd) -> Iterator[Notices]:
+    told = Notices(lambda fd: ZmqTransport(None, wake_fd=fd), mdsd.replier.address)
+    told.start()
+    yield told
+    told.stop()
+    told._thread.join(10)

@@ -3,61 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
 
 import pytest
 
 from tarazu.daemons import notices as noticing
 from tarazu.daemons.notices import Notices
 from tarazu.daemons.shares import Share
-from tarazu.wire.messages import MAX_ALIVE_IDS, Acknowledged, FileClosed, Request, StepAlive, StepEnded
+from tarazu.wire.messages import MAX_ALIVE_IDS, FileClosed, StepAlive, StepEnded
 from tarazu.wire.sockets import ZmqTransport
-
-PATIENCE_S = 30.0
-
-
-class Mdsd:
-    """The other end: acknowledges what it is asked to, and remembers all of it."""
-
-    def __init__(self) -> None:
-        self.transport = ZmqTransport(None)
-        self.replier = self.transport.replier("tcp://127.0.0.1:*")
-        self.seen: list[Request] = []
-
-    def take(self, holds: Callable[[list[Request]], object], answer: bool = True) -> list[Request]:
-        """Receive until it holds."""
-        deadline = time.monotonic() + PATIENCE_S
-        while not holds(self.seen):
-            assert time.monotonic() < deadline, self.seen
-            asked = self.replier.receive(0.05)
-            if asked:
-                self.seen.append(asked[1])
-                if answer:
-                    self.replier.reply(asked[0], Acknowledged(asked[1].message_id))  # type: ignore[union-attr]
-        return self.seen
-
-
-@pytest.fixture
-def mdsd() -> Iterator[Mdsd]:
-    end = Mdsd()
-    yield end
-    end.transport.close()
-
-
-@pytest.fixture
-def notices(mdsd: Mdsd) -> Iterator[Notices]:
-    told = Notices(lambda fd: ZmqTransport(None, wake_fd=fd), mdsd.replier.address)
-    told.start()
-    yield told
-    told.stop()
-    told._thread.join(10)
-
-
-def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+from tests.daemons.listening import Mdsd, until
 
 
 def test_files_are_told_before_the_end_of_their_step(mdsd: Mdsd, notices: Notices) -> None:

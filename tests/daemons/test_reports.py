@@ -7,7 +7,7 @@ import sqlite3
 import threading
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -27,8 +27,7 @@ from tarazu.trace.records import FileRecord, RunRecord
 from tarazu.trace.runfile import encode_run
 from tarazu.wire import local
 from tarazu.wire.messages import FileClosed, Request, StepEnded
-from tarazu.wire.sockets import ZmqTransport
-from tests.daemons.test_notices import Mdsd, until
+from tests.daemons.listening import Mdsd, until
 
 PLAIN = Layout((Component(0, EOF, 1 << 20, 2),))
 UID = 1000
@@ -110,19 +109,8 @@ def test_a_report_of_another_users_plan_stores_nothing(plans: StoredPlans) -> No
 
 
 @pytest.fixture
-def mdsd() -> Iterator[Mdsd]:
-    end = Mdsd()
-    yield end
-    end.transport.close()
-
-
-@pytest.fixture
-def reports(plans: StoredPlans, mdsd: Mdsd) -> Iterator[Reports]:
-    notices = Notices(lambda fd: ZmqTransport(None, wake_fd=fd), mdsd.replier.address)
-    notices.start()
-    yield Reports(plans, notices)
-    notices.stop()
-    notices._thread.join(10)
+def reports(plans: StoredPlans, notices: Notices) -> Reports:
+    return Reports(plans, notices)
 
 
 def put(reports: Reports, directory: Path, name: str, plan_ids: tuple[int, ...] = (), uid: int = UID) -> None:
