@@ -116,9 +116,9 @@ class Mdsd:
     """All state of the daemon. Times without other notice are on the monotonic clock."""
 
     def __init__(self, settings: config.Settings, wakeup: Wakeup) -> None:
-        from tarazu.allocate.solvers import warm
         from tarazu.allocate.ledger import Ledger
         from tarazu.allocate.policies import make
+        from tarazu.allocate.solvers import warm
 
         options = settings.mdsd
         self.wakeup = wakeup
