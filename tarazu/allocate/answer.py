@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import cycle, islice
 from time import perf_counter
 
 import numpy as np
 
 from tarazu.allocate import bounds, quality
+from tarazu.allocate.eligible import in_pool
 from tarazu.allocate.problem import Array, Problem
 from tarazu.model import Allocation, Component, FilePlacement
 
@@ -67,17 +70,12 @@ class _Hints:
 
     def __init__(self, problem: Problem, order: Array) -> None:
         self._osts = [problem.osts[i] for i in order.tolist()]
-        self._turns: dict[str, tuple[list[int], int]] = {}
+        self._turns: dict[str, Iterator[int]] = {}
 
     def next(self, component: Component) -> tuple[int, ...]:
         if not component.stripe_count or component.pattern == "mdt":
             return ()
-        pool = component.pool
-        if pool not in self._turns:
-            osts = [o.index for o in self._osts if not pool or pool in o.pools]
-            self._turns[pool] = (osts[: (len(osts) + 1) // 2], 0)
-        osts, turn = self._turns[pool]
-        if not osts:
-            return ()
-        self._turns[pool] = (osts, turn + 1)
-        return (osts[turn % len(osts)],)
+        if component.pool not in self._turns:
+            osts = [o.index for o in in_pool(self._osts, component.pool)]
+            self._turns[component.pool] = cycle(osts[: (len(osts) + 1) // 2])
+        return tuple(islice(self._turns[component.pool], 1))

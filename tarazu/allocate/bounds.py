@@ -35,7 +35,7 @@ def fill_bound(view: SystemView, requests: Sequence[CreateRequest]) -> float:
     problem = build(view, requests)
     total = np.array([o.total_bytes for o in problem.osts], float)
     used = np.array([o.used_bytes + o.promised_bytes for o in problem.osts], float)
-    highest = max(float((used / total).max()), _lowest_level(problem, total, used))
+    highest = max(float((used / total).max()), lowest_level(problem, total, used))
     mean = (float(used.sum()) + problem.total_bytes) / float(total.sum())
     return highest / mean if mean else 1.0
 
@@ -45,7 +45,7 @@ def time_bound(view: SystemView, requests: Sequence[CreateRequest]) -> float:
     problem = build(view, requests)
     known = speed_of(view)
     rate = np.array([known[o.index] for o in problem.osts])
-    return _lowest_level(problem, rate, np.zeros(len(rate)))
+    return lowest_level(problem, rate, np.zeros(len(rate)))
 
 
 def oss_bound(view: SystemView, requests: Sequence[CreateRequest], ost_cost: float | None = None) -> float:
@@ -72,7 +72,7 @@ def utilization_of(problem: Problem, exact: bool = False) -> float:
     total, osts = problem.total_bytes, len(problem.osts)
     if not total:
         return 1.0
-    level = _lowest_level(problem, np.ones(osts), np.zeros(osts))
+    level = lowest_level(problem, np.ones(osts), np.zeros(osts))
     if exact:
         level, _ = packing.pack(
             problem, Levels.of_bytes(osts), level, level * SEARCHED, PROVEN, packing.EFFORT
@@ -100,22 +100,15 @@ def alike_bound(osts: int, request: CreateRequest, files: int) -> float:
     return max(1.0, level * osts / (files * request.size_bytes))
 
 
-def lowest_level(problem: Problem, levels: Levels) -> float:
-    """Lower bound of the highest level, the ceiling of the fill left out."""
-    return _lowest_level(problem, 1 / levels.slope, levels.base / levels.slope)
-
-
-def _lowest_level(problem: Problem, rate: Array, base: Array) -> float:
+def lowest_level(problem: Problem, rate: Array, base: Array) -> float:
+    """Lower bound of the highest level where OST j is at L with `rate[j] * L - base[j]` new bytes."""
     return _lowest(problem, rate, base, problem.eligible.astype(np.int64))
 
 
 def _lowest(problem: Problem, rate: Array, base: Array, width: Array) -> float:
     if not problem.groups:
         return 0.0
-    keys, inverse, count = np.unique(
-        np.vstack([rate, base, width]), axis=1, return_inverse=True, return_counts=True
-    )
-    del inverse
+    keys, count = np.unique(np.vstack([rate, base, width]), axis=1, return_counts=True)
     bins = Bins(keys[0], keys[1], keys[2:].astype(np.int64), count)
     start = 1.01 * (problem.total_bytes + float(base.sum())) / float(rate.sum()) + 1e-12
     return lowest(bins, lambda level: _families(problem, bins, level), start)

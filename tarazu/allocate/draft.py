@@ -23,12 +23,6 @@ class Draft:
     bound: float = 1.0
     """No placement has a lower OST cost."""
 
-    def count(self) -> None:
-        """Bring `placed` up to date with the groups' OSTs."""
-        self.placed = np.zeros(len(self.placed))
-        for group in self.problem.groups:
-            self.placed += np.bincount(group.osts.ravel(), group.weights.ravel(), len(self.placed))
-
     def even(self) -> float:
         """The highest level if bytes could be divided at will: no placement has a lower one."""
         rate = 1 / self.levels.slope

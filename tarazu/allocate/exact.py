@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tarazu.allocate import bounds, packing
+from tarazu.allocate.arrange import ring
 from tarazu.allocate.dealing import deal
 from tarazu.allocate.draft import Draft
 from tarazu.allocate.marginal_cost import Levels
@@ -39,7 +40,7 @@ def pack(draft: Draft) -> None:
     else:
         lowest, highest = draft.even(), float(levels.at(draft.placed).max())
         if highest > lowest * (1 + NEAR_UNEQUAL):
-            lowest = bounds.lowest_level(problem, levels)
+            lowest = bounds.lowest_level(problem, 1 / levels.slope, levels.base / levels.slope)
         if highest > lowest * (1 + NEAR_UNEQUAL):
             _, found = packing.pack(problem, levels, lowest, highest, TOLERANCE_UNEQUAL, EFFORT, MERGED)
     if found is not None:
@@ -59,7 +60,8 @@ def _adopt(draft: Draft, found: Packing) -> None:
     before, placed = [group.osts for group in groups], draft.placed
     for group, osts in zip(groups, dealt):
         group.osts = osts
-    draft.count()
+    bytes_of = [np.bincount(g.osts.ravel(), g.weights.ravel(), len(placed)) for g in groups]
+    draft.placed = np.sum(bytes_of, axis=0)
     if draft.levels.at(draft.placed).max() >= draft.levels.at(placed).max():
         draft.placed = placed
         for group, osts in zip(groups, before):
@@ -67,22 +69,9 @@ def _adopt(draft: Draft, found: Packing) -> None:
 
 
 def _on_servers(draft: Draft, found: Packing) -> Array:
-    """The fillings so that servers are even: the fullest first, to the server with the least and an OST of its kind."""
-    oss, servers = draft.problem.oss, len(draft.problem.oss_names)
+    """The fillings in an order that lets servers be even: of OSTs of one kind, the fullest go from server to server."""
+    turn = (ring(draft.problem.oss) - draft.turn) % len(draft.placed)
     loads = found.counts @ found.objects.sizes
-    free: dict[int, list[list[int]]] = {}
-    for ost, kind in enumerate(found.kinds.tolist()):
-        free.setdefault(kind, [[] for _ in range(servers)])[oss[ost]].append(ost)
-    width = np.bincount(oss, minlength=servers).tolist()
-    held = [0.0] * servers
-    counts = np.zeros_like(found.counts)
-    for row in np.argsort(-loads, kind="stable").tolist():
-        left = free[int(found.kinds[row])]
-        server = min(
-            (s for s in range(servers) if left[s]),
-            key=lambda s: (held[s] / width[s], (s - draft.turn) % servers),
-        )
-        ost = left[server].pop((draft.turn + len(left[server])) % len(left[server]))
-        counts[ost] = found.counts[row]
-        held[server] += float(loads[row])
+    counts = np.empty_like(found.counts)
+    counts[np.lexsort((turn, found.kinds))] = found.counts[np.lexsort((-loads, found.kinds))]
     return counts

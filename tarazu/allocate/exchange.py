@@ -128,15 +128,9 @@ def _free_set(
     """Objects of these sizes, of different components, that may all go to OST `to`."""
     chosen: list[int] = []
     for size in sizes:
-        components = {int(held.component[i]) for i in chosen}
-        found = next(
-            (
-                i
-                for i in objects[size]
-                if i not in chosen and int(held.component[i]) not in components and held.may_move(i, to)
-            ),
-            None,
-        )
+        taken = {int(held.component[i]) for i in chosen}
+        free = (i for i in objects[size] if int(held.component[i]) not in taken and held.may_move(i, to))
+        found = next(free, None)
         if found is None:
             return None
         chosen.append(found)

@@ -99,8 +99,6 @@ def _window(draft: Draft, unit: float, need: int, low: Array, high: Array) -> tu
     osts = len(problem.osts)
     servers = len(problem.oss_names)
     ost_of_arc = np.repeat(np.arange(osts), high - low)
-    if len(ost_of_arc) == 0:
-        return low, False
     nth = np.arange(len(ost_of_arc)) - np.repeat(np.cumsum(high - low) - (high - low), high - low)
     middle = draft.placed[ost_of_arc] + (low[ost_of_arc] + nth + 0.5) * unit
     rank = (arrange.ring(problem.oss) - draft.turn) % osts

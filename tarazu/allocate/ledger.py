@@ -267,11 +267,6 @@ class Ledger:
             self._end_if_empty(id, entry)
         return left
 
-    def outstanding(self, id: str) -> int:
-        """Bytes that this allocation still holds."""
-        entry = self._promises.get(id)
-        return entry.held_bytes if entry else 0
-
     def held_bytes(self, uid: int, fs_name: str) -> int:
         """Bytes that this user's allocations hold on this file system."""
         return self._held[uid, fs_name]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median, median_low
+from statistics import median_low
 
 import numpy as np
 
@@ -96,14 +96,11 @@ def terms(view: SystemView, osts: Sequence[Ost], weights: Weights, new_bytes: fl
 
 
 def _latency_factors(osts: Sequence[Ost]) -> Array:
-    latencies = [o.write_latency_s for o in osts if o.write_latency_s]
-    usual = median(latencies) if latencies else 0.0
-    factor = np.ones(len(osts))
-    for i, ost in enumerate(osts):
-        slow = ost.write_latency_s and ost.write_latency_s > SLOW_LATENCY * usual
-        if ost.write_bytes_per_s is None and slow:
-            factor[i] = usual / (ost.write_latency_s or usual)
-    return factor
+    latencies = np.array([o.write_latency_s or 0.0 for o in osts])
+    usual = np.median(latencies[latencies > 0]) if latencies.any() else 0.0
+    unknown = np.array([o.write_bytes_per_s is None for o in osts])
+    slow = unknown & (latencies > SLOW_LATENCY * usual)
+    return np.where(slow, usual / np.maximum(latencies, 1e-9), 1.0)
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ a component go to different OSTs can nearly always be arranged afterwards (`deal
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -23,6 +23,8 @@ MAX_VARIABLES = 600
 MAX_SIZES = 10
 MERGED_SIZES = 64
 """Sizes up to which it is tried to count similar ones as one."""
+ANY = 2**62
+"""Bytes that are no limit."""
 MAX_SERVER_PATTERNS = 1_500
 SERVERS_SEARCHED = 1.1
 """How far above the counting bound the servers' bound is looked for."""
@@ -167,7 +169,7 @@ def _fits(
         kinds.append((osts, patterns[full]))
     if sum(len(full) for _, full in kinds) > MAX_VARIABLES:
         return None
-    uses = _uses(objects, kinds, effort)
+    uses = _uses(objects, [(len(osts), full, ANY) for osts, full in kinds], effort)
     if not uses:
         return None if uses is None else False
     filled = np.zeros((len(limit), len(objects.sizes)), np.int64)
@@ -183,28 +185,23 @@ def _fits(
 
 
 def _uses(
-    objects: Objects, kinds: list[tuple[Array, Array]], effort: float
+    objects: Objects, kinds: list[tuple[int, Array, int]], effort: float
 ) -> list[list[int]] | Literal[False] | None:
-    """How many of these OSTs of each kind get each of its fillings; False when it cannot be, None when undecided."""
+    """How often each filling is used, where of each kind there are so many OSTs, with these fillings and so many bytes
+    at most on all of them together; False when it cannot be, None when undecided.
+    """
     from ortools.sat.python import cp_model
 
     model = cp_model.CpModel()
-    uses = [[model.new_int_var(0, len(osts), "") for _ in full] for osts, full in kinds]
-    for (osts, _), of_kind in zip(kinds, uses):
-        model.add(cp_model.LinearExpr.sum(of_kind) <= len(osts))
+    uses = [[model.new_int_var(0, osts, "") for _ in patterns] for osts, patterns, _ in kinds]
+    for (osts, patterns, most), of_kind in zip(kinds, uses):
+        model.add(cp_model.LinearExpr.sum(of_kind) <= osts)
+        loads = patterns @ objects.sizes
+        if osts * int(loads.max()) > most:
+            model.add(cp_model.LinearExpr.weighted_sum(of_kind, loads.tolist()) <= most)
     every = [use for of_kind in uses for use in of_kind]
-    for held, count in zip(np.concatenate([full for _, full in kinds]).T, objects.counts.tolist()):
+    for held, count in zip(np.concatenate([patterns for _, patterns, _ in kinds]).T, objects.counts.tolist()):
         model.add(cp_model.LinearExpr.weighted_sum(every, held.tolist()) >= count)
-    solver = _solved(model, effort)
-    if not solver:
-        return None if solver is None else False
-    return [[solver.value(use) for use in of_kind] for of_kind in uses]
-
-
-def _solved(model: Any, effort: float) -> Any:
-    """The solver with a solution; False when there is none, None when undecided."""
-    from ortools.sat.python import cp_model
-
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     solver.parameters.max_deterministic_time = effort
@@ -214,9 +211,9 @@ def _solved(model: Any, effort: float) -> Any:
     solver.parameters.use_sat_inprocessing = False
     solver.parameters.add_lp_constraints_lazily = False
     status = solver.solve(model)
-    if status == cp_model.INFEASIBLE:
-        return False
-    return solver if status in (cp_model.OPTIMAL, cp_model.FEASIBLE) else None
+    if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return [[solver.value(use) for use in of_kind] for of_kind in uses]
+    return False if status == cp_model.INFEASIBLE else None
 
 
 def servers_lowest(problem: Problem, ost_limit: int, lowest: float) -> float:
@@ -228,28 +225,12 @@ def servers_lowest(problem: Problem, ost_limit: int, lowest: float) -> float:
     width = np.bincount(problem.oss, minlength=len(problem.oss_names)).tolist()
     if known is None or len(known[1]) * len(width) > MAX_SERVER_PATTERNS:
         return lowest
+    objects, patterns = known
     low, high = lowest, lowest * SERVERS_SEARCHED
     while high > low * (1 + SERVER_TOLERANCE):
         middle = (low + high) / 2
-        if _servers_fit(*known, width, middle) is not False:
-            high = middle
-        else:
+        if _uses(objects, [(w, patterns, int(middle * w)) for w in width], EFFORT) is False:
             low = middle
+        else:
+            high = middle
     return low
-
-
-def _servers_fit(objects: Objects, patterns: Array, width: list[int], level: float) -> bool | None:
-    """False when no filling keeps every server at `level` bytes per OST; None when undecided."""
-    from ortools.sat.python import cp_model
-
-    model = cp_model.CpModel()
-    uses = [[model.new_int_var(0, w, "") for _ in patterns] for w in width]
-    loads = (patterns @ objects.sizes).tolist()
-    for row, w in zip(uses, width):
-        model.add(sum(row) == w)
-        model.add(sum(load * use for load, use in zip(loads, row)) <= int(level * w))
-    for k, count in enumerate(objects.counts.tolist()):
-        holding = [(int(n), p) for p, n in enumerate(patterns[:, k].tolist()) if n]
-        model.add(sum(n * row[p] for row in uses for n, p in holding) == count)
-    found = _solved(model, EFFORT)
-    return None if found is None else bool(found)

@@ -29,7 +29,6 @@ class Linear:
 
     def __init__(self, seed: int = 0, weights: Weights | None = None) -> None:
         """The policy has no freedom: `seed` and `weights` are accepted and unused."""
-        self.weights = weights or Weights()
 
     def allocate(self, view: SystemView, requests: Sequence[CreateRequest]) -> Allocation:
         """Place `requests`. Raises InfeasibleRequest (never) or InsufficientResources (not now)."""
