@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tarazu.daemons.left import default_layout
+from tarazu.daemons.left_to_lustre import default_layout
 from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
 from tarazu.model import FileName, Forecast
 from tarazu.run.plan import default_layouts
