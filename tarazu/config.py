@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import logging
 import os
 import re
 import tomllib
@@ -18,6 +19,8 @@ from typing import Any, get_type_hints
 
 from tarazu.errors import ConfigError
 from tarazu.units import MIB, exact_bytes, parse_bytes
+
+log = logging.getLogger("tarazu.config")
 
 DEFAULT_FILE = Path("/etc/tarazu/tarazu.toml")
 
@@ -259,6 +262,13 @@ SECTIONS: dict[str, type] = {
     "run": Run,
 }
 
+FORMER = {
+    "mdsd": ("speed_half_life_s",),
+    "allocate": ("time", "promise", "idle_load", "oss_balance", "latency", "degraded", "ceiling"),
+    "layout": ("shared_stripe_bytes", "private_stripe_bytes"),
+}
+"""Settings of earlier versions: passed over, with a line in the daemons' logs. An upgrade must not leave them down."""
+
 
 def load(path: str | os.PathLike[str] | None = None, environ: Mapping[str, str] | None = None) -> Settings:
     """Settings from `path` (else $TARAZU_CONFIG, else /etc/tarazu/tarazu.toml) and the environment.
@@ -303,6 +313,9 @@ def _section(
     for name, value in values.items():
         line = _line_of(text, rf"{re.escape(name)}\s*=", section)
         where = f"{path}{line}: [{section}] {name}"
+        if name in FORMER.get(section, ()):
+            log.info("%s: no setting any more, passed over", where)
+            continue
         if name not in known:
             raise ConfigError(where, "a setting among " + ", ".join(known), name)
         chosen[name] = _convert(value, hints[name], known[name], where)

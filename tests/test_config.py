@@ -1,5 +1,6 @@
 """Settings: one declaration; every mistake is named with its file, line and key."""
 
+import logging
 import re
 from pathlib import Path
 
@@ -41,6 +42,24 @@ def test_mistakes_are_one_line_with_place_and_expectation(tmp_path: Path, text: 
     with pytest.raises(ConfigError) as error:
         config.load(write(tmp_path, text), {})
     assert message in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_setting_of_an_earlier_version_is_passed_over_with_a_line(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After an upgrade no daemon of the site started, and `tarazu run` did nothing, for a number without effect."""
+    path = write(tmp_path, "[allocate]\ntime = 1.0\nfill = 0.4\n[layout]\nshared_stripe_bytes = '1G'\n")
+    with caplog.at_level(logging.INFO):
+        assert config.load(path, {}).allocate.fill == 0.4
+    assert [record.getMessage().partition("tarazu.toml")[2] for record in caplog.records] == [
+        ":2: [allocate] time: no setting any more, passed over",
+        ":5: [layout] shared_stripe_bytes: no setting any more, passed over",
+    ]
+    assert not any(
+        name in config.SECTIONS[section].__dataclass_fields__
+        for section, names in config.FORMER.items()
+        for name in names
+    )
 
 
 def test_a_variable_is_named_in_its_error() -> None:

@@ -15,7 +15,7 @@ from tarazu.allocate import packing
 from tarazu.allocate.marginal_cost import Levels
 from tarazu.allocate.problem import Array, Problem, build
 from tarazu.allocate.speeds import speed_of
-from tarazu.layout.fitting import Bins, Items, items, lowest, lowest_alike
+from tarazu.layout.fitting import PRECISION, Bins, Items, items, lowest, lowest_alike
 from tarazu.layout.objects import component_object_bytes
 from tarazu.model import CreateRequest, SystemView
 
@@ -100,18 +100,18 @@ def alike_bound(osts: int, request: CreateRequest, files: int) -> float:
     return max(1.0, level * osts / (files * request.size_bytes))
 
 
-def lowest_level(problem: Problem, rate: Array, base: Array) -> float:
+def lowest_level(problem: Problem, rate: Array, base: Array, precision: float = PRECISION) -> float:
     """Lower bound of the highest level where OST j is at L with `rate[j] * L - base[j]` new bytes."""
-    return _lowest(problem, rate, base, problem.eligible.astype(np.int64))
+    return _lowest(problem, rate, base, problem.eligible.astype(np.int64), precision)
 
 
-def _lowest(problem: Problem, rate: Array, base: Array, width: Array) -> float:
+def _lowest(problem: Problem, rate: Array, base: Array, width: Array, precision: float = PRECISION) -> float:
     if not problem.groups:
         return 0.0
     keys, count = np.unique(np.vstack([rate, base, width]), axis=1, return_counts=True)
     bins = Bins(keys[0], keys[1], keys[2:].astype(np.int64), count)
     start = 1.01 * (problem.total_bytes + float(base.sum())) / float(rate.sum()) + 1e-12
-    return lowest(bins, lambda level: _families(problem, bins, level), start)
+    return lowest(bins, lambda level: _families(problem, bins, level), start, precision)
 
 
 def _families(problem: Problem, bins: Bins, level: float) -> list[Items]:

@@ -40,7 +40,8 @@ def pack(draft: Draft) -> None:
     else:
         lowest, highest = draft.even(), float(levels.at(draft.placed).max())
         if highest > lowest * (1 + NEAR_UNEQUAL):
-            lowest = bounds.lowest_level(problem, 1 / levels.slope, levels.base / levels.slope)
+            rate = 1 / levels.slope
+            lowest = bounds.lowest_level(problem, rate, levels.base * rate, TOLERANCE_UNEQUAL / 100)
         if highest > lowest * (1 + NEAR_UNEQUAL):
             _, found = packing.pack(problem, levels, lowest, highest, TOLERANCE_UNEQUAL, EFFORT, MERGED)
     if found is not None:

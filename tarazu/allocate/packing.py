@@ -86,11 +86,12 @@ def pack(
     candidates = reachable[(reachable >= lowest * (1 - SLACK)) & (reachable < highest)]
     best = None
     # The highest OST is at one of the candidates, or at `highest` or above. First, whether there is anything to win;
-    # then, whether all of it is; between the two by halves.
+    # then, whether all of it is; between the two by halves. A proof goes on up to `highest` itself.
     low, high = 0, len(candidates)
     first = np.searchsorted(candidates, (highest * (1 - tolerance), lowest * (1 + tolerance))) - (0, 1)
     probes = first.clip(low, high - 1).tolist()
-    while low < high and (high == len(candidates) or candidates[high] > candidates[low] * (1 + tolerance)):
+    ends = np.append(candidates, highest if merged else np.inf)
+    while low < high and ends[high] > ends[low] * (1 + tolerance):
         middle = probes.pop(0) if probes else (low + high) // 2
         if not low <= middle < high:
             continue
@@ -101,7 +102,7 @@ def pack(
             high, best = middle, found
         else:
             low = middle + 1
-    return max(lowest, float(candidates[low]) if low < len(candidates) else highest), best
+    return max(lowest, min(highest, float(ends[low]))), best
 
 
 def _fillings(problem: Problem, limit: float, merged: float = 0.0) -> tuple[Objects, Array] | None:
@@ -210,6 +211,7 @@ def _uses(
     solver.parameters.cp_model_probing_level = 0
     solver.parameters.use_sat_inprocessing = False
     solver.parameters.add_lp_constraints_lazily = False
+    solver.parameters.cut_level = 0
     status = solver.solve(model)
     if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return [[solver.value(use) for use in of_kind] for of_kind in uses]

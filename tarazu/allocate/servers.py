@@ -95,9 +95,9 @@ def _changes(
     for row, column in best(off, np.inf):
         a, b = int(source[row]), int(target[column])
         found.append((float(off[row, column]), a, b, int(weight[row]), int(other[column])))
-    for a in sources:
-        for b in targets:
-            whole = float(held.x[a] - held.x[b])
-            if 0 < whole < most and held.alike(a, b):
-                found.append((abs(whole - ideal), a, b, -1, -1))
+    whole = held.x[sources][:, None] - held.x[targets]
+    for row, column in np.argwhere((whole > 0) & (whole < most)).tolist():
+        a, b = sources[row], targets[column]
+        if held.alike(a, b):
+            found.append((abs(float(whole[row, column]) - ideal), a, b, -1, -1))
     return [option[1:] for option in sorted(found)[:OPTIONS]]

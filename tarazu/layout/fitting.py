@@ -22,6 +22,8 @@ MAX_SUM_SIZES = 16
 """Object sizes beyond which their sums are not even tried, unless a large common divisor keeps them few."""
 MAX_SIZES = 48
 """Distinct object sizes whose number is checked; beyond, evenly chosen ones."""
+PRECISION = 1e-10
+"""Relative distance below the lowest level at which its search ends."""
 
 
 @dataclass(slots=True)
@@ -67,9 +69,11 @@ def items(width: Array, sizes: Array, counts: Array, largest: Array, bins: Bins,
     return Items(width, total, sizes, at_least, members, sums)
 
 
-def lowest(bins: Bins, families: Callable[[float], Sequence[Items]], start: float) -> float:
+def lowest(
+    bins: Bins, families: Callable[[float], Sequence[Items]], start: float, precision: float = PRECISION
+) -> float:
     """The lowest level at which all `families` may fit; these are listed for levels up to the one they are asked
-    for. `start`: the level that is tried first.
+    for. `start`: the level that is tried first; `precision`: as `PRECISION`.
     """
     high = start
     found = families(high)
@@ -84,7 +88,7 @@ def lowest(bins: Bins, families: Callable[[float], Sequence[Items]], start: floa
             high = middle
         else:
             low = middle
-        if high - low <= 1e-10 * high:
+        if high - low <= precision * high:
             break
     return low
 

@@ -12,7 +12,6 @@ from tarazu.allocate import marginal_cost, policies, quality
 from tarazu.allocate.explain import costs
 from tarazu.allocate.problem import build
 from tarazu.config import Weights
-from tarazu.errors import ConfigError
 from tarazu.model import Oss, SystemView
 from tarazu.units import GIB, MIB
 
@@ -155,11 +154,3 @@ def test_every_weight_is_a_setting() -> None:
     settings = config.load(None, {"TARAZU_ALLOCATE_FILL": "2.5"})
     assert policies.make("tarazu", weights=settings.allocate).weights.fill == 2.5
     assert settings.allocate.reserve_share == Weights().reserve_share
-
-
-def test_a_weight_that_is_no_setting_any_more_is_named_with_those_that_are(tmp_path) -> None:
-    """An operator who had tuned it learns that before anything is placed by another rule."""
-    file = tmp_path / "tarazu.toml"
-    file.write_text("[allocate]\nfill = 0.5\noss_balance = 0.2\n")
-    with pytest.raises(ConfigError, match=r"tarazu\.toml:3: .*among fill, oss_load.*oss_balance"):
-        config.load(file, {})
