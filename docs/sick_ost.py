@@ -46,10 +46,8 @@ def picture(study: badost.Study) -> str:
     relieved = f"OST {sick.ost} gets {after:.2f} % of the bytes instead of {before:.1f} %"
     bound = f"the bound: no placement of these files ends before {study.bound_s:.1f} s"
     others = sorted(row.write_bytes_per_s / 1e6 for row in study.rows if row.ost != sick.ost)
-    waiting = (
-        f"OST {sick.ost} writes {sick.write_bytes_per_s / 1e6:.0f} MB/s, the others {others[0]:,.0f} to "
-    )
-    waiting += f"{others[-1]:,.0f}: the whole job waits for it"
+    speeds = f"{sick.write_bytes_per_s / 1e6:.0f} MB/s, the others {others[0]:,.0f} to {others[-1]:,.0f}"
+    waiting = f"OST {sick.ost} writes {speeds}: the whole job waits for it"
     modelled = "<tspan font-size='13' font-weight='400'>modelled at the speeds that the log shows</tspan>"
     bold = "font-weight='600'"
     parts = [

@@ -94,13 +94,15 @@ class Weights:
     """What may be weighed in an OST's level (`tarazu.allocate.marginal_cost`); 1 is the time of a balanced OST."""
 
     fill: float = setting(
-        0.5, "levels that a full OST stands above an empty one before anything is placed", WEIGHT
+        0.5,
+        "how much fuller OSTs are avoided: a full one beside an empty one by this many times the job's time",
+        WEIGHT,
     )
     oss_load: float = setting(0.5, "share of an OST's throughput that a fully loaded OSS takes away", SHARE)
     fill_tolerance: float = setting(
         0.17,
-        "an OST may end above the even level by this share of the space left, or stay below the fullest of "
-        "today; Lustre's qos_threshold_rr",
+        "OSTs may be filled as far as the fullest of today, or above the even fill by this share of what it leaves "
+        "free; Lustre's qos_threshold_rr",
         SHARE,
     )
     reserve_share: float = setting(0.02, "share of an OST's total space that placement leaves free", SHARE)
