@@ -1,6 +1,4 @@
-"""Last step: which member of a group gets which list, and where each list begins. Bytes per OST do not
-change.
-"""
+"""Last step: which member of a group gets which list, and where that begins. Bytes per OST do not change."""
 
 from __future__ import annotations
 
@@ -47,9 +45,7 @@ def arrange(draft: Draft) -> None:
 
 
 def _spread_first(group: Group, rank: Array) -> None:
-    """From server to server; each list begins one stripe further than its neighbour's, the first with the OST
-    whose turn it is.
-    """
+    """From server to server; each list begins one stripe after the one before, the first at the OST in turn."""
     members, stripes = group.osts.shape
     by_rank = np.argsort(rank[group.osts], axis=1, kind="stable")
     columns = (np.arange(stripes) + np.arange(members)[:, None]) % stripes

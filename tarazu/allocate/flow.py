@@ -25,9 +25,7 @@ TIE_STEPS = 64
 RELAXED = 1e-9
 """Relative precision of the common level around which the flow looks."""
 ORDERED_OBJECTS = 20_000
-"""Up to so many objects of a group, each member's heavier objects are given to the emptier of its OSTs one by
-one.
-"""
+"""Up to so many objects of a group, each member's heavier objects go to the emptier of its OSTs one by one."""
 
 
 def place(draft: Draft) -> None:

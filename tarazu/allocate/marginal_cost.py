@@ -135,7 +135,8 @@ class Levels:
     def reachable(self, sums: Array) -> Array:
         """Every level at which an OST can be with one of these sums of new bytes, ascending."""
         lines = np.vstack([self.base, self.slope, self.base2, self.slope2])
-        return np.unique(Levels(*np.unique(lines, axis=1)[:, :, None], self.room).at(sums))
+        base, slope, base2, slope2 = np.unique(lines, axis=1)[:, :, None]
+        return np.unique(Levels(base, slope, base2, slope2, self.room).at(sums))
 
     @classmethod
     def of_bytes(cls, osts: int, room: Array | float = np.inf) -> Levels:

@@ -1,6 +1,4 @@
-"""Allocation policies by name: one method, `allocate(view, requests)`; the daemon and the simulator share
-them.
-"""
+"""Allocation policies by name, for daemon and simulator: one method, `allocate(view, requests)`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Requests as arrays: usable OSTs, and groups of components that are alike (same layout, component and
-size).
-"""
+"""Requests as arrays: usable OSTs, and groups of components alike in layout, place in it and size."""
 
 from __future__ import annotations
 
