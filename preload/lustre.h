@@ -24,8 +24,7 @@
 #define LOV_MIN_STRIPE_SIZE 65536u /* stripe sizes and the ends of extents are multiples of it */
 #define LOV_MAX_STRIPE_COUNT 2000u
 #define LOV_MAXPOOLNAME 15
-#define SEL_UNIT_SIZE                                                                                                  \
-    1024ull /* an extension component has its extension size in these where others have stripe sizes */
+#define SEL_UNIT_SIZE 1024ull /* of an extension size, which stands where other components have a stripe size */
 
 /* ---- values of fields ---- */
 #define LOV_USER_MAGIC_V1 0x0BD10BD0u

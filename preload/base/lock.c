@@ -5,7 +5,7 @@
 /* Holders make a few system calls at most; only one that is stopped or starved is given up. */
 enum { LOCK_NS = 200000000 };
 
-static int process = 1; /* its number, counted by forks */
+static int process = 1; /* under which its locks are held: each copy of a process counts on */
 
 void tz_locks_forked(void)
 {

@@ -22,6 +22,5 @@ static inline uint64_t tz_number_of(const char *digits, size_t count, unsigned b
 /* The number at *text, which is moved behind its digits; `base` is 10 at most. */
 uint64_t tz_read_number(const char **text, unsigned base);
 
-/* Where the kernel's link /proc/self/fd/N leads, in `out` of TZ_PATH_MAX bytes; its length, 0 for what has none or too
- * long a one. */
+/* The path of a descriptor, by /proc/self/fd, in `out` of TZ_PATH_MAX bytes; its length, 0 where it has none. */
 size_t tz_fd_path(int fd, char *out);

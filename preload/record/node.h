@@ -13,7 +13,7 @@ void tz_node_release(uint64_t bytes);
 /* Counts records that were not written. */
 void tz_node_lost(uint64_t records);
 
-/* Counts a file that was opened to be made while all was stopped. Makes nothing: it counts once there is a node file.
+/* Counts a file that was opened to be made while all was stopped; in the node file as soon as something else makes it.
  */
 void tz_node_passed_over(void);
 

@@ -38,26 +38,26 @@ void tz_record_put(const struct tz_record *record, size_t length, uint8_t *p)
 }
 
 /* Sums up what was written through one description with what was written before through others. */
-static void add_close(uint8_t *at, const struct tz_close_values *new)
+static void add_close(uint8_t *at, const struct tz_close_values *more)
 {
     struct tz_close_values sum;
 
     memcpy(&sum, at, sizeof sum);
-    if (new->written && sum.written) {
-        bool touch = new->low <= sum.high &&sum.low <= new->high;
+    if (more->written && sum.written) {
+        bool touch = more->low <= sum.high && sum.low <= more->high;
 
-        sum.segments = touch && sum.segments == 1 && new->segments == 1 ? 1 : sum.segments + new->segments;
-        sum.written += new->written;
-        sum.low = new->low < sum.low ? new->low : sum.low;
-        sum.high = new->high > sum.high ? new->high : sum.high;
-        sum.writes += new->writes;
-    } else if (new->written) {
+        sum.segments = touch && sum.segments == 1 && more->segments == 1 ? 1 : sum.segments + more->segments;
+        sum.written += more->written;
+        sum.low = more->low < sum.low ? more->low : sum.low;
+        sum.high = more->high > sum.high ? more->high : sum.high;
+        sum.writes += more->writes;
+    } else if (more->written) {
         uint64_t opened_ns = sum.opened_ns;
 
-        sum = *new;
+        sum = *more;
         sum.opened_ns = opened_ns;
     }
-    sum.size = new->size;
+    sum.size = more->size;
     memcpy(at, &sum, sizeof sum);
 }
 
