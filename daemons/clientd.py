@@ -206,7 +206,7 @@ class Clientd:
                 self._answer_question(channel, uid, lambda: self._view(message.fs_name))
             case local.StatusQuery():
                 self.counts["questions"] += 1
-                self._answer_question(channel, uid, lambda: local.StatusAnswer(self.status()))
+                self._answer_question(channel, uid, self._status)
             case _:
                 raise WireError("clientd socket", "a request", type(message).__name__)
 
@@ -261,7 +261,7 @@ class Clientd:
         with self.mdsd.connection() as mdsd:
             return self.mdsd.view(mdsd, fs_name)
 
-    def status(self) -> dict[str, object]:
+    def _status(self) -> local.StatusAnswer:
         """What `tarazu status` shows."""
         try:
             mdsd = self.mdsd.status()
@@ -277,7 +277,7 @@ class Clientd:
             "notices": {"waiting": self.notices.waiting, **self.notices.counts},
             **self.counts,
         }
-        return {"clientd": mine, "mdsd": mdsd}
+        return local.StatusAnswer({"clientd": mine, "mdsd": mdsd}, self.planner.ready.is_set())
 
     def close(self) -> None:
         self.notices.stop()
