@@ -39,7 +39,7 @@ from tarazu.errors import Busy, ConfigError, TarazuError, Unavailable, WireError
 from tarazu.store.stop_watch import SiteWatch
 from tarazu.trace.past import read_past
 from tarazu.wire import local
-from tarazu.wire.messages import ViewReply
+from tarazu.wire.messages import MAX_ID_CHARACTERS, ViewReply
 
 log = logging.getLogger("tarazu.clientd")
 
@@ -62,7 +62,6 @@ PLANS_AT_ONCE = 8
 QUESTIONS_AT_ONCE = 8
 BYTES_A_TURN = 8 << 20
 """Of a plan's histories: a plan of long ones counts for several, so that few of these are in memory at once."""
-MAX_ID_CHARACTERS = 128
 
 MOST_NOTED = 1000
 """Problems with histories that are remembered, so that each is logged once."""
