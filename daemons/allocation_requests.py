@@ -17,7 +17,7 @@ MAX_LAYOUTS = 10_000
 MAX_COMPONENTS = 100_000
 """Of all layouts of a request; Lustre's own limit for one layout is below a thousand."""
 MAX_NAME_CHARACTERS = 256
-"""Of a file system, a job id, a pool: more than any of them can have."""
+"""Of a file system, a job id, a pool, a server: more than any of them can have."""
 MAX_DEADLINE_S = 3_600.0
 MAX_EXPIRES_S = 30 * 86_400.0
 MIN_ALIVE_S = 2.0

@@ -39,7 +39,7 @@ from tarazu.errors import Busy, ConfigError, TarazuError, Unavailable, WireError
 from tarazu.store.stop_watch import SiteWatch
 from tarazu.trace.past import read_past
 from tarazu.wire import local
-from tarazu.wire.messages import ViewReply
+from tarazu.wire.messages import MAX_ID_CHARACTERS, ViewReply
 
 log = logging.getLogger("tarazu.clientd")
 
@@ -62,7 +62,6 @@ PLANS_AT_ONCE = 8
 QUESTIONS_AT_ONCE = 8
 BYTES_A_TURN = 8 << 20
 """Of a plan's histories: a plan of long ones counts for several, so that few of these are in memory at once."""
-MAX_ID_CHARACTERS = 128
 
 MOST_NOTED = 1000
 """Problems with histories that are remembered, so that each is logged once."""
@@ -206,7 +205,7 @@ class Clientd:
                 self._answer_question(channel, uid, lambda: self._view(message.fs_name))
             case local.StatusQuery():
                 self.counts["questions"] += 1
-                self._answer_question(channel, uid, lambda: local.StatusAnswer(self.status()))
+                self._answer_question(channel, uid, self._status)
             case _:
                 raise WireError("clientd socket", "a request", type(message).__name__)
 
@@ -261,7 +260,7 @@ class Clientd:
         with self.mdsd.connection() as mdsd:
             return self.mdsd.view(mdsd, fs_name)
 
-    def status(self) -> dict[str, object]:
+    def _status(self) -> local.StatusAnswer:
         """What `tarazu status` shows."""
         try:
             mdsd = self.mdsd.status()
@@ -277,7 +276,7 @@ class Clientd:
             "notices": {"waiting": self.notices.waiting, **self.notices.counts},
             **self.counts,
         }
-        return {"clientd": mine, "mdsd": mdsd}
+        return local.StatusAnswer({"clientd": mine, "mdsd": mdsd}, self.planner.ready.is_set())
 
     def close(self) -> None:
         self.notices.stop()

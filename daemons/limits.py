@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tarazu.allocate.ledger import Ledger
-from tarazu.daemons.allocation_requests import promised_stripes
+from tarazu.daemons.allocation_requests import MAX_NAME_CHARACTERS, promised_stripes
 from tarazu.model import SystemView
 from tarazu.wire.messages import AllocationRequest, OssReport
 
@@ -56,7 +56,6 @@ class PromiseLimits:
 MAX_SERVERS = 4_096
 MAX_FILE_SYSTEMS = 64
 MAX_TARGETS = 32_768
-MAX_NAME_CHARACTERS = 256
 MAX_UNREADABLE = 1_000
 
 

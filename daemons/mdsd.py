@@ -32,6 +32,7 @@ from tarazu import config
 from tarazu.daemons.allocation_requests import (
     MAX_DEADLINE_S,
     MAX_EXPIRES_S,
+    MAX_NAME_CHARACTERS,
     alive_s,
     memory_bytes,
     promises,
@@ -40,7 +41,7 @@ from tarazu.daemons.allocation_requests import (
 )
 from tarazu.daemons.audit import Audit
 from tarazu.daemons.exclusions import Exclusions
-from tarazu.daemons.limits import MAX_NAME_CHARACTERS, PromiseLimits, ReportLimits
+from tarazu.daemons.limits import PromiseLimits, ReportLimits
 from tarazu.daemons.mdsd_status import status_of
 from tarazu.daemons.per_user import QUEUE_LIMITS, REPLY_LIMITS, PerUser
 from tarazu.daemons.process import Wakeup, parser, run

@@ -69,7 +69,7 @@ def wait_until_ready(testbed: Testbed) -> None:
         try:
             view, status = mdsd_view(testbed).view, _asked(testbed, local.StatusQuery())
             known = len(view.osts) if view else 0
-            ready = isinstance(status, local.StatusAnswer) and status.status["clientd"]["ready"]
+            ready = isinstance(status, local.StatusAnswer) and status.ready
             if known == len(testbed.oss_of_ost) and ready:
                 return
             problem = f"{known} OSTs known"

@@ -229,10 +229,6 @@ class Testbed:
         """Starts what `daemons.daemon_commands` lists and is not running; returns the names started."""
         return processes.start(self.directory, daemon_commands(self))
 
-    def stop_daemons(self) -> list[str]:
-        """Stops every process of this testbed except its own server; returns their names."""
-        return processes.stop(self.directory, except_names={SERVER})
-
 
 def _free_ports(count: int) -> list[int]:
     sockets = [socket.socket() for _ in range(count)]

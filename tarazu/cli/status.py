@@ -13,12 +13,12 @@ from typing import Any
 from tarazu import config
 from tarazu.cli import disable
 from tarazu.cli.output import print_json, print_table
+from tarazu.cli.view import TIMEOUT_S
 from tarazu.errors import Unavailable
 from tarazu.store.stop import site_stop
 from tarazu.units import human_bytes
 from tarazu.wire import local
 
-TIMEOUT_S = 5.0
 FLAGS = ("stale", "degraded", "no_create", "readonly")
 
 

@@ -1,0 +1,1 @@
+"""Which layout a file gets, what Lustre accepts of layouts, and layouts as text."""

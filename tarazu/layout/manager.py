@@ -1,4 +1,4 @@
-"""The configuration manager: which layout an expected file gets (paper, section 5.5.2; design, "Layouts").
+"""The configuration manager: which layout an expected file gets (paper, section 5.5.2).
 
 In this order: a matching rule of the PFL file, the site's composite default as a template, a plain layout.
 What the site's default holds on the MDT (DoM), in pools or as self-extending components is kept.

@@ -31,13 +31,6 @@ class Accuracy(msgspec.Struct, frozen=True):
     def hit_rate(self) -> float:
         return self.found / self.files if self.files else 1.0
 
-    @property
-    def count_error(self) -> float:
-        """(forecast − real) / real number of files; above 0: promised too many."""
-        return (
-            (self.forecast_files - self.files) / self.files if self.files else float(self.forecast_files > 0)
-        )
-
 
 def match(files: Sequence[FileRecord], forecasts: Sequence[Forecast]) -> list[Forecast | None]:
     """The forecast that each file finds, in the order of lookups in `docs/formats.md`, "Names"."""

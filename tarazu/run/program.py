@@ -37,7 +37,6 @@ class Program:
 
     def __init__(self, argv: Sequence[str], environ: Mapping[str, str]) -> None:
         """Raises OSError as execve would."""
-        self._argv = argv
         handlers = {number: signal.getsignal(number) for number in (*FORWARDED, *FROM_TERMINAL)}
         self._restore = {s: handler for s, handler in handlers.items() if handler is not signal.SIG_IGN}
         self._early: list[int] = []

@@ -1,4 +1,4 @@
-"""Lustre's `stats` format, and what happened between two readings of counters that may be reset or wrap."""
+"""Lustre's `stats` format, and what happened between two readings of counters that may be reset."""
 
 from __future__ import annotations
 

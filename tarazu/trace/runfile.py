@@ -89,25 +89,19 @@ def encode_run(run: RunRecord) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def decode_run(data: bytes, where: str = "run") -> RunRecord:
-    """The inverse of `encode_run`. Raises TraceError naming `where` and the line."""
-    return _decode(io.StringIO(data.decode("utf-8", "surrogateescape"), newline=""), where)
-
-
 def read_run(path: str | os.PathLike[str] | int) -> RunRecord:
-    """One run, from a path or from an open descriptor (closed afterwards). Raises TraceError."""
+    """The inverse of `encode_run`, from a path or an open descriptor (closed afterwards).
+
+    Raises TraceError naming the file and the line.
+    """
     where = f"descriptor {path}" if isinstance(path, int) else os.fspath(path)
     try:
         with reader(path, MAX_RUN_BYTES) as file:
-            return _decode(file, where)
+            header = read_header(file, where)
+            run = header.run(where)
+            files = tuple(read_rows(file, where, first_line=2, layouts=header.layouts))
     except OSError as error:
         raise TraceError(where, "a readable run", str(error)) from None
-
-
-def _decode(file: TextIO, where: str) -> RunRecord:
-    header = read_header(file, where)
-    run = header.run(where)
-    files = tuple(read_rows(file, where, first_line=2, layouts=header.layouts))
     check_count(header, len(files), where)
     return msgspec.structs.replace(run, files=files)
 

@@ -171,9 +171,11 @@ class StatusQuery(msgspec.Struct, frozen=True, tag="status?"):
 
 
 class StatusAnswer(msgspec.Struct, frozen=True, tag="status"):
-    """What `tarazu status --json` prints, for people."""
+    """As `tarazu status --json` prints it, for people; what programs wait for has a field of its own."""
 
     status: dict[str, Any]
+    ready: bool = False
+    """clientd has loaded its model: the first plan is as quick as any."""
 
 
 class Done(msgspec.Struct, frozen=True, tag="done"):

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tarazu.sim import demo
+from tarazu.sim.testbed import processes
 from tarazu.sim.testbed import testbed as testbeds
 from tarazu.sim.testbed.configuration import configure
 from tarazu.sim.testbed.daemons import wait_until_ready
@@ -70,7 +71,7 @@ class Loop:
 
     def configure(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
         """Change the configuration and start the daemons anew."""
-        self.testbed.stop_daemons()
+        processes.stop(self.testbed.directory, except_names={testbeds.SERVER})
         configure(self.testbed, patient(changes))
         self.testbed.start_daemons()
         wait_until_ready(self.testbed)

@@ -20,9 +20,9 @@ from tarazu.sim.testbed import processes
 from tarazu.sim.testbed import testbed as testbeds
 from tarazu.sim.testbed.configuration import configure
 from tarazu.sim.testbed.daemons import wait_until_ready
-from tarazu.sim.testbed.several import Joined
 from tarazu.sim.testbed.testbed import Testbed
 from tests.loop.conftest import Loop, patient
+from tests.loop.joined import Joined
 
 WRITER = """
 import os, sys

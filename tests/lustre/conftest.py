@@ -30,11 +30,12 @@ import pytest
 
 from tarazu import native
 from tarazu.lustre import EOF
-from tarazu.model import Component, FileName, Layout
+from tarazu.model import Component, Layout
 from tarazu.sim.testbed import lov
 from tarazu.store.control import announce, write_control
 from tarazu.store.placement_map import MapRow, write_map
 from tarazu.trace.spool import CreateRecord, read_spools
+from tests.map_rows import map_row
 
 MIB = 1 << 20
 PYTHON = shutil.which("python3", path="/usr/bin:/bin") or "python3"
@@ -176,21 +177,9 @@ class LustreMount:
         return runs[1]
 
     def row(self, name: str, *osts: Sequence[int], layout: Layout | None = None) -> MapRow:
-        key = f"{self.prefix}/{name}"
-        names = native.template(key)
-        layout = layout or Layout((Component(0, EOF, MIB, len(osts[0])),))
-        explicit = tuple(len(o) == c.stripe_count for o, c in zip(osts, layout.components))
-        lists = tuple(tuple(o) for o in osts)
         # The OST lists keep to what is there, whatever a test got wrong.
-        assert {index for part in lists for index in part} <= set(self.osts)
-        return MapRow(
-            self.fs_name,
-            FileName(key, names.precise, names.loose, names.volatile, -1, 0, 0),
-            7,
-            layout,
-            lists,
-            explicit,
-        )
+        assert {index for part in osts for index in part} <= set(self.osts)
+        return map_row(f"{self.prefix}/{name}", *osts, layout=layout, fs_name=self.fs_name)
 
     def map(self, *rows: MapRow) -> Path:
         if not self.map_directory.exists():

@@ -17,11 +17,12 @@ import pytest
 
 from tarazu import native
 from tarazu.lustre import EOF
-from tarazu.model import Component, FileName, Layout
+from tarazu.model import Component, Layout
 from tarazu.sim.testbed import Testbed, down, up
 from tarazu.sim.testbed.library import library_directory
 from tarazu.store.control import announce, write_control
 from tarazu.store.placement_map import MapRow, write_map
+from tests.map_rows import map_row
 
 HASH_KEY = bytes(range(16))
 MIB = 1 << 20
@@ -297,16 +298,7 @@ class Placed(Runs):
         announce(self.map_directory, self.generation)
         return path
 
-    @staticmethod
-    def row(key: str, *osts: Sequence[int], layout: Layout | None = None, rank: int = -1) -> MapRow:
-        """A row for one name: all OSTs listed, in a plain layout unless another is given."""
-        names = native.template(key, rank=rank)
-        layout = layout or Layout((Component(0, EOF, MIB, len(osts[0])),))
-        lists = tuple(tuple(o) for o in osts)
-        explicit = tuple(len(o) == c.stripe_count for o, c in zip(lists, layout.components))
-        return MapRow(
-            "lustre", FileName(key, names.precise, names.loose, names.volatile, rank, 0, 0), 7, layout, lists, explicit
-        )  # fmt: skip
+    row = staticmethod(map_row)
 
     @staticmethod
     def decode(blob: bytes) -> tuple[native.DecodedComponent, ...]:

@@ -9,10 +9,7 @@ from typing import Any
 
 import pytest
 
-from tarazu import native
-from tarazu.lustre import EOF
-from tarazu.model import Component, FileName, Layout
-from tarazu.store.placement_map import MapRow
+from tests.map_rows import map_row
 from tests.mpi import OPENMPI_CC, OPENMPI_RUN
 
 Runs = Any
@@ -31,19 +28,11 @@ def build(tmp_path: Path, compiler: str, name: str) -> Path:
     return out
 
 
-def row(key: str, osts: tuple[int, ...], rank: int) -> MapRow:
-    names = native.template(key, rank=rank)
-    layout = Layout((Component(0, EOF, 1 << 20, len(osts)),))
-    return MapRow(
-        "lustre", FileName(key, names.precise, names.loose, False, rank, 0, 0), 1, layout, (osts,), (True,)
-    )  # fmt: skip
-
-
 @need_mpi
 @pytest.mark.parametrize("driver", ["ompio", "romio321"])
 def test_mpi_io(placed: Placed, tmp_path: Path, driver: str) -> None:
     program = build(tmp_path, OPENMPI_CC, "mpiio.c")
-    placed.map(row("/shared", (1, 3), -1), *(row(f"/own.{r:08d}", (r + 4,), r) for r in range(3)))
+    placed.map(map_row("/shared", (1, 3)), *(map_row(f"/own.{r:08d}", (r + 4,), rank=r) for r in range(3)))
     done = placed([*MPIRUN, "--mca", "io", driver, program], TARAZU_RECORD="full")
     assert done.returncode == 0, done.stderr
     assert placed.osts("shared") == [[1, 3]]

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from tarazu import native
 from tarazu.errors import StoreError
-from tarazu.lustre import EOF
-from tarazu.model import Component, FileName, Layout
 from tarazu.store.placement_map import MapRow, write_map
+from tests.map_rows import map_row
 
 WHO = {"job_id": "123456.pbs01", "rank": 7, "pid": 4321, "host": "node01.cluster"}
 
@@ -134,22 +133,7 @@ def test_hashes_are_over_the_documented_bytes() -> None:
 
 def _row(key: str, rank: int, n: int, row_id: int, job_id: str = "") -> MapRow:
     names = native.template(key, job_id=job_id, rank=rank)
-    return MapRow(
-        fs_name="lustre",
-        name=FileName(
-            key=key,
-            precise=names.precise,
-            loose=names.loose,
-            volatile=names.volatile,
-            rank=rank,
-            nth_precise=n,
-            nth_loose=n,
-        ),
-        row_id=row_id,
-        layout=Layout((Component(0, EOF, 1 << 20, 2),)),
-        osts=((row_id % 35, (row_id + 1) % 35),),
-        explicit=(True,),
-    )
+    return map_row(key, (row_id % 35, (row_id + 1) % 35), names=names, rank=rank, n=n, row_id=row_id)
 
 
 def test_map_lookup_order_and_ranks(tmp_path: Path) -> None:

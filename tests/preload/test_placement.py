@@ -12,9 +12,10 @@ import pytest
 
 from tarazu import native
 from tarazu.lustre import EOF
-from tarazu.model import Component, FileName, Layout
+from tarazu.model import Component, Layout
 from tarazu.store.control import announce
 from tarazu.store.placement_map import MapRow
+from tests.map_rows import map_row
 
 Placed = Any
 MIB = 1 << 20
@@ -29,35 +30,8 @@ def pfl(*parts: tuple[int, int, int]) -> Layout:
     return Layout(tuple(Component(a, b, MIB, n) for a, b, n in parts), composite=True)
 
 
-def row(
-    key: str,
-    layout: Layout,
-    osts: Sequence[Sequence[int]],
-    *,
-    explicit: Sequence[bool] | None = None,
-    rank: int = -1,
-    n: int = 0,
-    row_id: int = 7,
-    names: native.Names | None = None,
-) -> MapRow:
-    names = names or native.template(key)
-    listed = tuple(len(o) == c.stripe_count for o, c in zip(osts, layout.components))
-    return MapRow(
-        fs_name="lustre",
-        name=FileName(
-            key=key,
-            precise=names.precise,
-            loose=names.loose,
-            volatile=names.volatile,
-            rank=rank,
-            nth_precise=n,
-            nth_loose=n,
-        ),
-        row_id=row_id,
-        layout=layout,
-        osts=tuple(tuple(o) for o in osts),
-        explicit=tuple(explicit) if explicit else listed,
-    )
+def row(key: str, layout: Layout, osts: Sequence[Sequence[int]], **others: Any) -> MapRow:
+    return map_row(key, *osts, layout=layout, **others)
 
 
 UNMANAGED, HIT, LATE, MISS, REFUSED, ADVISED, SKIPPED, RACED, PARTLY = range(9)

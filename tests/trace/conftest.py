@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from tarazu.trace.records import RunRecord
+from tarazu.trace.runfile import read_run
+
 START_NS = 1_700_000_000_000_000_000
+
+
+def decoded(data: bytes) -> RunRecord:
+    """A run file with this content, as clientd gets it: from a descriptor."""
+    descriptor = os.memfd_create("run")
+    os.write(descriptor, data)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return read_run(descriptor)
 
 
 def _padded(body: bytes) -> bytes:

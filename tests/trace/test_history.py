@@ -17,8 +17,9 @@ from tarazu.layout.setstripe import fold
 from tarazu.model import JobStep
 from tarazu.trace.history import History, file_name
 from tarazu.trace.records import FOUND, OUTCOMES, FileRecord, RunRecord, fold_ranks, unfold_ranks
-from tarazu.trace.runfile import decode_run, encode_run, read_run
+from tarazu.trace.runfile import encode_run, read_run
 from tarazu.trace.table import COLUMNS, read_rows, to_csv
+from tests.trace.conftest import decoded
 
 FIXED = settings(deadline=None, max_examples=60, derandomize=True)
 
@@ -85,7 +86,7 @@ def test_csv_round_trip(files: list[FileRecord]) -> None:
 @FIXED
 @given(RUNS)
 def test_run_round_trip(run: RunRecord) -> None:
-    assert decode_run(encode_run(run)) == run
+    assert decoded(encode_run(run)) == run
 
 
 @FIXED
@@ -105,9 +106,9 @@ def test_any_damage_to_a_run_is_a_trace_error_or_another_run(noise: bytes, at: i
     data = encode_run(sample())
     damaged = data[:at] + noise + data[at + len(noise) :]
     try:
-        assert isinstance(decode_run(damaged, "x.run"), RunRecord)
+        assert isinstance(decoded(damaged), RunRecord)
     except TraceError as error:
-        assert str(error).startswith("x.run") and "\n" not in str(error)
+        assert str(error).startswith("descriptor ") and "\n" not in str(error)
 
 
 @given(st.sets(st.integers(0, 60)))
@@ -204,7 +205,7 @@ def test_a_history_of_fifos_and_devices_neither_waits_nor_fails(tmp_path: Path) 
 def test_header_with_a_wrong_type_is_refused() -> None:
     data = encode_run(sample()).replace(b'"start_s": 1000000000.0', b'"start_s": "noon"')
     with pytest.raises(TraceError, match="header of a run"):
-        decode_run(data)
+        decoded(data)
 
 
 def test_history_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:

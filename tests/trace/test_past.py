@@ -20,8 +20,9 @@ from tarazu.native import decode_lov, without_identity
 from tarazu.trace import runfile
 from tarazu.trace.past import Limits, read_past
 from tarazu.trace.records import FileRecord, PastRun, RunRecord
-from tarazu.trace.runfile import decode_run, encode_run, read_run
+from tarazu.trace.runfile import encode_run, read_run
 from tarazu.trace.table import to_csv
+from tests.trace.conftest import decoded
 
 
 def run(number: int, files: int = 3, **fields: object) -> RunRecord:
@@ -170,9 +171,9 @@ def test_ranks_unfolded_for_a_whole_run_are_bounded_in_all(opened: Opened) -> No
     rows = [lines[2].replace(",0,0,0,0,1.0,", f",-1,0-{1_000_000 + i},0,{i},1.0,") for i in range(50)]
     text = lines[0].replace('"files": 1', '"files": 50') + lines[1] + "".join(rows)
     with pytest.raises(runfile.TraceError, match="ranks"):
-        decode_run(text.encode())
+        decoded(text.encode())
     same = lines[0].replace('"files": 1', '"files": 50') + lines[1] + rows[0] * 50
-    files = decode_run(same.encode()).files
+    files = decoded(same.encode()).files
     assert len(files) == 50 and {len(f.creators) for f in files} == {1_000_001}, "equal lists count once"
 
 
@@ -238,7 +239,7 @@ def test_a_placed_history_is_as_large_as_an_observed_one() -> None:
     )
     data = encode_run(msgspec.structs.replace(observed, files=placed))
     assert len(data) < 1.2 * len(encode_run(observed))
-    back = decode_run(data)
+    back = decoded(data)
     assert len({f.layout for f in back.files}) == 35
     assert placement(back.files[7].layout) == placement(placed[7].layout)
 
@@ -265,4 +266,4 @@ def test_layouts_that_are_all_different_are_kept_up_to_a_limit() -> None:
     )
     data = encode_run(msgspec.structs.replace(observed, files=placed))
     assert len(data) < len(encode_run(observed)) + (3 << 20)
-    assert sum(bool(f.layout) for f in decode_run(data).files) == runfile.MOST_LAYOUTS
+    assert sum(bool(f.layout) for f in decoded(data).files) == runfile.MOST_LAYOUTS

@@ -33,9 +33,6 @@ class Promise:
         self._shared = bytearray(f.name.rank == ANY_RANK for f in files)
         self._sizes = array("q", [UNSEEN]) * len(files)
 
-    def __len__(self) -> int:
-        return len(self._rows)
-
     @property
     def over(self) -> bool:
         """True when every file was told as closed."""

@@ -78,7 +78,7 @@ def _wait_ready(socket: Path) -> None:
         if socket.exists():
             with local.connect(str(socket), PATIENCE_S) as channel:
                 answer = channel.ask(local.StatusQuery())
-            if isinstance(answer, local.StatusAnswer) and answer.status["clientd"]["ready"]:
+            if isinstance(answer, local.StatusAnswer) and answer.ready:
                 return
         time.sleep(0.1)
     raise RuntimeError("clientd did not get ready")

@@ -8,15 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tarazu import native
-from tarazu.lustre import EOF
-from tarazu.model import Component, FileName, Layout
 from tarazu.run.nodes import gather
 from tarazu.run.nodes.each_node import EachNode
 from tarazu.store.control import announce, write_control
-from tarazu.store.placement_map import MapRow, write_map
-
-LAYOUT = Layout((Component(0, EOF, 1 << 20, 2),))
+from tarazu.store.placement_map import write_map
+from tests.map_rows import map_row
 
 
 def write_maps(directory: Path, rows: int) -> None:
@@ -25,15 +21,9 @@ def write_maps(directory: Path, rows: int) -> None:
     for generation in (1, 2):
         write_map(
             directory / f"map.{generation}", generation=generation, hash_key=bytes(16),
-            ost_counts={"lustre": 8}, rows=[row(f"/{generation}/{i}") for i in range(rows)],
+            ost_counts={"lustre": 8}, rows=[map_row(f"/{generation}/{i}", (3, 1)) for i in range(rows)],
         )  # fmt: skip
         announce(directory, generation)
-
-
-def row(key: str) -> MapRow:
-    names = native.template(key, rank=-1)
-    precise, loose, volatile = names.precise, names.loose, names.volatile
-    return MapRow("lustre", FileName(key, precise, loose, volatile, -1, 0, 0), 7, LAYOUT, ((3, 1),), (True,))
 
 
 class Node:

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tarazu import native
 from tarazu.errors import StoreError
-from tarazu.lustre import EOF
-from tarazu.model import Component, FileName, Layout
 from tarazu.run.plan.map_writer import MapWriter
 from tarazu.store.control import read_control, write_control
 from tarazu.store.placement_map import MapRow, read_map
+from tests.map_rows import map_row
 
-PLAIN = Layout((Component(0, EOF, 1 << 20, 2),))
 KEY = "/out/x"
 
 
-def row(fs_name: str, row_id: int, *osts: int, layout: Layout = PLAIN) -> MapRow:
-    names = native.template(KEY)
-    return MapRow(
-        fs_name, FileName(KEY, names.precise, names.loose, False, 0, 0, 0), row_id, layout, (osts,), (True,)
-    )  # fmt: skip
+def row(fs_name: str, row_id: int, *osts: int, **others: Any) -> MapRow:
+    return map_row(KEY, osts, rank=0, row_id=row_id, fs_name=fs_name, **others)
 
 
 def found(path: Path, fs_name: str, key: str = KEY) -> int | None:
