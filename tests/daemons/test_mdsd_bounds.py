@@ -231,6 +231,7 @@ def test_a_suspended_mdsd_takes_nobody_for_dead(site: Site, mdsd: subprocess.Pop
 
 def test_what_is_too_large_is_refused_with_the_limit(site: Site, mdsd: subprocess.Popen[str]) -> None:
     client = site.client()
+    client.resend_s = 5.0  # megabytes again and again would hold up a busy machine
     many = tuple(Component(i, i + 1, 1 << 16, 1) for i in range(60_000))
     cases: list[tuple[dict[str, Any], str]] = [
         ({"id": "x" * 129}, "an id of 1 to 128 characters, found 129"),
