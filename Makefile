@@ -1,7 +1,8 @@
 # Each verb does what it says; `make` alone lists them.
 VENV   ?= .venv
 PYTHON ?= python3
-PYTEST_ARGS ?= -n auto --dist loadfile
+# One worker more than there are cores: much of the time tests wait for what they have started.
+PYTEST_ARGS ?= -n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --dist loadfile
 ROUNDS ?= 20
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.stamp
