@@ -1,12 +1,12 @@
+"""The interaction database: one contract for SQLite and MariaDB, and what several who write at once meet."""
+
 from __future__ import annotations
 
 import itertools
-import os
 import sqlite3
-import stat
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from tarazu.model import ANY_RANK, Component, FileName, FilePlacement, Forecast,
 from tarazu.store import files, sqlite
 from tarazu.store.database import PLAN_BYTES, InteractionDatabase, open_database
 from tarazu.store.rows import FileRow, NewFile, from_builtins, from_text, to_builtins, to_text
-from tarazu.store.schema import MYSQL, migration
 from tarazu.trace.records import FileRecord, RunRecord
 
 MIB = 1 << 20
@@ -343,104 +342,6 @@ class TestMysql(Contract):
         root.close()
 
 
-def test_mysql_refuses_a_foreign_or_newer_database(mariadb: Path) -> None:
-    import pymysql
-
-    root = pymysql.connect(unix_socket=str(mariadb), user="root")
-    with root.cursor() as cursor:
-        cursor.execute("CREATE DATABASE foreign_one")
-        cursor.execute("CREATE TABLE foreign_one.t (a INT)")
-    url = f"mysql://root@localhost/foreign_one?socket={mariadb}"
-    with pytest.raises(StoreError, match=r"an empty database or one of tarazu, found .*tables \['t'\]"):
-        open_database(url)
-    with root.cursor() as cursor:
-        cursor.execute("CREATE TABLE foreign_one.tarazu_schema (version INT)")
-        cursor.execute("INSERT INTO foreign_one.tarazu_schema VALUES (99)")
-    root.commit()
-    with pytest.raises(StoreError, match="schema version 3, found 99"):
-        open_database(url)
-    root.close()
-
-
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("postgres://x", "a path or mysql://"),
-        ("mysql://root@localhost", "the name of a database"),
-        ("mysql://u:secret@127.0.0.1:1/x", "a reachable database"),
-        ("mysql://u@h:port/x", "a port number"),
-    ],
-)
-def test_urls_that_lead_nowhere_are_one_line_without_the_password(url: str, expected: str) -> None:
-    with pytest.raises(StoreError) as caught:
-        open_database(url)
-    assert expected in str(caught.value) and "secret" not in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-def test_the_file_is_private_also_under_an_open_umask(tmp_path: Path) -> None:
-    path = tmp_path / "state" / "i.db"
-    old = os.umask(0)
-    try:
-        with open_database(path) as database:
-            database.new_plan(STEP)
-            for file in path.parent.iterdir():
-                assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
-    finally:
-        os.umask(old)
-    with open_database(path) as database:
-        assert len(database.plans()) == 1
-    raw = sqlite3.connect(path)
-    assert raw.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-    raw.close()
-
-
-def _foreign_sqlite(path: Path) -> None:
-    raw = sqlite3.connect(path)
-    raw.execute("CREATE TABLE t (a)")
-    raw.commit()
-    raw.close()
-
-
-def _newer(path: Path) -> None:
-    open_database(path).close()
-    raw = sqlite3.connect(path)
-    raw.execute("PRAGMA user_version = 4")
-    raw.commit()
-    raw.close()
-
-
-def _torn(path: Path) -> None:
-    open_database(path).close()
-    data = path.read_bytes()
-    path.write_bytes(data[:5000] + b"\xff" * (len(data) - 5000))
-
-
-@pytest.mark.parametrize(
-    ("make", "expected"),
-    [
-        (lambda p: p.write_bytes(b"hello world, not a database"), "an SQLite database"),
-        (lambda p: p.write_bytes(b"SQLite format 3\0" + b"\1" * 50), "a usable interaction database"),
-        (_foreign_sqlite, "an interaction database of tarazu"),
-        (_newer, "schema version 3, found 4"),
-        (_torn, "a usable interaction database"),
-        (lambda p: p.mkdir(), "a readable and writable file"),
-    ],
-    ids=["text", "header only", "foreign", "newer", "torn", "directory"],
-)
-def test_unusable_files_are_refused_in_one_line_and_left_alone(
-    tmp_path: Path, make: Callable[[Path], object], expected: str
-) -> None:
-    path = tmp_path / "i.db"
-    make(path)
-    before = path.read_bytes() if path.is_file() else None
-    with pytest.raises(StoreError) as caught, open_database(path) as database:
-        database.plans()
-        database.files(1)
-    assert expected in str(caught.value) and str(path) in str(caught.value) and "\n" not in str(caught.value)
-    assert before is None or path.read_bytes() == before
-
-
 def test_two_connections_see_each_others_rows_and_share_no_ids(tmp_path: Path) -> None:
     path = tmp_path / "i.db"
     with open_database(path) as one, open_database(path) as two:
@@ -513,80 +414,6 @@ def test_the_space_of_plans_that_went_is_used_again(tmp_path: Path) -> None:
             log = path.with_name("i.db-wal")
             sizes.append(path.stat().st_size + log.stat().st_size)
     assert sizes[-1] < 1.2 * sizes[6], sizes
-
-
-V2 = (
-    "ALTER TABLE files DROP COLUMN left_because",
-    "UPDATE tarazu_schema SET version = 2",
-)
-"""What makes a database of version 3 one of version 2."""
-V1 = (
-    *V2,
-    "DROP TABLE plan_layouts",
-    "DROP INDEX plans_by_user{on_plans}",
-    "ALTER TABLE plans DROP COLUMN bytes",
-    "CREATE INDEX files_by_loose ON files (loose{prefix})",
-    "UPDATE tarazu_schema SET version = 1",
-)
-"""What makes it one of version 1."""
-
-
-def check_migrated(database: InteractionDatabase) -> None:
-    (plan,) = database.plans()
-    assert {r.layout for r in database.files(plan.id)} == {PFL}
-    assert database.prune(STEP, keep=10, user_bytes=4096 + 1024) == 1, "two files count for 2 KiB"
-    assert not any(count(database, table) for table in TABLES)
-
-
-def test_an_sqlite_database_of_version_1_is_taken_over(tmp_path: Path) -> None:
-    path = tmp_path / "i.db"
-    with open_database(path) as database:
-        database.add_files(database.new_plan(STEP), [planned(0, PFL), planned(1, PFL)])
-    raw = sqlite3.connect(path)
-    for statement in V1:
-        raw.execute(statement.format(on_plans="", prefix=""))
-    raw.execute("PRAGMA user_version = 1")
-    raw.commit()
-    raw.close()
-    with open_database(path) as database:
-        check_migrated(database)
-
-
-def test_an_sqlite_database_of_version_2_is_taken_over(tmp_path: Path) -> None:
-    path = tmp_path / "i.db"
-    with open_database(path) as database:
-        database.add_files(database.new_plan(STEP), [planned(0, PFL)])
-    raw = sqlite3.connect(path)
-    for statement in V2:
-        raw.execute(statement)
-    raw.execute("PRAGMA user_version = 2")
-    raw.commit()
-    raw.close()
-    with open_database(path) as database:
-        (plan,) = database.plans()
-        database.add_files(plan.id, [msgspec.structs.replace(planned(1, None), left_because="tiny")])
-        assert [f.left_because for f in database.files(plan.id)] == ["", "tiny"]
-
-
-@pytest.mark.parametrize("done", [0, 2], ids=["whole", "broken off"])
-def test_a_mysql_database_of_version_1_is_taken_over(mariadb: Path, done: int) -> None:
-    import pymysql
-
-    name = f"tarazu{next(NUMBERS)}"
-    root = pymysql.connect(unix_socket=str(mariadb), user="root", autocommit=True)
-    url = f"mysql://root@localhost/{name}?socket={mariadb}"
-    with root.cursor() as cursor:
-        cursor.execute(f"CREATE DATABASE {name}")
-        with open_database(url) as database:
-            database.add_files(database.new_plan(STEP), [planned(0, PFL), planned(1, PFL)])
-        cursor.execute(f"USE {name}")
-        for statement in V1:
-            cursor.execute(statement.format(on_plans=" ON plans", prefix="(180)"))
-        for statement in migration(MYSQL, 1)[:done]:
-            cursor.execute(statement)
-    with open_database(url) as database:
-        check_migrated(database)
-    root.close()
 
 
 def test_every_column_of_files_is_written_and_read_under_one_name(tmp_path: Path) -> None:

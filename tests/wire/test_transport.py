@@ -1,4 +1,4 @@
-"""One contract for all transports: ZeroMQ with keys, ZeroMQ without, and the twin in memory."""
+"""One contract for the transport with keys and without."""
 
 from __future__ import annotations
 
@@ -35,28 +35,22 @@ from tarazu.wire.transport import (
     Transport,
     request_id,
 )
-from tests.wire.memory import MemoryTransport
 
 PATIENCE_S = 10.0
 
 
 class Sides:
-    """The transports of three processes. In memory they are one."""
+    """The transports of three processes."""
 
     def __init__(self, kind: str, directory: Path) -> None:
-        self.transports: list[Transport] = []
         self.address = "tcp://127.0.0.1:*"
-        if kind == "memory":
-            self.server = self.oss = self.client = MemoryTransport()
-            self.transports = [self.server]
-            return
         if kind == "curve":
             for role in keys.ROLES:
                 keys.create(directory, role)
         self.server, self.oss, self.client = (
             ZmqTransport(curve_for(role, directory)) for role in ("server", "oss", "client")
         )
-        self.transports = [self.oss, self.client, self.server]
+        self.transports: list[Transport] = [self.oss, self.client, self.server]
 
     def close(self) -> None:
         for transport in self.transports:
@@ -94,7 +88,7 @@ class Echo(threading.Thread):
         self.join()
 
 
-@pytest.fixture(params=["memory", "plain", "curve"])
+@pytest.fixture(params=["plain", "curve"])
 def sides(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Sides]:
     sides = Sides(request.param, tmp_path / "keys")
     yield sides
