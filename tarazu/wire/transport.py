@@ -1,6 +1,6 @@
 """The seam between the daemons and the wire: what a transport offers, and what all transports share.
 
-`ZmqTransport` (sockets.py) is the real one; the tests have a twin without a network. mdsd binds a subscriber and a
+`ZmqTransport` (sockets.py) is the one there is. mdsd binds a subscriber and a
 replier; ossd connects a publisher, clientd a requester.
 """
 
