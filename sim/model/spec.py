@@ -1,0 +1,76 @@
+"""What is simulated, as data: the cluster, the jobs on it, and what fails. Physical quantities, named."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from tarazu.sim.workloads.workload import Workload
+
+
+class ServiceCurve(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How fast an OST serves n streams of one direction: peak / (1 + interference (n - 1)) in all, at most
+    `stream_bytes_per_s` for each."""
+
+    peak_bytes_per_s: float
+    stream_bytes_per_s: float = math.inf
+    """What one stream alone can get: one client's RPCs in flight over their latency."""
+    interference: float = 0.0
+    """Loss by each further stream at once: seeks of a rotating disk. 0 for flash."""
+
+
+class ClusterSpec(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A cluster: links are full duplex, an OST's disk serves reads and writes by shares of its time."""
+
+    name: str
+    osts: int
+    osts_per_oss: int
+    ost_bytes: int
+    write: ServiceCurve
+    read: ServiceCurve
+    oss_link_bytes_per_s: float = math.inf
+    lnet_routers: int = 1
+    lnet_router_bytes_per_s: float = math.inf
+    """OSS s is reached by LNet router s % lnet_routers."""
+    io_routers: int = 1
+    io_router_bytes_per_s: float = math.inf
+    """Node n sends by I/O router n * io_routers // nodes."""
+    nodes: int = 1
+    """Compute nodes; jobs get them in order."""
+    nic_bytes_per_s: float = math.inf
+    create_s: float = 0.0
+    """MDS time of one create or open."""
+    mds_threads: int = 1
+    """Creates and opens that the MDS works on at once."""
+    cpu_bytes_per_s: float = math.inf
+    """Bytes/s that keep all CPUs of an OSS busy."""
+    used: tuple[float, ...] = ()
+    """Used share of each OST at the start, repeated as often as needed; empty: all are empty."""
+    speeds: tuple[float, ...] = ()
+    """Each OST's speed over that of the curves, repeated as often as needed; empty: 1."""
+
+    @property
+    def osses(self) -> int:
+        return -(-self.osts // self.osts_per_oss)
+
+
+class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
+    """From `at_s` to `until_s` an OST serves at `speed` times what it did; 0: not at all, and it is inactive."""
+
+    ost: int
+    at_s: float
+    speed: float
+    until_s: float = math.inf
+
+
+class Job(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One workload on the cluster."""
+
+    workload: Workload
+    striping: str = "plain"
+    """Layout rule of the files that have no layout of their own: a name of `tarazu.sim.model.striping`."""
+    start_s: float = 0.0
+    first_node: int = 0
+    background: bool = False
+    """Other users' traffic: placed by Lustre's allocator whatever the policy, and not waited for."""
