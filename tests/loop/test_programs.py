@@ -150,6 +150,31 @@ def test_recorded_then_placed(
     assert placed_as_planned(loop, app) == files
 
 
+def test_files_whose_names_are_no_utf8_are_placed_beside_others(loop: Loop) -> None:
+    """Latin-1 and raw bytes, in directories too: such a name could not be told to the leader."""
+    names = [
+        b"gr\xf6\xdfe/teil.0",
+        b"gr\xf6\xdfe/teil.1",
+        b'//\xff,\xfe"\n.%d',
+        "größe.0".encode(),
+        b"plain.0",
+    ]
+    script = (
+        f"import os, sys\nfor name in {names}:\n    path = os.fsencode(sys.argv[1]) + b'/' + name\n"
+        "    os.makedirs(os.path.dirname(path), exist_ok=True)\n    open(path, 'wb').write(bytes(2 << 20))\n"
+    )
+    for _ in (1, 2):
+        loop.clear()
+        loop.run(sys.executable, "-c", script, loop.mount() / "odd", app="odd")
+    assert loop.outcomes("odd") == {"hit": len(names)}
+    assert {row["found"] for row in loop.rows("odd")} == {"exact"}
+    assert placed_as_planned(loop, "odd") == len(names)
+    odd = loop.mount() / "odd" / "gr\udcf6\udcdfe" / "teil.0"
+    for words in (("explain", odd), ("predict", "odd"), ("db", "show", "--app", "odd")):
+        shown = loop.tarazu(*words, text=False, env={"PYTHONIOENCODING": "utf-8:strict"})
+        assert shown.returncode == 0 and b"/odd/gr\xf6\xdfe/teil.0" in shown.stdout, shown
+
+
 @pytest.mark.parametrize("status", [0, 5, 255])
 def test_the_exit_status_is_the_programs(loop: Loop, status: int) -> None:
     done = loop.tarazu("run", "--", "sh", "-c", f"echo out; echo err >&2; exit {status}")
