@@ -47,13 +47,17 @@ class History:
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self.directory = Path(directory)
 
-    def append(self, run: RunRecord) -> Path:
-        """Write the run to a file of its own. Raises TraceError when that is not possible."""
-        folder = self._folder(run.step.fs_name, run.step.application)
+    def path_of(self, run: RunRecord, id: str) -> Path:
+        """Where a run of that id is kept: by start, so that runs sort by it in whatever order they come."""
         started = datetime.fromtimestamp(max(run.start_s, 0.0), UTC)
         stamp = started.strftime("%Y%m%dT%H%M%S.%f")
-        path = folder / f"{stamp}-{secrets.token_hex(4)}{SUFFIX}"
-        part = path.with_suffix(".part")
+        return self._folder(run.step.fs_name, run.step.application) / f"{stamp}-{id}{SUFFIX}"
+
+    def append(self, run: RunRecord, id: str = "") -> Path:
+        """Write the run to a file of its own, instead of one of the same id. Raises TraceError when that is not possible."""
+        path = self.path_of(run, id or secrets.token_hex(4))
+        folder = path.parent
+        part = path.with_name(f"{path.stem}.{secrets.token_hex(4)}.part")
         try:
             _make_private(folder, self.directory)
             descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
