@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
+import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -26,6 +28,43 @@ def size(text: str) -> int:
         return parse_bytes(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+class Progress:
+    """`with Progress(400, "logs") as progress: … progress.step()`: how far it is, on standard error.
+
+    One line that is written over on a terminal, else a line now and then; nothing for what takes a moment.
+    """
+
+    def __init__(self, total: int, what: str) -> None:
+        self._total, self._what = total, what
+        self._done = 0
+        self._terminal = sys.stderr.isatty()
+        self._next_s = time.monotonic() + 2.0
+        self._shown = False
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._shown and self._terminal:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+    def step(self) -> None:
+        """One more is done."""
+        self._done += 1
+        now = time.monotonic()
+        if now < self._next_s:
+            return
+        self._next_s = now + (0.2 if self._terminal else 10.0)
+        self._shown = True
+        text = f"{self._done} of {self._total} {self._what}"
+        print(
+            f"\r{text}\033[K" if self._terminal else text,
+            end="" if self._terminal else "\n",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def print_json(value: Any) -> None:

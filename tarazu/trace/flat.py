@@ -116,9 +116,11 @@ def runs(table: Iterable[Mapping[str, Any]], where: str) -> Iterator[Kept]:
     """
     numbered = enumerate(table, 1)
     for _, group in groupby(numbered, lambda item: item[1].get("run_id")):
-        number, first = next(group)
+        lines = list(group)
+        number, first = lines[0]
         run = run_of(first, f"{where}, row {number}")
-        lines = [(number, first), *group] if not _empty(first.get("key")) else []
+        if _empty(first.get("key")):
+            lines = []
         yield Kept(str(first.get("run_id") or ""), with_files(run, lines, where))
 
 
@@ -177,5 +179,3 @@ def _cell(name: str, value: Any) -> str:
 
 def _empty(value: object) -> bool:
     return value is None or value == ""
-
-
