@@ -27,6 +27,7 @@ SUFFIX = ".run"
 PART = ".part"
 """Of a file that is being written."""
 
+_TRIES = 5
 _DEAD_S = 3600.0
 """Who began to write so long ago does not write any more."""
 
@@ -159,9 +160,10 @@ class History:
                 str(path), f"a run that can be removed ({len(removed)} were)", str(error)
             ) from None
         for folder in sorted({path.parent for path in removed}):
-            for part in folder.glob(f"*{PART}"):
-                if time.time() - part.lstat().st_mtime > _DEAD_S:
-                    part.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                for part in folder.glob(f"*{PART}"):
+                    if time.time() - part.lstat().st_mtime > _DEAD_S:
+                        part.unlink()
             with contextlib.suppress(OSError):
                 folder.rmdir()
                 folder.parent.rmdir()
@@ -197,8 +199,15 @@ def opened(path: Path) -> BinaryIO | None:
 
 def _create(path: Path, root: Path) -> int:
     """A new file in a private directory, open for writing."""
-    _make_private(path.parent, root)
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    for left in reversed(range(_TRIES)):
+        try:
+            _make_private(path.parent, root)
+            return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        except FileNotFoundError:
+            # The last run there was forgotten at this moment, and the empty directory with it.
+            if not left:
+                raise
+    raise AssertionError("unreachable")
 
 
 def _make_private(folder: Path, root: Path) -> None:

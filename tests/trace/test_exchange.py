@@ -22,13 +22,16 @@ from tarazu.trace.records import RunRecord
 from tarazu.trace.table import COLUMNS
 from tests.trace.test_history import RUNS, sample
 
-ODD = "/a\udcff\udcfe/b,\"c\"\nd\re ü {rank}\u2028.0"
+ODD = '/a\udcff\udcfe/b,"c"\nd\re ü {rank}\u2028.0'
 
 
 @settings(deadline=None, max_examples=40, derandomize=True)
 @given(RUNS, RUNS)
 def test_any_run_comes_back_from_any_format(one: RunRecord, other: RunRecord) -> None:
-    kept = [Kept("20261120T090823.900772-d1b8f4c52d940704", one), Kept("20010909T014640.000000-00000001", other)]
+    kept = [
+        Kept("20261120T090823.900772-d1b8f4c52d940704", one),
+        Kept("20010909T014640.000000-00000001", other),
+    ]
     with tempfile.TemporaryDirectory() as directory:
         for format in exchange.FORMATS:
             path = Path(directory, f"all.{format}")
@@ -47,8 +50,10 @@ def test_every_column_has_a_type_and_is_documented() -> None:
 
 
 def odd_run() -> RunRecord:
-    run = sample(application="c,\"x\"\n")
-    odd = msgspec.structs.replace(run.files[0], key=ODD, precise=ODD, loose=ODD, creators=(0, 1, 2, 9), rank=-1)
+    run = sample(application='c,"x"\n')
+    odd = msgspec.structs.replace(
+        run.files[0], key=ODD, precise=ODD, loose=ODD, creators=(0, 1, 2, 9), rank=-1
+    )
     return msgspec.structs.replace(run, files=(*run.files, odd))
 
 
@@ -107,7 +112,10 @@ def as_text(**changes: object) -> str:
         (as_text().replace("outcome", "result"), r"x\.csv, row 1: expected the column 'outcome'"),
         (as_text().replace("application", "program"), r"x\.csv, row 1: expected the columns"),
         (as_text() + "1,2\n", r"x\.csv: expected as many cells"),
-        (as_text() + as_text(run_id="b-1").splitlines()[1] + "\n" + as_text().splitlines()[1], "one after another"),
+        (
+            as_text() + as_text(run_id="b-1").splitlines()[1] + "\n" + as_text().splitlines()[1],
+            "one after another",
+        ),
         ("\0\0", "expected"),
     ],
 )

@@ -62,7 +62,10 @@ def _lines(paths: list[Path], of: dict[Path, tuple[str, str]]) -> list[str]:
         fs_name, application = of[paths[0]]
         return [f"run {paths[0].stem} of {application} on {fs_name}"]
     counts = Counter(of[path] for path in paths)
-    return [f"{count} runs of {application} on {fs_name}" for (fs_name, application), count in counts.items()]
+    return [
+        f"{count} run{'s' * (count > 1)} of {application} on {fs_name}"
+        for (fs_name, application), count in counts.items()
+    ]
 
 
 def _ask(paths: list[Path], of: dict[Path, tuple[str, str]]) -> None:

@@ -162,11 +162,7 @@ def _print(found: list[Taken], dry_run: bool) -> None:
     for outcome in ("foreign", "empty", "refused"):
         named = [taken for taken in found if taken.outcome == outcome]
         for taken in named[:MOST_NAMED]:
-            text = (
-                taken.why
-                if outcome == "refused"
-                else f"{taken.source}{taken.why and ': '}{taken.why}"
-            )
+            text = taken.why if outcome == "refused" else f"{taken.source}{taken.why and ': '}{taken.why}"
             print(f"{outcome}: {text}", file=sys.stderr)
         if len(named) > MOST_NAMED:
             print(f"{outcome}: {len(named) - MOST_NAMED} more (--json names all)", file=sys.stderr)
