@@ -72,7 +72,7 @@ def test_the_service_curve_counts_streams(network: Network) -> None:
     assert ends(network, network.start([link], None, 12.0)) == pytest.approx([1.0])
     assert ends(network, network.start([link], None, 12.0, streams=3)) == pytest.approx([3.0])
     both = network.start([link], None, 4.0), network.start([link], None, 8.0)
-    assert ends(network, *both) == pytest.approx([4 + 1, 4 + 1 + 4 / 12], rel=1e-12)
+    assert ends(network, *both) == pytest.approx([3 + 1, 3 + 1 + 4 / 12], rel=1e-12)
 
 
 def test_slots_are_used_again(network: Network) -> None:
