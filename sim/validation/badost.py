@@ -7,6 +7,7 @@ its file is on, and how large it is, is what the job asks for. Both halves then 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from statistics import median
 
@@ -19,7 +20,7 @@ from tarazu.sim import badost
 from tarazu.sim.model.simulation import Simulation
 from tarazu.sim.model.spec import ClusterSpec, Job, ServiceCurve
 from tarazu.sim.validation.progress import Progress
-from tarazu.sim.validation.row import Row
+from tarazu.sim.validation.row import Row, relative
 from tarazu.sim.workloads.workload import OPERATION, File, Kind, Workload
 from tarazu.units import TIB
 
@@ -68,7 +69,9 @@ def halves(
     groups = [_of_rank(log, 0), *(tuple(f for f in _of_rank(log, 1) if f.ost == ost) for ost in osts)]
     jobs, first_node = [], 0
     for number, group in enumerate(groups):
-        jobs.append(Job(_workload(f"group{number}", group, log.stripe_size_bytes, osts), first_node=first_node))
+        jobs.append(
+            Job(_workload(f"group{number}", group, log.stripe_size_bytes, osts), first_node=first_node)
+        )
         first_node += len(group)
     ends = [job.end_s for job in Simulation(cluster, "lsa").run(jobs).jobs[1:]]
     began_s = min(f.start_s for f in _of_rank(log, 0))
@@ -112,14 +115,13 @@ def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[Ro
     name = f"badost: {len(found) - 1} healthy OSTs, median"
     result = [
         Row(name, "completion, |error|", 0.0, healthy, healthy, LIMIT, SOURCE),
-        Row(f"badost: OST {SICK}", "completion, s", sick.logged_s, sick.predicted_s, sick.error, LIMIT, SOURCE),
+        Row(
+            f"badost: OST {SICK}", "completion, s", sick.logged_s, sick.predicted_s, sick.error, LIMIT, SOURCE
+        ),
     ]
     if full:
         result += [
-            Row(
-                *(f"badost: OST {h.ost}", "completion, s"),
-                *(h.logged_s, h.predicted_s, h.error, float("inf"), SOURCE),
-            )
+            relative(f"badost: OST {h.ost}", "completion, s", h.logged_s, h.predicted_s, math.inf, SOURCE)
             for h in found
             if h.ost != SICK
         ]

@@ -28,7 +28,7 @@ from tarazu.sim.testbed.configuration import configure
 from tarazu.sim.testbed.daemons import wait_until_ready
 from tarazu.sim.testbed.library import library_directory
 from tarazu.sim.validation.progress import Progress
-from tarazu.units import GIB, MIB
+from tarazu.units import GIB, KIB
 
 STORED = Path(__file__).with_suffix(".json")
 RANKS = 8
@@ -38,6 +38,9 @@ LAYOUTS = {
     "ior": "0-128M:1, 128M-512M:3, 512M-2G:8, 2G-EOF:16",
     "hacc": "0-128M:1, 128M-2G:12, 2G-EOF:32",
 }
+TRANSFER_BYTES = 64 * KIB
+"""Small, so that ranks go forward together as they do where OSTs are slower than programs: by transfers of MiB a rank
+would have written its file before the next has started, for the testbed's OSTs take no time."""
 RECORDED = 3
 RUNS = {"lsa": 40, "tarazu": 5}
 """How often the stored result repeats it: Lustre's allocator starts anywhere, tarazu's placement hardly varies."""
@@ -101,7 +104,7 @@ def _start(
 ) -> subprocess.Popen[str]:
     words = [
         *(library_directory() / "testbed" / "iorlike", "-F", "-n", RANKS, "-r", number),
-        *("-b", BYTES[name], "-t", 4 * MIB),
+        *("-b", BYTES[name], "-t", TRANSFER_BYTES),
         *("-o", testbed.client_mount(client) / name / "run{run:03}" / "data.rank{rank:05}"),
     ]
     script = testbed.directory / f"{name}.sh"

@@ -223,7 +223,7 @@ def simulated(row: Measured, parameters: Sequence[float], seed: int) -> tuple[fl
     return row.nodes * row.file_mb * MB / outcome.end_s / GB, held
 
 
-def rows(full: bool, progress: Progress) -> tuple[Row, ...]:
+def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[Row, ...]:
     """The judged median first, then what it is made of."""
     stripes, found = FULLEST, []
     if full:
@@ -242,7 +242,7 @@ def rows(full: bool, progress: Progress) -> tuple[Row, ...]:
         TABLE, predicted(TABLE, everything, stripes), np.nanmedian(each, axis=0), strict=True
     ):
         name = f"table 6: {row.file_mb} MB, {row.nodes:,} nodes (median error when predicted: {error:.1%})"
-        result.append(relative(name, "GB/s", row.titan_gb_per_s, float(value), float("inf"), SOURCE))
+        result.append(relative(name, "GB/s", row.titan_gb_per_s, float(value), math.inf, SOURCE))
     sizes = TABLE if full else TABLE[:2]
     for row in sizes:
         progress(f"table 6: {row.file_mb} MB, {row.nodes:,} nodes in the simulator")
