@@ -19,6 +19,12 @@ SPARSE = 0.9
 """A file of several objects of which less than this share was written: which of them got the bytes is not known."""
 
 
+NO_RECORDS = (
+    "this log cannot say where its files lay: it has no Lustre records (Darshan built with --enable-lustre-mod has them)"
+)
+STREAMS = ("<STDIN>", "<STDOUT>", "<STDERR>")
+
+
 class WrittenFile(msgspec.Struct, frozen=True):
     """One file that the job wrote; times in seconds after the start of the job."""
 
@@ -75,9 +81,14 @@ class Job(msgspec.Struct, frozen=True):
         return tuple(f for f in self.files if not f.existed)
 
 
-def jobs(log: Log) -> tuple[list[Job], list[str]]:
-    """One job for each Lustre file system that the log's job wrote to, and what is to be said of the log as a whole."""
+def jobs(log: Log, assumed: Layout | None = None) -> tuple[list[Job], list[str]]:
+    """One job for each Lustre file system that the log's job wrote to, and what is to be said of the log as a whole.
+
+    assumed: layout of the files of a log without Lustre records, whose OSTs stay unknown.
+    """
     notes = [gap.text for gap in log.gaps if gap.kind in ("partial", "unended", "no-io", "anonymised")]
+    if log.gap("no-lustre"):
+        notes.append(NO_RECORDS)
     found = _by_record(log)
     placed: dict[str, list[dict[str, Any]]] = {}
     elsewhere: Counter[str] = Counter()
@@ -85,6 +96,8 @@ def jobs(log: Log) -> tuple[list[Job], list[str]]:
     lustre = [m.path for m in log.mounts if m.kind == "lustre"]
     for record in found:
         name = log.names.get(record["record"], "")
+        if name in STREAMS:
+            continue
         mount = log.mount_of(name)
         layout = log.layouts.get(record["record"])
         if mount is None and layout and len(lustre) <= 1:
@@ -97,6 +110,8 @@ def jobs(log: Log) -> tuple[list[Job], list[str]]:
             continue
         else:
             where = mount.path
+        if layout is None and assumed and log.gap("no-lustre"):
+            layout = LoggedLayout(assumed, ())
         placed.setdefault(where, []).append({**record, "name": name, "layout": layout})
     for kind, size in elsewhere.most_common():
         if size:
@@ -201,6 +216,8 @@ def _why_unknown(record: dict[str, Any], layout: LoggedLayout | None, odd: bool)
         return "without a record of their layout"
     if odd or layout.mirrors > 1:
         return "with a layout that is not striped as RAID 0, mirrored or without OSTs"
+    if not layout.osts and record["written_bytes"] >= SPARSE * record["end_bytes"]:
+        return ""  # assumed: it may be placed, and nothing is said of where it was
     if layout.known_bytes < record["end_bytes"]:
         return "longer than the components that had objects when they were opened"
     if not layout.placed:
@@ -230,7 +247,9 @@ def _with_words(job: Job, log: Log, unknown: Counter[str], again: int, mapped: i
     if shared := log.gap("shared"):
         notes.append(f"{shared.text}; no figure here rests on ranks")
     why = ""
-    if log.partial:
+    if log.gap("no-lustre"):
+        why = NO_RECORDS
+    elif log.partial:
         why = "the log is partial: files are missing in it"
     elif job.unknown_bytes > MOST_UNKNOWN * total:
         why = f"where {job.unknown_bytes / total:.0%} of the bytes lay is not known"

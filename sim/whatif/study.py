@@ -10,7 +10,7 @@ import numpy as np
 from tarazu.config import LayoutSettings
 from tarazu.model import CreateRequest, SystemView
 from tarazu.sim.whatif import stripe_counts
-from tarazu.sim.whatif.comparison import Comparison, Placed, Progress, compare, judged
+from tarazu.sim.whatif.comparison import FEWEST_SEEDS, Comparison, Placed, Progress, compare, judged
 from tarazu.sim.whatif.job import Job
 from tarazu.sim.whatif.objects import Objects, objects
 from tarazu.sim.whatif.speeds import ObjectRates, Writing, ost_speeds, phases, union_s
@@ -170,7 +170,9 @@ def _wider(
         stripes = sum(c.stripe_count for r in changed for c in r.layout)
         compared = None
         if stripes <= stripe_counts.MOST_STRIPES:
-            compared = compare(around.view, changed, names=("lsa", "tarazu"), times=times, written=sent)
+            compared = compare(
+                around.view, changed, names=("lsa", "tarazu"), times=times, written=sent, seeds=FEWEST_SEEDS
+            )
         found.append(Wider(name, stripe_counts.told(changed), stripes, compared))
     return tuple(found)
 
