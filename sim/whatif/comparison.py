@@ -85,7 +85,6 @@ def compare(
     """Place `requests` on `view` by each policy. written: bytes sent to each file (default: its size);
     seeds: at most so many of a policy that chance decides.
     """
-    osts = np.array([o.index for o in view.osts], np.int64)
     stripes = stripes_of(requests)
     results = []
     for name in names:
@@ -99,19 +98,24 @@ def compare(
                 why = str(error)
                 break
             tries.append(objects(requests, [f.osts for f in allocation.files], written))
-        results.append(Placed(name, 0, why_not=why) if why else judged(name, tries, osts, times))
+        results.append(Placed(name, 0, why_not=why) if why else judged(name, tries, view, times))
+    cost: float | None
     try:
         cost = bounds.utilization_bound(view, requests)
-        least_s = times.bound_s(view, requests, written or [r.size_bytes for r in requests]) if times else None
+        least_s = (
+            times.bound_s(view, requests, written or [r.size_bytes for r in requests]) if times else None
+        )
     except (InfeasibleRequest, InsufficientResources):
         cost = least_s = None
     return Comparison(tuple(results), cost, least_s, stripes)
 
 
-def judged(name: str, tries: Sequence[Objects], osts: Array, times: TimeModel | None) -> Placed:
-    """One placement a seed, measured."""
+def judged(name: str, tries: Sequence[Objects], view: SystemView, times: TimeModel | None) -> Placed:
+    """One placement a seed, measured. The mean is that of the OSTs that may be used, or were."""
+    osts = np.array([o.index for o in view.osts], np.int64)
+    usable = np.array([o.usable for o in view.osts])
     held = [placed.per_ost(osts) for placed in tries]
-    costs = [float(of.max() / of.mean()) if of.sum() else 1.0 for of in held]
+    costs = [float(of.max() / of[usable | (of > 0)].mean()) if of.sum() else 1.0 for of in held]
     if times is None:
         middle = _middle(costs)
         return Placed(

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from tarazu.model import Layout
-from tarazu.trace.darshan.log import LoggedLayout, Log
+from tarazu.trace.darshan.log import Log, LoggedLayout
 from tarazu.units import human_bytes
 
 MOST_UNKNOWN = 0.01
@@ -20,7 +20,8 @@ SPARSE = 0.9
 
 
 NO_RECORDS = (
-    "this log cannot say where its files lay: it has no Lustre records (Darshan built with --enable-lustre-mod has them)"
+    "this log cannot say where its files lay: it has no Lustre records "
+    "(a Darshan that was built with its Lustre module writes them)"
 )
 STREAMS = ("<STDIN>", "<STDOUT>", "<STDERR>")
 
@@ -103,7 +104,9 @@ def jobs(log: Log, assumed: Layout | None = None) -> tuple[list[Job], list[str]]
         if mount is None and layout and len(lustre) <= 1:
             where = lustre[0] if lustre else ""
         elif mount is None and layout:
-            lost["that cannot be told apart: several Lustre file systems, names are missing"] += record["written_bytes"]
+            lost["that cannot be told apart: several Lustre file systems, names are missing"] += record[
+                "written_bytes"
+            ]
             continue
         elif mount is None or (mount.kind != "lustre" and layout is None):
             elsewhere[mount.kind if mount else "unknown"] += record["written_bytes"]
@@ -164,7 +167,8 @@ def _by_record(log: Log) -> list[dict[str, Any]]:
 def _job(log: Log, mount: str, records: Sequence[dict[str, Any]]) -> Job:
     odd = log.without(("odd-layout", "mirrored", "no-osts"))
     files, unknown, osts = [], Counter[str](), set[int]()
-    untimed = again = mapped = 0
+    untimed = again = mapped = summed = 0
+    of_all = log.without(("shared",))
     for record in records:
         layout: LoggedLayout | None = record["layout"]
         if layout:
@@ -173,6 +177,7 @@ def _job(log: Log, mount: str, records: Sequence[dict[str, Any]]) -> Job:
         mapped += bool(record["mmaps"])
         if not written:
             continue
+        summed += record["record"] in of_all
         why = _why_unknown(record, layout, record["record"] in odd)
         if why or layout is None:
             unknown[why] += written
@@ -199,7 +204,7 @@ def _job(log: Log, mount: str, records: Sequence[dict[str, Any]]) -> Job:
             log.path, log.application, log.ranks, log.run_time_s, mount, tuple(files), tuple(sorted(osts)),
             sum(unknown.values()), untimed,
         ),
-        log, unknown, again, mapped,
+        log, unknown, again, mapped, summed,
     )  # fmt: skip
 
 
@@ -230,7 +235,7 @@ def _why_unknown(record: dict[str, Any], layout: LoggedLayout | None, odd: bool)
     return ""
 
 
-def _with_words(job: Job, log: Log, unknown: Counter[str], again: int, mapped: int) -> Job:
+def _with_words(job: Job, log: Log, unknown: Counter[str], again: int, mapped: int, summed: int) -> Job:
     """The job with what is to be said of it, and which figures it cannot have."""
     notes = []
     total = job.written_bytes
@@ -238,14 +243,18 @@ def _with_words(job: Job, log: Log, unknown: Counter[str], again: int, mapped: i
         tail = " is not known" if why.endswith("bytes") else ""
         notes.append(f"{human_bytes(size)} ({size / total:.1%}) were written to files {why}{tail}: left out")
     if mapped:
-        notes.append(f"{mapped} files were mapped into memory: what was written through the mapping is not counted")
+        notes.append(
+            f"{mapped} files were mapped into memory: what was written through the mapping is not counted"
+        )
     if again > MOST_UNKNOWN * total:
         notes.append(f"{human_bytes(again)} were written over earlier bytes: taken as even over each file")
     if there := [f for f in job.files if f.existed]:
-        size = human_bytes(sum(f.written_bytes for f in there))
-        notes.append(f"{len(there)} files were there before: the {size} written to them stay where they are")
-    if shared := log.gap("shared"):
-        notes.append(f"{shared.text}; no figure here rests on ranks")
+        stays = human_bytes(sum(f.written_bytes for f in there))
+        notes.append(f"{len(there)} files were there before: the {stays} written to them stay where they are")
+    if summed:
+        notes.append(
+            f"{summed} files are summed over all ranks: which rank wrote what is not known, and not needed here"
+        )
     why = ""
     if log.gap("no-lustre"):
         why = NO_RECORDS
@@ -258,6 +267,4 @@ def _with_words(job: Job, log: Log, unknown: Counter[str], again: int, mapped: i
     timeless = why
     if not why and job.untimed_bytes > MOST_UNKNOWN * total:
         timeless = f"{job.untimed_bytes / total:.0%} of the bytes have no times of their own (STDIO)"
-    return msgspec.structs.replace(
-        job, notes=tuple(notes), why_no_figures=why, why_no_times=timeless
-    )
+    return msgspec.structs.replace(job, notes=tuple(notes), why_no_figures=why, why_no_times=timeless)

@@ -81,7 +81,10 @@ class ObjectRates:
 
     def __init__(self, objects: Objects, writing: Writing) -> None:
         of = objects.file
-        span = np.minimum(writing.end_s[of] - writing.start_s[of], np.where(writing.write_s[of] > 0, writing.write_s[of], np.inf))
+        span = np.minimum(
+            writing.end_s[of] - writing.start_s[of],
+            np.where(writing.write_s[of] > 0, writing.write_s[of], np.inf),
+        )
         timed = span > 0
         order = np.argsort(objects.written[timed])
         self._bytes = objects.written[timed][order]

@@ -114,13 +114,18 @@ def study(
     seen, numbers, rates = np.full(len(indices), np.nan), np.zeros(len(ordered), np.int64), None
     if not job.why_no_times:
         every = Objects(*(np.concatenate(part) for part in zip(placed, fixed, strict=True)))
-        seen, numbers, rates = ost_speeds(every, writing, indices), phases(writing), ObjectRates(every, writing)
+        seen, numbers, rates = (
+            ost_speeds(every, writing, indices),
+            phases(writing),
+            ObjectRates(every, writing),
+        )
     around = system(job, seen, osts, view)
     times = None
     if rates and not np.isnan(around.speed).any():
         times = TimeModel(indices, around.speed, numbers, rates, fixed)
-    actual = None if job.why_no_figures or not len(new) else judged(AS_LOGGED, [placed], indices, times)
-    compared, wider = None, ()
+    actual = None if job.why_no_figures or not len(new) else judged(AS_LOGGED, [placed], around.view, times)
+    compared: Comparison | None = None
+    wider: tuple[Wider, ...] = ()
     if requests and len(indices) > 1:
         compared = compare(around.view, requests, times=times, written=sent, progress=progress)
         wider = _wider(around, requests, sent, times, layout or LayoutSettings(), progress)

@@ -40,7 +40,11 @@ class System(msgspec.Struct, frozen=True):
 
 def known_osts(job: Job, osts: int = 0, view: SystemView | None = None) -> list[int]:
     """Indices of all OSTs that are known to exist: of the log, of 0 to osts − 1, of the view."""
-    return sorted({*job.osts, *range(osts), *(o.index for o in view.osts if view)} if view else {*job.osts, *range(osts)})
+    return sorted(
+        {*job.osts, *range(osts), *(o.index for o in view.osts if view)}
+        if view
+        else {*job.osts, *range(osts)}
+    )
 
 
 def system(job: Job, seen: Array, osts: int = 0, view: SystemView | None = None) -> System:

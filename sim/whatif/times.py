@@ -27,7 +27,7 @@ class Seconds(NamedTuple):
 
 
 class TimeModel(msgspec.Struct, frozen=True):
-    """All files of a phase begin at once, each OST writes at its own speed, and the next phase begins when the last OST is done."""
+    """All files of a phase begin at once, each OST writes at its own speed, the next phase begins when all are done."""
 
     osts: Array
     """Indices, sorted."""

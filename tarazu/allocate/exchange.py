@@ -30,8 +30,8 @@ ENOUGH = 1e-3
 STEPS = 2_000
 """Steps in all, each of which tries one OST with all its partners."""
 MOST_EVERYWHERE = 20_000
-"""Objects up to which files are looked at that all lie on every OST: nothing can move there, and what two objects of one
-file can exchange is a stripe at most.
+"""Objects up to which files are looked at that lie on every OST: nothing can move there, and two objects of one file
+exchange a stripe at most.
 """
 
 

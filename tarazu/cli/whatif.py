@@ -22,6 +22,7 @@ from statistics import median
 from tarazu import config
 from tarazu.cli.output import Progress, print_json, print_table, size
 from tarazu.errors import BadInput, TarazuError
+from tarazu.model import SystemView
 from tarazu.sim.whatif import stripe_counts
 from tarazu.sim.whatif.comparison import NAMES, Comparison, Placed, Spread
 from tarazu.sim.whatif.job import jobs
@@ -35,13 +36,17 @@ MOST_LINES = 12
 """OSTs that get a line of their own."""
 APART = 1.5
 """An OST that took so many times longer than the usual one gets one."""
+SLOW = 0.25
+"""An OST below this share of the usual speed is named."""
 WORTH = 0.01
 """Share of the run below which a gain is no gain."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("logs", nargs="+", metavar="LOG", help="Darshan log")
-    parser.add_argument("--osts", type=_osts, default=0, metavar="N", help="the file system has OSTs 0 to N-1")
+    parser.add_argument(
+        "--osts", type=_osts, default=0, metavar="N", help="the file system has OSTs 0 to N-1"
+    )
     parser.add_argument("--view", metavar="FILE", help="the file system as `tarazu status --json` prints it")
     parser.add_argument(
         "--stripe-count",
@@ -53,13 +58,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--stripe-size", type=size, default=MIB, metavar="SIZE", help="of the same (default: 1 MiB)"
     )
-    parser.add_argument("--picture", metavar="FILE", help="draw bytes and time of each OST (.png, .svg, .pdf)")
+    parser.add_argument(
+        "--picture", metavar="FILE", help="draw bytes and time of each OST (.png, .svg, .pdf)"
+    )
     parser.add_argument("--json", action="store_true", help="as JSON, a list with an object for each log")
 
 
 def execute(options: argparse.Namespace) -> int:
     settings = config.load(options.config)
-    view = read_view(options.view, _content(options.view)) if options.view else None
+    view = read_view_file(options.view) if options.view else None
     assumed = None
     if options.osts or view:
         assumed = stripe_counts.plain(options.stripe_count, options.stripe_size)
@@ -96,9 +103,10 @@ def _osts(text: str) -> int:
     return int(text)
 
 
-def _content(path: str) -> bytes:
+def read_view_file(path: str) -> SystemView:
+    """The file system that a file describes. Raises BadInput."""
     try:
-        return Path(path).read_bytes()
+        return read_view(path, Path(path).read_bytes())
     except OSError as error:
         raise BadInput(path, "a readable file with a SystemView", error.strerror) from None
 
@@ -146,13 +154,39 @@ def _print_summary(of: WhatIf) -> None:
     elif of.why_no_times:
         print(f"times: unknown: {of.why_no_times}")
     if of.span_s:
-        share = f", {of.writing_s / of.run_time_s:.1%} of a run of {_seconds(of.run_time_s)} s" if of.run_time_s else ""
+        share = (
+            f", {of.writing_s / of.run_time_s:.1%} of a run of {_seconds(of.run_time_s)} s"
+            if of.run_time_s
+            else ""
+        )
         parts = f" in {of.phases} phases" if of.phases > 1 else ""
         print(
             f"from the first write to the last return {_seconds(of.span_s)} s; "
             f"some file was being written for {_seconds(of.writing_s)} s of them{parts}{share}"
         )
+    for line in slow(of):
+        print(line)
     print(gain(of))
+
+
+def slow(of: WhatIf) -> list[str]:
+    """OSTs that held the job up: below a quarter of the usual speed, and busy for longer than the others."""
+    rows = [row for row in of.rows if row.seen_bytes_per_s and AS_LOGGED in row.seconds]
+    if len(rows) < 2:
+        return []
+    speed = median(row.seen_bytes_per_s or 0.0 for row in rows)
+    usual_s = median(row.seconds[AS_LOGGED] for row in rows)
+    found = [
+        r
+        for r in rows
+        if (r.seen_bytes_per_s or 0.0) < SLOW * speed and r.seconds[AS_LOGGED] > APART * usual_s
+    ]
+    return [
+        f"OST {row.ost} wrote {rate / 1e6:.0f} MB/s, 1/{speed / rate:.0f} of the usual one, for "
+        f"{_seconds(row.seconds[AS_LOGGED])} s: sick, or held up by its writers"
+        for row in found[:MOST_LINES]
+        if (rate := row.seen_bytes_per_s)
+    ]
 
 
 def gain(of: WhatIf) -> str:
@@ -167,7 +201,8 @@ def gain(of: WhatIf) -> str:
         ours, lustre = of.compared.of("tarazu").ost_cost, of.compared.of("lsa").ost_cost
         if ours is None or lustre is None:
             return "these files cannot be placed on the OSTs that are known"
-        return f"OST cost: tarazu {ours.median:.3f}, Lustre's allocator {lustre.median:.3f}; how much time that is, the log cannot say"
+        costs = f"OST cost: tarazu {ours.median:.3f}, Lustre's allocator {lustre.median:.3f}"
+        return f"{costs}; how much time that is, the log cannot say"
     before, after = of.actual.time_s.median, of.actual.time_s.median - of.gain_s
     text = f"tarazu: OST time {_seconds(before)} s -> {_seconds(after)} s"
     if of.least_run_s is None or not of.run_time_s:
@@ -187,7 +222,15 @@ def _print_policies(of: WhatIf) -> None:
     assert of.compared
     rows = [_policy(AS_LOGGED, of.actual)] if of.actual else [(AS_LOGGED, "unknown", "unknown", "-", "")]
     rows += [_policy(NAMES[p.policy], p) for p in of.compared.placed]
-    rows.append(("bound: nothing can beat it", _number(of.compared.ost_cost_bound), _time(of.compared.time_bound_s), "-", ""))
+    rows.append(
+        (
+            "bound: nothing can beat it",
+            _number(of.compared.ost_cost_bound),
+            _time(of.compared.time_bound_s),
+            "-",
+            "",
+        )
+    )
     print_table(("placement", "OST cost", "OST time s", "slowest OST", "seeds"), rows)
 
 
@@ -195,19 +238,45 @@ def _policy(name: str, placed: Placed) -> tuple[object, ...]:
     if placed.why_not:
         return (name, "impossible", placed.why_not, "-", "")
     slowest = "-" if placed.slowest_ost is None else placed.slowest_ost
-    return (name, _spread(placed.ost_cost, 3), _spread(placed.time_s, 1), slowest, placed.seeds if placed.policy in ("lsa", "random") else "")
+    return (
+        name,
+        _spread(placed.ost_cost, 3),
+        _spread(placed.time_s, 1),
+        slowest,
+        placed.seeds if placed.policy in ("lsa", "random") else "",
+    )
 
 
 def _print_wider(of: WhatIf) -> None:
-    rows = []
+    rows: list[tuple[object, ...]] = []
     for wider in of.wider:
         if wider.compared is None:
-            rows.append((wider.name, wider.stripe_count, "more stripes than are tried", "", "", "", "", "", ""))
+            rows.append(
+                (wider.name, wider.stripe_count, "more stripes than are tried", "", "", "", "", "", "")
+            )
             continue
-        rows.append((wider.name, wider.stripe_count, *_cells(wider.compared, "lsa"), *_cells(wider.compared, "tarazu"), _time(wider.compared.time_bound_s)))
+        rows.append(
+            (
+                wider.name,
+                wider.stripe_count,
+                *_cells(wider.compared, "lsa"),
+                *_cells(wider.compared, "tarazu"),
+                _time(wider.compared.time_bound_s),
+            )
+        )
     if rows:
         print_table(
-            ("more stripes", "count", "Lustre: cost", "time s", "slowest", "tarazu: cost", "time s", "slowest", "bound s"),
+            (
+                "more stripes",
+                "count",
+                "Lustre: cost",
+                "time s",
+                "slowest",
+                "tarazu: cost",
+                "time s",
+                "slowest",
+                "bound s",
+            ),
             rows,
         )
 
@@ -253,8 +322,12 @@ def _ost_line(of: WhatIf, places: Sequence[int], names: Sequence[str]) -> tuple[
     rates = [row.seen_bytes_per_s / 1e6 for row in rows if row.seen_bytes_per_s]
     cells: list[object] = []
     for name in names:
-        cells.append(_range([human_bytes(b) for _, b in sorted((row.bytes[name], row.bytes[name]) for row in rows)]))
-        cells.append(_range([f"{s:.1f}" for s in sorted(row.seconds[name] for row in rows if name in row.seconds)]))
+        cells.append(
+            _range([human_bytes(b) for _, b in sorted((row.bytes[name], row.bytes[name]) for row in rows)])
+        )
+        cells.append(
+            _range([f"{s:.1f}" for s in sorted(row.seconds[name] for row in rows if name in row.seconds)])
+        )
     return (label, _range([f"{rate:.0f}" for rate in sorted(rates)]) if rates else "unknown", *cells)
 
 
@@ -286,7 +359,9 @@ def _print_many(answers: Sequence[tuple[str, Sequence[WhatIf], Sequence[str]]]) 
     if counted:
         figures = [_seconds(total[name]) for name in ("logged", "lsa", "tarazu", "bound", "run", "least")]
         rows.append((f"total of {counted}", "", *figures, ""))
-    print_table(("log", "written", "logged s", "Lustre s", "tarazu s", "bound s", "run s", "at least s", ""), rows)
+    print_table(
+        ("log", "written", "logged s", "Lustre s", "tarazu s", "bound s", "run s", "at least s", ""), rows
+    )
 
 
 def _line(of: WhatIf) -> tuple[str, ...]:
