@@ -22,17 +22,18 @@ import msgspec
 
 from tarazu.errors import TarazuError
 from tarazu.sim.demo import tarazu_command
-from tarazu.sim.scenarios import hacc_bytes
 from tarazu.sim.testbed import testbed as testbeds
 from tarazu.sim.testbed.configuration import configure
 from tarazu.sim.testbed.daemons import wait_until_ready
 from tarazu.sim.testbed.library import library_directory
 from tarazu.sim.validation.progress import Progress
+from tarazu.sim.workloads.hacc import hacc_bytes
 from tarazu.units import GIB, KIB
 
 STORED = Path(__file__).with_suffix(".json")
 RANKS = 8
-BYTES = {"ior": 8 * GIB, "hacc": hacc_bytes(50 * 10**6)}
+PARTICLES = 50_000_000
+BYTES = {"ior": 8 * GIB, "hacc": hacc_bytes(PARTICLES)}
 """Application → bytes of each rank's file."""
 LAYOUTS = {
     "ior": "0-128M:1, 128M-512M:3, 512M-2G:8, 2G-EOF:16",
