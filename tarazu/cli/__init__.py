@@ -23,6 +23,14 @@ COMMANDS = {
     "explain": ("tarazu.cli.explain", "say why a file lies where it lies"),
     "drain": ("tarazu.cli.drain", "keep new files off hot and sick OSTs with Lustre's own parameters"),
     "status": ("tarazu.cli.status", "ask the daemons how they are"),
+    "whatif": (
+        "tarazu.cli.whatif",
+        "say what other placements of a job's files would have given, from Darshan logs",
+    ),
+    "report": (
+        "tarazu.cli.report",
+        "say which remembered runs would have gained by placement, and why not the others",
+    ),
     "history": ("tarazu.cli.history", "list the remembered runs of your applications"),
     "disable": ("tarazu.cli.disable", "switch tarazu off: one job, all of yours, or the whole site"),
     "enable": ("tarazu.cli.enable", "undo `disable`"),

@@ -81,3 +81,28 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, lef
             c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))
         ]
         print("  ".join(parts).rstrip())
+
+
+class Progress:
+    """What is being done, on standard error, for whoever watches: one line that is written over, on a terminal only."""
+
+    EVERY_S = 0.2
+
+    def __init__(self) -> None:
+        self._shown = sys.stderr.isatty()
+        self._next = time.monotonic() + 1.0
+        self._wide = 0
+
+    def __call__(self, text: str) -> None:
+        now = time.monotonic()
+        if self._shown and now >= self._next:
+            line = text[-100:]
+            print(f"\r{line.ljust(self._wide)}", end="", file=sys.stderr, flush=True)
+            self._wide, self._next = len(line), now + self.EVERY_S
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._wide:
+            print(f"\r{' ' * self._wide}\r", end="", file=sys.stderr, flush=True)
