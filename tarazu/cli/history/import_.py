@@ -88,10 +88,10 @@ def execute(options: argparse.Namespace) -> int:
     )
     paths, refused = _sources(options.source)
     found = [Taken(source, "refused", why) for source, why in refused]
-    with Progress(len(paths), "logs") as progress:
-        for path in paths:
+    with Progress() as progress:
+        for number, path in enumerate(paths, 1):
+            progress(f"{number} of {len(paths)} logs")
             found += importer.take(path)
-            progress.step()
     found = importer.settle(found)
     if options.json:
         print_json({"dry_run": options.dry_run, "counts": dict(tally(found)), "runs": found})
