@@ -86,6 +86,7 @@ class Network:
         """Of the capacity, at the rates in force; kept, like `_weight`, where there is a resolution."""
         self._carried = np.zeros(64)
         self._curves: dict[Curve, list[int]] = {}
+        self._curved: list[tuple[Curve, Ints]] | None = None
         self._shared_at = -math.inf
         """When rates were last shared, and when they will be next; inf: not before something changes."""
         self._share_at = math.inf
@@ -109,12 +110,13 @@ class Network:
         self._base[number] = self._capacity[number] = _capacity(capacity, self.names[number])
         if curve is not None:
             self._curves.setdefault(curve, []).append(number)
+            self._curved = None
         return number
 
     def set_capacity(self, link: int, capacity: float) -> None:
         """From now on; 0: flows over it stand still until it has capacity again."""
         self._base[link] = _capacity(capacity, self.names[link])
-        self._change(0)
+        self._change(self._shared_among + 1)  # at once, whatever the resolution
 
     def carried(self) -> Floats:
         """Units that each link has carried up to now (links,)."""
@@ -213,7 +215,7 @@ class Network:
     # Time
 
     def _change(self, flows: int) -> None:
-        """So many flows have started or ended (or a link has changed): rates are to be shared anew."""
+        """So many flows have started or ended: rates are to be shared anew, at the end of this instant or later."""
         now = self.env.now
         self._changed += flows
         at = max(now, self._shared_at + self.resolution_s)
@@ -235,7 +237,7 @@ class Network:
         number = len(self.names)
         capacity = self._capacity[:number]
         capacity[:] = self._base[:number]
-        for curve, curved in self._curves.items():
+        for curve, curved in self._by_curve():
             capacity[curved] *= curve(np.maximum(self._streams[curved], 1))
         rows, starts, entries = flows.incidence()
         links, weights = flows.links[entries], flows.weights[entries]
@@ -249,6 +251,11 @@ class Network:
             load *= np.repeat(flows.rate[rows], np.diff(starts))
             self._free[:number] = capacity - np.bincount(links, load, minlength=number)
         self._plan(rows)
+
+    def _by_curve(self) -> list[tuple[Curve, Ints]]:
+        if self._curved is None:
+            self._curved = [(curve, np.array(links)) for curve, links in self._curves.items()]
+        return self._curved
 
     def _plan(self, rows: Ints) -> None:
         """The ends before the next sharing at least, and the first one at most after it."""
@@ -316,10 +323,10 @@ class Network:
         """Until the next sharing: as if all flows of a link had the same, as far as it can carry that."""
         if not len(at):
             return min(limit, AT_ONCE)
-        free = float(((self._free[at] + OVER * self._capacity[at]) / weight).min())
         fair = float((self._capacity[at] / self._weight[at]).min())
-        rate = min(free, fair, limit, AT_ONCE)
-        return rate if rate > LEAST * fair else 0.0
+        wanted = min(fair, limit, AT_ONCE)
+        free = float(((self._free[at] + OVER * self._capacity[at]) / weight).min())
+        return min(free, wanted) if free > LEAST * wanted else 0.0
 
     def _expect(self, row: Row) -> None:
         """The end of the first member, at the rate in force."""
