@@ -26,7 +26,6 @@ GAPS = {
     "no-bytes": "opened, no bytes counted: empty, or moved by calls that Darshan does not see (copy_file_range)",
     "no-name": "records whose name is not in the log",
     "anonymised": "names are hashes: files cannot be recognised by their names",
-    "no-trace": "the trace (DXT) has fewer bytes than the counters",
 }
 """Word → what it means. A gap is a fact about a log, not an error: every other figure of the log holds."""
 
