@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from simpy.events import Process, ProcessGenerator
+from simpy.events import Event, Process, ProcessGenerator, Timeout
 
 from tarazu.allocate import quality
 from tarazu.errors import TarazuError
@@ -48,7 +48,8 @@ class Simulation:
         failures: Sequence[Failure] = (),
         resolution_s: float = 0.0,
     ) -> None:
-        self.cluster = Cluster(cluster, policy, seed, failures, resolution_s)
+        self.cluster = Cluster(cluster, policy, seed, failures, resolution_s, statistics_s)
+        self._tick: Timeout | None = None
         self.policy, self.seed = policy, seed
 
     @property
@@ -66,6 +67,8 @@ class Simulation:
         cluster = self.cluster
         cluster.run_start_s = self.now
         cluster.moving_s = [0.0, 0.0]
+        if cluster.publisher and cluster.publisher.due_s <= self.now:
+            cluster.publish()
         before, sharings = self._counts(), cluster.network.sharings
         all_background = all(job.background for job in jobs)
         applications = [Application(cluster, job, all_background or not job.background) for job in jobs]
@@ -90,8 +93,10 @@ class Simulation:
         events = 0
         for process in processes:
             while not process.processed:
-                if env.peek() == math.inf:
+                next_s = env.peek()
+                if next_s == math.inf:
                     raise StandsStill(self._why_still(waited))
+                self._publish_before(next_s)
                 env.step()
                 events += 1
                 if progress and events % LOOK == 0 and time.monotonic() - told > TELL_S:
@@ -100,6 +105,17 @@ class Simulation:
                     progress(env.now - self.cluster.run_start_s, moved / all_bytes)
         if progress:
             progress(env.now - self.cluster.run_start_s, 1.0)
+
+    def _publish_before(self, next_s: float) -> None:
+        """Statistics that are due by then get an event of their own: only then, so that it keeps nothing alive."""
+        publisher, env = self.cluster.publisher, self.cluster.env
+        if publisher and self._tick is None and publisher.due_s <= next_s:
+            self._tick = env.timeout(max(0.0, publisher.due_s - env.now))
+            self._tick.callbacks.append(self._publish)
+
+    def _publish(self, _: Event) -> None:
+        self._tick = None
+        self.cluster.publish()
 
     def _why_still(self, waited: Sequence[Application]) -> str:
         osts, streams = self.cluster.osts, self.cluster.network.streams()
