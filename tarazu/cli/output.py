@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
+import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -28,6 +30,43 @@ def size(text: str) -> int:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+class Progress:
+    """`with Progress(400, "logs") as progress: … progress.step()`: how far it is, on standard error.
+
+    One line that is written over on a terminal, else a line now and then; nothing for what takes a moment.
+    """
+
+    def __init__(self, total: int, what: str) -> None:
+        self._total, self._what = total, what
+        self._done = 0
+        self._terminal = sys.stderr.isatty()
+        self._next_s = time.monotonic() + 2.0
+        self._shown = False
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._shown and self._terminal:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+    def step(self) -> None:
+        """One more is done."""
+        self._done += 1
+        now = time.monotonic()
+        if now < self._next_s:
+            return
+        self._next_s = now + (0.2 if self._terminal else 10.0)
+        self._shown = True
+        text = f"{self._done} of {self._total} {self._what}"
+        print(
+            f"\r{text}\033[K" if self._terminal else text,
+            end="" if self._terminal else "\n",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
 def print_json(value: Any) -> None:
     """One JSON document on standard output; structs become objects."""
     print(json.dumps(msgspec.to_builtins(value, order="deterministic"), indent=2))
@@ -42,3 +81,28 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, lef
             c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))
         ]
         print("  ".join(parts).rstrip())
+
+
+class Progress:
+    """What is being done, on standard error, for whoever watches: one line that is written over, on a terminal only."""
+
+    EVERY_S = 0.2
+
+    def __init__(self) -> None:
+        self._shown = sys.stderr.isatty()
+        self._next = time.monotonic() + 1.0
+        self._wide = 0
+
+    def __call__(self, text: str) -> None:
+        now = time.monotonic()
+        if self._shown and now >= self._next:
+            line = text[-100:]
+            print(f"\r{line.ljust(self._wide)}", end="", file=sys.stderr, flush=True)
+            self._wide, self._next = len(line), now + self.EVERY_S
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._wide:
+            print(f"\r{' ' * self._wide}\r", end="", file=sys.stderr, flush=True)
