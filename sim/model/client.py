@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tarazu.config import Settings
 from tarazu.daemons.planner import EARLY_S, allocation_request, predicted, usable_targets
 from tarazu.layout.manager import ConfigurationManager
-from tarazu.model import ANY_RANK, FileName, FilePlacement, JobStep, Layout
+from tarazu.model import ANY_RANK, FileName, FilePlacement, JobStep, Layout, SystemView
 from tarazu.native import template
 from tarazu.sim.model import striping
 from tarazu.sim.model.mdsd import Mdsd
@@ -38,6 +38,8 @@ class Planned(NamedTuple):
     request_id: str
     file: int
     """Its index in the request."""
+    size_bytes: int
+    """As forecast."""
 
 
 class Plan:
@@ -54,6 +56,8 @@ class Plan:
         self.names, self.creators = _names(work, self.step.job_id)
         self.next_s: float | None = 0.0
         """When the next plan is due, after the start; None: there is no more to come."""
+        self.view: SystemView | None = None
+        """The system as mdsd saw it when the newest plan was made."""
         self.forecast_files = 0
         self.left = 0
         """Files that were forecast and left to Lustre: too small, refused."""
@@ -79,6 +83,7 @@ class Plan:
         if not wanted:
             return
         known = self._client.mdsd.look(now)
+        self.view = known.view
         osts = tuple(range(self._client.osts))
         question = local.PlanRequest(self.step, 0, osts, self._client.active())
         targets = usable_targets(known, question, sum(f.size_bytes for f in wanted))
@@ -97,7 +102,7 @@ class Plan:
             return
         self._ids.append(id)
         for index, ((forecast, layout), osts_of) in enumerate(zip(wishes, reply.osts, strict=True)):
-            planned = Planned(layout, FilePlacement(osts_of), id, index)
+            planned = Planned(layout, FilePlacement(osts_of), id, index, forecast.size_bytes)
             name = forecast.name
             if not name.volatile:
                 self._of_key[name.key] = planned
@@ -112,6 +117,15 @@ class Plan:
             for rank in (name.rank, ANY_RANK):
                 found = found or self._of_template.get((text, rank, nth))
         return None if found is None or (found.request_id, found.file) in self._taken else found
+
+    def forecast_errors(self, sizes: Sequence[int]) -> list[float]:
+        """|forecast - size| / size of each planned file that came."""
+        return [abs(p.size_bytes - sizes[n]) / max(1, sizes[n]) for n, p in self._used.items()]
+
+    def believed(self, ost: int) -> float:
+        """Speed of an OST over its peers', as mdsd had it; 1 where nothing was known or nothing planned."""
+        osts = self.view.osts if self.view else ()
+        return next((o.relative_speed or 1.0 for o in osts if o.index == ost), 1.0)
 
     def created(self, file: int, planned: Planned | None, followed: bool, now: float) -> None:
         """A file has come."""

@@ -13,8 +13,9 @@ from tarazu.allocate import quality
 from tarazu.errors import TarazuError
 from tarazu.layout.setstripe import fold
 from tarazu.sim.model.application import Application, check
+from tarazu.sim.model.client import Plan
 from tarazu.sim.model.cluster import Cluster
-from tarazu.sim.model.links import Direction, Floats
+from tarazu.sim.model.links import Direction, Floats, Numbers
 from tarazu.sim.model.outcome import OstOutcome, Outcome
 from tarazu.sim.model.spec import ClusterSpec, Failure, Job
 
@@ -50,6 +51,7 @@ class Simulation:
     ) -> None:
         self.cluster = Cluster(cluster, policy, seed, failures, resolution_s, statistics_s)
         self._tick: Timeout | None = None
+        self._last: dict[str, Application] = {}
         self.policy, self.seed = policy, seed
 
     @property
@@ -74,7 +76,16 @@ class Simulation:
         applications = [Application(cluster, job, all_background or not job.background) for job in jobs]
         processes = [(a, cluster.env.process(self._play(a))) for a in applications]
         self._go([a for a in applications if a.waited], [p for a, p in processes if a.waited], progress)
+        self._last = {a.name: a for a in applications}
         return self._outcome(applications, before, cluster.network.sharings - sharings)
+
+    def plan_of(self, job: str) -> Plan | None:
+        """What tarazu planned for a job of the last run; None without statistics, and for those it did not plan."""
+        return self._last[job].plan
+
+    def placed_by(self, job: str) -> Numbers:
+        """(OSTs,) bytes that new files of a job of the last run put there."""
+        return self._last[job].placed
 
     def _play(self, application: Application) -> ProcessGenerator:
         self.cluster.running.add(application)
