@@ -22,12 +22,12 @@ import msgspec
 
 from tarazu.errors import TarazuError
 from tarazu.sim.demo import tarazu_command
-from tarazu.sim.scenarios import hacc_bytes
 from tarazu.sim.testbed import testbed as testbeds
 from tarazu.sim.testbed.configuration import configure
 from tarazu.sim.testbed.daemons import wait_until_ready
 from tarazu.sim.testbed.library import library_directory
 from tarazu.sim.validation.progress import Progress
+from tarazu.sim.workloads.hacc import hacc_bytes
 from tarazu.units import GIB, KIB
 
 STORED = Path(__file__).with_suffix(".json")
