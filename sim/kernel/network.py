@@ -23,7 +23,7 @@ from tarazu.sim.kernel.like_flows import LikeFlows, Row
 
 LATE = EventPriority(2)
 """SimPy's priority of what comes after all else of an instant (its own are 0 and 1)."""
-SAME_TIME = 1e-12
+SAME_TIME = 1e-14
 """Ends that lie closer together than this part of the time passed are one instant: rounding, not order."""
 
 EXACT, COARSE = 1e-12, 0.01

@@ -78,6 +78,13 @@ def test_the_service_curve_counts_streams(network: Network) -> None:
     assert ends(network, *both) == pytest.approx([3 + 1, 3 + 1 + 4 / 12], rel=1e-12)
 
 
+def test_short_flows_late_on_the_clock_take_as_long_as_early_ones() -> None:
+    network = Network(simpy.Environment(1e5))
+    link = network.link(1.0)
+    network.set_capacity(link, 2.0)
+    assert ends(network, network.start([link], None, 2e-3)) == pytest.approx([1e5 + 1e-3], abs=1e-10)
+
+
 def test_slots_are_used_again(network: Network) -> None:
     links = [network.link(1.0) for _ in range(40)]
 
