@@ -30,43 +30,6 @@ def size(text: str) -> int:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-class Progress:
-    """`with Progress(400, "logs") as progress: … progress.step()`: how far it is, on standard error.
-
-    One line that is written over on a terminal, else a line now and then; nothing for what takes a moment.
-    """
-
-    def __init__(self, total: int, what: str) -> None:
-        self._total, self._what = total, what
-        self._done = 0
-        self._terminal = sys.stderr.isatty()
-        self._next_s = time.monotonic() + 2.0
-        self._shown = False
-
-    def __enter__(self) -> Progress:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._shown and self._terminal:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
-
-    def step(self) -> None:
-        """One more is done."""
-        self._done += 1
-        now = time.monotonic()
-        if now < self._next_s:
-            return
-        self._next_s = now + (0.2 if self._terminal else 10.0)
-        self._shown = True
-        text = f"{self._done} of {self._total} {self._what}"
-        print(
-            f"\r{text}\033[K" if self._terminal else text,
-            end="" if self._terminal else "\n",
-            file=sys.stderr,
-            flush=True,
-        )
-
-
 def print_json(value: Any) -> None:
     """One JSON document on standard output; structs become objects."""
     print(json.dumps(msgspec.to_builtins(value, order="deterministic"), indent=2))
@@ -84,21 +47,29 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, lef
 
 
 class Progress:
-    """What is being done, on standard error, for whoever watches: one line that is written over, on a terminal only."""
+    """What is being done, on standard error, for whoever watches: one line that is written over on a terminal, else a
+    line now and then. Nothing for what takes a moment.
+    """
 
     EVERY_S = 0.2
+    LINES_S = 10.0
 
     def __init__(self) -> None:
-        self._shown = sys.stderr.isatty()
-        self._next = time.monotonic() + 1.0
+        self._terminal = sys.stderr.isatty()
+        self._next = time.monotonic() + (1.0 if self._terminal else self.LINES_S)
         self._wide = 0
 
     def __call__(self, text: str) -> None:
         now = time.monotonic()
-        if self._shown and now >= self._next:
-            line = text[-100:]
+        if now < self._next:
+            return
+        line = text[-100:]
+        if self._terminal:
             print(f"\r{line.ljust(self._wide)}", end="", file=sys.stderr, flush=True)
-            self._wide, self._next = len(line), now + self.EVERY_S
+            self._wide = len(line)
+        else:
+            print(line, file=sys.stderr, flush=True)
+        self._next = now + (self.EVERY_S if self._terminal else self.LINES_S)
 
     def __enter__(self) -> Progress:
         return self

@@ -24,20 +24,34 @@ class Place(msgspec.Struct, frozen=True):
     below: str = ""
 
     def key(self, name: str) -> str | None:
-        """The key of a name without `.` and `..`; None for one that is not below `directory`."""
+        """The key of a path without `.` and `..`; None for one that is not below `directory`."""
         root = self.directory.rstrip("/")
         return self.below + name[len(root) :] if name.startswith(f"{root}/") else None
 
 
-def key_in(log: Log, places: Sequence[Place], name: str) -> str | None:
-    """The key of a logged name in any of these; None where another mount of the log lies between."""
-    plain = posixpath.normpath(name)
-    mount = log.mount_of(plain)
-    for place in sorted(places, key=lambda p: -len(p.directory)):
-        key = place.key(plain)
-        if key is not None:
-            return None if mount and _holds(place.directory, mount.path, strictly=True) else key
-    return None
+class Keys:
+    """The keys of a log's names in some of these places; each directory is looked at once."""
+
+    def __init__(self, log: Log, places: Sequence[Place]) -> None:
+        self._log = log
+        self._places = sorted(places, key=lambda p: -len(p.directory))
+        self._known: dict[str, str | None] = {}
+
+    def __call__(self, name: str) -> str | None:
+        """None for a name in no place, and where another mount of the log lies between."""
+        directory, _, last = posixpath.normpath(name).rpartition("/")
+        if directory not in self._known:
+            self._known[directory] = self._key(directory + "/")
+        below = self._known[directory]
+        return None if below is None else below + last
+
+    def _key(self, directory: str) -> str | None:
+        mount = self._log.mount_of(directory)
+        for place in self._places:
+            key = place.key(directory)
+            if key is not None:
+                return None if mount and _holds(place.directory, mount.path, strictly=True) else key
+        return None
 
 
 def find_places(log: Log, here: Sequence[Place], named: Sequence[tuple[str, str]]) -> list[Place]:
@@ -55,7 +69,7 @@ def find_places(log: Log, here: Sequence[Place], named: Sequence[tuple[str, str]
     found = [by_path.get(path, Place(path, "")) for path in mounted]
     if not mounted:
         found = list(here)
-    found = [p for p in found if any(key_in(log, [p], name) for name in written)]
+    found = [p for p in found if any(map(Keys(log, [p]), written))]
     if not found and not mounted and written:
         raise TraceError(log.path, "files on a Lustre mount, or --mount DIR --fs NAME", whereabouts(log))
     if fs_name and found:

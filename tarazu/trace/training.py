@@ -20,7 +20,7 @@ from tarazu.trace.darshan.imports import run_of
 from tarazu.trace.darshan.log import Log
 from tarazu.trace.darshan.read import read
 from tarazu.trace.history import History
-from tarazu.trace.places import Place, find_places, key_in, whereabouts
+from tarazu.trace.places import Keys, Place, find_places, whereabouts
 from tarazu.trace.records import RunRecord
 from tarazu.trace.runfile import MAX_RUN_BYTES, encode_run, read_header, reader
 
@@ -93,10 +93,7 @@ class Importer:
         try:
             if exchange.is_exported(source):
                 for kept in exchange.read(source):
-                    step = msgspec.structs.replace(kept.run.step, uid=self.rules.uid)
-                    if self.rules.application:
-                        step = msgspec.structs.replace(step, application=self.rules.application)
-                    yield self._keep(source, msgspec.structs.replace(kept.run, step=step), kept.id)
+                    yield self._keep(source, self._adopted(kept.run), kept.id)
             else:
                 yield from self._log(source)
         except TarazuError as error:
@@ -116,6 +113,18 @@ class Importer:
             msgspec.structs.replace(taken, outcome="older") if taken.path in too_old else taken
             for taken in all_taken
         ]
+
+    def _adopted(self, run: RunRecord) -> RunRecord:
+        """An exported run as one of this user's, under the names that he says."""
+        step = run.step
+        fs_name = next((fs for directory, fs in self.rules.named if not directory), "")
+        step = msgspec.structs.replace(
+            step,
+            uid=self.rules.uid,
+            fs_name=fs_name or step.fs_name,
+            application=self.rules.application or step.application,
+        )
+        return msgspec.structs.replace(run, step=step)
 
     def _log(self, source: Path) -> Iterator[Taken]:
         log = read(source)
@@ -154,7 +163,7 @@ class Importer:
             start_s=log.start_s,
         )
         own = [place for place in places if place.fs_name == fs_name]
-        run = run_of(log, step, lambda name: key_in(log, own, name))
+        run = run_of(log, step, Keys(log, own))
         return msgspec.structs.replace(run, partial=run.partial or log.gap("unended") is not None)
 
     def _keep(self, source: Path, run: RunRecord, id: str) -> Taken:
@@ -176,6 +185,8 @@ class Importer:
             if not self.rules.dry_run:
                 self.history.write(path, content)
             self._written[path] = (run.step.fs_name, run.step.application)
+            if not self.rules.dry_run and len(self._written) % self.rules.keep_runs == 0:
+                self.history.prune(*self._written[path], self.rules.keep_runs)
         return taken
 
     def _newer(self, run: RunRecord, path: Path) -> int:

@@ -122,6 +122,8 @@ class PlanReply(msgspec.Struct, frozen=True, tag="planned"):
     """Of histories left out and of the forecast; equal ones come with every plan."""
     left: dict[str, int] = {}
     """Why files of it are left to Lustre → how many."""
+    odd: tuple[int, ...] = ()
+    """On the way only: places in `files` whose names are those of `names.to_text`."""
 
 
 class StepProgress(msgspec.Struct, frozen=True, tag="step-progress", omit_defaults=True):
@@ -222,10 +224,14 @@ _decoder = msgspec.msgpack.Decoder(LocalMessage | Escaped)
 
 
 def encode(message: LocalMessage) -> bytes:
-    """The body of a frame. Only a message that holds an odd name pays for it."""
+    """The body of a frame. Only what holds an odd name pays for it: of a large plan one file, else the message."""
     try:
         return _encoder.encode(message)
     except UnicodeEncodeError:
+        if isinstance(message, PlanReply) and not message.odd:
+            odd = tuple(i for i, file in enumerate(message.files) if _is_odd(file.name))
+            if odd:
+                return encode(_with_names(message, odd, names.to_text, odd))
         plain = msgspec.to_builtins(message, builtin_types=(bytes,))
         return _encoder.encode(Escaped(msgspec.Raw(_encoder.encode(_texts(plain, names.to_text)))))
 
@@ -233,14 +239,39 @@ def encode(message: LocalMessage) -> bytes:
 def decode(body: bytes) -> LocalMessage:
     """The inverse of `encode`. Raises WireError."""
     try:
-        found: LocalMessage | Escaped = _decoder.decode(body)
+        found: Any = _decoder.decode(body)
         if isinstance(found, Escaped):
-            plain = _texts(msgspec.msgpack.decode(found.message), names.from_text)
-            message: LocalMessage = msgspec.convert(plain, LocalMessage)
-            return message
-        return found
-    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
+            found = msgspec.convert(
+                _texts(msgspec.msgpack.decode(found.message), names.from_text), LocalMessage
+            )
+        if isinstance(found, PlanReply) and found.odd:
+            found = _with_names(found, found.odd, names.from_text, ())
+        message: LocalMessage = found
+        return message
+    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError, IndexError) as error:
         raise WireError("clientd socket", "a message of this version of tarazu", str(error)) from None
+
+
+def _is_odd(name: FileName) -> bool:
+    try:
+        for text in (name.key, name.precise, name.loose):
+            text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _with_names(
+    plan: PlanReply, places: tuple[int, ...], change: Callable[[str], str], odd: tuple[int, ...]
+) -> PlanReply:
+    """The plan with the names of the files at these places changed."""
+    files = list(plan.files)
+    for place in places:
+        name = files[place].name
+        key, precise, loose = map(change, (name.key, name.precise, name.loose))
+        changed = msgspec.structs.replace(name, key=key, precise=precise, loose=loose)
+        files[place] = msgspec.structs.replace(files[place], name=changed)
+    return msgspec.structs.replace(plan, files=tuple(files), odd=odd)
 
 
 def _texts(value: Any, change: Callable[[str], str]) -> Any:

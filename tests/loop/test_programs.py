@@ -187,7 +187,8 @@ def test_a_first_run_is_placed_by_what_darshan_logs_taught(loop: Loop, tmp_path:
 
 
 def test_files_whose_names_are_no_utf8_are_placed_beside_others(loop: Loop) -> None:
-    """Latin-1 and raw bytes, in directories too: such a name could not be told to the leader."""
+    """Latin-1 and raw bytes, in directories and the application's too: such a name could not be told to the leader."""
+    app = "odd\udcfc"
     names = [
         b"gr\xf6\xdfe/teil.0",
         b"gr\xf6\xdfe/teil.1",
@@ -201,14 +202,15 @@ def test_files_whose_names_are_no_utf8_are_placed_beside_others(loop: Loop) -> N
     )
     for _ in (1, 2):
         loop.clear()
-        loop.run(sys.executable, "-c", script, loop.mount() / "odd", app="odd")
-    assert loop.outcomes("odd") == {"hit": len(names)}
-    assert {row["found"] for row in loop.rows("odd")} == {"exact"}
-    assert placed_as_planned(loop, "odd") == len(names)
+        loop.run(sys.executable, "-c", script, loop.mount() / "odd", app=app)
+    assert loop.outcomes(app) == {"hit": len(names)}
+    assert {row["found"] for row in loop.rows(app)} == {"exact"}
+    assert placed_as_planned(loop, app) == len(names)
     odd = loop.mount() / "odd" / "gr\udcf6\udcdfe" / "teil.0"
-    for words in (("explain", odd), ("predict", "odd"), ("db", "show", "--app", "odd")):
+    for words in (("explain", odd), ("predict", app), ("db", "show", "--app", app), ("history", "show", app)):
         shown = loop.tarazu(*words, text=False, env={"PYTHONIOENCODING": "utf-8:strict"})
-        assert shown.returncode == 0 and b"/odd/gr\xf6\xdfe/teil.0" in shown.stdout, shown
+        assert shown.returncode == 0 and b"/odd/gr\xf6\xdfe/teil." in shown.stdout, shown
+    assert b" app=odd\xfc mode=place" in (loop.home / "jobs.log").read_bytes()
 
 
 @pytest.mark.parametrize("status", [0, 5, 255])

@@ -10,13 +10,15 @@ import msgspec
 import pytest
 
 from tarazu.errors import TraceError
+from tarazu.model import JobStep
 from tarazu.predict import aipa
 from tarazu.predict.accuracy import walk_forward
 from tarazu.run.command_line import job_step
+from tarazu.trace.darshan.imports import run_of
 from tarazu.trace.darshan.log import Log, Mount
 from tarazu.trace.darshan.read import read
 from tarazu.trace.history import History
-from tarazu.trace.places import Place, find_places, key_in
+from tarazu.trace.places import Keys, Place, find_places
 from tarazu.trace.training import Importer, Rules, Taken, sources, tally
 
 DATA = Path(__file__).parents[1] / "data" / "traces"
@@ -168,10 +170,10 @@ def test_file_systems_are_found_by_the_mounts_of_log_and_node(on_lustre: Log) ->
     here = (Place("/lustre/a", "alpha"), Place("/lustre/b", "beta", "/projects"), Place("/lustre/c", "gamma"))
     places = find_places(on_lustre, here, ())
     assert {p.fs_name for p in places} == {"alpha", "beta"}, "nothing was written on the third"
-    assert key_in(on_lustre, places, "/lustre/a/me/x/log.0") == "/me/x/log.0"
-    assert key_in(on_lustre, places, "/lustre/b/../b/./me//f") == "/projects/me/f"
-    assert key_in(on_lustre, places, "/lustre/b/home/f") is None, "another mount lies between"
-    assert key_in(on_lustre, places, "/lustre/bb/f") is None
+    assert Keys(on_lustre, places)("/lustre/a/me/x/log.0") == "/me/x/log.0"
+    assert Keys(on_lustre, places)("/lustre/b/../b/./me//f") == "/projects/me/f"
+    assert Keys(on_lustre, places)("/lustre/b/home/f") is None, "another mount lies between"
+    assert Keys(on_lustre, places)("/lustre/bb/f") is None
     assert [p.fs_name for p in find_places(on_lustre, here, (("", "beta"),))] == ["beta"]
 
 
@@ -228,9 +230,23 @@ def test_an_exported_history_moves_to_another_home(tmp_path: Path) -> None:
     exchange.write_file(kept, "json", tmp_path / "all.json")
     assert tally(take(tmp_path / "new", [tmp_path / "all.json"], uid=4711)) == {"imported": 5}
     assert tally(take(tmp_path / "new", [tmp_path / "all.json"], uid=4711)) == {"known": 5}
+    renamed = take(
+        tmp_path / "site", [tmp_path / "all.json"], named=(("", "scratch2"),), application="checkpoint"
+    )
+    assert {(t.fs_name, t.application) for t in renamed} == {("scratch2", "checkpoint")}
     moved = History(tmp_path / "new").runs("lustre", "ckpt")
     assert {run.step.uid for run in moved} == {4711}
     assert [run.files for run in moved] == [one.run.files for one in kept]
     assert [p.name for p in History(tmp_path / "new").paths("lustre", "ckpt")] == [
         p.name for p in old.paths("lustre", "ckpt")
     ]
+
+
+def test_a_log_of_one_process_has_no_ranks_as_the_recorder_has_it(tmp_path: Path) -> None:
+    """Digits in its names are then no ranks, so that recorded runs go on with the series."""
+    log = read(logs("ckpt")[0])
+    alone = msgspec.structs.replace(log, ranks=1)
+    step = JobStep("lustre", 0, "ckpt", "1", ranks=1)
+    run = run_of(alone, step, Keys(alone, [Place("/scratch/run", "lustre")]))
+    assert {(f.rank, f.creators, f.writers) for f in run.files} == {(-1, (), 1)}
+    assert all("{rank}" not in f.precise for f in run.files) and len(run.files) == 56

@@ -43,10 +43,11 @@ def execute(options: argparse.Namespace) -> int:
 
     def runs() -> Iterator[Kept]:
         nonlocal count
-        with Progress(sum(len(history.paths(*pair)) for pair in pairs), "runs") as progress:
+        total = sum(len(history.paths(*pair)) for pair in pairs)
+        with Progress() as progress:
             for kept in _each(history, pairs, problems):
                 count += 1
-                progress.step()
+                progress(f"{count} of {total} runs")
                 yield kept
 
     if options.out is None:

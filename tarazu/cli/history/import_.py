@@ -45,7 +45,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "source", nargs="+", metavar="LOG", help="logs, directories, globs, exported histories"
     )
-    parser.add_argument("--fs", action="append", default=[], metavar="NAME", help="name of the file system")
+    parser.add_argument(
+        "--fs",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="name of the file system (also for an exported history: a new one)",
+    )
     parser.add_argument(
         "--mount",
         action="append",
@@ -82,10 +88,10 @@ def execute(options: argparse.Namespace) -> int:
     )
     paths, refused = _sources(options.source)
     found = [Taken(source, "refused", why) for source, why in refused]
-    with Progress(len(paths), "logs") as progress:
-        for path in paths:
+    with Progress() as progress:
+        for number, path in enumerate(paths, 1):
+            progress(f"{number} of {len(paths)} logs")
             found += importer.take(path)
-            progress.step()
     found = importer.settle(found)
     if options.json:
         print_json({"dry_run": options.dry_run, "counts": dict(tally(found)), "runs": found})
@@ -158,7 +164,7 @@ def _print(found: list[Taken], dry_run: bool) -> None:
         )
     counts = tally(found)
     parts = [f"{count} {OUTCOMES[outcome]}" for outcome, count in counts.items()]
-    print(("would be: " if dry_run else "") + "; ".join(parts))
+    print(("would be: " if dry_run and parts else "") + ("; ".join(parts) or "nothing to import"))
     for outcome in ("foreign", "empty", "refused"):
         named = [taken for taken in found if taken.outcome == outcome]
         for taken in named[:MOST_NAMED]:

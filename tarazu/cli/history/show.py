@@ -69,7 +69,7 @@ def _head(path: Path, run: RunRecord, placed: dict[int, int], known: int) -> lis
         f", exit status {run.exit_status}{'' if run.complete else ', files may be missing'}",
     ]
     if step.numbers:
-        lines.append(f"numbers on the command line: {' '.join(f'{n:g}' for n in step.numbers)}")
+        lines.append(f"numbers on the command line: {' '.join(f'{n:.15g}' for n in step.numbers)}")
     if known:
         total = human_bytes(sum(placed.values()))
         lines.append(

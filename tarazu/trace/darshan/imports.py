@@ -95,19 +95,22 @@ def _written(log: Log, key_of: Callable[[str], str | None]) -> dict[str, _Sum]:
 
 
 def _files(sums: dict[str, _Sum], step: JobStep, template: Template) -> tuple[FileRecord, ...]:
-    """Number the files of each rank by template in the order of their first open."""
+    """Number the files of each rank by template in the order of their first open.
+
+    The process of a log of one is most often none of MPI's: the recorder gives its files no rank.
+    """
     counts: defaultdict[tuple[str, int], int] = defaultdict(int)
-    everyone = tuple(range(step.ranks))
+    everyone = tuple(range(step.ranks)) if step.ranks > 1 else ()
     files = []
     for key, of in sorted(sums.items(), key=lambda item: (item[1].opened_s, item[0])):
         shared = ANY_RANK in of.ranks or len(of.ranks) > 1
-        rank = ANY_RANK if shared else min(of.ranks)
+        rank = ANY_RANK if shared or not everyone else min(of.ranks)
         precise, loose = template(key, step.job_id, rank)
         numbers = []
         for name in ("P" + precise, "L" + loose):
             numbers.append(counts[name, rank])
             counts[name, rank] += 1
-        creators = everyone if ANY_RANK in of.ranks else tuple(sorted(of.ranks))
+        creators = everyone if ANY_RANK in of.ranks or not everyone else tuple(sorted(of.ranks))
         files.append(
             FileRecord(
                 key=key,
@@ -120,7 +123,7 @@ def _files(sums: dict[str, _Sum], step: JobStep, template: Template) -> tuple[Fi
                 at_s=of.opened_s,
                 size_bytes=of.size_bytes,
                 written_bytes=of.written_bytes,
-                writers=len(creators),
+                writers=max(len(creators), 1),
                 counted=True,
             )
         )
