@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from tarazu.allocate.eligible import unfit
-from tarazu.config import Settings
+from tarazu.config import Predict, Settings
 from tarazu.daemons import questions
 from tarazu.daemons.configure import Directories, configure, layout_policy
 from tarazu.daemons.left_to_lustre import checked, commonest
@@ -77,7 +77,7 @@ class Planner:
                 return local.PlanReply("unavailable", str(error))
             if known.why_closed:
                 return local.PlanReply("declined", known.why_closed)
-        prediction = self._forecast(request, history, step)
+        prediction = predicted(history, step, self.settings.predict, in_run=request.in_run)
         history.clear()
         warnings = (*problems, *prediction.warnings)[:MOST_WARNINGS]
         until_s = request.from_s + self.settings.predict.horizon_s
@@ -105,15 +105,6 @@ class Planner:
             foreign = self.settings.layout.foreign_defaults
             expected = configure(wanted, targets, directories, self.policy, foreign_defaults=foreign)
             return self._store_and_place(step, request, expected, outline, mdsd, problem)
-
-    def _forecast(
-        self, request: local.PlanRequest, history: Sequence[KnownRun], step: JobStep
-    ) -> aipa.Prediction:
-        model = self.settings.predict.model
-        if request.in_run and history:
-            return aipa.extend(history[-1], step, horizon_s=self.settings.predict.horizon_s, model=model)
-        decision = rules.decide(history)
-        return aipa.forecast(history[decision.since :], step, model=model)
 
     def _store_and_place(
         self,
@@ -192,22 +183,39 @@ class Planner:
         request_id = uuid.uuid4().hex
         if problem:
             return messages.AllocationReply(request_id, "unavailable", problem)
-        layouts: dict[Layout, int] = {}
-        files = tuple(
-            messages.FileSpec(f.size_bytes, layouts.setdefault(layout, len(layouts))) for f, layout in wishes
-        )
-        request = messages.AllocationRequest(
-            id=request_id,
-            fs_name=step.fs_name,
-            uid=step.uid,
-            job_id=step.job_id,
-            layouts=tuple(layouts),
-            files=files,
-            deadline_s=questions.ALLOCATION_S - questions.ANSWER_S,
-            expires_s=2 * self.settings.predict.horizon_s,
-            alive_s=2 * alive_s if 0 < alive_s < LONGEST_ALIVE_S else 0.0,
-        )
+        request = allocation_request(request_id, step, wishes, self.settings.predict.horizon_s, alive_s)
         return questions.allocate(mdsd, request)
+
+
+def predicted(
+    history: Sequence[KnownRun], step: JobStep, settings: Predict, *, in_run: bool = False
+) -> aipa.Prediction:
+    """The files of the next run, from those before; `in_run`: of the rest of this one, the last of the history."""
+    if in_run and history:
+        return aipa.extend(history[-1], step, horizon_s=settings.horizon_s, model=settings.model)
+    decision = rules.decide(history)
+    return aipa.forecast(history[decision.since :], step, model=settings.model)
+
+
+def allocation_request(
+    id: str, step: JobStep, wishes: Sequence[tuple[Forecast, Layout]], horizon_s: float, alive_s: float
+) -> messages.AllocationRequest:
+    """What mdsd is asked for these files of a step."""
+    layouts: dict[Layout, int] = {}
+    files = tuple(
+        messages.FileSpec(f.size_bytes, layouts.setdefault(layout, len(layouts))) for f, layout in wishes
+    )
+    return messages.AllocationRequest(
+        id=id,
+        fs_name=step.fs_name,
+        uid=step.uid,
+        job_id=step.job_id,
+        layouts=tuple(layouts),
+        files=files,
+        deadline_s=questions.ALLOCATION_S - questions.ANSWER_S,
+        expires_s=2 * horizon_s,
+        alive_s=2 * alive_s if 0 < alive_s < LONGEST_ALIVE_S else 0.0,
+    )
 
 
 @contextmanager

@@ -47,21 +47,29 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, lef
 
 
 class Progress:
-    """What is being done, on standard error, for whoever watches: one line that is written over, on a terminal only."""
+    """What is being done, on standard error, for whoever watches: one line that is written over on a terminal, else a
+    line now and then. Nothing for what takes a moment.
+    """
 
     EVERY_S = 0.2
+    LINES_S = 10.0
 
     def __init__(self) -> None:
-        self._shown = sys.stderr.isatty()
-        self._next = time.monotonic() + 1.0
+        self._terminal = sys.stderr.isatty()
+        self._next = time.monotonic() + (1.0 if self._terminal else self.LINES_S)
         self._wide = 0
 
     def __call__(self, text: str) -> None:
         now = time.monotonic()
-        if self._shown and now >= self._next:
-            line = text[-100:]
+        if now < self._next:
+            return
+        line = text[-100:]
+        if self._terminal:
             print(f"\r{line.ljust(self._wide)}", end="", file=sys.stderr, flush=True)
-            self._wide, self._next = len(line), now + self.EVERY_S
+            self._wide = len(line)
+        else:
+            print(line, file=sys.stderr, flush=True)
+        self._next = now + (self.EVERY_S if self._terminal else self.LINES_S)
 
     def __enter__(self) -> Progress:
         return self
