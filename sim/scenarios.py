@@ -15,26 +15,20 @@ from typing import Literal
 import msgspec
 
 from tarazu.allocate import bounds, policies, quality
-from tarazu.layout.stripe_size import raid0_stripe_size
 from tarazu.lustre import EOF
-from tarazu.model import Component, CreateRequest, Layout, Oss, Ost, SystemView
+from tarazu.model import CreateRequest, Oss, Ost, SystemView
+from tarazu.sim.model.striping import PFL_1, PFL_2, PLAIN, Striping, layout
 from tarazu.units import GIB, MIB
 
 SERVERS, OSTS_PER_SERVER, OST_BYTES = 7, 5, 10 * 10**9
 OST_BYTES_PER_S = 500 * 10**6
 """Throughput of a healthy OST in `slow-ost`; only the ratio matters."""
 HACC_PARTICLE_BYTES, HACC_HEADER_BYTES = 38, 24 * MIB
-UNREACHED_BYTES = 128 * MIB
-"""Per stripe: what the stripe size of a component beyond the forecast is chosen for."""
 SEEDS = 20
 
-PLAIN = ((0, EOF, 8),)
-PFL_1 = ((0, 128 * MIB, 1), (128 * MIB, 512 * MIB, 3), (512 * MIB, 2 * GIB, 8), (2 * GIB, EOF, 16))
-PFL_2 = ((0, 128 * MIB, 1), (128 * MIB, 2 * GIB, 12), (2 * GIB, EOF, 32))
 AUTO = ((0, EOF, SERVERS * OSTS_PER_SERVER),)
 """A shared file over all OSTs: stripe count `auto`."""
 
-Striping = tuple[tuple[int, int, int], ...]
 Metric = Literal["ost-cost", "final-fill", "completion-time"]
 
 
@@ -87,15 +81,6 @@ def cluster(
         server = f"oss{index // OSTS_PER_SERVER + 1}"
         osts.append(Ost(index, server, OST_BYTES, free, free, write_bytes_per_s=speed(index)))
     return SystemView("lustre", 0.0, tuple(osts), tuple(Oss(f"oss{i + 1}") for i in range(SERVERS)))
-
-
-def layout(striping: Striping, size_bytes: int) -> Layout:
-    """Stripe sizes as the configuration manager chooses them for files of `size_bytes`."""
-    components = []
-    for start, end, count in striping:
-        length = min(end, size_bytes) - start if size_bytes > start else UNREACHED_BYTES * count
-        components.append(Component(start, end, raid0_stripe_size(length, count, end), count))
-    return Layout(tuple(components), composite=len(components) > 1)
 
 
 def files(count: int, size_bytes: int, striping: Striping) -> tuple[CreateRequest, ...]:
