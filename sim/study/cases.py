@@ -17,9 +17,27 @@ import msgspec
 from tarazu.errors import BadInput
 from tarazu.sim.model.spec import ClusterSpec, Failure
 from tarazu.sim.study import workloads
-from tarazu.sim.study.scenario import JobTable, LoopTable, Scalar, ScenarioFile, cluster_of, put, read, seeds_of
+from tarazu.sim.study.scenario import (
+    JobTable,
+    LoopTable,
+    Scalar,
+    ScenarioFile,
+    cluster_of,
+    put,
+    read,
+    seeds_of,
+)
 
-MODEL = ("sim/kernel", "sim/model", "sim/workloads", "sim/study/simulate.py", "allocate", "layout", "trace", "stats")
+MODEL = (
+    "sim/kernel",
+    "sim/model",
+    "sim/workloads",
+    "sim/study/simulate.py",
+    "allocate",
+    "layout",
+    "trace",
+    "stats",
+)
 """What computes a row, below the package: a change there is another simulator."""
 
 
@@ -44,12 +62,14 @@ class Case(msgspec.Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        content = msgspec.structs.asdict(self) | {"inputs": sorted(self.inputs.values()), "model": fingerprint()}
+        content = msgspec.structs.asdict(self) | {
+            "inputs": sorted(self.inputs.values()),
+            "model": fingerprint(),
+        }
         content["jobs"] = [
             msgspec.structs.replace(job, workload=workloads.without_files(job.workload)) for job in self.jobs
         ]
-        # inf has no form of its own in JSON; as text each number has one.
-        encoded = msgspec.json.encode(_text(msgspec.to_builtins(content)), order="deterministic")
+        encoded = msgspec.json.encode(_plain(content), order="deterministic")
         return hashlib.sha256(encoded).hexdigest()[:16]
 
     @property
@@ -64,11 +84,14 @@ class Case(msgspec.Struct, frozen=True):
         return float(self.cluster.osts + 100) * self.loop.runs
 
 
-def _text(value: Any) -> Any:
+def _plain(value: Any) -> Any:
+    """Every field is told, for what counts as a default depends on the process; numbers as text: JSON has no inf."""
+    if isinstance(value, msgspec.Struct):
+        return _plain(msgspec.structs.asdict(value))
     if isinstance(value, dict):
-        return {str(k): _text(v) for k, v in value.items()}
-    if isinstance(value, list):
-        return [_text(v) for v in value]
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
     return repr(value) if isinstance(value, float) else value
 
 

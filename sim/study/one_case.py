@@ -41,5 +41,3 @@ def _setting(text: str) -> tuple[str, Scalar]:
     except tomllib.TOMLDecodeError:
         parsed = value
     return key, sizes({key.split(".")[-1]: parsed}, "--set")[key.split(".")[-1]]  # type: ignore[no-any-return]
-
-

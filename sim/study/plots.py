@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -55,7 +56,9 @@ def pictures(rows: Sequence[Row], scenario: Scenario) -> tuple[list[Picture], li
     left_out = []
     combinations = list(dict.fromkeys(_others(row, axis) for row in whole))
     if len(combinations) > MOST_COMBINATIONS:
-        left_out.append(f"pictures of {len(combinations) - MOST_COMBINATIONS} more combinations of swept values")
+        left_out.append(
+            f"pictures of {len(combinations) - MOST_COMBINATIONS} more combinations of swept values"
+        )
     found = []
     for number, others in enumerate(combinations[:MOST_COMBINATIONS]):
         chosen = [row for row in whole if _others(row, axis) == others]
@@ -87,7 +90,11 @@ def _of_combination(
             lambda plt: _costs(plt, lines, axis),
         ),
     ]
-    last = [row for row in rows if row.sweep == rows[-1].sweep and row.seed == rows[0].seed and row.run == row.runs]
+    last = [
+        row
+        for row in rows
+        if row.sweep == rows[-1].sweep and row.seed == rows[0].seed and row.run == row.runs
+    ]
     if all(row.ost_fill for row in last):
         at = f", {axis} = {last[-1].sweep[axis]}" if axis else ""
         found.append(
@@ -179,7 +186,7 @@ def _bandwidth(plt: Any, lines: Sequence[Summary], axis: str) -> Any:
     for kind, panels in zip(kinds, axes):
         for layout, panel in zip(layouts, panels):
             chosen = [line for line in lines if line.layout == layout]
-            _series(panel, chosen, axis, lambda line, kind=kind: getattr(line, kind), 1e9)
+            _series(panel, chosen, axis, attrgetter(kind), 1e9)
             _limit(panel, chosen, axis, f"{kind}_limit")
             panel.set_title(f"{kind}, {layout}", fontsize=10)
             panel.set_ylim(bottom=0)
@@ -208,11 +215,26 @@ def _series(
         means = [value(line).mean / unit for line in chosen]
         halves = [0.0 if math.isnan(value(line).half) else value(line).half / unit for line in chosen]
         if not axis:
-            panel.bar(place, means[0], yerr=halves[0], color=_colour(policy), label=policy, capsize=3, ecolor="#888888")
+            panel.bar(
+                place,
+                means[0],
+                yerr=halves[0],
+                color=_colour(policy),
+                label=policy,
+                capsize=3,
+                ecolor="#888888",
+            )
             continue
         x = [dict(line.sweep)[axis] for line in chosen]
         panel.errorbar(
-            x, means, yerr=halves, color=_colour(policy), marker=_marker(policy), markersize=4, capsize=3, label=policy
+            x,
+            means,
+            yerr=halves,
+            color=_colour(policy),
+            marker=_marker(policy),
+            markersize=4,
+            capsize=3,
+            label=policy,
         )
     if axis:
         _x_axis(panel, sorted({float(dict(line.sweep)[axis]) for line in lines}), axis)
@@ -241,7 +263,16 @@ def _costs(plt: Any, lines: Sequence[Summary], axis: str) -> Any:
             at = [points.index(dict(line.sweep).get(axis, "")) + (number + 0.5) * width - 0.4 for line in of]
             halves = [0.0 if math.isnan(line.ost_cost.half) else line.ost_cost.half for line in of]
             means = [line.ost_cost.mean for line in of]
-            panel.bar(at, means, width, yerr=halves, color=_colour(policy), label=policy, capsize=2, ecolor="#888888")
+            panel.bar(
+                at,
+                means,
+                width,
+                yerr=halves,
+                color=_colour(policy),
+                label=policy,
+                capsize=2,
+                ecolor="#888888",
+            )
         for place, point in enumerate(points):
             bounds = [line.ost_cost_bound for line in chosen if dict(line.sweep).get(axis, "") == point]
             panel.plot([place - 0.42, place + 0.42], [max(bounds)] * 2, "--", linewidth=1.2, color="#888888")
@@ -263,10 +294,12 @@ def _osts(plt: Any, rows: Sequence[Row]) -> Any:
             shown: tuple[tuple[float, ...], ...] = (tuple(100 * f for f in row.ost_fill), row.ost_done_s)
             for panel, values in zip((axes[0][column], axes[1][column]), shown):
                 drawn = sorted(values, reverse=True) if ranked else values
-                panel.plot(drawn, color=_colour(row.policy), linewidth=1.2, label=row.policy)
-                panel.set_ylim(bottom=0)
+                style = "default" if ranked else "steps-mid"
+                panel.plot(drawn, color=_colour(row.policy), linewidth=1.2, drawstyle=style, label=row.policy)
         axes[0][column].set_title(layout, fontsize=10)
         axes[1][column].set_xlabel("OSTs, highest first" if ranked else "OST")
+    for panel in axes.flat:
+        panel.set_ylim(bottom=0)
     axes[0][0].set_ylabel("in use, %")
     axes[1][0].set_ylabel("done after, s")
     axes[0][0].legend(loc="best")
@@ -282,16 +315,24 @@ def _runs(plt: Any, rows: Sequence[Row], scenario: Scenario) -> Any:
             chosen = [row for row in rows if row.layout == layout and row.policy == policy]
             runs = sorted({row.run for row in chosen})
             found = [
-                estimate(list(per_seed([r for r in chosen if r.run == run], lambda r: r.completion_s).values()))
+                estimate(
+                    list(per_seed([r for r in chosen if r.run == run], lambda r: r.completion_s).values())
+                )
                 for run in runs
             ]
             halves = [0.0 if math.isnan(e.half) else e.half for e in found]
             means = [e.mean for e in found]
             colour = _colour(policy)
-            panel.errorbar(runs, means, yerr=halves, color=colour, marker=_marker(policy), capsize=3, label=policy)
+            panel.errorbar(
+                runs, means, yerr=halves, color=colour, marker=_marker(policy), capsize=3, label=policy
+            )
         first = [r for r in rows if r.layout == layout and r.policy == policies[0] and r.seed == rows[0].seed]
         for failure in scenario.failures:
-            hit = [r.run for r in first if r.start_s < failure.until_s and r.start_s + r.completion_s > failure.at_s]
+            hit = [
+                r.run
+                for r in first
+                if r.start_s < failure.until_s and r.start_s + r.completion_s > failure.at_s
+            ]
             if hit:
                 panel.axvspan(min(hit) - 0.5, max(hit) + 0.5, color="#c0504d", alpha=0.12, linewidth=0)
         panel.set_title(layout, fontsize=10)

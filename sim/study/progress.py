@@ -39,7 +39,9 @@ class Progress:
 
     def _text(self, elapsed_s: float) -> str:
         text = f"[{elapsed_s:6.1f} s] {self._done} of {self.cases} cases"
-        left_s = elapsed_s * (self.weight - self._done_weight) / self._done_weight if self._done_weight else 0.0
+        left_s = (
+            elapsed_s * (self.weight - self._done_weight) / self._done_weight if self._done_weight else 0.0
+        )
         return f"{text}, {duration(left_s)} left" if self._done < self.cases else text
 
     def _show(self, text: str, end: str) -> None:

@@ -1,8 +1,9 @@
-"""A study as one HTML file that needs nothing else: text, tables, pictures within; readable on a phone and in the dark."""
+"""A study as one HTML file that needs nothing else: text, tables, pictures; readable on a phone and in the dark."""
 
 from __future__ import annotations
 
 import base64
+import math
 import platform
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -55,7 +56,11 @@ def write(file: ScenarioFile, cases: Sequence[Case], rows: Sequence[Row], folder
 
 
 def page(
-    file: ScenarioFile, cases: Sequence[Case], rows: Sequence[Row], drawn: Sequence[Picture], notes: Sequence[str]
+    file: ScenarioFile,
+    cases: Sequence[Case],
+    rows: Sequence[Row],
+    drawn: Sequence[Picture],
+    notes: Sequence[str],
 ) -> str:
     scenario = file.scenario
     lines = summaries(rows)
@@ -94,10 +99,14 @@ def _what(file: ScenarioFile, cases: Sequence[Case], rows: Sequence[Row]) -> str
 
 
 def _warnings(cases: Sequence[Case], rows: Sequence[Row], notes: Sequence[str]) -> str:
-    found = [f"Stand-in data: {text}." for text in dict.fromkeys(row.stand_in for row in rows if row.stand_in)]
+    found = [
+        f"Stand-in data: {text}." for text in dict.fromkeys(row.stand_in for row in rows if row.stand_in)
+    ]
     missing = len(cases) - len({row.case for row in rows})
     if missing:
-        found.append(f"{missing} of {len(cases)} cases have no row: the study was interrupted, or they failed.")
+        found.append(
+            f"{missing} of {len(cases)} cases have no row: the study was interrupted, or they failed."
+        )
     found += [f"No result: {text}" for text in dict.fromkeys(row.error for row in rows if row.error)]
     found += [f"Left out: {note}." for note in notes]
     return "".join(f"<p class=warning>{escape(text)}</p>" for text in found)
@@ -141,15 +150,15 @@ def cells(line: Summary) -> tuple[str, ...]:
 
 
 def interval(mean: float, half: float, digits: int = 2) -> str:
-    if mean != mean:  # nan: there is no result
+    if math.isnan(mean):
         return "-"
-    return f"{mean:.{digits}f}" if half != half else f"{mean:.{digits}f} ± {half:.{digits}f}"
+    return f"{mean:.{digits}f}" if math.isnan(half) else f"{mean:.{digits}f} ± {half:.{digits}f}"
 
 
 def table(header: Sequence[str], lines: Iterable[Sequence[object]], left: int = 1) -> str:
     def row(tag: str, values: Sequence[object]) -> str:
         marked = (
-            f'<{tag}{" class=left" if place < left else ""}>{escape(str(value))}</{tag}>'
+            f"<{tag}{' class=left' if place < left else ''}>{escape(str(value))}</{tag}>"
             for place, value in enumerate(values)
         )
         return f"<tr>{''.join(marked)}</tr>"
@@ -176,7 +185,9 @@ def _value(name: str, value: object) -> str:
     if name.endswith("bytes") and isinstance(value, (int, float)):
         return human_bytes(value)
     if isinstance(value, tuple):
-        return "all alike" if not value else f"{len(value)} values, repeated" if len(value) > 8 else str(value)
+        return (
+            "all alike" if not value else f"{len(value)} values, repeated" if len(value) > 8 else str(value)
+        )
     return f"{value:,.10g}" if isinstance(value, (int, float)) else str(value)
 
 

@@ -25,7 +25,9 @@ class Row(msgspec.Struct, frozen=True):
 
     case: Annotated[str, Meta(description="id of the case: hash of all that its result depends on")]
     scenario: Annotated[str, Meta(description="name of the scenario")]
-    sweep: Annotated[dict[str, Scalar], Meta(description="swept keys and their values; `sweep.KEY` in Parquet")]
+    sweep: Annotated[
+        dict[str, Scalar], Meta(description="swept keys and their values; `sweep.KEY` in Parquet")
+    ]
     cluster: Annotated[str, Meta(description="name of the cluster")]
     osts: Annotated[int, Meta(description="number of OSTs")]
     layout: Annotated[str, Meta(description="layout of new files")]
@@ -35,7 +37,9 @@ class Row(msgspec.Struct, frozen=True):
     runs: Annotated[int, Meta(description="runs of this case")]
     error: Annotated[str, Meta(description="why there is no result; empty: there is one")] = ""
     start_s: Annotated[float, Meta(description="when the run started, on the simulation's clock")] = 0.0
-    completion_s: Annotated[float, Meta(description="seconds until the last job that is waited for had ended")] = 0.0
+    completion_s: Annotated[
+        float, Meta(description="seconds until the last job that is waited for had ended")
+    ] = 0.0
     read_bytes: Annotated[int, Meta(description="bytes read by jobs that are waited for")] = 0
     written_bytes: Annotated[int, Meta(description="bytes written by them")] = 0
     read_bytes_per_s: Annotated[float, Meta(description="their bandwidth while at least one read")] = 0.0
@@ -44,20 +48,26 @@ class Row(msgspec.Struct, frozen=True):
         float, Meta(description="no placement can read faster: all OSTs, links, routers and nodes busy")
     ] = 0.0
     write_limit_bytes_per_s: Annotated[float, Meta(description="no placement can write faster")] = 0.0
-    ost_cost: Annotated[float, Meta(description="max / mean of the new bytes over the OSTs (paper, equation 4)")] = 0.0
+    ost_cost: Annotated[
+        float, Meta(description="max / mean of the new bytes over the OSTs (paper, equation 4)")
+    ] = 0.0
     ost_cost_bound: Annotated[float, Meta(description="no placement can have a lower OST cost")] = 0.0
     fill_max: Annotated[float, Meta(description="used share of the fullest OST at the end")] = 0.0
     fill_mean: Annotated[float, Meta(description="used share of all OSTs at the end")] = 0.0
     events: Annotated[int, Meta(description="times at which bandwidth was shared anew")] = 0
     stand_in: Annotated[str, Meta(description="workloads that stand for data that is not to be had")] = ""
     jobs: Annotated[tuple[JobOutcome, ...], Meta(description="each job's times, bytes and OST cost")] = ()
-    ost_placed_bytes: Annotated[tuple[int, ...], Meta(description="new bytes on each OST; with `per_ost`")] = ()
+    ost_placed_bytes: Annotated[
+        tuple[int, ...], Meta(description="new bytes on each OST; with `per_ost`")
+    ] = ()
     ost_busy_s: Annotated[tuple[float, ...], Meta(description="busy time of each OST; with `per_ost`")] = ()
     ost_done_s: Annotated[
         tuple[float, ...],
         Meta(description="when its last byte had moved, after the run's start; 0: none did; with `per_ost`"),
     ] = ()
-    ost_fill: Annotated[tuple[float, ...], Meta(description="used share of each OST at the end; with `per_ost`")] = ()
+    ost_fill: Annotated[
+        tuple[float, ...], Meta(description="used share of each OST at the end; with `per_ost`")
+    ] = ()
 
 
 _decoder = msgspec.json.Decoder(Row)

@@ -10,16 +10,21 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+import traceback
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import connection
+from pathlib import Path
 from typing import Any
 
 from tarazu.errors import BadInput, TarazuError, Unavailable
 from tarazu.sim.study.cases import Case, fingerprint
 from tarazu.sim.study.results import Row
+
+CONNECT_S = 10.0
+"""That a Dask scheduler has to answer."""
 
 Done = tuple[Case, list[Row] | Exception]
 Tell = Callable[[str], object]
@@ -29,14 +34,25 @@ class WorkerDied(TarazuError):
     """A process that computed a case ended without an answer, twice."""
 
 
+class CaseFailed(TarazuError):
+    """A defect: computing a case raised what no input should raise."""
+
+
 def compute(case: Case) -> list[Row]:
-    """The rows of one case: what every worker calls."""
+    """The rows of one case: what every worker calls. Raises TarazuError alone, which goes through a pipe."""
     from tarazu.sim.study import simulate
 
-    return simulate.rows(case)
+    try:
+        return simulate.rows(case)
+    except TarazuError:
+        raise
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(last.filename).name}:{last.lineno}"
+        raise CaseFailed(f"{type(error).__name__}: {error} ({where})") from error
 
 
-def serial(cases: Sequence[Case]) -> Iterator[Done]:
+def serial(cases: Sequence[Case]) -> Generator[Done]:
     for case in cases:
         yield case, _outcome(lambda case=case: compute(case))  # type: ignore[misc]
 
@@ -53,7 +69,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def processes(cases: Sequence[Case], jobs: int, tell: Tell) -> Iterator[Done]:
+def processes(cases: Sequence[Case], jobs: int, tell: Tell) -> Generator[Done]:
     """On `jobs` processes of this machine, the longest cases first."""
     waiting = sorted(cases, key=lambda case: -case.weight)
     while waiting:
@@ -80,15 +96,17 @@ def processes(cases: Sequence[Case], jobs: int, tell: Tell) -> Iterator[Done]:
                     break
         for case in suspects:
             tell(f"a worker died; once more, alone: {case.label}")
-            yield case, _alone(case)
+            # With others in flight nobody knows whose worker it was.
+            yield case, _alone(case, 1 if len(suspects) == 1 else 2)
 
 
-def _alone(case: Case) -> list[Row] | Exception:
-    with _pool(1) as pool:
-        outcome = _outcome(pool.submit(compute, case).result)
-    if isinstance(outcome, BrokenProcessPool):
-        return WorkerDied(f"{case.label}: its worker died twice (memory?)")
-    return outcome
+def _alone(case: Case, times: int) -> list[Row] | Exception:
+    for _ in range(times):
+        with _pool(1) as pool:
+            outcome = _outcome(pool.submit(compute, case).result)
+        if not isinstance(outcome, BrokenProcessPool):
+            return outcome
+    return WorkerDied(f"{case.label}: its worker died twice (memory?)")
 
 
 @contextmanager
@@ -122,14 +140,16 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def dask(cases: Sequence[Case], address: str, tell: Tell) -> Iterator[Done]:
+def dask(cases: Sequence[Case], address: str, tell: Tell) -> Generator[Done]:
     """On the workers of the Dask scheduler at `address`. Raises Unavailable, BadInput for another version there."""
     try:
         import distributed
     except ImportError:
-        raise Unavailable("--scheduler: expected distributed (pip install 'tarazu[dask]'), found none") from None
+        raise Unavailable(
+            "--scheduler: expected distributed (pip install 'tarazu[dask]'), found none"
+        ) from None
     try:
-        client = distributed.Client(address, timeout="10s", set_as_default=False)
+        client = distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
     except (OSError, ValueError) as error:
         raise Unavailable(f"--scheduler: expected a Dask scheduler at {address}: {_line(error)}") from None
     try:
@@ -156,11 +176,11 @@ def _worker_code() -> str:
     return fingerprint()
 
 
-def _on_dask(client: Any, distributed: Any, cases: Sequence[Case], tell: Tell) -> Iterator[Done]:
+def _on_dask(client: Any, distributed: Any, cases: Sequence[Case], tell: Tell) -> Generator[Done]:
     ordered = sorted(cases, key=lambda case: -case.weight)
     futures = {client.submit(compute, case, pure=False): case for case in ordered}
     repeated: set[str] = set()
-    done = distributed.as_completed(futures)
+    done = distributed.as_completed(futures, loop=client.loop)
     for future in done:
         case = futures.pop(future)
         outcome = _outcome(future.result)

@@ -16,7 +16,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta
 
-from tarazu.errors import BadInput
+from tarazu.errors import BadInput, LayoutError
 from tarazu.sim.model import presets
 from tarazu.sim.model.spec import ClusterSpec, Failure
 from tarazu.units import parse_bytes
@@ -68,8 +68,7 @@ class LoopTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     statistics_s: Annotated[
         float | None,
         Meta(
-            description="OSSs publish every so many seconds, and policies see nothing else; absent: the truth",
-            gt=0,
+            description="OSSs publish every so many seconds, and policies see nothing else; absent: the truth"
         ),
     ] = None
     period_s: Annotated[
@@ -151,17 +150,16 @@ def parse(text: str, path: Path) -> ScenarioFile:
 def read(raw: Mapping[str, Any], where: str) -> Scenario:
     """The tables as structs, checked as far as can be without opening other files."""
     from tarazu.allocate import policies
-    from tarazu.sim.model import striping
 
     sized = sizes(raw, where)
     scenario = convert(sized, Scenario, where)
     for index, name in enumerate(scenario.policies):
         one_of(name, policies.NAMES, f"{where}: policies[{index}]")
     for index, name in enumerate(scenario.layouts):
-        one_of(name, striping.NAMES, f"{where}: layouts[{index}]")
+        _layout(name, f"{where}: layouts[{index}]")
     for index, job in enumerate(scenario.jobs):
         if job.layout:
-            one_of(job.layout, striping.NAMES, f"{where}: jobs[{index}].layout")
+            _layout(job.layout, f"{where}: jobs[{index}].layout")
     names = [job_name(job) for job in scenario.jobs]
     for index, name in enumerate(names):
         if name in names[:index]:
@@ -176,12 +174,23 @@ def read(raw: Mapping[str, Any], where: str) -> Scenario:
             raise BadInput(f"{where}: failures[{index}].ost", f"an OST below {spec.osts}", failure.ost)
         if failure.until_s <= failure.at_s:
             raise BadInput(f"{where}: failures[{index}].until_s", f"above {failure.at_s:g}", failure.until_s)
+    if scenario.loop.statistics_s is not None and not 0 < scenario.loop.statistics_s < math.inf:
+        raise BadInput(f"{where}: loop.statistics_s", "seconds above 0", scenario.loop.statistics_s)
     for key, values in scenario.sweep.items():
         if not values:
             raise BadInput(f"{where}: sweep.{key}", "one value or more", values)
         if key.split(".")[0] in ("sweep", "policies", "layouts", "seeds", "name", "description"):
             raise BadInput(f"{where}: sweep.{key}", "a key below cluster, jobs, failures or loop", key)
     return scenario
+
+
+def _layout(text: str, place: str) -> None:
+    from tarazu.sim.model import striping
+
+    try:
+        striping.rule(text)
+    except LayoutError as error:
+        raise BadInput(place, error.expected, error.found) from None
 
 
 def seeds_of(scenario: Scenario) -> tuple[int, ...]:

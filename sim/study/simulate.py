@@ -14,6 +14,7 @@ from tarazu.allocate.problem import build
 from tarazu.errors import BadInput, InfeasibleRequest, InsufficientResources
 from tarazu.model import CreateRequest
 from tarazu.sim.model.application import Application
+from tarazu.sim.model.cluster import Cluster
 from tarazu.sim.model.outcome import Outcome
 from tarazu.sim.model.simulation import Simulation, StandsStill
 from tarazu.sim.model.spec import ClusterSpec, Job
@@ -45,7 +46,9 @@ def rows(case: Case, progress: Progress | None = None) -> list[Row]:
         start_s = simulation.now + wait_s
         try:
             bound = _bound(case, number, jobs)
-            outcome = simulation.run([msgspec.structs.replace(j, start_s=j.start_s + wait_s) for j in jobs], progress)
+            outcome = simulation.run(
+                [msgspec.structs.replace(j, start_s=j.start_s + wait_s) for j in jobs], progress
+            )
         except (InsufficientResources, InfeasibleRequest, StandsStill) as error:
             found += [_row(case, run, str(error)) for run in range(number, case.loop.runs)]
             break
@@ -57,7 +60,7 @@ def _drifted(case: Case, run: int) -> list[JobTable]:
     """The tables of this run: numbers under `drift` have grown."""
     if not run or not case.loop.drift:
         return list(case.jobs)
-    raw: dict[str, Any] = {"jobs": msgspec.to_builtins(case.jobs)}
+    raw: dict[str, Any] = {"jobs": [msgspec.structs.asdict(job) for job in case.jobs]}
     for key, factor in case.loop.drift.items():
         value = _at(raw, key)
         grown = value * factor**run
@@ -102,30 +105,28 @@ def _on_nodes(case: Case, tables: Sequence[JobTable], planned: Sequence[Sequence
             node += job.workload.nodes
             if node > case.cluster.nodes:
                 where = f"{case.scenario}: job {job.workload.name}"
-                raise BadInput(where, f"nodes below cluster.nodes = {case.cluster.nodes}", f"up to {node - 1}")
+                raise BadInput(
+                    where, f"nodes below cluster.nodes = {case.cluster.nodes}", f"up to {node - 1}"
+                )
     return placed
 
 
 def _bound(case: Case, run: int, jobs: Sequence[Job]) -> float:
     """Lower bound of the OST cost of all new files that are waited for; 0 where all OSTs are given by logs."""
-    key = (case.cluster, case.layout, case.jobs, run if case.loop.drift else 0)
-    return _bounds(msgspec.json.encode(key, order="deterministic"), lambda: _computed_bound(case.cluster, jobs))
-
-
-_known: dict[bytes, float] = {}
-
-
-def _bounds(key: bytes, compute: Callable[[], float]) -> float:
-    """Policies and seeds of one combination share it; what a worker had before, it may have again."""
+    key = repr((case.cluster, case.layout, case.jobs, case.inputs, run if case.loop.drift else 0))
     if key not in _known:
         if len(_known) > 256:
             _known.clear()
-        _known[key] = compute()
+        _known[key] = _computed_bound(case.cluster, jobs)
     return _known[key]
 
 
+_known: dict[str, float] = {}
+"""Policies and seeds of one combination share a bound; what a worker had before, it may have again."""
+
+
 def _computed_bound(cluster: ClusterSpec, jobs: Sequence[Job]) -> float:
-    bare = Simulation(cluster)
+    bare = Cluster(cluster, "lsa", 0, (), 0.0)
     requests: list[CreateRequest] = []
     for job in jobs:
         if job.background:
@@ -181,7 +182,13 @@ def _row(case: Case, run: int, error: str = "") -> Row:
 
 
 def _told(
-    case: Case, number: int, jobs: Sequence[Job], outcome: Outcome, start_s: float, wait_s: float, bound: float
+    case: Case,
+    number: int,
+    jobs: Sequence[Job],
+    outcome: Outcome,
+    start_s: float,
+    wait_s: float,
+    bound: float,
 ) -> Row:
     waited = [job for job in jobs if not job.background]
     names = {job.workload.name for job in waited}

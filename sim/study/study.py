@@ -1,46 +1,39 @@
-"""A whole study: cases that are not done yet are computed, rows appended as they come, then the report written."""
+"""A study in its folder: cases that are not done yet are computed, and rows appended as they come."""
 
 from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 import msgspec
 
 from tarazu.errors import BadInput, Unavailable
-from tarazu.sim.study import report, results, runner
+from tarazu.sim.study import runner
 from tarazu.sim.study.cases import Case, expand
 from tarazu.sim.study.progress import Progress
 from tarazu.sim.study.results import Journal, Row
 from tarazu.sim.study.scenario import ScenarioFile
 
 
-class Study(msgspec.Struct, frozen=True):
-    """What came of it."""
+class Computed(msgspec.Struct, frozen=True):
+    """What came of the cases."""
 
-    folder: Path
+    cases: tuple[Case, ...]
     rows: tuple[Row, ...]
-    cases: int
+    """In the canonical order."""
     computed: int
-    """Of the cases; the others were done already."""
+    """Cases; the others were done already."""
     lost: tuple[str, ...]
     """Cases without rows, and why: a defect, or a worker that died twice. They are computed again next time."""
-    report: Path
 
 
 def run(
-    file: ScenarioFile,
-    folder: Path,
-    *,
-    jobs: int = 0,
-    scheduler: str = "",
-    fresh: bool = False,
-    parquet: bool = False,
-) -> Study:
-    """Compute what `folder` has no rows of yet, and write rows and report there.
+    file: ScenarioFile, folder: Path, *, jobs: int = 0, scheduler: str = "", fresh: bool = False
+) -> Computed:
+    """Compute what `folder` has no rows of yet (`rows.jsonl`).
 
     jobs: processes of this machine, 0 for one on each core, 1 for none but this; scheduler: address of a Dask
     scheduler instead. Raises BadInput, Unavailable; on KeyboardInterrupt all rows that were done are on the disk.
@@ -48,10 +41,9 @@ def run(
     cases = expand(file)
     _folder(folder)
     with _alone(folder):
-        journal_path = folder / "rows.jsonl"
         if fresh:
-            journal_path.unlink(missing_ok=True)
-        journal = Journal(journal_path, {case.id: number for number, case in enumerate(cases)})
+            (folder / "rows.jsonl").unlink(missing_ok=True)
+        journal = Journal(folder / "rows.jsonl", {case.id: number for number, case in enumerate(cases)})
         try:
             (folder / "scenario.toml").write_text(file.text)
             done = journal.done
@@ -63,12 +55,9 @@ def run(
             if done:
                 progress.tell(f"{len(done)} of {len(cases)} cases were done before")
             lost = _compute(todo, journal, progress, jobs, scheduler)
-            rows = journal.finish()
+            return Computed(cases, tuple(journal.finish()), len(todo), lost)
         finally:
             journal.close()
-        if parquet:
-            results.write_parquet(rows, folder / "rows.parquet")
-        return Study(folder, tuple(rows), len(cases), len(todo), lost, report.write(file, cases, rows, folder))
 
 
 def _compute(
@@ -78,6 +67,8 @@ def _compute(
     wanted = jobs or runner.cores()
     with closing(_way(todo, wanted, scheduler, progress)) as answers:
         for case, answer in answers:
+            if isinstance(answer, BadInput):
+                raise answer
             if isinstance(answer, Exception):
                 lost.append(f"{case.label}: {type(answer).__name__}: {answer}")
                 progress.tell(f"no result: {lost[-1]}")
@@ -87,7 +78,7 @@ def _compute(
     return tuple(lost)
 
 
-def _way(todo: Sequence[Case], jobs: int, scheduler: str, progress: Progress) -> Iterator[runner.Done]:
+def _way(todo: Sequence[Case], jobs: int, scheduler: str, progress: Progress) -> Generator[runner.Done]:
     if not todo:
         return runner.serial(())
     if scheduler:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import inspect
-import math
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib import import_module
@@ -117,7 +116,9 @@ def parameters(table: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def _maker(kind: Kind) -> Callable[..., Workload]:
-    made: Callable[..., Workload] = getattr(import_module(f"tarazu.sim.workloads.{kind.module}"), kind.function)
+    made: Callable[..., Workload] = getattr(
+        import_module(f"tarazu.sim.workloads.{kind.module}"), kind.function
+    )
     return made
 
 
@@ -142,5 +143,3 @@ def _made(encoded: bytes, where: str) -> tuple[Part, ...]:
 
 def _replayed(logs: LogTable) -> tuple[Part, ...]:
     raise NotImplementedError
-
-

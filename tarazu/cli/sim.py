@@ -18,12 +18,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from tarazu.cli.output import common_options, print_json, print_table
-from tarazu.errors import BadInput, Unavailable
+from tarazu.errors import Unavailable
 from tarazu.units import human_bytes
 
 if TYPE_CHECKING:
     from tarazu.sim.study.results import Row
+    from tarazu.sim.validation.row import Row as ValidationRow
 
 NEEDED = ("numpy", "simpy", "scipy", "ortools", "networkx")
 
@@ -49,7 +52,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     one.add_argument("scenario", type=Path, metavar="SCENARIO.toml")
     one.add_argument(
-        "--policy", action="append", metavar="NAME", help="this policy; may be repeated, `all` for the scenario's"
+        "--policy",
+        action="append",
+        metavar="NAME",
+        help="this policy; may be repeated, `all` for the scenario's",
     )
     one.add_argument("--layout", metavar="NAME", help="this layout of new files")
     one.add_argument("--seed", type=int, metavar="N")
@@ -73,10 +79,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     many.add_argument("--out", type=Path, required=True, metavar="DIR", help="where rows and report go")
     where = many.add_mutually_exclusive_group()
     where.add_argument(
-        "--jobs", type=_count, default=0, metavar="N", help="processes (default: one on each core; 1: none but this)"
+        "--jobs",
+        type=_count,
+        default=0,
+        metavar="N",
+        help="processes (default: one on each core; 1: none but this)",
     )
     where.add_argument(
-        "--scheduler", default="", metavar="ADDRESS", help="a Dask scheduler, tcp://host:8786, whose workers compute"
+        "--scheduler",
+        default="",
+        metavar="ADDRESS",
+        help="a Dask scheduler, tcp://host:8786, whose workers compute",
     )
     many.add_argument("--fresh", action="store_true", help="forget the rows that are there")
     many.add_argument("--parquet", action="store_true", help="write rows.parquet too")
@@ -90,9 +103,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     check.add_argument(
         "--only", action="append", default=[], metavar="NAME", help="only this comparison; may be repeated"
     )
+    check.add_argument(
+        "--full", action="store_true", help="as docs/validation.md reports it: minutes, not seconds"
+    )
     check.add_argument("--json", action="store_true", help="as JSON")
 
-    listed = verb("presets", "list clusters by name", "Clusters that a scenario can name, with sources and assumptions.")
+    listed = verb(
+        "presets", "list clusters by name", "Clusters that a scenario can name, with sources and assumptions."
+    )
     listed.add_argument("--json", action="store_true", help="as JSON, with every number")
 
     shown = verb("example", "print a scenario to start from", "Print a scenario file that comes with tarazu.")
@@ -110,7 +128,9 @@ def execute(options: argparse.Namespace) -> int:
     if options.verb != "example":
         missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
         if missing:
-            raise Unavailable(f"expected the extra `sim` (pip install 'tarazu[sim]'), found no {', '.join(missing)}")
+            raise Unavailable(
+                f"expected the extra `sim` (pip install 'tarazu[sim]'), found no {', '.join(missing)}"
+            )
     verbs = {"run": _run, "study": _study, "validate": _validate, "presets": _presets, "example": _example}
     return verbs[options.verb](options)
 
@@ -119,7 +139,9 @@ def _example(options: argparse.Namespace) -> int:
     from tarazu.sim.study import examples
 
     if options.list:
-        print_table(("name", "what it shows"), [(name, examples.about(name)) for name in examples.names()], left=2)
+        print_table(
+            ("name", "what it shows"), [(name, examples.about(name)) for name in examples.names()], left=2
+        )
         return 0
     print(examples.text(options.name), end="")
     return 0
@@ -202,64 +224,64 @@ def _moved(read: int, read_rate: float, written: int, write_rate: float) -> tupl
 
 
 def _study(options: argparse.Namespace) -> int:
-    from tarazu.sim.study import report, study
+    from tarazu.sim.study import report, results, study
     from tarazu.sim.study.scenario import load
     from tarazu.sim.study.summary import summaries
 
+    file, folder = load(options.scenario), options.out
     try:
-        done = study.run(
-            load(options.scenario),
-            options.out,
-            jobs=options.jobs,
-            scheduler=options.scheduler,
-            fresh=options.fresh,
-            parquet=options.parquet,
-        )
+        done = study.run(file, folder, jobs=options.jobs, scheduler=options.scheduler, fresh=options.fresh)
     except KeyboardInterrupt:
         print(
-            f"\ntarazu sim: interrupted; the same command goes on from {options.out / 'rows.jsonl'}", file=sys.stderr
+            f"\ntarazu sim: interrupted; the same command goes on from {folder / 'rows.jsonl'}",
+            file=sys.stderr,
         )
         return 130
+    if options.parquet:
+        results.write_parquet(done.rows, folder / "rows.parquet")
+    page = report.write(file, done.cases, done.rows, folder)
     lines = summaries(done.rows)
     if options.json:
-        print_json({"study": done.folder.name, "cases": done.cases, "lost": done.lost, "means": lines})
+        print_json({"cases": len(done.cases), "lost": done.lost, "report": str(page), "means": lines})
     else:
         print_table(report.HEADER, [report.cells(line) for line in lines], left=3)
-        print(f"\n{done.report}")
-    for text in done.lost:
-        print(f"tarazu sim: no result: {text}", file=sys.stderr)
+        print(f"\n{page}")
+    if done.lost:
+        print(f"tarazu sim: {len(done.lost)} of {len(done.cases)} cases have no result", file=sys.stderr)
     return 1 if done.lost or any(row.error for row in done.rows) else 0
 
 
 def _validate(options: argparse.Namespace) -> int:
     from tarazu.sim.validation import checks
 
-    unknown = [name for name in options.only if name not in checks.NAMES]
-    if unknown:
-        raise BadInput("--only", f"one of {', '.join(checks.NAMES)}", unknown[0])
-    rows = []
-    for name in options.only or checks.NAMES:
-        print(f"{name} ...", file=sys.stderr, flush=True)
-        rows += checks.rows(name)
+    def progress(text: str) -> None:
+        print(f"  {text}", file=sys.stderr, flush=True)
+
+    found = []
+    for check in checks.chosen(options.only):
+        print(f"{check.name}: {check.about}", file=sys.stderr, flush=True)
+        found.append(checks.run(check, full=options.full, progress=progress))
     if options.json:
-        print_json([{**_fields(row), "passed": row.passed} for row in rows])
+        print_json([{**_fields(done), "passed": done.passed} for done in found])
     else:
         print_table(
             ("comparison", "quantity", "rests on", "expected", "found", "error", "limit", ""),
-            [
-                (
-                    *(row.name, row.quantity, row.source, f"{row.expected:.6g}", f"{row.found:.6g}"),
-                    *(f"{row.error:.3g}", "-" if row.limit == float("inf") else f"{row.limit:.3g}"),
-                    "" if row.limit == float("inf") else "ok" if row.passed else "FAILED",
-                )
-                for row in rows
-            ],
+            [_validated(row) for done in found for row in done.rows],
             left=3,
         )
-    return 0 if all(row.passed for row in rows) else 1
+    for done in found:
+        if done.unavailable:
+            print(f"not run: {done.name}: {done.unavailable}", file=sys.stderr)
+    return 0 if all(done.passed for done in found) else 1
 
 
-def _fields(struct: object) -> dict[str, object]:
-    import msgspec
+def _validated(row: ValidationRow) -> tuple[str, ...]:
+    judged = row.limit != float("inf")
+    return (
+        *(row.name, row.quantity, row.source, f"{row.expected:.6g}", f"{row.found:.6g}", f"{row.error:.3g}"),
+        *((f"{row.limit:.3g}", "ok" if row.passed else "FAILED") if judged else ("-", "")),
+    )
 
-    return msgspec.structs.asdict(struct)  # type: ignore[arg-type]
+
+def _fields(struct: msgspec.Struct) -> dict[str, object]:
+    return msgspec.structs.asdict(struct)

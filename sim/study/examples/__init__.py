@@ -9,7 +9,9 @@ from tarazu.errors import BadInput
 
 def names() -> tuple[str, ...]:
     """`quick` first, for it is where one begins."""
-    found = sorted(path.name.removesuffix(".toml") for path in files(__name__).iterdir() if path.name.endswith(".toml"))
+    found = sorted(
+        path.name.removesuffix(".toml") for path in files(__name__).iterdir() if path.name.endswith(".toml")
+    )
     return ("quick", *(name for name in found if name != "quick"))
 
 
