@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from importlib.resources import as_file, files
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import msgspec
 
@@ -18,6 +17,8 @@ from tarazu.allocate import bounds, policies, quality
 from tarazu.errors import TraceError, Unavailable
 from tarazu.lustre import EOF
 from tarazu.model import Component, CreateRequest, Layout, Ost, SystemView
+from tarazu.trace.darshan import log as logs
+from tarazu.trace.darshan.read import read
 from tarazu.units import MIB, TIB
 
 SAMPLE = "tests/input/sample-badost.darshan"
@@ -78,45 +79,32 @@ def load(path: Path | None = None) -> Log:
 
     Raises Unavailable without PyDarshan or its sample, TraceError for a log without POSIX and Lustre records.
     """
-    try:
-        import darshan
-    except ImportError:
-        raise Unavailable("sample-badost.darshan: expected PyDarshan, which is not installed") from None
     if path is not None:
-        return _read(darshan, path)
-    sample = files("darshan").joinpath(SAMPLE)
+        return _written(read(path))
+    try:
+        sample = files("darshan").joinpath(SAMPLE)
+    except ModuleNotFoundError:
+        raise Unavailable("sample-badost.darshan: expected PyDarshan, which is not installed") from None
     if not sample.is_file():
         raise Unavailable(f"PyDarshan: expected {SAMPLE} in the package, found none")
     with as_file(sample) as found:
-        return _read(darshan, found)
+        return _written(read(found))
 
 
-def _read(darshan: Any, path: Path) -> Log:
-    report = darshan.DarshanReport(str(path), read_all=False)
-    if not {"POSIX", "LUSTRE"} <= set(report.modules):
-        raise TraceError(str(path), "the modules POSIX and LUSTRE", sorted(report.modules))
-    report.mod_read_all_records("POSIX")
-    report.mod_read_all_lustre_records()
-    components = report.records["LUSTRE"].to_df()["components"]
-    osts = {int(i): list(o) for i, o in zip(components["id"], components["LUSTRE_OST_IDS"])}
-    posix = report.records["POSIX"].to_df()
-    counters, times = posix["counters"], posix["fcounters"]
-    written = []
-    for record, size, writes, start, end, write_s in zip(
-        counters["id"],
-        counters["POSIX_BYTES_WRITTEN"],
-        counters["POSIX_WRITES"],
-        times["POSIX_F_WRITE_START_TIMESTAMP"],
-        times["POSIX_F_WRITE_END_TIMESTAMP"],
-        times["POSIX_F_WRITE_TIME"],
-    ):
-        stripes = osts.get(int(record), [])
-        if len(stripes) != 1:
-            raise TraceError(str(path), "files with one stripe each", f"{len(stripes)} stripes")
-        written.append(
-            WrittenFile(int(size), int(stripes[0]), float(start), float(end), int(writes), float(write_s))
-        )
-    return Log(tuple(written), int(components["LUSTRE_COMP_STRIPE_SIZE"].max()))
+def _written(logged: logs.Log) -> Log:
+    if not {"POSIX", "LUSTRE"} <= logged.present.keys():
+        raise TraceError(logged.path, "the modules POSIX and LUSTRE", sorted(logged.present))
+    posix = logged.accesses[~logged.accesses["stdio"]]
+    columns = ("record", "written_bytes", "writes", "write_start_s", "write_end_s", "write_s")
+    written, stripe_size_bytes = [], 0
+    for record, size, writes, start, end, write_s in posix[list(columns)].tolist():
+        layout = logged.layouts.get(record)
+        stripes = layout.osts[0] if layout is not None else ()
+        if layout is None or len(stripes) != 1 or len(layout.osts) > 1:
+            raise TraceError(logged.path, "files with one stripe each", f"{len(stripes)} stripes")
+        written.append(WrittenFile(size, stripes[0], start, end, writes, write_s))
+        stripe_size_bytes = max(stripe_size_bytes, layout.layout.components[0].stripe_size_bytes)
+    return Log(tuple(written), stripe_size_bytes)
 
 
 def ost_speeds(log: Log) -> dict[int, float]:

@@ -32,7 +32,7 @@ _HOME = {
     "make_policy": "allocate.policies:make",
     "forecast": "predict.aipa:forecast",
     "History": "trace.history:History",
-    "import_darshan": "trace.darshan:import_log",
+    "import_darshan": "trace.darshan.imports:import_log",
     "open_database": "store.database:open_database",
 }
 

@@ -1,8 +1,9 @@
 """Max-min fair rates of flows over links (Bertsekas and Gallager, Data Networks, section 6.5.2), as pure numpy.
 
 All rates rise alike from zero; where a link is full, or a flow at its limit, the flows concerned stay as they
-are and the others rise on. Instead of one link after the other, every link that nothing else can
-hold back any more is settled in the same round, so that the number of rounds does not grow with that of links.
+are and the others rise on. A link's share is what each of its flows would get of what is left. Instead of one link
+after the other, every link is settled in the same round whose flows find no smaller share elsewhere: shares only
+rise while others are settled, so nothing can hold these flows back any more.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-SAME = 1.0 - 1e-12
-"""Shares that differ by less than rounding are one share."""
-
 
 def fair_rates(
-    capacity: Floats, starts: Ints, links: Ints, weights: Floats, counts: Floats, limits: Floats
+    capacity: Floats,
+    starts: Ints,
+    links: Ints,
+    weights: Floats,
+    counts: Floats,
+    limits: Floats,
+    tolerance: float = 1e-12,
 ) -> Floats:
     """The rate of each flow (F,): feasible, and none can be raised without lowering one that is not higher.
 
@@ -28,6 +32,7 @@ def fair_rates(
     weights (E,)     units of the link that one unit of the flow uses, > 0
     counts (F,)      like flows that each get this rate, > 0
     limits (F,)      the highest rate of the flow, > 0; inf: none
+    tolerance        shares that differ by less than this part are settled together; more than rounding saves rounds
 
     For each link, the sum of counts * weights * rates is at most its capacity, to 1e-12 of it. A flow
     over no link of finite capacity gets its limit.
@@ -41,24 +46,24 @@ def fair_rates(
         lengths = np.bincount(flow, minlength=len(limits))
     flows = np.flatnonzero(lengths)
     lengths = lengths[flows]
-    limits = limits[flows]
     load = weights * counts[flow]
-    link, remaining = _used_only(links, capacity)
+    limits = limits[flows]
+    link, left = _used_only(links, capacity)
     while len(flows):
-        total = np.bincount(link, load, minlength=len(remaining))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = remaining / total
-        offered = share[link]
+        total = np.bincount(link, load, minlength=len(left))
+        with np.errstate(divide="ignore", invalid="ignore"):  # links that no flow is left on
+            share = left / total
         first = np.cumsum(lengths) - lengths
-        level = np.minimum(np.minimum.reduceat(offered, first), limits)
+        level = np.minimum(np.minimum.reduceat(share.take(link), first), limits)
         level_here = np.repeat(level, lengths)
-        contested = np.zeros(len(remaining), dtype=np.bool_)
-        contested[link[level_here < offered * SAME]] = True
-        settled = np.logical_or.reduceat(~contested[link], first) | (level >= limits * SAME)
+        lowest = np.full(len(left), np.inf)
+        np.minimum.at(lowest, link, level_here)
+        full = lowest >= share * (1 - tolerance)
+        settled = np.logical_or.reduceat(full.take(link), first) | (level >= limits * (1 - tolerance))
         rates[flows[settled]] = level[settled]
         gone = np.repeat(settled, lengths)
-        remaining -= np.bincount(link[gone], load[gone] * level_here[gone], minlength=len(remaining))
-        np.maximum(remaining, 0.0, out=remaining)
+        left -= np.bincount(link[gone], (load * level_here)[gone], minlength=len(left))
+        np.maximum(left, 0.0, out=left)
         stay = ~settled
         flows, lengths, limits = flows[stay], lengths[stay], limits[stay]
         link, load = link[~gone], load[~gone]

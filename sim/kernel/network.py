@@ -26,6 +26,9 @@ LATE = EventPriority(2)
 SAME_TIME = 1e-12
 """Ends that lie closer together than this part of the time passed are one instant: rounding, not order."""
 
+EXACT, COARSE = 1e-12, 0.01
+"""Shares that differ by less than this part are settled together: rounding; an error well below that of sharing
+rarely, for a third of the time."""
 AT_ONCE = 1e300
 """Rate of a flow that nothing limits, units/s: it ends in the instant in which it starts."""
 
@@ -52,7 +55,7 @@ class Network:
     seconds: what a flow that ends leaves is used at the next sharing, and until then a flow that starts gets
     min(capacity / weight of all flows) over its links, which the exact rate is never below. So a link may
     for at most `resolution_s` carry more than its capacity, or less than it could; ends at the rates
-    in force are exact. docs/benchmarks.md has the errors that this makes.
+    in force are exact. Rates are the fair ones to 1 %. docs/benchmarks.md has the errors that this makes.
 
     A network where no flow moves schedules nothing, and SimPy ends when nothing else is left to do; `run`
     says then which links are to blame. A process that comes back for ever must look at `stands_still`.
@@ -63,6 +66,7 @@ class Network:
             raise ValueError(f"resolution_s: a number of seconds >= 0 expected, {resolution_s} found")
         self.env = env
         self.resolution_s = resolution_s
+        self._tolerance = COARSE if resolution_s else EXACT
         self.sharings = 0
         """Times at which bandwidth was shared anew."""
         self.names: list[str] = []
@@ -207,7 +211,7 @@ class Network:
         rows, starts, entries = flows.incidence()
         links, weights = flows.links[entries], flows.weights[entries]
         counts = flows.count[rows]
-        rates = fair_rates(capacity, starts, links, weights, counts, flows.limit[rows])
+        rates = fair_rates(capacity, starts, links, weights, counts, flows.limit[rows], self._tolerance)
         flows.rate[rows] = np.minimum(rates, AT_ONCE)
         if self.resolution_s:
             load = weights * np.repeat(counts, np.diff(starts))

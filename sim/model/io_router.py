@@ -24,9 +24,7 @@ class IoRouters:
         """Raises BadInput for a job on more nodes than there are, where these have links that could hold it back."""
         limited = min(self._spec.nic_bytes_per_s, self._spec.io_router_bytes_per_s) < math.inf
         if limited and last_node >= self._spec.nodes:
-            raise BadInput(
-                f"job {job}", f"nodes 0 to {self._spec.nodes - 1} of {self._spec.name}", last_node
-            )
+            raise BadInput(f"job {job}", f"nodes 0 to {self._spec.nodes - 1} of {self._spec.name}", last_node)
 
     def links(self, node: int, direction: Direction) -> Links:
         """The links that all bytes of a node go over; nodes beyond the last one begin anew."""

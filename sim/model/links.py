@@ -27,7 +27,9 @@ def pair(network: Network, count: int, bytes_per_s: float, name: str) -> tuple[L
     if math.isinf(bytes_per_s):
         return None
     write, read = (
-        np.array([network.link(bytes_per_s, f"{name} {i}, {d.name.lower()}s") for i in range(count)], np.int64)
+        np.array(
+            [network.link(bytes_per_s, f"{name} {i}, {d.name.lower()}s") for i in range(count)], np.int64
+        )
         for d in Direction
     )
     return write, read

@@ -28,7 +28,8 @@ class Osses:
 
     def sums(self, by_ost: Floats) -> Floats:
         """(servers,) of what each OST has."""
-        return np.bincount(self.of_ost, by_ost, self.count)
+        found: Floats = np.bincount(self.of_ost, by_ost, self.count).astype(np.float64)
+        return found
 
     def cpu_load(self, moved_bytes_per_s: Floats) -> Floats:
         """Busy share of the CPUs at these rates of all OSTs together."""

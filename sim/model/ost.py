@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import simpy
@@ -41,10 +42,7 @@ class Osts:
         self._failing: dict[int, list[float]] = {}
         curve = _curve(spec.write, spec.read)
         self._disks = _many(network, spec.osts, lambda j: network.link(self.speed[j], f"OST {j}", curve))
-        self._counters = tuple(
-            _many(network, spec.osts, lambda j, d=d: network.link(math.inf, f"OST {j}, {d.name.lower()}s"))
-            for d in Direction
-        )
+        self._counters = tuple(_counting(network, spec.osts, f"{d.name.lower()}s") for d in Direction)
         self._seconds = (1 / spec.write.peak_bytes_per_s, 1 / spec.read.peak_bytes_per_s)
         self._limit = (spec.write.stream_bytes_per_s, spec.read.stream_bytes_per_s)
         self.claimed = np.zeros(spec.osts, np.int64)
@@ -95,6 +93,10 @@ class Osts:
         """Bring `busy_s` and `stream_s` of all OSTs up to now."""
         self._settle(np.arange(self.count))
 
+    def waiting(self, ost: int, streams: Numbers) -> bool:
+        """True where operations are under way on it, by `Network.streams`."""
+        return bool(streams[self._disks[ost]])
+
     # Space
 
     def claim(self, osts: Numbers, sizes: Numbers, job: str) -> None:
@@ -139,7 +141,8 @@ class Osts:
         for at_s, add in ((failure.at_s, True), (failure.until_s, False)):
             if at_s < math.inf:
                 event = self._env.timeout(max(0.0, at_s - self._env.now))
-                event.callbacks.append(lambda _, add=add: self._change(failure.ost, failure.speed, add))
+                change = partial(self._change, failure.ost, failure.speed, add)
+                event.callbacks.append(_without_event(change))
 
     def _change(self, ost: int, factor: float, add: bool) -> None:
         for told in self.on_change:
@@ -161,12 +164,24 @@ class Osts:
         return needed
 
 
+def _without_event(call: Callable[[], object]) -> Callable[[simpy.Event], None]:
+    def callback(_: simpy.Event) -> None:
+        call()
+
+    return callback
+
+
 def _many(network: Network, count: int, make: Callable[[int], int]) -> Links:
     return np.array([make(j) for j in range(count)], np.int64)
 
 
+def _counting(network: Network, count: int, of: str) -> Links:
+    """Links that nothing limits."""
+    return _many(network, count, lambda j: network.link(math.inf, f"OST {j}, {of}"))
+
+
 def _curve(write: ServiceCurve, read: ServiceCurve) -> Callable[[Numbers], Floats] | None:
-    """What of a disk's time n streams leave: 1 / (1 + interference (n - 1)), the mean one where both directions go on."""
+    """What of a disk's time n streams leave: 1 / (1 + interference (n - 1)), of both directions the mean one."""
     if not write.interference and not read.interference:
         return None
 
@@ -174,6 +189,7 @@ def _curve(write: ServiceCurve, read: ServiceCurve) -> Callable[[Numbers], Float
         readers, writers = streams // A_READER, streams % A_READER
         both = readers + writers
         mean = (readers * read.interference + writers * write.interference) / np.maximum(1, both)
-        return 1 / (1 + mean * np.maximum(0, both - 1))
+        left: Floats = 1 / (1 + mean * np.maximum(0, both - 1))
+        return left
 
     return factor

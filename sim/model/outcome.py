@@ -18,6 +18,10 @@ class JobOutcome(msgspec.Struct, frozen=True):
     write_s: float
     ost_cost: float
     """Max / mean over the OSTs of the bytes that this job's new files put there (paper, equation 4)."""
+    left_to_lustre: int = 0
+    """New files that Lustre's allocator placed: all where there is no plan, else those that the plan has not, or
+    wants on an OST that is inactive.
+    """
 
     @property
     def read_bytes_per_s(self) -> float:
@@ -37,6 +41,7 @@ class OstOutcome(msgspec.Struct, frozen=True):
     read_bytes: int
     written_bytes: int
     busy_s: float
+    """In which at least one operation was under way there."""
     done_s: float
     """When its last byte had moved; 0 if none did."""
     fill: float

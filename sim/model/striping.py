@@ -189,7 +189,8 @@ def _pieces(layout: Layout, offset: int, size_bytes: int, span_bytes: int) -> tu
         sizes = np.array(extents, np.int64)[objects]
         if size_bytes != span_bytes:
             ends = [int(e) * size_bytes // span_bytes for e in before + np.cumsum(sizes)]
-            sizes = np.diff(np.array([before * size_bytes // span_bytes, *ends], np.int64))
+            first = before * size_bytes // span_bytes
+            sizes = np.array(ends, np.int64) - np.array([first, *ends[:-1]], np.int64)
             objects, sizes = objects[sizes > 0], sizes[sizes > 0]
         before += high - low
         if len(objects):

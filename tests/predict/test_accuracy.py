@@ -12,7 +12,7 @@ from tarazu.model import JobStep
 from tarazu.predict.accuracy import Accuracy, match, mean_size_error, score, walk_forward
 from tarazu.predict.aipa import forecast
 from tarazu.predict.explain import explain_prediction
-from tarazu.trace.darshan import import_log
+from tarazu.trace.darshan.imports import import_log
 from tarazu.trace.records import RunRecord
 
 DATA = Path(__file__).parent.parent / "data" / "traces"

@@ -105,13 +105,36 @@ class Lsa:
         ring.start, ring.offset = (place - offset) % len(ring.order) - 1, offset
         ring.left = self._reseed(len(ring.order))
 
-    def refresh(self, available: Mapping[int, int], seconds: float = MAXAGE_S) -> None:
-        """New `kbytesavail` (in bytes, by OST index), `seconds` after the last one; penalties age."""
+    def refresh(
+        self, available: Mapping[int, int] | Array, seconds: float = MAXAGE_S, creatable: Array | None = None
+    ) -> None:
+        """New `kbytesavail` (in bytes, by OST index, or of all in the view's order), `seconds` after the last one;
+        penalties age. `creatable`: on which OSTs objects may be created from now on.
+        """
         self._now += seconds
-        new = np.array([available.get(i, int(b)) for i, b in zip(self.index, self._available)], np.int64)
+        if creatable is not None and (creatable != self._creatable).any():
+            self._creatable = creatable.copy()
+            self._dirty = True
+        if isinstance(available, np.ndarray):
+            new = available.astype(np.int64)
+        else:
+            new = np.array([available.get(i, int(b)) for i, b in zip(self.index, self._available)], np.int64)
         if (new != self._available).any():
             self._available = new
             self._dirty = True
+
+    def create_from(self, ost: int, stripe_count: int, pool: str = "") -> tuple[int, ...]:
+        """OST indices of a component with a start hint: from that OST on by index (`lod_alloc_specific`); as `create`
+        where it cannot be there.
+        """
+        members = self._members(pool)
+        usable = self._usable()
+        indices = [self.index[i] for i in members]
+        if ost not in indices or not usable[members[indices.index(ost)]]:
+            return self.create(stripe_count, pool)
+        first = indices.index(ost)
+        chosen = [i for i in np.roll(members, -first).tolist() if usable[i]][:stripe_count]
+        return tuple(self.index[i] for i in chosen)
 
     @property
     def round_robin(self) -> bool:

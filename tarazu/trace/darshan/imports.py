@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections import defaultdict
 from collections.abc import Callable
-from pathlib import PurePosixPath
-from typing import Any
 
 import msgspec
 
-from tarazu.errors import TraceError
 from tarazu.model import ANY_RANK, JobStep
 from tarazu.trace.arguments import numeric_arguments
+from tarazu.trace.darshan.log import Log
+from tarazu.trace.darshan.read import read
 from tarazu.trace.parser import dropped_name
 from tarazu.trace.records import FileRecord, RunRecord
 
 Template = Callable[[str, str, int], tuple[str, str]]
 """(key, job id, rank) → (precise template, loose template)."""
-
-_MODULES = ("POSIX", "STDIO")
 
 
 class _Sum(msgspec.Struct):
@@ -46,81 +42,48 @@ def import_log(
     `partial` is Darshan's own flag that records are missing. `template` is the C library's unless given.
     Raises TraceError when PyDarshan is missing or cannot read the log.
     """
-    where = os.fspath(path)
     if template is None:
         template = _native_template
-    job, command, sums, partial = _read(where)
-    arguments = command.split()
-    program = PurePosixPath(arguments[0]).name if arguments else "unknown"
-    start_s = _seconds(job, "start_time")
+    log = read(path)
+    sums = _written(log)
     step = JobStep(
         fs_name=fs_name,
-        uid=int(job.get("uid", 0)),
-        application=application or program,
-        job_id=str(job.get("jobid", "")),
-        ranks=int(job["nprocs"]),
-        numbers=numeric_arguments(arguments[1:]),
-        start_s=start_s,
+        uid=log.uid,
+        application=application or log.application or "unknown",
+        job_id=log.job_id,
+        ranks=log.ranks,
+        numbers=numeric_arguments(log.command[1:]),
+        start_s=log.start_s,
     )
     root = mount.rstrip("/")
     managed = {n[len(root) :]: s for n, s in sums.items() if n.startswith(f"{root}/") and not dropped_name(n)}
     files = _files(managed, step, template)
     return RunRecord(
         step=step,
-        start_s=start_s,
-        duration_s=max(float(job.get("run_time", 0.0)), 0.0),
+        start_s=log.start_s,
+        duration_s=log.run_time_s,
         mode="full",
         files=files,
         ranks_seen=step.ranks,
         ranks_expected=step.ranks,
         processes=step.ranks,
-        partial=partial,
+        partial=log.partial,
         source="darshan",
     )
 
 
-def _read(where: str) -> tuple[dict[str, Any], str, dict[str, _Sum], bool]:
-    """Job, command line, written files by name, partial flag."""
-    try:
-        import darshan
-    except ImportError as error:
-        raise TraceError(where, "PyDarshan to be installed (tarazu[sim])", str(error)) from None
+def _written(log: Log) -> dict[str, _Sum]:
+    """Written files by name. A record without written bytes still shows who opened the file."""
     sums: defaultdict[str, _Sum] = defaultdict(lambda: _Sum(set()))
-    partial = False
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            report = darshan.DarshanReport(where, read_all=False)
-            for module in _MODULES:
-                if module in report.modules:
-                    partial |= bool(report.modules[module].get("partial_flag", False))
-                    report.mod_read_all_records(module)
-                    frames = report.records[module].to_df()
-                    _add(sums, module, frames["counters"], frames["fcounters"], report.name_records)
-            job, command = dict(report.metadata["job"]), str(report.metadata["exe"])
-    except (RuntimeError, OSError, KeyError, ValueError, TypeError, AttributeError) as error:
-        raise TraceError(where, "a Darshan log", str(error) or type(error).__name__) from None
-    written = {name: s for name, s in sums.items() if name.startswith("/") and s.size_bytes > 0}
-    return job, command, written, partial
-
-
-def _add(sums: dict[str, _Sum], module: str, counters: Any, fcounters: Any, names: dict[int, str]) -> None:
-    """Add the records of one module; a record without written bytes still shows who opened the file."""
-    columns = zip(
-        counters["id"].tolist(),
-        counters["rank"].tolist(),
-        counters[f"{module}_BYTES_WRITTEN"].tolist(),
-        counters[f"{module}_MAX_BYTE_WRITTEN"].tolist(),
-        fcounters[f"{module}_F_OPEN_START_TIMESTAMP"].tolist(),
-    )
-    for record, rank, written, highest, opened_s in columns:
-        of = sums[names.get(int(record), "")]
+    columns = ("record", "rank", "written_bytes", "written_end_bytes", "open_start_s")
+    for record, rank, written, end, opened_s in log.accesses[list(columns)].tolist():
+        of = sums[log.names.get(record, "")]
         if written > 0 or rank == ANY_RANK:
-            of.ranks.add(int(rank))
-        if written > 0:
-            of.written_bytes += int(written)
-            of.size_bytes = max(of.size_bytes, int(highest) + 1)
-        of.opened_s = min(of.opened_s, max(float(opened_s), 0.0))
+            of.ranks.add(rank)
+        of.written_bytes += written
+        of.size_bytes = max(of.size_bytes, end)
+        of.opened_s = min(of.opened_s, max(opened_s, 0.0))
+    return {name: s for name, s in sums.items() if name.startswith("/") and s.size_bytes > 0}
 
 
 def _files(sums: dict[str, _Sum], step: JobStep, template: Template) -> tuple[FileRecord, ...]:
@@ -153,13 +116,6 @@ def _files(sums: dict[str, _Sum], step: JobStep, template: Template) -> tuple[Fi
             )
         )
     return tuple(files)
-
-
-def _seconds(job: dict[str, Any], name: str) -> float:
-    """Darshan's `start_time_sec` and `_nsec`, or `start_time` of older logs."""
-    if f"{name}_sec" in job:
-        return float(job[f"{name}_sec"]) + float(job.get(f"{name}_nsec", 0)) / 1e9
-    return float(job.get(name, 0.0))
 
 
 def _native_template(key: str, job_id: str, rank: int) -> tuple[str, str]:

@@ -7,9 +7,9 @@ import pytest
 from tarazu.errors import TraceError
 from tarazu.model import ANY_RANK
 from tarazu.trace.arguments import numeric_arguments
-from tarazu.trace.darshan import import_log
+from tarazu.trace.darshan.imports import import_log
 
-DATA = Path(__file__).parent.parent / "data" / "traces"
+DATA = Path(__file__).parents[2] / "data" / "traces"
 
 
 def test_stepped_checkpoint_sums_posix_and_stdio() -> None:

@@ -1,0 +1,325 @@
+"""A job: its ranks do their operations one after another, and meet at barriers (paper, section 6.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from simpy.events import Event, ProcessGenerator
+
+from tarazu.allocate import quality
+from tarazu.errors import BadInput
+from tarazu.model import CreateRequest, FilePlacement, Layout
+from tarazu.sim.model import striping
+from tarazu.sim.model.cluster import Cluster
+from tarazu.sim.model.links import Direction, Floats, Numbers
+from tarazu.sim.model.mds import PlacedFile, check_osts
+from tarazu.sim.model.outcome import JobOutcome
+from tarazu.sim.model.spec import Job
+from tarazu.sim.workloads.workload import Kind
+
+Operation = tuple[int, int, int, float, float, int, int, int]
+"""rank, file, kind, delay_s, earliest_s, offset, bytes, span_bytes"""
+MOVES = {int(Kind.WRITE): Direction.WRITE, int(Kind.READ): Direction.READ}
+
+
+class Application:
+    """One job on the simulated cluster."""
+
+    def __init__(self, cluster: Cluster, job: Job, waited: bool = True) -> None:
+        """`waited`: the run ends when it has ended."""
+        self.cluster, self.job, self.waited = cluster, job, waited
+        self.env = cluster.env
+        work = job.workload
+        self.files: list[PlacedFile | None] = [None] * len(work.files)
+        self.plans: dict[int, FilePlacement] = {}
+        """File → where the policy wants it."""
+        self.placed = np.zeros(cluster.spec.osts, np.int64)
+        """Bytes of new files on each OST."""
+        self.left_to_lustre = 0
+        self.moved = [0, 0]
+        self._moving = [0, 0]
+        self._since = [0.0, 0.0]
+        self._moving_s = [0.0, 0.0]
+        self.start_s = self.end_s = 0.0
+        self._planned_left: Floats = np.zeros(0)
+        self._kept = self._kept_shares()
+        self._barriers: dict[int, tuple[Event, int]] = {}
+        self._meeting = self._barrier_sizes()
+        self._open = self._closes()
+        self.layouts = self._find_layouts()
+        for file, layout in zip(work.files, self.layouts, strict=True):
+            check_osts(file.osts or (), cluster.spec.osts, layout, file.key)
+        cluster.io_routers.check(work.name, job.first_node + work.nodes - 1)
+
+    @property
+    def name(self) -> str:
+        return self.job.workload.name
+
+    # What is known before
+
+    def _of_kind(self, *kinds: Kind) -> NDArray[np.void]:
+        operations = self.job.workload.operations
+        return operations[np.isin(operations["kind"], kinds) & (operations["file"] >= 0)]
+
+    def _kept_shares(self) -> Floats:
+        """Of the bytes written to each file: the share that takes space, for some write in place."""
+        files = self.job.workload.files
+        writes = self._of_kind(Kind.WRITE)
+        written = np.bincount(writes["file"], writes["bytes"].astype(np.float64), len(files))
+        sizes = np.array([0 if f.exists else f.size_bytes for f in files], np.float64)
+        kept: Floats = np.minimum(1.0, sizes / np.maximum(written, 1.0))
+        return kept
+
+    def _barrier_sizes(self) -> list[int]:
+        """How many ranks meet at the first barrier, the second, ..."""
+        operations = self.job.workload.operations
+        of_rank = np.bincount(operations["rank"][operations["kind"] == Kind.BARRIER])
+        return [int((of_rank > n).sum()) for n in range(int(of_rank.max(initial=0)))]
+
+    def _closes(self) -> Numbers:
+        closes = self._of_kind(Kind.CLOSE)
+        return np.bincount(closes["file"], minlength=len(self.job.workload.files))
+
+    def created(self) -> list[int]:
+        """New files, in the order in which they are expected to be created: by time, then by rank."""
+        work = self.job.workload
+        first = self._of_kind(Kind.CREATE, Kind.OPEN, Kind.WRITE, Kind.READ)
+        ranks, places = first["rank"], np.arange(len(first))
+        starts = np.flatnonzero(np.r_[True, ranks[1:] != ranks[:-1]]) if len(first) else places
+        nth = places - np.repeat(starts, np.diff(np.r_[starts, len(first)]))
+        order = np.lexsort((ranks, nth, first["earliest_s"]))
+        seen = dict.fromkeys(first["file"][order].tolist())
+        return [f for f in seen if not work.files[f].exists]
+
+    def _find_layouts(self) -> list[Layout]:
+        """Of all files: as logged, or by the job's rule."""
+        work = self.job.workload
+        without = [n for n, file in enumerate(work.files) if file.layout is None]
+        found = [file.layout for file in work.files]
+        wanted = [self._expected(n, *sharing) for n, sharing in zip(without, self._sharing(without))]
+        given = striping.layouts(striping.rule(self.job.striping), wanted, self.cluster.spec.osts)
+        for n, layout in zip(without, given, strict=True):
+            found[n] = layout
+        return [layout for layout in found if layout is not None]
+
+    def _expected(self, file: int, writers: int, contiguous: bool) -> striping.Expected:
+        return striping.Expected(self.job.workload.files[file].size_bytes, writers, contiguous)
+
+    def _sharing(self, files: Iterable[int]) -> list[tuple[int, bool]]:
+        """(ranks that write it, whether each writes one piece) of each file."""
+        writes = self._of_kind(Kind.WRITE)
+        order = np.lexsort((writes["offset"], writes["rank"], writes["file"]))
+        ops = writes[order]
+        same = (ops["file"][1:] == ops["file"][:-1]) & (ops["rank"][1:] == ops["rank"][:-1])
+        goes_on = ops["offset"][1:] == ops["offset"][:-1] + ops["span_bytes"][:-1]
+        count = len(self.job.workload.files)
+        writers = np.bincount(ops["file"], minlength=count)
+        writers -= np.bincount(ops["file"][1:][same], minlength=count)
+        broken = np.bincount(ops["file"][1:][same & ~goes_on], minlength=count)
+        sparse = np.bincount(ops["file"][ops["span_bytes"] > ops["bytes"]], minlength=count)
+        return [(max(1, int(writers[f])), not broken[f] and not sparse[f]) for f in files]
+
+    # Its life
+
+    def play(self) -> ProcessGenerator:
+        """The whole job."""
+        if self.job.start_s > 0:
+            yield self.env.timeout(self.job.start_s)
+        self.start_s = self.env.now
+        self._put_files()
+        work = self.job.workload
+        ranks = work.operations["rank"]
+        starts = np.flatnonzero(np.r_[True, ranks[1:] != ranks[:-1]]) if len(ranks) else ranks
+        ends = np.r_[starts[1:], len(ranks)]
+        running = []
+        for start, end in zip(starts.tolist(), ends.tolist()):
+            operations = work.operations[start:end]
+            node = self.job.first_node + int(ranks[start]) // work.ranks_per_node
+            running.append(self.env.process(self._rank(node, operations.tolist())))
+        for rank in running:
+            # Not AllOf: of 65,536 events it looks at all after each.
+            if not rank.processed:
+                yield rank
+        self.end_s = self.env.now
+        self._release()
+
+    def _put_files(self) -> None:
+        """Files that are there already; then the plan of the new ones."""
+        work, cluster = self.job.workload, self.cluster
+        planner = None if self.job.background else cluster.planner
+        existing = [n for n, file in enumerate(work.files) if file.exists]
+        unplaced = []
+        for n in existing:
+            named = cluster.names.get(work.files[n].key)
+            if named is None:
+                unplaced.append((n, self._file(n, self.layouts[n])))
+            self.files[n] = named.file if named else unplaced[-1][1]
+        by_policy = [(n, f) for n, f in unplaced if work.files[n].osts is None]
+        requests = [CreateRequest(work.files[n].size_bytes, f.layout) for n, f in by_policy]
+        if planner and by_policy and requests:
+            for (_, file), placement in zip(by_policy, planner.plan(requests, self.env.now)):
+                file.put(placement)
+        cluster.mds.put_existing([file for _, file in unplaced])
+        for n, file in unplaced:
+            file.takes(*file.filled())
+            cluster.osts.occupy(*file.filled())
+            cluster.put(work.files[n].key, file, self)
+        if planner and planner.plans:
+            self._plan([n for n in self.created() if work.files[n].osts is None])
+
+    def _plan(self, new: Sequence[int]) -> None:
+        planner = self.cluster.planner
+        requests = [CreateRequest(self.job.workload.files[n].size_bytes, self.layouts[n]) for n in new]
+        placements = planner.plan(requests, self.env.now)
+        if placements:
+            self.plans = dict(zip(new, placements, strict=True))
+            self._planned_left = planner.bytes_of(requests, placements)
+            planner.promised += self._planned_left
+
+    def _release(self) -> None:
+        if len(self._planned_left):
+            self.cluster.planner.promised -= self._planned_left
+            self._planned_left = np.zeros(0)
+
+    def _file(self, number: int, layout: Layout) -> PlacedFile:
+        """A file without objects, or with those that were logged."""
+        given = self.job.workload.files[number]
+        file = PlacedFile(layout, given.size_bytes)
+        if given.osts is not None:
+            file.put(FilePlacement(given.osts))
+        return file
+
+    def _created(self, number: int) -> PlacedFile:
+        """The file; made now if nobody has yet."""
+        file = self.files[number]
+        if file is None:
+            given = self.job.workload.files[number]
+            file = self.files[number] = self._file(number, self.layouts[number])
+            followed = self.cluster.mds.create(file, self.plans.get(number))
+            self.left_to_lustre += not followed and given.osts is None
+            self.cluster.put(given.key, file, self)
+        return file
+
+    def _rank(self, node: int, operations: Sequence[Operation]) -> ProcessGenerator:
+        env, start_s = self.env, self.start_s
+        met = 0
+        for _, number, kind, delay_s, earliest_s, offset, size_bytes, span_bytes in operations:
+            wait_s = max(delay_s, start_s + earliest_s - env.now)
+            if wait_s > 0:
+                yield env.timeout(wait_s)
+            direction = MOVES.get(kind)
+            if direction is not None:
+                if size_bytes > 0:
+                    yield from self._move(node, number, direction, offset, size_bytes, span_bytes)
+            elif kind == Kind.BARRIER:
+                yield self._barrier(met)
+                met += 1
+            elif kind == Kind.CLOSE:
+                self._open[number] -= 1
+                if not self._open[number]:
+                    self._closed(number)
+            else:
+                yield from self.cluster.mds.serve()
+                self._created(number)
+
+    def _barrier(self, number: int) -> Event:
+        event, here = self._barriers.get(number) or (self.env.event(), 0)
+        here += 1
+        self._barriers[number] = (event, here)
+        if here == self._meeting[number]:
+            del self._barriers[number]
+            event.succeed()
+        return event
+
+    def _move(
+        self, node: int, number: int, direction: Direction, offset: int, size_bytes: int, span_bytes: int
+    ) -> ProcessGenerator:
+        """One read or write: component after component, each over all its OSTs at once."""
+        cluster, env = self.cluster, self.env
+        file = self._created(number)
+        if self.waited:
+            cluster.begins(direction)
+        if not self._moving[direction]:
+            self._since[direction] = env.now
+        self._moving[direction] += 1
+        for piece in striping.pieces(file.layout, offset, size_bytes, span_bytes):
+            objects = cluster.mds.instantiate(file, piece.component)
+            osts, sizes = _merged(objects[piece.objects], piece.object_bytes)
+            kept = self._claim(number, file, osts, sizes) if direction is Direction.WRITE else 1.0
+            cluster.osts.begins(osts)
+            yield cluster.flow(node, osts, sizes, direction)
+            cluster.osts.ends(osts)
+            if kept < 1:
+                cluster.osts.overwrote(osts, (1 - kept) * sizes.astype(np.float64))
+        self.moved[direction] += size_bytes
+        self._moving[direction] -= 1
+        if not self._moving[direction]:
+            self._moving_s[direction] += env.now - self._since[direction]
+        if self.waited:
+            cluster.ends(direction)
+
+    def _claim(self, number: int, file: PlacedFile, osts: Numbers, sizes: Numbers) -> float:
+        """Take the space of a write; the share of it that is new."""
+        kept = float(self._kept[number])
+        if kept > 0:
+            new = sizes if kept == 1 else np.floor(sizes * kept).astype(np.int64)
+            self.cluster.osts.claim(osts, new, self.name)
+            file.takes(osts, new)
+            self.placed[osts] += new
+            if len(self._planned_left):
+                less = np.minimum(self._planned_left[osts], new)
+                self._planned_left[osts] -= less
+                self.cluster.planner.promised[osts] -= less
+        return kept
+
+    def _closed(self, number: int) -> None:
+        """The last rank has closed a file."""
+
+    def outcome(self) -> JobOutcome:
+        """Once it has ended; times since the start of the run."""
+        since = self.cluster.run_start_s
+        return JobOutcome(
+            name=self.name,
+            start_s=self.start_s - since,
+            end_s=self.end_s - since,
+            read_bytes=self.moved[Direction.READ],
+            written_bytes=self.moved[Direction.WRITE],
+            read_s=self._moving_s[Direction.READ],
+            write_s=self._moving_s[Direction.WRITE],
+            ost_cost=quality.ost_cost(dict(enumerate(self.placed.tolist()))),
+            left_to_lustre=self.left_to_lustre,
+        )
+
+
+def _merged(osts: Numbers, sizes: Numbers) -> tuple[Numbers, Numbers]:
+    """Each OST once: overstriped files have several objects on one."""
+    if len(osts) < 2 or len(set(osts.tolist())) == len(osts):
+        return osts, sizes
+    distinct, place = np.unique(osts, return_inverse=True)
+    return distinct, np.bincount(place, sizes, len(distinct)).astype(np.int64)
+
+
+def check(jobs: Sequence[Job]) -> None:
+    """Raises BadInput for what cannot be played."""
+    for job in jobs:
+        work = job.workload
+        operations = work.operations
+        ranks, files = operations["rank"], operations["file"]
+        where = f"workload {work.name}"
+        if len(ranks) and not 0 <= ranks.min() <= ranks.max() < work.ranks:
+            raise BadInput(where, f"ranks 0 to {work.ranks - 1}", f"{ranks.min()} to {ranks.max()}")
+        if (np.diff(ranks) < 0).any():
+            raise BadInput(where, "operations sorted by rank")
+        of_files = files[operations["kind"] != Kind.BARRIER]
+        if len(of_files) and not 0 <= of_files.min() <= of_files.max() < len(work.files):
+            raise BadInput(
+                where, f"files 0 to {len(work.files) - 1}", f"{of_files.min()} to {of_files.max()}"
+            )
+        for name in ("delay_s", "earliest_s", "bytes", "offset", "span_bytes"):
+            values = operations[name]
+            if len(values) and not (np.isfinite(values).all() and values.min() >= 0):
+                raise BadInput(where, f"{name} of 0 or more", values.min())
+        if work.ranks_per_node < 1 or job.start_s < 0 or job.first_node < 0:
+            raise BadInput(where, "ranks per node above 0, a start and a first node of 0 or more")

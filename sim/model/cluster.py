@@ -1,0 +1,129 @@
+"""The simulated file system: its components, the way of bytes through them, and the names of its files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import simpy
+
+from tarazu.errors import BadInput
+from tarazu.sim.kernel.network import Network
+from tarazu.sim.model.io_router import IoRouters
+from tarazu.sim.model.links import Direction, Numbers
+from tarazu.sim.model.lnet_router import LnetRouters
+from tarazu.sim.model.mds import Mds, PlacedFile
+from tarazu.sim.model.oss import Osses
+from tarazu.sim.model.ost import Osts
+from tarazu.sim.model.planner import Planner
+from tarazu.sim.model.spec import ClusterSpec, Failure
+
+
+class Named(NamedTuple):
+    """A file that is there."""
+
+    file: PlacedFile
+    owner: Hashable
+    """The job that made it."""
+
+
+class Cluster:
+    """All that the jobs of a simulation share."""
+
+    def __init__(
+        self, spec: ClusterSpec, policy: str, seed: int, failures: Sequence[Failure], resolution_s: float
+    ) -> None:
+        """Raises ConfigError for a policy that is not there, BadInput for a cluster or failure that cannot be."""
+        _check(spec)
+        self.spec = spec
+        self.env = simpy.Environment()
+        self.network = Network(self.env, resolution_s)
+        self.io_routers = IoRouters(self.network, spec)
+        self.lnet_routers = LnetRouters(self.network, spec)
+        self.osses = Osses(self.network, spec)
+        self.osts = Osts(self.env, self.network, spec)
+        self.mds = Mds(self.env, self.osts, self.osses.names, seed)
+        self.planner = Planner(self.osts, self.osses, policy, seed)
+        for failure in failures:
+            self.osts.fails(failure)
+        self.names: dict[str, Named] = {}
+        self.running: set[Hashable] = set()
+        """Jobs that have begun and not ended."""
+        self.run_start_s = 0.0
+        self._moving = [0, 0]
+        self._since = [0.0, 0.0]
+        self.moving_s = [0.0, 0.0]
+        """Of this run: time in which at least one write, or read, was under way that is waited for."""
+
+    def flow(self, node: int, osts: Numbers, sizes: Numbers, direction: Direction) -> simpy.Event:
+        """One node's bytes to or from these (distinct) OSTs, all at once: succeeds when the last has arrived."""
+        amount = int(sizes.sum())
+        shares = sizes / amount
+        servers = self.osses.of_ost[osts]
+        own, weights, streams, limit = self.osts.links(osts, shares, direction)
+        by_node = self.io_routers.links(node, direction)
+        routers = self.lnet_routers.links(servers, direction)
+        links = self.osses.links(servers, direction)
+        used = np.concatenate([own, by_node, routers, links])
+        parts = [weights, np.ones(len(by_node)), shares[: len(routers)], shares[: len(links)]]
+        count = np.ones(len(used), np.int64)
+        count[: len(streams)] = streams
+        return self.network.start(used, np.concatenate(parts), amount, limit, count)
+
+    def put(self, key: str, file: PlacedFile, owner: Hashable) -> None:
+        """A new file of that name: one of a job that has ended is removed first, and its space is free."""
+        old = self.names.get(key)
+        if old is not None and old.owner not in self.running:
+            self.remove(key)
+        self.names[key] = Named(file, owner)
+
+    def remove(self, key: str) -> None:
+        """Delete a file; its space is free. A name that is not there is left alone."""
+        old = self.names.pop(key, None)
+        if old is not None:
+            for osts, sizes in old.file.space:
+                self.osts.occupy(osts, -sizes)
+
+    def begins(self, direction: Direction) -> None:
+        """An operation that is waited for is under way."""
+        if not self._moving[direction]:
+            self._since[direction] = self.env.now
+        self._moving[direction] += 1
+
+    def ends(self, direction: Direction) -> None:
+        self._moving[direction] -= 1
+        if not self._moving[direction]:
+            self.moving_s[direction] += self.env.now - self._since[direction]
+
+
+def _check(spec: ClusterSpec) -> None:
+    """Raises BadInput for a cluster that cannot be."""
+    where = f"cluster {spec.name}"
+    for name in ("osts", "osts_per_oss", "ost_bytes", "lnet_routers", "io_routers", "nodes", "mds_threads"):
+        if getattr(spec, name) < 1:
+            raise BadInput(where, f"{name} of 1 or more", getattr(spec, name))
+    rates = {
+        "write.peak_bytes_per_s": spec.write.peak_bytes_per_s,
+        "read.peak_bytes_per_s": spec.read.peak_bytes_per_s,
+        "write.stream_bytes_per_s": spec.write.stream_bytes_per_s,
+        "read.stream_bytes_per_s": spec.read.stream_bytes_per_s,
+        "oss_link_bytes_per_s": spec.oss_link_bytes_per_s,
+        "lnet_router_bytes_per_s": spec.lnet_router_bytes_per_s,
+        "io_router_bytes_per_s": spec.io_router_bytes_per_s,
+        "nic_bytes_per_s": spec.nic_bytes_per_s,
+        "cpu_bytes_per_s": spec.cpu_bytes_per_s,
+    }
+    for name, value in rates.items():
+        if not value > 0:
+            raise BadInput(where, f"{name} above 0", value)
+    for name, values in (("used", spec.used), ("speeds", spec.speeds)):
+        if any(not 0 <= v < math.inf for v in values) or (name == "used" and any(v > 1 for v in values)):
+            raise BadInput(
+                where, f"{name} of 0 or more" + (" and at most 1" if name == "used" else ""), values
+            )
+    if min(spec.write.interference, spec.read.interference, spec.create_s) < 0:
+        raise BadInput(where, "interference and create_s of 0 or more")
+    if math.isinf(max(spec.write.peak_bytes_per_s, spec.read.peak_bytes_per_s)):
+        raise BadInput(where, "a finite peak of reads and writes")

@@ -1,0 +1,107 @@
+"""Darshan log → `Log`."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from tarazu.trace.darshan.gaps import find_gaps
+from tarazu.trace.darshan.layouts import logged_layouts
+from tarazu.trace.darshan.library import OpenLog, open_log
+from tarazu.trace.darshan.log import ACCESS, SEGMENT, Log, Module
+
+TABLES = ("POSIX", "STDIO", "MPI-IO")
+ACCESSES = ("POSIX", "STDIO")
+
+
+def read(path: str | os.PathLike[str]) -> Log:
+    """All of a log but its trace, which `segments` reads.
+
+    Raises TraceError when PyDarshan is missing, and for a file that is no Darshan log or a damaged one.
+    """
+    with open_log(os.fspath(path)) as opened:
+        modules = {name: opened.table(name) for name in TABLES if name in opened.modules}
+        layouts, odd = logged_layouts(opened.components() if "LUSTRE" in opened.modules else ())
+        log = Log(
+            path=opened.where,
+            version=opened.version(),
+            mounts=opened.mounts(),
+            names=opened.names(),
+            present={name: bool(of["partial_flag"]) for name, of in opened.modules.items()},
+            modules=modules,
+            accesses=np.concatenate(
+                [np.zeros(0, ACCESS), *(_accesses(modules[name]) for name in ACCESSES if name in modules)]
+            ),
+            layouts=layouts,
+            gaps=(),
+            **_job(opened),
+        )
+    return msgspec.structs.replace(log, gaps=find_gaps(log, odd))
+
+
+def segments(log: Log) -> NDArray[np.void]:
+    """The trace (DXT_POSIX) of a log, of dtype SEGMENT, by rank and time; empty without one."""
+    if "DXT_POSIX" not in log.present:
+        return np.zeros(0, SEGMENT)
+    with open_log(log.path) as opened:
+        found = opened.segments()
+    order: NDArray[np.intp] = np.lexsort((found["end_s"], found["start_s"], found["rank"]))
+    return found[order]
+
+
+def _job(opened: OpenLog) -> dict[str, Any]:
+    """The fields of Log that are of the job."""
+    job = opened.job()
+    start_s = job.start_time_sec + job.start_time_nsec / 1e9
+    # Formats before 3.41 have whole seconds: a job from second 3 to second 3 ran for up to one.
+    whole = 0 if tuple(map(int, opened.version().split("."))) >= (3, 41) else 1
+    seconds = job.end_time_sec - job.start_time_sec + whole
+    run_time_s = seconds + (job.end_time_nsec - job.start_time_nsec) / 1e9
+    return {
+        "ranks": int(job.nprocs),
+        "uid": int(job.uid),
+        "job_id": str(job.jobid),
+        "command": tuple(opened.command().split()),
+        "start_s": start_s,
+        "run_time_s": run_time_s if job.end_time_sec > 0 and run_time_s > 0 else 0.0,
+    }
+
+
+def _accesses(module: Module) -> NDArray[np.void]:
+    """POSIX and STDIO name what is common to them alike."""
+    rows = np.zeros(len(module), ACCESS)
+    rows["record"], rows["rank"] = module.records, module.ranks
+    rows["stdio"] = module.name == "STDIO"
+    counters = {
+        "opens": "OPENS",
+        "reads": "READS",
+        "writes": "WRITES",
+        "read_bytes": "BYTES_READ",
+        "written_bytes": "BYTES_WRITTEN",
+        "mmaps": "MMAPS",
+    }
+    for column, counter in counters.items():
+        rows[column] = np.maximum(module.counters.get(f"{module.name}_{counter}", np.int64(0)), 0)
+    for column, moved, highest in (
+        ("read_end_bytes", "read_bytes", "MAX_BYTE_READ"),
+        ("written_end_bytes", "written_bytes", "MAX_BYTE_WRITTEN"),
+    ):
+        rows[column] = np.where(rows[moved] > 0, module.counters[f"{module.name}_{highest}"] + 1, 0)
+    times = {
+        "read_s": "READ_TIME",
+        "write_s": "WRITE_TIME",
+        "meta_s": "META_TIME",
+        "open_start_s": "OPEN_START_TIMESTAMP",
+        "read_start_s": "READ_START_TIMESTAMP",
+        "read_end_s": "READ_END_TIMESTAMP",
+        "write_start_s": "WRITE_START_TIMESTAMP",
+        "write_end_s": "WRITE_END_TIMESTAMP",
+        "close_end_s": "CLOSE_END_TIMESTAMP",
+    }
+    for column, counter in times.items():
+        rows[column] = module.fcounters[f"{module.name}_F_{counter}"]
+    return rows
