@@ -132,9 +132,8 @@ def _computed_bound(cluster: ClusterSpec, jobs: Sequence[Job]) -> float:
         if job.background:
             continue
         application = Application(bare, job)
-        layouts = application.layouts()
         files = job.workload.files
-        requests += [CreateRequest(files[n].size_bytes, layouts[n]) for n in application.created()]
+        requests += [CreateRequest(files[n].size_bytes, application.layouts[n]) for n in application.created()]
     if not requests:
         return 0.0
     return utilization_of(build(view_of(bare.osts, bare.osses.names, 0.0), requests))
