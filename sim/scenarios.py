@@ -18,12 +18,12 @@ from tarazu.allocate import bounds, policies, quality
 from tarazu.lustre import EOF
 from tarazu.model import CreateRequest, Oss, Ost, SystemView
 from tarazu.sim.model.striping import PFL_1, PFL_2, PLAIN, Striping, layout
+from tarazu.sim.workloads.hacc import hacc_bytes
 from tarazu.units import GIB, MIB
 
 SERVERS, OSTS_PER_SERVER, OST_BYTES = 7, 5, 10 * 10**9
 OST_BYTES_PER_S = 500 * 10**6
 """Throughput of a healthy OST in `slow-ost`; only the ratio matters."""
-HACC_PARTICLE_BYTES, HACC_HEADER_BYTES = 38, 24 * MIB
 SEEDS = 20
 
 AUTO = ((0, EOF, SERVERS * OSTS_PER_SERVER),)
@@ -86,11 +86,6 @@ def cluster(
 def files(count: int, size_bytes: int, striping: Striping) -> tuple[CreateRequest, ...]:
     """`count` files of one size, sharing one layout."""
     return (CreateRequest(size_bytes, layout(striping, size_bytes)),) * count
-
-
-def hacc_bytes(particles: int) -> int:
-    """Size of one HACC-I/O file."""
-    return HACC_PARTICLE_BYTES * particles + HACC_HEADER_BYTES
 
 
 @cache

@@ -65,6 +65,8 @@ class Workload(msgspec.Struct, frozen=True):
     """Of dtype OPERATION; sorted by rank, each rank's in order."""
     stand_in: str = ""
     """Empty for what was recorded; else which published figures the generator was made to meet."""
+    assumed: tuple[str, ...] = ()
+    """What was taken for true where the record says nothing, a line each."""
 
     @property
     def nodes(self) -> int:

@@ -10,6 +10,7 @@ import pytest
 from tarazu.allocate import policies, quality
 from tarazu.lustre import EOF
 from tarazu.sim import badost, scenarios
+from tarazu.sim.workloads.hacc import hacc_bytes
 from tarazu.units import GIB, MIB
 
 SEEDS = range(3)
@@ -78,8 +79,8 @@ def test_stripe_sizes_give_eight_rounds_or_are_the_smallest() -> None:
 
 
 def test_sizes_of_hacc_add_up_to_the_papers() -> None:
-    assert 8 * scenarios.hacc_bytes(50 * 10**6) / GIB == pytest.approx(14.3, abs=0.05)
-    assert 16 * scenarios.hacc_bytes(20 * 10**6) / GIB == pytest.approx(11.7, abs=0.05)
+    assert 8 * hacc_bytes(50 * 10**6) / GIB == pytest.approx(14.3, abs=0.05)
+    assert 16 * hacc_bytes(20 * 10**6) / GIB == pytest.approx(11.7, abs=0.05)
 
 
 def test_unknown_scenario_is_named() -> None:
