@@ -9,27 +9,20 @@ from __future__ import annotations
 import threading
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
 import msgspec
 
 from tarazu.allocate.eligible import unfit
-from tarazu.config import Settings
+from tarazu.config import Predict, Settings
 from tarazu.daemons import questions
-from tarazu.daemons.left_to_lustre import (
-    OWN_DEFAULT,
-    TOO_MANY,
-    checked,
-    commonest,
-    default_layout,
-    within_a_request,
-)
+from tarazu.daemons.configure import Directories, configure, layout_policy
+from tarazu.daemons.left_to_lustre import checked, commonest
 from tarazu.daemons.questions import Questions
 from tarazu.errors import TarazuError, Unavailable
-from tarazu.layout import pfl
-from tarazu.layout.manager import Choice, ConfigurationManager, LayoutPolicy, Targets, left_to_lustre
+from tarazu.layout.manager import Targets
 from tarazu.model import FilePlacement, Forecast, JobStep, Layout
 from tarazu.predict import aipa, rules
 from tarazu.store.database import open_database
@@ -44,9 +37,6 @@ EARLY_S = 120.0
 """A new plan is asked for this long before the horizon of the last one is reached."""
 LONGEST_ALIVE_S = 86_400.0
 
-Directories = Callable[[tuple[str, ...]], local.DirectoryLayouts]
-"""Asks the leader for the default layouts of directories."""
-
 
 class Planner:
     """The pipeline from a history to a plan. `ready` is set once the heavy imports are done."""
@@ -54,14 +44,7 @@ class Planner:
     def __init__(self, settings: Settings) -> None:
         """Raises a TarazuError when the PFL file or the keys cannot be used."""
         self.settings = settings
-        layout = settings.layout
-        self.policy = LayoutPolicy(
-            stripe_count=layout.stripe_count,
-            striping=layout.striping,
-            rules=pfl.read(layout.pfl_file) if layout.pfl_file else (),
-            min_size_bytes=layout.min_size,
-            least_object_bytes=layout.least_object_bytes,
-        )
+        self.policy = layout_policy(settings.layout)
         self.ready = threading.Event()
         self.mdsd = Questions(settings)
 
@@ -94,7 +77,7 @@ class Planner:
                 return local.PlanReply("unavailable", str(error))
             if known.why_closed:
                 return local.PlanReply("declined", known.why_closed)
-        prediction = self._forecast(request, history, step)
+        prediction = predicted(history, step, self.settings.predict, in_run=request.in_run)
         history.clear()
         warnings = (*problems, *prediction.warnings)[:MOST_WARNINGS]
         until_s = request.from_s + self.settings.predict.horizon_s
@@ -119,46 +102,9 @@ class Planner:
             except TarazuError as error:
                 pools = {name: len({*members} & {*request.active}) for name, members in request.pools.items()}
                 targets, problem = Targets(len(request.active), pools), str(error)
-            expected = self._configure(wanted, targets, directories)
+            foreign = self.settings.layout.foreign_defaults
+            expected = configure(wanted, targets, directories, self.policy, foreign_defaults=foreign)
             return self._store_and_place(step, request, expected, outline, mdsd, problem)
-
-    def _forecast(
-        self, request: local.PlanRequest, history: Sequence[KnownRun], step: JobStep
-    ) -> aipa.Prediction:
-        model = self.settings.predict.model
-        if request.in_run and history:
-            return aipa.extend(history[-1], step, horizon_s=self.settings.predict.horizon_s, model=model)
-        decision = rules.decide(history)
-        return aipa.forecast(history[decision.since :], step, model=model)
-
-    def _configure(
-        self, forecasts: Sequence[Forecast], targets: Targets, directories: Directories
-    ) -> list[NewFile]:
-        """The layout of each file; files below directories with a user's own default are left alone."""
-        parents = [f.name.key.rpartition("/")[0] or "/" for f in forecasts]
-        answer = directories(tuple(sorted(set(parents))))
-        root = default_layout(answer.root)
-        default_of = {p: default_layout(answer.parents.get(p, answer.root)) for p in set(parents)}
-        by_default: dict[Layout | str | None, list[int]] = {}
-        for place, parent in enumerate(parents):
-            by_default.setdefault(default_of[parent], []).append(place)
-        chosen: dict[int, Choice] = {}
-        for default, places in by_default.items():
-            # Layouts are compared, not blobs: these also carry the directory's own identity.
-            foreign = default != root and not self.settings.layout.foreign_defaults
-            if foreign or isinstance(default, str):
-                why = default if isinstance(default, str) else OWN_DEFAULT
-                chosen.update(dict.fromkeys(places, left_to_lustre(why)))
-                continue
-            manager = ConfigurationManager(self.policy, targets, default)
-            chosen.update(zip(places, manager.choose([forecasts[place] for place in places]), strict=True))
-        choices = [chosen[place] for place in range(len(forecasts))]
-        fits = within_a_request([choice.layout for choice in choices])
-        too_many = left_to_lustre(TOO_MANY)
-        return [
-            NewFile(f, *(choice if fit else too_many))
-            for f, choice, fit in zip(forecasts, choices, fits, strict=True)
-        ]
 
     def _store_and_place(
         self,
@@ -237,22 +183,39 @@ class Planner:
         request_id = uuid.uuid4().hex
         if problem:
             return messages.AllocationReply(request_id, "unavailable", problem)
-        layouts: dict[Layout, int] = {}
-        files = tuple(
-            messages.FileSpec(f.size_bytes, layouts.setdefault(layout, len(layouts))) for f, layout in wishes
-        )
-        request = messages.AllocationRequest(
-            id=request_id,
-            fs_name=step.fs_name,
-            uid=step.uid,
-            job_id=step.job_id,
-            layouts=tuple(layouts),
-            files=files,
-            deadline_s=questions.ALLOCATION_S - questions.ANSWER_S,
-            expires_s=2 * self.settings.predict.horizon_s,
-            alive_s=2 * alive_s if 0 < alive_s < LONGEST_ALIVE_S else 0.0,
-        )
+        request = allocation_request(request_id, step, wishes, self.settings.predict.horizon_s, alive_s)
         return questions.allocate(mdsd, request)
+
+
+def predicted(
+    history: Sequence[KnownRun], step: JobStep, settings: Predict, *, in_run: bool = False
+) -> aipa.Prediction:
+    """The files of the next run, from those before; `in_run`: of the rest of this one, the last of the history."""
+    if in_run and history:
+        return aipa.extend(history[-1], step, horizon_s=settings.horizon_s, model=settings.model)
+    decision = rules.decide(history)
+    return aipa.forecast(history[decision.since :], step, model=settings.model)
+
+
+def allocation_request(
+    id: str, step: JobStep, wishes: Sequence[tuple[Forecast, Layout]], horizon_s: float, alive_s: float
+) -> messages.AllocationRequest:
+    """What mdsd is asked for these files of a step."""
+    layouts: dict[Layout, int] = {}
+    files = tuple(
+        messages.FileSpec(f.size_bytes, layouts.setdefault(layout, len(layouts))) for f, layout in wishes
+    )
+    return messages.AllocationRequest(
+        id=id,
+        fs_name=step.fs_name,
+        uid=step.uid,
+        job_id=step.job_id,
+        layouts=tuple(layouts),
+        files=files,
+        deadline_s=questions.ALLOCATION_S - questions.ANSWER_S,
+        expires_s=2 * horizon_s,
+        alive_s=2 * alive_s if 0 < alive_s < LONGEST_ALIVE_S else 0.0,
+    )
 
 
 @contextmanager

@@ -28,6 +28,7 @@ SEEDS = 20
 class WrittenFile(msgspec.Struct, frozen=True):
     """One file of the log; times in seconds after the start of the job."""
 
+    rank: int
     size_bytes: int
     ost: int
     start_s: float
@@ -95,14 +96,14 @@ def _written(logged: logs.Log) -> Log:
     if not {"POSIX", "LUSTRE"} <= logged.present.keys():
         raise TraceError(logged.path, "the modules POSIX and LUSTRE", sorted(logged.present))
     posix = logged.accesses[~logged.accesses["stdio"]]
-    columns = ("record", "written_bytes", "writes", "write_start_s", "write_end_s", "write_s")
+    columns = ("record", "rank", "written_bytes", "writes", "write_start_s", "write_end_s", "write_s")
     written, stripe_size_bytes = [], 0
-    for record, size, writes, start, end, write_s in posix[list(columns)].tolist():
+    for record, rank, size, writes, start, end, write_s in posix[list(columns)].tolist():
         layout = logged.layouts.get(record)
         stripes = layout.osts[0] if layout is not None else ()
         if layout is None or len(stripes) != 1 or len(layout.osts) > 1:
             raise TraceError(logged.path, "files with one stripe each", f"{len(stripes)} stripes")
-        written.append(WrittenFile(size, stripes[0], start, end, writes, write_s))
+        written.append(WrittenFile(rank, size, stripes[0], start, end, writes, write_s))
         stripe_size_bytes = max(stripe_size_bytes, layout.layout.components[0].stripe_size_bytes)
     return Log(tuple(written), stripe_size_bytes)
 

@@ -19,7 +19,7 @@ from tarazu.lustre import EOF
 from tarazu.model import CreateRequest, Oss, Ost, SystemView
 from tarazu.sim.model.striping import PFL_1, PFL_2, PLAIN, Striping, layout
 from tarazu.sim.workloads.hacc import hacc_bytes
-from tarazu.units import GIB, MIB
+from tarazu.units import GIB
 
 SERVERS, OSTS_PER_SERVER, OST_BYTES = 7, 5, 10 * 10**9
 OST_BYTES_PER_S = 500 * 10**6

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-BASE = {"errors", "units", "lustre", "model", "config"}
+BASE = {"errors", "units", "names", "lustre", "model", "config"}
 MAY_IMPORT = {
     "errors": set(),
     "units": set(),
+    "names": set(),
     "lustre": set(),
     "model": set(),
     "config": {"errors", "units"},

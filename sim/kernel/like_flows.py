@@ -73,9 +73,10 @@ class LikeFlows:
     def __len__(self) -> int:
         return len(self._by_key)
 
-    def find(self, links: Ints, weights: Floats, streams: Ints, limit: float, now: float) -> Row:
-        """The class of such flows; a new one, at rate 0, where there is none."""
-        key = (links.tobytes(), weights.tobytes(), streams.tobytes(), limit)
+    def find(self, links: Ints, weights: Floats, streams: Ints, limit: float, apart: int, now: float) -> Row:
+        """The class of such flows; a new one, at rate 0, where there is none. `apart`: flows of another number
+        are no like flows, whatever they have in common."""
+        key = (links.tobytes(), weights.tobytes(), streams.tobytes(), limit, apart)
         row = self._by_key.get(key)
         if row is None:
             row = self._by_key[key] = self._new(key, links, weights, streams)

@@ -23,12 +23,18 @@ from tarazu.sim.kernel.like_flows import LikeFlows, Row
 
 LATE = EventPriority(2)
 """SimPy's priority of what comes after all else of an instant (its own are 0 and 1)."""
-SAME_TIME = 1e-12
+SAME_TIME = 1e-14
 """Ends that lie closer together than this part of the time passed are one instant: rounding, not order."""
 
 EXACT, COARSE = 1e-12, 0.01
 """Shares that differ by less than this part are settled together: rounding; an error well below that of sharing
 rarely, for a third of the time."""
+CHANGED = 0.1
+"""As soon as more than this part of the flows are others, rates are shared anew whatever the resolution."""
+OVER = 0.5
+"""Of a link's capacity: what it may carry above it until rates are shared anew."""
+LEAST = 1e-3
+"""Of a fair share: less than that is nothing."""
 AT_ONCE = 1e300
 """Rate of a flow that nothing limits, units/s: it ends in the instant in which it starts."""
 
@@ -51,11 +57,11 @@ class Tick(simpy.Event):
 class Network:
     """Links and the flows on them. The same calls in the same order give the same result, bit for bit.
 
-    With `resolution_s` = 0 rates are exact at all times. Above 0 rates are shared anew at most once in so many
-    seconds: what a flow that ends leaves is used at the next sharing, and until then a flow that starts gets
-    min(capacity / weight of all flows) over its links, which the exact rate is never below. So a link may
-    for at most `resolution_s` carry more than its capacity, or less than it could; ends at the rates
-    in force are exact. Rates are the fair ones to 1 %. docs/benchmarks.md has the errors that this makes.
+    With `resolution_s` = 0 rates are exact at all times. Above 0 rates are shared anew once in so many seconds, or
+    sooner when a tenth of the flows has changed, and are the fair ones to 1 %. In between all flows keep their
+    rates. One that starts then gets an equal part of each link's capacity, as far as that does not
+    load a link to more than half above its capacity; else it waits for the sharing. Ends at the rates in force are
+    exact. docs/benchmarks.md has the errors that this makes.
 
     A network where no flow moves schedules nothing, and SimPy ends when nothing else is left to do; `run`
     says then which links are to blame. A process that comes back for ever must look at `stands_still`.
@@ -76,11 +82,17 @@ class Network:
         self._capacity = np.zeros(64)
         self._streams = np.zeros(64, dtype=np.int64)
         self._weight = np.zeros(64)
+        self._free = np.zeros(64)
+        """Of the capacity, at the rates in force; kept, like `_weight`, where there is a resolution."""
         self._carried = np.zeros(64)
         self._curves: dict[Curve, list[int]] = {}
+        self._curved: list[tuple[Curve, Ints]] | None = None
         self._shared_at = -math.inf
         """When rates were last shared, and when they will be next; inf: not before something changes."""
         self._share_at = math.inf
+        self._sharing: Tick | None = None
+        self._changed = self._shared_among = 0
+        """Flows that have started or ended since then, and that were there."""
         self._due: list[tuple[float, int, Row]] = []
         self._alarm: Tick | None = None
         self._alarm_at = math.inf
@@ -91,19 +103,20 @@ class Network:
         """A new link of `capacity` units/s; with `curve`, times curve(streams on it). Its number: 0, 1, ..."""
         number = len(self.names)
         if number >= len(self._base):
-            for array in ("_base", "_capacity", "_streams", "_weight", "_carried"):
+            for array in ("_base", "_capacity", "_streams", "_weight", "_free", "_carried"):
                 old = getattr(self, array)
                 setattr(self, array, np.concatenate([old, np.zeros_like(old)]))
         self.names.append(name or f"link {number}")
         self._base[number] = self._capacity[number] = _capacity(capacity, self.names[number])
         if curve is not None:
             self._curves.setdefault(curve, []).append(number)
+            self._curved = None
         return number
 
     def set_capacity(self, link: int, capacity: float) -> None:
         """From now on; 0: flows over it stand still until it has capacity again."""
         self._base[link] = _capacity(capacity, self.names[link])
-        self._change()
+        self._change(self._shared_among + 1)  # at once, whatever the resolution
 
     def carried(self) -> Floats:
         """Units that each link has carried up to now (links,)."""
@@ -134,34 +147,45 @@ class Network:
         """
         at = np.asarray(links, dtype=np.int64)
         weight = np.ones(len(at)) if weights is None else np.asarray(weights, dtype=np.float64)
-        count = np.broadcast_to(np.asarray(streams, dtype=np.int64), at.shape)
+        count = np.asarray(streams, dtype=np.int64)
+        if not count.ndim:
+            count = np.full(len(at), count)
         if weight.shape != at.shape or not limit > 0 or not 0 <= amount < math.inf:
             raise ValueError(
                 f"flow: {len(at)} weights, a limit > 0 and an amount >= 0 expected, "
                 f"{weight.size}, {limit} and {amount} found"
             )
-        if weight.size and not weight.min() > 0:
-            if not weight.min() >= 0:
-                raise ValueError(f"flow: weights >= 0 expected, {weight.min()} found")
-            used = weight > 0
-            at, weight, count = at[used], weight[used], count[used]
-        if at.size and not 0 <= at.min() <= at.max() < len(self.names):
-            raise ValueError(
-                f"flow: links 0 to {len(self.names) - 1} expected, {at.min()} to {at.max()} found"
-            )
+        if len(at):
+            least = weight.min()
+            if not least >= 0:
+                raise ValueError(f"flow: weights >= 0 expected, {least} found")
+            if not least:
+                used = weight > 0
+                at, weight, count = at[used], weight[used], count[used]
+            if at.view(np.uint64).max(initial=0) >= len(self.names):  # a number below 0 is a huge one
+                raise ValueError(
+                    f"flow: links 0 to {len(self.names) - 1} expected, {at.min()} to {at.max()} found"
+                )
         done = self.env.event()
-        if amount == 0:
-            return done.succeed(self.env.now)
         now = self.env.now
-        row = self._flows.find(at, weight, count, limit, now)
+        if amount == 0:
+            return done.succeed(now)
         self._started += 1
-        self._flows.join(row, self._started, float(amount), now, done)
-        np.add.at(self._streams, at, count)
+        self._change(1)
+        rate, apart = 0.0, 0
         if self.resolution_s:
             np.add.at(self._weight, at, weight)
-            if now < self._shared_at + self.resolution_s:
-                self._meanwhile(row, at)
-        self._change()
+            if self._share_at > now:
+                rate = self._meanwhile(at, weight, limit)
+                apart = self._started if rate else -self.sharings
+        row = self._flows.find(at, weight, count, limit, apart, now)
+        self._flows.join(row, self._started, float(amount), now, done)
+        np.add.at(self._streams, at, count)
+        if rate:
+            self._flows.rate[row.row] = rate
+            np.subtract.at(self._free, at, weight * rate)
+            self._expect(row)
+            self._set_alarm()
         return done
 
     def run(self, until: simpy.Event) -> Any:
@@ -190,14 +214,21 @@ class Network:
 
     # Time
 
-    def _change(self) -> None:
-        if self._share_at == math.inf:
-            now = self.env.now
-            self._share_at = max(now, self._shared_at + self.resolution_s)
-            Tick(self.env, self._share_at - now, LATE, self._share)
+    def _change(self, flows: int) -> None:
+        """So many flows have started or ended: rates are to be shared anew, at the end of this instant or later."""
+        now = self.env.now
+        self._changed += flows
+        at = max(now, self._shared_at + self.resolution_s)
+        if self._changed > CHANGED * self._shared_among:
+            at = now
+        if at < self._share_at:
+            self._share_at = at
+            self._sharing = Tick(self.env, at - now, LATE, self._share)
 
-    def _share(self, _: simpy.Event) -> None:
+    def _share(self, sharing: simpy.Event) -> None:
         """Rates anew, and from them who ends next."""
+        if sharing is not self._sharing:
+            return
         flows, now = self._flows, self.env.now
         self._share_at = math.inf
         self._shared_at = now
@@ -206,17 +237,25 @@ class Network:
         number = len(self.names)
         capacity = self._capacity[:number]
         capacity[:] = self._base[:number]
-        for curve, curved in self._curves.items():
+        for curve, curved in self._by_curve():
             capacity[curved] *= curve(np.maximum(self._streams[curved], 1))
         rows, starts, entries = flows.incidence()
         links, weights = flows.links[entries], flows.weights[entries]
         counts = flows.count[rows]
+        self._changed, self._shared_among = 0, int(counts.sum())
         rates = fair_rates(capacity, starts, links, weights, counts, flows.limit[rows], self._tolerance)
         flows.rate[rows] = np.minimum(rates, AT_ONCE)
         if self.resolution_s:
             load = weights * np.repeat(counts, np.diff(starts))
             self._weight[:number] = np.bincount(links, load, minlength=number)
+            load *= np.repeat(flows.rate[rows], np.diff(starts))
+            self._free[:number] = capacity - np.bincount(links, load, minlength=number)
         self._plan(rows)
+
+    def _by_curve(self) -> list[tuple[Curve, Ints]]:
+        if self._curved is None:
+            self._curved = [(curve, np.array(links)) for curve, links in self._curves.items()]
+        return self._curved
 
     def _plan(self, rows: Ints) -> None:
         """The ends before the next sharing at least, and the first one at most after it."""
@@ -270,24 +309,24 @@ class Network:
                 np.subtract.at(self._streams, at, row.streams)
                 if self.resolution_s:
                     np.subtract.at(self._weight, at, weight)
+                    np.add.at(self._free, at, weight * flows.rate[row.row])
             if row.members:
                 self._expect(row)
         ended.sort(key=lambda member: member.number)
         for member in ended:
             member.done.succeed(now)
         if ended:
-            self._change()
+            self._change(len(ended))
         self._set_alarm()
 
-    def _meanwhile(self, row: Row, at: Ints) -> None:
-        """Until the next sharing a flow that started goes at a rate that it would get at least."""
-        r = row.row
-        if not self._flows.rate[r]:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                share = self._capacity[at] / self._weight[at]
-            self._flows.rate[r] = min(float(share.min(initial=math.inf)), float(self._flows.limit[r]))
-        self._expect(row)
-        self._set_alarm()
+    def _meanwhile(self, at: Ints, weight: Floats, limit: float) -> float:
+        """Until the next sharing: as if all flows of a link had the same, as far as it can carry that."""
+        if not len(at):
+            return min(limit, AT_ONCE)
+        fair = float((self._capacity[at] / self._weight[at]).min())
+        wanted = min(fair, limit, AT_ONCE)
+        free = float(((self._free[at] + OVER * self._capacity[at]) / weight).min())
+        return min(free, wanted) if free > LEAST * wanted else 0.0
 
     def _expect(self, row: Row) -> None:
         """The end of the first member, at the rate in force."""

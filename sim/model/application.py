@@ -12,6 +12,7 @@ from tarazu.allocate import quality
 from tarazu.errors import BadInput
 from tarazu.model import CreateRequest, FilePlacement, Layout
 from tarazu.sim.model import striping
+from tarazu.sim.model.client import Plan
 from tarazu.sim.model.cluster import Cluster
 from tarazu.sim.model.links import Direction, Floats, Numbers
 from tarazu.sim.model.mds import PlacedFile, check_osts
@@ -35,6 +36,8 @@ class Application:
         self.files: list[PlacedFile | None] = [None] * len(work.files)
         self.plans: dict[int, FilePlacement] = {}
         """File → where the policy wants it."""
+        self.plan: Plan | None = None
+        """From history and statistics."""
         self.placed = np.zeros(cluster.spec.osts, np.int64)
         """Bytes of new files on each OST."""
         self.left_to_lustre = 0
@@ -166,7 +169,10 @@ class Application:
             file.takes(*file.filled())
             cluster.osts.occupy(*file.filled())
             cluster.put(work.files[n].key, file, self)
-        if planner and planner.plans:
+        if cluster.client and not self.job.background:
+            self.plan = cluster.client.plan(work, striping.rule(self.job.striping), self.env.now)
+            self.env.process(self._plan_on(self.plan))
+        elif planner and planner.plans:
             self._plan([n for n in self.created() if work.files[n].osts is None])
 
     def _plan(self, new: Sequence[int]) -> None:
@@ -178,7 +184,18 @@ class Application:
             self._planned_left = planner.bytes_of(requests, placements)
             planner.promised += self._planned_left
 
+    def _plan_on(self, plan: Plan) -> ProcessGenerator:
+        """Later plans of a long job, each in time."""
+        while plan.next_s is not None:
+            yield self.env.timeout(max(0.0, self.start_s + plan.next_s - self.env.now))
+            if self not in self.cluster.running:
+                return
+            plan.ask(self.env.now)
+
     def _release(self) -> None:
+        if self.plan:
+            sizes = {n: file.size_bytes for n, file in enumerate(self.job.workload.files)}
+            self.plan.ended(sizes, self._sharing(sizes), self.env.now)
         if len(self._planned_left):
             self.cluster.planner.promised -= self._planned_left
             self._planned_left = np.zeros(0)
@@ -196,9 +213,14 @@ class Application:
         file = self.files[number]
         if file is None:
             given = self.job.workload.files[number]
-            file = self.files[number] = self._file(number, self.layouts[number])
-            followed = self.cluster.mds.create(file, self.plans.get(number))
+            planned = self.plan.find(number) if self.plan and given.osts is None else None
+            file = self._file(number, planned.layout if planned else self.layouts[number])
+            self.files[number] = file
+            wanted = planned.placement if planned else self.plans.get(number)
+            followed = self.cluster.mds.create(file, wanted)
             self.left_to_lustre += not followed and given.osts is None
+            if self.plan:
+                self.plan.created(number, planned, followed, self.env.now)
             self.cluster.put(given.key, file, self)
         return file
 
@@ -276,6 +298,8 @@ class Application:
 
     def _closed(self, number: int) -> None:
         """The last rank has closed a file."""
+        if self.plan:
+            self.plan.closed(number, self.job.workload.files[number].size_bytes, self.env.now)
 
     def outcome(self) -> JobOutcome:
         """Once it has ended; times since the start of the run."""

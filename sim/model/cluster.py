@@ -9,16 +9,21 @@ from typing import NamedTuple
 import numpy as np
 import simpy
 
+from tarazu.daemons.limits import MAX_TARGETS
 from tarazu.errors import BadInput
 from tarazu.sim.kernel.network import Network
+from tarazu.sim.model.client import Client
 from tarazu.sim.model.io_router import IoRouters
 from tarazu.sim.model.links import Direction, Numbers
 from tarazu.sim.model.lnet_router import LnetRouters
 from tarazu.sim.model.mds import Mds, PlacedFile
+from tarazu.sim.model.mdsd import Mdsd
 from tarazu.sim.model.oss import Osses
 from tarazu.sim.model.ost import Osts
 from tarazu.sim.model.planner import Planner
+from tarazu.sim.model.publisher import Publisher
 from tarazu.sim.model.spec import ClusterSpec, Failure
+from tarazu.wire import messages
 
 
 class Named(NamedTuple):
@@ -33,7 +38,13 @@ class Cluster:
     """All that the jobs of a simulation share."""
 
     def __init__(
-        self, spec: ClusterSpec, policy: str, seed: int, failures: Sequence[Failure], resolution_s: float
+        self,
+        spec: ClusterSpec,
+        policy: str,
+        seed: int,
+        failures: Sequence[Failure],
+        resolution_s: float,
+        statistics_s: float | None,
     ) -> None:
         """Raises ConfigError for a policy that is not there, BadInput for a cluster or failure that cannot be."""
         _check(spec)
@@ -45,7 +56,12 @@ class Cluster:
         self.osses = Osses(self.network, spec)
         self.osts = Osts(self.env, self.network, spec)
         self.mds = Mds(self.env, self.osts, self.osses.names, seed)
-        self.planner = Planner(self.osts, self.osses, policy, seed)
+        self.planner = Planner(self.osts, self.osses, policy if statistics_s is None else "lsa", seed)
+        self.publisher: Publisher | None = None
+        self.client: Client | None = None
+        """Who plans where statistics are published; None: the planner does, or nobody."""
+        if statistics_s is not None:
+            self._publish(spec, policy, seed, statistics_s)
         for failure in failures:
             self.osts.fails(failure)
         self.names: dict[str, Named] = {}
@@ -56,6 +72,22 @@ class Cluster:
         self._since = [0.0, 0.0]
         self.moving_s = [0.0, 0.0]
         """Of this run: time in which at least one write, or read, was under way that is waited for."""
+
+    def _publish(self, spec: ClusterSpec, policy: str, seed: int, interval_s: float) -> None:
+        if not 0 < interval_s < math.inf:
+            raise BadInput("statistics", "an interval above 0 s", interval_s)
+        if spec.osts > MAX_TARGETS:
+            raise BadInput("statistics", f"at most {MAX_TARGETS} OSTs, which mdsd takes in", spec.osts)
+        self.mdsd = Mdsd(policy, seed, interval_s)
+        self.publisher = Publisher(self.osts, self.osses, interval_s)
+        if policy != "lsa":
+            self.client = Client(self.mdsd, self.osts.active)
+
+    def publish(self) -> None:
+        """All OSSs send what they counted."""
+        if self.publisher:
+            reports = self.publisher.reports(self.env.now)
+            self.mdsd.take_in(map(messages.encode, reports), self.env.now)
 
     def flow(self, node: int, osts: Numbers, sizes: Numbers, direction: Direction) -> simpy.Event:
         """One node's bytes to or from these (distinct) OSTs, all at once: succeeds when the last has arrived."""

@@ -7,14 +7,15 @@ import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from simpy.events import Process, ProcessGenerator
+from simpy.events import Event, Process, ProcessGenerator, Timeout
 
 from tarazu.allocate import quality
 from tarazu.errors import TarazuError
 from tarazu.layout.setstripe import fold
 from tarazu.sim.model.application import Application, check
+from tarazu.sim.model.client import Plan
 from tarazu.sim.model.cluster import Cluster
-from tarazu.sim.model.links import Direction, Floats
+from tarazu.sim.model.links import Direction, Floats, Numbers
 from tarazu.sim.model.outcome import OstOutcome, Outcome
 from tarazu.sim.model.spec import ClusterSpec, Failure, Job
 
@@ -48,7 +49,9 @@ class Simulation:
         failures: Sequence[Failure] = (),
         resolution_s: float = 0.0,
     ) -> None:
-        self.cluster = Cluster(cluster, policy, seed, failures, resolution_s)
+        self.cluster = Cluster(cluster, policy, seed, failures, resolution_s, statistics_s)
+        self._tick: Timeout | None = None
+        self._last: dict[str, Application] = {}
         self.policy, self.seed = policy, seed
 
     @property
@@ -66,12 +69,23 @@ class Simulation:
         cluster = self.cluster
         cluster.run_start_s = self.now
         cluster.moving_s = [0.0, 0.0]
+        if cluster.publisher and cluster.publisher.due_s <= self.now:
+            cluster.publish()
         before, sharings = self._counts(), cluster.network.sharings
         all_background = all(job.background for job in jobs)
         applications = [Application(cluster, job, all_background or not job.background) for job in jobs]
         processes = [(a, cluster.env.process(self._play(a))) for a in applications]
         self._go([a for a in applications if a.waited], [p for a, p in processes if a.waited], progress)
+        self._last = {a.name: a for a in applications}
         return self._outcome(applications, before, cluster.network.sharings - sharings)
+
+    def plan_of(self, job: str) -> Plan | None:
+        """What tarazu planned for a job of the last run; None without statistics, and for those it did not plan."""
+        return self._last[job].plan
+
+    def placed_by(self, job: str) -> Numbers:
+        """(OSTs,) bytes that new files of a job of the last run put there."""
+        return self._last[job].placed
 
     def _play(self, application: Application) -> ProcessGenerator:
         self.cluster.running.add(application)
@@ -90,8 +104,10 @@ class Simulation:
         events = 0
         for process in processes:
             while not process.processed:
-                if env.peek() == math.inf:
+                next_s = env.peek()
+                if next_s == math.inf:
                     raise StandsStill(self._why_still(waited))
+                self._publish_before(next_s)
                 env.step()
                 events += 1
                 if progress and events % LOOK == 0 and time.monotonic() - told > TELL_S:
@@ -100,6 +116,17 @@ class Simulation:
                     progress(env.now - self.cluster.run_start_s, moved / all_bytes)
         if progress:
             progress(env.now - self.cluster.run_start_s, 1.0)
+
+    def _publish_before(self, next_s: float) -> None:
+        """Statistics that are due by then get an event of their own: only then, so that it keeps nothing alive."""
+        publisher, env = self.cluster.publisher, self.cluster.env
+        if publisher and self._tick is None and publisher.due_s <= next_s:
+            self._tick = env.timeout(max(0.0, publisher.due_s - env.now))
+            self._tick.callbacks.append(self._publish)
+
+    def _publish(self, _: Event) -> None:
+        self._tick = None
+        self.cluster.publish()
 
     def _why_still(self, waited: Sequence[Application]) -> str:
         osts, streams = self.cluster.osts, self.cluster.network.streams()

@@ -102,6 +102,7 @@ def _warnings(cases: Sequence[Case], rows: Sequence[Row], notes: Sequence[str]) 
     found = [
         f"Stand-in data: {text}." for text in dict.fromkeys(row.stand_in for row in rows if row.stand_in)
     ]
+    found += [f"Assumed: {text}." for text in dict.fromkeys(row.assumed for row in rows if row.assumed)]
     missing = len(cases) - len({row.case for row in rows})
     if missing:
         found.append(

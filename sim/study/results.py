@@ -56,6 +56,7 @@ class Row(msgspec.Struct, frozen=True):
     fill_mean: Annotated[float, Meta(description="used share of all OSTs at the end")] = 0.0
     events: Annotated[int, Meta(description="times at which bandwidth was shared anew")] = 0
     stand_in: Annotated[str, Meta(description="workloads that stand for data that is not to be had")] = ""
+    assumed: Annotated[str, Meta(description="what was taken for true where a log says nothing")] = ""
     jobs: Annotated[tuple[JobOutcome, ...], Meta(description="each job's times, bytes and OST cost")] = ()
     ost_placed_bytes: Annotated[
         tuple[int, ...], Meta(description="new bytes on each OST; with `per_ost`")

@@ -81,7 +81,7 @@ def _at(raw: dict[str, Any], key: str) -> float:
 def _jobs(case: Case, table: JobTable, index: int) -> list[Job]:
     """The table as jobs, each from node 0 on."""
     made = []
-    for part in workloads.make(table.workload, f"{case.scenario}: jobs[{index}].workload"):
+    for part in workloads.make(table.workload, f"{case.scenario}: jobs[{index}].workload", case.seed):
         named = msgspec.structs.replace(part.workload, name=job_name(table) + part.suffix)
         made.append(
             Job(
@@ -113,7 +113,7 @@ def _on_nodes(case: Case, tables: Sequence[JobTable], planned: Sequence[Sequence
 
 def _bound(case: Case, run: int, jobs: Sequence[Job]) -> float:
     """Lower bound of the OST cost of all new files that are waited for; 0 where all OSTs are given by logs."""
-    key = repr((case.cluster, case.layout, case.jobs, case.inputs, run if case.loop.drift else 0))
+    key = repr((case.cluster, case.layout, case.jobs, case.inputs, case.seed, run if case.loop.drift else 0))
     if key not in _known:
         if len(_known) > 256:
             _known.clear()
@@ -133,7 +133,9 @@ def _computed_bound(cluster: ClusterSpec, jobs: Sequence[Job]) -> float:
             continue
         application = Application(bare, job)
         files = job.workload.files
-        requests += [CreateRequest(files[n].size_bytes, application.layouts[n]) for n in application.created()]
+        requests += [
+            CreateRequest(files[n].size_bytes, application.layouts[n]) for n in application.created()
+        ]
     if not requests:
         return 0.0
     return utilization_of(build(view_of(bare.osts, bare.osses.names, 0.0), requests))
@@ -218,6 +220,7 @@ def _told(
         fill_mean=math.fsum(fills) / len(fills),
         events=outcome.events,
         stand_in="; ".join(dict.fromkeys(j.workload.stand_in for j in jobs if j.workload.stand_in)),
+        assumed="; ".join(dict.fromkeys(text for job in jobs for text in job.workload.assumed)),
         jobs=tuple(
             msgspec.structs.replace(job, start_s=job.start_s - wait_s, end_s=job.end_s - wait_s)
             for job in outcome.jobs

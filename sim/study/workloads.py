@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, get_type_hints
 
 import msgspec
 
-from tarazu.errors import BadInput, TarazuError
+from tarazu.errors import BadInput
 from tarazu.sim.study.scenario import convert, one_of
 from tarazu.sim.workloads.workload import Workload
 
@@ -46,8 +46,16 @@ class LogTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     """Paths or patterns (`runs/*.darshan`), relative to the scenario's folder; each file is a job of its own."""
     start: str = "together"
     """`together`, or `logged`: as long after the first one as it was."""
-    placement: str = "policy"
-    """`policy`: files are placed anew; `logged`: as they were, where the log says."""
+    placement: bool = False
+    """Files lie where they lay, as far as the log says; else they are placed anew."""
+    ranks_per_node: int | None = None
+    """Of a Darshan log 1, for it says nothing; of a history as the step had them."""
+    requests: int | None = None
+    """Of a Darshan log: over how many equal requests the bytes of a file and rank are spread."""
+    mount: str | None = None
+    """Of a Darshan log: only files below it."""
+    trace: bool = True
+    """Of a Darshan log: DXT's times are used where it has them."""
 
 
 class Part(NamedTuple):
@@ -66,7 +74,6 @@ def checked(table: Mapping[str, Any], folder: Path, where: str) -> tuple[dict[st
     if kind in LOGS:
         logs = convert(dict(table), LogTable, where)
         one_of(logs.start, ("together", "logged"), f"{where}.start")
-        one_of(logs.placement, ("policy", "logged"), f"{where}.placement")
         paths = _found(logs, folder, where)
         return {**table, "files": [str(path) for path in paths]}, paths
     parameters(table, where)
@@ -122,24 +129,62 @@ def _maker(kind: Kind) -> Callable[..., Workload]:
     return made
 
 
-def make(table: Mapping[str, Any], where: str) -> tuple[Part, ...]:
-    """The jobs of a checked table. Raises BadInput."""
-    encoded = msgspec.json.encode(table, order="deterministic")
-    return _made(encoded, where)
+def make(table: Mapping[str, Any], where: str, seed: int = 0) -> tuple[Part, ...]:
+    """The jobs of a checked table; what is drawn is drawn with that seed unless the table has one. Raises BadInput."""
+    if table["kind"] in KINDS:
+        known = inspect.signature(_maker(KINDS[table["kind"]])).parameters
+        drawn = {"seed": seed} if "seed" in known and "seed" not in table else {}
+        table = {**table, **drawn}
+    return _made(msgspec.json.encode(table, order="deterministic"), where)
 
 
 @lru_cache(16)
 def _made(encoded: bytes, where: str) -> tuple[Part, ...]:
     table: dict[str, Any] = msgspec.json.decode(encoded)
     if table["kind"] in LOGS:
-        return _replayed(convert(table, LogTable, where))
+        return _replayed(convert(table, LogTable, where), where)
     try:
         return (Part("", _maker(KINDS[table["kind"]])(**parameters(table, where)), 0.0),)
-    except BadInput:
-        raise
-    except (TarazuError, ValueError) as error:
-        raise BadInput(where, "parameters that make a workload", str(error)) from None
+    except BadInput as error:
+        raise BadInput(f"{where}: {error.where}", error.expected, error.found) from None
 
 
-def _replayed(logs: LogTable) -> tuple[Part, ...]:
-    raise NotImplementedError
+def _replayed(logs: LogTable, where: str) -> tuple[Part, ...]:
+    played = [_played(logs, Path(path), where) for path in logs.files]
+    first = min(start for _, start in played)
+    several = len(played) > 1
+    return tuple(
+        Part(
+            f"-{number}" if several else "",
+            workload,
+            start - first if logs.start == "logged" else 0.0,
+        )
+        for number, (workload, start) in enumerate(played, 1)
+    )
+
+
+def _played(logs: LogTable, path: Path, where: str) -> tuple[Workload, float]:
+    """One log's workload and when it started, Unix time."""
+    given = {
+        name: value
+        for name, value in (
+            ("ranks_per_node", logs.ranks_per_node),
+            ("requests", logs.requests),
+            ("mount", logs.mount),
+        )
+        if value is not None
+    }
+    if logs.kind == "darshan":
+        from tarazu.sim.workloads import darshan
+        from tarazu.trace.darshan.read import read
+
+        log = read(path)
+        return darshan.workload(log, placement=logs.placement, trace=logs.trace, **given), log.start_s  # type: ignore[arg-type]
+    for name in ("requests", "mount"):
+        if name in given:
+            raise BadInput(f"{where}.{name}", "a Darshan log", "a run of the history")
+    from tarazu.sim.workloads import history
+    from tarazu.trace.runfile import read_run
+
+    run = read_run(path)
+    return history.workload(run, placement=logs.placement, **given), run.start_s  # type: ignore[arg-type]

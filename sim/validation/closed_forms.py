@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator
 import simpy
 
 from tarazu.sim.kernel.network import Network
+from tarazu.sim.validation.progress import Progress
 from tarazu.sim.validation.row import Row, relative
 
 LIMIT = 1e-9
 
 
-def rows() -> tuple[Row, ...]:
-    """Each case run in a network of its own, exactly."""
+def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[Row, ...]:
+    """The same in both forms, without anything to tell: each case run in a network of its own, exactly."""
     return tuple(
         relative(f"closed form: {name}", f"{quantity}, s", expected, found, LIMIT, formula)
         for name, formula, case in CASES

@@ -16,6 +16,7 @@ import simpy
 
 from tarazu.errors import TarazuError, Unavailable
 from tarazu.sim.kernel.network import Network
+from tarazu.sim.validation.progress import Progress
 from tarazu.sim.validation.row import Row, relative
 
 LIMIT = 0.02
@@ -33,8 +34,9 @@ class Scenario(msgspec.Struct, frozen=True):
     flows: list[tuple[list[int], float, int]]
 
 
-def rows() -> tuple[Row, ...]:
-    """One for each scenario: of its flow whose finish times differ most. Unavailable: no SimGrid."""
+def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[Row, ...]:
+    """One for each scenario, in both forms: its flow whose finish times differ most. Unavailable: no SimGrid."""
+    progress("SimGrid: the scenarios' flows")
     chosen = scenarios()
     found = [ours(scenario) for scenario in chosen]
     return tuple(

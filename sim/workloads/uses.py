@@ -130,6 +130,7 @@ def by_counters(uses: NDArray[np.void]) -> Timed:
     """Open, requests, close of each use: idle time and bytes in equal parts between the open and the close."""
     io_s = uses["read_s"] + uses["write_s"]
     span_s = np.maximum(uses["close_s"] - uses["open_s"], io_s)
+    ends_s = uses["open_s"] + span_s
     use, turn = within(0, uses["requests"])
     of = uses[use]
     number = of["requests"]
@@ -138,7 +139,8 @@ def by_counters(uses: NDArray[np.void]) -> Timed:
     for kind, name, time_name in ((Kind.WRITE, "written", "write_s"), (Kind.READ, "read", "read_s")):
         other = "read_s" if kind is Kind.WRITE else "write_s"
         second = of["read_first"] if kind is Kind.WRITE else ~of["read_first"]
-        start_s = begin_s + np.where(second, of[other] / number, 0.0)
+        # Not after the close by a rounding error.
+        start_s = np.minimum(begin_s + np.where(second, of[other] / number, 0.0), ends_s[use])
         _, size = even_parts(of[f"{name}_bytes"], number, turn)
         offset, length = even_parts(of[f"{name}_end"] - of[f"{name}_from"], number, turn)
         some = size > 0
@@ -151,7 +153,6 @@ def by_counters(uses: NDArray[np.void]) -> Timed:
             span_bytes=length[some],
         )
         parts.append((made, start_s[some], (start_s + of[time_name] / number)[some]))
-    ends_s = uses["open_s"] + span_s
     opens, closes = (rows(kind, uses["rank"], uses["file"]) for kind in (Kind.OPEN, Kind.CLOSE))
     parts = [(opens, uses["open_s"], uses["open_s"]), *parts, (closes, ends_s, ends_s)]
     operations, started, ended = (np.concatenate([part[i] for part in parts]) for i in range(3))

@@ -29,11 +29,18 @@ ENOUGH = 1e-3
 """Levels above the best possible one with which a placement is good enough."""
 STEPS = 2_000
 """Steps in all, each of which tries one OST with all its partners."""
+MOST_EVERYWHERE = 20_000
+"""Objects up to which files are looked at that lie on every OST: nothing can move there, and two objects of one file
+exchange a stripe at most.
+"""
 
 
 def lower_osts(draft: Draft) -> None:
     """Take from the highest OST as long as any exchange with a lower one leaves both below its level."""
-    if draft.problem.groups:
+    groups, width = draft.problem.groups, draft.problem.eligible.sum(axis=1)
+    objects = sum(g.weights.size for g in groups)
+    confined = objects > MOST_EVERYWHERE and all(g.weights.shape[1] == width[g.eligible] for g in groups)
+    if groups and not confined:
         held = Holdings(draft)
         _lower(held, draft.even() + ENOUGH)
         held.store()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -22,6 +23,14 @@ COMMANDS = {
     "explain": ("tarazu.cli.explain", "say why a file lies where it lies"),
     "drain": ("tarazu.cli.drain", "keep new files off hot and sick OSTs with Lustre's own parameters"),
     "status": ("tarazu.cli.status", "ask the daemons how they are"),
+    "whatif": (
+        "tarazu.cli.whatif",
+        "say what other placements of a job's files would have given, from Darshan logs",
+    ),
+    "report": (
+        "tarazu.cli.report",
+        "say which remembered runs would have gained by placement, and why not the others",
+    ),
     "history": ("tarazu.cli.history", "list the remembered runs of your applications"),
     "disable": ("tarazu.cli.disable", "switch tarazu off: one job, all of yours, or the whole site"),
     "enable": ("tarazu.cli.enable", "undo `disable`"),
@@ -39,6 +48,8 @@ COMMANDS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point: returns the exit status; bad input is one line on standard error and status 2."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="surrogateescape")  # names need not be UTF-8: they come out as they are
     try:
         return _dispatch(words)
     except BrokenPipeError:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
+import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -42,3 +44,36 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, lef
             c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))
         ]
         print("  ".join(parts).rstrip())
+
+
+class Progress:
+    """What is being done, on standard error, for whoever watches: one line that is written over on a terminal, else a
+    line now and then. Nothing for what takes a moment.
+    """
+
+    EVERY_S = 0.2
+    LINES_S = 10.0
+
+    def __init__(self) -> None:
+        self._terminal = sys.stderr.isatty()
+        self._next = time.monotonic() + (1.0 if self._terminal else self.LINES_S)
+        self._wide = 0
+
+    def __call__(self, text: str) -> None:
+        now = time.monotonic()
+        if now < self._next:
+            return
+        line = text[-100:]
+        if self._terminal:
+            print(f"\r{line.ljust(self._wide)}", end="", file=sys.stderr, flush=True)
+            self._wide = len(line)
+        else:
+            print(line, file=sys.stderr, flush=True)
+        self._next = now + (self.EVERY_S if self._terminal else self.LINES_S)
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._wide:
+            print(f"\r{' ' * self._wide}\r", end="", file=sys.stderr, flush=True)

@@ -210,6 +210,8 @@ def _print_run(rows: Sequence[Row]) -> None:
     )
     for text in dict.fromkeys(row.stand_in for row in rows if row.stand_in):
         print(f"stand-in data: {text}")
+    for text in dict.fromkeys(row.assumed for row in rows if row.assumed):
+        print(f"assumed: {text}")
 
 
 def _times(start_s: float, end_s: float, zero_s: float) -> tuple[str, str]:

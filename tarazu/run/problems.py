@@ -58,5 +58,5 @@ def append_line(path: Path, line: str) -> None:
     """Add a line to a log that only its owner can read."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    with open(descriptor, "a", encoding="utf-8") as log:
+    with open(descriptor, "a", encoding="utf-8", errors="surrogateescape") as log:
         log.write(line + "\n")

@@ -16,16 +16,10 @@ import msgspec
 
 from tarazu.errors import StoreError
 from tarazu.model import FilePlacement, JobStep
+from tarazu.names import from_text, to_text
 from tarazu.store import files, layouts
 from tarazu.store.connection import Connection, insert_row, update
-from tarazu.store.rows import (
-    Explained,
-    FileRow,
-    NewFile,
-    PlanRow,
-    from_text,
-    to_text,
-)
+from tarazu.store.rows import Explained, FileRow, NewFile, PlanRow
 from tarazu.trace.records import FileRecord, RunRecord
 
 PLAN_BYTES = 4096

@@ -15,8 +15,9 @@ from msgspec.structs import astuple, fields
 
 from tarazu.errors import StoreError
 from tarazu.model import FileName, FilePlacement, Forecast, Layout
+from tarazu.names import from_text, to_text
 from tarazu.store.connection import Connection, insert, update
-from tarazu.store.rows import FileRow, NewFile, from_text, to_text
+from tarazu.store.rows import FileRow, NewFile
 from tarazu.trace.records import FileRecord
 
 FILE_BYTES = 200

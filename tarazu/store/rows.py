@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote, unquote_to_bytes
 
 import msgspec
 
@@ -102,22 +101,3 @@ def from_builtins(values: Mapping[str, Any]) -> FileRow:
     return msgspec.convert(
         {**values, "forecast": {**forecast, "name": name}, "actual_layout": layout}, FileRow
     )
-
-
-def to_text(name: str) -> str:
-    """A name as the database keeps it: itself, or `//` and percent-encoded where it is no UTF-8.
-
-    A name that begins with `//` (no key does) is encoded too, so the two cannot be confused.
-    """
-    try:
-        name.encode("utf-8")
-    except UnicodeEncodeError:
-        return "//" + quote(name.encode("utf-8", "surrogateescape"))
-    return "//" + quote(name) if name.startswith("//") else name
-
-
-def from_text(text: str) -> str:
-    """The inverse of `to_text`."""
-    if text.startswith("//"):
-        return unquote_to_bytes(text[2:]).decode("utf-8", "surrogateescape")
-    return text

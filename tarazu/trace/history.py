@@ -11,7 +11,8 @@ import hashlib
 import os
 import re
 import secrets
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -23,6 +24,12 @@ from tarazu.trace.records import PastRun, RunRecord
 from tarazu.trace.runfile import MAX_RUN_BYTES, encode_run, read_header, read_run, reader
 
 SUFFIX = ".run"
+PART = ".part"
+"""Of a file that is being written."""
+
+_TRIES = 5
+_DEAD_S = 3600.0
+"""Who began to write so long ago does not write any more."""
 
 _LONGEST_NAME = 120
 
@@ -47,19 +54,32 @@ class History:
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self.directory = Path(directory)
 
-    def append(self, run: RunRecord) -> Path:
-        """Write the run to a file of its own. Raises TraceError when that is not possible."""
-        folder = self._folder(run.step.fs_name, run.step.application)
+    def path_of(self, run: RunRecord, id: str) -> Path:
+        """Where a run of that id is kept: by start, so that runs sort by it in whatever order they come."""
         started = datetime.fromtimestamp(max(run.start_s, 0.0), UTC)
         stamp = started.strftime("%Y%m%dT%H%M%S.%f")
-        path = folder / f"{stamp}-{secrets.token_hex(4)}{SUFFIX}"
-        part = path.with_suffix(".part")
+        return self.folder(run.step.fs_name, run.step.application) / f"{stamp}-{id}{SUFFIX}"
+
+    def append(self, run: RunRecord, id: str = "") -> Path:
+        """Write the run to a file of its own. Raises TraceError when that is not possible."""
+        path = self.path_of(run, id or secrets.token_hex(4))
+        self.write(path, encode_run(run))
+        return path
+
+    def write(self, path: Path, content: bytes) -> None:
+        """Write a run's file, instead of one of that name, whole or not at all. Raises TraceError."""
+        folder = path.parent
+        part = path.with_name(f"{path.stem}.{secrets.token_hex(4)}{PART}")
         try:
-            _make_private(folder, self.directory)
-            descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            try:
+                descriptor = _create(part, self.directory)
+            except (
+                FileNotFoundError
+            ):  # somebody has just forgotten the last run there, and the directory with it
+                descriptor = _create(part, self.directory)
             try:
                 with open(descriptor, "wb") as file:
-                    file.write(encode_run(run))
+                    file.write(content)
                     file.flush()
                     os.fsync(file.fileno())
                 part.rename(path)
@@ -68,7 +88,6 @@ class History:
                 raise
         except OSError as error:
             raise TraceError(str(folder), "a directory that a run can be written to", str(error)) from None
-        return path
 
     def runs(
         self,
@@ -105,7 +124,7 @@ class History:
 
     def paths(self, fs_name: str, application: str) -> list[Path]:
         """Files of the runs, oldest first."""
-        folder = self._folder(fs_name, application)
+        folder = self.folder(fs_name, application)
         try:
             return sorted(
                 p for p in folder.iterdir() if p.name.endswith(SUFFIX) and not p.name.startswith(".")
@@ -114,6 +133,41 @@ class History:
             return []
         except OSError as error:
             raise TraceError(str(folder), "a readable directory of runs", str(error)) from None
+
+    def each(
+        self, fs_name: str, application: str, problem: Callable[[TraceError], None]
+    ) -> Iterator[tuple[Path, RunRecord]]:
+        """Runs one after another, oldest first, each with its file; what cannot be used is told to `problem`."""
+        for path in self.paths(fs_name, application):
+            try:
+                yield path, read_run(path)
+            except TraceError as error:
+                problem(error)
+
+    def forget(self, paths: Iterable[Path]) -> list[Path]:
+        """Remove these runs, one by one and the oldest first, then directories that are empty; what was removed.
+
+        A step that ends at the same moment keeps its run: only these files go. Raises TraceError.
+        """
+        removed: list[Path] = []
+        try:
+            for path in sorted(paths):
+                if path.exists():
+                    path.unlink()
+                    removed.append(path)
+        except OSError as error:
+            raise TraceError(
+                str(path), f"a run that can be removed ({len(removed)} were)", str(error)
+            ) from None
+        for folder in sorted({path.parent for path in removed}):
+            with contextlib.suppress(OSError):
+                for part in folder.glob(f"*{PART}"):
+                    if time.time() - part.lstat().st_mtime > _DEAD_S:
+                        part.unlink()
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+                folder.parent.rmdir()
+        return removed
 
     def prune(self, fs_name: str, application: str, keep: int) -> int:
         """Delete all but the newest `keep` runs; how many went."""
@@ -131,7 +185,8 @@ class History:
                 names.add(_names(newest) or (_plain(folder.parent.name), _plain(folder.name)))
         return sorted(names)
 
-    def _folder(self, fs_name: str, application: str) -> Path:
+    def folder(self, fs_name: str, application: str) -> Path:
+        """Where the runs of an application are."""
         return self.directory / file_name(fs_name) / file_name(application)
 
 
@@ -140,6 +195,19 @@ def opened(path: Path) -> BinaryIO | None:
     with contextlib.suppress(OSError):
         return open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY), "rb", 0)
     return None
+
+
+def _create(path: Path, root: Path) -> int:
+    """A new file in a private directory, open for writing."""
+    for left in reversed(range(_TRIES)):
+        try:
+            _make_private(path.parent, root)
+            return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        except FileNotFoundError:
+            # The last run there was forgotten at this moment, and the empty directory with it.
+            if not left:
+                raise
+    raise AssertionError("unreachable")
 
 
 def _make_private(folder: Path, root: Path) -> None:

@@ -59,14 +59,24 @@ MOST = 2**64 - 1
 def to_csv(files: Iterable[FileRecord], layout_text: Callable[[bytes], str] = bytes.hex) -> str:
     """Header line, then one row per file."""
     out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    quoting = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    write = csv_writer(out)
+    write(COLUMNS)
     for file in files:
-        # The writer quotes a line feed in a name, but not a lone carriage return.
-        odd = "\r" in file.key or "\r" in file.precise or "\r" in file.loose
-        (quoting if odd else writer).writerow(_row(file, layout_text))
+        write(to_row(file, layout_text))
     return out.getvalue()
+
+
+def csv_writer(out: TextIO) -> Callable[[Sequence[object]], object]:
+    """Writes one row of CSV that reads back as it was, to a stream opened with `newline=""`."""
+    plain = csv.writer(out, lineterminator="\n")
+    quoting = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
+
+    def write(row: Sequence[object]) -> None:
+        # The writer quotes a line feed in a name, but not a lone carriage return.
+        odd = any("\r" in cell for cell in row if isinstance(cell, str))
+        (quoting if odd else plain).writerow(row)
+
+    return write
 
 
 def read_rows(
@@ -76,6 +86,11 @@ def read_rows(
 
     Raises TraceError naming `where:line`, counted from `first_line`.
     """
+    return convert_rows(stream, where, row_reader(layouts), first_line)
+
+
+def row_reader(layouts: Sequence[bytes] | None = None) -> Callable[[Sequence[str]], FileRecord]:
+    """Makes files of the rows of one run, which are as COLUMNS says. Raises ValueError."""
     creators: dict[str, tuple[int, ...]] = {"": ()}
     names: dict[str, str] = {}
     unfolded = 0
@@ -87,7 +102,7 @@ def read_rows(
             unfolded += len(creators[row[4]])
         return _file(row, creators[row[4]], layouts, names)
 
-    return convert_rows(stream, where, file, first_line)
+    return file
 
 
 def convert_rows(
@@ -114,7 +129,8 @@ def convert_rows(
         raise TraceError(place(), "a file of a run", str(error)) from None
 
 
-def _row(f: FileRecord, layout_text: Callable[[bytes], str]) -> tuple[object, ...]:
+def to_row(f: FileRecord, layout_text: Callable[[bytes], str] = bytes.hex) -> tuple[object, ...]:
+    """The cells of one file, as COLUMNS says."""
     return (
         f.key,
         f.precise,

@@ -24,11 +24,12 @@ import random
 import socket
 import struct
 import time
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import msgspec
 
-from tarazu import errors
+from tarazu import errors, names
 from tarazu.errors import Unavailable, WireError
 from tarazu.model import FileName, JobStep, Layout
 from tarazu.wire.messages import ViewReply
@@ -121,6 +122,8 @@ class PlanReply(msgspec.Struct, frozen=True, tag="planned"):
     """Of histories left out and of the forecast; equal ones come with every plan."""
     left: dict[str, int] = {}
     """Why files of it are left to Lustre → how many."""
+    odd: tuple[int, ...] = ()
+    """On the way only: places in `files` whose names are those of `names.to_text`."""
 
 
 class StepProgress(msgspec.Struct, frozen=True, tag="step-progress", omit_defaults=True):
@@ -182,6 +185,12 @@ class Done(msgspec.Struct, frozen=True, tag="done"):
     pass
 
 
+class Escaped(msgspec.Struct, frozen=True, tag="escaped"):
+    """Any other message in which a name is no UTF-8: all its texts are those of `names.to_text`."""
+
+    message: msgspec.Raw
+
+
 class Busy(msgspec.Struct, frozen=True, tag="busy"):
     """No room now: ask again after this, with a jitter."""
 
@@ -211,7 +220,69 @@ LocalMessage = (
 )
 
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(LocalMessage)
+_decoder = msgspec.msgpack.Decoder(LocalMessage | Escaped)
+
+
+def encode(message: LocalMessage) -> bytes:
+    """The body of a frame. Only what holds an odd name pays for it: of a large plan one file, else the message."""
+    try:
+        return _encoder.encode(message)
+    except UnicodeEncodeError:
+        if isinstance(message, PlanReply) and not message.odd:
+            odd = tuple(i for i, file in enumerate(message.files) if _is_odd(file.name))
+            if odd:
+                return encode(_with_names(message, odd, names.to_text, odd))
+        plain = msgspec.to_builtins(message, builtin_types=(bytes,))
+        return _encoder.encode(Escaped(msgspec.Raw(_encoder.encode(_texts(plain, names.to_text)))))
+
+
+def decode(body: bytes) -> LocalMessage:
+    """The inverse of `encode`. Raises WireError."""
+    try:
+        found: Any = _decoder.decode(body)
+        if isinstance(found, Escaped):
+            found = msgspec.convert(
+                _texts(msgspec.msgpack.decode(found.message), names.from_text), LocalMessage
+            )
+        if isinstance(found, PlanReply) and found.odd:
+            found = _with_names(found, found.odd, names.from_text, ())
+        message: LocalMessage = found
+        return message
+    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError, IndexError) as error:
+        raise WireError("clientd socket", "a message of this version of tarazu", str(error)) from None
+
+
+def _is_odd(name: FileName) -> bool:
+    try:
+        for text in (name.key, name.precise, name.loose):
+            text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _with_names(
+    plan: PlanReply, places: tuple[int, ...], change: Callable[[str], str], odd: tuple[int, ...]
+) -> PlanReply:
+    """The plan with the names of the files at these places changed."""
+    files = list(plan.files)
+    for place in places:
+        name = files[place].name
+        key, precise, loose = map(change, (name.key, name.precise, name.loose))
+        changed = msgspec.structs.replace(name, key=key, precise=precise, loose=loose)
+        files[place] = msgspec.structs.replace(files[place], name=changed)
+    return msgspec.structs.replace(plan, files=tuple(files), odd=odd)
+
+
+def _texts(value: Any, change: Callable[[str], str]) -> Any:
+    """The same value with every text in it changed, keys too."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list | tuple):
+        return type(value)(_texts(item, change) for item in value)
+    if isinstance(value, dict):
+        return {_texts(key, change): _texts(item, change) for key, item in value.items()}
+    return value
 
 
 class Allowance(Protocol):
@@ -289,7 +360,7 @@ class Channel:
 
     def send(self, message: LocalMessage, descriptors: list[int] | None = None) -> None:
         """Raises Unavailable when the other end is gone or does not read."""
-        body = _encoder.encode(message)
+        body = encode(message)
         data = memoryview(struct.pack("<I", len(body)) + body)
         try:
             if descriptors:
@@ -314,11 +385,7 @@ class Channel:
             if not self._room.take(length):
                 raise errors.Busy(f"clientd socket: no room for a frame of {length} bytes")
             self._room_taken = length
-        try:
-            message: LocalMessage = _decoder.decode(self._read(length))
-        except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
-            raise WireError("clientd socket", "a message of this version of tarazu", str(error)) from None
-        return message
+        return decode(self._read(length))
 
     def ask(self, message: LocalMessage, descriptors: list[int] | None = None) -> LocalMessage:
         """Send, and return the answer; a Failed answer is raised as Unavailable, Busy as errors.Busy."""

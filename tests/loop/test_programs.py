@@ -150,6 +150,69 @@ def test_recorded_then_placed(
     assert placed_as_planned(loop, app) == files
 
 
+HACC = """#!{python}
+import os, sys
+rank, ranks = (int(os.environ["OMPI_COMM_WORLD_" + name]) for name in ("RANK", "SIZE"))
+with open(f"{{sys.argv[2]}}-Part{{rank:08}}-of-{{ranks:08}}.data", "wb") as file:
+    file.truncate((24 << 20) + 38 * int(sys.argv[1]))
+"""
+
+
+def test_a_first_run_is_placed_by_what_darshan_logs_taught(loop: Loop, tmp_path: Path) -> None:
+    """Four real logs of HACC-IO; then the fifth run, under tarazu for the first time."""
+    if not shutil.which(OPENMPI_RUN):
+        pytest.skip(f"{OPENMPI_RUN} is not installed (Debian: openmpi-bin)")
+    loop.clear()
+    logs = Path(__file__).parents[1] / "data" / "traces"
+    words = ["--mount", "/scratch/run", "--fs", "lustre", "--any-user"]
+    done = loop.tarazu("history", "import", *sorted(logs.glob("series_haccfpp_[0-3]*")), *words)
+    assert done.returncode == 0 and "4 imported" in done.stdout, done
+    program = tmp_path / "hacc_io_fpp_posix"
+    program.write_text(HACC.format(python=sys.executable))
+    program.chmod(0o755)
+    options = ["--allow-run-as-root", "--oversubscribe", "-np", "8"]
+    command = [OPENMPI_RUN, *options, program, "140000", loop.mount() / "haccfpp"]
+    done = loop.tarazu("run", "--mode", "place", "--", *command)
+    assert (done.returncode, done.stderr) == (0, ""), (done, loop.log())
+    assert loop.outcomes("hacc_io_fpp_posix") == {"hit": 8}
+    rows = loop.rows("hacc_io_fpp_posix")
+    assert [row["found"] for row in rows] == ["exact"] * 8
+    assert {row["forecast"]["size_bytes"] for row in rows} == {row["actual_bytes"] for row in rows}
+    assert placed_as_planned(loop, "hacc_io_fpp_posix") == 8
+    again = loop.tarazu("history", "import", logs / "series_haccfpp_0_p100k.darshan", *words)
+    assert again.stdout == "1 there already\n"
+    shown = loop.json("history", "show", "hacc_io_fpp_posix")
+    assert shown["outcomes"] == {"hit": 8} and shown["ost_cost"] >= 1 and len(shown["groups"]) == 1
+    assert sum(shown["ost_bytes"].values()) == sum(row["actual_bytes"] for row in rows)
+
+
+def test_files_whose_names_are_no_utf8_are_placed_beside_others(loop: Loop) -> None:
+    """Latin-1 and raw bytes, in directories and the application's too: such a name could not be told to the leader."""
+    app = "odd\udcfc"
+    names = [
+        b"gr\xf6\xdfe/teil.0",
+        b"gr\xf6\xdfe/teil.1",
+        b'//\xff,\xfe"\n.%d',
+        "größe.0".encode(),
+        b"plain.0",
+    ]
+    script = (
+        f"import os, sys\nfor name in {names}:\n    path = os.fsencode(sys.argv[1]) + b'/' + name\n"
+        "    os.makedirs(os.path.dirname(path), exist_ok=True)\n    open(path, 'wb').write(bytes(2 << 20))\n"
+    )
+    for _ in (1, 2):
+        loop.clear()
+        loop.run(sys.executable, "-c", script, loop.mount() / "odd", app=app)
+    assert loop.outcomes(app) == {"hit": len(names)}
+    assert {row["found"] for row in loop.rows(app)} == {"exact"}
+    assert placed_as_planned(loop, app) == len(names)
+    odd = loop.mount() / "odd" / "gr\udcf6\udcdfe" / "teil.0"
+    for words in (("explain", odd), ("predict", app), ("db", "show", "--app", app), ("history", "show", app)):
+        shown = loop.tarazu(*words, text=False, env={"PYTHONIOENCODING": "utf-8:strict"})
+        assert shown.returncode == 0 and b"/odd/gr\xf6\xdfe/teil." in shown.stdout, shown
+    assert b" app=odd\xfc mode=place" in (loop.home / "jobs.log").read_bytes()
+
+
 @pytest.mark.parametrize("status", [0, 5, 255])
 def test_the_exit_status_is_the_programs(loop: Loop, status: int) -> None:
     done = loop.tarazu("run", "--", "sh", "-c", f"echo out; echo err >&2; exit {status}")

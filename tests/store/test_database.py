@@ -16,9 +16,10 @@ import pytest
 from tarazu.errors import StoreError
 from tarazu.lustre import EOF
 from tarazu.model import ANY_RANK, Component, FileName, FilePlacement, Forecast, JobStep, Layout
+from tarazu.names import from_text, to_text
 from tarazu.store import files, sqlite
 from tarazu.store.database import PLAN_BYTES, InteractionDatabase, open_database
-from tarazu.store.rows import FileRow, NewFile, from_builtins, from_text, to_builtins, to_text
+from tarazu.store.rows import FileRow, NewFile, from_builtins, to_builtins
 from tarazu.trace.records import FileRecord, RunRecord
 
 MIB = 1 << 20

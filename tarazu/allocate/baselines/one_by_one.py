@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from random import Random
 from time import perf_counter
 
 import numpy as np
@@ -23,7 +22,7 @@ class _OneByOne(ABC):
 
     def __init__(self, seed: int = 0, weights: Weights | None = None) -> None:
         self.weights = weights or Weights()
-        self._random = Random(seed)
+        self._generator = np.random.default_rng(seed)
         self._next = seed
 
     def _begin(self, problem: Problem) -> None:
@@ -82,9 +81,8 @@ class RandomChoice(_OneByOne):
     name = "random"
 
     def _preference(self, problem: Problem, placed: Array, allowed: Array) -> Array:
-        order = allowed.tolist()
-        self._random.shuffle(order)
-        return np.array(order, np.int64)
+        order: Array = self._generator.permutation(allowed)
+        return order
 
 
 class RoundRobin(_OneByOne):

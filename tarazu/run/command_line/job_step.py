@@ -44,11 +44,23 @@ def identify(
         job_id=environ.get("TARAZU_JOB") or batch_system.job_id(environ),
         ranks=size,
         nodes=nodes,
-        numbers=numeric_arguments([word for program in programs for word in program.arguments]),
+        numbers=_numbers(programs),
         start_s=time.time(),
         array_job=array_job,
         array_index=index,
     )
+
+
+def logged(words: Sequence[str]) -> tuple[str, tuple[float, ...]]:
+    """(application, numbers) of a command line that somebody else has kept, as `identify` finds them."""
+    if not words:
+        return "unknown", ()
+    _, programs = _resolve(words)
+    return programs[0].name, _numbers(programs)
+
+
+def _numbers(programs: Sequence[interpreters.Program]) -> tuple[float, ...]:
+    return numeric_arguments([word for program in programs for word in program.arguments])
 
 
 def _resolve(argv: Sequence[str]) -> tuple[CommandLine, list[interpreters.Program]]:

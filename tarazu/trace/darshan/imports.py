@@ -42,10 +42,7 @@ def import_log(
     `partial` is Darshan's own flag that records are missing. `template` is the C library's unless given.
     Raises TraceError when PyDarshan is missing or cannot read the log.
     """
-    if template is None:
-        template = _native_template
     log = read(path)
-    sums = _written(log)
     step = JobStep(
         fs_name=fs_name,
         uid=log.uid,
@@ -56,14 +53,21 @@ def import_log(
         start_s=log.start_s,
     )
     root = mount.rstrip("/")
-    managed = {n[len(root) :]: s for n, s in sums.items() if n.startswith(f"{root}/") and not dropped_name(n)}
-    files = _files(managed, step, template)
+    return run_of(
+        log, step, lambda name: name[len(root) :] if name.startswith(f"{root}/") else None, template=template
+    )
+
+
+def run_of(
+    log: Log, step: JobStep, key_of: Callable[[str], str | None], *, template: Template | None = None
+) -> RunRecord:
+    """The written files of a log to whose names `key_of` gives a key, as the run of `step`."""
     return RunRecord(
         step=step,
         start_s=log.start_s,
         duration_s=log.run_time_s,
         mode="full",
-        files=files,
+        files=_files(_written(log, key_of), step, template or _native_template),
         ranks_seen=step.ranks,
         ranks_expected=step.ranks,
         processes=step.ranks,
@@ -72,46 +76,54 @@ def import_log(
     )
 
 
-def _written(log: Log) -> dict[str, _Sum]:
-    """Written files by name. A record without written bytes still shows who opened the file."""
+def _written(log: Log, key_of: Callable[[str], str | None]) -> dict[str, _Sum]:
+    """Written files by key. A record without written bytes still shows who opened the file."""
+    keys = {record: key_of(name) for record, name in log.names.items() if name.startswith("/")}
     sums: defaultdict[str, _Sum] = defaultdict(lambda: _Sum(set()))
     columns = ("record", "rank", "written_bytes", "written_end_bytes", "open_start_s")
     for record, rank, written, end, opened_s in log.accesses[list(columns)].tolist():
-        of = sums[log.names.get(record, "")]
+        key = keys.get(record)
+        if key is None or dropped_name(key):
+            continue
+        of = sums[key]
         if written > 0 or rank == ANY_RANK:
             of.ranks.add(rank)
         of.written_bytes += written
         of.size_bytes = max(of.size_bytes, end)
         of.opened_s = min(of.opened_s, max(opened_s, 0.0))
-    return {name: s for name, s in sums.items() if name.startswith("/") and s.size_bytes > 0}
+    return {key: s for key, s in sums.items() if s.size_bytes > 0}
 
 
 def _files(sums: dict[str, _Sum], step: JobStep, template: Template) -> tuple[FileRecord, ...]:
-    """Number the files of each rank by template in the order of their first open."""
+    """Number the files of each rank by template in the order of their first open.
+
+    The process of a log of one is most often none of MPI's: the recorder gives its files no rank.
+    """
     counts: defaultdict[tuple[str, int], int] = defaultdict(int)
+    everyone = tuple(range(step.ranks)) if step.ranks > 1 else ()
     files = []
     for key, of in sorted(sums.items(), key=lambda item: (item[1].opened_s, item[0])):
         shared = ANY_RANK in of.ranks or len(of.ranks) > 1
-        rank = ANY_RANK if shared else min(of.ranks)
+        rank = ANY_RANK if shared or not everyone else min(of.ranks)
         precise, loose = template(key, step.job_id, rank)
         numbers = []
         for name in ("P" + precise, "L" + loose):
             numbers.append(counts[name, rank])
             counts[name, rank] += 1
-        creators = range(step.ranks) if ANY_RANK in of.ranks else sorted(of.ranks)
+        creators = everyone if ANY_RANK in of.ranks or not everyone else tuple(sorted(of.ranks))
         files.append(
             FileRecord(
                 key=key,
                 precise=precise,
                 loose=loose,
                 rank=rank,
-                creators=tuple(creators),
+                creators=creators,
                 nth_precise=numbers[0],
                 nth_loose=numbers[1],
                 at_s=of.opened_s,
                 size_bytes=of.size_bytes,
                 written_bytes=of.written_bytes,
-                writers=len(creators),
+                writers=max(len(creators), 1),
                 counted=True,
             )
         )

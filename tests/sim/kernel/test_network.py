@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import pytest
 import simpy
+from numpy.typing import NDArray
 
 from tarazu.errors import TarazuError
 from tarazu.sim.kernel.network import Network
@@ -75,6 +78,13 @@ def test_the_service_curve_counts_streams(network: Network) -> None:
     assert ends(network, *both) == pytest.approx([3 + 1, 3 + 1 + 4 / 12], rel=1e-12)
 
 
+def test_short_flows_late_on_the_clock_take_as_long_as_early_ones() -> None:
+    network = Network(simpy.Environment(1e5))
+    link = network.link(1.0)
+    network.set_capacity(link, 2.0)
+    assert ends(network, network.start([link], None, 2e-3)) == pytest.approx([1e5 + 1e-3], abs=1e-10)
+
+
 def test_slots_are_used_again(network: Network) -> None:
     links = [network.link(1.0) for _ in range(40)]
 
@@ -116,6 +126,67 @@ def test_flows_that_end_together_end_in_the_order_of_their_starts(network: Netwo
         network.start([link], None, amount).callbacks.append(lambda _, number=number: order.append(number))
     network.env.run()
     assert order == [0, 1, 2, 3]
+
+
+@cache
+def study(resolution_s: float, look: Callable[[Network], None] | None = None) -> NDArray[np.float64]:
+    """60 ranks write four files each, about 1 s long, over 4 of 40 links; all meet after every file. Ends (60, 4)."""
+    network = Network(simpy.Environment(), resolution_s)
+    for _ in range(40):
+        network.link(1.0)
+    rng = np.random.default_rng(7)
+    chosen, amounts = rng.integers(0, 40, (4, 60, 4)), rng.uniform(0.3, 1.0, (4, 60))
+    ends = np.zeros((60, 4))
+
+    def rank(number: int, file: int) -> simpy.events.ProcessGenerator:
+        for _ in range(2):
+            yield network.start(chosen[file, number], np.full(4, 0.25), amounts[file, number] / 2)
+        ends[number, file] = network.env.now
+
+    def job() -> simpy.events.ProcessGenerator:
+        for file in range(4):
+            yield simpy.AllOf(network.env, [network.env.process(rank(n, file)) for n in range(60)])
+
+    def looks() -> simpy.events.ProcessGenerator:
+        while True:
+            yield network.env.timeout(0.05)
+            if look:
+                look(network)
+
+    network.env.process(looks())
+    network.run(network.env.process(job()))
+    return ends
+
+
+@pytest.mark.parametrize(("resolution_s", "highest"), [(0.01, 0.01), (0.1, 0.03), (1e6, 0.03)])
+def test_a_coarse_resolution_changes_ends_by_little(resolution_s: float, highest: float) -> None:
+    exact, coarse = study(0.0), study(resolution_s)
+    assert np.abs(coarse / exact - 1).mean() < highest
+    assert abs(coarse.max() / exact.max() - 1) < highest
+
+
+def test_at_a_coarse_resolution_no_link_carries_half_more_than_it_can() -> None:
+    seen: list[NDArray[np.float64]] = [np.zeros(40)]
+    study(1e6, lambda network: seen.append(network.carried()))
+    rates = np.diff(seen, axis=0) / 0.05
+    assert 0.9 < rates.max() < 1.52
+    assert (np.diff(seen, axis=0) > -1e-9).all()
+
+
+def test_at_a_coarse_resolution_failures_and_lone_flows_are_not_waited_for() -> None:
+    network = Network(simpy.Environment(), 1e6)
+    links = [network.link(1.0) for _ in range(30)]
+    free = network.link(math.inf)
+    flows = [network.start([link], None, 10.0) for link in links]
+
+    def later() -> simpy.events.ProcessGenerator:
+        yield network.env.timeout(2.0)
+        network.set_capacity(links[0], 0.5)
+        assert (yield network.start([free], None, 7.0)) == 2.0
+        assert (yield network.start([free], None, 7.0, 7.0)) == 3.0
+
+    network.env.process(later())
+    assert ends(network, *flows) == pytest.approx([18.0] + [10.0] * 29, rel=1e-9)
 
 
 def test_bad_flows_and_links_are_refused(network: Network) -> None:

@@ -129,6 +129,22 @@ def plain(record: int, osts: Sequence[int], stripe_size: int = 1 << 20) -> bytes
     return layout_record(record, [(stripe_size, len(osts), 0, 0, 0, -1, 0, "")], osts)
 
 
+def plains(records: Any, osts: Any, stripe_size: int = 1 << 20) -> bytes:
+    """The same of many files with one stripe each."""
+    form = [
+        ("id", "u8"),
+        ("rank", "i8"),
+        ("numbers", "i8", 2),
+        ("c", "i8", 7),
+        ("pool", "S16"),
+        ("ost", "i8"),
+    ]
+    rows = np.zeros(len(records), form)
+    rows["id"], rows["rank"], rows["numbers"] = records, -1, 1
+    rows["c"], rows["ost"] = (stripe_size, 1, 0, 0, 0, -1, 0), osts
+    return rows.tobytes()
+
+
 def old_layout_record(
     record: int, stripe_size: int, osts: Sequence[int], count: int | None = None, rank: int = -1
 ) -> bytes:

@@ -9,46 +9,55 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from pathlib import Path
 
-from tarazu import config
-from tarazu.cli.output import common_options, print_json, print_table
+from tarazu.cli.history.chosen import history_of
+from tarazu.cli.output import print_json, print_table
 from tarazu.errors import TraceError
-from tarazu.trace.history import History
 from tarazu.trace.records import RunRecord
 from tarazu.units import human_bytes
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    sub = parser.add_subparsers(dest="action", required=True, metavar="list")
-    listing = sub.add_parser("list", help="list applications, or the runs of one", parents=[common_options()])
-    listing.add_argument("application", nargs="?", help="show each run of this application")
-    listing.add_argument("--json", action="store_true", help="as JSON")
+    parser.add_argument("application", nargs="?", help="show each run of this application")
+    parser.add_argument("--json", action="store_true", help="as JSON")
 
 
 def execute(options: argparse.Namespace) -> int:
-    history = History(Path(config.load(options.config).run.history_dir).expanduser())
+    history = history_of(options)
     problems: list[TraceError] = []
     found = [
-        (fs, app, history.runs(fs, app, problem=problems.append))
+        (fs, app, [(path.stem, run) for path, run in history.each(fs, app, problems.append)])
         for fs, app in history.applications()
         if options.application in (None, app)
     ]
     if options.json:
-        print_json([_summary(fs, app, run) for fs, app, runs in found for run in runs])
+        print_json([_summary(fs, app, *run) for fs, app, runs in found for run in runs])
     elif options.application:
         print_table(
-            ("started", "fs", "ranks", "files", "bytes", "hit", "miss", "late", "mode", "seconds", "exit"),
-            [_line(fs, run) for fs, _, runs in found for run in runs],
+            (
+                "started",
+                "fs",
+                "ranks",
+                "files",
+                "bytes",
+                "hit",
+                "miss",
+                "late",
+                "mode",
+                "seconds",
+                "exit",
+                "run",
+            ),
+            [_line(fs, *run) for fs, _, runs in found for run in runs],
             left=2,
         )
     else:
         print_table(
             ("application", "fs", "runs", "last run", "files", "bytes"),
             [
-                (app, fs, len(runs), _when(runs[-1]), len(runs[-1].files), human_bytes(_bytes(runs[-1])))
+                (app, fs, len(runs), when(last.start_s), len(last.files), human_bytes(_bytes(last)))
                 for fs, app, runs in found
-                if runs
+                for _, last in runs[-1:]
             ],
             left=2,
         )
@@ -57,10 +66,10 @@ def execute(options: argparse.Namespace) -> int:
     return 0
 
 
-def _line(fs: str, run: RunRecord) -> tuple[object, ...]:
+def _line(fs: str, run_id: str, run: RunRecord) -> tuple[object, ...]:
     outcomes = run.outcomes
     return (
-        _when(run),
+        when(run.start_s),
         fs,
         run.step.ranks,
         len(run.files),
@@ -71,13 +80,15 @@ def _line(fs: str, run: RunRecord) -> tuple[object, ...]:
         run.mode,
         f"{run.duration_s:.1f}",
         run.exit_status,
+        run_id,
     )
 
 
-def _summary(fs: str, app: str, run: RunRecord) -> dict[str, object]:
+def _summary(fs: str, app: str, run_id: str, run: RunRecord) -> dict[str, object]:
     return {
         "application": app,
         "fs": fs,
+        "run_id": run_id,
         "start_s": run.start_s,
         "duration_s": run.duration_s,
         "ranks": run.step.ranks,
@@ -87,6 +98,7 @@ def _summary(fs: str, app: str, run: RunRecord) -> dict[str, object]:
         "outcomes": run.outcomes,
         "exit_status": run.exit_status,
         "complete": run.complete,
+        "source": run.source,
     }
 
 
@@ -94,5 +106,6 @@ def _bytes(run: RunRecord) -> int:
     return sum(f.size_bytes for f in run.files)
 
 
-def _when(run: RunRecord) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(run.start_s))
+def when(unix_s: float) -> str:
+    """A time of the local clock."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(unix_s))

@@ -1,0 +1,62 @@
+"""The layout of each expected file: the configuration manager's, below each directory's own default (paper, 5.5.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tarazu.config import LayoutSettings
+from tarazu.daemons.left_to_lustre import OWN_DEFAULT, TOO_MANY, default_layout, within_a_request
+from tarazu.layout import pfl
+from tarazu.layout.manager import Choice, ConfigurationManager, LayoutPolicy, Targets, left_to_lustre
+from tarazu.model import Forecast, Layout
+from tarazu.store.rows import NewFile
+from tarazu.wire import local
+
+Directories = Callable[[tuple[str, ...]], local.DirectoryLayouts]
+"""Asks for the default layouts of directories."""
+
+
+def layout_policy(layout: LayoutSettings) -> LayoutPolicy:
+    """The site's choices. Raises a TarazuError when the PFL file cannot be used."""
+    return LayoutPolicy(
+        stripe_count=layout.stripe_count,
+        striping=layout.striping,
+        rules=pfl.read(layout.pfl_file) if layout.pfl_file else (),
+        min_size_bytes=layout.min_size,
+        least_object_bytes=layout.least_object_bytes,
+    )
+
+
+def configure(
+    forecasts: Sequence[Forecast],
+    targets: Targets,
+    directories: Directories,
+    policy: LayoutPolicy,
+    *,
+    foreign_defaults: bool,
+) -> list[NewFile]:
+    """The layout of each file; files below directories with a user's own default are left alone."""
+    parents = [f.name.key.rpartition("/")[0] or "/" for f in forecasts]
+    answer = directories(tuple(sorted(set(parents))))
+    root = default_layout(answer.root)
+    default_of = {p: default_layout(answer.parents.get(p, answer.root)) for p in set(parents)}
+    by_default: dict[Layout | str | None, list[int]] = {}
+    for place, parent in enumerate(parents):
+        by_default.setdefault(default_of[parent], []).append(place)
+    chosen: dict[int, Choice] = {}
+    for default, places in by_default.items():
+        # Layouts are compared, not blobs: these also carry the directory's own identity.
+        foreign = default != root and not foreign_defaults
+        if foreign or isinstance(default, str):
+            why = default if isinstance(default, str) else OWN_DEFAULT
+            chosen.update(dict.fromkeys(places, left_to_lustre(why)))
+            continue
+        manager = ConfigurationManager(policy, targets, default)
+        chosen.update(zip(places, manager.choose([forecasts[place] for place in places]), strict=True))
+    choices = [chosen[place] for place in range(len(forecasts))]
+    fits = within_a_request([choice.layout for choice in choices])
+    too_many = left_to_lustre(TOO_MANY)
+    return [
+        NewFile(f, *(choice if fit else too_many))
+        for f, choice, fit in zip(forecasts, choices, fits, strict=True)
+    ]

@@ -1,0 +1,170 @@
+"""The closed loop: runs of one application whose sizes drift, an OST that becomes slow and recovers, and other jobs.
+
+Lustre's allocator, and tarazu by statistics at an interval and forecasts from the runs before, on the same cluster
+with the same background traffic. The application begins a run every `period_s`, its files made anew each time.
+Beside each completion stands a time that no placement of these files can beat: that of the OSTs at their true speeds,
+or of the links where that is longer, as if nobody else were there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+import numpy as np
+
+from tarazu.allocate import bounds
+from tarazu.model import CreateRequest, Layout
+from tarazu.sim.model import presets, striping
+from tarazu.sim.model.simulation import Simulation
+from tarazu.sim.model.spec import ClusterSpec, Failure, Job
+from tarazu.sim.model.view import view_of
+from tarazu.sim.workloads.workload import OPERATION, File, Kind, Workload
+from tarazu.units import MIB
+
+RUNS, RANKS = 10, 16
+SLOW_OST, SLOW_SPEED = 7, 0.1
+SLOW_FROM, SLOW_UNTIL = 4, 8
+"""It is slow in runs 4 to 7, and well again in run 8."""
+PERIOD_S = 900.0
+FIRST_BYTES, GROWTH, SPREAD = 1200 * MIB, 1.05, 0.03
+"""Size of a file in the first run, its growth from run to run, and how far files differ from it."""
+NOTICE_S = 30.0
+"""The OST changes so long before a run begins."""
+POLICIES = ("lsa", "tarazu")
+
+
+class Run(msgspec.Struct, frozen=True):
+    """One run under one policy."""
+
+    run: int
+    """From 1."""
+    policy: str
+    seed: int
+    bytes: int
+    slow: bool
+    """One OST is at a tenth of its speed."""
+    completion_s: float
+    bound_s: float
+    ost_cost: float
+    slow_ost_bytes: int
+    """What this run put on that OST."""
+    believed_speed: float
+    """Of that OST over its peers', as mdsd's view had it when the run began; 1: nothing is known against it."""
+    forecast_error: float
+    """Median of |forecast - size| / size over the planned files; 0 where nothing was planned."""
+    unplanned: int
+    """Files that Lustre's allocator placed."""
+
+
+def application(run: int, seed: int) -> Workload:
+    """A file per process, written from its beginning to its end; sizes drift from run to run and differ by rank."""
+    random = np.random.default_rng([seed, run])
+    even = FIRST_BYTES * GROWTH**run
+    sizes = (even * (1 + random.uniform(-SPREAD, SPREAD, RANKS)) // MIB * MIB).astype(np.int64).tolist()
+    rows = [
+        (rank, rank, kind, 0.0, 0.0, 0, size * (kind == Kind.WRITE), size)
+        for rank, size in enumerate(sizes)
+        for kind in (Kind.CREATE, Kind.WRITE, Kind.CLOSE)
+    ]
+    files = tuple(File(f"/app/out.{rank:04d}", size) for rank, size in enumerate(sizes))
+    return Workload("app", RANKS, 8, files, np.array(rows, OPERATION))
+
+
+def others(osts: int, lasts_s: float, seed: int) -> Workload:
+    """Other users: a small file on every OST or so, of which each writer writes 16 MiB anew every 10 to 20 s, and reads
+    as much.
+    """
+    random = np.random.default_rng([seed, 1])
+    size = 16 * MIB
+    rows = []
+    for rank in range(osts):
+        rows.append((rank, rank, Kind.CREATE, float(random.uniform(0, 10)), 0.0, 0, 0, 0))
+        for _ in range(int(lasts_s / 15 / 2)):
+            for kind in (Kind.WRITE, Kind.READ):
+                rows.append((rank, rank, kind, float(random.uniform(10, 20)), 0.0, 0, size, size))
+    files = tuple(File(f"/others/{rank:04d}", size) for rank in range(osts))
+    return Workload("others", osts, osts, files, np.array(rows, OPERATION))
+
+
+def closed_loop(
+    policy: str,
+    seed: int = 0,
+    *,
+    cluster: ClusterSpec | None = None,
+    rule: str = "plain",
+    runs: int = RUNS,
+    statistics_s: float = 60.0,
+    period_s: float = PERIOD_S,
+    traffic: bool = True,
+    progress: Callable[[str], object] = lambda text: None,
+) -> tuple[Run, ...]:
+    """All runs under one policy, in order."""
+    spec = cluster or presets.named("paper").spec
+    slow = Failure(
+        SLOW_OST, (SLOW_FROM - 1) * period_s - NOTICE_S, SLOW_SPEED, (SLOW_UNTIL - 1) * period_s - NOTICE_S
+    )
+    simulation = Simulation(spec, policy, seed, statistics_s=statistics_s, failures=[slow])
+    found = []
+    for run in range(runs):
+        progress(f"closed loop, {policy}: run {run + 1} of {runs}")
+        work = application(run, seed)
+        jobs = [Job(work, rule, start_s=max(0.0, run * period_s - simulation.now))]
+        if traffic and not run:
+            jobs.append(Job(others(spec.osts, runs * period_s, seed), "-c 1 -S 1M", background=True))
+        found.append(_run(simulation, run, jobs, work, rule))
+    return tuple(found)
+
+
+def _run(simulation: Simulation, run: int, jobs: Sequence[Job], work: Workload, rule: str) -> Run:
+    outcome = simulation.run(jobs)
+    cluster = simulation.cluster
+    job = next(j for j in outcome.jobs if j.name == work.name)
+    plan = simulation.plan_of(work.name)
+    errors = plan.forecast_errors([f.size_bytes for f in work.files]) if plan else []
+    view = view_of(cluster.osts, cluster.osses.names, simulation.now)
+    return Run(
+        run=run + 1,
+        policy=simulation.policy,
+        seed=simulation.seed,
+        bytes=job.written_bytes,
+        slow=cluster.osts.speed[SLOW_OST] < 1,
+        completion_s=job.end_s - job.start_s,
+        bound_s=max(
+            bounds.time_bound(view, _requests(work, rule, cluster.spec.osts)), _links_s(cluster.spec, work)
+        ),
+        ost_cost=job.ost_cost,
+        slow_ost_bytes=int(simulation.placed_by(work.name)[SLOW_OST]),
+        believed_speed=plan.believed(SLOW_OST) if plan else 1.0,
+        forecast_error=float(np.median(errors)) if errors else 0.0,
+        unplanned=job.left_to_lustre,
+    )
+
+
+def _links_s(spec: ClusterSpec, work: Workload) -> float:
+    """All its bytes over all links of the narrowest hop."""
+    hops = (
+        work.nodes * spec.nic_bytes_per_s,
+        min(work.nodes, spec.io_routers) * spec.io_router_bytes_per_s,
+        spec.lnet_routers * spec.lnet_router_bytes_per_s,
+        spec.osses * spec.oss_link_bytes_per_s,
+    )
+    return work.moved_bytes(Kind.WRITE) / min(hops)
+
+
+def _requests(work: Workload, rule: str, osts: int) -> list[CreateRequest]:
+    sizes = [striping.Expected(file.size_bytes) for file in work.files]
+    layouts: list[Layout] = striping.layouts(striping.rule(rule), sizes, osts)
+    return [CreateRequest(s.size_bytes, layout) for s, layout in zip(sizes, layouts, strict=True)]
+
+
+def rows(
+    seeds: Sequence[int] = (0,), progress: Callable[[str], object] = lambda text: None, **options: object
+) -> tuple[Run, ...]:
+    """Every policy with every seed; `options` as of `closed_loop`."""
+    return tuple(
+        row
+        for seed in seeds
+        for policy in POLICIES
+        for row in closed_loop(policy, seed, progress=progress, **options)  # type: ignore[arg-type]
+    )

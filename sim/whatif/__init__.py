@@ -1,0 +1,1 @@
+"""What a job's files, or a history's, would have gained elsewhere: `tarazu whatif` and `tarazu report`."""

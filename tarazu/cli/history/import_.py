@@ -1,0 +1,177 @@
+"""Learn from Darshan logs of earlier runs: `tarazu predict` and the next `tarazu run` forecast from them at once.
+
+tarazu history import ~/darshan/*.darshan            logs
+tarazu history import /darshan/2026/11 --dry-run     all logs below a directory: say what would be learned
+tarazu history import old.darshan --mount /scratch --fs scratch2
+tarazu history import all.json                       what `tarazu history export` wrote (CSV, JSON, Parquet)
+
+Each log becomes a run of its application, on each Lustre file system that it wrote to, as `tarazu run` would have
+recorded it: with the files written there, their sizes and ranks, and the numbers on its command line. A log is imported
+once, however often it is given. A log has no names of file systems: they come from the mounts of this node, or from
+--fs; where the file system was mounted elsewhere, or its log does not say that it is Lustre, --mount DIR names the
+directory (repeat --mount and --fs in pairs for several).
+
+Exit status 1: a source could not be used; the others were.
+"""
+
+from __future__ import annotations
+
+import argparse
+import glob
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tarazu import config
+from tarazu.cli.history.list_ import when
+from tarazu.cli.output import Progress, print_json, print_table
+from tarazu.errors import TarazuError
+from tarazu.run.command_line import job_step
+from tarazu.stats.client import mounts
+from tarazu.trace.history import History
+from tarazu.trace.places import Place
+from tarazu.units import human_bytes
+
+if TYPE_CHECKING:
+    from tarazu.trace.training import Taken
+
+MOST_NAMED = 20
+"""Logs that are named of each kind that nothing was learned from; --json names all."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "source", nargs="+", metavar="LOG", help="logs, directories, globs, exported histories"
+    )
+    parser.add_argument(
+        "--fs",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="name of the file system (also for an exported history: a new one)",
+    )
+    parser.add_argument(
+        "--mount",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="where the log has it mounted (default: its Lustre mounts)",
+    )
+    parser.add_argument(
+        "--app", default="", metavar="NAME", help="application (default: as `tarazu run` would name it)"
+    )
+    parser.add_argument(
+        "--any-user", action="store_true", help="other users' logs as well, as if they were yours"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="change nothing; say what would be imported")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def execute(options: argparse.Namespace) -> int:
+    from tarazu.trace.training import Importer, Rules, Taken, tally  # numpy: not for the other verbs
+
+    settings = config.load(options.config)
+    importer = Importer(
+        History(Path(settings.run.history_dir).expanduser()),
+        Rules(
+            uid=os.getuid(),
+            keep_runs=settings.predict.keep_runs,
+            here=tuple(Place(m.path, m.fs_name, m.subdirectory) for m in mounts()),
+            named=_named(options.mount, options.fs),
+            application=options.app,
+            any_user=options.any_user,
+            dry_run=options.dry_run,
+        ),
+        job_step.logged,
+    )
+    paths, refused = _sources(options.source)
+    found = [Taken(source, "refused", why) for source, why in refused]
+    with Progress() as progress:
+        for number, path in enumerate(paths, 1):
+            progress(f"{number} of {len(paths)} logs")
+            found += importer.take(path)
+    found = importer.settle(found)
+    if options.json:
+        print_json({"dry_run": options.dry_run, "counts": dict(tally(found)), "runs": found})
+    else:
+        _print(found, options.dry_run)
+    return 1 if any(taken.outcome == "refused" for taken in found) else 0
+
+
+def _named(directories: list[str], names: list[str]) -> tuple[tuple[str, str], ...]:
+    if (directories and len(names) not in (0, 1, len(directories))) or len(names) > max(len(directories), 1):
+        raise TarazuError(
+            "history import: expected one --fs NAME, or one for each --mount DIR,"
+            f" found {len(names)} and {len(directories)}"
+        )
+    if not directories:
+        return tuple(("", name) for name in names)
+    names = names or [""]
+    return tuple((path, names[i if len(names) > 1 else 0]) for i, path in enumerate(directories))
+
+
+def _sources(given: list[str]) -> tuple[list[Path], list[tuple[str, str]]]:
+    """Files and exported directories, each once; what is none of them, with the reason."""
+    from tarazu.trace.training import sources
+
+    found: dict[Path, None] = {}
+    refused = []
+    for text in given:
+        try:
+            for path in _expanded(text):
+                found.update(dict.fromkeys(sources(path)))
+        except TarazuError as error:
+            refused.append((text, str(error)))
+    return list(found), refused
+
+
+def _expanded(text: str) -> Iterator[Path]:
+    """A glob that no shell has expanded, sorted; else the path itself."""
+    if not os.path.lexists(text) and glob.has_magic(text):
+        matches = sorted(glob.glob(text, recursive=True))
+        if not matches:
+            raise TarazuError(f"{text}: expected files of this pattern, found none")
+        yield from map(Path, matches)
+    else:
+        yield Path(text)
+
+
+def _print(found: list[Taken], dry_run: bool) -> None:
+    from tarazu.trace.training import OUTCOMES, tally
+
+    of: dict[tuple[str, str], list[Taken]] = {}
+    for taken in found:
+        if taken.outcome in ("imported", "replaced"):
+            of.setdefault((taken.application, taken.fs_name), []).append(taken)
+    if of:
+        print_table(
+            ("application", "fs", "runs", "partial", "first run", "last run", "files", "bytes"),
+            [
+                (
+                    *pair,
+                    len(runs),
+                    sum(taken.partial for taken in runs),
+                    when(min(taken.start_s for taken in runs)),
+                    when(max(taken.start_s for taken in runs)),
+                    sum(taken.files for taken in runs),
+                    human_bytes(sum(taken.size_bytes for taken in runs)),
+                )
+                for pair, runs in of.items()
+            ],
+            left=2,
+        )
+    counts = tally(found)
+    parts = [f"{count} {OUTCOMES[outcome]}" for outcome, count in counts.items()]
+    print(("would be: " if dry_run and parts else "") + ("; ".join(parts) or "nothing to import"))
+    for outcome in ("foreign", "empty", "refused"):
+        named = [taken for taken in found if taken.outcome == outcome]
+        for taken in named[:MOST_NAMED]:
+            text = taken.why if outcome == "refused" else f"{taken.source}{taken.why and ': '}{taken.why}"
+            print(f"{outcome}: {text}", file=sys.stderr)
+        if len(named) > MOST_NAMED:
+            print(f"{outcome}: {len(named) - MOST_NAMED} more (--json names all)", file=sys.stderr)
+    for taken in found:
+        if taken.partial and taken.outcome in ("imported", "replaced") and taken.why:
+            print(f"partial: {taken.source}: {taken.why}", file=sys.stderr)

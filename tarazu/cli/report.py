@@ -1,0 +1,206 @@
+"""Say which of the remembered runs would have gained by placement, how much, and why not the others.
+
+tarazu report --since 7d
+tarazu report --since 2026-11-01 --until 2026-11-08 --application ior
+tarazu report --since 24h --user alice --audit /var/log/tarazu/audit.log     as root
+
+Every run that `tarazu run` remembers, in whatever mode it was, is forecast again from the runs before it, placed by
+tarazu and by the model of Lustre's allocator on the OSTs as they are now, and measured at the sizes that its files
+really got. OST cost is max / mean of the bytes per OST; time is that of the OST that writes longest, over what all
+usable OSTs would take that share the bytes by their speeds: 1 is perfect. Where files still lie where they were
+written, or were placed, their real OSTs count instead of the model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pwd
+import re
+import time
+from datetime import datetime
+from pathlib import Path
+
+from tarazu import config
+from tarazu.cli.output import Progress, print_json, print_table
+from tarazu.cli.view import view_of
+from tarazu.cli.whatif import read_view_file
+from tarazu.errors import BadInput
+from tarazu.sim.whatif import report as reports
+from tarazu.sim.whatif.job_log import Audit, Steps
+from tarazu.sim.whatif.report import Report, Wanted
+from tarazu.units import human_bytes
+
+UNITS_S = {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
+MOST_REASONS = 15
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--since", default="7d", metavar="TIME", help="7d, 24h, 2w, or a date (default: 7d)")
+    parser.add_argument("--until", default="", metavar="TIME", help="the same (default: now)")
+    parser.add_argument("--application", default="", metavar="NAME", help="as `tarazu history list` names it")
+    parser.add_argument("--fs", default="", metavar="NAME", help="this file system only")
+    parser.add_argument(
+        "--user", default="", metavar="NAME", help="whose runs (default: yours), where readable"
+    )
+    parser.add_argument("--view", metavar="FILE", help="the file system as `tarazu status --json` prints it")
+    parser.add_argument("--audit", metavar="FILE", help="mdsd's audit log (default: mdsd.audit_log)")
+    parser.add_argument("--picture", metavar="FILE", help="draw the applications (.png, .svg, .pdf)")
+    parser.add_argument("--json", action="store_true", help="as JSON, with every run")
+
+
+def execute(options: argparse.Namespace) -> int:
+    settings = config.load(options.config)
+    now_s = time.time()
+    wanted = Wanted(
+        moment("--since", options.since, now_s),
+        moment("--until", options.until, now_s) if options.until else now_s,
+        options.application,
+        options.fs,
+    )
+    user = _user(options.user)
+    audit = options.audit or settings.mdsd.audit_log
+    if options.view:
+        view = read_view_file(options.view)
+        views = reports.asked(lambda _fs: view)
+    else:
+        views = reports.asked(lambda fs_name: view_of(settings, fs_name)[0])
+    with Progress() as progress:
+        found = reports.report(
+            settings,
+            wanted,
+            history=_home(settings.run.history_dir, user),
+            state=_home(settings.run.state_dir, user),
+            audit=Path(audit) if audit else None,
+            uid=user.pw_uid if user else None,
+            views=views,
+            root=os.environ.get("TARAZU_ROOT", "/"),
+            progress=progress,
+        )
+    if options.picture:
+        from tarazu.sim.whatif import picture
+
+        picture.draw_report(found, Path(options.picture))
+    if options.json:
+        print_json(found)
+    else:
+        _print(found)
+    return 0
+
+
+def moment(option: str, text: str, now_s: float) -> float:
+    """`7d`, `24h`: so long ago; else a date, or a date and a time, local. Raises BadInput."""
+    if ago := re.fullmatch(r"(\d{1,6})([mhdw])", text):
+        return now_s - int(ago[1]) * UNITS_S[ago[2]]
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError):
+        raise BadInput(option, "7d, 24h, 2w, 30m, or a date such as 2026-11-01", text) from None
+
+
+def _user(name: str) -> pwd.struct_passwd | None:
+    if not name:
+        return None
+    try:
+        return pwd.getpwnam(name)
+    except KeyError:
+        raise BadInput("--user", "the name of a user", name) from None
+
+
+def _home(directory: str, user: pwd.struct_passwd | None) -> Path:
+    """A directory below somebody's home. Raises BadInput where it may not be read."""
+    home = user.pw_dir if user else str(Path.home())
+    path = Path(re.sub(r"^~(?=/|$)", lambda _: home, directory))
+    if user and path.exists() and not os.access(path, os.R_OK | os.X_OK):
+        raise BadInput(str(path), f"a directory of {user.pw_name}'s that may be read", "no permission")
+    return path
+
+
+def _print(found: Report) -> None:
+    wanted = found.wanted
+    print(f"{_when(wanted.since_s)} to {_when(wanted.until_s)}: {len(found.runs)} runs")
+    if found.applications:
+        print()
+        print_table(
+            (
+                "application", "fs", "runs", "gain", "files", "bytes", "placed",
+                "cost: seen", "Lustre", "tarazu", "bound", "time: Lustre", "tarazu", "bound",
+            ),
+            [
+                (
+                    of.application, of.fs_name, of.runs, of.gaining, of.files, human_bytes(of.bytes),
+                    f"{of.placed_bytes / of.bytes:.0%}" if of.bytes else "-",
+                    *map(_figure, (of.seen_cost, of.lustre_cost, of.tarazu_cost, of.bound_cost)),
+                    *map(_figure, (of.lustre_time, of.tarazu_time, of.bound_time)),
+                )
+                for of in found.applications
+            ],
+            left=2,
+        )  # fmt: skip
+        print(
+            "\ngain: runs that would have been faster; placed: share of the bytes that would have been placed"
+        )
+    if found.reasons:
+        print()
+        shown = found.reasons[:MOST_REASONS]
+        print_table(
+            ("why not", "runs", "files", "bytes"),
+            [(of.why, of.runs, of.files, human_bytes(of.bytes)) for of in shown],
+        )
+        if len(found.reasons) > len(shown):
+            print(f"{len(found.reasons) - len(shown)} further reasons: --json has all")
+    print()
+    for line in _rests(found):
+        print(line)
+
+
+def _rests(found: Report) -> list[str]:
+    known = sum(run.known_bytes for run in found.runs)
+    total = sum(run.bytes for run in found.runs)
+    lines = [f"rests on {of}" for of in found.rests_on]
+    if total:
+        lines.append(
+            f"real OSTs known of {known / total:.0%} of the bytes; for the rest a model of Lustre's allocator stands"
+        )
+    lines.append(_steps(found.steps))
+    if found.audit:
+        lines.append(_audit(found.audit))
+    else:
+        lines.append("mdsd's audit log: not looked at (mdsd.audit_log is not set; --audit FILE)")
+    lines += [f"left out: {text}" for text in found.damaged[:5]]
+    if len(found.damaged) > 5:
+        lines.append(f"left out: {len(found.damaged) - 5} further runs that cannot be read")
+    return lines
+
+
+def _steps(of: Steps) -> str:
+    if of.problem and not of.lines:
+        return f"{of.path}: {of.problem}"
+    modes = ", ".join(f"{count} {mode}" for mode, count in of.modes.most_common())
+    text = f"{of.path}: {of.lines} steps ({modes or 'none'}){_damaged(of.damaged)}"
+    return text + "".join(f"\n  {why} ({count})" for why, count in of.why.most_common(MOST_REASONS))
+
+
+def _audit(of: Audit) -> str:
+    if of.problem and not of.lines:
+        return f"mdsd's audit log {of.path}: {of.problem}"
+    answers = ", ".join(f"{count} {status}" for status, count in of.status.most_common())
+    text = f"mdsd's audit log {of.path}: {of.lines} lines ({answers or 'none'}){_damaged(of.damaged)}"
+    if of.ost_cost is not None and of.ost_cost_bound is not None:
+        text += f"; as planned: {human_bytes(of.bytes)}, OST cost {of.ost_cost:.3f}, bound {of.ost_cost_bound:.3f}"
+    return text + "".join(f"\n  {why} ({count})" for why, count in of.why.most_common(MOST_REASONS))
+
+
+def _damaged(numbers: list[int]) -> str:
+    if not numbers:
+        return ""
+    shown = ", ".join(map(str, numbers[:5])) + (" ..." if len(numbers) > 5 else "")
+    return f"; {len(numbers)} lines that cannot be read: {shown}"
+
+
+def _figure(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _when(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))

@@ -1,0 +1,57 @@
+"""What a run created, folded by template: a thousand files are a few lines."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import msgspec
+
+from tarazu.model import ANY_RANK
+from tarazu.trace.records import OUTCOMES, FileRecord, RunRecord, fold_ranks
+
+
+class Group(msgspec.Struct, frozen=True):
+    """Files of one loose template."""
+
+    name: str
+    """The name of a single file; else the precise template where all have one, else the loose one."""
+    files: int
+    least_bytes: int
+    most_bytes: int
+    size_bytes: int
+    """All together."""
+    ranks: str
+    """Folded; `any` for files that several ranks share or that have none."""
+    first_s: float
+    """Creation, seconds after the start of the run."""
+    last_s: float
+    outcomes: dict[str, int]
+    unclosed: int
+    """Files of unknown size: no process closed them."""
+
+
+def groups(run: RunRecord) -> list[Group]:
+    """In order of their first file."""
+    of: dict[str, list[FileRecord]] = {}
+    for file in run.files:
+        of.setdefault(file.loose, []).append(file)
+    return [_group(files) for files in of.values()]
+
+
+def _group(files: list[FileRecord]) -> Group:
+    precise = {file.precise for file in files}
+    name = files[0].key if len(files) == 1 else files[0].precise if len(precise) == 1 else files[0].loose
+    ranks = sorted({file.rank for file in files})
+    counts = Counter(file.outcome for file in files)
+    return Group(
+        name=name,
+        files=len(files),
+        least_bytes=min(file.size_bytes for file in files),
+        most_bytes=max(file.size_bytes for file in files),
+        size_bytes=sum(file.size_bytes for file in files),
+        ranks="any" if ANY_RANK in ranks else fold_ranks(ranks),
+        first_s=min(file.at_s for file in files),
+        last_s=max(file.at_s for file in files),
+        outcomes={outcome: counts[outcome] for outcome in OUTCOMES if counts[outcome]},
+        unclosed=sum(not file.closed for file in files),
+    )
