@@ -14,7 +14,6 @@ from tarazu.allocate.problem import build
 from tarazu.errors import BadInput, InfeasibleRequest, InsufficientResources
 from tarazu.model import CreateRequest
 from tarazu.sim.model.application import Application
-from tarazu.sim.model.cluster import Cluster
 from tarazu.sim.model.outcome import Outcome
 from tarazu.sim.model.simulation import Simulation, StandsStill
 from tarazu.sim.model.spec import ClusterSpec, Job
@@ -23,6 +22,7 @@ from tarazu.sim.study import workloads
 from tarazu.sim.study.cases import Case
 from tarazu.sim.study.results import Row
 from tarazu.sim.study.scenario import JobTable, job_name, put
+from tarazu.units import MIB
 
 Progress = Callable[[float, float], object]
 
@@ -64,8 +64,14 @@ def _drifted(case: Case, run: int) -> list[JobTable]:
     for key, factor in case.loop.drift.items():
         value = _at(raw, key)
         grown = value * factor**run
-        raw = put(raw, f"jobs.{key}", round(grown) if isinstance(value, int) else grown, "loop.drift")
+        raw = put(raw, f"jobs.{key}", _whole(value, grown) if isinstance(value, int) else grown, "loop.drift")
     return [msgspec.convert(table, JobTable) for table in raw["jobs"]]
+
+
+def _whole(value: int, grown: float) -> int:
+    """A size of whole MiB stays one, for block sizes must be multiples of others; likewise below, by powers of two."""
+    unit = min(MIB, value & -value) or 1
+    return max(unit, round(grown / unit) * unit)
 
 
 def _at(raw: dict[str, Any], key: str) -> float:
@@ -126,7 +132,7 @@ _known: dict[str, float] = {}
 
 
 def _computed_bound(cluster: ClusterSpec, jobs: Sequence[Job]) -> float:
-    bare = Cluster(cluster, "lsa", 0, (), 0.0)
+    bare = Simulation(cluster).cluster
     requests: list[CreateRequest] = []
     for job in jobs:
         if job.background:
