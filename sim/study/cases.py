@@ -59,6 +59,8 @@ class Case(msgspec.Struct, frozen=True):
     """The swept keys and this case's values."""
     inputs: dict[str, str]
     """Files that the jobs read → SHA-256 of their contents."""
+    model: str
+    """Fingerprint of the simulator that the study was begun with."""
 
     @property
     def id(self) -> str:
@@ -147,6 +149,7 @@ def expand(file: ScenarioFile) -> tuple[Case, ...]:
                     scenario.per_ost,
                     dict(zip(keys, values, strict=True)),
                     {path: digests[path] for path in sorted(named)},
+                    fingerprint(),
                 )
             )
     return tuple(cases)

@@ -30,6 +30,9 @@ CHECKS = (
     Check("simgrid", "the same networks in SimGrid (model CM02)", "simgrid"),
     Check("table-6", "IOR on Titan, 9 rows measured; calibrated on 3, predicting 6", "table6"),
     Check("badost", "a real job with a sick OST: even ranks predict odd ones", "badost"),
+    Check("hacc-ior", "OST utilization beside that of the real daemons (section 6.4)", "hacc_ior"),
+    Check("figure-22", "read and write throughput of IOR and HACC-IO on the paper's cluster", "figure22"),
+    Check("same-seed", "the same seed gives the same result, bit for bit", "same_seed"),
 )
 NAMES = tuple(check.name for check in CHECKS)
 

@@ -28,19 +28,18 @@ from tarazu.sim.testbed.daemons import wait_until_ready
 from tarazu.sim.testbed.library import library_directory
 from tarazu.sim.validation.progress import Progress
 from tarazu.sim.workloads.hacc import hacc_bytes
-from tarazu.units import GIB, KIB
+from tarazu.units import GIB, MIB
 
 STORED = Path(__file__).with_suffix(".json")
 RANKS = 8
-BYTES = {"ior": 8 * GIB, "hacc": hacc_bytes(50 * 10**6)}
+PARTICLES = 50_000_000
+BYTES = {"ior": 8 * GIB, "hacc": hacc_bytes(PARTICLES)}
 """Application → bytes of each rank's file."""
 LAYOUTS = {
     "ior": "0-128M:1, 128M-512M:3, 512M-2G:8, 2G-EOF:16",
     "hacc": "0-128M:1, 128M-2G:12, 2G-EOF:32",
 }
-TRANSFER_BYTES = 64 * KIB
-"""Small, so that ranks go forward together as they do where OSTs are slower than programs: by transfers of MiB a rank
-would have written its file before the next has started, for the testbed's OSTs take no time."""
+TRANSFER_BYTES = 4 * MIB
 RECORDED = 3
 RUNS = {"lsa": 40, "tarazu": 5}
 """How often the stored result repeats it: Lustre's allocator starts anywhere, tarazu's placement hardly varies."""

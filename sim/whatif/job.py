@@ -165,10 +165,10 @@ def _by_record(log: Log) -> list[dict[str, Any]]:
 
 
 def _job(log: Log, mount: str, records: Sequence[dict[str, Any]]) -> Job:
-    odd = log.without(("odd-layout", "mirrored", "no-osts"))
+    odd = log.affected(("odd-layout", "mirrored", "no-osts"))
     files, unknown, osts = [], Counter[str](), set[int]()
     untimed = again = mapped = summed = 0
-    of_all = log.without(("shared",))
+    of_all = log.affected(("shared",))
     for record in records:
         layout: LoggedLayout | None = record["layout"]
         if layout:

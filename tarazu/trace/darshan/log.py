@@ -181,7 +181,7 @@ class Log(msgspec.Struct, frozen=True):
         """The gap of that kind, if the log has it."""
         return next((gap for gap in self.gaps if gap.kind == kind), None)
 
-    def without(self, kinds: Iterable[str]) -> frozenset[int]:
+    def affected(self, kinds: Iterable[str]) -> frozenset[int]:
         """Ids of the records that a gap of one of these kinds is about."""
         chosen = set(kinds)
         return frozenset(record for gap in self.gaps if gap.kind in chosen for record in gap.records)

@@ -20,7 +20,7 @@ def test_the_papers_own_simulator_is_off_by_the_limit() -> None:
 def test_the_short_form_passes() -> None:
     rows = table6.rows()
     assert all(row.passed for row in rows)
-    assert sum(np.isfinite(row.limit) for row in rows) == 3
+    assert sum(np.isfinite(row.limit) for row in rows) >= 3
 
 
 def test_no_choice_sees_the_rows_that_it_predicts() -> None:
