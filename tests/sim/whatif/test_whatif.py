@@ -112,7 +112,7 @@ def test_two_lustre_file_systems_and_one_that_is_none(capsys: Capture, tmp_path:
 
 def cases() -> dict[str, tuple[dict[str, Any], str]]:
     """What a log may lack → how it is made, and the words."""
-    nowhere = writer.layout_record(1, [(MIB, 2, 0, 0, 0, -1, 0, "")], [])
+    nowhere = writer.plain(1, [-1, -1])
     two = [[0, 1], [2, 3]]
     return {
         "no Lustre records": ({"osts": []}, "this log cannot say where its files lay"),
