@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from tarazu.sim.kernel.fluid import Floats, Ints
 
 T = TypeVar("T", bound=np.generic)
+COLUMNS = ("first", "length", "count", "limit", "rate", "service", "since", "head", "joined")
+"""Arrays of LikeFlows by row."""
 
 
 class Member(NamedTuple):
@@ -106,19 +108,9 @@ class LikeFlows:
             number = len(self.rows)
             self.rows.append(None)
             if number >= len(self.count):
-                for name in (
-                    "first",
-                    "length",
-                    "count",
-                    "limit",
-                    "rate",
-                    "service",
-                    "since",
-                    "head",
-                    "joined",
-                ):
+                for name in COLUMNS:
                     setattr(self, name, _longer(getattr(self, name), 2 * number))
-        row = self.rows[number] = Row(key, number, first, length, streams)
+        row = self.rows[number] = Row(key, number, first, length, streams.copy())
         return row
 
     def join(self, row: Row, number: int, amount: float, now: float, done: simpy.Event) -> None:

@@ -62,10 +62,11 @@ def workload(
     traced = segments(log) if trace else np.zeros(0, SEGMENT)
     whole = _complete(chosen, traced, assumed)
     counted = ~whole[chosen.file] | chosen.accesses["stdio"]
+    ranks = max(log.ranks, int(chosen.accesses["rank"].max()) + 1, 1)
     uses = spread(
         chosen.accesses[counted],
         chosen.file[counted],
-        max(log.ranks, 1),
+        ranks,
         requests,
         MOST_OPERATIONS,
         assumed,
@@ -77,7 +78,7 @@ def workload(
     operations = merge(timed, np.array([file.exists for file in files], np.bool_))
     return Workload(
         log.application or "unknown",
-        max(log.ranks, 1),
+        ranks,
         ranks_per_node,
         files,
         operations,
@@ -91,7 +92,7 @@ def workload(
 def _choose(log: Log, mount: str) -> _Chosen:
     moved = log.accesses["read_bytes"] + log.accesses["written_bytes"] > 0
     accesses = log.accesses[moved]
-    wanted = _wanted(log, mount)
+    wanted = _wanted(log, mount, accesses["record"].tolist())
     keep = np.array([wanted(record) for record in accesses["record"].tolist()], np.bool_)
     accesses = accesses[keep]
     if not len(accesses):
@@ -107,8 +108,8 @@ def _choose(log: Log, mount: str) -> _Chosen:
     return _Chosen(accesses[order], number[inverse.ravel()], ids[by_first].tolist())
 
 
-def _wanted(log: Log, mount: str) -> Callable[[int], bool]:
-    """By record id: is it played?"""
+def _wanted(log: Log, mount: str, moved: list[int]) -> Callable[[int], bool]:
+    """By record id: is it played? `moved`: the records that moved bytes."""
     root = mount.rstrip("/") + "/"
     streams = ("<STDIN>", "<STDOUT>", "<STDERR>")
 
@@ -124,7 +125,7 @@ def _wanted(log: Log, mount: str) -> Callable[[int], bool]:
 
     if mount:
         return below
-    return on_lustre if any(map(on_lustre, log.accesses["record"].tolist())) else any_file
+    return on_lustre if any(map(on_lustre, moved)) else any_file
 
 
 def _files(log: Log, chosen: _Chosen, placement: bool, assumed: list[str]) -> tuple[File, ...]:
@@ -134,7 +135,7 @@ def _files(log: Log, chosen: _Chosen, placement: bool, assumed: list[str]) -> tu
     np.maximum.at(written_end, chosen.file, rows_["written_end_bytes"])
     first = np.full((2, count), np.inf)
     for number, name in enumerate(("read", "write")):
-        moved = rows_[f"{'read' if name == 'read' else 'written'}_bytes"] > 0
+        moved = rows_[f"{name}_start_s"] > 0
         np.minimum.at(first[number], chosen.file[moved], rows_[f"{name}_start_s"][moved])
     # Read before anything was written, or where nothing was: somebody had written it before.
     exists = (read_end > written_end) | (first[0] < first[1])
@@ -196,13 +197,6 @@ def _traced(chosen: _Chosen, traced: NDArray[np.void], whole: NDArray[np.bool_])
     segments_, file = _of_files(chosen, traced)
     segments_, file = segments_[whole[file]], file[whole[file]]
     opened, closed = window(chosen.accesses)
-    known = {
-        (f, rank): (first, last)
-        for f, rank, first, last in zip(
-            chosen.file.tolist(), chosen.accesses["rank"].tolist(), opened.tolist(), closed.tolist()
-        )
-    }
-    nothing = (np.nan, np.nan)
-    pairs = zip(file.tolist(), segments_["rank"].tolist(), strict=True)
-    times = np.array([known.get(pair, nothing) for pair in pairs]).reshape(-1, 2)
-    return by_trace(segments_, file, times[:, 0], times[:, 1])
+    pairs = zip(chosen.file.tolist(), chosen.accesses["rank"].tolist(), strict=True)
+    windows = dict(zip(pairs, zip(opened.tolist(), closed.tolist(), strict=True), strict=True))
+    return by_trace(segments_, file, windows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -159,17 +160,20 @@ def by_counters(uses: NDArray[np.void]) -> Timed:
     return Timed(operations, started, ended, False)
 
 
-def by_trace(segments: NDArray[np.void], file: Integers, open_s: Floats, close_s: Floats) -> Timed:
+def by_trace(
+    segments: NDArray[np.void], file: Integers, windows: Mapping[tuple[int, int], tuple[float, float]]
+) -> Timed:
     """The calls of a trace, an open before and a close behind those of each rank and file.
 
-    file: of each segment; open_s, close_s: of each segment's file and rank as far as known, else NaN.
+    file: of each segment; windows: first open and last close by (file, rank), where they are known.
     """
-    key = np.stack([file, segments["rank"]])
-    (pairs, inverse) = np.unique(key, axis=1, return_inverse=True)
-    inverse = inverse.ravel()
-    first, last = np.full(pairs.shape[1], np.inf), np.full(pairs.shape[1], -np.inf)
-    np.minimum.at(first, inverse, np.fmin(segments["start_s"], open_s))
-    np.maximum.at(last, inverse, np.fmax(segments["end_s"], close_s))
+    number = int(segments["rank"].max(initial=0)) + 1
+    keys, inverse = np.unique(file * number + segments["rank"], return_inverse=True)
+    pairs = np.stack([keys // number, keys % number])
+    known = [windows.get(pair, (np.inf, -np.inf)) for pair in zip(*pairs.tolist(), strict=True)]
+    first, last = np.array(known).reshape(-1, 2).T.copy()
+    np.minimum.at(first, inverse, segments["start_s"])
+    np.maximum.at(last, inverse, segments["end_s"])
     kinds = np.where(segments["write"], Kind.WRITE, Kind.READ)
     calls = rows(
         Kind.WRITE, segments["rank"], file, bytes=segments["bytes"], offset=np.maximum(segments["offset"], 0)

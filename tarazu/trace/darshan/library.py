@@ -191,7 +191,9 @@ def open_log(where: str) -> Iterator[OpenLog]:
     check_regions(where)
     handle = backend.libdutil.darshan_log_open(os.fsencode(where))
     if not handle:
-        raise TraceError(where, "a Darshan log", "one that PyDarshan cannot open")
+        raise TraceError(
+            where, "a Darshan log", "one that PyDarshan's library cannot open (its wheels have no bzip2)"
+        )
     try:
         yield OpenLog(where, backend, handle)
     finally:

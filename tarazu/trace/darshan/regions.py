@@ -1,12 +1,11 @@
 """Looks at the outer form of a log before the C library does.
 
 The library trusts what it reads, says what it finds on standard error, and can die of it: so that every compressed
-region is there and whole, by its checksums, is made sure first.
+region is there and, by zlib's checksums, whole, is made sure first.
 """
 
 from __future__ import annotations
 
-import bz2
 import mmap
 import struct
 import zlib
@@ -54,21 +53,21 @@ def _check(where: str, content: mmap.mmap) -> None:
         if not form.size <= start < start + length <= len(content):
             found = f"bytes {start} to {start + length} of {len(content)}"
             raise TraceError(where, "a Darshan log that is whole", found)
-        if compression != _NONE:
-            _expand(where, content, start, start + length, compression)
+        if compression == _ZLIB:
+            _expand(where, content, start, start + length)
 
 
-def _expand(where: str, content: mmap.mmap, start: int, end: int, compression: int) -> None:
+def _expand(where: str, content: mmap.mmap, start: int, end: int) -> None:
     """Go through one region: every rank's part of it is a stream of its own."""
     at = start
     try:
         while at < end:
-            stream = zlib.decompressobj() if compression == _ZLIB else bz2.BZ2Decompressor()
+            stream = zlib.decompressobj()
             while not stream.eof:
                 if at >= end:
                     raise EOFError("a stream that does not end")
                 piece = content[at : min(at + _PIECE, end)]
                 stream.decompress(piece)
                 at += len(piece) - len(stream.unused_data)
-    except (zlib.error, OSError, EOFError) as error:
+    except (zlib.error, EOFError) as error:
         raise TraceError(where, "a Darshan log that is whole", f"{error} at byte {at}") from None

@@ -227,6 +227,13 @@ def test_a_log_that_was_cut_off_is_one_line(tmp_path: Path, length: int) -> None
         read(path)
 
 
+def test_a_log_compressed_by_bzip2_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "x.darshan"
+    path.write_bytes(SAMPLE[:16] + b"\1" + SAMPLE[17:])
+    with pytest.raises(TraceError, match=r"expected a Darshan log, found .* no bzip2"):
+        read(path)
+
+
 def test_a_changed_byte_is_found_or_harmless(tmp_path: Path) -> None:
     """The C library dies of some of these."""
     path = tmp_path / "x.darshan"
