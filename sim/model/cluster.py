@@ -48,6 +48,10 @@ class Cluster:
     ) -> None:
         """Raises ConfigError for a policy that is not there, BadInput for a cluster or failure that cannot be."""
         _check(spec)
+        if statistics_s is not None and not 0 < statistics_s < math.inf:
+            raise BadInput("statistics", "an interval above 0 s", statistics_s)
+        if statistics_s is not None and spec.osts > MAX_TARGETS:
+            raise BadInput("statistics", f"at most {MAX_TARGETS} OSTs, which mdsd takes in", spec.osts)
         self.spec = spec
         self.env = simpy.Environment()
         self.network = Network(self.env, resolution_s)
@@ -61,7 +65,7 @@ class Cluster:
         self.client: Client | None = None
         """Who plans where statistics are published; None: the planner does, or nobody."""
         if statistics_s is not None:
-            self._publish(spec, policy, seed, statistics_s)
+            self._follow(policy, seed, statistics_s)
         for failure in failures:
             self.osts.fails(failure)
         self.names: dict[str, Named] = {}
@@ -73,11 +77,7 @@ class Cluster:
         self.moving_s = [0.0, 0.0]
         """Of this run: time in which at least one write, or read, was under way that is waited for."""
 
-    def _publish(self, spec: ClusterSpec, policy: str, seed: int, interval_s: float) -> None:
-        if not 0 < interval_s < math.inf:
-            raise BadInput("statistics", "an interval above 0 s", interval_s)
-        if spec.osts > MAX_TARGETS:
-            raise BadInput("statistics", f"at most {MAX_TARGETS} OSTs, which mdsd takes in", spec.osts)
+    def _follow(self, policy: str, seed: int, interval_s: float) -> None:
         self.mdsd = Mdsd(policy, seed, interval_s)
         self.publisher = Publisher(self.osts, self.osses, interval_s)
         if policy != "lsa":
