@@ -105,10 +105,10 @@ def without_files(table: Mapping[str, Any]) -> dict[str, Any]:
 def parameters(table: Mapping[str, Any], where: str) -> dict[str, Any]:
     """The keyword arguments that make it. Raises BadInput."""
     kind = KINDS[table["kind"]]
-    maker = _maker(kind)
-    hints = get_type_hints(maker)
+    function = maker(kind)
+    hints = get_type_hints(function)
     fixed = dict(kind.fixed)
-    known = [name for name in inspect.signature(maker).parameters if name not in fixed]
+    known = [name for name in inspect.signature(function).parameters if name not in fixed]
     given: dict[str, Any] = {}
     for key, value in table.items():
         if key == "kind":
@@ -116,13 +116,14 @@ def parameters(table: Mapping[str, Any], where: str) -> dict[str, Any]:
         if key not in known:
             raise BadInput(f"{where}.{key}", f"a key among {', '.join(known)}", key)
         given[key] = convert(value, hints[key], f"{where}.{key}")
-    for name, parameter in inspect.signature(maker).parameters.items():
+    for name, parameter in inspect.signature(function).parameters.items():
         if parameter.default is inspect.Parameter.empty and name not in given and name not in fixed:
             raise BadInput(f"{where}.{name}", "a value", "none")
     return given | fixed
 
 
-def _maker(kind: Kind) -> Callable[..., Workload]:
+def maker(kind: Kind) -> Callable[..., Workload]:
+    """The function that makes workloads of that kind."""
     made: Callable[..., Workload] = getattr(
         import_module(f"tarazu.sim.workloads.{kind.module}"), kind.function
     )
@@ -132,7 +133,7 @@ def _maker(kind: Kind) -> Callable[..., Workload]:
 def make(table: Mapping[str, Any], where: str, seed: int = 0) -> tuple[Part, ...]:
     """The jobs of a checked table; what is drawn is drawn with that seed unless the table has one. Raises BadInput."""
     if table["kind"] in KINDS:
-        known = inspect.signature(_maker(KINDS[table["kind"]])).parameters
+        known = inspect.signature(maker(KINDS[table["kind"]])).parameters
         drawn = {"seed": seed} if "seed" in known and "seed" not in table else {}
         table = {**table, **drawn}
     return _made(msgspec.json.encode(table, order="deterministic"), where)
@@ -144,7 +145,7 @@ def _made(encoded: bytes, where: str) -> tuple[Part, ...]:
     if table["kind"] in LOGS:
         return _replayed(convert(table, LogTable, where), where)
     try:
-        return (Part("", _maker(KINDS[table["kind"]])(**parameters(table, where)), 0.0),)
+        return (Part("", maker(KINDS[table["kind"]])(**parameters(table, where)), 0.0),)
     except BadInput as error:
         raise BadInput(f"{where}: {error.where}", error.expected, error.found) from None
 

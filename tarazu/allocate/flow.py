@@ -141,7 +141,8 @@ def _deal(draft: Draft, group: Group, counts: Array) -> None:
     members, stripes = group.weights.shape
     order = np.roll(np.argsort(draft.problem.oss, kind="stable"), -draft.turn)
     cards = np.repeat(order, counts[order])
-    rows = cards.reshape(stripes, members).T
+    # Files that come one after the other are written at the same time: they get rows that lie far apart.
+    rows = cards.reshape(stripes, members).T[np.arange(members) * arrange.stride(members) % members]
     # Each member starts elsewhere in its row, so that first stripes are spread as well.
     start = (np.arange(members) + draft.turn) % stripes
     rows = np.take_along_axis(rows, (np.arange(stripes) + start[:, None]) % stripes, axis=1)

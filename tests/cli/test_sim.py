@@ -93,7 +93,6 @@ def test_every_example_is_read_and_its_first_case_runs(
     rows = json.loads(capsys.readouterr().out)
     assert len(rows) == file.scenario.loop.runs and not any(row["error"] for row in rows)
     assert rows[0]["written_bytes"] > 0
-    assert bool(rows[0]["assumed"]) == (name == "replay")
 
 
 def test_the_examples_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
