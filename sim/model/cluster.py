@@ -133,7 +133,15 @@ class Cluster:
 def _check(spec: ClusterSpec) -> None:
     """Raises BadInput for a cluster that cannot be."""
     where = f"cluster {spec.name}"
-    for name in ("osts", "osts_per_oss", "ost_bytes", "lnet_routers", "io_routers", "nodes", "mds_threads"):
+    for name in (
+        "osts",
+        "osts_per_oss",
+        "ost_bytes",
+        "lnet_router_count",
+        "io_router_count",
+        "nodes",
+        "mds_threads",
+    ):
         if getattr(spec, name) < 1:
             raise BadInput(where, f"{name} of 1 or more", getattr(spec, name))
     rates = {

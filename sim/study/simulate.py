@@ -161,8 +161,8 @@ def _limits(cluster: ClusterSpec, jobs: Sequence[Job]) -> tuple[float, float]:
     used = {n for j in jobs if not j.background for n in range(j.first_node, j.first_node + j.workload.nodes)}
     network = min(
         cluster.osses * cluster.oss_link_bytes_per_s,
-        cluster.lnet_routers * cluster.lnet_router_bytes_per_s,
-        cluster.io_routers * cluster.io_router_bytes_per_s,
+        cluster.lnet_router_count * cluster.lnet_router_bytes_per_s,
+        cluster.io_router_count * cluster.io_router_bytes_per_s,
         len(used) * cluster.nic_bytes_per_s,
     )
     speeds = _speeds(cluster)
