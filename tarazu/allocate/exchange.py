@@ -30,7 +30,7 @@ ENOUGH = 1e-3
 STEPS = 2_000
 """Steps in all, each of which tries one OST with all its partners."""
 MOST_EVERYWHERE = 20_000
-"""Objects up to which files that all lie on every OST are looked at one object at a time. Nothing can move there: beyond,
+"""Objects up to which files that all lie on every OST are looked at object by object. Nothing can move there: beyond,
 the order of each file's list decides.
 """
 MOST_LISTS = 10_000
