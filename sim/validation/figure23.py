@@ -33,7 +33,7 @@ SHORT = {
     "steps": "steps = 1",
     '"cluster.osts"': '"cluster.osts" = [160]',
 }
-"""Lines of the scenario that the short form has instead: one seed of two policies, larger files, the smallest system."""
+"""Lines that the short form has instead: one seed of two policies, larger files, the smallest system."""
 
 
 def scenario(full: bool) -> str:
