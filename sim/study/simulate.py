@@ -207,6 +207,8 @@ def _told(
         more = {
             "ost_placed_bytes": tuple(ost.placed_bytes for ost in outcome.osts),
             "ost_busy_s": tuple(ost.busy_s for ost in outcome.osts),
+            "ost_queue_wait_s": tuple(ost.queue_wait_s for ost in outcome.osts),
+            "oss_cpu_s": tuple(oss.cpu_s for oss in outcome.osses),
             "ost_done_s": tuple(max(0.0, ost.done_s - wait_s) for ost in outcome.osts),
             "ost_fill": tuple(fills),
         }

@@ -257,6 +257,13 @@ def test_a_log_that_was_cut_off_is_one_line(tmp_path: Path, length: int) -> None
         read(path)
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_whole_log_with_times_that_cannot_be_is_one_line(tmp_path: Path, value: float) -> None:
+    path = write(tmp_path / "x.darshan", {"POSIX": posix(F_CLOSE_END_TIMESTAMP=value)}, {MINE: "/lustre/a"})
+    with pytest.raises(TraceError, match="close_end_s"):
+        read(path)
+
+
 def test_a_log_compressed_by_bzip2_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "x.darshan"
     path.write_bytes(SAMPLE[:16] + b"\1" + SAMPLE[17:])
