@@ -14,6 +14,7 @@ from tarazu.allocate.draft import Draft
 from tarazu.allocate.eligible import too_little_space
 from tarazu.allocate.problem import Array, Group
 from tarazu.allocate.solvers import min_cost_flow
+from tarazu.allocate.waves import alternating
 
 OSS_BALANCE = 0.1
 """Levels per mean bytes per OST on one OSS: spreads over servers what is equal on OSTs, and no more."""
@@ -136,7 +137,8 @@ def _oss_arcs(draft: Draft, unit: float, low: Array, high: Array) -> tuple[Array
 def _deal(draft: Draft, group: Group, counts: Array) -> None:
     """Deal the multiset of OSTs to the members, one card each in turn: no member gets an OST twice.
 
-    OSTs are sorted by server, so the cards of one member, evenly spaced, spread over the servers too.
+    OSTs are sorted by server, so the cards of one member, evenly spaced, spread over the servers too; and members of
+    different waves alternate, so that each wave gets its share of the cards of every OST.
     """
     members, stripes = group.weights.shape
     order = np.roll(np.argsort(draft.problem.oss, kind="stable"), -draft.turn)
@@ -145,6 +147,9 @@ def _deal(draft: Draft, group: Group, counts: Array) -> None:
     # Each member starts elsewhere in its row, so that first stripes are spread as well.
     start = (np.arange(members) + draft.turn) % stripes
     rows = np.take_along_axis(rows, (np.arange(stripes) + start[:, None]) % stripes, axis=1)
+    if np.ptp(group.weights, axis=0).any():
+        # Where members are alike their lists can still change places when the job's balance is done.
+        rows = rows[np.argsort(alternating(draft.problem.waves[group.requests]))]
     if stripes > 1 and members * stripes <= ORDERED_OBJECTS and np.ptp(group.weights, axis=1).any():
         placed = draft.placed.copy()
         for row, weights in zip(rows, group.weights):
