@@ -15,17 +15,17 @@ from tarazu.allocate.problem import Array
 
 MAX_CELLS = 4_000_000
 """Waves × OSTs; beyond, neighbouring waves are taken for one."""
-EFFORT = 2_000_000
+EFFORT = 1_000_000
 """Objects looked at in the rounds of one pass, of which there are at most `ROUNDS`."""
 ROUNDS = 40
 HALVING_ROUNDS = 3
 FEW_MOVES = 5e-3
 """Share of the objects; a round that moves fewer is the last between these halves."""
 NEUTRAL = 0.25
-"""An object leaves for another's good where that costs no more than this share of what a whole one too many does."""
-FEW_NEUTRAL = 2_000
+"""An object whose leaving wins no more than this share of what a whole one too many costs leaves for another's good."""
+FEW_NEUTRAL = 6_000
 """That many, and twice as many as gain by leaving, are looked at in one round."""
-IDLE_ROUNDS = 6
+IDLE_ROUNDS = 10
 """Rounds that win less than `LEAST_GAIN` of the time, after which a pass ends."""
 LEAST_GAIN = 2e-3
 SERVER_SHARE = 0.1
@@ -239,7 +239,7 @@ class _Objects:
         halves = each.ravel()[cell] * self.weight / 2
         gain = excess[cell] - halves
         clear = np.flatnonzero(gain > halves * NEUTRAL)
-        neutral = np.flatnonzero(np.abs(gain) <= halves * NEUTRAL)
+        neutral = np.flatnonzero((gain <= halves * NEUTRAL) & (gain >= -halves))
         some = self.random.integers(0, len(neutral), min(len(neutral), 2 * len(clear) + FEW_NEUTRAL))
         # Those of one cell leave one after the other, in any order.
         found = self.random.permutation(np.concatenate([clear, np.unique(neutral[some])]))
@@ -248,7 +248,7 @@ class _Objects:
         before = np.cumsum(sizes) - sizes
         before -= before[np.arange(len(found)) - _nth(cell[found])]
         gain = gain[found] - before
-        some = gain >= -halves[found] * NEUTRAL
+        some = gain >= -halves[found]
         return found[some], gain[some]
 
     def _has(self, rows: Array, osts: Array) -> Array:
