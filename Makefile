@@ -7,7 +7,7 @@ ROUNDS ?= 20
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.stamp
 
-.PHONY: help setup build demo test lint bench bench-alloc bench-mixtures docs clean packages fuzz sanitize soak
+.PHONY: help setup build demo test lint bench bench-alloc bench-mixtures bench-sim docs clean packages fuzz sanitize soak
 
 help:
 	@echo "make setup   a virtual environment in $(VENV) with tarazu and all extras; compiles the C"
@@ -18,6 +18,7 @@ help:
 	@echo "make bench   speed and growth; results as a table"
 	@echo "make bench-alloc   of the allocator alone (about 5 minutes)"
 	@echo "make bench-mixtures   random mixtures of files on equal and unequal OSTs, against bounds (BENCH_ARGS='--search 6': CP-SAT)"
+	@echo "make bench-sim     the simulator beside formulas, SimGrid, measured systems and the daemons (BENCH_ARGS='--only table-6')"
 	@echo "make fuzz    map reader, lustre.lov codec and name templates fuzzed for a minute (clang)"
 	@echo "make sanitize the library under Address-, UndefinedBehaviour- and ThreadSanitizer and valgrind"
 	@echo "make docs    the generated parts of docs/ (table of settings, stripe counts, the README's picture)"
@@ -75,6 +76,9 @@ bench-alloc: setup
 
 bench-mixtures: setup
 	$(BIN)/python tests/benchmarks/allocate/mixtures.py $(BENCH_ARGS)
+
+bench-sim: setup
+	$(BIN)/python tests/benchmarks/sim/validations.py $(BENCH_ARGS)
 
 docs: setup
 	$(BIN)/python docs/generate.py

@@ -7,11 +7,17 @@ from pathlib import Path
 
 from tarazu import config
 from tarazu.sim import stripe_counts
+from tarazu.sim.study import reference
 
 GUIDE = Path(__file__).with_name("operator-guide.md")
 BENCHMARKS = Path(__file__).with_name("benchmarks.md")
 SETTINGS = ("<!-- settings: made by `make docs` -->", "<!-- end of settings -->")
 STRIPES = ("<!-- stripe counts: made by `make docs` -->", "<!-- end of stripe counts -->")
+
+SIMULATOR = Path(__file__).with_name("simulator.md")
+SIMULATOR_TABLES = {
+    name: (f"<!-- {name}: made by `make docs` -->", f"<!-- end of {name} -->") for name in ("keys", "columns")
+}
 
 
 def between(text: str, marks: tuple[str, str], table: str) -> str:
@@ -27,6 +33,13 @@ def rendered(text: str) -> str:
     return between(text, SETTINGS, config.table())
 
 
+def simulator(text: str) -> str:
+    """The simulator's page with the present keys and columns."""
+    for name, marks in SIMULATOR_TABLES.items():
+        text = between(text, marks, getattr(reference, name)())
+    return text
+
+
 def stripes_table() -> str:
     """The whole sweep, a row for each default and number of OSTs."""
     rows = [stripe_counts.HEADER, ("---",) + ("--:",) * (len(stripe_counts.HEADER) - 1)]
@@ -37,6 +50,8 @@ def stripes_table() -> str:
 def main() -> int:
     GUIDE.write_text(rendered(GUIDE.read_text()))
     print(f"{GUIDE}: settings written")
+    SIMULATOR.write_text(simulator(SIMULATOR.read_text()))
+    print(f"{SIMULATOR}: keys and columns written")
     BENCHMARKS.write_text(between(BENCHMARKS.read_text(), STRIPES, stripes_table()))
     print(f"{BENCHMARKS}: stripe counts written")
     return 0

@@ -12,11 +12,14 @@ from pathlib import Path
 from statistics import median
 
 import msgspec
+import numpy as np
 
 from tarazu.allocate import bounds, policies, quality
 from tarazu.errors import TraceError, Unavailable
 from tarazu.lustre import EOF
 from tarazu.model import Component, CreateRequest, Layout, Ost, SystemView
+from tarazu.sim.whatif import speeds
+from tarazu.sim.whatif.objects import Objects
 from tarazu.trace.darshan import log as logs
 from tarazu.trace.darshan.read import read
 from tarazu.units import MIB, TIB
@@ -109,20 +112,17 @@ def _written(logged: logs.Log) -> Log:
 
 
 def ost_speeds(log: Log) -> dict[int, float]:
-    """Throughput in bytes/s of each OST: its bytes over its busy span, first write to last return.
-
-    Not bytes over the sum or the mean of the write times: all files of an OST are written at once and share
-    it, so each one's write time is nearly the whole span and the sum counts the same seconds 85 times. The
-    last return, not a typical one: the last file is on the disks only then, and a median would credit what
-    still sits in caches.
-    """
-    by_ost: dict[int, list[WrittenFile]] = {}
-    for file in log.files:
-        by_ost.setdefault(file.ost, []).append(file)
-    return {
-        ost: sum(f.size_bytes for f in held) / (max(f.end_s for f in held) - min(f.start_s for f in held))
-        for ost, held in sorted(by_ost.items())
-    }
+    """Throughput in bytes/s of each OST, as `tarazu.sim.whatif.speeds.ost_speeds` has it."""
+    size = np.array([f.size_bytes for f in log.files], float)
+    ost = np.array([f.ost for f in log.files], np.int64)
+    writing = speeds.Writing(
+        np.array([f.start_s for f in log.files]),
+        np.array([f.end_s for f in log.files]),
+        np.array([f.write_s for f in log.files]),
+    )
+    osts = np.unique(ost)
+    found = speeds.ost_speeds(Objects(np.arange(len(ost)), ost, size, size), writing, osts)
+    return dict(zip(osts.tolist(), found.tolist(), strict=True))
 
 
 def view(log: Log) -> SystemView:

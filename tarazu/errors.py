@@ -39,6 +39,10 @@ class BadInput(TarazuError):
             text += f", found {shown if len(shown) <= 120 else shown[:117] + '...'}"
         super().__init__(text)
 
+    def __reduce__(self) -> tuple[type[BadInput], tuple[str, str, object]]:
+        """So that it comes whole out of another process."""
+        return type(self), (self.where, self.expected, self.found)
+
 
 class ConfigError(BadInput):
     """The configuration file or a setting in the environment."""

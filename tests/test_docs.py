@@ -14,13 +14,15 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-def test_the_table_of_settings_is_the_present_one() -> None:
+def test_the_tables_of_settings_and_of_the_simulator_are_the_present_ones() -> None:
     spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
     assert spec and spec.loader
     generate = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(generate)
     text = generate.GUIDE.read_text()
     assert generate.rendered(text) == text, "run `make docs`"
+    text = generate.SIMULATOR.read_text()
+    assert generate.simulator(text) == text, "run `make docs`"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

@@ -58,7 +58,12 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     tops = {name.split("/")[0] for name in names}
     assert len(tops) == 2 and "tarazu" in tops, tops
-    for wanted in ("tarazu/lib/libtarazu.so", "tarazu/daemons/ossd.py", "tarazu/sim/testbed/testbed.py"):
+    for wanted in (
+        "tarazu/lib/libtarazu.so",
+        "tarazu/daemons/ossd.py",
+        "tarazu/sim/testbed/testbed.py",
+        "tarazu/sim/study/examples/quick.toml",
+    ):
         assert wanted in names
     assert not [n for n in names if n.endswith((".c", ".h")) or "/tests/" in n]
 

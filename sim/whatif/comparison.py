@@ -16,7 +16,7 @@ from tarazu.sim.whatif.times import TimeModel
 
 SEEDS = 20
 FEWEST_SEEDS = 3
-STRIPES_PLACED = 200_000
+STRIPES_PLACED = 100_000
 """About so many stripes are placed in all by a policy that chance decides: many files need fewer seeds."""
 
 NAMES = {"tarazu": "tarazu", "lsa": "Lustre's allocator (model)", "random": "random"}
@@ -62,9 +62,9 @@ class Comparison(msgspec.Struct, frozen=True):
         return next(p for p in self.placed if p.policy == policy)
 
 
-def seeds_for(stripes: int) -> int:
+def seeds_for(stripes: int, least: int = FEWEST_SEEDS, most: int = SEEDS) -> int:
     """How many seeds a policy that chance decides is tried with; by the number of stripes alone, never by the clock."""
-    return max(FEWEST_SEEDS, min(SEEDS, STRIPES_PLACED // max(1, stripes)))
+    return max(least, min(most, STRIPES_PLACED // max(1, stripes)))
 
 
 def stripes_of(requests: Sequence[CreateRequest]) -> int:
@@ -79,16 +79,16 @@ def compare(
     names: Sequence[str] = tuple(NAMES),
     times: TimeModel | None = None,
     written: Sequence[int] | None = None,
-    seeds: int = SEEDS,
+    seeds: tuple[int, int] = (FEWEST_SEEDS, SEEDS),
     progress: Progress = lambda text: None,
 ) -> Comparison:
     """Place `requests` on `view` by each policy. written: bytes sent to each file (default: its size);
-    seeds: at most so many of a policy that chance decides.
+    seeds: at least and at most so many of a policy that chance decides.
     """
     stripes = stripes_of(requests)
     results = []
     for name in names:
-        draws = 1 if name == "tarazu" else min(seeds, seeds_for(stripes))
+        draws = 1 if name == "tarazu" else seeds_for(stripes, *seeds)
         tries, why = [], ""
         for seed in range(draws):
             progress(f"{NAMES[name]}, seed {seed + 1} of {draws}")

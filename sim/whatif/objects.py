@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from tarazu.layout.objects import object_bytes
+from tarazu.allocate.problem import Array, many_object_bytes
 from tarazu.model import CreateRequest, Layout
 
-Array = np.ndarray[Any, Any]
+__all__ = ["Array", "Objects", "joined", "objects"]
 
 
 class Objects(NamedTuple):
@@ -40,27 +40,32 @@ def objects(
 
     Files are numbered from `first`. Every byte is in an object: a component beyond those with OSTs holds none.
     """
-    files: list[int] = []
-    osts: list[int] = []
-    sizes: list[int] = []
-    known: dict[tuple[Layout, int], tuple[tuple[int, ...], ...]] = {}
-    for number, (request, parts) in enumerate(zip(requests, places, strict=True)):
-        key = (request.layout, request.size_bytes)
-        weights = known.get(key)
-        if weights is None:
-            weights = known[key] = object_bytes(*key)
-        for of_component, chosen in zip(weights, parts, strict=False):
-            for size, ost in zip(of_component, chosen, strict=False):
-                if size:
-                    files.append(number)
-                    osts.append(ost)
-                    sizes.append(size)
-    file, stored = np.array(files, np.int64), np.array(sizes, float)
+    alike: dict[Layout, list[int]] = {}
+    for number, request in enumerate(requests):
+        alike.setdefault(request.layout, []).append(number)
+    laid = list(places)
+    parts: list[tuple[Array, Array, Array]] = [(np.zeros(0, np.int64),) * 3]
+    for layout, members in alike.items():
+        sizes = np.array([requests[i].size_bytes for i in members], np.int64)
+        numbers = np.array(members, np.int64)
+        for position, component in enumerate(layout):
+            if component.stripe_count < 1 or component.pattern == "mdt":
+                continue
+            osts = np.full((len(members), component.stripe_count), -1, np.int64)
+            for at, i in enumerate(members):
+                chosen = laid[i][position] if position < len(laid[i]) else ()
+                osts[at, : len(chosen)] = chosen
+            weights = many_object_bytes(component, sizes)
+            row, column = np.nonzero((weights > 0) & (osts >= 0))
+            parts.append((numbers[row], osts[row, column], weights[row, column]))
+    file, ost, stored = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.argsort(file, kind="stable")
+    file, ost, stored = file[order], ost[order], stored[order].astype(float)
     sent = stored
     if written is not None:
         share = np.array([w / max(1, r.size_bytes) for w, r in zip(written, requests, strict=True)])
         sent = stored * share[file] if len(file) else stored
-    return Objects(file + first, np.array(osts, np.int64), stored, sent)
+    return Objects(file + first, ost, stored, sent)
 
 
 def joined(parts: Sequence[Objects]) -> Objects:

@@ -14,8 +14,8 @@ from tarazu.lustre import EOF, LOV_MAX_STRIPE_COUNT
 from tarazu.model import ANY_RANK, Component, CreateRequest, FileName, Forecast, Layout, SystemView
 
 FACTORS = (2, 4, 8)
-MOST_STRIPES = 2_000_000
-"""More, over all files, are not tried: no job would be given so many."""
+MOST_STRIPES = 200_000
+"""More, over all files, are not tried: each is placed one after the other, several times."""
 
 
 def wider(layout: Layout, factor: int, osts: int, pools: Counter[str]) -> Layout:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import gcd
 
 import numpy as np
 
@@ -14,6 +15,17 @@ MATCHED_MEMBERS = 512
 TURNS = 16
 MAX_CELLS = 20_000_000
 """Files × OSTs up to which sharing between the components of a file is looked at."""
+
+
+GOLDEN = 0.618
+
+
+def stride(count: int) -> int:
+    """Coprime with `count`, and the golden section of it: steps of it visit all, any few in a row far apart."""
+    steps = max(1, round(count * GOLDEN))
+    while gcd(steps, count) != 1:
+        steps += 1
+    return steps
 
 
 def ring(oss: Array) -> Array:

@@ -143,13 +143,16 @@ def _deal(draft: Draft, group: Group, counts: Array) -> None:
     members, stripes = group.weights.shape
     order = np.roll(np.argsort(draft.problem.oss, kind="stable"), -draft.turn)
     cards = np.repeat(order, counts[order])
-    rows = cards.reshape(stripes, members).T
+    # Where nothing is known of times, files that come one after the other are taken to be written together: they get
+    # rows that lie far apart. Where members are alike their lists can still change places in the end.
+    turns = np.arange(members) * arrange.stride(members) % members
+    of_wave = draft.problem.waves[group.requests]
+    if np.ptp(of_wave) and np.ptp(group.weights, axis=0).any():
+        turns = np.argsort(alternating(of_wave))
+    rows = cards.reshape(stripes, members).T[turns]
     # Each member starts elsewhere in its row, so that first stripes are spread as well.
     start = (np.arange(members) + draft.turn) % stripes
     rows = np.take_along_axis(rows, (np.arange(stripes) + start[:, None]) % stripes, axis=1)
-    if np.ptp(group.weights, axis=0).any():
-        # Where members are alike their lists can still change places when the job's balance is done.
-        rows = rows[np.argsort(alternating(draft.problem.waves[group.requests]))]
     if stripes > 1 and members * stripes <= ORDERED_OBJECTS and np.ptp(group.weights, axis=1).any():
         placed = draft.placed.copy()
         for row, weights in zip(rows, group.weights):

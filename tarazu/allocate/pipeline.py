@@ -16,9 +16,6 @@ from tarazu.allocate.problem import Array
 from tarazu.config import Weights
 from tarazu.model import Allocation, CreateRequest, SystemView
 
-GOLDEN = 0.618
-"""Share of the OSTs by which the start of ties moves on from call to call: far from the last few starts."""
-
 
 class Tarazu:
     """Policy `tarazu`."""
@@ -47,12 +44,8 @@ class Tarazu:
         wanted = problem.build(view, requests, of_wave)
         levels = marginal_cost.build(wanted, self.weights)
         osts = len(wanted.osts)
-        # A stride coprime with the number of OSTs visits them all.
-        stride = max(1, round(osts * GOLDEN))
-        while np.gcd(stride, osts) != 1:
-            stride += 1
         self._calls += 1
-        return Draft(wanted, levels, np.zeros(osts), self._calls * stride % osts)
+        return Draft(wanted, levels, np.zeros(osts), self._calls * arrange.stride(osts) % osts)
 
 
 def _emptiest_first(draft: Draft) -> Array:

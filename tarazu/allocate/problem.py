@@ -139,17 +139,20 @@ def _object_bytes(component: Component, sizes: list[int]) -> list[tuple[int, ...
     """`component_object_bytes` for files of all these sizes; in one array where they are many."""
     if len(sizes) < FEW_SIZES or max(sizes) >= 2**62:
         return [component_object_bytes(component, size) for size in sizes]
+    return [tuple(row) for row in many_object_bytes(component, np.array(sizes, np.int64)).tolist()]
+
+
+def many_object_bytes(component: Component, sizes: Array) -> Array:
+    """(files, stripes) `component_object_bytes` for files of all these sizes, each below 2**62."""
     stripe, count = component.stripe_size_bytes, component.stripe_count
-    ends = np.minimum(np.array(sizes, np.int64), min(component.end_bytes, 2**62))
-    ends = np.maximum(ends, component.start_bytes)
+    ends = np.maximum(np.minimum(sizes, min(component.end_bytes, 2**62)), component.start_bytes)
 
     def below(offsets: Array) -> Array:
         rounds, rest = np.divmod(offsets[:, None], stripe * count)
         inside: Array = rounds * stripe + (rest - np.arange(count) * stripe).clip(0, stripe)
         return inside
 
-    before = below(np.array([component.start_bytes], np.int64))
-    return [tuple(row) for row in (below(ends) - before).tolist()]
+    return below(ends) - below(np.array([component.start_bytes], np.int64))
 
 
 def _merge(pieces: list[_Piece], step_log2: float | None) -> list[list[_Piece]]:

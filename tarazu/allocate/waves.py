@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tarazu.allocate.arrange import stride
 from tarazu.allocate.draft import Draft
 from tarazu.allocate.problem import Array
 
@@ -57,7 +58,9 @@ def even_out(draft: Draft) -> None:
         was = _Objects(draft)
         for group in problem.groups:
             if not np.ptp(group.weights, axis=0).any():
-                group.osts = group.osts[np.argsort(alternating(problem.waves[group.requests]))]
+                members = np.arange(len(group.osts))
+                dealt = group.osts[np.argsort(members * stride(len(members)) % len(members))]
+                group.osts = dealt[np.argsort(alternating(problem.waves[group.requests]))]
         objects = _Objects(draft)
         objects.even_out()
         if objects.time_s() <= was.time_s():

@@ -40,6 +40,7 @@ COMMANDS = {
     "config": ("tarazu.cli.config", "print the settings in force, or check a file"),
     "testbed": ("tarazu.sim.testbed.cli", "an emulated Lustre on this machine, for trying and testing"),
     "demo": ("tarazu.cli.demo", "record, predict, allocate and place on the testbed, and show the balance"),
+    "sim": ("tarazu.cli.sim", "simulate clusters: one case, whole studies with a report, validation"),
     "scenarios": ("tarazu.cli.scenarios", "the paper's scenarios under every policy, beside their bounds"),
 }
 

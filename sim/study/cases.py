@@ -1,0 +1,163 @@
+"""The independent cases of a scenario, each with an id that is the hash of all that its result depends on.
+
+An interrupted study goes on where it stopped, and rows of a scenario, a log or a simulator that were another do not
+mix with new ones: their ids differ.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tarazu.errors import BadInput
+from tarazu.sim.model.spec import ClusterSpec, Failure
+from tarazu.sim.study import workloads
+from tarazu.sim.study.scenario import (
+    JobTable,
+    LoopTable,
+    Scalar,
+    ScenarioFile,
+    cluster_of,
+    put,
+    read,
+    seeds_of,
+)
+
+MODEL = (
+    "sim/kernel",
+    "sim/model",
+    "sim/workloads",
+    "sim/study/simulate.py",
+    "allocate",
+    "layout",
+    "trace",
+    "stats",
+)
+"""What computes a row, below the package: a change there is another simulator."""
+
+
+class Case(msgspec.Struct, frozen=True):
+    """One simulation, complete: whoever has it needs nothing else but the files in `jobs`."""
+
+    scenario: str
+    cluster: ClusterSpec
+    jobs: tuple[JobTable, ...]
+    layout: str
+    """Of the jobs that have none of their own."""
+    policy: str
+    seed: int
+    failures: tuple[Failure, ...]
+    loop: LoopTable
+    resolution_s: float
+    per_ost: bool
+    sweep: dict[str, Scalar]
+    """The swept keys and this case's values."""
+    inputs: dict[str, str]
+    """Files that the jobs read → SHA-256 of their contents."""
+    model: str
+    """Fingerprint of the simulator that the study was begun with."""
+
+    @property
+    def id(self) -> str:
+        content = msgspec.structs.asdict(self) | {
+            "inputs": sorted(self.inputs.values()),
+            "model": fingerprint(),
+        }
+        content["jobs"] = [
+            msgspec.structs.replace(job, workload=workloads.without_files(job.workload)) for job in self.jobs
+        ]
+        encoded = msgspec.json.encode(_plain(content), order="deterministic")
+        return hashlib.sha256(encoded).hexdigest()[:16]
+
+    @property
+    def label(self) -> str:
+        """For people: what is different from the other cases of the study."""
+        swept = [f"{key}={value}" for key, value in self.sweep.items()]
+        return " ".join([*swept, self.layout, self.policy, f"seed {self.seed}"])
+
+    @property
+    def weight(self) -> float:
+        """How long it takes, about, in a unit of its own."""
+        return float(self.cluster.osts + 100) * self.loop.runs
+
+
+def _plain(value: Any) -> Any:
+    """Every field is told, for what counts as a default depends on the process; numbers as text: JSON has no inf."""
+    if isinstance(value, msgspec.Struct):
+        return _plain(msgspec.structs.asdict(value))
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    return repr(value) if isinstance(value, float) else value
+
+
+@cache
+def fingerprint() -> str:
+    """Of the source code that a result depends on: equal on two machines if and only if that is."""
+    import tarazu
+    import tarazu.sim
+
+    package, simulator = Path(tarazu.__file__).parent, Path(str(tarazu.sim.__file__)).parent
+    digest = hashlib.sha256()
+    for part in MODEL:
+        root = simulator / part.removeprefix("sim/") if part.startswith("sim/") else package / part
+        for path in sorted(root.rglob("*.py")) if root.is_dir() else [root]:
+            digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def expand(file: ScenarioFile) -> tuple[Case, ...]:
+    """Every case in the canonical order: swept values, layouts, policies, seeds. Raises BadInput."""
+    keys = list(file.scenario.sweep)
+    cases: list[Case] = []
+    digests: dict[str, str] = {}
+    for values in product(*file.scenario.sweep.values()):
+        raw: dict[str, Any] = {k: v for k, v in file.raw.items() if k != "sweep"}
+        where = file.where
+        for key, value in zip(keys, values, strict=True):
+            raw = put(raw, key, value, where)
+            where = f"{where} (with {key} = {value})"
+        scenario = read(raw, where)
+        cluster = cluster_of(scenario.cluster, where)
+        jobs = []
+        for index, job in enumerate(scenario.jobs):
+            place = f"{where}: jobs[{index}].workload"
+            workload, files = workloads.checked(job.workload, file.path.parent, place)
+            for path in files:
+                if str(path) not in digests:
+                    digests[str(path)] = _digest(path, place)
+            jobs.append(msgspec.structs.replace(job, workload=workload))
+        named = {str(p) for job in jobs for p in workloads.files_of(job.workload)}
+        for layout, policy, seed in product(scenario.layouts, scenario.policies, seeds_of(scenario)):
+            cases.append(
+                Case(
+                    scenario.name,
+                    cluster,
+                    tuple(jobs),
+                    layout,
+                    policy,
+                    seed,
+                    tuple(failure.failure() for failure in scenario.failures),
+                    scenario.loop,
+                    scenario.resolution_s,
+                    scenario.per_ost,
+                    dict(zip(keys, values, strict=True)),
+                    {path: digests[path] for path in sorted(named)},
+                    fingerprint(),
+                )
+            )
+    return tuple(cases)
+
+
+def _digest(path: Path, place: str) -> str:
+    try:
+        with path.open("rb") as opened:
+            return hashlib.file_digest(opened, "sha256").hexdigest()
+    except OSError as error:
+        raise BadInput(place, f"a file that can be read, {path}", error.strerror) from None

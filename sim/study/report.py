@@ -1,0 +1,203 @@
+"""A study as one HTML file that needs nothing else: text, tables, pictures; readable on a phone and in the dark."""
+
+from __future__ import annotations
+
+import base64
+import math
+import platform
+from collections.abc import Iterable, Sequence
+from html import escape
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import msgspec
+
+from tarazu.errors import Unavailable
+from tarazu.sim.study.cases import Case, fingerprint
+from tarazu.sim.study.plots import Picture, pictures
+from tarazu.sim.study.results import Row
+from tarazu.sim.study.scenario import ScenarioFile, seeds_of
+from tarazu.sim.study.summary import Summary, baseline_of, gain_text, summaries
+from tarazu.units import human_bytes
+
+PACKAGES = ("tarazu", "numpy", "simpy", "msgspec", "ortools", "networkx")
+STYLE = """
+:root { color-scheme: light dark; }
+body { margin: 0 auto; max-width: 75rem; padding: 1rem; font: 16px/1.5 system-ui, sans-serif;
+       background: #ffffff; color: #222222; }
+h1, h2 { line-height: 1.2; } h2 { margin-top: 2.5rem; }
+figure { margin: 1.5rem 0; } figure img { max-width: 100%; height: auto; }
+figcaption, .quiet { color: #666666; font-size: 0.9rem; }
+.wide { overflow-x: auto; } table { border-collapse: collapse; font-size: 0.85rem; white-space: nowrap; }
+th, td { padding: 0.25rem 0.6rem; border-bottom: 1px solid #dddddd; text-align: right; }
+th.left, td.left { text-align: left; } th { position: sticky; top: 0; }
+pre { overflow-x: auto; padding: 0.8rem; background: #f4f4f4; font-size: 0.8rem; }
+.warning { border-left: 4px solid #c0504d; padding-left: 0.8rem; }
+@media (prefers-color-scheme: dark) {
+  body { background: #15181d; color: #d8dbe0; } pre { background: #1f242b; }
+  th, td { border-color: #3a3f47; } figcaption, .quiet { color: #9aa0a8; }
+}
+"""
+
+
+def write(file: ScenarioFile, cases: Sequence[Case], rows: Sequence[Row], folder: Path) -> Path:
+    """`report.html` in `folder`, and each picture beside it as PNG. Without matplotlib the pictures are left out."""
+    try:
+        drawn, notes = pictures(rows, file.scenario)
+    except Unavailable as error:
+        drawn, notes = [], [str(error)]
+    for old in folder.glob("*.png"):
+        old.unlink()
+    for picture in drawn:
+        (folder / f"{picture.name}.png").write_bytes(picture.light)
+    path = folder / "report.html"
+    path.write_text(page(file, cases, rows, drawn, notes))
+    return path
+
+
+def page(
+    file: ScenarioFile,
+    cases: Sequence[Case],
+    rows: Sequence[Row],
+    drawn: Sequence[Picture],
+    notes: Sequence[str],
+) -> str:
+    scenario = file.scenario
+    lines = summaries(rows)
+    parts = [
+        f"<h1>{escape(scenario.name)}</h1>",
+        _paragraphs(scenario.description),
+        _what(file, cases, rows),
+        _warnings(cases, rows, notes),
+        *(_figure(picture) for picture in drawn),
+        "<h2>Means over seeds</h2>",
+        f"<p class=quiet>Gains are over {escape(baseline_of(scenario.policies))} with the same seed, with 95 % "
+        "intervals (Student's t); an interval that holds 0 is no gain.</p>",
+        table(HEADER, (cells(line) for line in lines), left=3),
+        "<h2>Cluster</h2>",
+        _clusters(cases),
+        "<h2>Scenario</h2>",
+        f"<p class=quiet>{escape(str(file.path.name))}</p><pre>{escape(file.text)}</pre>",
+        "<h2>Made with</h2>",
+        table(("what", "version"), versions(), left=2),
+    ]
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(scenario.name)}</title><style>{STYLE}</style></head><body>{''.join(parts)}</body></html>\n"
+    )
+
+
+def _paragraphs(text: str) -> str:
+    return "".join(f"<p>{escape(part.strip())}</p>" for part in text.split("\n\n") if part.strip())
+
+
+def _what(file: ScenarioFile, cases: Sequence[Case], rows: Sequence[Row]) -> str:
+    seeds = ", ".join(map(str, seeds_of(file.scenario)))
+    counted = f"{len(cases)} cases, {len(rows)} rows (rows.jsonl); seeds {seeds}"
+    return f"<p class=quiet>{escape(counted)}</p>"
+
+
+def _warnings(cases: Sequence[Case], rows: Sequence[Row], notes: Sequence[str]) -> str:
+    found = [
+        f"Stand-in data: {text}." for text in dict.fromkeys(row.stand_in for row in rows if row.stand_in)
+    ]
+    found += [f"Assumed: {text}." for text in dict.fromkeys(row.assumed for row in rows if row.assumed)]
+    missing = len(cases) - len({row.case for row in rows})
+    if missing:
+        found.append(
+            f"{missing} of {len(cases)} cases have no row: the study was interrupted, or they failed."
+        )
+    found += [f"No result: {text}" for text in dict.fromkeys(row.error for row in rows if row.error)]
+    found += [f"Left out: {note}." for note in notes]
+    return "".join(f"<p class=warning>{escape(text)}</p>" for text in found)
+
+
+def _figure(picture: Picture) -> str:
+    def inline(png: bytes) -> str:
+        return "data:image/png;base64," + base64.b64encode(png).decode()
+
+    return (
+        f"<h2>{escape(picture.title)}</h2><figure><picture>"
+        f'<source media="(prefers-color-scheme: dark)" srcset="{inline(picture.dark)}">'
+        f'<img alt="{escape(picture.title)}" src="{inline(picture.light)}"></picture>'
+        f"<figcaption>{escape(picture.caption)} ({escape(picture.name)}.png)</figcaption></figure>"
+    )
+
+
+HEADER = (
+    *("swept", "layout", "policy", "read, GB/s", "gain", "write, GB/s", "gain", "OST cost", "bound"),
+    *("completion, s", "speedup", "seeds"),
+)
+
+
+def cells(line: Summary) -> tuple[str, ...]:
+    """One combination as text, for the report and the terminal."""
+    seeds = f"{line.seeds} ({line.failed} failed)" if line.failed else str(line.seeds)
+    return (
+        ", ".join(f"{key} = {value}" for key, value in line.sweep),
+        line.layout,
+        line.policy,
+        interval(line.read.mean / 1e9, line.read.half / 1e9),
+        gain_text(line.read_gain),
+        interval(line.write.mean / 1e9, line.write.half / 1e9),
+        gain_text(line.write_gain),
+        interval(line.ost_cost.mean, line.ost_cost.half, 3),
+        f"{line.ost_cost_bound:.3f}",
+        interval(line.completion_s.mean, line.completion_s.half),
+        gain_text(line.speedup),
+        seeds,
+    )
+
+
+def interval(mean: float, half: float, digits: int = 2) -> str:
+    if math.isnan(mean):
+        return "-"
+    return f"{mean:.{digits}f}" if math.isnan(half) else f"{mean:.{digits}f} ± {half:.{digits}f}"
+
+
+def table(header: Sequence[str], lines: Iterable[Sequence[object]], left: int = 1) -> str:
+    def row(tag: str, values: Sequence[object]) -> str:
+        marked = (
+            f"<{tag}{' class=left' if place < left else ''}>{escape(str(value))}</{tag}>"
+            for place, value in enumerate(values)
+        )
+        return f"<tr>{''.join(marked)}</tr>"
+
+    return f"<div class=wide><table>{row('th', header)}{''.join(row('td', line) for line in lines)}</table></div>"
+
+
+def _clusters(cases: Sequence[Case]) -> str:
+    specs = list({case.cluster: None for case in cases})
+    fields = [field.name for field in msgspec.structs.fields(type(specs[0]))]
+    found = []
+    for name in fields:
+        values = list(dict.fromkeys(_value(name, getattr(spec, name)) for spec in specs))
+        found.append((name, ", ".join(values)))
+    return table(("field", "value"), found, left=2)
+
+
+def _value(name: str, value: object) -> str:
+    if isinstance(value, msgspec.Struct):
+        fields = msgspec.structs.asdict(value)
+        return "; ".join(f"{key} {_value(key, inner)}" for key, inner in fields.items())
+    if name.endswith("bytes_per_s") and isinstance(value, (int, float)):
+        return f"{value / 1e6:,.6g} MB/s"
+    if name.endswith("bytes") and isinstance(value, (int, float)):
+        return human_bytes(value)
+    if isinstance(value, tuple):
+        return (
+            "all alike" if not value else f"{len(value)} values, repeated" if len(value) > 8 else str(value)
+        )
+    return f"{value:,.10g}" if isinstance(value, (int, float)) else str(value)
+
+
+def versions() -> list[tuple[str, str]]:
+    """What a result was made with."""
+    found = [("Python", platform.python_version()), ("source code of the simulator", fingerprint())]
+    for name in PACKAGES:
+        try:
+            found.append((name, version(name)))
+        except PackageNotFoundError:
+            found.append((name, "not installed"))
+    return found

@@ -1,0 +1,29 @@
+"""Short forms of the validations that have no parameters to be wrong about."""
+
+from __future__ import annotations
+
+import pytest
+
+from tarazu.sim.validation import checks, closed_loop
+
+
+@pytest.mark.parametrize("name", ["figure-22", "closed-loop", "large", "same-seed"])
+def test_the_short_form_passes(name: str) -> None:
+    (check,) = checks.chosen([name])
+    done = checks.run(check)
+    assert done.rows
+    assert done.passed, [row for row in done.rows if not row.passed]
+
+
+def test_a_policy_that_stays_with_the_slow_ost_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = closed_loop.closed_loop
+
+    def exchanged(policy: str, **options: object) -> tuple[closed_loop.Run, ...]:
+        other = "lsa" if policy == "tarazu" else "tarazu"
+        return tuple(
+            type(run)(**{**{f: getattr(run, f) for f in run.__struct_fields__}, "policy": policy})
+            for run in real(other, **options)  # type: ignore[arg-type]
+        )
+
+    monkeypatch.setattr(closed_loop, "closed_loop", exchanged)
+    assert not all(row.passed for row in closed_loop.rows())

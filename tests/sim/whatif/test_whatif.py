@@ -1,0 +1,217 @@
+"""`tarazu whatif`: a real log with a sick OST, and written ones for what no log at hand has."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from tarazu.cli import main
+from tarazu.model import Ost, SystemView
+from tarazu.units import GIB, MIB, TIB
+
+pytest.importorskip("darshan")
+
+from tests.sim.whatif.logs import job
+from tests.trace.darshan import writer
+
+Capture = pytest.CaptureFixture[str]
+
+
+def whatif(capsys: Capture, *words: object, status: int = 0) -> str:
+    assert main(["whatif", *map(str, words)]) == status
+    return capsys.readouterr().out
+
+
+def answer(capsys: Capture, *words: object, status: int = 0) -> Any:
+    """The only file system of the only log."""
+    ((of,),) = [log["file_systems"] for log in json.loads(whatif(capsys, *words, "--json", status=status))]
+    return of
+
+
+def placed(of: Any, policy: str) -> Any:
+    (found,) = [p for p in of["compared"]["placed"] if p["policy"] == policy]
+    return found
+
+
+def time_s(of: Any, policy: str) -> float:
+    return float(placed(of, policy)["time_s"]["median"])
+
+
+def test_the_job_of_the_sick_ost(capsys: Capture, tmp_path: Path) -> None:
+    with as_file(files("darshan").joinpath("tests/input/sample-badost.darshan")) as log:
+        of = answer(capsys, log, "--picture", tmp_path / "ost.png")
+    assert of["actual"]["time_s"]["median"] == pytest.approx(727.5, abs=0.5)
+    assert of["actual"]["slowest_ost"] == 14
+    assert of["actual"]["ost_cost"]["median"] == pytest.approx(1.008, abs=0.001)
+    assert time_s(of, "lsa") == pytest.approx(of["actual"]["time_s"]["median"], rel=0.02)
+    bound = of["compared"]["time_bound_s"]
+    assert bound * (1 - 1e-9) <= time_s(of, "tarazu") <= 1.01 * bound
+    assert bound == pytest.approx(14.2, abs=0.1)
+    sick = of["rows"][14]
+    assert sick["seen_bytes_per_s"] == pytest.approx(31.4e6, rel=0.01)
+    assert sick["bytes"]["tarazu"] < 0.05 * sick["bytes"]["as logged"]
+    (wide,) = [w for w in of["wider"] if w["name"] == "all OSTs"]
+    assert wide["compared"]["time_bound_s"] > 600, "a stripe on every OST waits for the sick one"
+    assert (tmp_path / "ost.png").stat().st_size > 10_000
+
+
+def test_the_table_names_the_slow_ost_and_promises_no_more_than_the_run_has(
+    capsys: Capture, tmp_path: Path
+) -> None:
+    sizes, osts = [GIB] * 16, [[n % 8] for n in range(16)]
+    ends = [11.0 + 9 * (n % 8 == 3) for n in range(16)]
+    out = whatif(capsys, job(tmp_path / "log.darshan", sizes, osts, ends=ends))
+    assert "OST 3 wrote 215 MB/s, 1/10 of the usual one, for 10.0 s" in out
+    assert "10.0% of a run of 100 s" in out
+    assert "at most 1.09 times as fast" in out or "at most 1.10 times as fast" in out
+
+
+def test_a_large_file_that_one_process_wrote_alone_is_no_slow_ost(capsys: Capture, tmp_path: Path) -> None:
+    sizes, osts = [*[GIB] * 14, 20 * GIB], [*([n % 7] for n in range(14)), [7]]
+    of = answer(capsys, job(tmp_path / "log.darshan", sizes, osts, ends=[*[12.0] * 14, 30.0]))
+    assert of["actual"]["time_s"]["median"] == pytest.approx(20.0)
+    assert time_s(of, "tarazu") == pytest.approx(20.0, rel=0.01)
+
+
+def test_phases_are_not_merged_into_one(capsys: Capture, tmp_path: Path) -> None:
+    starts = [10.0] * 4 + [60.0] * 4
+    log = job(
+        tmp_path / "log.darshan", [GIB] * 8, [[n] for n in range(4)] * 2,
+        starts=starts, ends=[s + 2.0 for s in starts],
+    )  # fmt: skip
+    of = answer(capsys, log)
+    assert (of["phases"], of["span_s"], of["writing_s"]) == (2, 52.0, 4.0)
+    assert of["actual"]["time_s"]["median"] == pytest.approx(4.0)
+    assert of["compared"]["time_bound_s"] == pytest.approx(4.0, rel=0.01)
+
+
+def test_stripes_are_counted_exactly(capsys: Capture, tmp_path: Path) -> None:
+    """5 MiB in stripes of 1 MiB over three OSTs: 2, 2, 1."""
+    of = answer(capsys, job(tmp_path / "log.darshan", [5 * MIB], [[4, 7, 2]], ends=[11.0]))
+    assert {row["ost"]: row["bytes"]["as logged"] for row in of["rows"]} == {2: MIB, 4: 2 * MIB, 7: 2 * MIB}
+    assert of["actual"]["ost_cost"]["median"] == pytest.approx(2 / (5 / 3))
+
+
+def test_two_lustre_file_systems_and_one_that_is_none(capsys: Capture, tmp_path: Path) -> None:
+    names = {1: "/a/f", 2: "/b/f", 3: "/tmp/f", 4: "/a/g"}
+    log = job(
+        tmp_path / "log.darshan", [GIB] * 4, [[0], [0], [0], [1]], ends=[11.0] * 4, names=names,
+        extra={"LUSTRE": writer.plain(1, [0]) + writer.plain(2, [0]) + writer.plain(4, [1])},
+        mounts=(("/a", "lustre"), ("/b", "lustre"), ("/tmp", "tmpfs"), ("/", "ext4")),
+    )  # fmt: skip
+    ((found),) = json.loads(whatif(capsys, log, "--json"))
+    assert [(of["mount"], of["files"]) for of in found["file_systems"]] == [("/a", 2), ("/b", 1)]
+    assert "1.0 GiB were written to other file systems (tmpfs)" in found["notes"]
+
+
+def cases() -> dict[str, tuple[dict[str, Any], str]]:
+    """What a log may lack → how it is made, and the words."""
+    nowhere = writer.plain(1, [-1, -1])
+    two = [[0, 1], [2, 3]]
+    return {
+        "no Lustre records": ({"osts": []}, "this log cannot say where its files lay"),
+        "read only": ({"changes": {"BYTES_WRITTEN": 0, "MAX_BYTE_WRITTEN": 0}}, "wrote nothing to Lustre"),
+        "partial": ({"partial": ["POSIX"]}, "the log is partial"),
+        "sparse": ({"osts": two, "changes": {"MAX_BYTE_WRITTEN": 9 * GIB}}, "which objects got the bytes is not known"),
+        "mapped": ({"changes": {"MMAPS": 1}}, "mapped into memory"),
+        "no OSTs": ({"extra": {"LUSTRE": nowhere + writer.plain(2, [1])}}, "mirrored or without OSTs"),
+        "written twice": ({"changes": {"BYTES_WRITTEN": 3 * GIB}}, "were written over earlier bytes"),
+        "there before": (
+            {"changes": {"BYTES_READ": 9, "MAX_BYTE_READ": 9, "F_READ_START_TIMESTAMP": 9.5}},
+            "nothing to compare: all files were there before",
+        ),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("case", cases())
+def test_what_a_log_cannot_tell_is_said_and_no_figure_stands_for_it(
+    case: str, capsys: Capture, tmp_path: Path
+) -> None:
+    options, words = cases()[case]
+    log = job(
+        tmp_path / "log.darshan", [GIB] * 2, options.pop("osts", [[0], [1]]), ends=[11.0] * 2, **options
+    )
+    main(["whatif", str(log)])
+    out = capsys.readouterr().out
+    assert words in out
+    assert "Traceback" not in out
+    main(["whatif", str(log), "--json"])
+    for of in json.loads(capsys.readouterr().out)[0]["file_systems"]:
+        assert (of["actual"] is None) == (case not in ("written twice",))
+        assert not (of["why_no_times"] and of["actual"])
+
+
+def test_a_log_without_lustre_records_is_compared_on_so_many_osts(capsys: Capture, tmp_path: Path) -> None:
+    log = job(tmp_path / "log.darshan", [GIB] * 9, [], ends=[11.0] * 9)
+    of = answer(capsys, log, "--osts", 4, "--stripe-count", 2)
+    assert (of["actual"], of["osts"], of["stripe_count"]) == (None, 4, "2")
+    assert placed(of, "tarazu")["time_s"] is None
+    assert placed(of, "tarazu")["ost_cost"]["median"] == pytest.approx(of["compared"]["ost_cost_bound"])
+    assert answer(capsys, log, status=1)["compared"] is None
+
+
+def test_a_view_brings_the_other_osts_and_one_that_is_gone_gets_nothing(
+    capsys: Capture, tmp_path: Path
+) -> None:
+    osts = tuple(Ost(i, "oss0", TIB, TIB, TIB) for i in range(1, 6))
+    view = tmp_path / "view.json"
+    view.write_bytes(msgspec.json.encode(SystemView("scratch", 0.0, osts)))
+    log = job(tmp_path / "log.darshan", [GIB] * 8, [[n % 4] for n in range(8)], ends=[11.0] * 8)
+    of = answer(capsys, log, "--view", view)
+    assert of["osts"] == 6
+    assert any("has no more: 0; they get nothing" in note for note in of["notes"])
+    assert any("the speed of 2 OSTs is not known" in note for note in of["notes"])
+    assert of["rows"][0]["bytes"]["tarazu"] == 0 < of["rows"][0]["bytes"]["as logged"]
+    assert all(row["bytes"]["tarazu"] for row in of["rows"][1:])
+
+
+@pytest.mark.parametrize(("words", "expected"), [
+    (["--view", "{dir}/none.json"], "expected a readable file"),
+    (["--view", "{log}"], "expected a SystemView in JSON"),
+    (["--picture", "{dir}/p.jpg"], "a picture's name that ends in one of .png, .svg, .pdf"),
+    (["{dir}/none.darshan"], "expected a Darshan log"),
+])  # fmt: skip
+def test_bad_input_is_one_line(words: list[str], expected: str, capsys: Capture, tmp_path: Path) -> None:
+    log = job(tmp_path / "log.darshan", [GIB] * 2, [[0], [1]], ends=[11.0] * 2)
+    assert main(["whatif", str(log), *(w.format(dir=tmp_path, log=log) for w in words)]) == 2
+    said = capsys.readouterr().err.strip()
+    assert expected in said
+    assert "\n" not in said
+
+
+def test_several_logs_are_a_line_each_and_a_total(capsys: Capture, tmp_path: Path) -> None:
+    logs = [
+        job(tmp_path / f"{n}.darshan", [GIB] * 4, [[0], [1], [2], [0]], ends=[12.0, 12.0, 12.0, 12.0])
+        for n in range(2)
+    ]
+    lines = whatif(capsys, *logs, job(tmp_path / "2.darshan", [GIB] * 2, [], ends=[11.0] * 2)).splitlines()
+    assert len(lines) == 5
+    assert lines[1].split()[0] == "0.darshan"
+    assert "this log cannot say where its files lay" in lines[3]
+    assert lines[4].startswith("total of 2")
+
+
+def test_many_ranks_take_seconds(capsys: Capture, tmp_path: Path) -> None:
+    """The short form: 65,536 ranks on 2,000 OSTs are `make bench-sim`'s."""
+    ranks, osts = 2_048, 100
+    rng = np.random.default_rng(1)
+    sizes = (rng.uniform(0.5, 1.5, ranks) * 64 * MIB).astype(np.int64)
+    where = rng.integers(0, osts, ranks)
+    log = job(
+        tmp_path / "log.darshan", sizes, [[int(o)] for o in where], ends=11.0 + rng.uniform(0, 2, ranks)
+    )
+    of = answer(capsys, log)
+    assert of["ranks"] == of["files"] == ranks
+    held = np.bincount(where, sizes, osts)
+    assert of["actual"]["ost_cost"]["median"] == pytest.approx(held.max() / held.mean())
+    assert (
+        of["compared"]["time_bound_s"] * (1 - 1e-9)
+        <= time_s(of, "tarazu")
+        <= of["actual"]["time_s"]["median"]
+    )
