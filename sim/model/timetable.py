@@ -7,8 +7,8 @@ import numpy as np
 from tarazu.sim.model.links import Floats
 from tarazu.sim.workloads.workload import Kind, Workload
 
-RANK_BYTES_PER_S = 1e9
-"""What a rank is taken to move: orders what has no times of its own."""
+RANK_BYTES_PER_S = 2e7
+"""What a rank is taken to move while all do: tells apart what has no times of its own."""
 
 
 def first_touched_s(work: Workload) -> tuple[Floats, Floats]:
