@@ -351,6 +351,9 @@ def check(jobs: Sequence[Job]) -> None:
             raise BadInput(
                 where, f"files 0 to {len(work.files) - 1}", f"{of_files.min()} to {of_files.max()}"
             )
+        moved = operations["bytes"].sum(dtype=np.float64)
+        if moved >= 2**62:
+            raise BadInput(where, f"fewer than {2**62} bytes in all", f"about {moved:.3g}")
         for name in ("delay_s", "earliest_s", "bytes", "offset", "span_bytes"):
             values = operations[name]
             if len(values) and not (np.isfinite(values).all() and values.min() >= 0):

@@ -97,3 +97,9 @@ def test_no_file_goes_to_an_ost_that_never_worked(policy: str) -> None:
     outcome = Simulation(spec, policy).run([Job(free, "-c 1")])
     assert outcome.osts[0].placed_bytes == 0
     assert sum(o.placed_bytes for o in outcome.osts) == 8 * SIZE
+
+
+def test_more_bytes_than_can_be_counted_are_refused() -> None:
+    operations = np.array([(0, 0, Kind.WRITE, 0.0, 0.0, 0, 2**61, 2**61)] * 4, OPERATION)
+    with pytest.raises(BadInput, match="bytes in all"):
+        Simulation(SPEC).run([Job(Workload("w", 1, 1, (File("/f", 2**61),), operations))])
