@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -336,14 +337,23 @@ def check(jobs: Sequence[Job]) -> None:
             raise BadInput(where, f"ranks 0 to {work.ranks - 1}", f"{ranks.min()} to {ranks.max()}")
         if (np.diff(ranks) < 0).any():
             raise BadInput(where, "operations sorted by rank")
+        kinds = operations["kind"]
+        if len(kinds) and not 0 <= kinds.min() <= kinds.max() <= max(Kind):
+            raise BadInput(where, f"kinds of operations 0 to {max(Kind)}", f"{kinds.min()} to {kinds.max()}")
+        if any(file.size_bytes < 0 for file in work.files):
+            raise BadInput(where, "files of 0 bytes or more", min(file.size_bytes for file in work.files))
         of_files = files[operations["kind"] != Kind.BARRIER]
         if len(of_files) and not 0 <= of_files.min() <= of_files.max() < len(work.files):
             raise BadInput(
                 where, f"files 0 to {len(work.files) - 1}", f"{of_files.min()} to {of_files.max()}"
             )
+        moved = operations["bytes"].sum(dtype=np.float64)
+        if moved >= 2**62:
+            raise BadInput(where, f"fewer than {2**62} bytes in all", f"about {moved:.3g}")
         for name in ("delay_s", "earliest_s", "bytes", "offset", "span_bytes"):
             values = operations[name]
             if len(values) and not (np.isfinite(values).all() and values.min() >= 0):
-                raise BadInput(where, f"{name} of 0 or more", values.min())
-        if work.ranks_per_node < 1 or job.start_s < 0 or job.first_node < 0:
-            raise BadInput(where, "ranks per node above 0, a start and a first node of 0 or more")
+                raise BadInput(where, f"{name} of 0 or more", values.min().item())
+        if work.ranks_per_node < 1 or not 0 <= job.start_s < math.inf or job.first_node < 0:
+            found = f"{work.ranks_per_node}, {job.start_s} and {job.first_node}"
+            raise BadInput(where, "ranks per node above 0, a start and a first node of 0 or more", found)

@@ -52,6 +52,8 @@ class Cluster:
             raise BadInput("statistics", "an interval above 0 s", statistics_s)
         if statistics_s is not None and spec.osts > MAX_TARGETS:
             raise BadInput("statistics", f"at most {MAX_TARGETS} OSTs, which mdsd takes in", spec.osts)
+        if not 0 <= resolution_s < math.inf:
+            raise BadInput("resolution_s", "a number of seconds, 0 or more", resolution_s)
         self.spec = spec
         self.env = simpy.Environment()
         self.network = Network(self.env, resolution_s)
@@ -133,7 +135,15 @@ class Cluster:
 def _check(spec: ClusterSpec) -> None:
     """Raises BadInput for a cluster that cannot be."""
     where = f"cluster {spec.name}"
-    for name in ("osts", "osts_per_oss", "ost_bytes", "lnet_routers", "io_routers", "nodes", "mds_threads"):
+    for name in (
+        "osts",
+        "osts_per_oss",
+        "ost_bytes",
+        "lnet_router_count",
+        "io_router_count",
+        "nodes",
+        "mds_threads",
+    ):
         if getattr(spec, name) < 1:
             raise BadInput(where, f"{name} of 1 or more", getattr(spec, name))
     rates = {
@@ -155,7 +165,15 @@ def _check(spec: ClusterSpec) -> None:
             raise BadInput(
                 where, f"{name} of 0 or more" + (" and at most 1" if name == "used" else ""), values
             )
-    if min(spec.write.interference, spec.read.interference, spec.create_s) < 0:
-        raise BadInput(where, "interference and create_s of 0 or more")
+    times = {
+        "write.interference": spec.write.interference,
+        "read.interference": spec.read.interference,
+        "create_s": spec.create_s,
+    }
+    for name, value in times.items():
+        if not 0 <= value < math.inf:
+            raise BadInput(where, f"{name} of 0 or more", value)
+    if spec.speeds and not any(spec.speeds[: spec.osts]):
+        raise BadInput(where, "an OST with a speed above 0", spec.speeds)
     if math.isinf(max(spec.write.peak_bytes_per_s, spec.read.peak_bytes_per_s)):
         raise BadInput(where, "a finite peak of reads and writes")

@@ -13,12 +13,12 @@ from tarazu.sim.model.spec import ClusterSpec
 
 
 class IoRouters:
-    """Node n sends and receives by I/O router n * io_routers // nodes."""
+    """By which of them a node sends and receives: `ClusterSpec.io_router_of`."""
 
     def __init__(self, network: Network, spec: ClusterSpec) -> None:
         self._spec = spec
         self._nics = pair(network, spec.nodes, spec.nic_bytes_per_s, "NIC of node")
-        self._routers = pair(network, spec.io_routers, spec.io_router_bytes_per_s, "I/O router")
+        self._routers = pair(network, spec.io_router_count, spec.io_router_bytes_per_s, "I/O router")
 
     def check(self, job: str, last_node: int) -> None:
         """Raises BadInput for a job on more nodes than there are, where these have links that could hold it back."""
@@ -33,5 +33,9 @@ class IoRouters:
         if self._nics is not None:
             found.append(self._nics[direction][node])
         if self._routers is not None:
-            found.append(self._routers[direction][node * self._spec.io_routers // self._spec.nodes])
+            found.append(self._routers[direction][self._router_of(node)])
         return np.array(found, np.int64)
+
+    def _router_of(self, node: int) -> int:
+        count = self._spec.io_router_count
+        return node % count if self._spec.io_router_of == "cyclic" else node * count // self._spec.nodes

@@ -8,11 +8,11 @@ from tarazu.sim.model.spec import ClusterSpec
 
 
 class LnetRouters:
-    """OSS s is reached by LNet router s % lnet_routers."""
+    """OSS s is reached by LNet router s % their number."""
 
     def __init__(self, network: Network, spec: ClusterSpec) -> None:
-        self._count = spec.lnet_routers
-        self._links = pair(network, spec.lnet_routers, spec.lnet_router_bytes_per_s, "LNet router")
+        self._count = spec.lnet_router_count
+        self._links = pair(network, self._count, spec.lnet_router_bytes_per_s, "LNet router")
 
     def links(self, osses: Numbers, direction: Direction) -> Links:
         """The link to each of these OSSs; empty where routers limit nothing."""

@@ -31,9 +31,13 @@ class Osses:
         found: Floats = np.bincount(self.of_ost, by_ost, self.count).astype(np.float64)
         return found
 
+    def cpu_s(self, moved: Floats) -> Floats:
+        """Time in which all CPUs are busy with so many bytes, of each server; for bytes/s: the share that is busy."""
+        return moved / self._cpu_bytes_per_s
+
     def cpu_load(self, moved_bytes_per_s: Floats) -> Floats:
-        """Busy share of the CPUs at these rates of all OSTs together."""
-        return np.minimum(1.0, moved_bytes_per_s / self._cpu_bytes_per_s)
+        """Busy share of the CPUs at these rates of all OSTs together, as the server would tell it: at most 1."""
+        return np.minimum(1.0, self.cpu_s(moved_bytes_per_s))
 
     def lnet_load(self, moved_bytes_per_s: Floats) -> Floats:
         """Share of the link, both directions together."""

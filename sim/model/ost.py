@@ -12,6 +12,7 @@ from functools import partial
 
 import numpy as np
 import simpy
+from numpy.typing import NDArray
 
 from tarazu.errors import BadInput, InsufficientResources
 from tarazu.sim.kernel.network import Network
@@ -37,7 +38,7 @@ class Osts:
         self.base_speed: Floats = np.resize(np.array(spec.speeds or (1.0,), np.float64), spec.osts)
         self.speed = self.base_speed.copy()
         """With failures; 0: nothing moves."""
-        self.active = np.ones(spec.osts, np.bool_)
+        self.active: NDArray[np.bool_] = self.speed > 0
         """As the MDS sees it."""
         self._failing: dict[int, list[float]] = {}
         curve = _curve(spec.write, spec.read)
@@ -54,6 +55,8 @@ class Osts:
         self.busy_s = np.zeros(spec.osts)
         self.stream_s = np.zeros(spec.osts)
         """Operations under way times how long they were."""
+        self.queue_max = np.zeros(spec.osts, np.int64)
+        """The most operations under way at once, since `watch_queues`."""
         self.done_s = np.zeros(spec.osts)
         self.on_change: list[Callable[[], None]] = []
         """Told just before a speed changes."""
@@ -77,6 +80,7 @@ class Osts:
         """An operation on these (distinct) OSTs is under way."""
         self._settle(osts)
         self._here[osts] += 1
+        self.queue_max[osts] = np.maximum(self.queue_max[osts], self._here[osts])
 
     def ends(self, osts: Numbers) -> None:
         self._settle(osts)
@@ -92,6 +96,10 @@ class Osts:
     def settle(self) -> None:
         """Bring `busy_s` and `stream_s` of all OSTs up to now."""
         self._settle(np.arange(self.count))
+
+    def watch_queues(self) -> None:
+        """From now on for `queue_max`."""
+        self.queue_max[:] = self._here
 
     def waiting(self, ost: int, streams: Numbers) -> bool:
         """True where operations are under way on it, by `Network.streams`."""
@@ -136,8 +144,8 @@ class Osts:
     def fails(self, failure: Failure) -> None:
         if not 0 <= failure.ost < self.count:
             raise BadInput("failure", f"an OST from 0 to {self.count - 1}", failure.ost)
-        if not (failure.speed >= 0 and failure.until_s > failure.at_s >= 0):
-            raise BadInput("failure", "a speed >= 0, and an end after its start", failure)
+        if not (0 <= failure.speed < math.inf and failure.until_s > failure.at_s >= 0):
+            raise BadInput("failure", "a finite speed >= 0, and an end after its start", failure)
         for at_s, add in ((failure.at_s, True), (failure.until_s, False)):
             change = partial(self._change, failure.ost, failure.speed, add)
             if at_s <= self._env.now:
@@ -153,7 +161,7 @@ class Osts:
         factors = self._failing.setdefault(ost, [])
         factors.append(factor) if add else factors.remove(factor)
         self.speed[ost] = self.base_speed[ost] * math.prod(factors)
-        self.active[ost] = self.speed[ost] > 0 or not factors
+        self.active[ost] = self.speed[ost] > 0
         self._network.set_capacity(int(self._disks[ost]), float(self.speed[ost]))
 
     # Service

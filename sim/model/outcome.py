@@ -1,4 +1,4 @@
-"""What a simulation says: when each job had done what, and what each OST had to do."""
+"""What a simulation says: when each job had done what, and what each OST and OSS had to do."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class JobOutcome(msgspec.Struct, frozen=True):
-    """One job, times in seconds after the start of the simulation."""
+    """One job, times in seconds after the start of the run."""
 
     name: str
     start_s: float
@@ -33,7 +33,7 @@ class JobOutcome(msgspec.Struct, frozen=True):
 
 
 class OstOutcome(msgspec.Struct, frozen=True):
-    """One OST over the whole simulation."""
+    """One OST over the run."""
 
     index: int
     placed_bytes: int
@@ -42,10 +42,26 @@ class OstOutcome(msgspec.Struct, frozen=True):
     written_bytes: int
     busy_s: float
     """In which at least one operation was under way there."""
+    queue_wait_s: float
+    """Its queue over time: each moment counts with the operations under way there but one, for a disk serves one at a
+    time. 0 where never two were there together; 1 + queue_wait_s / busy_s is how many there were on average.
+    """
+    queue_max: int
+    """The most operations under way there at once."""
     done_s: float
     """When its last byte had moved; 0 if none did."""
     fill: float
     """Used share at the end."""
+
+
+class OssOutcome(msgspec.Struct, frozen=True):
+    """One OSS over the run."""
+
+    name: str
+    read_bytes: int
+    written_bytes: int
+    cpu_s: float
+    """Time in which all its CPUs would have been busy with these bytes: counted, it holds nothing back."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -57,6 +73,7 @@ class Outcome(msgspec.Struct, frozen=True):
     """When the last job that is waited for had ended."""
     jobs: tuple[JobOutcome, ...]
     osts: tuple[OstOutcome, ...]
+    osses: tuple[OssOutcome, ...]
     ost_cost: float
     """Of the new files of all jobs that are waited for."""
     read_bytes_per_s: float

@@ -1,8 +1,8 @@
 """What the statistics publishers of all OSSs send at an interval: counters as their servers would have counted them.
 
 I/Os are those of `brw_stats`: of `IO_BYTES` each, timed from their submission to their end. A disk serves one at a
-time; the time of an I/O is that of its service, times the streams that were there on average. A stripe that is held
-back by another OST of its file is not slow on its own.
+time; the time of an I/O is that of its service, times the streams that were there on average: what is not service is
+wait. A stripe that is held back by another OST of its file is not slow on its own.
 """
 
 from __future__ import annotations
@@ -34,6 +34,10 @@ class Publisher:
         self._ios: Floats = zeros.copy()
         self._io_s: Floats = zeros.copy()
         self._flight: Floats = zeros.copy()
+        self._waited: Floats = np.zeros(osts.count)
+        """Of all I/Os of each OST, seconds that they waited for others."""
+        self._told_waited: Floats = np.zeros(osts.count)
+        self._told_ios: Floats = np.zeros(osts.count)
         self._load_moved: Floats = np.zeros(osts.count)
         self._stream_s, self._busy_s = np.zeros(osts.count), np.zeros(osts.count)
         osts.on_change.append(self.count)
@@ -50,6 +54,7 @@ class Publisher:
         share = service_s / np.where(service_s.sum(0) > 0, service_s.sum(0), 1.0)
         self._ios += new / IO_BYTES
         self._io_s += service_s * streams
+        self._waited += service_s.sum(0) * (streams - 1)
         self._flight += new / IO_BYTES * np.maximum(1.0, streams * share)
         self._moved, self._busy_s, self._stream_s = moved, osts.busy_s.copy(), osts.stream_s.copy()
 
@@ -62,6 +67,7 @@ class Publisher:
         rates = self._osses.sums(moved - self._load_moved) / self.interval_s
         self._load_moved = moved
         cpu = self._osses.cpu_load(rates).tolist()
+        wait_s = self._mean_wait_s().tolist()
         ios, io_us, flight = np.rint(self._ios), np.rint(self._io_s * 1e6), np.rint(self._flight)
         sizes = np.rint(self._moved)
         columns = [a.astype(np.int64).tolist() for pair in (sizes, ios, io_us, flight) for a in pair]
@@ -73,10 +79,26 @@ class Publisher:
                 of_server[j // self._osts.spec.osts_per_oss].append(self._ost(j, free[j], row))
         return [
             OssReport(
-                name, self._sequence, now, self.interval_s, cpu[s], 0.0, float(rates[s]), tuple(of_server[s])
+                name,
+                self._sequence,
+                now,
+                self.interval_s,
+                cpu[s],
+                0.0,
+                float(rates[s]),
+                tuple(of_server[s]),
+                queue_wait_s=wait_s[s],
             )
             for s, name in enumerate(self._osses.names)
         ]
+
+    def _mean_wait_s(self) -> Floats:
+        """(servers,) of the I/Os since the last report."""
+        ios = self._ios.sum(0)
+        waited, new = (self._osses.sums(n) for n in (self._waited - self._told_waited, ios - self._told_ios))
+        self._told_waited, self._told_ios = self._waited.copy(), ios
+        mean: Floats = waited / np.where(new > 0, new, 1.0)
+        return mean
 
     def _ost(self, index: int, free_bytes: int, row: tuple[int, ...]) -> OstReport:
         written, have_read, write_ios, read_ios, write_us, read_us, write_flight, read_flight = row

@@ -16,7 +16,7 @@ from tarazu.sim.model.application import Application, check
 from tarazu.sim.model.client import Plan
 from tarazu.sim.model.cluster import Cluster
 from tarazu.sim.model.links import Direction, Floats, Numbers
-from tarazu.sim.model.outcome import OstOutcome, Outcome
+from tarazu.sim.model.outcome import OssOutcome, OstOutcome, Outcome
 from tarazu.sim.model.spec import ClusterSpec, Failure, Job
 
 Progress = Callable[[float, float], object]
@@ -69,6 +69,7 @@ class Simulation:
         cluster = self.cluster
         cluster.run_start_s = self.now
         cluster.moving_s = [0.0, 0.0]
+        cluster.osts.watch_queues()
         if cluster.publisher and cluster.publisher.due_s <= self.now:
             cluster.publish()
         before, sharings = self._counts(), cluster.network.sharings
@@ -135,17 +136,24 @@ class Simulation:
         where = f"for OST {fold(lost)}, which is lost" if lost else "for nothing that will come"
         return f"simulation: from {self.now:.6g} s on nothing goes on: job {names} waits {where}"
 
-    def _counts(self) -> tuple[Floats, Floats, Floats]:
-        """(written, read, busy) of each OST up to now."""
+    def _counts(self) -> tuple[Floats, ...]:
+        """(written, read, busy, operations under way times how long they were) of each OST up to now."""
         osts = self.cluster.osts
         osts.settle()
-        return osts.moved(Direction.WRITE), osts.moved(Direction.READ), osts.busy_s.copy()
+        return (
+            osts.moved(Direction.WRITE),
+            osts.moved(Direction.READ),
+            osts.busy_s.copy(),
+            osts.stream_s.copy(),
+        )
 
     def _outcome(
-        self, applications: Sequence[Application], before: tuple[Floats, Floats, Floats], events: int
+        self, applications: Sequence[Application], before: tuple[Floats, ...], events: int
     ) -> Outcome:
-        osts, start_s = self.cluster.osts, self.cluster.run_start_s
-        written, have_read, busy = (now - then for now, then in zip(self._counts(), before, strict=True))
+        osts, osses, start_s = self.cluster.osts, self.cluster.osses, self.cluster.run_start_s
+        written, have_read, busy, streams = (
+            now - then for now, then in zip(self._counts(), before, strict=True)
+        )
         waited = [a for a in applications if a.waited]
         nothing = np.zeros(osts.count, np.int64)
         placed = sum((a.placed for a in applications), nothing)
@@ -157,8 +165,16 @@ class Simulation:
             np.rint(have_read).astype(np.int64),
             np.rint(written).astype(np.int64),
             busy,
+            np.maximum(0.0, streams - busy),
+            osts.queue_max,
             done,
             fill,
+        )
+        of_servers = (
+            osses.names,
+            np.rint(osses.sums(have_read)).astype(np.int64).tolist(),
+            np.rint(osses.sums(written)).astype(np.int64).tolist(),
+            osses.cpu_s(osses.sums(have_read + written)).tolist(),
         )
         moved = [sum(a.moved[d] for a in waited) for d in Direction]
         rates = [m / s if s else 0.0 for m, s in zip(moved, self.cluster.moving_s, strict=True)]
@@ -171,6 +187,7 @@ class Simulation:
                 OstOutcome(j, *values)
                 for j, values in enumerate(zip(*(c.tolist() for c in columns), strict=True))
             ),
+            osses=tuple(OssOutcome(*values) for values in zip(*of_servers, strict=True)),
             ost_cost=quality.ost_cost(dict(enumerate(own.tolist()))),
             read_bytes_per_s=rates[Direction.READ],
             write_bytes_per_s=rates[Direction.WRITE],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import msgspec
 
@@ -31,11 +32,13 @@ class ClusterSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     read: ServiceCurve
     oss_link_bytes_per_s: float = math.inf
     lnet_routers: int = 1
+    """OSS s is reached by LNet router s % lnet_routers; 0: as many as OSSs."""
     lnet_router_bytes_per_s: float = math.inf
-    """OSS s is reached by LNet router s % lnet_routers."""
     io_routers: int = 1
+    """Between nodes and LNet routers; 0: as many as OSSs."""
     io_router_bytes_per_s: float = math.inf
-    """Node n sends by I/O router n * io_routers // nodes."""
+    io_router_of: Literal["block", "cyclic"] = "block"
+    """Node n's I/O router: n * io_routers // nodes, neighbours share one, or n % io_routers, they do not."""
     nodes: int = 1
     """Compute nodes; jobs get them in order."""
     nic_bytes_per_s: float = math.inf
@@ -53,6 +56,14 @@ class ClusterSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def osses(self) -> int:
         return -(-self.osts // self.osts_per_oss)
+
+    @property
+    def lnet_router_count(self) -> int:
+        return self.lnet_routers or self.osses
+
+    @property
+    def io_router_count(self) -> int:
+        return self.io_routers or self.osses
 
 
 class Failure(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -24,7 +24,7 @@ def view_of(
     spec = osts.spec
     owed = (np.zeros(osts.count) if promised is None else np.maximum(promised, 0)).astype(np.int64).tolist()
     free = (osts.total_bytes - osts.used_bytes - osts.claimed).clip(0).tolist()
-    usual = float(np.median(osts.base_speed))
+    usual = float(np.median(osts.base_speed[osts.base_speed > 0]))
     per_oss = spec.osts_per_oss
     return SystemView(
         FS_NAME,

@@ -62,6 +62,14 @@ class Row(msgspec.Struct, frozen=True):
         tuple[int, ...], Meta(description="new bytes on each OST; with `per_ost`")
     ] = ()
     ost_busy_s: Annotated[tuple[float, ...], Meta(description="busy time of each OST; with `per_ost`")] = ()
+    ost_queue_wait_s: Annotated[
+        tuple[float, ...],
+        Meta(description="each moment times the operations under way there but one; with `per_ost`"),
+    ] = ()
+    oss_cpu_s: Annotated[
+        tuple[float, ...],
+        Meta(description="time in which all CPUs of each OSS were busy with its bytes; with `per_ost`"),
+    ] = ()
     ost_done_s: Annotated[
         tuple[float, ...],
         Meta(description="when its last byte had moved, after the run's start; 0: none did; with `per_ost`"),

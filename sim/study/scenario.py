@@ -233,7 +233,7 @@ def _known(table: Mapping[str, Any], kind: type[msgspec.Struct], place: str) -> 
             _known(value, inner, f"{place}.{key}")
 
 
-MAY_BE_ZERO = {"create_s", "interference", "used", "speeds"}
+MAY_BE_ZERO = {"create_s", "interference", "io_routers", "lnet_routers", "speeds", "used"}
 
 
 def _physical(struct: msgspec.Struct, place: str) -> None:

@@ -161,8 +161,8 @@ def _limits(cluster: ClusterSpec, jobs: Sequence[Job]) -> tuple[float, float]:
     used = {n for j in jobs if not j.background for n in range(j.first_node, j.first_node + j.workload.nodes)}
     network = min(
         cluster.osses * cluster.oss_link_bytes_per_s,
-        cluster.lnet_routers * cluster.lnet_router_bytes_per_s,
-        cluster.io_routers * cluster.io_router_bytes_per_s,
+        cluster.lnet_router_count * cluster.lnet_router_bytes_per_s,
+        cluster.io_router_count * cluster.io_router_bytes_per_s,
         len(used) * cluster.nic_bytes_per_s,
     )
     speeds = _speeds(cluster)
@@ -207,6 +207,8 @@ def _told(
         more = {
             "ost_placed_bytes": tuple(ost.placed_bytes for ost in outcome.osts),
             "ost_busy_s": tuple(ost.busy_s for ost in outcome.osts),
+            "ost_queue_wait_s": tuple(ost.queue_wait_s for ost in outcome.osts),
+            "oss_cpu_s": tuple(oss.cpu_s for oss in outcome.osses),
             "ost_done_s": tuple(max(0.0, ost.done_s - wait_s) for ost in outcome.osts),
             "ost_fill": tuple(fills),
         }

@@ -32,6 +32,7 @@ CHECKS = (
     Check("badost", "a real job with a sick OST: even ranks predict odd ones", "badost"),
     Check("hacc-ior", "OST utilization beside that of the real daemons (section 6.4)", "hacc_ior"),
     Check("figure-22", "read and write throughput of IOR and HACC-IO on the paper's cluster", "figure22"),
+    Check("figure-23", "the scalability study: 160 to 3,600 OSTs, three applications at once", "figure23"),
     Check("closed-loop", "ten runs in a row, sizes drift, one OST is slow for a time", "closed_loop"),
     Check("large", "100,000 OSTs: time and memory", "large"),
     Check("same-seed", "the same seed gives the same result, bit for bit", "same_seed"),

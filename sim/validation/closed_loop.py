@@ -152,8 +152,8 @@ def _links_s(spec: ClusterSpec, work: Workload) -> float:
     """All its bytes over all links of the narrowest hop."""
     hops = (
         work.nodes * spec.nic_bytes_per_s,
-        min(work.nodes, spec.io_routers) * spec.io_router_bytes_per_s,
-        spec.lnet_routers * spec.lnet_router_bytes_per_s,
+        min(work.nodes, spec.io_router_count) * spec.io_router_bytes_per_s,
+        spec.lnet_router_count * spec.lnet_router_bytes_per_s,
         spec.osses * spec.oss_link_bytes_per_s,
     )
     return work.moved_bytes(Kind.WRITE) / min(hops)

@@ -197,17 +197,12 @@ def workload(row: Measured, phase_s: float) -> Workload:
 
 
 def cluster(parameters: Sequence[float], seed: int) -> ClusterSpec:
-    """Titan with the calibrated parameters, its OSTs unevenly filled.
-
-    Its clients send to each OSS by a router near that OSS: routers count once, as LNet routers.
-    """
+    """Titan with the calibrated parameters, its OSTs unevenly filled."""
     spec = presets.named("titan").spec
     _, creates, bandwidth = parameters
     return msgspec.structs.replace(
         spec,
         write=ServiceCurve(bandwidth * MB),
-        io_routers=1,
-        io_router_bytes_per_s=math.inf,
         create_s=1 / creates,
         mds_threads=1,
         used=used(spec.osts, seed),

@@ -15,7 +15,6 @@ from tarazu.sim.whatif.objects import Array, Objects, objects
 from tarazu.sim.whatif.times import TimeModel
 
 SEEDS = 20
-FEWEST_SEEDS = 3
 STRIPES_PLACED = 100_000
 """About so many stripes are placed in all by a policy that chance decides: many files need fewer seeds."""
 
@@ -62,7 +61,7 @@ class Comparison(msgspec.Struct, frozen=True):
         return next(p for p in self.placed if p.policy == policy)
 
 
-def seeds_for(stripes: int, least: int = FEWEST_SEEDS, most: int = SEEDS) -> int:
+def seeds_for(stripes: int, least: int = 1, most: int = SEEDS) -> int:
     """How many seeds a policy that chance decides is tried with; by the number of stripes alone, never by the clock."""
     return max(least, min(most, STRIPES_PLACED // max(1, stripes)))
 
@@ -79,7 +78,7 @@ def compare(
     names: Sequence[str] = tuple(NAMES),
     times: TimeModel | None = None,
     written: Sequence[int] | None = None,
-    seeds: tuple[int, int] = (FEWEST_SEEDS, SEEDS),
+    seeds: tuple[int, int] = (1, SEEDS),
     progress: Progress = lambda text: None,
 ) -> Comparison:
     """Place `requests` on `view` by each policy. written: bytes sent to each file (default: its size);

@@ -109,7 +109,7 @@ def jobs(log: Log, assumed: Layout | None = None) -> tuple[list[Job], list[str]]
             ]
             continue
         elif mount is None or (mount.kind != "lustre" and layout is None):
-            elsewhere[mount.kind if mount else "unknown"] += record["written_bytes"]
+            elsewhere[mount.kind if mount else ""] += record["written_bytes"]
             continue
         else:
             where = mount.path
@@ -118,7 +118,8 @@ def jobs(log: Log, assumed: Layout | None = None) -> tuple[list[Job], list[str]]
         placed.setdefault(where, []).append({**record, "name": name, "layout": layout})
     for kind, size in elsewhere.most_common():
         if size:
-            notes.append(f"{human_bytes(size)} were written to other file systems ({kind})")
+            where = f"to other file systems ({kind})" if kind else "where the log knows no file system"
+            notes.append(f"{human_bytes(size)} were written {where}")
     notes += [f"{human_bytes(size)} were written to files {why}" for why, size in lost.items()]
     made = [_job(log, where, records) for where, records in sorted(placed.items())]
     return [job for job in made if job.written_bytes], notes

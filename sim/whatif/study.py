@@ -10,7 +10,7 @@ import numpy as np
 from tarazu.config import LayoutSettings
 from tarazu.model import CreateRequest, SystemView
 from tarazu.sim.whatif import stripe_counts
-from tarazu.sim.whatif.comparison import FEWEST_SEEDS, Comparison, Placed, Progress, compare, judged
+from tarazu.sim.whatif.comparison import Comparison, Placed, Progress, compare, judged
 from tarazu.sim.whatif.job import Job
 from tarazu.sim.whatif.objects import Objects, objects
 from tarazu.sim.whatif.speeds import ObjectRates, Writing, ost_speeds, phases, union_s
@@ -128,7 +128,7 @@ def study(
     wider: tuple[Wider, ...] = ()
     if requests and len(indices) > 1:
         compared = compare(around.view, requests, times=times, written=sent, progress=progress)
-        wider = _wider(around, requests, sent, times, layout or LayoutSettings(), progress)
+        wider = _wider(around, requests, sent, times, layout or LayoutSettings(), progress, compared)
     some = len(ordered) > 0 and not job.why_no_times
     return WhatIf(
         log=job.log,
@@ -168,21 +168,24 @@ def _wider(
     times: TimeModel | None,
     settings: LayoutSettings,
     progress: Callable[[str], None],
+    as_it_is: Comparison,
 ) -> tuple[Wider, ...]:
     found = []
+    known: dict[tuple[CreateRequest, ...], Comparison | None] = {tuple(requests): as_it_is}
     for name, changed in stripe_counts.variants(around.view, requests, settings):
         progress(f"stripe count {name}")
         stripes = sum(c.stripe_count for r in changed for c in r.layout)
-        compared = None
-        if stripes <= stripe_counts.MOST_STRIPES:
+        compared = known.get(changed)
+        if compared is None and stripes <= stripe_counts.MOST_STRIPES:
             compared = compare(
                 around.view,
                 changed,
                 names=("lsa", "tarazu"),
                 times=times,
                 written=sent,
-                seeds=(1, FEWEST_SEEDS),
+                seeds=(1, 3),
             )
+        known[changed] = compared
         found.append(Wider(name, stripe_counts.told(changed), stripes, compared))
     return tuple(found)
 

@@ -160,7 +160,7 @@ def _presets(options: argparse.Namespace) -> int:
         print(
             f"    {spec.osts} OSTs on {spec.osses} OSSs, {human_bytes(spec.ost_bytes)} each, "
             f"{spec.write.peak_bytes_per_s / 1e6:.0f} MB/s written, {spec.read.peak_bytes_per_s / 1e6:.0f} MB/s read; "
-            f"{spec.nodes} nodes, {spec.io_routers} I/O routers, {spec.lnet_routers} LNet routers"
+            f"{spec.nodes} nodes, {spec.io_router_count} I/O routers, {spec.lnet_router_count} LNet routers"
         )
         for text in preset.sources:
             print(f"    source: {text}")

@@ -1,6 +1,7 @@
 """The paper's allocator taken literally (section 5.7, figure 13), for comparison.
 
-Linear costs: each OSS costs its load, each OST used / total, whatever is already assigned to it in this run;
+Linear costs: each OSS costs its load, each OST used / total, whatever is already assigned to it in this run (what
+others were promised is no space, as for every policy);
 so the cheapest OST is filled up to its capacity before the next one gets anything. Distinctness is not part
 of the network: a file may get one OST several times, which Lustre would refuse.
 """
@@ -37,7 +38,8 @@ class Linear:
         osts, servers = len(problem.osts), len(problem.oss_names)
         stripes = sum(g.weights.size for g in problem.groups)
         largest = max((int(g.weights.max()) for g in problem.groups), default=1)
-        capacity = np.array([o.avail_bytes // largest for o in problem.osts], np.int64)
+        room = [max(0, o.avail_bytes - o.promised_bytes) for o in problem.osts]
+        capacity = np.array(room, np.int64) // largest
         if capacity.sum() < stripes:
             raise too_little_space(f"file system {view.fs_name}", stripes, largest, int(capacity.sum()))
         load = [view.oss_of(name).load for name in problem.oss_names]

@@ -20,6 +20,10 @@ from tarazu.trace.darshan.regions import check_regions
 
 _CHUNK = 4096
 """Records in one array while their number is not known."""
+_PIECE = 1 << 20
+_HEAD = np.dtype([("record", np.uint64), ("rank", np.int64), ("components", np.int64), ("stripes", np.int64)])
+_COMPONENT = np.dtype([("counters", np.int64, (7,)), ("pool", "S16")])
+"""`struct darshan_lustre_component`; in the log, a record is a head, its components, and their OSTs."""
 _DXT_SEGMENT = np.dtype(
     [("offset", np.int64), ("bytes", np.int64), ("start_s", np.float64), ("end_s", np.float64)]
 )
@@ -125,23 +129,65 @@ class OpenLog:
 
     def components(self) -> Iterator[LoggedComponents]:
         """The records of the LUSTRE module, one after another."""
-        component = self._ffi.sizeof("struct darshan_lustre_component")
-        head = self._ffi.sizeof("struct darshan_lustre_record")
-        counters = (component - 16) // 8
+        if int(self.modules["LUSTRE"]["ver"]) == 1:
+            yield from self._plain_components()
+            return
+        # Not by the library's own records: it makes up the number of stripes from the counts of the components, and
+        # what is behind the OSTs that are in the log is then whatever was in that memory before.
+        content, at = self._raw("LUSTRE"), 0
+        while at < len(content):
+            if at + _HEAD.itemsize > len(content):
+                raise self._damaged(f"{len(content) - at} bytes of a record")
+            head = np.frombuffer(content, _HEAD, 1, at)[0]
+            number, stripes = int(head["components"]), int(head["stripes"])
+            first = at + _HEAD.itemsize
+            last = first + number * _COMPONENT.itemsize
+            if number < 0 or stripes < 0 or last + 8 * stripes > len(content):
+                raise self._damaged(f"one of {number} components and {stripes} stripes")
+            rows = np.frombuffer(content, _COMPONENT, number, first)
+            osts = tuple(np.frombuffer(content, np.int64, stripes, last).tolist())
+            at = last + 8 * stripes
+            # Room that was kept for components is at the end, and has no stripe size.
+            unused = np.flatnonzero(rows["counters"][:, 0] == -1)
+            rows = rows[: unused[0]] if len(unused) else rows
+            if len(rows):
+                pools = tuple(
+                    pool.split(b"\0")[0].decode("ascii", "replace") for pool in rows["pool"].tolist()
+                )
+                yield LoggedComponents(int(head["record"]), int(head["rank"]), rows["counters"], pools, osts)
+
+    def _plain_components(self) -> Iterator[LoggedComponents]:
+        """Of before Darshan 3.5, as the library converts them; it leaves the name of the pool as the memory was."""
+        size = self._ffi.sizeof("struct darshan_lustre_record")
         for memory in self._records("LUSTRE"):
             record = self._ffi.cast("struct darshan_lustre_record *", memory)
-            number, stripes = int(record.num_comps), int(record.num_stripes)
-            if number < 1:
+            if int(record.num_comps) < 1:
                 continue
-            # Not by the record's own pointers: they are of before unused components were cut off.
-            first = self._ffi.cast("char *", memory) + head
-            raw = bytes(self._ffi.buffer(first, number * component))
-            osts = self._ffi.unpack(self._ffi.cast("int64_t *", first + number * component), stripes)
-            rows = np.frombuffer(raw, np.dtype([("counters", np.int64, (counters,)), ("pool", "S16")]))
-            pools = tuple(pool.decode("ascii", "replace") for pool in rows["pool"].tolist())
+            first = self._ffi.cast("char *", memory) + size
+            row = np.frombuffer(bytes(self._ffi.buffer(first, _COMPONENT.itemsize)), _COMPONENT)
+            osts = self._ffi.cast("int64_t *", first + _COMPONENT.itemsize)
             yield LoggedComponents(
-                int(record.base_rec.id), int(record.base_rec.rank), rows["counters"], pools, tuple(osts)
+                int(record.base_rec.id),
+                int(record.base_rec.rank),
+                row["counters"],
+                ("",),
+                tuple(self._ffi.unpack(osts, int(record.num_stripes))),
             )
+
+    def _raw(self, module: str) -> bytes:
+        """All records of a module as they stand in the log."""
+        self._ffi.cdef("int darshan_log_get_mod(void *, int, void *, int);", override=True)
+        piece, parts, got = self._ffi.new("char[]", _PIECE), [], _PIECE
+        # Less than was asked for is the end: what the library gives after that is no content.
+        while got == _PIECE:
+            got = self._library.darshan_log_get_mod(self._handle, self.modules[module]["idx"], piece, _PIECE)
+            if got < 0:
+                raise self._damaged("a region that cannot be read")
+            parts.append(bytes(self._ffi.buffer(piece, got)))
+        return b"".join(parts)
+
+    def _damaged(self, found: str) -> TraceError:
+        return TraceError(self.where, "whole records of LUSTRE", found)
 
     def segments(self, module: str = "DXT_POSIX") -> NDArray[np.void]:
         """The trace, of dtype SEGMENT, in the order of the log."""

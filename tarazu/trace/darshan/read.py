@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tarazu.errors import TraceError
 from tarazu.trace.darshan.gaps import find_gaps
 from tarazu.trace.darshan.layouts import logged_layouts
 from tarazu.trace.darshan.library import OpenLog, open_log
@@ -16,6 +17,7 @@ from tarazu.trace.darshan.log import ACCESS, SEGMENT, Log, Module
 
 TABLES = ("POSIX", "STDIO", "MPI-IO")
 ACCESSES = ("POSIX", "STDIO")
+MOST_RANKS = 2**31
 
 
 def read(path: str | os.PathLike[str]) -> Log:
@@ -40,6 +42,7 @@ def read(path: str | os.PathLike[str]) -> Log:
             gaps=(),
             **_job(opened),
         )
+    _check(log)
     return msgspec.structs.replace(log, gaps=find_gaps(log, odd))
 
 
@@ -69,6 +72,18 @@ def _job(opened: OpenLog) -> dict[str, Any]:
         "start_s": start_s,
         "run_time_s": run_time_s if job.end_time_sec > 0 and run_time_s > 0 else 0.0,
     }
+
+
+def _check(log: Log) -> None:
+    """Raises TraceError for what no run can have done: the regions may be whole, and what is in them may not."""
+    for name in log.accesses.dtype.names or ():
+        values = log.accesses[name]
+        if values.dtype.kind == "f" and not np.isfinite(values).all():
+            found = values[~np.isfinite(values)][0].item()
+            raise TraceError(log.path, f"a finite number for {name} of each file", found)
+    ranks = log.accesses["rank"]
+    if len(ranks) and ranks.max() >= MOST_RANKS:
+        raise TraceError(log.path, f"ranks below {MOST_RANKS}", ranks.max().item())
 
 
 def _accesses(module: Module) -> NDArray[np.void]:

@@ -58,6 +58,22 @@ def test_each_hop_holds_writes_back_as_its_closed_form_says(spec: ClusterSpec, e
     assert seconds(spec, job) == pytest.approx(expected_s, rel=1e-9)
 
 
+def test_neighbours_share_an_io_router_or_take_them_in_turn() -> None:
+    two_nodes = Job(per_process(2, GIB, *WRITERS), "-c 8 -S 1M")
+    block = with_(io_routers=2, io_router_bytes_per_s=20e6, nodes=4)
+    assert seconds(block, two_nodes) == pytest.approx(2 * GIB / 20e6)
+    assert seconds(msgspec.structs.replace(block, io_router_of="cyclic"), two_nodes) == pytest.approx(
+        GIB / 20e6
+    )
+
+
+def test_no_number_of_routers_means_one_for_each_server() -> None:
+    spec = with_(lnet_routers=0, lnet_router_bytes_per_s=40e6)
+    assert seconds(spec, Job(per_process(4, GIB, *WRITERS), "-c 8 -S 1M")) == pytest.approx(
+        4 * GIB / spec.osses / 40e6
+    )
+
+
 def test_links_are_full_duplex_and_a_disk_is_shared_by_both_directions() -> None:
     write = Job(per_process(1, GIB, *WRITERS, name="w"), "-c 8 -S 1M")
     read = Job(per_process(1, GIB, Kind.OPEN, Kind.READ, exists=True, name="r"), "-c 8 -S 1M")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tarazu.sim.validation import checks, closed_loop
+from tarazu.sim.validation import checks, closed_loop, figure23
 
 
 @pytest.mark.parametrize("name", ["figure-22", "closed-loop", "large", "same-seed"])
@@ -13,6 +15,20 @@ def test_the_short_form_passes(name: str) -> None:
     done = checks.run(check)
     assert done.rows
     assert done.passed, [row for row in done.rows if not row.passed]
+
+
+def test_the_scalability_study_moves_the_volumes_of_table_7_and_others_fail(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    studied = figure23.study(False, tmp_path)
+    monkeypatch.setattr(figure23, "study", lambda full, folder: studied)
+    found = figure23.rows()
+    assert {row.name for row in found} > {
+        f"figure 23: 160 OSTs, plain, tarazu: {w}" for w in ("read", "written")
+    }
+    assert all(row.passed for row in found)
+    monkeypatch.setattr(figure23, "READ_GB", figure23.READ_GB + 1)
+    assert not all(row.passed for row in figure23.rows())
 
 
 def test_a_policy_that_stays_with_the_slow_ost_fails(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -115,6 +115,36 @@ def test_many_osts_behind_components_that_were_cut_off(tmp_path: Path) -> None:
     assert log.layouts[1].osts == (tuple(range(100, 140)),)
 
 
+@pytest.mark.parametrize("osts", [(), (4,)])
+def test_fewer_osts_than_stripes_are_no_osts_and_the_next_record_is_read(
+    tmp_path: Path, osts: tuple[int, ...]
+) -> None:
+    """The C library counts stripes by the components, and would give what is in memory behind the OSTs."""
+    records = writer.layout_record(1, [(MIB, 2, 0, INIT, 0, -1, 0, "")], osts) + writer.plain(2, [7])
+    content = {"POSIX": posix(1), "LUSTRE": records}
+    log = read(write(tmp_path / "x.darshan", content, {1: "/lustre/a", 2: "/lustre/b"}))
+    assert log.layouts[1].osts == (osts,) and log.gap("no-osts")
+    assert log.layouts[2].osts == ((7,),)
+
+
+def test_a_record_that_claims_more_stripes_than_the_log_has(tmp_path: Path) -> None:
+    record = bytearray(writer.plain(1, [5]))
+    record[24:32] = (1 << 40).to_bytes(8, "little")
+    path = write(tmp_path / "x.darshan", {"POSIX": posix(1), "LUSTRE": bytes(record)}, {1: "/lustre/a"})
+    with pytest.raises(TraceError, match="whole records of LUSTRE"):
+        read(path)
+
+
+def test_layouts_of_older_logs_have_no_pool(tmp_path: Path) -> None:
+    """The C library converts them, and leaves in the pool what was in memory."""
+    many = b"".join(writer.old_layout_record(i, MIB, [i % 7]) for i in range(1, 200))
+    content = {"POSIX": b"".join(posix(i) for i in range(1, 200)), "LUSTRE": many}
+    names = {i: f"/lustre/{'x' * (i % 90)}{i}" for i in range(1, 200)}
+    log = read(write(tmp_path / "x.darshan", content, names, versions={"LUSTRE": 1}))
+    assert {c.pool for of in log.layouts.values() for c in of.layout} == {""}
+    assert len({of.layout for of in log.layouts.values()}) == 1
+
+
 def test_layouts_of_older_logs(tmp_path: Path) -> None:
     records = (
         writer.old_layout_record(1, MIB, [3, 5])
@@ -224,6 +254,13 @@ def test_a_log_that_was_cut_off_is_one_line(tmp_path: Path, length: int) -> None
     path = tmp_path / "x.darshan"
     path.write_bytes(SAMPLE[:length])
     with pytest.raises(TraceError, match=r"x\.darshan: expected a Darshan log.*, found"):
+        read(path)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_whole_log_with_times_that_cannot_be_is_one_line(tmp_path: Path, value: float) -> None:
+    path = write(tmp_path / "x.darshan", {"POSIX": posix(F_CLOSE_END_TIMESTAMP=value)}, {MINE: "/lustre/a"})
+    with pytest.raises(TraceError, match="close_end_s"):
         read(path)
 
 
