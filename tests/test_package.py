@@ -33,6 +33,25 @@ def test_importing_tarazu_imports_nothing_heavy() -> None:
     assert not loaded & {"numpy", "networkx", "ortools", "statsmodels", "pandas", "matplotlib", "zmq", "cffi"}
 
 
+def test_a_job_does_not_wait_for_heavy_imports() -> None:
+    code = "import sys; from tarazu.cli import main\ntry: main(['run', '--help'])\nexcept SystemExit: pass\n"
+    done = subprocess.run(
+        [sys.executable, "-c", code + "print(*sys.modules)"], capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert "tarazu.cli.run" in loaded
+    assert not loaded & {
+        "numpy",
+        "simpy",
+        "pandas",
+        "distributed",
+        "dask",
+        "networkx",
+        "ortools",
+        "matplotlib",
+    }
+
+
 def test_daemons_and_simulator_are_packages_of_tarazu_in_the_checkout() -> None:
     import tarazu.daemons
     import tarazu.sim

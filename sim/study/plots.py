@@ -179,6 +179,17 @@ def _panels(plt: Any, lines: int, columns: int, width: float = 3.6) -> tuple[Any
     )
 
 
+def _legend(figure: Any, axes: Any) -> None:
+    """Below all panels, where it covers none of what they show."""
+    found: dict[str, Any] = {}
+    for panel in axes.flat:
+        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
+    labels = sorted(found, key=lambda label: label in ("bound", "limit"))
+    handles = [found[label] for label in labels]
+    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(found), 5), frameon=False)
+
+
 def _bandwidth(plt: Any, lines: Sequence[Summary], axis: str) -> Any:
     layouts = list(dict.fromkeys(line.layout for line in lines))
     kinds = [k for k in ("read", "write") if any(getattr(line, k).mean > 0 for line in lines)] or ["write"]
@@ -191,7 +202,7 @@ def _bandwidth(plt: Any, lines: Sequence[Summary], axis: str) -> Any:
             panel.set_title(f"{kind}, {layout}", fontsize=10)
             panel.set_ylim(bottom=0)
         panels[0].set_ylabel("GB/s")
-    axes[0][0].legend(loc="best")
+    _legend(figure, axes)
     return figure
 
 
@@ -275,13 +286,16 @@ def _costs(plt: Any, lines: Sequence[Summary], axis: str) -> Any:
             )
         for place, point in enumerate(points):
             bounds = [line.ost_cost_bound for line in chosen if dict(line.sweep).get(axis, "") == point]
-            panel.plot([place - 0.42, place + 0.42], [max(bounds)] * 2, "--", linewidth=1.2, color="#888888")
+            ends = [place - 0.42, place + 0.42]
+            panel.plot(
+                ends, [max(bounds)] * 2, "--", linewidth=1.4, color=plt.rcParams["text.color"], label="bound"
+            )
         names = [f"{point:,.10g}" if isinstance(point, (int, float)) else str(point) for point in points]
         panel.set_xticks(range(len(points)), names, rotation=35)
         panel.set_xlabel("OSTs" if axis == "cluster.osts" else axis)
         panel.set_title(layout, fontsize=10)
     axes[0][0].set_ylabel("OST cost")
-    axes[0][0].legend(loc="best")
+    _legend(figure, axes)
     return figure
 
 
@@ -302,7 +316,7 @@ def _osts(plt: Any, rows: Sequence[Row]) -> Any:
         panel.set_ylim(bottom=0)
     axes[0][0].set_ylabel("in use, %")
     axes[1][0].set_ylabel("done after, s")
-    axes[0][0].legend(loc="best")
+    _legend(figure, axes)
     return figure
 
 
@@ -339,5 +353,5 @@ def _runs(plt: Any, rows: Sequence[Row], scenario: Scenario) -> Any:
         panel.set_xlabel("run")
         panel.set_ylim(bottom=0)
     axes[0][0].set_ylabel("completion, s")
-    axes[0][0].legend(loc="best")
+    _legend(figure, axes)
     return figure

@@ -1,8 +1,9 @@
-"""How far a study is and how long it will take, on standard error."""
+"""How far a study is and how long it will take, on standard error, also while one case takes long."""
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from typing import TextIO
 
@@ -22,27 +23,47 @@ class Progress:
         self._done_weight = 0.0
         self._start = time.monotonic()
         self._shown = self._start
+        self._lock = threading.RLock()
+        self._over = threading.Event()
+
+    def __enter__(self) -> Progress:
+        threading.Thread(target=self._beat, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+
+    def _beat(self) -> None:
+        every_s = 1.0 if self._terminal else EVERY_S
+        while not self._over.wait(every_s):
+            with self._lock:
+                now = time.monotonic()
+                if self._done < self.cases and now - self._shown >= every_s / 2:
+                    self._shown = now
+                    self._show(self._text(now - self._start), end="")
 
     def advance(self, weight: float) -> None:
-        self._done += 1
-        self._done_weight += weight
-        now = time.monotonic()
-        last = self._done == self.cases
-        if self._terminal or last or now - self._shown >= EVERY_S:
-            self._shown = now
-            self._show(self._text(now - self._start), end="\n" if last else "")
+        with self._lock:
+            self._done += 1
+            self._done_weight += weight
+            now = time.monotonic()
+            last = self._done == self.cases
+            if self._terminal or last or now - self._shown >= EVERY_S:
+                self._shown = now
+                self._show(self._text(now - self._start), end="\n" if last else "")
 
     def tell(self, text: str) -> None:
         """A line of its own, whatever stands there."""
         clear = "\r\x1b[K" if self._terminal else ""
-        print(f"{clear}{text}", file=self._stream, flush=True)
+        with self._lock:
+            print(f"{clear}{text}", file=self._stream, flush=True)
 
     def _text(self, elapsed_s: float) -> str:
         text = f"[{elapsed_s:6.1f} s] {self._done} of {self.cases} cases"
         left_s = (
             elapsed_s * (self.weight - self._done_weight) / self._done_weight if self._done_weight else 0.0
         )
-        return f"{text}, {duration(left_s)} left" if self._done < self.cases else text
+        return f"{text}, {duration(left_s)} left" if 0 < self._done < self.cases else text
 
     def _show(self, text: str, end: str) -> None:
         if self._terminal:

@@ -20,11 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from tarazu.errors import BadInput, TarazuError, Unavailable
+from tarazu.sim.study import scheduler
 from tarazu.sim.study.cases import Case, fingerprint
 from tarazu.sim.study.results import Row
-
-CONNECT_S = 10.0
-"""That a Dask scheduler has to answer."""
 
 Done = tuple[Case, list[Row] | Exception]
 Tell = Callable[[str], object]
@@ -38,12 +36,15 @@ class CaseFailed(TarazuError):
     """A defect: computing a case raised what no input should raise."""
 
 
-def compute(case: Case) -> list[Row]:
-    """The rows of one case: what every worker calls. Raises TarazuError alone, which goes through a pipe."""
+def compute(case: Case, progress: Callable[[float, float], object] | None = None) -> list[Row]:
+    """The rows of one case: what every worker calls. Raises TarazuError alone, which goes through a pipe.
+
+    progress: is told seconds simulated, and the share of the bytes that have moved.
+    """
     from tarazu.sim.study import simulate
 
     try:
-        return simulate.rows(case)
+        return simulate.rows(case, progress)
     except TarazuError:
         raise
     except Exception as error:
@@ -142,33 +143,24 @@ def _end_with_parent() -> None:
 
 def dask(cases: Sequence[Case], address: str, tell: Tell) -> Generator[Done]:
     """On the workers of the Dask scheduler at `address`. Raises Unavailable, BadInput for another version there."""
-    try:
-        import distributed
-    except ImportError:
-        raise Unavailable(
-            "--scheduler: expected distributed (pip install 'tarazu[dask]'), found none"
-        ) from None
-    try:
-        client = distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise Unavailable(f"--scheduler: expected a Dask scheduler at {address}: {_line(error)}") from None
+    client = scheduler.connect(address)
     try:
         _same_code(client, address)
-        yield from _on_dask(client, distributed, cases, tell)
+        yield from _on_dask(client, cases, tell)
     finally:
-        client.close()
+        scheduler.close(client)
 
 
 def _same_code(client: Any, address: str) -> None:
     try:
         found = client.run(_worker_code, on_error="return")
     except Exception as error:
-        raise Unavailable(f"--scheduler: {address}: {_line(error)}") from None
+        raise Unavailable(f"--scheduler: {address}: {scheduler.line(error)}") from None
     if not found:
         raise Unavailable(f"--scheduler: expected workers at {address}, found none")
     for worker, code in found.items():
         if code != fingerprint():
-            wrong = code if isinstance(code, str) else _line(code)
+            wrong = code if isinstance(code, str) else scheduler.line(code)
             raise BadInput(f"--scheduler: worker {worker}", f"this tarazu ({fingerprint()})", wrong)
 
 
@@ -176,7 +168,9 @@ def _worker_code() -> str:
     return fingerprint()
 
 
-def _on_dask(client: Any, distributed: Any, cases: Sequence[Case], tell: Tell) -> Generator[Done]:
+def _on_dask(client: Any, cases: Sequence[Case], tell: Tell) -> Generator[Done]:
+    import distributed
+
     ordered = sorted(cases, key=lambda case: -case.weight)
     futures = {client.submit(compute, case, pure=False): case for case in ordered}
     repeated: set[str] = set()
@@ -195,8 +189,3 @@ def _on_dask(client: Any, distributed: Any, cases: Sequence[Case], tell: Tell) -
             outcome = WorkerDied(f"{case.label}: its worker died twice (memory?)")
         future.release()
         yield case, outcome
-
-
-def _line(error: object) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__

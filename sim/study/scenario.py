@@ -18,7 +18,7 @@ from msgspec import Meta
 
 from tarazu.errors import BadInput, LayoutError
 from tarazu.sim.model import presets
-from tarazu.sim.model.spec import ClusterSpec, Failure
+from tarazu.sim.model.spec import ClusterSpec, Failure, ServiceCurve
 from tarazu.units import parse_bytes
 
 T = TypeVar("T")
@@ -152,6 +152,7 @@ def read(raw: Mapping[str, Any], where: str) -> Scenario:
     from tarazu.allocate import policies
 
     sized = sizes(raw, where)
+    _finite(sized, where)
     scenario = convert(sized, Scenario, where)
     for index, name in enumerate(scenario.policies):
         one_of(name, policies.NAMES, f"{where}: policies[{index}]")
@@ -248,8 +249,27 @@ def _physical(struct: msgspec.Struct, place: str) -> None:
                 continue
             if name == "used" and not 0 <= number <= 1:
                 raise BadInput(f"{place}.{name}", "shares from 0 to 1", number)
-            if math.isnan(number) or number < 0 or (number == 0 and name not in MAY_BE_ZERO):
+            if number < 0 or (number == 0 and name not in MAY_BE_ZERO):
                 raise BadInput(f"{place}.{name}", "0 or more" if name in MAY_BE_ZERO else "above 0", number)
+
+
+INFINITE = {
+    field.name
+    for kind in (ClusterSpec, ServiceCurve, FailureTable)
+    for field in msgspec.structs.fields(kind)
+    if field.default == math.inf
+}
+"""Where `inf` says that there is no limit. What is infinite elsewhere gives results that no row can hold."""
+
+
+def _finite(raw: Any, where: str, keys: Path_ = ()) -> None:
+    entries = raw.items() if isinstance(raw, Mapping) else enumerate(raw) if isinstance(raw, list) else ()
+    for key, value in entries:
+        _finite(value, where, (*keys, key))
+    if isinstance(raw, float) and not math.isfinite(raw):
+        named = next((key for key in reversed(keys) if isinstance(key, str)), "").rpartition(".")[2]
+        if math.isnan(raw) or named not in INFINITE:
+            raise BadInput(_place(where, keys), "a finite number", raw)
 
 
 def put(raw: Mapping[str, Any], key: str, value: Scalar, where: str) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from tarazu.sim.study.cases import Case, expand
 from tarazu.sim.study.progress import Progress
 from tarazu.sim.study.results import Journal, Row
 from tarazu.sim.study.scenario import ScenarioFile
+from tarazu.sim.study.scheduler import checked
 
 
 class Computed(msgspec.Struct, frozen=True):
@@ -38,6 +39,8 @@ def run(
     jobs: processes of this machine, 0 for one on each core, 1 for none but this; scheduler: address of a Dask
     scheduler instead. Raises BadInput, Unavailable; on KeyboardInterrupt all rows that were done are on the disk.
     """
+    if scheduler:
+        checked(scheduler)
     cases = expand(file)
     _folder(folder)
     with _alone(folder):
@@ -54,7 +57,8 @@ def run(
                 progress.tell(f"the scenario or the simulator has changed: {aside}")
             if done:
                 progress.tell(f"{len(done)} of {len(cases)} cases were done before")
-            lost = _compute(todo, journal, progress, jobs, scheduler)
+            with progress:
+                lost = _compute(todo, journal, progress, jobs, scheduler)
             return Computed(cases, tuple(journal.finish()), len(todo), lost)
         finally:
             journal.close()

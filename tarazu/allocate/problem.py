@@ -81,7 +81,8 @@ def build(view: SystemView, requests: Sequence[CreateRequest], waves: Sequence[i
     existing = sum(o.total_bytes for o in view.osts)
     if wanted > existing:
         raise InfeasibleRequest(
-            f"file system {view.fs_name}: expected {human_bytes(wanted)} or more, found {human_bytes(existing)}"
+            f"file system {view.fs_name}: expected space for {human_bytes(wanted)}, "
+            f"found OSTs of {human_bytes(existing)} in all"
         )
     names: dict[str, int] = {}
     oss = np.array([names.setdefault(o.oss, len(names)) for o in osts], np.int64)

@@ -13,15 +13,17 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from tarazu.cli.output import common_options, print_json, print_table
-from tarazu.errors import Unavailable
+from tarazu.cli.output import Progress, common_options, print_json, print_table
+from tarazu.errors import TarazuError, Unavailable
 from tarazu.units import human_bytes
 
 if TYPE_CHECKING:
@@ -132,7 +134,20 @@ def execute(options: argparse.Namespace) -> int:
                 f"expected the extra `sim` (pip install 'tarazu[sim]'), found no {', '.join(missing)}"
             )
     verbs = {"run": _run, "study": _study, "validate": _validate, "presets": _presets, "example": _example}
-    return verbs[options.verb](options)
+    try:
+        status = verbs[options.verb](options)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if error.filename is None:  # what is left of the output would fail again at the end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise _unwritten("standard output", error) from error
+    return status
+
+
+def _unwritten(where: str, error: OSError) -> TarazuError:
+    return TarazuError(f"{error.filename or where}: expected a place to write to, found {error.strerror!r}")
 
 
 def _example(options: argparse.Namespace) -> int:
@@ -177,14 +192,17 @@ def _run(options: argparse.Namespace) -> int:
     file = load(options.scenario)
     rows: list[Row] = []
     for case in one_case.cases(file, options.policy or [], options.layout, options.seed, options.set):
-        if sys.stderr.isatty():
-            print(f"simulating {case.label}", file=sys.stderr)
-        rows += one_case.compute(case)
+        with Progress() as progress:
+            rows += one_case.compute(case, partial(_tell, progress, case.label))
     if options.json:
         print_json(rows)
     else:
         _print_run(rows)
     return 1 if any(row.error for row in rows) else 0
+
+
+def _tell(progress: Progress, label: str, now_s: float, moved: float) -> None:
+    progress(f"{label}: {now_s:,.1f} s simulated, {moved:.0%} of the bytes moved")
 
 
 def _print_run(rows: Sequence[Row]) -> None:
@@ -232,15 +250,17 @@ def _study(options: argparse.Namespace) -> int:
     file, folder = load(options.scenario), options.out
     try:
         done = study.run(file, folder, jobs=options.jobs, scheduler=options.scheduler, fresh=options.fresh)
+        if options.parquet:
+            results.write_parquet(done.rows, folder / "rows.parquet")
+        page = report.write(file, done.cases, done.rows, folder)
+    except OSError as error:
+        raise _unwritten(str(folder), error) from error
     except KeyboardInterrupt:
         print(
             f"\ntarazu sim: interrupted; the same command goes on from {folder / 'rows.jsonl'}",
             file=sys.stderr,
         )
         return 130
-    if options.parquet:
-        results.write_parquet(done.rows, folder / "rows.parquet")
-    page = report.write(file, done.cases, done.rows, folder)
     lines = summaries(done.rows)
     if options.json:
         print_json({"cases": len(done.cases), "lost": done.lost, "report": str(page), "means": lines})

@@ -348,7 +348,7 @@ class TestEachCostTermMovesStripes:
 
 
 def test_more_than_the_whole_file_system_is_never(make) -> None:
-    with pytest.raises(InfeasibleRequest, match=r"expected 900\.0 GiB or more, found 800\.0 GiB"):
+    with pytest.raises(InfeasibleRequest, match=r"expected space for 900\.0 GiB, found OSTs of 800\.0 GiB"):
         policies.make("tarazu").allocate(make.view(8), [make.plain(1, 90 * GIB)] * 10)
 
 

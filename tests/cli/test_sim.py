@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import resource
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tarazu.cli import main
+from tarazu.cli.output import Progress
 from tarazu.sim.model import presets
 from tarazu.sim.study import examples
 from tarazu.sim.study.cases import expand
@@ -155,6 +159,47 @@ def test_bad_input_is_one_line(
     assert main(["sim", *(str(quick) if word == "QUICK" else word for word in words)]) == 2
     errors = capsys.readouterr().err
     assert message in errors and errors.count("\n") == 1, errors
+
+
+def test_a_full_disk_is_one_line(quick: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = quick.read_text().replace("seeds = 5", "seeds = 1").replace("[8, 16]", "[8]")
+    quick.write_text(text.replace('["lsa", "random", "tarazu"]', '["lsa"]').replace(', "pfl-1"]', "]"))
+    words = ["sim", "study", str(quick), "--jobs", "1", "--out"]
+    (tmp_path / "report").mkdir()
+    (tmp_path / "report" / "report.html").symlink_to("/dev/full")
+    assert main([*words, str(tmp_path / "report")]) == 1
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2048, hard))  # the scenario fits, its row does not
+    try:
+        assert main([*words, str(tmp_path / "rows")]) == 1
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    errors = [
+        line for line in capsys.readouterr().err.splitlines() if "tarazu sim" in line or "Trace" in line
+    ]
+    assert errors == [
+        f"tarazu sim: {tmp_path / 'report'}: expected a place to write to, found 'No space left on device'",
+        f"tarazu sim: {tmp_path / 'rows'}: expected a place to write to, found 'File too large'",
+    ]
+
+
+def test_an_example_that_goes_to_a_full_disk_is_one_line() -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "tarazu", "sim", "example"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "tarazu sim: standard output: expected a place to write to, found 'No space left on device'\n"
+    )
+
+
+def test_a_case_that_takes_long_says_how_far_it_is(
+    quick: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Progress, "LINES_S", 0.0)
+    assert main(["sim", "run", str(quick)]) == 0
+    said = capsys.readouterr().err
+    assert "plain lsa seed 0: " in said and "100% of the bytes moved" in said
 
 
 def test_jobs_of_later_runs_have_times_after_the_runs_start(

@@ -9,7 +9,9 @@ import pytest
 
 from tarazu.errors import BadInput
 from tarazu.sim.model import presets
+from tarazu.sim.study import results
 from tarazu.sim.study.cases import expand
+from tarazu.sim.study.runner import compute
 from tarazu.sim.study.scenario import ScenarioFile, parse
 
 from .conftest import SMALL
@@ -99,6 +101,31 @@ def test_a_job_is_swept_by_its_name_and_a_failure_by_its_number() -> None:
 def test_infinity_is_a_number_of_toml() -> None:
     text = SMALL.replace("until_s = 0.5", "until_s = inf")
     assert expand(read(text))[0].failures[0].until_s == math.inf
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        ('"paper"', '"paper"\nwrite = {peak_bytes_per_s = inf}', "cluster.write.peak_bytes_per_s"),
+        ('"paper"', '"paper"\nspeeds = [1.0, inf]', "cluster.speeds[1]"),
+        ('"paper"', '"paper"\nnic_bytes_per_s = nan', "cluster.nic_bytes_per_s"),
+        ("[10, 20]", '[10]\n"cluster.read.peak_bytes_per_s" = [inf]', "sweep.cluster.read.peak_bytes_per_s[0]"),
+        ("[sweep]", "[loop]\nperiod_s = inf\n[sweep]", "loop.period_s"),
+    ],
+)  # fmt: skip
+def test_infinity_is_refused_where_rows_would_not_be_readable(old: str, new: str, key: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        read(SMALL.replace(old, new))
+    assert str(caught.value).startswith(f"s.toml: {key}: expected a finite number"), caught.value
+
+
+def test_rows_of_a_cluster_without_limits_of_its_network_are_readable(tmp_path: Path) -> None:
+    links = ("nic", "oss_link", "io_router", "lnet_router", "cpu")
+    free = "\n".join(f"{name}_bytes_per_s = inf" for name in links)
+    text = SMALL.replace('"paper"', f'"paper"\n{free}')
+    (tmp_path / "rows.jsonl").write_bytes(results.encode(compute(expand(read(text))[0])))
+    (row,) = results.read(tmp_path / "rows.jsonl")
+    assert math.isfinite(row.write_limit_bytes_per_s) and not row.error
 
 
 @pytest.mark.parametrize("name", presets.NAMES)

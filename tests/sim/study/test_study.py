@@ -5,10 +5,13 @@ from __future__ import annotations
 import base64
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from tarazu.errors import BadInput, Unavailable
-from tarazu.sim.study import report, runner, study
+from tarazu.sim.study import report, runner, scheduler, study
 from tarazu.sim.study.cases import Case, expand
 from tarazu.sim.study.results import Row, read
 from tarazu.sim.study.runner import WorkerDied
@@ -54,9 +57,46 @@ def test_a_scheduler_that_is_not_there_is_told(
     small: ScenarioFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("distributed")
-    monkeypatch.setattr(runner, "CONNECT_S", 0.3)
+    monkeypatch.setattr(scheduler, "CONNECT_S", 0.3)
     with pytest.raises(Unavailable, match=r"expected a Dask scheduler at tcp://127\.0\.0\.1:9"):
         study.run(small, tmp_path / "dask", scheduler="tcp://127.0.0.1:9")
+
+
+@pytest.mark.parametrize(
+    "address", ["nonsense", "http://127.0.0.1:8786", "tcp://127.0.0.1", "tcp://127.0.0.1:0"]
+)
+def test_a_malformed_scheduler_address_is_refused_before_anything_is_done(
+    small: ScenarioFile, tmp_path: Path, address: str
+) -> None:
+    with pytest.raises(BadInput, match=r"--scheduler: expected tcp://HOST:PORT or tls://HOST:PORT, found"):
+        study.run(small, tmp_path / "dask", scheduler=address)
+    assert not (tmp_path / "dask").exists()
+
+
+@pytest.mark.parametrize("said", [b"", b"SSH-2.0-OpenSSH_9.2\r\n", b"HTTP/1.0 400 Bad Request\r\n\r\n"])
+def test_a_study_ends_where_something_other_than_a_scheduler_listens(
+    small: ScenarioFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: bytes
+) -> None:
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(scheduler, "CONNECT_S", 0.3)
+    kept = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    kept.append(server.accept()[0])
+                    kept[-1].sendall(said)
+
+        threading.Thread(target=serve, daemon=True).start()
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        begun = time.monotonic()
+        with pytest.raises(Unavailable, match="expected a Dask scheduler at"):
+            study.run(small, tmp_path / "dask", scheduler=address)
+        assert time.monotonic() - begun < 10
+        server.shutdown(socket.SHUT_RDWR)
+    for connection in kept:
+        connection.close()
 
 
 def start(file: ScenarioFile, folder: Path, *words: str) -> subprocess.Popen[str]:
@@ -204,9 +244,11 @@ def test_a_case_without_result_has_a_row_that_says_why(small: ScenarioFile, tmp_
     full = load_with(small, 'preset = "paper"', 'preset = "paper"\nost_bytes = "8M"')
     done = study.run(full, tmp_path / "out", jobs=1)
     assert len(done.rows) == 12
-    assert all("expected 256.0 MiB or more" in row.error for row in done.rows if row.osts == 10), done.rows[
-        0
-    ].error
+    assert all(
+        "expected space for 256.0 MiB, found OSTs of 80.0 MiB in all" in row.error
+        for row in done.rows
+        if row.osts == 10
+    ), done.rows[0].error
     assert "No result: " in report.write(full, done.cases, done.rows, tmp_path / "out").read_text()
 
 
