@@ -68,6 +68,7 @@ def test_study_writes_everything_and_prints_the_means(
         .replace("seeds = 5", "seeds = 1")
         .replace("[8, 16]", "[8]")
         .replace(', "pfl-1"]', "]")
+        .replace('"random", ', "")
     )
     quick.write_text(text)
     words = ["sim", "study", str(quick), "--out", str(tmp_path / "out"), "--jobs", "1", "--json"]
@@ -75,7 +76,7 @@ def test_study_writes_everything_and_prints_the_means(
         words.append("--parquet")
     assert main(words) == 0
     shown = json.loads(capsys.readouterr().out)
-    assert shown["cases"] == 3 and [line["policy"] for line in shown["means"]] == ["lsa", "random", "tarazu"]
+    assert shown["cases"] == 2 and [line["policy"] for line in shown["means"]] == ["lsa", "tarazu"]
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names >= {"rows.jsonl", "report.html", "scenario.toml", "bandwidth.png"}
 
@@ -161,7 +162,10 @@ def test_bad_input_is_one_line(
     assert message in errors and errors.count("\n") == 1, errors
 
 
-def test_a_full_disk_is_one_line(quick: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_full_disk_is_one_line(
+    quick: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)  # what pictures take is time alone
     text = quick.read_text().replace("seeds = 5", "seeds = 1").replace("[8, 16]", "[8]")
     quick.write_text(text.replace('["lsa", "random", "tarazu"]', '["lsa"]').replace(', "pfl-1"]', "]"))
     words = ["sim", "study", str(quick), "--jobs", "1", "--out"]

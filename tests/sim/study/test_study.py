@@ -125,7 +125,7 @@ def long(tmp_path: Path) -> ScenarioFile:
 
 
 @pytest.mark.parametrize("ended_by", [signal.SIGKILL, signal.SIGINT])
-def test_an_interrupted_study_goes_on_where_it_stopped(
+def test_an_interrupted_study_ends_its_workers_and_goes_on_where_it_stopped(
     long: ScenarioFile, tmp_path: Path, ended_by: signal.Signals
 ) -> None:
     folder = tmp_path / "out"
@@ -139,6 +139,10 @@ def test_an_interrupted_study_goes_on_where_it_stopped(
     assert process.returncode == (130 if ended_by is signal.SIGINT else -9)
     if ended_by is signal.SIGINT:
         assert "interrupted" in errors and "Traceback" not in errors, errors
+    end = time.monotonic() + 30
+    while session_members(process.pid) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not session_members(process.pid), "its workers end with it"
     before = (folder / "rows.jsonl").read_bytes()
     whole = before[: before.rfind(b"\n") + 1]
     had = whole.count(b"\n")
@@ -155,17 +159,6 @@ def load_with(file: ScenarioFile, old: str, new: str) -> ScenarioFile:
     assert old in file.text
     file.path.write_text(file.text.replace(old, new))
     return load(file.path)
-
-
-def test_the_workers_of_a_killed_study_end_too(long: ScenarioFile, tmp_path: Path) -> None:
-    process = start(long, tmp_path / "out", "--jobs", "2")
-    rows_within(tmp_path / "out", 2, process)
-    process.kill()
-    process.communicate(timeout=60)
-    end = time.monotonic() + 30
-    while session_members(process.pid) and time.monotonic() < end:
-        time.sleep(0.05)
-    assert not session_members(process.pid)
 
 
 def session_members(session: int) -> list[int]:
@@ -298,13 +291,14 @@ def test_the_report_needs_nothing_else_and_every_picture_is_a_file_too(
 
 
 def test_runs_in_a_row_have_a_picture_of_their_own(small: ScenarioFile, tmp_path: Path) -> None:
+    one = load_with(small, "[10, 20]", "[10]")
     runs = load_with(
-        small,
+        one,
         "[sweep]",
         '[loop]\nruns = 3\nperiod_s = 0.4\ndrift = {"writers.workload.block_bytes" = 1.5}\n[sweep]',
     )
     done = study.run(runs, tmp_path / "out", jobs=1)
-    assert len(done.rows) == 36
+    assert len(done.rows) == 18
     report.write(runs, done.cases, done.rows, tmp_path / "out")
     assert (tmp_path / "out" / "runs.png").exists()
     first = [row for row in done.rows if row.case == done.rows[0].case]
