@@ -13,6 +13,7 @@ from tarazu.wire.messages import MAX_ID_CHARACTERS, AllocationReply, AllocationR
 MAX_FILES = 1_000_000
 MAX_STRIPES = 5_000_000
 """Of one request; far above the largest job step, far below what would fill the memory."""
+MAX_WAVE = 2**31
 MAX_LAYOUTS = 10_000
 MAX_COMPONENTS = 100_000
 """Of all layouts of a request; Lustre's own limit for one layout is below a thousand."""
@@ -72,6 +73,8 @@ def _why_files_malformed(request: AllocationRequest) -> str:
             return f"file {number}: expected a layout below {len(stripes)}, found {file.layout}"
         if not 0 <= file.size_bytes < 2**63:
             return f"file {number}: expected a size of 0 or more bytes, found {file.size_bytes}"
+        if not 0 <= file.wave < MAX_WAVE:
+            return f"file {number}: expected a wave of 0 to {MAX_WAVE - 1}, found {file.wave}"
         total += stripes[file.layout]
     if total > MAX_STRIPES:
         return f"expected at most {MAX_STRIPES} stripes in one request, found {total}"
@@ -81,7 +84,7 @@ def _why_files_malformed(request: AllocationRequest) -> str:
 def memory_bytes(request: AllocationRequest) -> int:
     """About what a request that waits keeps in memory."""
     components = sum(len(layout.components) for layout in request.layouts)
-    return 1_000 + 90 * len(request.files) + 100 * len(request.layouts) + 300 * components
+    return 1_000 + 100 * len(request.files) + 100 * len(request.layouts) + 300 * components
 
 
 def promised_stripes(request: AllocationRequest) -> int:

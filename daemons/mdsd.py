@@ -301,7 +301,7 @@ class Mdsd:
                 self._answer(pending, AllocationReply(request.id, "declined", refusal))
                 continue
             files = [CreateRequest(f.size_bytes, request.layouts[f.layout]) for f in request.files]
-            future = self.worker.submit(self._allocate, view, files)
+            future = self.worker.submit(self._allocate, view, files, [f.wave for f in request.files])
             self.running = Running(pending, files, self.views.age_s(request.fs_name, now_s), future)
             future.add_done_callback(lambda _future: self.wakeup.wake())
 
@@ -317,12 +317,14 @@ class Mdsd:
             return False
         return fs_name not in self.views.fs_names() or now - self.newcomer_at < QUIET_S
 
-    def _allocate(self, view: SystemView, files: Sequence[CreateRequest]) -> tuple[Allocation, Stripes]:
+    def _allocate(
+        self, view: SystemView, files: Sequence[CreateRequest], of_wave: Sequence[int]
+    ) -> tuple[Allocation, Stripes]:
         """In the worker thread."""
         from tarazu.allocate.ledger import pack
 
         begin = time.monotonic()
-        allocation = self.policy.allocate(view, files)
+        allocation = self.policy.allocate(view, files, of_wave)
         stripes = pack(promises(files, allocation))
         return msgspec.structs.replace(allocation, elapsed_s=time.monotonic() - begin), stripes
 

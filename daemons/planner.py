@@ -25,6 +25,7 @@ from tarazu.errors import TarazuError, Unavailable
 from tarazu.layout.manager import Targets
 from tarazu.model import FilePlacement, Forecast, JobStep, Layout
 from tarazu.predict import aipa, rules
+from tarazu.predict.waves import waves
 from tarazu.store.database import open_database
 from tarazu.store.rows import NewFile
 from tarazu.trace.records import KnownRun, PastRun
@@ -202,8 +203,10 @@ def allocation_request(
 ) -> messages.AllocationRequest:
     """What mdsd is asked for these files of a step."""
     layouts: dict[Layout, int] = {}
+    of_wave = waves([f.at_s for f, _ in wishes], [f.name.rank for f, _ in wishes])
     files = tuple(
-        messages.FileSpec(f.size_bytes, layouts.setdefault(layout, len(layouts))) for f, layout in wishes
+        messages.FileSpec(f.size_bytes, layouts.setdefault(layout, len(layouts)), wave)
+        for (f, layout), wave in zip(wishes, of_wave, strict=True)
     )
     return messages.AllocationRequest(
         id=id,

@@ -12,6 +12,7 @@ from simpy.events import Event, ProcessGenerator
 from tarazu.allocate import quality
 from tarazu.errors import BadInput
 from tarazu.model import CreateRequest, FilePlacement, Layout
+from tarazu.predict.waves import waves
 from tarazu.sim.model import striping
 from tarazu.sim.model.client import Plan
 from tarazu.sim.model.cluster import Cluster
@@ -19,6 +20,7 @@ from tarazu.sim.model.links import Direction, Floats, Numbers
 from tarazu.sim.model.mds import PlacedFile, check_osts
 from tarazu.sim.model.outcome import JobOutcome
 from tarazu.sim.model.spec import Job
+from tarazu.sim.model.timetable import first_touched_s
 from tarazu.sim.workloads.workload import Kind
 
 Operation = tuple[int, int, int, float, float, int, int, int]
@@ -179,7 +181,9 @@ class Application:
     def _plan(self, new: Sequence[int]) -> None:
         planner = self.cluster.planner
         requests = [CreateRequest(self.job.workload.files[n].size_bytes, self.layouts[n]) for n in new]
-        placements = planner.plan(requests, self.env.now)
+        at_s, ranks = first_touched_s(self.job.workload)
+        of_wave = waves(at_s[new].tolist(), ranks[new].tolist())
+        placements = planner.plan(requests, self.env.now, of_wave)
         if placements:
             self.plans = dict(zip(new, placements, strict=True))
             self._planned_left = planner.bytes_of(requests, placements)

@@ -75,7 +75,7 @@ class Mdsd:
             return AllocationReply(request.id, "declined", refusal)
         files = [CreateRequest(f.size_bytes, request.layouts[f.layout]) for f in request.files]
         try:
-            allocation = self._policy.allocate(view, files)
+            allocation = self._policy.allocate(view, files, [f.wave for f in request.files])
         except InfeasibleRequest as error:
             return AllocationReply(request.id, "never", str(error))
         except InsufficientResources as error:

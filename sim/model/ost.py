@@ -147,9 +147,12 @@ class Osts:
         if not (0 <= failure.speed < math.inf and failure.until_s > failure.at_s >= 0):
             raise BadInput("failure", "a finite speed >= 0, and an end after its start", failure)
         for at_s, add in ((failure.at_s, True), (failure.until_s, False)):
-            if at_s < math.inf:
-                event = self._env.timeout(max(0.0, at_s - self._env.now))
-                change = partial(self._change, failure.ost, failure.speed, add)
+            change = partial(self._change, failure.ost, failure.speed, add)
+            if at_s <= self._env.now:
+                # Now, not as an event of this moment: jobs that start in it would plan without it.
+                change()
+            elif at_s < math.inf:
+                event = self._env.timeout(at_s - self._env.now)
                 event.callbacks.append(_without_event(change))
 
     def _change(self, ost: int, factor: float, add: bool) -> None:

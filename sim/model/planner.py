@@ -41,13 +41,15 @@ class Planner:
     def plans(self) -> bool:
         return self.name != "lsa"
 
-    def plan(self, requests: Sequence[CreateRequest], now: float) -> tuple[FilePlacement, ...]:
+    def plan(
+        self, requests: Sequence[CreateRequest], now: float, of_wave: Sequence[int] = ()
+    ) -> tuple[FilePlacement, ...]:
         """One placement for each file, nothing promised; empty where the policy finds no way."""
         if not requests or not self.plans:
             return ()
         view = view_of(self._osts, self._osses.names, now, self.promised, self._server_loads(now))
         try:
-            return self._policy.allocate(view, requests).files
+            return self._policy.allocate(view, requests, of_wave).files
         except (InfeasibleRequest, InsufficientResources):
             return ()
 

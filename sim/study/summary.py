@@ -95,7 +95,7 @@ def _summary(key: tuple[Sweep, str, str], rows: Sequence[Row], base: Sequence[Ro
         read_limit=max((row.read_limit_bytes_per_s for row in whole), default=math.nan),
         write_limit=max((row.write_limit_bytes_per_s for row in whole), default=math.nan),
         ost_cost=of(lambda row: row.ost_cost),
-        ost_cost_bound=max((row.ost_cost_bound for row in whole), default=math.nan),
+        ost_cost_bound=of(lambda row: row.ost_cost_bound).mean,
         completion_s=of(completion),
         read_gain=gain(read),
         write_gain=gain(write),

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from tarazu.errors import TraceError
 from tarazu.model import Layout
 from tarazu.trace.darshan.log import Log, LoggedLayout
 from tarazu.units import human_bytes
@@ -17,7 +18,8 @@ MOST_UNKNOWN = 0.01
 """Share of the bytes written of which so much may be unknown; beyond, figures that rest on all bytes are left out."""
 SPARSE = 0.9
 """A file of several objects of which less than this share was written: which of them got the bytes is not known."""
-
+MOST_BYTES = 2**53
+"""Sums are exact below; a log with more is damaged."""
 
 NO_RECORDS = (
     "this log cannot say where its files lay: it has no Lustre records "
@@ -135,8 +137,10 @@ def _by_record(log: Log) -> list[dict[str, Any]]:
 
     def total(name: str, chosen: Any = None) -> Any:
         values = rows[name] if chosen is None else np.where(chosen, rows[name], 0)
-        # Sums of bytes stay below 2**53 for what one log can hold.
-        return np.bincount(place, values.astype(float), count)
+        sums = np.bincount(place, values.astype(float), count)
+        if name.endswith("bytes") and sums.sum() >= MOST_BYTES:
+            raise TraceError(log.path, "less than 8 PiB in one log", f"{sums.sum():.0f} {name}")
+        return sums
 
     def edge(ufunc: Any, name: str, chosen: Any, nothing: float) -> Any:
         out = np.full(count, nothing)
@@ -267,5 +271,6 @@ def _with_words(job: Job, log: Log, unknown: Counter[str], again: int, mapped: i
         why = "no file whose place is known"
     timeless = why
     if not why and job.untimed_bytes > MOST_UNKNOWN * total:
-        timeless = f"{job.untimed_bytes / total:.0%} of the bytes have no times of their own (STDIO)"
+        share = f"{job.untimed_bytes / total:.0%} of the bytes"
+        timeless = f"{share} have no times of their own (STDIO, or a write that ends before it begins)"
     return msgspec.structs.replace(job, notes=tuple(notes), why_no_figures=why, why_no_times=timeless)

@@ -14,6 +14,7 @@ from tarazu.allocate.draft import Draft
 from tarazu.allocate.eligible import too_little_space
 from tarazu.allocate.problem import Array, Group
 from tarazu.allocate.solvers import min_cost_flow
+from tarazu.allocate.waves import alternating
 
 OSS_BALANCE = 0.1
 """Levels per mean bytes per OST on one OSS: spreads over servers what is equal on OSTs, and no more."""
@@ -136,13 +137,19 @@ def _oss_arcs(draft: Draft, unit: float, low: Array, high: Array) -> tuple[Array
 def _deal(draft: Draft, group: Group, counts: Array) -> None:
     """Deal the multiset of OSTs to the members, one card each in turn: no member gets an OST twice.
 
-    OSTs are sorted by server, so the cards of one member, evenly spaced, spread over the servers too.
+    OSTs are sorted by server, so the cards of one member, evenly spaced, spread over the servers too; and members of
+    different waves alternate, so that each wave gets its share of the cards of every OST.
     """
     members, stripes = group.weights.shape
     order = np.roll(np.argsort(draft.problem.oss, kind="stable"), -draft.turn)
     cards = np.repeat(order, counts[order])
-    # Files that come one after the other are written at the same time: they get rows that lie far apart.
-    rows = cards.reshape(stripes, members).T[np.arange(members) * arrange.stride(members) % members]
+    # Where nothing is known of times, files that come one after the other are taken to be written together: they get
+    # rows that lie far apart. Where members are alike their lists can still change places in the end.
+    turns = np.arange(members) * arrange.stride(members) % members
+    of_wave = draft.problem.waves[group.requests]
+    if np.ptp(of_wave) and np.ptp(group.weights, axis=0).any():
+        turns = np.argsort(alternating(of_wave))
+    rows = cards.reshape(stripes, members).T[turns]
     # Each member starts elsewhere in its row, so that first stripes are spread as well.
     start = (np.arange(members) + draft.turn) % stripes
     rows = np.take_along_axis(rows, (np.arange(stripes) + start[:, None]) % stripes, axis=1)

@@ -1,5 +1,5 @@
 """tarazu's own policy: a flow per group of like components, largest objects first; then exchanges, the exact search,
-servers, and the order within lists.
+servers, waves, and the order within lists.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from time import perf_counter
 
 import numpy as np
 
-from tarazu.allocate import arrange, exact, exchange, flow, marginal_cost, problem, servers
+from tarazu.allocate import arrange, exact, exchange, flow, marginal_cost, problem, servers, waves
 from tarazu.allocate.answer import answer
 from tarazu.allocate.draft import Draft
 from tarazu.allocate.problem import Array
@@ -26,19 +26,22 @@ class Tarazu:
         self.weights = weights or Weights()
         self._calls = seed
 
-    def allocate(self, view: SystemView, requests: Sequence[CreateRequest]) -> Allocation:
-        """Place `requests`. Raises InfeasibleRequest (never) or InsufficientResources (not now)."""
+    def allocate(
+        self, view: SystemView, requests: Sequence[CreateRequest], of_wave: Sequence[int] = ()
+    ) -> Allocation:
+        """Place `requests`, each of a wave. Raises InfeasibleRequest (never) or InsufficientResources (not now)."""
         start = perf_counter()
-        draft = self._begin(view, requests)
+        draft = self._begin(view, requests, of_wave)
         flow.place(draft)
         exchange.lower_osts(draft)
         exact.pack(draft)
         servers.even_out(draft)
+        waves.even_out(draft)
         arrange.arrange(draft)
         return answer(draft.problem, self.name, draft.placed, start, _emptiest_first(draft), draft.bound)
 
-    def _begin(self, view: SystemView, requests: Sequence[CreateRequest]) -> Draft:
-        wanted = problem.build(view, requests)
+    def _begin(self, view: SystemView, requests: Sequence[CreateRequest], of_wave: Sequence[int]) -> Draft:
+        wanted = problem.build(view, requests, of_wave)
         levels = marginal_cost.build(wanted, self.weights)
         osts = len(wanted.osts)
         self._calls += 1

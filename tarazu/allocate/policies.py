@@ -27,8 +27,14 @@ class Policy(Protocol):
 
     name: str
 
-    def allocate(self, view: SystemView, requests: Sequence[CreateRequest]) -> Allocation:
-        """Place every request; raises InfeasibleRequest (never) or InsufficientResources (not now)."""
+    def allocate(
+        self, view: SystemView, requests: Sequence[CreateRequest], of_wave: Sequence[int] = ()
+    ) -> Allocation:
+        """Place every request; raises InfeasibleRequest (never) or InsufficientResources (not now).
+
+        of_wave: of each request, a number that it shares with those written at about the same time; empty: not known.
+        Policies to compare with take no notice of it.
+        """
         ...
 
 

@@ -59,14 +59,19 @@ class Problem:
     eligible: Array
     """(sets, n) which OSTs may serve a component; one row per pool that occurs."""
     groups: list[Group]
+    waves: Array
+    """(requests,) files of one number are written at about the same time."""
 
     @property
     def total_bytes(self) -> int:
         return int(sum(int(g.weights.sum()) for g in self.groups))
 
 
-def build(view: SystemView, requests: Sequence[CreateRequest]) -> Problem:
-    """Group the components that the forecast covers. Raises InfeasibleRequest or InsufficientResources."""
+def build(view: SystemView, requests: Sequence[CreateRequest], waves: Sequence[int] = ()) -> Problem:
+    """Group the components that the forecast covers. Raises InfeasibleRequest or InsufficientResources.
+
+    waves: of each request; empty where nothing is known of times.
+    """
     osts = usable_osts(view)
     if not osts:
         raise InsufficientResources(
@@ -97,7 +102,8 @@ def build(view: SystemView, requests: Sequence[CreateRequest]) -> Problem:
         width = len(candidates(view, component, largest))
         groups += _groups(members, width, rows[component.pool])
     eligible = np.array(masks) if masks else np.ones((1, len(osts)), bool)
-    return Problem(view, requests, osts, oss, list(names), eligible, groups)
+    of_wave = np.array(waves, np.int64) if len(waves) else np.zeros(len(requests), np.int64)
+    return Problem(view, requests, osts, oss, list(names), eligible, groups, of_wave)
 
 
 @dataclass(slots=True)

@@ -158,7 +158,7 @@ def _rests(found: Report) -> list[str]:
     known = sum(run.known_bytes for run in found.runs)
     total = sum(run.bytes for run in found.runs)
     lines = [f"rests on {of}" for of in found.rests_on]
-    if total:
+    if total and any(run.lsa for run in found.runs):
         lines.append(
             f"real OSTs known of {known / total:.0%} of the bytes; for the rest a model of Lustre's allocator stands"
         )

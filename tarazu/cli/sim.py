@@ -191,15 +191,15 @@ def _print_run(rows: Sequence[Row]) -> None:
     lines: list[tuple[object, ...]] = []
     for row in rows:
         if row.error:
-            lines.append((row.policy, row.run, row.error, *[""] * 8))
+            lines.append((row.policy, row.run, "no result", *[""] * 8))
             continue
-        whole = ("all", *_times(row.start_s, row.start_s + row.completion_s, row.start_s))
+        whole = ("all", "0.00", f"{row.completion_s:.2f}")
         bandwidths = _moved(row.read_bytes, row.read_bytes_per_s, row.written_bytes, row.write_bytes_per_s)
         bound = f"{row.ost_cost_bound:.3f}"
         lines.append((row.policy, row.run, *whole, *bandwidths, f"{row.ost_cost:.3f}", bound))
         for job in row.jobs:
             moved = _moved(job.read_bytes, job.read_bytes_per_s, job.written_bytes, job.write_bytes_per_s)
-            times = _times(job.start_s, job.end_s, row.start_s)
+            times = f"{job.start_s:.2f}", f"{job.end_s:.2f}"
             lines.append((row.policy, row.run, job.name, *times, *moved, f"{job.ost_cost:.3f}", ""))
     first = rows[0]
     print(f"{first.scenario}: {first.osts} OSTs of {first.cluster}, layout {first.layout}, seed {first.seed}")
@@ -208,14 +208,13 @@ def _print_run(rows: Sequence[Row]) -> None:
         lines,
         left=3,
     )
+    for row in rows:
+        if row.error:
+            print(f"no result: {row.policy}, run {row.run}: {row.error}")
     for text in dict.fromkeys(row.stand_in for row in rows if row.stand_in):
         print(f"stand-in data: {text}")
     for text in dict.fromkeys(row.assumed for row in rows if row.assumed):
         print(f"assumed: {text}")
-
-
-def _times(start_s: float, end_s: float, zero_s: float) -> tuple[str, str]:
-    return f"{start_s - zero_s:.2f}", f"{end_s - zero_s:.2f}"
 
 
 def _moved(read: int, read_rate: float, written: int, write_rate: float) -> tuple[str, str, str, str]:

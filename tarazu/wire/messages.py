@@ -125,10 +125,15 @@ class OssReport(msgspec.Struct, frozen=True, tag="oss-report", omit_defaults=Tru
 
 
 class FileSpec(msgspec.Struct, frozen=True, array_like=True):
-    """One expected file: forecast size and the index of its layout in the request."""
+    """One expected file: forecast size and the index of its layout in the request.
+
+    New fields come last and with a default: an array that a peer of another version sent is shorter or longer.
+    """
 
     size_bytes: int
     layout: int
+    wave: int = 0
+    """Files of one number are expected to be written at about the same time."""
 
 
 class AllocationRequest(msgspec.Struct, frozen=True, tag="allocate", omit_defaults=True):

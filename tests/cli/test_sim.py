@@ -155,3 +155,14 @@ def test_bad_input_is_one_line(
     assert main(["sim", *(str(quick) if word == "QUICK" else word for word in words)]) == 2
     errors = capsys.readouterr().err
     assert message in errors and errors.count("\n") == 1, errors
+
+
+def test_jobs_of_later_runs_have_times_after_the_runs_start(
+    quick: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    quick.write_text(quick.read_text().replace("[sweep]", "[loop]\nruns = 2\nperiod_s = 100\n\n[sweep]"))
+    assert main(["sim", "run", str(quick)]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()[2:]]
+    assert [line[1:4] for line in lines if line[2] != "other"] == [
+        [run, job, "0.00"] for run in "12" for job in ("all", "ior")
+    ]

@@ -31,7 +31,9 @@ class Linear:
     def __init__(self, seed: int = 0, weights: Weights | None = None) -> None:
         """The policy has no freedom: `seed` and `weights` are accepted and unused."""
 
-    def allocate(self, view: SystemView, requests: Sequence[CreateRequest]) -> Allocation:
+    def allocate(
+        self, view: SystemView, requests: Sequence[CreateRequest], of_wave: Sequence[int] = ()
+    ) -> Allocation:
         """Place `requests`. Raises InfeasibleRequest (never) or InsufficientResources (not now)."""
         start = perf_counter()
         problem = build(view, requests)

@@ -342,7 +342,9 @@ class LsaPolicy:
         self._random = Random(seed)
         self._tunables = {"threshold_rr": threshold_rr, "prio_free": prio_free}
 
-    def allocate(self, view: SystemView, requests: Sequence[CreateRequest]) -> Allocation:
+    def allocate(
+        self, view: SystemView, requests: Sequence[CreateRequest], of_wave: Sequence[int] = ()
+    ) -> Allocation:
         """As Lustre would. Raises InfeasibleRequest (never) or InsufficientResources (not now)."""
         start = perf_counter()
         problem = build(view, requests)

@@ -35,7 +35,9 @@ class _OneByOne(ABC):
     def _chosen(self, last: int) -> None:
         """Told the last OST that was chosen."""
 
-    def allocate(self, view: SystemView, requests: Sequence[CreateRequest]) -> Allocation:
+    def allocate(
+        self, view: SystemView, requests: Sequence[CreateRequest], of_wave: Sequence[int] = ()
+    ) -> Allocation:
         """Place `requests`. Raises InfeasibleRequest (never) or InsufficientResources (not now)."""
         start = perf_counter()
         problem = build(view, requests)

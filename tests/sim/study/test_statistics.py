@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 import pytest
 
 from tarazu.sim.study.results import Row
@@ -66,3 +67,12 @@ def test_failed_seeds_are_counted_and_left_out_of_means() -> None:
     assert (tarazu.write.mean, tarazu.seeds, tarazu.failed) == (20, 2, 1)
     assert tarazu.write_gain is not None and tarazu.write_gain.mean == 2
     assert tarazu.read_gain is None, "nothing was read"
+
+
+def test_the_mean_cost_of_several_runs_does_not_stand_below_their_bound() -> None:
+    rows = [
+        msgspec.structs.replace(row("lsa", 0, 10), run=run, runs=2, ost_cost=cost, ost_cost_bound=cost)
+        for run, cost in ((1, 1.0), (2, 1.2))
+    ]
+    (line,) = summaries(rows)
+    assert line.ost_cost.mean == pytest.approx(1.1) and line.ost_cost_bound == pytest.approx(1.1)

@@ -215,3 +215,15 @@ def test_many_ranks_take_seconds(capsys: Capture, tmp_path: Path) -> None:
         <= time_s(of, "tarazu")
         <= of["actual"]["time_s"]["median"]
     )
+
+
+def test_bytes_that_no_job_can_have_written_are_refused_in_a_line(tmp_path: Path, capsys: Capture) -> None:
+    path = job(tmp_path / "x.darshan", [2**62] * 4, [[0], [1], [2], [3]], ends=[20.0] * 4)
+    assert main(["whatif", str(path)]) != 0
+    assert "expected less than 8 PiB in one log" in capsys.readouterr().err
+
+
+def test_writes_that_end_before_they_begin_give_no_times(tmp_path: Path, capsys: Capture) -> None:
+    path = job(tmp_path / "x.darshan", [MIB] * 4, [[0], [1], [2], [3]], ends=[5.0] * 4)
+    assert main(["whatif", str(path)]) == 0
+    assert "a write that ends before it begins" in capsys.readouterr().out

@@ -1,0 +1,186 @@
+"""Files of one wave lie evenly on all OSTs, and the job's bytes per OST stay as they are without waves."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tarazu.allocate import bounds, policies, quality
+from tarazu.allocate.waves import alternating
+from tarazu.errors import TarazuError
+from tarazu.model import CreateRequest, FilePlacement, Oss, Ost, SystemView
+from tarazu.units import GIB, MIB, TIB
+from tests.allocate.test_contract import PROFILE, check, problems
+
+STEPS = [step for step in range(10) for _ in range(48)]
+"""48 ranks, ten steps."""
+
+
+def osts(count: int, slow: tuple[int, ...] = ()) -> SystemView:
+    targets = tuple(
+        Ost(i, f"oss{i // 8}", 10 * TIB, 10 * TIB, 10 * TIB, write_bytes_per_s=5e8 if i in slow else 1e9)
+        for i in range(count)
+    )
+    return SystemView("lustre", 0.0, targets, tuple(Oss(f"oss{i}") for i in range(-(-count // 8))))
+
+
+def placed(
+    view: SystemView, requests: list[CreateRequest], waves: list[int] | None, policy: str = "tarazu"
+) -> tuple[FilePlacement, ...]:
+    return policies.make(policy).allocate(view, requests, waves or ()).files
+
+
+def of_waves(
+    view: SystemView, requests: list[CreateRequest], files: tuple[FilePlacement, ...], waves: list[int]
+) -> dict[int, dict[int, int]]:
+    return quality.wave_bytes(view, requests, files, waves)
+
+
+def sizes(kind: str) -> list[int]:
+    random = Random(1)
+    if kind == "alike":
+        return [78_000_000] * len(STEPS)
+    own = [int(78e6 * random.uniform(0.9, 1.1)) for _ in STEPS]
+    return own if kind == "all differ" else [own[i % 48] for i in range(len(STEPS))]
+
+
+@pytest.mark.parametrize("kind", ("alike", "of each rank", "all differ"))
+def test_steps_of_a_writer_are_as_even_as_under_lustres_allocator(make, kind: str) -> None:
+    view = osts(120)
+    requests = [make.plain(8, size) for size in sizes(kind)]
+    before, after, lsa = (
+        placed(view, requests, waves, policy)
+        for waves, policy in ((None, "tarazu"), (STEPS, "tarazu"), (None, "lsa"))
+    )
+    cost = {name: quality.wave_cost(of_waves(view, requests, f, STEPS)) for name, f in
+            (("before", before), ("after", after), ("lsa", lsa))}  # fmt: skip
+    assert cost["before"] > 1.1 * cost["after"]
+    assert cost["after"] <= cost["lsa"] * 1.02
+    assert cost["after"] >= bounds.wave_bound(view, requests, STEPS) * (1 - 1e-9)
+    whole_before, whole = (quality.ost_bytes(view, requests, f) for f in (before, after))
+    assert quality.ost_cost(whole) <= quality.ost_cost(whole_before) + 1e-3
+    if kind == "alike":
+        assert whole == whole_before
+    time_s = quality.waves_time_s(view, of_waves(view, requests, after, STEPS))
+    assert time_s <= quality.waves_time_s(view, of_waves(view, requests, lsa, STEPS)) * 1.01
+
+
+def test_servers_of_each_step_are_even(make) -> None:
+    view = osts(120)
+    requests = [make.plain(8, 78_000_000)] * len(STEPS)
+    for files, most in ((placed(view, requests, None), 99.0), (placed(view, requests, STEPS), 1.15)):
+        costs = [quality.oss_cost(view, of) for of in of_waves(view, requests, files, STEPS).values()]
+        assert max(costs) <= most
+
+
+def test_a_slow_ost_gets_less_in_every_step(make) -> None:
+    view = osts(120, slow=(7, 80))
+    requests = [make.plain(8, 78_000_000)] * len(STEPS)
+    files = placed(view, requests, STEPS)
+    waves = of_waves(view, requests, files, STEPS)
+    lsa = of_waves(view, requests, placed(view, requests, None, "lsa"), STEPS)
+    assert quality.waves_time_s(view, waves) < 0.75 * quality.waves_time_s(view, lsa)
+    assert all(of[7] <= 2 * 10 * MIB for of in waves.values())
+
+
+def test_components_of_progressive_files(make) -> None:
+    view = osts(120)
+    requests = [make.progressive(200 * MIB, (1, 8))] * len(STEPS)
+    before, after = placed(view, requests, None), placed(view, requests, STEPS)
+    assert quality.ost_bytes(view, requests, before) == quality.ost_bytes(view, requests, after)
+    check(view, requests, policies.make("tarazu").allocate(view, requests, STEPS), distinct=True)
+    cost = [quality.wave_cost(of_waves(view, requests, f, STEPS)) for f in (before, after)]
+    assert cost[1] < cost[0]
+    shared = sum(len({*a} & {*b}) for f in after for a, b in [f.osts])
+    assert shared <= len(after) * 8 / 120
+
+
+def test_steps_of_different_widths(make) -> None:
+    view = osts(64)
+    waves = [wave for wave, files in enumerate((4, 100, 33, 57, 64, 1)) for _ in range(files)]
+    requests = [make.plain(4, GIB)] * len(waves)
+    files = placed(view, requests, waves)
+    for number, of in of_waves(view, requests, files, waves).items():
+        # Each OST has its share of the step's objects, rounded up, or one more.
+        most = -(-4 * waves.count(number) // 64)
+        assert max(of.values()) <= (most + (number not in (0, 5))) * 256 * MIB
+
+
+def test_files_on_every_ost_have_nothing_to_exchange(make) -> None:
+    view = osts(16)
+    requests = [make.plain(16, GIB)] * 40
+    files = placed(view, requests, [i // 4 for i in range(40)])
+    assert all(sorted(f.osts[0]) == list(range(16)) for f in files)
+
+
+def test_one_wave_is_what_no_wave_is(make) -> None:
+    view = osts(48)
+    requests = [make.plain(3, size) for size in (GIB, 2 * GIB, GIB + 1, 5 * MIB) * 9]
+    assert placed(view, requests, None) == placed(view, requests, [3] * 36)
+
+
+@PROFILE
+@given(problem=problems(), data=st.data())
+def test_waves_change_no_total_for_the_worse(
+    problem: tuple[SystemView, list[CreateRequest]], data: st.DataObject
+) -> None:
+    view, requests = problem
+    waves = data.draw(st.lists(st.integers(0, 4), min_size=len(requests), max_size=len(requests)))
+    try:
+        before = policies.make("tarazu", seed=3).allocate(view, requests)
+        after = policies.make("tarazu", seed=3).allocate(view, requests, waves)
+    except TarazuError:
+        return
+    check(view, requests, after, distinct=True)
+    alike = len({(r.layout, r.size_bytes) for r in requests}) == 1
+    bytes_of = [Counter(quality.ost_bytes(view, requests, a.files)) for a in (before, after)]
+    if alike and len(requests[0].layout.components) == 1 and requests[0].size_bytes % (4 * MIB) == 0:
+        assert bytes_of[0] == bytes_of[1]
+    assert sum(bytes_of[0].values()) == sum(bytes_of[1].values())
+
+
+@PROFILE
+@given(
+    osts_=st.integers(4, 40),
+    stripes=st.integers(1, 4),
+    widths=st.lists(st.integers(1, 12), min_size=2, max_size=8),
+)
+def test_alike_files_keep_all_totals_and_no_wave_takes_longer(
+    osts_: int, stripes: int, widths: list[int]
+) -> None:
+    from tests.allocate.conftest import Make
+
+    view = osts(osts_)
+    waves = [wave for wave, width in enumerate(widths) for _ in range(width)]
+    requests = [Make.plain(stripes, stripes * 64 * MIB)] * len(waves)
+    before, after = placed(view, requests, None), placed(view, requests, waves)
+    assert quality.ost_bytes(view, requests, before) == quality.ost_bytes(view, requests, after)
+    times = [quality.waves_time_s(view, of_waves(view, requests, f, waves)) for f in (before, after)]
+    assert times[1] <= times[0] * (1 + 1e-9)
+
+
+def test_alternating_takes_from_every_wave_in_equal_distances() -> None:
+    waves = np.repeat([0, 1, 2], [12, 6, 6])
+    order = alternating(waves)
+    assert sorted(order.tolist()) == list(range(24))
+    for start in range(0, 24, 4):
+        assert np.bincount(waves[order][start : start + 4], minlength=3).tolist() == [2, 1, 1]
+    assert alternating(np.full(5, 7)).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_waves_cost_little_beside_the_allocation(make) -> None:
+    view = osts(960)
+    random = Random(2)
+    requests = [make.plain(8, int(78e6 * random.uniform(0.9, 1.1))) for _ in range(4_000)]
+    seconds = []
+    for waves in (None, [i // 400 for i in range(4_000)]):
+        start = time.process_time()
+        placed(view, requests, waves)
+        seconds.append(time.process_time() - start)
+    assert seconds[1] < 3 * seconds[0] + 0.2
