@@ -92,19 +92,24 @@ class Cluster:
             self.mdsd.take_in(map(messages.encode, reports), self.env.now)
 
     def flow(self, node: int, osts: Numbers, sizes: Numbers, direction: Direction) -> simpy.Event:
-        """One node's bytes to or from these (distinct) OSTs, all at once: succeeds when the last has arrived."""
-        amount = int(sizes.sum())
-        shares = sizes / amount
+        """One node's bytes to or from these (distinct) OSTs, all at once: succeeds when the last has arrived.
+
+        The flow's unit is a byte of its largest object: so objects, not operations, have equal parts of a disk or link,
+        as their RPCs do, and a file over c OSTs is c times as fast as one of a stripe beside it.
+        """
+        largest = int(sizes.max())
+        shares = sizes / largest
         servers = self.osses.of_ost[osts]
         own, weights, streams, limit = self.osts.links(osts, shares, direction)
         by_node = self.io_routers.links(node, direction)
         routers = self.lnet_routers.links(servers, direction)
         links = self.osses.links(servers, direction)
         used = np.concatenate([own, by_node, routers, links])
-        parts = [weights, np.ones(len(by_node)), shares[: len(routers)], shares[: len(links)]]
+        whole = np.full(len(by_node), float(shares.sum()))
+        parts = [weights, whole, shares[: len(routers)], shares[: len(links)]]
         count = np.ones(len(used), np.int64)
         count[: len(streams)] = streams
-        return self.network.start(used, np.concatenate(parts), amount, limit, count)
+        return self.network.start(used, np.concatenate(parts), largest, limit, count)
 
     def put(self, key: str, file: PlacedFile, owner: Hashable) -> None:
         """A new file of that name: one of a job that has ended is removed first, and its space is free."""

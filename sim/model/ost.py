@@ -66,8 +66,8 @@ class Osts:
     def links(
         self, osts: Numbers, shares: Floats, direction: Direction
     ) -> tuple[Links, Floats, Numbers, float]:
-        """What one operation uses of these OSTs, `shares` of its bytes on each: links, weights, streams, and the
-        highest rate that its streams allow.
+        """What one operation uses of these OSTs, where each unit of it is `shares` bytes on each: links, weights,
+        streams, and the highest rate that its streams allow.
         """
         weights = np.concatenate([shares * self._seconds[direction], shares])
         streams = np.ones(2 * len(osts), np.int64)

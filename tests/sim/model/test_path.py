@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from tarazu.errors import BadInput, InsufficientResources
+from tarazu.lustre import EOF
+from tarazu.model import Component, Layout
 from tarazu.sim.model.simulation import Simulation, StandsStill
 from tarazu.sim.model.spec import ClusterSpec, Failure, Job, ServiceCurve
 from tarazu.sim.workloads.workload import OPERATION, File, Kind, Workload
@@ -121,6 +123,23 @@ def test_what_is_written_is_what_each_hop_carries_and_what_space_shrinks_by() ->
 def test_a_slow_ost_holds_back_the_whole_file() -> None:
     slow = with_(speeds=(1.0,) * 7 + (0.1,))
     assert seconds(slow, Job(per_process(1, GIB, *WRITERS), "-c 8 -S 1M")) == pytest.approx(GIB / 8 / 10e6)
+
+
+def test_a_disk_serves_an_object_of_a_wide_file_as_well_as_a_whole_narrow_one() -> None:
+    def writer(name: str, osts: list[tuple[int, ...]]) -> Workload:
+        layouts = [Layout((Component(0, EOF, MIB, len(of)),)) for of in osts]
+        files = tuple(
+            File(f"/{name}{n}", GIB, layout=layout, osts=(of,))
+            for n, (layout, of) in enumerate(zip(layouts, osts))
+        )
+        operations = [(n, n, Kind.WRITE, 0.0, 0.0, 0, GIB, GIB) for n in range(len(osts))]
+        return Workload(name, len(osts), 1, files, np.array(operations, OPERATION))
+
+    narrow = writer("narrow", [(ost,) for ost in range(8)])
+    outcome = Simulation(SPEC).run([Job(writer("wide", [tuple(range(8))])), Job(narrow)])
+    # Half of each disk for the wide file, until it has its eighth there.
+    expected_s = [2 * GIB / 8 / 100e6, (GIB + GIB / 8) / 100e6]
+    assert [job.end_s for job in outcome.jobs] == pytest.approx(expected_s, rel=1e-9)
 
 
 def test_an_ost_that_becomes_slow_and_recovers() -> None:
