@@ -82,8 +82,7 @@ class Case(msgspec.Struct, frozen=True):
 
     @property
     def weight(self) -> float:
-        """How long it takes, about, in a unit of its own: of the scalability study's cases, those on 3,600 OSTs take half as
-        long again as those on 160."""
+        """How long it takes, about, in a unit of its own: a case on 3,600 OSTs half as long again as one on 160."""
         return float(self.cluster.osts + 5000) * self.loop.runs
 
 
