@@ -198,7 +198,7 @@ def test_several_logs_are_a_line_each_and_a_total(capsys: Capture, tmp_path: Pat
 
 
 def test_many_ranks_take_seconds(capsys: Capture, tmp_path: Path) -> None:
-    """The short form: 65,536 ranks on 2,000 OSTs are `make bench-sim`'s."""
+    """The short form: 65,536 ranks on 2,000 OSTs are tests/benchmarks/sim/whatif_ranks.py's."""
     ranks, osts = 2_048, 100
     rng = np.random.default_rng(1)
     sizes = (rng.uniform(0.5, 1.5, ranks) * 64 * MIB).astype(np.int64)
