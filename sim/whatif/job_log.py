@@ -24,8 +24,8 @@ _AUDIT = re.compile(r"\btime=(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) status=([\w-]+) (
 _FIELD = re.compile(r"(\w+)=((?:[^'\"\s]*?:)?(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|\S+)")
 
 
-class Steps(msgspec.Struct):
-    """What `jobs.log` says."""
+class Lines(msgspec.Struct):
+    """What the lines of a log say."""
 
     path: str
     lines: int = 0
@@ -33,21 +33,20 @@ class Steps(msgspec.Struct):
     damaged: list[int] = []
     """Numbers of lines that cannot be read."""
     problem: str = ""
-    modes: Counter[str] = Counter()
     why: Counter[str] = Counter()
-    """Why steps had no plan, or only a part of one → steps."""
+    """Why steps had no plan or only a part of one, or requests were not allocated → how many."""
 
 
-class Audit(msgspec.Struct):
+class Steps(Lines):
+    """What `jobs.log` says."""
+
+    modes: Counter[str] = Counter()
+
+
+class Audit(Lines):
     """What mdsd's audit log says."""
 
-    path: str
-    lines: int = 0
-    damaged: list[int] = []
-    problem: str = ""
     status: Counter[str] = Counter()
-    why: Counter[str] = Counter()
-    """Why requests were not allocated → requests."""
     bytes: int = 0
     """Of allocated requests."""
     ost_cost: float | None = None

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from tarazu.sim.validation import checks, closed_loop, figure23
+from tarazu.sim.model.outcome import Outcome
+from tarazu.sim.validation import checks, closed_loop, figure22, figure23
 
 
 @pytest.mark.parametrize("name", ["figure-22", "closed-loop", "large", "same-seed"])
@@ -29,6 +31,19 @@ def test_the_scalability_study_moves_the_volumes_of_table_7_and_others_fail(
     assert all(row.passed for row in found)
     monkeypatch.setattr(figure23, "READ_GB", figure23.READ_GB + 1)
     assert not all(row.passed for row in figure23.rows())
+
+
+def test_a_cell_that_is_faster_than_the_servers_links_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = figure22.outcomes
+
+    def doubled(cell: figure22.Cell, policy: str, seeds: int) -> list[Outcome]:
+        return [
+            msgspec.structs.replace(outcome, read_bytes_per_s=2 * outcome.read_bytes_per_s)
+            for outcome in real(cell, policy, seeds)
+        ]
+
+    monkeypatch.setattr(figure22, "outcomes", doubled)
+    assert not all(row.passed for row in figure22.rows())
 
 
 def test_a_policy_that_stays_with_the_slow_ost_fails(monkeypatch: pytest.MonkeyPatch) -> None:
