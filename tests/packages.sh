@@ -15,6 +15,9 @@ need my_print_defaults mariadb-client-core
 need slurmctld slurm-wlm
 need munged munge
 need strace strace
+need prometheus prometheus
+need promtool prometheus
+need ip iproute2
 need valgrind valgrind
 need gfortran gfortran
 need g++ g++
