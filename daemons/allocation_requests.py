@@ -97,6 +97,11 @@ def promised_stripes(request: AllocationRequest) -> int:
     return sum(counts[file.layout, file.size_bytes] for file in request.files)
 
 
+def requests_of(request: AllocationRequest) -> list[CreateRequest]:
+    """Its files as the allocator knows them."""
+    return [CreateRequest(f.size_bytes, request.layouts[f.layout]) for f in request.files]
+
+
 def alive_s(request: AllocationRequest) -> float:
     """After how much silence its step counts as dead; 0: never."""
     return min(max(request.alive_s, MIN_ALIVE_S), MAX_ALIVE_S) if request.alive_s > 0 else 0.0

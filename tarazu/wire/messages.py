@@ -166,6 +166,9 @@ class LeftFiles(msgspec.Struct, frozen=True, array_like=True):
     """Indices in the request, ascending."""
 
 
+Status = Literal["allocated", "declined", "never", "later", "unknown-fs", "unavailable"]
+
+
 class AllocationReply(msgspec.Struct, frozen=True, tag="allocation", omit_defaults=True):
     """The answer to an AllocationRequest. `osts[file][component]` as in `model.FilePlacement`.
 
@@ -174,7 +177,7 @@ class AllocationReply(msgspec.Struct, frozen=True, tag="allocation", omit_defaul
     """
 
     id: str
-    status: Literal["allocated", "declined", "never", "later", "unknown-fs", "unavailable"]
+    status: Status
     reason: str = ""
     osts: tuple[tuple[tuple[int, ...], ...], ...] = ()
     policy: str = ""
