@@ -79,7 +79,7 @@ class Clientd:
         self.site = SiteWatch(settings.run.stop_file)
         self.stored = StoredPlans(settings.clientd.database)
         self.mdsd = self.planner.mdsd
-        self.notices = Notices(self.mdsd.transport, settings.mdsd.requests)
+        self.notices = Notices(self.mdsd.transport, self.mdsd.servers)
         self.reports = Reports(self.stored, self.notices)
         self.counts = {"plans": 0, "reports": 0, "questions": 0, "progress": 0, "failed": 0, "turned_away": 0}
         self.conversations = Share(MAX_CONVERSATIONS)

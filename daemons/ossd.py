@@ -45,12 +45,12 @@ class Ossd:
             insecure=settings.keys.insecure,
             wake_fd=wakeup.fd,
         )
-        self.publisher = self.transport.publisher(settings.mdsd.statistics)
+        self.publisher = self.transport.publisher(*settings.statistics())
         keyed = "with keys" if self.transport.curve else "without keys"
         log.info(
             "%s publishes to %s (%s) every %g s",
             self.collector.oss_name,
-            settings.mdsd.statistics,
+            " and ".join(settings.statistics()),
             keyed,
             self.interval_s,
         )
@@ -66,7 +66,7 @@ class Ossd:
                 due += (missed + 1) * self.interval_s
             if self.publisher.wait(max(0.0, due - time.monotonic())) and self.last:
                 log.info("mdsd is there")
-                self.publisher.publish(self.last)
+                self.publisher.repeat(self.last)
             self.wakeup.drain()
 
     def close(self) -> None:
