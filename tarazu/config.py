@@ -45,6 +45,16 @@ ADDRESS = Check(
     "an address such as tcp://mds1:5770", lambda v: re.fullmatch(r"(tcp|ipc|inproc)://\S+", v) is not None
 )
 
+LISTENS = Check("host:port, a port (of loopback), or nothing", lambda v: v == "" or listening(v) is not None)
+
+
+def listening(address: str) -> tuple[str, int] | None:
+    """`host:port`, `[::1]:port` or `port`, of loopback then; None for anything else."""
+    found = re.fullmatch(r"(?:(?:\[([\da-fA-F:.]+)\]|([^\s:\[\]]+)):)?(\d{1,5})", address)
+    if found is None or not 0 < int(found[3]) < 65536:
+        return None
+    return found[1] or found[2] or "127.0.0.1", int(found[3])
+
 
 def setting(default: Any, text: str, check: Check | None = None, *, size: bool = False) -> Any:
     """One setting. `size=True`: a byte size, also written as `64M`."""
@@ -242,6 +252,15 @@ class Run:
 
 
 @dataclass(frozen=True)
+class Metrics:
+    ossd: str = setting(
+        "", "where Prometheus finds ossd's metrics, as 127.0.0.1:5775; empty: nowhere", LISTENS
+    )
+    mdsd: str = setting("", "where it finds mdsd's", LISTENS)
+    clientd: str = setting("", "where it finds clientd's", LISTENS)
+
+
+@dataclass(frozen=True)
 class Settings:
     keys: Keys = field(default_factory=Keys)
     ossd: Ossd = field(default_factory=Ossd)
@@ -251,6 +270,7 @@ class Settings:
     layout: LayoutSettings = field(default_factory=LayoutSettings)
     predict: Predict = field(default_factory=Predict)
     run: Run = field(default_factory=Run)
+    metrics: Metrics = field(default_factory=Metrics)
 
 
 SECTIONS: dict[str, type] = {
@@ -262,7 +282,32 @@ SECTIONS: dict[str, type] = {
     "layout": LayoutSettings,
     "predict": Predict,
     "run": Run,
+    "metrics": Metrics,
 }
+
+RELOADED = {
+    "ossd": {"interval_s"},
+    "mdsd": {
+        "cpu_limit",
+        "memory_limit",
+        "stale_after_s",
+        "speed_forget_s",
+        "exclude",
+        "user_share",
+        "audit_log",
+    },
+    "allocate": {f.name for f in dataclasses.fields(Allocate)},
+    "clientd": {"keep_plans", "user_plan_bytes"},
+    "layout": {f.name for f in dataclasses.fields(LayoutSettings)} - {"lists"},
+    "predict": {"model", "runs", "horizon_s"},
+}
+"""Settings that a running daemon takes over on SIGHUP; those of others need its restart."""
+READ_EACH_STEP = {
+    "layout": {"lists"},
+    "predict": {"keep_runs", "look_s"},
+    "run": {f.name for f in dataclasses.fields(Run)} - {"stop_file"},
+}
+"""Settings that no daemon uses: `tarazu run` reads them for each job step."""
 
 FORMER = {
     "mdsd": ("speed_half_life_s",),
@@ -387,6 +432,26 @@ def override(settings: Settings, section: str, **values: Any) -> Settings:
     return dataclasses.replace(settings, **{section: changed})
 
 
+def read_at(section: str, name: str) -> str:
+    """When a setting is read: `start` of a daemon, also at `SIGHUP`, or by `tarazu run` for each `step`."""
+    if name in RELOADED.get(section, ()):
+        return "SIGHUP"
+    return "step" if name in READ_EACH_STEP.get(section, ()) else "start"
+
+
+def reloaded(before: Settings, after: Settings) -> tuple[Settings, list[str]]:
+    """`before` with what a running daemon may take over of `after`; what else differs, as `mdsd.requests`."""
+    sections: dict[str, Any] = {}
+    left = []
+    for section in SECTIONS:
+        old, new = getattr(before, section), getattr(after, section)
+        names = [f.name for f in dataclasses.fields(old) if getattr(old, f.name) != getattr(new, f.name)]
+        left += [f"{section}.{name}" for name in names if read_at(section, name) == "start"]
+        taken = {name: getattr(new, name) for name in names if read_at(section, name) != "start"}
+        sections[section] = dataclasses.replace(old, **taken)
+    return Settings(**sections), left
+
+
 def without_password(location: str) -> str:
     """A database's location as it may be shown: `mysql://user:***@host/name`."""
     return re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", location)
@@ -401,7 +466,7 @@ def toml(value: Any) -> str:
 
 def table() -> str:
     """Markdown table of all settings, for the operator guide; defaults as the configuration file takes them."""
-    lines = ["| setting | default | what |", "|---|---|---|"]
+    lines = ["| setting | default | read at | what |", "|---|---|---|---|"]
     for section, cls in SECTIONS.items():
         for item in dataclasses.fields(cls):
             value: Any = item.default
@@ -409,5 +474,5 @@ def table() -> str:
             text = item.metadata["help"]
             if item.metadata["check"]:
                 text += f" ({item.metadata['check'].expected})"
-            lines.append(f"| `{section}.{item.name}` | `{shown}` | {text} |")
+            lines.append(f"| `{section}.{item.name}` | `{shown}` | {read_at(section, item.name)} | {text} |")
     return "\n".join(lines)
