@@ -45,6 +45,7 @@ def status_of(mdsd: Mdsd, now: float) -> dict[str, Any]:
             "kept_reply_bytes": mdsd.book.answered.bytes,
             "answers": dict(mdsd.allocating.answers),
         },
+        "untold": len(mdsd.news),
         "osses": {
             name: {
                 "age_s": now_s - received_s,
@@ -67,6 +68,7 @@ def _file_system(mdsd: Mdsd, fs_name: str, now_s: float) -> dict[str, Any]:
     view = mdsd.system.view(fs_name, now_s)
     return {
         "promised_bytes": sum(mdsd.book.ledger.promised(fs_name).values()),
+        "health": mdsd.health.status(fs_name),
         "osts": [{**{f: getattr(o, f) for f in o.__struct_fields__}, "usable": o.usable} for o in view.osts],
         "osses": [{**msgspec.to_builtins(o), "load": o.load} for o in view.osses],
     }

@@ -22,6 +22,7 @@ from tarazu.wire.messages import (
     OssReport,
     Reply,
     Request,
+    TargetsChanged,
     decode,
     encode,
 )
@@ -188,7 +189,7 @@ class Requester(ABC):
         self._open.pop(message_id, None)
 
     def receive(self, timeout_s: float) -> Reply | None:
-        """The reply to one of the open requests, or None after `timeout_s`; resends meanwhile."""
+        """The reply to one of the open requests, or a TargetsChanged, or None after `timeout_s`; resends meanwhile."""
         if self._early:
             return self._early.popleft()
         return self._receive(timeout_s)
@@ -199,6 +200,8 @@ class Requester(ABC):
             due_s = self._resend()
             left_s = deadline - time.monotonic()
             reply = self._next(max(0.0, min(left_s, due_s)))
+            if isinstance(reply, TargetsChanged):
+                return reply  # nobody has asked for it
             if reply is not None and request_id(reply) in self._open:
                 self.forget(request_id(reply))
                 return reply
