@@ -49,6 +49,11 @@ class Planner:
         self.ready = threading.Event()
         self.mdsd = Questions(settings)
 
+    def take_over(self, settings: Settings) -> None:
+        """Plan by these settings from now on. Raises a TarazuError, and changes nothing, for an unusable PFL file."""
+        self.policy = layout_policy(settings.layout)
+        self.settings = settings
+
     def warm_up(self) -> None:
         """Import what the first forecast would otherwise wait for."""
         import statsmodels.tsa.arima.model  # noqa: F401

@@ -63,6 +63,8 @@ DECLARED_CIRCLES = {
     frozenset(
         {"daemons.mdsd", "daemons.mdsd_status"}
     ): "mdsd answers with how it is, which looks at all of it",
+    frozenset({"daemons.ossd", "daemons.metrics.ossd"}): "its figures are of all of it",
+    frozenset({"daemons.clientd", "daemons.metrics.clientd"}): "its figures are of all of it",
     frozenset(
         {"sim.testbed.testbed", "sim.testbed.daemons", "sim.testbed.usage"}
     ): "methods of a testbed, by topic",

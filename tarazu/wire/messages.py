@@ -2,7 +2,7 @@
 
 ossd ──OssReport──► mdsd            PUB → SUB, may be lost
 clientd ──AllocationRequest, FileClosed, StepEnded, StepAlive, ViewRequest, StatusRequest──► mdsd   DEALER → ROUTER
-mdsd ──AllocationReply, Acknowledged, ViewReply, StatusReply──► clientd                   resent until answered
+mdsd ──AllocationReply, Acknowledged, ViewReply, StatusReply, NotActive──► clientd        resent until answered
 
 mdsd never sees a path: a request carries sizes and layouts only. What a program decides by comes in fields with types;
 a status is for people.
@@ -173,11 +173,14 @@ class AllocationRequest(msgspec.Struct, frozen=True, tag="allocate", omit_defaul
     protocol: int = PROTOCOL
 
 
+Status = Literal["allocated", "declined", "never", "later", "unknown-fs", "unavailable"]
+
+
 class AllocationReply(msgspec.Struct, frozen=True, tag="allocation", omit_defaults=True):
     """The answer to an AllocationRequest. `osts[file][component]` as in `model.FilePlacement`."""
 
     id: str
-    status: Literal["allocated", "declined", "never", "later", "unknown-fs", "unavailable"]
+    status: Status
     reason: str = ""
     osts: tuple[tuple[tuple[int, ...], ...], ...] = ()
     policy: str = ""
@@ -265,8 +268,16 @@ class StatusReply(msgspec.Struct, frozen=True, tag="status", omit_defaults=True)
     protocol: int = PROTOCOL
 
 
+class NotActive(msgspec.Struct, frozen=True, tag="not-active", omit_defaults=True):
+    """Of two mdsds the other one answers, or neither yet: ask there, or here again soon."""
+
+    message_id: str
+    """Id of what was asked."""
+    protocol: int = PROTOCOL
+
+
 Request = AllocationRequest | FileClosed | StepEnded | StepAlive | ViewRequest | StatusRequest
-Reply = AllocationReply | Acknowledged | ViewReply | StatusReply
+Reply = AllocationReply | Acknowledged | ViewReply | StatusReply | NotActive
 Message = OssReport | Request | Reply
 
 _encoder = msgspec.msgpack.Encoder()
