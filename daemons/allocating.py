@@ -9,12 +9,13 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import msgspec
 
+from tarazu.allocate import partly
 from tarazu.allocate.ledger import Stripes
 from tarazu.allocate.records import Ended, Promised, Replied, packed
 from tarazu.config import Settings
@@ -25,6 +26,7 @@ from tarazu.daemons.allocation_requests import (
     memory_bytes,
     promises,
     reply_of,
+    requests_of,
     why_malformed,
 )
 from tarazu.daemons.audit import Audit
@@ -34,7 +36,7 @@ from tarazu.daemons.outbox import Outbox
 from tarazu.daemons.per_user import QUEUE_LIMITS, PerUser
 from tarazu.daemons.system import System
 from tarazu.errors import InfeasibleRequest, InsufficientResources
-from tarazu.model import Allocation, CreateRequest, SystemView
+from tarazu.model import Allocation, CreateRequest, Left, SystemView
 from tarazu.stats.gate import Gate
 from tarazu.wire import messages
 from tarazu.wire.messages import AllocationReply, AllocationRequest
@@ -85,6 +87,7 @@ class Allocating:
         from tarazu.allocate.solvers import warm
 
         self.policy = make(settings.allocate.policy, seed=settings.allocate.seed, weights=settings.allocate)
+        self._weights = settings.allocate
         self.audit = Audit(settings.mdsd.audit_log)
         self.waiting: PerUser[Pending] = PerUser(QUEUE_LIMITS)
         self.running: Running | None = None
@@ -155,20 +158,24 @@ class Allocating:
             if refusal := self._limits.refusal(request, view):
                 self._refuse(pending, "declined", refusal)
                 continue
-            files = [CreateRequest(f.size_bytes, request.layouts[f.layout]) for f in request.files]
-            future = self._worker.submit(self._allocate, view, files, [f.wave for f in request.files])
+            files, left = requests_of(request), self._limits.beyond(request, view)
+            future = self._worker.submit(self._allocate, view, files, [f.wave for f in request.files], left)
             age_s = self._system.views.age_s(request.fs_name, now_s)
             self.running = Running(pending, files, age_s, future)
             future.add_done_callback(lambda _future: self._wake())
 
     def _allocate(
-        self, view: SystemView, files: Sequence[CreateRequest], of_wave: Sequence[int]
+        self,
+        view: SystemView,
+        files: Sequence[CreateRequest],
+        of_wave: Sequence[int],
+        left: Mapping[int, Left],
     ) -> tuple[Allocation, Stripes]:
         """In the worker thread."""
         from tarazu.allocate.ledger import pack
 
         begin = time.monotonic()
-        allocation = self.policy.allocate(view, files, of_wave)
+        allocation = partly.place(self.policy, view, files, of_wave, weights=self._weights, left=left)
         stripes = pack(promises(files, allocation))
         return msgspec.structs.replace(allocation, elapsed_s=time.monotonic() - begin), stripes
 

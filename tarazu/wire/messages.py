@@ -173,11 +173,25 @@ class AllocationRequest(msgspec.Struct, frozen=True, tag="allocate", omit_defaul
     protocol: int = PROTOCOL
 
 
+class LeftFiles(msgspec.Struct, frozen=True, array_like=True):
+    """Files of a request that get no OSTs, for one reason."""
+
+    why: str
+    never: bool
+    """As in `model.Left`."""
+    files: tuple[int, ...]
+    """Indices in the request, ascending."""
+
+
 Status = Literal["allocated", "declined", "never", "later", "unknown-fs", "unavailable"]
 
 
 class AllocationReply(msgspec.Struct, frozen=True, tag="allocation", omit_defaults=True):
-    """The answer to an AllocationRequest. `osts[file][component]` as in `model.FilePlacement`."""
+    """The answer to an AllocationRequest. `osts[file][component]` as in `model.FilePlacement`.
+
+    `allocated`: one file at least has got its OSTs. What did not fit is left to Lustre: `osts[file]` is then empty,
+    and `left` says why. `later`, `never`: not one fits now, or ever.
+    """
 
     id: str
     status: Status
@@ -189,6 +203,7 @@ class AllocationReply(msgspec.Struct, frozen=True, tag="allocation", omit_defaul
     elapsed_s: float = 0.0
     view_age_s: float = 0.0
     """Age of the oldest report that the allocation used."""
+    left: tuple[LeftFiles, ...] = ()
     protocol: int = PROTOCOL
 
 
