@@ -26,6 +26,7 @@ from tarazu.allocate.records import Closed
 from tarazu.daemons.allocating import Allocating
 from tarazu.daemons.book import Book
 from tarazu.daemons.ledger_clock import LedgerClock
+from tarazu.daemons.mds_watch import MdsWatch
 from tarazu.daemons.mdsd_status import status_of
 from tarazu.daemons.outbox import Outbox
 from tarazu.daemons.process import Wakeup, parser, run
@@ -70,6 +71,7 @@ class Mdsd:
         )
         self.gate = Gate(options.root, options.cpu_limit, options.memory_limit)
         self.site = SiteWatch(settings.run.stop_file)
+        self.mds = MdsWatch(options.root)
         self.dead_steps = 0
         self.listened_at = self.started
         self.looked_at = 0.0
@@ -94,6 +96,7 @@ class Mdsd:
 
     def loop(self) -> None:
         self.site.start()
+        self.mds.start()
         while not self.wakeup.stopping:
             self.transport.wait(self._next_wait_s())
             self.wakeup.drain()
@@ -101,6 +104,7 @@ class Mdsd:
             if now - self.listened_at > 2 * LONGEST_WAIT_S:
                 # Suspended, or held up by a large message: that was our silence, not the steps'.
                 self.book.ledger.excuse(now - self.listened_at - LONGEST_WAIT_S)
+                self.system.excuse(now - self.listened_at - LONGEST_WAIT_S)
             self.listened_at = now
             drained = self._receive(now)
             self.gate.sample(now)
@@ -123,6 +127,7 @@ class Mdsd:
         return False
 
     def close(self) -> None:
+        self.mds.close()
         self.allocating.close()
         self.transport.close()
 
@@ -143,12 +148,12 @@ class Mdsd:
         if isinstance(question, StatusRequest):
             return StatusReply(question.message_id, status_of(self, now))
         views = self.system.views
-        now_s, known = time.time(), views.fs_names()
+        known = views.fs_names()
         fs_name = question.fs_name or (known[0] if len(known) == 1 else "")
         return ViewReply(
             question.message_id,
-            view=self.system.view(fs_name, now_s) if fs_name in known else None,
-            age_s=views.age_s(fs_name, now_s),
+            view=self.system.view(fs_name, now) if fs_name in known else None,
+            age_s=views.age_s(fs_name, now),
             weights=self.weights,
             why_closed=self.gate.why_closed(),
             fs_names=tuple(known),

@@ -22,7 +22,6 @@ from tarazu.wire.messages import MAX_ID_CHARACTERS, OssReport, OstReport
 
 log = logging.getLogger("tarazu.stats")
 
-MAX_KBYTES_DIGITS = 15
 _FLAGS = ("degraded", "no_create", "readonly")
 """Absent in some versions: then they are 0."""
 
@@ -99,12 +98,12 @@ class Collector:
     def _osts(self, ost_io: counters.Stats | None) -> list[OstReport]:
         stats = self._files("obdfilter.*.stats", counters.parse)
         brw = self._files("osd-*.*.brw_stats", brw_stats.parse)
-        total = self._files("obdfilter.*.kbytestotal", whole_number)
-        free = self._files("obdfilter.*.kbytesfree", whole_number)
-        avail = self._files("obdfilter.*.kbytesavail", whole_number)
-        files_free = self._files("obdfilter.*.filesfree", whole_number)
-        flags = {name: self._files(f"obdfilter.*.{name}", whole_number) for name in _FLAGS}
-        fast = self._files("osd-*.*.nonrotational", whole_number)
+        total = self._files("obdfilter.*.kbytestotal", counters.whole_number)
+        free = self._files("obdfilter.*.kbytesfree", counters.whole_number)
+        avail = self._files("obdfilter.*.kbytesavail", counters.whole_number)
+        files_free = self._files("obdfilter.*.filesfree", counters.whole_number)
+        flags = {name: self._files(f"obdfilter.*.{name}", counters.whole_number) for name in _FLAGS}
+        fast = self._files("osd-*.*.nonrotational", counters.whole_number)
         reports: dict[str, OstReport] = {}
         seen = set()
         for device in sorted(total.keys() & free.keys() & avail.keys()):
@@ -204,14 +203,6 @@ class Collector:
             log.info("%s can be read again", parameter)
         self._said = set(self._failed)
         return tuple(sorted(self._failed))
-
-
-def whole_number(text: str) -> int:
-    """A file that holds one number. Raises ValueError for anything else."""
-    stripped = text.strip()
-    if not stripped.isdecimal() or len(stripped) > MAX_KBYTES_DIGITS:
-        raise ValueError(f"expected a whole number, found {stripped[:40]!r}")
-    return int(stripped)
 
 
 def _with_counts(

@@ -11,6 +11,8 @@ from tarazu.wire.messages import IoCounters
 
 MAX_DIGITS = 18
 """An exabyte in bytes, 30,000 years in microseconds: more is no count."""
+MAX_NUMBER_DIGITS = 15
+"""Of kilobytes: an exabyte too."""
 MAX_COUNT = 2**63 - 1
 """Of a sum or product of counts."""
 MAX_ROWS = 1000
@@ -37,6 +39,14 @@ def count(digits: str | bytes) -> int:
     if len(digits) > MAX_DIGITS + 1:
         raise ValueError(f"expected a count of at most {MAX_DIGITS} digits, found {digits[:40]!r}")
     return max(0, int(digits))
+
+
+def whole_number(text: str) -> int:
+    """A file that holds one number. Raises ValueError for anything else."""
+    stripped = text.strip()
+    if not stripped.isdecimal() or len(stripped) > MAX_NUMBER_DIGITS:
+        raise ValueError(f"expected a whole number, found {stripped[:40]!r}")
+    return int(stripped)
 
 
 def io_counters(source: str, counts: Iterable[int], start_s: float) -> IoCounters:

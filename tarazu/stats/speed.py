@@ -113,11 +113,17 @@ class SpeedEstimator:
         self._reports: dict[tuple[str, int], OstReport] = {}
 
     def update(self, report: OstReport, received_s: float) -> None:
-        """Take in one target's counters; `received_s` is Unix time."""
+        """Take in one target's counters; `received_s` is on any clock that is not set."""
         self._reports[report.fs_name, report.index] = report
         for writes in (False, True):
             if io := io_of(report, writes):
                 self._take((report.fs_name, report.index, writes), Seen(report, io, received_s))
+
+    def forget_base(self, fs_name: str, index: int) -> None:
+        """The target's next counters are another server's: nothing is counted from the last ones."""
+        for writes in (False, True):
+            self._base.pop((fs_name, index, writes), None)
+            self._last.pop((fs_name, index, writes), None)
 
     def update_server(self, reports: Iterable[OstReport], received_s: float) -> None:
         """Take in those of one server's targets, which may share disks."""
