@@ -156,11 +156,14 @@ class AllocationRequest(msgspec.Struct, frozen=True, tag="allocate", omit_defaul
     protocol: int = PROTOCOL
 
 
+Status = Literal["allocated", "declined", "never", "later", "unknown-fs", "unavailable"]
+
+
 class AllocationReply(msgspec.Struct, frozen=True, tag="allocation", omit_defaults=True):
     """The answer to an AllocationRequest. `osts[file][component]` as in `model.FilePlacement`."""
 
     id: str
-    status: Literal["allocated", "declined", "never", "later", "unknown-fs", "unavailable"]
+    status: Status
     reason: str = ""
     osts: tuple[tuple[tuple[int, ...], ...], ...] = ()
     policy: str = ""
