@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import msgspec
 
 from tarazu.allocate.ledger import Stripes
+from tarazu.allocate.policies import Policy, make
 from tarazu.allocate.records import Ended, Promised, Replied, packed
 from tarazu.config import Settings
 from tarazu.daemons.allocation_requests import (
@@ -30,6 +31,7 @@ from tarazu.daemons.allocation_requests import (
 from tarazu.daemons.audit import Audit
 from tarazu.daemons.book import Book
 from tarazu.daemons.limits import PromiseLimits
+from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.outbox import Outbox
 from tarazu.daemons.per_user import QUEUE_LIMITS, PerUser
 from tarazu.daemons.system import System
@@ -81,22 +83,33 @@ class Allocating:
         outbox: Outbox,
         wake: Callable[[], None],
     ) -> None:
-        from tarazu.allocate.policies import make
         from tarazu.allocate.solvers import warm
 
-        self.policy = make(settings.allocate.policy, seed=settings.allocate.seed, weights=settings.allocate)
+        self.policy = _policy(settings)
         self.audit = Audit(settings.mdsd.audit_log)
         self.waiting: PerUser[Pending] = PerUser(QUEUE_LIMITS)
         self.running: Running | None = None
         self.answers: Counter[str] = Counter()
         self._book, self._system, self._gate, self._outbox, self._wake = book, system, gate, outbox, wake
         self._limits = PromiseLimits(settings.mdsd.user_share, book.ledger)
+        self._settings = settings
+        self.seconds = Histogram()
+        """Of the policy, for each allocation."""
         self._worker = ThreadPoolExecutor(1, "tarazu-allocate")
         if self.policy.name == "tarazu":
             self._worker.submit(warm)
 
     def close(self) -> None:
         self._worker.shutdown(wait=False, cancel_futures=True)
+
+    def take_over(self, settings: Settings) -> None:
+        """Settings that were read again; raises ConfigError, and changes nothing, for an audit log that cannot be
+        written. What is being allocated goes on by the former ones."""
+        self.audit = Audit(settings.mdsd.audit_log)
+        self._limits.share = settings.mdsd.user_share
+        if settings.allocate != self._settings.allocate:
+            self.policy = _policy(settings)
+        self._settings = settings
 
     def ask(self, peer: Peer, request: AllocationRequest, now: float) -> None:
         """Answer a request that was answered before or cannot be; put any other in the queue."""
@@ -188,6 +201,7 @@ class Allocating:
             log.exception("allocation %s failed", done.pending.request.id)
             self._refuse(done.pending, "declined", "the allocator failed")
         else:
+            self.seconds.observe(allocation.elapsed_s)
             self._promise(done, allocation, stripes)
 
     def _promise(self, done: Running, allocation: Allocation, stripes: Stripes) -> None:
@@ -234,3 +248,7 @@ class Allocating:
 
 def _keep_s(request: AllocationRequest) -> float:
     return max(KEEP_REPLY_S, min(request.expires_s, KEEP_REPLY_MOST_S))
+
+
+def _policy(settings: Settings) -> Policy:
+    return make(settings.allocate.policy, seed=settings.allocate.seed, weights=settings.allocate)
