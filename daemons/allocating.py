@@ -9,12 +9,13 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import msgspec
 
+from tarazu.allocate import partly
 from tarazu.allocate.ledger import Stripes
 from tarazu.allocate.policies import Policy, make
 from tarazu.allocate.records import Ended, Promised, Replied, packed
@@ -26,6 +27,7 @@ from tarazu.daemons.allocation_requests import (
     memory_bytes,
     promises,
     reply_of,
+    requests_of,
     why_malformed,
 )
 from tarazu.daemons.audit import Audit
@@ -36,7 +38,7 @@ from tarazu.daemons.outbox import Outbox
 from tarazu.daemons.per_user import QUEUE_LIMITS, PerUser
 from tarazu.daemons.system import System
 from tarazu.errors import InfeasibleRequest, InsufficientResources
-from tarazu.model import Allocation, CreateRequest, SystemView
+from tarazu.model import Allocation, CreateRequest, Left, SystemView
 from tarazu.stats.gate import Gate
 from tarazu.wire import messages
 from tarazu.wire.messages import AllocationReply, AllocationRequest
@@ -86,13 +88,13 @@ class Allocating:
         from tarazu.allocate.solvers import warm
 
         self.policy = _policy(settings)
+        self._weights = settings.allocate
         self.audit = Audit(settings.mdsd.audit_log)
         self.waiting: PerUser[Pending] = PerUser(QUEUE_LIMITS)
         self.running: Running | None = None
         self.answers: Counter[str] = Counter()
         self._book, self._system, self._gate, self._outbox, self._wake = book, system, gate, outbox, wake
         self._limits = PromiseLimits(settings.mdsd.user_share, book.ledger)
-        self._settings = settings
         self.seconds = Histogram()
         """Of the policy, for each allocation."""
         self._worker = ThreadPoolExecutor(1, "tarazu-allocate")
@@ -107,9 +109,9 @@ class Allocating:
         written. What is being allocated goes on by the former ones."""
         self.audit = Audit(settings.mdsd.audit_log)
         self._limits.share = settings.mdsd.user_share
-        if settings.allocate != self._settings.allocate:
+        if settings.allocate != self._weights:
             self.policy = _policy(settings)
-        self._settings = settings
+            self._weights = settings.allocate
 
     def ask(self, peer: Peer, request: AllocationRequest, now: float) -> None:
         """Answer a request that was answered before or cannot be; put any other in the queue."""
@@ -168,20 +170,24 @@ class Allocating:
             if refusal := self._limits.refusal(request, view):
                 self._refuse(pending, "declined", refusal)
                 continue
-            files = [CreateRequest(f.size_bytes, request.layouts[f.layout]) for f in request.files]
-            future = self._worker.submit(self._allocate, view, files, [f.wave for f in request.files])
+            files, left = requests_of(request), self._limits.beyond(request, view)
+            future = self._worker.submit(self._allocate, view, files, [f.wave for f in request.files], left)
             age_s = self._system.views.age_s(request.fs_name, now_s)
             self.running = Running(pending, files, age_s, future)
             future.add_done_callback(lambda _future: self._wake())
 
     def _allocate(
-        self, view: SystemView, files: Sequence[CreateRequest], of_wave: Sequence[int]
+        self,
+        view: SystemView,
+        files: Sequence[CreateRequest],
+        of_wave: Sequence[int],
+        left: Mapping[int, Left],
     ) -> tuple[Allocation, Stripes]:
         """In the worker thread."""
         from tarazu.allocate.ledger import pack
 
         begin = time.monotonic()
-        allocation = self.policy.allocate(view, files, of_wave)
+        allocation = partly.place(self.policy, view, files, of_wave, weights=self._weights, left=left)
         stripes = pack(promises(files, allocation))
         return msgspec.structs.replace(allocation, elapsed_s=time.monotonic() - begin), stripes
 

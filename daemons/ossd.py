@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("tarazu.ossd")
 
 NAME = "tarazu-ossd"
-USED = ("keys.", "ossd.", "mdsd.statistics", "metrics.ossd")
+USED = ("keys.", "ossd.", "mdsd.statistics", "standby.statistics", "metrics.ossd")
 """Settings that it looks at, or their beginnings."""
 
 
@@ -59,12 +59,12 @@ class Ossd:
             insecure=settings.keys.insecure,
             wake_fd=wakeup.fd,
         )
-        self.publisher = self.transport.publisher(settings.mdsd.statistics)
+        self.publisher = self.transport.publisher(*settings.statistics())
         keyed = "with keys" if self.transport.curve else "without keys"
         log.info(
             "%s publishes to %s (%s) every %g s",
             self.collector.oss_name,
-            settings.mdsd.statistics,
+            " and ".join(settings.statistics()),
             keyed,
             self.interval_s,
         )
@@ -82,7 +82,7 @@ class Ossd:
             wait_s = self.manager.longest_wait_s(due - time.monotonic())
             if self.publisher.wait(max(0.0, wait_s)) and self.last:
                 log.info("mdsd is there")
-                self._publish(self.last)
+                self._publish(self.last, again=True)
             self.wakeup.drain()
             self.manager.alive()
             self.metrics.answer_one()
@@ -100,8 +100,8 @@ class Ossd:
         osts = len(self.last.osts)
         self.manager.status(f"{osts} OSTs reported every {self.interval_s:g} s")
 
-    def _publish(self, report: OssReport) -> None:
-        self.publisher.publish(report)
+    def _publish(self, report: OssReport, again: bool = False) -> None:
+        (self.publisher.repeat if again else self.publisher.publish)(report)
         self.sent += 1
 
     def _take_over(self, settings: config.Settings) -> None:
