@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 
 from tarazu.allocate.ledger import Ledger
-from tarazu.config import Settings
+from tarazu.config import Mdsd, Settings
 from tarazu.daemons.allocation_requests import MAX_NAME_CHARACTERS
 from tarazu.daemons.exclusions import Exclusions
 from tarazu.daemons.limits import ReportLimits
@@ -32,6 +32,12 @@ class System:
         self._counts = counts
         self._limits = ReportLimits()
         self._started = self._newcomer_at = time.monotonic()
+
+    def take_over(self, options: Mdsd, exclusions: Exclusions) -> None:
+        """Settings that were read again."""
+        self.exclusions = exclusions
+        self.views.stale_after_s = options.stale_after_s
+        self.views.speeds.forget_after(options.speed_forget_s)
 
     def take_in(self, report: OssReport, now: float) -> None:
         """`now` on the monotonic clock."""

@@ -81,13 +81,13 @@ class ViewBuilder:
         self.mds_root = mds_root
         self.speeds = speeds or SpeedEstimator()
         self._servers: dict[str, _Server] = {}
-        self._targets: dict[tuple[str, int], _Target] = {}
+        self._targets: dict[str, dict[int, _Target]] = {}
+        """File system → OST index → what is known of it."""
         self.impossible: dict[str, tuple[str, ...]] = {}
         """OSS → targets of its newest report that were left out."""
         self.late: Counter[str] = Counter()
         """OSS → reports that came after a newer one, and were passed over."""
         self._told: dict[str, dict[int, tuple[str, ...]]] = {}
-        self._fs_names: set[str] = set()
         self._mds = mds.NOTHING
         self._mds_read_s: float | None = None
 
@@ -120,43 +120,43 @@ class ViewBuilder:
         own = {
             (o.fs_name, o.index): o
             for o in reversed(report.osts)  # of one that is named twice, the first
-            if _is_possible(o) and self._serves(report.oss, (o.fs_name, o.index), received_s)
+            if _is_possible(o) and self._serves(report.oss, o, received_s)
         }
-        for key, ost in own.items():
-            self._fs_names.add(ost.fs_name)
-            if key in self._targets and self._targets[key].oss != report.oss:
+        for (fs_name, index), ost in own.items():
+            here = self._targets.setdefault(fs_name, {})
+            if index in here and here[index].oss != report.oss:
                 # Another server counts from its own beginning.
-                self.speeds.forget_base(*key)
-            self._targets[key] = _Target(ost, report.oss, received_s)
+                self.speeds.forget_base(fs_name, index)
+            here[index] = _Target(ost, report.oss, received_s)
         # Zeros that stand for "could not be read" must not look like a reset.
         counted = (o for o in own.values() if o.write_samples or o.reads or o.writes or not no_counters)
         self.speeds.update_server(counted, received_s)
         return True
 
-    def _serves(self, oss: str, key: tuple[str, int], received_s: float) -> bool:
+    def _serves(self, oss: str, ost: OstReport, received_s: float) -> bool:
         """Whoever reported a target last serves it: that is how failover shows."""
-        target = self._targets.get(key)
+        target = self._targets.get(ost.fs_name, {}).get(ost.index)
         if target is None or target.oss == oss or received_s >= target.received_s:
             return True
         # Older than what another server said, as one that is sent again to an mdsd that has just come.
-        return not self._lists(target.oss, key)
-
-    def _lists(self, oss: str, key: tuple[str, int]) -> bool:
-        return any((o.fs_name, o.index) == key for o in self._servers[oss].report.osts)
+        known = self._servers[target.oss].report.osts
+        return all((o.fs_name, o.index) != (ost.fs_name, ost.index) for o in known)
 
     def excuse(self, silence_s: float) -> None:
         """This node listened to nobody for so long, or its clock jumped: that was not the servers' silence."""
         for name, server in self._servers.items():
             self._servers[name] = server._replace(received_s=server.received_s + silence_s)
-        for key, target in self._targets.items():
-            self._targets[key] = target._replace(received_s=target.received_s + silence_s)
+        for here in self._targets.values():
+            for index, target in here.items():
+                here[index] = target._replace(received_s=target.received_s + silence_s)
 
     def _clock_was_set_back(self, now: float) -> None:
         """Nothing was received after `now`: else a server that stops would stay fresh until then."""
         for name, server in self._servers.items():
             self._servers[name] = server._replace(received_s=min(server.received_s, now))
-        for key, target in self._targets.items():
-            self._targets[key] = target._replace(received_s=min(target.received_s, now))
+        for targets in self._targets.values():
+            for index, target in targets.items():
+                targets[index] = target._replace(received_s=min(target.received_s, now))
 
     def _name_impossible(self, report: OssReport) -> None:
         named = tuple(target_name(o.fs_name, o.index) for o in report.osts if not _is_possible(o))
@@ -172,7 +172,7 @@ class ViewBuilder:
         newest word stands, and one that is too long is not taken.
         """
         for fs_name, pools in told.items():
-            if fs_name in self._fs_names and sum(map(len, pools.values())) <= MAX_TOLD:
+            if fs_name in self._targets and sum(map(len, pools.values())) <= MAX_TOLD:
                 of_ost: dict[int, list[str]] = {}
                 for pool, members in sorted(pools.items()):
                     for index in set(members):
@@ -189,7 +189,7 @@ class ViewBuilder:
         return oss in self._servers
 
     def fs_names(self) -> list[str]:
-        return sorted(self._fs_names)
+        return sorted(self._targets)
 
     def servers(self) -> dict[str, tuple[OssReport, float]]:
         """OSS name → (its newest report, when that arrived)."""
@@ -197,7 +197,7 @@ class ViewBuilder:
 
     def age_s(self, fs_name: str, now: float) -> float:
         """Age of the oldest report that a view of this file system rests on, stale targets apart."""
-        ages = [now - t.received_s for (fs, _), t in self._targets.items() if fs == fs_name]
+        ages = [now - t.received_s for t in self._targets.get(fs_name, {}).values()]
         return max((age for age in ages if age <= self.stale_after_s), default=0.0)
 
     def view(
@@ -214,28 +214,30 @@ class ViewBuilder:
         for the view's readers.
         """
         state = self._mds_state(now)
-        here = {index: t for (fs, index), t in self._targets.items() if fs == fs_name}
+        here = dict(sorted(self._targets.get(fs_name, {}).items()))
         pools = self._pools(fs_name, state, here)
         servers = {index: t.oss for index, t in here.items()}
         speeds = self.speeds.estimates(fs_name, now, pools, servers)
         owed, done = promised or {}, written or {}
         osts = tuple(
             self._ost(
-                key,
+                (fs_name, index),
                 target,
                 now,
                 state,
-                pools[key[1]],
-                speeds.get(key[1]),
-                owed.get(key[1], 0),
-                done.get(key[1], 0),
+                pools[index],
+                speeds.get(index),
+                owed.get(index, 0),
+                done.get(index, 0),
             )
-            for key, target in sorted((((fs_name, i), t) for i, t in here.items()), key=lambda item: item[0])
+            for index, target in here.items()
         )
         names = sorted({ost.oss for ost in osts})
-        return SystemView(
-            fs_name, now if taken_s is None else taken_s, osts, tuple(self._oss(name) for name in names)
-        )
+        # A server that was never busy is compared with a tenth of the busiest, not with its own idle noise.
+        highest = max((s.highest_lnet_bytes_per_s for s in self._servers.values()), default=0.0)
+        floor = max(highest / 10, LNET_FLOOR_BYTES_PER_S)
+        osses = tuple(self._oss(name, floor) for name in names)
+        return SystemView(fs_name, now if taken_s is None else taken_s, osts, osses)
 
     def _ost(
         self,
@@ -270,11 +272,9 @@ class ViewBuilder:
             pools=pools,
         )
 
-    def _oss(self, name: str) -> Oss:
+    def _oss(self, name: str, lnet_floor: float) -> Oss:
         server = self._servers[name]
-        # A server that was never busy is compared with a tenth of the busiest, not with its own idle noise.
-        busiest = max(s.highest_lnet_bytes_per_s for s in self._servers.values())
-        full = max(server.highest_lnet_bytes_per_s, busiest / 10, LNET_FLOOR_BYTES_PER_S)
+        full = max(server.highest_lnet_bytes_per_s, lnet_floor)
         cpu, memory, lnet = (sum(of) / len(of) for of in zip(*server.rates, strict=True))
         return Oss(name, cpu, memory, min(1.0, lnet / full))
 
@@ -293,11 +293,10 @@ class ViewBuilder:
                     t.report.reads.source if t.report.reads else "",
                     t.report.writes.source if t.report.writes else "",
                 ),
-                refusing.get((fs, index), ""),
+                refusing.get((fs_name, index), ""),
                 tuple(name for name in dict.fromkeys(listing.get(index, ())) if name != t.oss),
             )
-            for (fs, index), t in self._targets.items()
-            if fs == fs_name
+            for index, t in self._targets.get(fs_name, {}).items()
         }
 
     def qos(self, fs_name: str, now: float) -> dict[str, Mapping[str, str]]:
