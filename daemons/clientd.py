@@ -24,26 +24,45 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tarazu import config
 from tarazu.config import without_password
+from tarazu.daemons.metrics.exporter import Ask, Exporter
+from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.notices import Notices
 from tarazu.daemons.planner import Planner
-from tarazu.daemons.process import Wakeup, parser, run
+from tarazu.daemons.process import Reread, Wakeup, parser, run
 from tarazu.daemons.reports import Reports
+from tarazu.daemons.service_manager import ServiceManager
 from tarazu.daemons.shares import Share, Turns
 from tarazu.daemons.stored_plans import StoredPlans
-from tarazu.errors import Busy, ConfigError, TarazuError, Unavailable, WireError
+from tarazu.errors import Busy, ConfigError, StoreError, TarazuError, Unavailable, WireError
 from tarazu.store.stop_watch import SiteWatch
 from tarazu.trace.past import read_past
 from tarazu.wire import local
 from tarazu.wire.messages import MAX_ID_CHARACTERS, ViewReply
 
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
+
 log = logging.getLogger("tarazu.clientd")
 
 NAME = "tarazu-clientd"
+USED = (
+    "keys.",
+    "clientd.",
+    "layout.",
+    "predict.",
+    "mdsd.requests",
+    "standby.requests",
+    "run.stop_file",
+    "metrics.clientd",
+)
+"""Settings that it looks at, or their beginnings."""
 REQUEST_S = 5.0
 """For what opens a conversation to come."""
 TURN_S = 20.0
@@ -70,18 +89,24 @@ MOST_NOTED = 1000
 class Clientd:
     """All state of the daemon."""
 
-    def __init__(self, settings: config.Settings, wakeup: Wakeup) -> None:
+    def __init__(self, settings: config.Settings, wakeup: Wakeup, reread: Reread | None = None) -> None:
         self.settings = settings
         self.wakeup = wakeup
+        self.reread = reread
+        self.manager = ServiceManager()
         self.name = settings.clientd.name or socket.gethostname()
         self.started_s = time.time()
         self.planner = Planner(settings)
         self.site = SiteWatch(settings.run.stop_file)
         self.stored = StoredPlans(settings.clientd.database)
         self.mdsd = self.planner.mdsd
-        self.notices = Notices(self.mdsd.transport, settings.mdsd.requests)
+        self.notices = Notices(self.mdsd.transport, self.mdsd.servers)
         self.reports = Reports(self.stored, self.notices)
         self.counts = {"plans": 0, "reports": 0, "questions": 0, "progress": 0, "failed": 0, "turned_away": 0}
+        self.planned: Counter[str] = Counter()
+        """Status of a plan → how many."""
+        self.plan_seconds = Histogram()
+        self.database_errors = 0
         self.conversations = Share(MAX_CONVERSATIONS)
         self.frames = Share(MAX_FRAMES_BYTES)
         self.descriptors = Share(max(2 * local.MAX_DESCRIPTORS, more_descriptors() - KEPT_DESCRIPTORS))
@@ -90,6 +115,7 @@ class Clientd:
         self._noted: set[str] = set()
         self._lock = threading.Lock()
         self.listener = listen(Path(settings.clientd.socket))
+        self.metrics = Exporter(settings.metrics.clientd, wakeup.wake, self._families)
         log.info("%s answers on %s", self.name, settings.clientd.socket)
 
     def loop(self) -> None:
@@ -101,11 +127,27 @@ class Clientd:
         with selectors.DefaultSelector() as selector:
             selector.register(self.listener, selectors.EVENT_READ)
             selector.register(self.wakeup.fd, selectors.EVENT_READ)
+            self.manager.ready()
             while not self.wakeup.stopping:
-                ready = {key.fileobj for key, _ in selector.select()}
+                ready = {key.fileobj for key, _ in selector.select(self.manager.every_s)}
                 self.wakeup.drain()
+                self.manager.alive()
                 if self.listener in ready:
                     self._accept()
+                self.metrics.answer_one()
+                if self.wakeup.reload and self.reread:
+                    self.wakeup.reload = False
+                    self.reread(self.manager, self._take_over)
+            self.manager.stopping()
+
+    def _take_over(self, settings: config.Settings) -> None:
+        self.planner.take_over(settings)
+        self.settings = settings
+
+    def _families(self, ask: Ask) -> Iterable[Metric]:
+        from tarazu.daemons.metrics.clientd import families
+
+        return families(self, ask)
 
     def _accept(self) -> None:
         try:
@@ -145,6 +187,7 @@ class Clientd:
                     log.info("uid %d: %s", uid, busy)
                     self._turn_away(channel)
                 except TarazuError as error:
+                    self.database_errors += isinstance(error, StoreError)
                     self._fail(channel, str(error))
                 except Exception as error:
                     log.exception("a conversation failed")
@@ -216,6 +259,7 @@ class Clientd:
             channel.send(local.PlanReply("declined", self.site.why))
             return
         channel.limit(CONVERSATION_S)
+        begin = time.monotonic()
         named = channel.descriptors[: max(message.histories, 0)]
         history, problems = read_past(named, self.settings.predict.runs)
         self._note(problems)
@@ -229,6 +273,8 @@ class Clientd:
             return answer
 
         reply = self.planner.plan(message, history, uid, directories, problems)
+        self.planned[reply.status] += 1
+        self.plan_seconds.observe(time.monotonic() - begin)
         channel.limit(EXCHANGE_S)
         try:
             channel.send(reply)
@@ -279,9 +325,11 @@ class Clientd:
         return local.StatusAnswer({"clientd": mine, "mdsd": mdsd}, self.planner.ready.is_set())
 
     def close(self) -> None:
+        self.metrics.close()
         self.notices.stop()
         self.listener.close()
         Path(self.settings.clientd.socket).unlink(missing_ok=True)
+        self.manager.close()
 
 
 def turns_of(descriptors: Sequence[int]) -> int:
@@ -363,8 +411,9 @@ def main(argv: list[str] | None = None) -> int:
         os.umask(0o077)
         # A plan makes millions of objects and no cycles: the collector's walks were a quarter of its time.
         gc.set_threshold(200_000, 20, 20)
+        reread = Reread(settings, lambda: settings_from(chosen), USED)
         with Wakeup() as wakeup:
-            clientd = Clientd(settings, wakeup)
+            clientd = Clientd(settings, wakeup, reread)
             try:
                 clientd.loop()
             finally:

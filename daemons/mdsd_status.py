@@ -16,11 +16,11 @@ def status_of(mdsd: Mdsd, now: float) -> dict[str, Any]:
     """Plain values only; `now` is on the monotonic clock."""
     now_s = time.time()
     closed = mdsd.gate.why_closed()
-    promised, stripes = mdsd.ledger.numbers()
+    promised, stripes = mdsd.book.ledger.numbers()
     return {
         "daemon": "mdsd",
         "uptime_s": now - mdsd.started,
-        "policy": mdsd.policy.name,
+        "policy": mdsd.allocating.policy.name,
         "weights": dataclasses.asdict(mdsd.weights),
         "keys": mdsd.transport.curve is not None,
         "gate": {
@@ -35,38 +35,38 @@ def status_of(mdsd: Mdsd, now: float) -> dict[str, Any]:
         "requests": {
             "address": mdsd.replier.address,
             **mdsd.replier.counts.summary(),
-            "waiting": len(mdsd.waiting),
-            "waiting_bytes": mdsd.waiting.bytes,
-            "running": int(mdsd.running is not None),
+            "waiting": len(mdsd.allocating.waiting),
+            "waiting_bytes": mdsd.allocating.waiting.bytes,
+            "running": int(mdsd.allocating.running is not None),
             "promises": promised,
             "promised_stripes": stripes,
             "dead_steps": mdsd.dead_steps,
-            "kept_replies": len(mdsd.answered),
-            "kept_reply_bytes": mdsd.answered.bytes,
-            "answers": dict(mdsd.answers),
+            "kept_replies": len(mdsd.book.answered),
+            "kept_reply_bytes": mdsd.book.answered.bytes,
+            "answers": dict(mdsd.allocating.answers),
         },
         "osses": {
             name: {
                 "age_s": now_s - received_s,
-                "stale": now_s - received_s > mdsd.views.stale_after_s,
+                "stale": now_s - received_s > mdsd.system.views.stale_after_s,
                 "interval_s": report.interval_s,
                 "cpu_load": report.cpu_load,
                 "memory_load": report.memory_load,
                 "lnet_bytes_per_s": report.lnet_bytes_per_s,
                 "queue_wait_s": report.queue_wait_s,
                 "unreadable": list(report.unreadable),
-                "impossible": list(mdsd.views.impossible.get(name, ())),
+                "impossible": list(mdsd.system.views.impossible.get(name, ())),
             }
-            for name, (report, received_s) in mdsd.views.servers().items()
+            for name, (report, received_s) in mdsd.system.views.servers().items()
         },
-        "file_systems": {fs: _file_system(mdsd, fs, now_s) for fs in mdsd.views.fs_names()},
+        "file_systems": {fs: _file_system(mdsd, fs, now_s) for fs in mdsd.system.views.fs_names()},
     }
 
 
 def _file_system(mdsd: Mdsd, fs_name: str, now_s: float) -> dict[str, Any]:
-    view = mdsd.view(fs_name, now_s)
+    view = mdsd.system.view(fs_name, now_s)
     return {
-        "promised_bytes": sum(mdsd.ledger.promised(fs_name).values()),
+        "promised_bytes": sum(mdsd.book.ledger.promised(fs_name).values()),
         "osts": [{**{f: getattr(o, f) for f in o.__struct_fields__}, "usable": o.usable} for o in view.osts],
         "osses": [{**msgspec.to_builtins(o), "load": o.load} for o in view.osses],
     }

@@ -22,7 +22,7 @@ from tarazu.daemons.shares import Share
 from tarazu.errors import TarazuError
 from tarazu.wire.messages import MAX_ALIVE_IDS, FileClosed, StepAlive, StepEnded
 from tarazu.wire.sockets import ZmqTransport
-from tarazu.wire.transport import Requester, request_id
+from tarazu.wire.transport import Requester, Servers, request_id
 
 log = logging.getLogger("tarazu.clientd")
 
@@ -79,15 +79,15 @@ class _Signs:
 class Notices:
     """All notices of one clientd. Its methods are called from any thread and return at once."""
 
-    def __init__(self, connect: Callable[[int], ZmqTransport], address: str) -> None:
-        """`connect`: a transport whose waits a descriptor ends; `address`: mdsd's."""
+    def __init__(self, connect: Callable[[int], ZmqTransport], servers: str | Servers) -> None:
+        """`connect`: a transport whose waits a descriptor ends; `servers`: mdsd's address, or both mdsds'."""
         self.files = Share(MAX_FILES)
         self.allocations = Share(MAX_ALLOCATIONS)
         self.signs = Share(MAX_ALIVE)
         self.open = Share(MAX_OPEN)
         self.counts = {"told": 0, "given_up": 0, "dropped": 0}
         self._connect = connect
-        self._address = address
+        self._servers = servers
         self._lock = threading.Lock()
         self._pending: dict[str, _Pending] = {}
         self._ready: dict[int, deque[_Pending]] = {}
@@ -185,7 +185,7 @@ class Notices:
     def _tell(self) -> None:
         transport = self._connect(self._wakeup.fd)
         try:
-            mdsd = transport.requester(self._address)
+            mdsd = transport.requester(self._servers)
             while not self._stopping:
                 with self._lock:
                     wait_s = self._submit(mdsd, time.monotonic())

@@ -4,7 +4,7 @@ Publishes: an `OssReport` every `ossd.interval_s` (60 s in the paper) to `mdsd.s
 again as soon as mdsd comes (back), so that a restarted mdsd need not wait for an interval. Follows:
 nothing; it reads Lustre's and the node's statistics below `ossd.root`. When mdsd is silent: goes on
 sampling; reports are dropped, not queued; ZeroMQ reconnects, and after a refused key tries again. A source
-that cannot be read is left out and said once. SIGTERM and SIGINT end it, SIGHUP does nothing.
+that cannot be read is left out and said once. SIGTERM and SIGINT end it, SIGHUP makes it read its settings again.
 """
 
 from __future__ import annotations
@@ -16,28 +16,42 @@ import math
 import socket
 import sys
 import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from tarazu import config
-from tarazu.daemons.process import Wakeup, parser, run
+from tarazu.daemons.metrics.exporter import Ask, Exporter
+from tarazu.daemons.metrics.histogram import Histogram
+from tarazu.daemons.process import Reread, Wakeup, parser, run
+from tarazu.daemons.service_manager import ServiceManager
 from tarazu.errors import ConfigError
 from tarazu.stats.collector import Collector
 from tarazu.wire.messages import OssReport
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
 
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
+
 log = logging.getLogger("tarazu.ossd")
 
 NAME = "tarazu-ossd"
+USED = ("keys.", "ossd.", "mdsd.statistics", "standby.statistics", "metrics.ossd")
+"""Settings that it looks at, or their beginnings."""
 
 
 class Ossd:
     """All state of the daemon."""
 
-    def __init__(self, settings: config.Settings, wakeup: Wakeup) -> None:
+    def __init__(self, settings: config.Settings, wakeup: Wakeup, reread: Reread | None = None) -> None:
         self.interval_s = settings.ossd.interval_s
         self.wakeup = wakeup
+        self.reread = reread
+        self.manager = ServiceManager()
+        self.collections = Histogram()
+        self.sent = 0
         self.collector = Collector(settings.ossd.root, settings.ossd.name or socket.gethostname())
         self.last: OssReport | None = None
         self.transport = ZmqTransport(
@@ -45,32 +59,63 @@ class Ossd:
             insecure=settings.keys.insecure,
             wake_fd=wakeup.fd,
         )
-        self.publisher = self.transport.publisher(settings.mdsd.statistics)
+        self.publisher = self.transport.publisher(*settings.statistics())
         keyed = "with keys" if self.transport.curve else "without keys"
         log.info(
             "%s publishes to %s (%s) every %g s",
             self.collector.oss_name,
-            settings.mdsd.statistics,
+            " and ".join(settings.statistics()),
             keyed,
             self.interval_s,
         )
+        self.metrics = Exporter(settings.metrics.ossd, wakeup.wake, self._families)
 
     def loop(self) -> None:
         """Until told to stop. Ticks keep their phase; one that was missed (suspend, overload) is skipped."""
         due = time.monotonic()
+        self.manager.ready()
         while not self.wakeup.stopping:
             if time.monotonic() >= due:
-                self.last = self.collector.collect(time.time())
-                self.publisher.publish(self.last)
+                self._report()
                 missed = math.floor((time.monotonic() - due) / self.interval_s)
                 due += (missed + 1) * self.interval_s
-            if self.publisher.wait(max(0.0, due - time.monotonic())) and self.last:
+            wait_s = self.manager.longest_wait_s(due - time.monotonic())
+            if self.publisher.wait(max(0.0, wait_s)) and self.last:
                 log.info("mdsd is there")
-                self.publisher.publish(self.last)
+                self._publish(self.last, again=True)
             self.wakeup.drain()
+            self.manager.alive()
+            self.metrics.answer_one()
+            if self.wakeup.reload and self.reread:
+                self.wakeup.reload = False
+                self.reread(self.manager, self._take_over)
+                due = min(due, time.monotonic() + self.interval_s)
+        self.manager.stopping()
+
+    def _report(self) -> None:
+        begin = time.monotonic()
+        self.last = self.collector.collect(time.time())
+        self.collections.observe(time.monotonic() - begin)
+        self._publish(self.last)
+        osts = len(self.last.osts)
+        self.manager.status(f"{osts} OSTs reported every {self.interval_s:g} s")
+
+    def _publish(self, report: OssReport, again: bool = False) -> None:
+        (self.publisher.repeat if again else self.publisher.publish)(report)
+        self.sent += 1
+
+    def _take_over(self, settings: config.Settings) -> None:
+        self.interval_s = settings.ossd.interval_s
+
+    def _families(self, ask: Ask) -> Iterable[Metric]:
+        from tarazu.daemons.metrics.ossd import families
+
+        return families(self, ask)
 
     def close(self) -> None:
+        self.metrics.close()
         self.transport.close()
+        self.manager.close()
 
 
 def once(settings: config.Settings, as_json: bool) -> int:
@@ -126,7 +171,8 @@ def main(argv: list[str] | None = None) -> int:
         settings = settings_from(chosen)
         if chosen.once:
             return once(settings, chosen.json)
-        with Wakeup() as wakeup, contextlib.closing(Ossd(settings, wakeup)) as ossd:
+        reread = Reread(settings, lambda: settings_from(chosen), USED)
+        with Wakeup() as wakeup, contextlib.closing(Ossd(settings, wakeup, reread)) as ossd:
             ossd.loop()
         log.info("stopped")
         return 0

@@ -69,6 +69,12 @@ class PerUser(Generic[Item]):
             for id, (item, _) in user.items.items():
                 yield id, item
 
+    def owned(self) -> Iterator[tuple[str, int, Item]]:
+        """(id, user, item) of all; as for `iter`."""
+        for uid, user in self._users.items():
+            for id, (item, _) in user.items.items():
+                yield id, uid, item
+
     def get(self, id: str) -> Item | None:
         uid = self._owners.get(id)
         return None if uid is None else self._users[uid].items[id][0]

@@ -49,6 +49,11 @@ class Planner:
         self.ready = threading.Event()
         self.mdsd = Questions(settings)
 
+    def take_over(self, settings: Settings) -> None:
+        """Plan by these settings from now on. Raises a TarazuError, and changes nothing, for an unusable PFL file."""
+        self.policy = layout_policy(settings.layout)
+        self.settings = settings
+
     def warm_up(self) -> None:
         """Import what the first forecast would otherwise wait for."""
         import statsmodels.tsa.arima.model  # noqa: F401
@@ -145,8 +150,8 @@ class Planner:
                 return msgspec.structs.replace(reply, status=status)
             if not answers:
                 answers.append(self._allocate(step, wishes, mdsd, problem, request.alive_s))
-            answer = answers[0]
-            allocated, refused = checked(placeable, answer.osts, max(request.osts, default=0) + 1)
+            answer, ost_count = answers[0], max(request.osts, default=0) + 1
+            allocated, refused = checked(placeable, answer.osts, ost_count, answer.left)
             left.update(refused.values())
             reply = msgspec.structs.replace(reply, left=commonest(left))
             database.set_allocation(

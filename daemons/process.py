@@ -1,27 +1,33 @@
-"""What every daemon does the same way: options, log, signals, one line for an error."""
+"""What every daemon does the same way: options, signals, reading settings again, one line for an error."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import faulthandler
 import logging
 import os
 import signal
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from tarazu import config
+from tarazu.daemons.log_lines import log_to_stderr
+from tarazu.daemons.service_manager import ServiceManager
 from tarazu.errors import TarazuError
+
+log = logging.getLogger("tarazu.daemons")
 
 
 class Wakeup:
     """A pipe that ends the main loop's wait: written by signals and by worker threads.
 
-    As a context it takes over the process's signals: SIGTERM and SIGINT set `stopping`, SIGHUP does nothing.
+    As a context it takes over the process's signals: SIGTERM and SIGINT set `stopping`, SIGHUP `reload`.
     Enter it before anything that a signal must not catch half made.
     """
 
     def __init__(self) -> None:
         self.stopping = False
+        self.reload = False
         self.fd, self._writer = os.pipe()
         os.set_blocking(self.fd, False)
         os.set_blocking(self._writer, False)
@@ -38,7 +44,7 @@ class Wakeup:
         signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
         signal.signal(signal.SIGTERM, self._stop)
         signal.signal(signal.SIGINT, self._stop)
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        signal.signal(signal.SIGHUP, self._reload)
 
     def wake(self) -> None:
         """End the current or the next wait; from any thread."""
@@ -54,6 +60,9 @@ class Wakeup:
 
     def _stop(self, _number: int, _frame: object) -> None:
         self.stopping = True
+
+    def _reload(self, _number: int, _frame: object) -> None:
+        self.reload = True
 
     def close(self) -> None:
         """Give the signals back to whoever comes next."""
@@ -75,18 +84,47 @@ def parser(name: str, summary: str) -> argparse.ArgumentParser:
     return options
 
 
+class Reread:
+    """A daemon's settings, read again when it is told to (SIGHUP)."""
+
+    def __init__(
+        self, settings: config.Settings, read: Callable[[], config.Settings], used: Sequence[str]
+    ) -> None:
+        """`read`: the file and the command line anew; `used`: beginnings of the settings that this daemon looks at."""
+        self.settings = settings
+        """In force."""
+        self._read = read
+        self._used = tuple(used)
+
+    def __call__(self, manager: ServiceManager, take_over: Callable[[config.Settings], None]) -> None:
+        """Hand what may change to `take_over`, which changes nothing if it raises a TarazuError. One line each."""
+        manager.reloading()
+        try:
+            settings, left = config.reloaded(self.settings, self._read())
+            take_over(settings)
+        except TarazuError as error:
+            log.error("settings stay as they were: %s", error)
+        else:
+            self.settings = settings
+            left = [name for name in left if name.startswith(self._used)]
+            log.info("settings read again%s", f"; after a restart only: {', '.join(left)}" if left else "")
+        manager.ready()
+
+
 def run(name: str, options: argparse.Namespace, body: Callable[[], int]) -> int:
     """`body()` with logging to standard error; an error becomes one line and its exit status."""
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=logging.DEBUG if options.verbose else logging.INFO,
-        format=f"{name}: %(levelname)s: %(message)s",
-        force=True,
-    )
+    log_to_stderr(name, verbose=options.verbose)
+    # Killed by the watchdog (SIGABRT) or by a fault in a library, it says where each thread was.
+    faulthandler.enable()
     try:
         return body()
     except TarazuError as error:
         if options.debug:
             raise
-        print(f"{name}: {error}", file=sys.stderr)
+        log.critical("%s", error)
         return error.exit_status
+    except Exception as error:
+        if options.debug:
+            raise
+        log.critical("ended by %s: %s", type(error).__name__, error, exc_info=True)
+        return 1

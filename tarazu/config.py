@@ -44,6 +44,17 @@ WEIGHT = Check("a number from 0 to 1000000", lambda v: 0 <= v <= 1e6)
 ADDRESS = Check(
     "an address such as tcp://mds1:5770", lambda v: re.fullmatch(r"(tcp|ipc|inproc)://\S+", v) is not None
 )
+ADDRESS_OR_NOTHING = Check(f"{ADDRESS.expected}, or nothing", lambda v: v == "" or ADDRESS.holds(v))
+
+LISTENS = Check("host:port, a port (of loopback), or nothing", lambda v: v == "" or listening(v) is not None)
+
+
+def listening(address: str) -> tuple[str, int] | None:
+    """`host:port`, `[::1]:port` or `port`, of loopback then; None for anything else."""
+    found = re.fullmatch(r"(?:(?:\[([\da-fA-F:.]+)\]|([^\s:\[\]]+)):)?(\d{1,5})", address)
+    if found is None or not 0 < int(found[3]) < 65536:
+        return None
+    return found[1] or found[2] or "127.0.0.1", int(found[3])
 
 
 def setting(default: Any, text: str, check: Check | None = None, *, size: bool = False) -> Any:
@@ -71,6 +82,11 @@ class Ossd:
 class Mdsd:
     statistics: str = setting("tcp://127.0.0.1:5770", "address that receives statistics", ADDRESS)
     requests: str = setting("tcp://127.0.0.1:5771", "address that answers allocation requests", ADDRESS)
+    replication: str = setting(
+        "",
+        "address where the first mdsd meets the second one, tcp://mds1:5772; empty: there is no second one",
+        ADDRESS_OR_NOTHING,
+    )
     root: str = setting("/", "root under which /proc and /sys are read")
     cpu_limit: float = setting(0.70, "allocate only while the node's CPU share is below this", SHARE)
     memory_limit: float = setting(
@@ -87,6 +103,14 @@ class Mdsd:
         0.5, "what one user's promises may hold of the space that is free; beyond, jobs run unplaced", SHARE
     )
     audit_log: str = setting("", "file for one line per allocation; empty: standard error")
+
+
+@dataclass(frozen=True)
+class Standby:
+    statistics: str = setting(
+        "", "as mdsd.statistics, of the second mdsd (tarazu-mdsd --standby)", ADDRESS_OR_NOTHING
+    )
+    requests: str = setting("", "as mdsd.requests, of the second mdsd", ADDRESS_OR_NOTHING)
 
 
 @dataclass(frozen=True)
@@ -242,27 +266,72 @@ class Run:
 
 
 @dataclass(frozen=True)
+class Metrics:
+    ossd: str = setting(
+        "", "where Prometheus finds ossd's metrics, as 127.0.0.1:5775; empty: nowhere", LISTENS
+    )
+    mdsd: str = setting("", "where it finds mdsd's", LISTENS)
+    clientd: str = setting("", "where it finds clientd's", LISTENS)
+
+
+@dataclass(frozen=True)
 class Settings:
     keys: Keys = field(default_factory=Keys)
     ossd: Ossd = field(default_factory=Ossd)
     mdsd: Mdsd = field(default_factory=Mdsd)
+    standby: Standby = field(default_factory=Standby)
     allocate: Allocate = field(default_factory=Allocate)
     clientd: Clientd = field(default_factory=Clientd)
     layout: LayoutSettings = field(default_factory=LayoutSettings)
     predict: Predict = field(default_factory=Predict)
     run: Run = field(default_factory=Run)
+    metrics: Metrics = field(default_factory=Metrics)
+
+    def statistics(self) -> tuple[str, ...]:
+        """Where ossds publish: the first mdsd, and the second where there is one."""
+        return tuple(filter(None, (self.mdsd.statistics, self.standby.statistics)))
+
+    def requests(self) -> tuple[str, ...]:
+        """Where clients ask."""
+        return tuple(filter(None, (self.mdsd.requests, self.standby.requests)))
 
 
 SECTIONS: dict[str, type] = {
     "keys": Keys,
     "ossd": Ossd,
     "mdsd": Mdsd,
+    "standby": Standby,
     "allocate": Allocate,
     "clientd": Clientd,
     "layout": LayoutSettings,
     "predict": Predict,
     "run": Run,
+    "metrics": Metrics,
 }
+
+RELOADED = {
+    "ossd": {"interval_s"},
+    "mdsd": {
+        "cpu_limit",
+        "memory_limit",
+        "stale_after_s",
+        "speed_forget_s",
+        "exclude",
+        "user_share",
+        "audit_log",
+    },
+    "allocate": {f.name for f in dataclasses.fields(Allocate)},
+    "clientd": {"keep_plans", "user_plan_bytes"},
+    "layout": {f.name for f in dataclasses.fields(LayoutSettings)} - {"lists"},
+    "predict": {"model", "runs", "horizon_s"},
+}
+"""Settings that a running daemon takes over on SIGHUP; those of others need its restart."""
+READ_EACH_STEP = {
+    "layout": {"lists"},
+    "predict": {"keep_runs", "look_s"},
+    "run": {f.name for f in dataclasses.fields(Run)} - {"stop_file"},
+}
+"""Settings that no daemon uses: `tarazu run` reads them for each job step."""
 
 FORMER = {
     "mdsd": ("speed_half_life_s",),
@@ -290,7 +359,12 @@ def load(path: str | os.PathLike[str] | None = None, environ: Mapping[str, str] 
             raise ConfigError(str(chosen), f"a table [{section}]", values)
     for section, cls in SECTIONS.items():
         sections[section] = _section(cls, section, data.get(section, {}), chosen, text, environ)
-    return Settings(**sections)
+    settings = Settings(**sections)
+    pair = (settings.mdsd.replication, settings.standby.statistics, settings.standby.requests)
+    if any(pair) and not all(pair):
+        expected = "mdsd.replication, standby.statistics and standby.requests, or none of them"
+        raise ConfigError(f"{chosen or 'environment'}: [standby]", expected, " ".join(filter(None, pair)))
+    return settings
 
 
 def _read(path: Path) -> tuple[str, dict[str, Any]]:
@@ -387,6 +461,26 @@ def override(settings: Settings, section: str, **values: Any) -> Settings:
     return dataclasses.replace(settings, **{section: changed})
 
 
+def read_at(section: str, name: str) -> str:
+    """When a setting is read: `start` of a daemon, also at `SIGHUP`, or by `tarazu run` for each `step`."""
+    if name in RELOADED.get(section, ()):
+        return "SIGHUP"
+    return "step" if name in READ_EACH_STEP.get(section, ()) else "start"
+
+
+def reloaded(before: Settings, after: Settings) -> tuple[Settings, list[str]]:
+    """`before` with what a running daemon may take over of `after`; what else differs, as `mdsd.requests`."""
+    sections: dict[str, Any] = {}
+    left = []
+    for section in SECTIONS:
+        old, new = getattr(before, section), getattr(after, section)
+        names = [f.name for f in dataclasses.fields(old) if getattr(old, f.name) != getattr(new, f.name)]
+        left += [f"{section}.{name}" for name in names if read_at(section, name) == "start"]
+        taken = {name: getattr(new, name) for name in names if read_at(section, name) != "start"}
+        sections[section] = dataclasses.replace(old, **taken)
+    return Settings(**sections), left
+
+
 def without_password(location: str) -> str:
     """A database's location as it may be shown: `mysql://user:***@host/name`."""
     return re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", location)
@@ -401,7 +495,7 @@ def toml(value: Any) -> str:
 
 def table() -> str:
     """Markdown table of all settings, for the operator guide; defaults as the configuration file takes them."""
-    lines = ["| setting | default | what |", "|---|---|---|"]
+    lines = ["| setting | default | read at | what |", "|---|---|---|---|"]
     for section, cls in SECTIONS.items():
         for item in dataclasses.fields(cls):
             value: Any = item.default
@@ -409,5 +503,5 @@ def table() -> str:
             text = item.metadata["help"]
             if item.metadata["check"]:
                 text += f" ({item.metadata['check'].expected})"
-            lines.append(f"| `{section}.{item.name}` | `{shown}` | {text} |")
+            lines.append(f"| `{section}.{item.name}` | `{shown}` | {read_at(section, item.name)} | {text} |")
     return "\n".join(lines)

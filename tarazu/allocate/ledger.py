@@ -65,7 +65,9 @@ class Dead(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Promise:
+class Promise:
+    """One allocation's; to be changed by the ledger only."""
+
     fs_name: str
     uid: int
     expires_at_s: float
@@ -90,7 +92,7 @@ class Ledger:
     """Promises by allocation id. All times are on the caller's clock, in seconds."""
 
     def __init__(self) -> None:
-        self._promises: dict[str, _Promise] = {}
+        self._promises: dict[str, Promise] = {}
         self._ended: dict[str, float] = {}
         """Ids that are over → when they may be forgotten; in the order of their ends."""
         self._dead: dict[str, None] = {}
@@ -107,6 +109,10 @@ class Ledger:
         self._releases: list[tuple[int, str]] = []
         self._silences: list[tuple[float, str]] = []
         self._paused_s = 0.0
+
+    def become(self, other: Ledger) -> None:
+        """Be what the other is, which must not be used any more."""
+        self.__dict__ = other.__dict__
 
     def __len__(self) -> int:
         """Number of allocations with a promise left."""
@@ -136,7 +142,7 @@ class Ledger:
         stripes = files if isinstance(files, Stripes) else pack(files)
         count = len(stripes.starts) - 1
         release_s = array("d", (OPEN,)) * count
-        entry = _Promise(fs_name, uid, expires_at_s, stripes, release_s, count, alive_s, now - self._paused_s)
+        entry = Promise(fs_name, uid, expires_at_s, stripes, release_s, count, alive_s, now - self._paused_s)
         self._promises[id] = entry
         self._count(entry, 1)
         self._add(entry, 0, len(stripes.osts), 1)
@@ -145,6 +151,59 @@ class Ledger:
             heapq.heappush(self._silences, (entry.heard_s + alive_s, id))
         if not count:
             self._end(id, entry)
+
+    def hold(
+        self,
+        id: str,
+        fs_name: str,
+        expires_at_s: float,
+        stripes: Stripes,
+        release_s: array[float],
+        *,
+        uid: int,
+        alive_s: float,
+        deaths: int,
+        now: float,
+    ) -> None:
+        """Enter a promise as it was in another ledger, as one that is alive and was heard of now."""
+        if id in self:
+            return
+        left = sum(at != GONE for at in release_s)
+        heard_s = now - self._paused_s
+        entry = Promise(fs_name, uid, expires_at_s, stripes, release_s, left, alive_s, heard_s)
+        entry.deaths = deaths
+        self._promises[id] = entry
+        self._count(entry, 1)
+        for index, at in enumerate(release_s):
+            if OPEN > at > GONE:
+                start, end = stripes.starts[index], stripes.starts[index + 1]
+                self._add(entry, start, end, 1)
+                _tally(self._written, fs_name, stripes.osts[start:end], stripes.sizes[start:end], 1)
+                self._release_later(id, entry, index)
+        for start, end in self._open(entry):
+            self._add(entry, start, end, 1)
+        heapq.heappush(self._expiries, (expires_at_s, id))
+        if alive_s > 0:
+            heapq.heappush(self._silences, (heard_s + alive_s, id))
+        self._end_if_empty(id, entry)
+
+    def remember(self, id: str, until_s: float) -> None:
+        """This id is over."""
+        if id not in self:
+            self._ended[id] = until_s
+            heapq.heappush(self._expiries, (until_s, id))
+
+    def promises(self) -> Iterator[tuple[str, Promise]]:
+        """Those of dead steps too."""
+        return iter(self._promises.items())
+
+    def over(self) -> Iterator[tuple[str, float]]:
+        """Ids whose end is remembered, and until when; in the order of their ends."""
+        return iter(self._ended.items())
+
+    def dead(self) -> tuple[str, ...]:
+        """Job steps that were silent for too long, in the order of their deaths."""
+        return tuple(self._dead)
 
     def closed(self, id: str, file_index: int, size_bytes: int, now: float, release_at_s: float) -> None:
         """A file was closed at `size_bytes`: its promise shrinks to that, in proportion, until the first whole
@@ -157,7 +216,8 @@ class Ledger:
         entry = self._promises.get(id)
         if entry is None or not 0 <= file_index < len(entry.release_s):
             return
-        self.heard(id, now)
+        if self.heard(id, now):
+            self.revive(id, now)
         if entry.release_s[file_index] == GONE:
             return
         start, end = entry.stripes.starts[file_index], entry.stripes.starts[file_index + 1]
@@ -174,11 +234,21 @@ class Ledger:
             self._release(entry, file_index)
             self._end_if_empty(id, entry)
         else:
-            was_open = entry.release_s[file_index] == OPEN
+            before = entry.release_s[file_index]
             entry.release_s[file_index] = min(release_at_s, entry.expires_at_s)
-            if was_open:
+            if before == OPEN:
                 _tally(self._written, entry.fs_name, entry.stripes.osts[start:end], sizes[start:end], 1)
+            if entry.release_s[file_index] < before:
                 self._release_later(id, entry, file_index)
+
+    def known(self, id: str, files: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+        """Those of (file index, size) that `closed` would look at."""
+        entry = self._promises.get(id)
+        if entry is None:
+            return ()
+        return tuple(
+            (i, size) for i, size in files if 0 <= i < len(entry.release_s) and entry.release_s[i] != GONE
+        )
 
     def ended(self, id: str) -> None:
         """The job step is over: what was not closed is released now, what was at its time. Unknown ids are
@@ -198,24 +268,27 @@ class Ledger:
         self._end_if_empty(id, entry)
 
     def heard(self, id: str, now: float) -> bool:
-        """A sign of life of this job step. True when it had died: what it has open is promised again."""
+        """A sign of life of this job step. True when it counts as dead: `revive` it then."""
         entry = self._promises.get(id)
         if entry is None:
             return False
         entry.heard_s = max(entry.heard_s, now - self._paused_s)
-        if not entry.dead:
-            return False
+        return entry.dead
+
+    def revive(self, id: str, now: float) -> None:
+        """A job step that had died speaks again: what it has open is promised again."""
+        entry = self._promises.get(id)
+        if entry is None or not entry.dead:
+            return
         self._count_dead(id, entry, -1)
         for start, end in self._open(entry):
             self._add(entry, start, end, 1)
+        entry.heard_s = max(entry.heard_s, now - self._paused_s)
         heapq.heappush(self._silences, (entry.heard_s + entry.alive_s, id))
-        return True
 
-    def died(self, now: float) -> list[Dead]:
-        """End the promises of job steps that were silent for too long, but for closed files that wait for
-        their release; says which.
-        """
-        found = []
+    def silent(self, now: float) -> list[str]:
+        """Job steps that were not heard of for too long, in the order of their silence: they are to `die`."""
+        found: dict[str, None] = {}
         clock = now - self._paused_s
         while self._silences and self._silences[0][0] <= clock:
             _, id = heapq.heappop(self._silences)
@@ -224,16 +297,35 @@ class Ledger:
                 continue
             if entry.heard_s + entry.alive_s > clock:
                 heapq.heappush(self._silences, (entry.heard_s + entry.alive_s, id))
+            else:
+                found[id] = None
+        return list(found)
+
+    def die(self, ids: Iterable[str], now: float) -> list[Dead]:
+        """End the promises of these job steps, but for closed files that wait for their release; says which."""
+        found = []
+        for id in ids:
+            entry = self._promises.get(id)
+            if entry is None or entry.dead:
                 continue
             before = entry.held_bytes
             self._let_go(entry)
             self._count_dead(id, entry, 1)
             entry.deaths += 1
-            released, silent_s = before - entry.held_bytes, clock - entry.heard_s
+            released, silent_s = before - entry.held_bytes, now - self._paused_s - entry.heard_s
             found.append(Dead(id, entry.fs_name, entry.uid, released, silent_s, entry.deaths > 1))
         while len(self._dead) > MAX_DEAD or self._dead_stripes > MAX_DEAD_STRIPES:
             self.ended(next(iter(self._dead)))
         return found
+
+    def revoke(self, id: str) -> None:
+        """The promise was never told to anybody: it is as if it had not been made."""
+        self.ended(id)
+        self._ended.pop(id, None)
+
+    def due(self, now: float) -> bool:
+        """Whether anything expires or is due for release by now."""
+        return any(timers and timers[0][0] <= now for timers in (self._expiries, self._releases))
 
     def excuse(self, seconds: float) -> None:
         """The caller could not listen for so long: nobody was silent meanwhile."""
@@ -285,7 +377,7 @@ class Ledger:
         """Of these the bytes of closed files: they take space, but nobody writes them any more."""
         return dict(self._written.get(fs_name, {}))
 
-    def _open(self, entry: _Promise) -> Iterator[tuple[int, int]]:
+    def _open(self, entry: Promise) -> Iterator[tuple[int, int]]:
         """Where the stripes of files lie whose close was not told: (first, end), neighbours as one."""
         starts = entry.stripes.starts
         if entry.left == len(entry.release_s) and not entry.closing:
@@ -301,13 +393,13 @@ class Ledger:
         if first is not None:
             yield first, starts[-1]
 
-    def _let_go(self, entry: _Promise) -> None:
+    def _let_go(self, entry: Promise) -> None:
         """Take what is open out of the sums."""
         if not entry.dead:
             for start, end in self._open(entry):
                 self._add(entry, start, end, -1)
 
-    def _release(self, entry: _Promise, index: int) -> None:
+    def _release(self, entry: Promise, index: int) -> None:
         if entry.release_s[index] != GONE:
             start, end = entry.stripes.starts[index], entry.stripes.starts[index + 1]
             if entry.release_s[index] != OPEN:
@@ -317,18 +409,18 @@ class Ledger:
             entry.left -= 1
             self._add(entry, start, end, -1)
 
-    def _release_later(self, id: str, entry: _Promise, index: int) -> None:
+    def _release_later(self, id: str, entry: Promise, index: int) -> None:
         second = math.ceil(entry.release_s[index])
         if second not in entry.closing:
             entry.closing[second] = array("I")
             heapq.heappush(self._releases, (second, id))
         entry.closing[second].append(index)
 
-    def _end_if_empty(self, id: str, entry: _Promise) -> None:
+    def _end_if_empty(self, id: str, entry: Promise) -> None:
         if not entry.left:
             self._end(id, entry)
 
-    def _end(self, id: str, entry: _Promise) -> None:
+    def _end(self, id: str, entry: Promise) -> None:
         """Nothing of it is promised any more: what stays is its id."""
         if entry.dead:
             self._count_dead(id, entry, -1)
@@ -346,13 +438,13 @@ class Ledger:
             timers[:] = [timer for timer in timers if timer[1] in self]
             heapq.heapify(timers)
 
-    def _count(self, entry: _Promise, sign: int) -> None:
+    def _count(self, entry: Promise, sign: int) -> None:
         self._numbers[entry.uid] += sign
         self._stripes[entry.uid] += sign * len(entry.stripes.osts)
         if not self._numbers[entry.uid]:
             del self._numbers[entry.uid], self._stripes[entry.uid]
 
-    def _count_dead(self, id: str, entry: _Promise, sign: int) -> None:
+    def _count_dead(self, id: str, entry: Promise, sign: int) -> None:
         entry.dead = sign > 0
         self._dead_stripes += sign * len(entry.stripes.osts)
         self._count(entry, -sign)
@@ -361,11 +453,11 @@ class Ledger:
         else:
             del self._dead[id]
 
-    def _add(self, entry: _Promise, start: int, end: int, sign: int) -> None:
+    def _add(self, entry: Promise, start: int, end: int, sign: int) -> None:
         """Add the stripes from `start` to `end` to the sums, or take them away."""
         self._sum(entry, entry.stripes.osts[start:end], entry.stripes.sizes[start:end], sign)
 
-    def _sum(self, entry: _Promise, osts: Iterable[int], sizes: Iterable[int], sign: int) -> None:
+    def _sum(self, entry: Promise, osts: Iterable[int], sizes: Iterable[int], sign: int) -> None:
         added = _tally(self._totals, entry.fs_name, osts, sizes, sign)
         entry.held_bytes += sign * added
         held = self._held[entry.uid, entry.fs_name] + sign * added

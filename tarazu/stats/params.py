@@ -1,57 +1,172 @@
-"""Where each Lustre parameter lives, for all versions from 2.12 to 2.17, in one table.
+"""Where each Lustre parameter lives, for all versions from 2.12 to 2.17 and for ldiskfs and ZFS, in one table.
 
 A parameter moved between procfs, sysfs and debugfs over the versions; every reader asks here, below any root,
-and parses by content. debugfs is readable by root only.
+and parses by content. debugfs is readable by root only. The places were read in Lustre's source at 2.12.9, 2.15.7,
+2.16.1 and 2.17.0 (`tests/data/lustre/SOURCES.md` names files and lines).
 """
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import NamedTuple
 
 PROC = "proc/fs/lustre"
 SYS = "sys/fs/lustre"
 DEBUG = "sys/kernel/debug/lustre"
 
-_CAPACITY = ("kbytestotal", "kbytesfree", "kbytesavail", "filesfree")
 
-CANDIDATES: dict[str, tuple[str, ...]] = {
-    "obdfilter.*.stats": (f"{DEBUG}/obdfilter/*/stats", f"{PROC}/obdfilter/*/stats"),
-    "obdfilter.*.job_stats": (f"{PROC}/obdfilter/*/job_stats", f"{DEBUG}/obdfilter/*/job_stats"),
-    "osd-*.*.brw_stats": (
-        f"{DEBUG}/osd-*/*/brw_stats",
-        f"{PROC}/osd-*/*/brw_stats",
-        f"{DEBUG}/obdfilter/*/brw_stats",
-        f"{PROC}/obdfilter/*/brw_stats",
+class Parameter(NamedTuple):
+    """One parameter: who has it, what it is read for, and where it lies."""
+
+    role: str
+    """`oss`, `mds` or `node` (both)."""
+    use: str
+    places: Mapping[str, str]
+    """Pattern below the root → versions that have it there, as `2.12-2.16`; the preferred pattern first."""
+    expected: bool = True
+    """Its absence is worth a word: every supported version has it."""
+
+
+def _oss(use: str, places: Mapping[str, str], *, expected: bool = True) -> Parameter:
+    return Parameter("oss", use, places, expected)
+
+
+def _mds(use: str, places: Mapping[str, str], *, expected: bool = True) -> Parameter:
+    return Parameter("mds", use, places, expected)
+
+
+ALL = "2.12-2.17"
+
+PARAMETERS: dict[str, Parameter] = {
+    "obdfilter.*.stats": _oss(
+        "bytes, requests and times of each OST",
+        {f"{DEBUG}/obdfilter/*/stats": "2.17", f"{PROC}/obdfilter/*/stats": "2.12-2.16"},
+    ),
+    "obdfilter.*.job_stats": _oss(
+        "bytes of each job on each OST",
+        {f"{PROC}/obdfilter/*/job_stats": ALL, f"{DEBUG}/obdfilter/*/job_stats": "later"},
+    ),
+    "obdfilter.*.exports.*.stats": _oss(
+        "bytes of each client, when asked for (`ossd.exports`)",
+        {
+            f"{DEBUG}/obdfilter/*/exports/*/stats": "2.17",
+            f"{PROC}/obdfilter/*/exports/*/stats": "2.12-2.16",
+        },
+        expected=False,
+    ),
+    "osd-*.*.brw_stats": _oss(
+        "time and size of disk I/Os of each OST",
+        {
+            f"{DEBUG}/osd-*/*/brw_stats": "2.15-2.17",
+            f"{PROC}/osd-*/*/brw_stats": "2.12",
+            f"{DEBUG}/obdfilter/*/brw_stats": "later",
+            f"{PROC}/obdfilter/*/brw_stats": "2.12 (a link)",
+        },
     ),
     **{
-        f"obdfilter.*.{name}": (
-            f"{SYS}/obdfilter/*/{name}",
-            f"{PROC}/obdfilter/*/{name}",
-            f"{SYS}/osd-*/*/{name}",
-            f"{PROC}/osd-*/*/{name}",
+        f"obdfilter.*.{name}": _oss(
+            "space and objects left of each OST",
+            {
+                f"{SYS}/obdfilter/*/{name}": ALL,
+                f"{PROC}/obdfilter/*/{name}": "earlier",
+                f"{SYS}/osd-*/*/{name}": "2.15-2.17",
+                f"{PROC}/osd-*/*/{name}": "2.12",
+            },
         )
-        for name in _CAPACITY
+        for name in ("kbytestotal", "kbytesfree", "kbytesavail", "filesfree")
     },
     **{
-        f"obdfilter.*.{name}": (f"{SYS}/obdfilter/*/{name}", f"{PROC}/obdfilter/*/{name}")
-        for name in ("degraded", "no_create", "readonly")
+        f"obdfilter.*.{name}": _oss(
+            "whether the OST takes new objects",
+            {f"{SYS}/obdfilter/*/{name}": versions, f"{PROC}/obdfilter/*/{name}": "earlier"},
+            expected=False,
+        )
+        for name, versions in (("degraded", ALL), ("no_create", "2.16-2.17"), ("readonly", "2.17"))
     },
+    "osd-*.*.mntdev": _oss(
+        "the block device of each OST (of ldiskfs)",
+        {f"{SYS}/osd-*/*/mntdev": "2.15-2.17", f"{PROC}/osd-*/*/mntdev": "2.12"},
+        expected=False,
+    ),
+    "osd-*.*.nonrotational": _oss(
+        "flash or disk",
+        {f"{SYS}/osd-*/*/nonrotational": "2.15-2.17", f"{PROC}/osd-*/*/nonrotational": "2.12"},
+        expected=False,
+    ),
+    "ost.OSS.ost_io.stats": _oss(
+        "queue of the server, time of its bulk requests",
+        {f"{DEBUG}/ost/OSS/ost_io/stats": ALL, f"{PROC}/ost/OSS/ost_io/stats": "earlier"},
+    ),
+    "diskstats": _oss("time of I/Os of the OSTs' own devices", {"proc/diskstats": ALL}, expected=False),
+    "lnet.stats": Parameter(
+        "node",
+        "LNet bytes of the node",
+        {"sys/kernel/debug/lnet/stats": ALL, "proc/sys/lnet/stats": "earlier (a link)"},
+    ),
+    "lod.*.pools.*": _mds(
+        "OST pools",
+        {f"{PROC}/lod/*/pools/*": ALL, f"{DEBUG}/lod/*/pools/*": "later", f"{SYS}/lod/*/pools/*": "later"},
+        expected=False,
+    ),
+    "lod.*.target_obd": _mds(
+        "OSTs that the administrator made inactive",
+        {f"{DEBUG}/lod/*/target_obd": "2.17", f"{PROC}/lod/*/target_obd": "2.12-2.16"},
+    ),
     **{
-        f"osd-*.*.{name}": (f"{SYS}/osd-*/*/{name}", f"{PROC}/osd-*/*/{name}")
-        for name in ("mntdev", "nonrotational")
+        f"lod.*.{name}": _mds(
+            "how Lustre itself chooses OSTs",
+            {f"{SYS}/lod/*/{name}": sysfs, f"{PROC}/lod/*/{name}": procfs},
+        )
+        for name, sysfs, procfs in (
+            ("qos_prio_free", ALL, "earlier"),
+            ("qos_threshold_rr", "2.15-2.17", "2.12"),
+            ("qos_maxage", ALL, "earlier"),
+        )
     },
-    "ost.OSS.ost_io.stats": (f"{DEBUG}/ost/OSS/ost_io/stats", f"{PROC}/ost/OSS/ost_io/stats"),
-    "diskstats": ("proc/diskstats",),
-    "lnet.stats": ("sys/kernel/debug/lnet/stats", "proc/sys/lnet/stats"),
-    "lod.*.pools.*": (f"{PROC}/lod/*/pools/*", f"{DEBUG}/lod/*/pools/*", f"{SYS}/lod/*/pools/*"),
-    "lod.*.target_obd": (f"{DEBUG}/lod/*/target_obd", f"{PROC}/lod/*/target_obd"),
-    "osp.*.active": (f"{SYS}/osp/*/active", f"{PROC}/osp/*/active"),
-    "osp.*.max_create_count": (f"{SYS}/osp/*/max_create_count", f"{PROC}/osp/*/max_create_count"),
+    "osp.*.active": _mds(
+        "OSTs that the administrator made inactive",
+        {f"{SYS}/osp/*/active": ALL, f"{PROC}/osp/*/active": "earlier"},
+    ),
+    "osp.*.max_create_count": _mds(
+        "OSTs closed for new objects",
+        {f"{SYS}/osp/*/max_create_count": ALL, f"{PROC}/osp/*/max_create_count": "earlier"},
+    ),
+    "osp.*.prealloc_status": _mds(
+        "OSTs that refuse new objects, and why",
+        {f"{SYS}/osp/*/prealloc_status": ALL, f"{PROC}/osp/*/prealloc_status": "earlier"},
+    ),
+    "osp.*.state": _mds(
+        "whether the MDS is connected to the OST",
+        {f"{DEBUG}/osp/*/state": ALL, f"{PROC}/osp/*/state": "earlier"},
+    ),
+    "mdt.*.md_stats": _mds(
+        "metadata operations",
+        {f"{PROC}/mdt/*/md_stats": ALL, f"{DEBUG}/mdt/*/md_stats": "later"},
+    ),
+    "mdt.*.job_stats": _mds(
+        "metadata operations of each job",
+        {f"{PROC}/mdt/*/job_stats": ALL, f"{DEBUG}/mdt/*/job_stats": "later"},
+    ),
+    "mdt.*.filesfree": _mds(
+        "inodes left of each MDT",
+        {
+            f"{SYS}/mdt/*/filesfree": "earlier",
+            f"{PROC}/mdt/*/filesfree": "earlier",
+            f"{SYS}/osd-*/*/filesfree": "2.15-2.17",
+            f"{PROC}/osd-*/*/filesfree": "2.12",
+        },
+    ),
 }
+
+CANDIDATES: dict[str, tuple[str, ...]] = {name: tuple(p.places) for name, p in PARAMETERS.items()}
 """Parameter, as `lctl get_param` names it → patterns below the root, the preferred first."""
 
 _TARGET = re.compile(r"(?P<fs>.+?)-OST(?P<index>[0-9a-fA-F]{4,8})")
+_MDT = re.compile(r".+?-MDT[0-9a-fA-F]{4}$")
 
 
 def find(root: str | Path, parameter: str) -> dict[str, Path]:
@@ -59,25 +174,70 @@ def find(root: str | Path, parameter: str) -> dict[str, Path]:
 
     A device found under several patterns has the path of the first. Nothing found: an empty dict.
     """
-    base = Path(root)
     found: dict[str, Path] = {}
-    for pattern in CANDIDATES[parameter]:
-        if "*" not in pattern:
-            if (base / pattern).exists():
-                found.setdefault("", base / pattern)
-            continue
-        for path in sorted(base.glob(pattern)):
-            found.setdefault(path.parent.name, path)
+    for names, path in _matches(root, parameter):
+        found.setdefault(names[-1] if names else "", path)
+    return found
+
+
+def find_exports(root: str | Path) -> dict[tuple[str, str], Path]:
+    """(OST's device, NID of a client) → its `stats`."""
+    found: dict[tuple[str, str], Path] = {}
+    for names, path in _matches(root, "obdfilter.*.exports.*.stats"):
+        found.setdefault((names[0], names[1]), path)
     return found
 
 
 def find_pools(root: str | Path) -> list[tuple[str, str, Path]]:
     """(lod device, pool, file that lists its targets) of every OST pool known to the MDS below `root`."""
     found: dict[tuple[str, str], Path] = {}
-    for pattern in CANDIDATES["lod.*.pools.*"]:
-        for path in sorted(Path(root).glob(pattern)):
-            found.setdefault((path.parent.parent.name, path.name), path)
+    for names, path in _matches(root, "lod.*.pools.*"):
+        found.setdefault((names[0], names[1]), path)
     return [(device, pool, path) for (device, pool), path in found.items()]
+
+
+def _matches(root: str | Path, parameter: str) -> Iterator[tuple[tuple[str, ...], Path]]:
+    """(what each `*` matched, a name like `osd-ldiskfs` apart; path) of every file of a parameter."""
+    for pattern in CANDIDATES[parameter]:
+        parts = pattern.split("/")
+        yield from _below(str(root).rstrip("/") or "", parts, ())
+
+
+def _below(base: str, parts: list[str], names: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Path]]:
+    """Only directories with a `*` are listed: a hundred parameters are found in a millisecond or two."""
+    fixed = next((i for i, part in enumerate(parts) if "*" in part), len(parts))
+    base = "/".join((base, *parts[:fixed]))
+    if fixed == len(parts):
+        if os.path.lexists(base):
+            yield names, Path(base)
+        return
+    part, rest = parts[fixed], parts[fixed + 1 :]
+    try:
+        entries = sorted(os.listdir(base or "/"))
+    except OSError:
+        return
+    for entry in entries:
+        if fnmatchcase(entry, part):
+            of = (*names, entry) if part == "*" else names
+            if rest:
+                yield from _below(f"{base}/{entry}", rest, of)
+            else:
+                yield of, Path(f"{base}/{entry}")
+
+
+def barred(root: str | Path, parameter: str) -> str:
+    """The first directory on the way to a parameter's places that exists and cannot be searched; empty if none."""
+    for pattern in CANDIDATES[parameter]:
+        directory = Path(root)
+        for part in (*pattern.split("/"), ""):
+            if not directory.is_dir():
+                break
+            if not os.access(directory, os.R_OK | os.X_OK):
+                return str(directory)
+            if "*" in part or not part:
+                break
+            directory /= part
+    return ""
 
 
 def ost_target(device: str) -> tuple[str, int] | None:
@@ -87,6 +247,11 @@ def ost_target(device: str) -> tuple[str, int] | None:
     """
     match = _TARGET.match(device)
     return (match["fs"], int(match["index"], 16)) if match else None
+
+
+def is_mdt(device: str) -> bool:
+    """`scratch-MDT0000`; not one MDS's connection to it."""
+    return _MDT.match(device) is not None
 
 
 def target_name(fs_name: str, index: int) -> str:

@@ -62,11 +62,11 @@ class ViewBuilder:
         self.mds_root = mds_root
         self.speeds = speeds or SpeedEstimator()
         self._servers: dict[str, _Server] = {}
-        self._targets: dict[tuple[str, int], _Target] = {}
+        self._targets: dict[str, dict[int, _Target]] = {}
+        """File system → OST index → what is known of it."""
         self.impossible: dict[str, tuple[str, ...]] = {}
         """OSS → targets of its newest report that were left out."""
         self._told: dict[str, dict[int, tuple[str, ...]]] = {}
-        self._fs_names: set[str] = set()
         self._mds = mds.NOTHING
         self._mds_read_s: float | None = None
 
@@ -90,8 +90,7 @@ class ViewBuilder:
         possible = [ost for ost in report.osts if _is_possible(ost)]
         for ost in possible:
             # Whoever reported a target last serves it: that is how failover shows.
-            self._fs_names.add(ost.fs_name)
-            self._targets[ost.fs_name, ost.index] = _Target(ost, report.oss, received_s)
+            self._targets.setdefault(ost.fs_name, {})[ost.index] = _Target(ost, report.oss, received_s)
         # Zeros that stand for "could not be read" must not look like a reset.
         counted = (o for o in possible if o.write_samples or o.reads or o.writes or not no_counters)
         self.speeds.update_server(counted, received_s)
@@ -101,8 +100,9 @@ class ViewBuilder:
         """Nothing was received after `now`: else a server that stops would stay fresh until then."""
         for name, server in self._servers.items():
             self._servers[name] = server._replace(received_s=min(server.received_s, now))
-        for key, target in self._targets.items():
-            self._targets[key] = target._replace(received_s=min(target.received_s, now))
+        for targets in self._targets.values():
+            for index, target in targets.items():
+                targets[index] = target._replace(received_s=min(target.received_s, now))
 
     def _name_impossible(self, report: OssReport) -> None:
         named = tuple(target_name(o.fs_name, o.index) for o in report.osts if not _is_possible(o))
@@ -118,7 +118,7 @@ class ViewBuilder:
         newest word stands, and one that is too long is not taken.
         """
         for fs_name, pools in told.items():
-            if fs_name in self._fs_names and sum(map(len, pools.values())) <= MAX_TOLD:
+            if fs_name in self._targets and sum(map(len, pools.values())) <= MAX_TOLD:
                 of_ost: dict[int, list[str]] = {}
                 for pool, members in sorted(pools.items()):
                     for index in set(members):
@@ -135,7 +135,7 @@ class ViewBuilder:
         return oss in self._servers
 
     def fs_names(self) -> list[str]:
-        return sorted(self._fs_names)
+        return sorted(self._targets)
 
     def servers(self) -> dict[str, tuple[OssReport, float]]:
         """OSS name → (its newest report, when that arrived)."""
@@ -143,7 +143,7 @@ class ViewBuilder:
 
     def age_s(self, fs_name: str, now: float) -> float:
         """Age of the oldest report that a view of this file system rests on, stale targets apart."""
-        ages = [now - t.received_s for (fs, _), t in self._targets.items() if fs == fs_name]
+        ages = [now - t.received_s for t in self._targets.get(fs_name, {}).values()]
         return max((age for age in ages if age <= self.stale_after_s), default=0.0)
 
     def view(
@@ -158,26 +158,29 @@ class ViewBuilder:
         `promised`, `written`: OST index → bytes (the reservation ledger's).
         """
         state = self._mds_state(now)
-        here = {index: t for (fs, index), t in self._targets.items() if fs == fs_name}
+        here = dict(sorted(self._targets.get(fs_name, {}).items()))
         pools = self._pools(fs_name, state, here)
         servers = {index: t.oss for index, t in here.items()}
         speeds = self.speeds.estimates(fs_name, now, pools, servers)
         owed, done = promised or {}, written or {}
         osts = tuple(
             self._ost(
-                key,
+                (fs_name, index),
                 target,
                 now,
                 state,
-                pools[key[1]],
-                speeds.get(key[1]),
-                owed.get(key[1], 0),
-                done.get(key[1], 0),
+                pools[index],
+                speeds.get(index),
+                owed.get(index, 0),
+                done.get(index, 0),
             )
-            for key, target in sorted((((fs_name, i), t) for i, t in here.items()), key=lambda item: item[0])
+            for index, target in here.items()
         )
         names = sorted({ost.oss for ost in osts})
-        return SystemView(fs_name, now, osts, tuple(self._oss(name) for name in names))
+        # A server that was never busy is compared with a tenth of the busiest, not with its own idle noise.
+        highest = max((s.highest_lnet_bytes_per_s for s in self._servers.values()), default=0.0)
+        floor = max(highest / 10, LNET_FLOOR_BYTES_PER_S)
+        return SystemView(fs_name, now, osts, tuple(self._oss(name, floor) for name in names))
 
     def _ost(
         self,
@@ -212,11 +215,9 @@ class ViewBuilder:
             pools=pools,
         )
 
-    def _oss(self, name: str) -> Oss:
+    def _oss(self, name: str, lnet_floor: float) -> Oss:
         server = self._servers[name]
-        # A server that was never busy is compared with a tenth of the busiest, not with its own idle noise.
-        busiest = max(s.highest_lnet_bytes_per_s for s in self._servers.values())
-        full = max(server.highest_lnet_bytes_per_s, busiest / 10, LNET_FLOOR_BYTES_PER_S)
+        full = max(server.highest_lnet_bytes_per_s, lnet_floor)
         cpu, memory, lnet = (sum(of) / len(of) for of in zip(*server.rates, strict=True))
         return Oss(name, cpu, memory, min(1.0, lnet / full))
 

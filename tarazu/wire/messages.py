@@ -2,7 +2,7 @@
 
 ossd ──OssReport──► mdsd            PUB → SUB, may be lost
 clientd ──AllocationRequest, FileClosed, StepEnded, StepAlive, ViewRequest, StatusRequest──► mdsd   DEALER → ROUTER
-mdsd ──AllocationReply, Acknowledged, ViewReply, StatusReply──► clientd                   resent until answered
+mdsd ──AllocationReply, Acknowledged, ViewReply, StatusReply, NotActive──► clientd        resent until answered
 
 mdsd never sees a path: a request carries sizes and layouts only. What a program decides by comes in fields with types;
 a status is for people.
@@ -156,11 +156,28 @@ class AllocationRequest(msgspec.Struct, frozen=True, tag="allocate", omit_defaul
     protocol: int = PROTOCOL
 
 
+class LeftFiles(msgspec.Struct, frozen=True, array_like=True):
+    """Files of a request that get no OSTs, for one reason."""
+
+    why: str
+    never: bool
+    """As in `model.Left`."""
+    files: tuple[int, ...]
+    """Indices in the request, ascending."""
+
+
+Status = Literal["allocated", "declined", "never", "later", "unknown-fs", "unavailable"]
+
+
 class AllocationReply(msgspec.Struct, frozen=True, tag="allocation", omit_defaults=True):
-    """The answer to an AllocationRequest. `osts[file][component]` as in `model.FilePlacement`."""
+    """The answer to an AllocationRequest. `osts[file][component]` as in `model.FilePlacement`.
+
+    `allocated`: one file at least has got its OSTs. What did not fit is left to Lustre: `osts[file]` is then empty,
+    and `left` says why. `later`, `never`: not one fits now, or ever.
+    """
 
     id: str
-    status: Literal["allocated", "declined", "never", "later", "unknown-fs", "unavailable"]
+    status: Status
     reason: str = ""
     osts: tuple[tuple[tuple[int, ...], ...], ...] = ()
     policy: str = ""
@@ -169,6 +186,7 @@ class AllocationReply(msgspec.Struct, frozen=True, tag="allocation", omit_defaul
     elapsed_s: float = 0.0
     view_age_s: float = 0.0
     """Age of the oldest report that the allocation used."""
+    left: tuple[LeftFiles, ...] = ()
     protocol: int = PROTOCOL
 
 
@@ -248,8 +266,16 @@ class StatusReply(msgspec.Struct, frozen=True, tag="status", omit_defaults=True)
     protocol: int = PROTOCOL
 
 
+class NotActive(msgspec.Struct, frozen=True, tag="not-active", omit_defaults=True):
+    """Of two mdsds the other one answers, or neither yet: ask there, or here again soon."""
+
+    message_id: str
+    """Id of what was asked."""
+    protocol: int = PROTOCOL
+
+
 Request = AllocationRequest | FileClosed | StepEnded | StepAlive | ViewRequest | StatusRequest
-Reply = AllocationReply | Acknowledged | ViewReply | StatusReply
+Reply = AllocationReply | Acknowledged | ViewReply | StatusReply | NotActive
 Message = OssReport | Request | Reply
 
 _encoder = msgspec.msgpack.Encoder()

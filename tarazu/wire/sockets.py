@@ -11,6 +11,7 @@ import errno
 import logging
 import socket
 import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import zmq
@@ -35,6 +36,7 @@ from tarazu.wire.transport import (
     Publisher,
     Replier,
     Requester,
+    Servers,
     Subscriber,
     Transport,
 )
@@ -61,6 +63,9 @@ _BOUND = {
     zmq.SNDHWM: QUEUED_REPLIES,
 }
 """Ends that many peers connect to: what one of them can make us hold is small."""
+
+_ONE_OF_TWO = {zmq.HEARTBEAT_IVL: 1_000, zmq.HEARTBEAT_TIMEOUT: 3_000}
+"""Where another server can be asked instead, one that vanished is noticed soon."""
 
 _REFUSED = (
     zmq.EVENT_HANDSHAKE_FAILED_AUTH
@@ -155,17 +160,7 @@ class _End:
 
     def wait(self, timeout_s: float) -> bool:
         """True when the socket can be read."""
-        deadline = time.monotonic() + timeout_s
-        while True:
-            self.look()
-            left_s = deadline - time.monotonic()
-            if self._retry_at is not None:
-                left_s = min(left_s, self._retry_at - time.monotonic())
-            ready = self.transport.poll([self], left_s)
-            if self.socket in ready:
-                return True
-            if self.transport.wake_fd in ready or time.monotonic() >= deadline:
-                return False
+        return _readable([self], timeout_s) is not None
 
     def frames(self) -> tuple[list[bytes], Peer] | None:
         """The next message and its sender; None when it says too much or is admitted no more. Call when it can be
@@ -201,6 +196,23 @@ def _property(frame: zmq.Frame, name: str) -> str | None:
         return None
 
 
+def _readable(ends: Sequence[_End], timeout_s: float) -> _End | None:
+    """One of these ends of one transport that can be read, within `timeout_s`."""
+    transport = ends[0].transport
+    deadline = time.monotonic() + timeout_s
+    while True:
+        for end in ends:
+            end.look()
+        now = time.monotonic()
+        left_s = min([deadline - now, *(end._retry_at - now for end in ends if end._retry_at is not None)])
+        ready = transport.poll(ends, left_s)
+        for end in ends:
+            if end.socket in ready:
+                return end
+        if transport.wake_fd in ready or time.monotonic() >= deadline:
+            return None
+
+
 def _resolved(address: str) -> str:
     """`tcp://mds1:5770` → `tcp://10.0.0.1:5770`. Raises WireError for a name that is not known."""
     host, _, port = address.removeprefix("tcp://").rpartition(":")
@@ -215,29 +227,38 @@ def _resolved(address: str) -> str:
 
 
 class ZmqPublisher(Publisher):
-    def __init__(self, end: _End) -> None:
-        self._end = end
-        self.counts = end.counts
+    def __init__(self, ends: Sequence[_End]) -> None:
+        """One end for each subscriber: where one refuses our key, the others go on."""
+        self._ends = ends
+        self._came: list[_End] = []
+        self.counts = ends[0].counts
 
     def publish(self, report: OssReport) -> None:
-        self._end.look()
         self._send(messages.encode(report))
 
-    def _send(self, data: bytes) -> None:
-        try:
-            self._end.socket.send(data, zmq.NOBLOCK)
-        except zmq.Again:
-            log.debug("%s does not take reports", self._end.address)
+    def repeat(self, report: OssReport) -> None:
+        self._send(messages.encode(report), self._came)
+
+    def _send(self, data: bytes, ends: Sequence[_End] | None = None) -> None:
+        for end in self._ends if ends is None else ends:
+            end.look()
+            try:
+                end.socket.send(data, zmq.NOBLOCK)
+            except zmq.Again:
+                log.debug("%s does not take reports", end.address)
+        self._came = []
 
     def wait(self, timeout_s: float) -> bool:
         deadline = time.monotonic() + timeout_s
-        while self._end.wait(max(0.0, deadline - time.monotonic())):
-            if self._end.socket.recv()[:1] == b"\x01":
+        while end := _readable(self._ends, max(0.0, deadline - time.monotonic())):
+            if end.socket.recv()[:1] == b"\x01":
+                self._came.append(end)
                 return True
         return False
 
     def close(self) -> None:
-        self._end.close()
+        for end in self._ends:
+            end.close()
 
 
 class ZmqSubscriber(Subscriber):
@@ -292,30 +313,42 @@ class ZmqReplier(Replier):
 
 
 class ZmqRequester(Requester):
-    def __init__(self, end: _End) -> None:
-        super().__init__(end.address)
-        self._end = end
-        self.counts = end.counts
+    def __init__(self, servers: Servers, connect: Callable[[str], _End]) -> None:
+        """`connect` makes an end: at once for the server that is asked first, for another one once it is needed."""
+        super().__init__(servers)
+        self._connect = connect
+        self._ends: dict[int, _End] = {}
+        self._end = self._end_of(servers.first)
 
-    def _send(self, message: Message) -> bool:
-        self._end.look()
+    def _end_of(self, server: int) -> _End:
+        if server not in self._ends:
+            self._ends[server] = self._connect(self.servers.addresses[server])
+            self._ends[server].counts = self.counts
+        return self._ends[server]
+
+    def _send(self, message: Message, server: int) -> bool:
+        end = self._end_of(server)
+        end.look()
         try:
-            self._end.socket.send(messages.encode(message), zmq.NOBLOCK)
+            end.socket.send(messages.encode(message), zmq.NOBLOCK)
         except zmq.Again:
             return False
         return True
 
-    def _next(self, timeout_s: float) -> Reply | None:
-        if not self._end.wait(timeout_s):
+    def _next(self, timeout_s: float) -> tuple[int, Reply] | None:
+        end = _readable(list(self._ends.values()), timeout_s)
+        if end is None:
             return None
-        if (got := self._end.frames()) is None:
+        if (got := end.frames()) is None:
             return None
         frames, peer = got
         message = self.counts.accept(b"".join(frames), peer.name, REPLIES)
-        return message if isinstance(message, REPLIES) else None
+        server = next(server for server, one in self._ends.items() if one is end)
+        return (server, message) if isinstance(message, REPLIES) else None
 
     def close(self) -> None:
-        self._end.close()
+        for end in self._ends.values():
+            end.close()
 
 
 class ZmqTransport(Transport):
@@ -349,22 +382,25 @@ class ZmqTransport(Transport):
         self.ends.add(end)
         return end
 
-    def publisher(self, address: str) -> ZmqPublisher:
+    def publisher(self, *addresses: str) -> ZmqPublisher:
         # Statistics that could not be sent are soon too old to be worth it.
         # VERBOSE: a subscriber that comes back is told of too, not only a new one.
-        return ZmqPublisher(self._end(zmq.XPUB, address, options={zmq.SNDHWM: 8, zmq.XPUB_VERBOSE: 1}))
+        options = {zmq.SNDHWM: 8, zmq.XPUB_VERBOSE: 1}
+        return ZmqPublisher([self._end(zmq.XPUB, address, options=options) for address in addresses])
 
     def subscriber(self, address: str) -> ZmqSubscriber:
         return ZmqSubscriber(self._end(zmq.SUB, address, admits="oss", options=_BOUND))
 
-    def requester(self, address: str) -> ZmqRequester:
+    def requester(self, servers: str | Servers) -> ZmqRequester:
+        known = Servers(servers) if isinstance(servers, str) else servers
         # IMMEDIATE: nothing is queued for a connection that does not stand; what is not answered is resent.
-        return ZmqRequester(self._end(zmq.DEALER, address, options={zmq.IMMEDIATE: 1}))
+        options = {zmq.IMMEDIATE: 1, **(_ONE_OF_TWO if len(known.addresses) > 1 else {})}
+        return ZmqRequester(known, lambda address: self._end(zmq.DEALER, address, options=options))
 
     def replier(self, address: str) -> ZmqReplier:
         return ZmqReplier(self._end(zmq.ROUTER, address, admits="client", options=_BOUND))
 
-    def poll(self, ends: list[_End], timeout_s: float) -> set[Any]:
+    def poll(self, ends: Sequence[_End], timeout_s: float) -> set[Any]:
         """Sockets (and `wake_fd`) that can be read, after at most `timeout_s`."""
         poller = zmq.Poller()
         for end in ends:

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -68,14 +68,16 @@ class Site:
             + "".join(f"{name} = {value}\n" for name, value in lines.items())
         )
 
-    def start(self, daemon: str, *arguments: str) -> subprocess.Popen[str]:
+    def start(
+        self, daemon: str, *arguments: str, environ: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[str]:
         log = (self.directory / f"{daemon}.log").open("a")
         process = subprocess.Popen(
             [sys.executable, "-m", f"tarazu.daemons.{daemon}", "--config", str(self.config), *arguments],
             stdout=log,
             stderr=log,
             text=True,
-            env={**os.environ, "PYTHONWARNINGS": "error"},
+            env={**os.environ, "PYTHONWARNINGS": "error", **(environ or {})},
         )
         log.close()
         self.processes.append(process)
@@ -129,6 +131,20 @@ def site(tmp_path: Path) -> Iterator[Site]:
     site = Site(tmp_path)
     yield site
     site.stop()
+
+
+def patiently(what: Callable[[], Any]) -> Any:
+    """What `what` gives as soon as that is something, and no refusal."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            if found := what():
+                return found
+        except (OSError, ValueError) as error:
+            if time.monotonic() > deadline:
+                raise AssertionError("never came") from error
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 def allocation(id: str = "a1", fs_name: str = "lustre", **changes: Any) -> AllocationRequest:

@@ -57,7 +57,7 @@ def main() -> None:
         packing_ms = timed_ms(lambda n=stripes: pack(files(n)))  # type: ignore[misc]
         promise_ms = timed_ms(lambda: ledger.promise("a", "fs", 1e6, packed, alive_s=60.0, now=0.0))  # noqa: B023
         close_ms = timed_ms(lambda: close(ledger, count)) / (count / 2)  # noqa: B023
-        idle_ms = timed_ms(lambda: (ledger.expire(50.0), ledger.died(50.0)))  # noqa: B023
+        idle_ms = timed_ms(lambda: (ledger.expire(50.0), ledger.silent(50.0)))  # noqa: B023
         sums_ms = timed_ms(lambda: ledger.promised("fs"))  # noqa: B023
         release_ms = timed_ms(lambda: ledger.expire(130.0))  # noqa: B023
         end_ms = timed_ms(lambda: ledger.ended("a"))  # noqa: B023

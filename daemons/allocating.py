@@ -1,0 +1,260 @@
+"""Requests for allocations in mdsd: from the queue to a worker thread, from there to an answer that is kept.
+
+Allocations run one at a time in the worker, so that statistics and status are served meanwhile; users take turns. While
+the gate is closed requests wait; one whose deadline comes is `declined`, and the job runs unplaced.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+import msgspec
+
+from tarazu.allocate import partly
+from tarazu.allocate.ledger import Stripes
+from tarazu.allocate.policies import Policy, make
+from tarazu.allocate.records import Ended, Promised, Replied, packed
+from tarazu.config import Settings
+from tarazu.daemons.allocation_requests import (
+    MAX_DEADLINE_S,
+    MAX_EXPIRES_S,
+    alive_s,
+    memory_bytes,
+    promises,
+    reply_of,
+    requests_of,
+    why_malformed,
+)
+from tarazu.daemons.audit import Audit
+from tarazu.daemons.book import Book
+from tarazu.daemons.limits import PromiseLimits
+from tarazu.daemons.metrics.histogram import Histogram
+from tarazu.daemons.outbox import Outbox
+from tarazu.daemons.per_user import QUEUE_LIMITS, PerUser
+from tarazu.daemons.system import System
+from tarazu.errors import InfeasibleRequest, InsufficientResources
+from tarazu.model import Allocation, CreateRequest, Left, SystemView
+from tarazu.stats.gate import Gate
+from tarazu.wire import messages
+from tarazu.wire.messages import AllocationReply, AllocationRequest
+from tarazu.wire.transport import Peer
+
+log = logging.getLogger("tarazu.mdsd")
+
+KEEP_REPLY_S = 600.0
+"""A reply is kept at least this long for a request that is resent."""
+KEEP_REPLY_MOST_S = 86_400.0
+
+
+@dataclass
+class Pending:
+    """A request without an answer yet."""
+
+    request: AllocationRequest
+    peer: Peer
+    """Who asked last: a resent request may come over another connection."""
+    arrived: float
+    due: float
+    """When it is declined, on the monotonic clock."""
+    ended: bool = False
+    """Its job step ended before the answer: nothing is to be promised."""
+
+
+@dataclass
+class Running:
+    pending: Pending
+    files: Sequence[CreateRequest]
+    view_age_s: float
+    future: Future[tuple[Allocation, Stripes]]
+
+
+class Allocating:
+    """Times without other notice are on the monotonic clock."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        book: Book,
+        system: System,
+        gate: Gate,
+        outbox: Outbox,
+        wake: Callable[[], None],
+    ) -> None:
+        from tarazu.allocate.solvers import warm
+
+        self.policy = _policy(settings)
+        self._weights = settings.allocate
+        self.audit = Audit(settings.mdsd.audit_log)
+        self.waiting: PerUser[Pending] = PerUser(QUEUE_LIMITS)
+        self.running: Running | None = None
+        self.answers: Counter[str] = Counter()
+        self._book, self._system, self._gate, self._outbox, self._wake = book, system, gate, outbox, wake
+        self._limits = PromiseLimits(settings.mdsd.user_share, book.ledger)
+        self.seconds = Histogram()
+        """Of the policy, for each allocation."""
+        self._worker = ThreadPoolExecutor(1, "tarazu-allocate")
+        if self.policy.name == "tarazu":
+            self._worker.submit(warm)
+
+    def close(self) -> None:
+        self._worker.shutdown(wait=False, cancel_futures=True)
+
+    def take_over(self, settings: Settings) -> None:
+        """Settings that were read again; raises ConfigError, and changes nothing, for an audit log that cannot be
+        written. What is being allocated goes on by the former ones."""
+        self.audit = Audit(settings.mdsd.audit_log)
+        self._limits.share = settings.mdsd.user_share
+        if settings.allocate != self._weights:
+            self.policy = _policy(settings)
+            self._weights = settings.allocate
+
+    def ask(self, peer: Peer, request: AllocationRequest, now: float) -> None:
+        """Answer a request that was answered before or cannot be; put any other in the queue."""
+        if self._outbox.again(peer, request.id):
+            return
+        if kept := self._book.answered.get(request.id):
+            self._outbox.add(peer, request.id, kept.data, 0)
+        elif waiting := self.waiting.get(request.id):
+            waiting.peer = peer
+        elif self.running and self.running.pending.request.id == request.id:
+            self.running.pending.peer = peer
+        elif wrong := why_malformed(request):
+            # Nothing to keep: sent again it is as wrong as before.
+            self._tell(Pending(request, peer, now, now), AllocationReply(request.id, "never", wrong), b"")
+        else:
+            pending = Pending(request, peer, now, now + min(request.deadline_s, MAX_DEADLINE_S))
+            self.waiting.add(request.id, request.uid, pending, memory_bytes(request))
+            while excess := self.waiting.excess(request.uid):
+                last = self.waiting.pop(self.waiting.newest(excess.uid))
+                assert last is not None
+                self._refuse(last, "declined", f"mdsd is busy: waiting requests: expected {excess.why}")
+
+    def step_ended(self, id: str, now_s: float) -> None:
+        """Nothing is promised any more, but for closed files whose bytes no report can show yet."""
+        self._book.note(Ended(id, now_s))
+        if pending := self.waiting.pop(id):
+            self._refuse(pending, "declined", "the job step ended")
+        elif self.running and self.running.pending.request.id == id:
+            self.running.pending.ended = True
+
+    def look(self, now: float) -> None:
+        """What is done is answered, what is overdue declined, what comes next started."""
+        self._finish()
+        self._decline_overdue(now)
+        self._start_next()
+
+    def next_due(self) -> float:
+        """When the next waiting request is overdue; infinite when none waits."""
+        return min((pending.due for _, pending in self.waiting), default=float("inf"))
+
+    def _start_next(self) -> None:
+        """Give the next user's oldest request to the worker, if gate and worker are free."""
+        while (first := self.waiting.first()) and self.running is None and not self._gate.why_closed():
+            if self._system.settling(first[1].request.fs_name):
+                return
+            pending = self.waiting.take()
+            assert pending is not None
+            request = pending.request
+            now_s = time.time()
+            view = self._system.view(request.fs_name, now_s)
+            if not view.osts:
+                known = ", ".join(self._system.views.fs_names()) or "none yet"
+                reason = f"expected a file system that an OSS reports ({known}), found {request.fs_name}"
+                self._refuse(pending, "unknown-fs", reason)
+                continue
+            if refusal := self._limits.refusal(request, view):
+                self._refuse(pending, "declined", refusal)
+                continue
+            files, left = requests_of(request), self._limits.beyond(request, view)
+            future = self._worker.submit(self._allocate, view, files, [f.wave for f in request.files], left)
+            age_s = self._system.views.age_s(request.fs_name, now_s)
+            self.running = Running(pending, files, age_s, future)
+            future.add_done_callback(lambda _future: self._wake())
+
+    def _allocate(
+        self,
+        view: SystemView,
+        files: Sequence[CreateRequest],
+        of_wave: Sequence[int],
+        left: Mapping[int, Left],
+    ) -> tuple[Allocation, Stripes]:
+        """In the worker thread."""
+        from tarazu.allocate.ledger import pack
+
+        begin = time.monotonic()
+        allocation = partly.place(self.policy, view, files, of_wave, weights=self._weights, left=left)
+        stripes = pack(promises(files, allocation))
+        return msgspec.structs.replace(allocation, elapsed_s=time.monotonic() - begin), stripes
+
+    def _finish(self) -> None:
+        """Answer the request whose allocation is done."""
+        if self.running is None or not self.running.future.done():
+            return
+        done, self.running = self.running, None
+        try:
+            allocation, stripes = done.future.result()
+        except InfeasibleRequest as error:
+            self._refuse(done.pending, "never", str(error))
+        except InsufficientResources as error:
+            self._refuse(done.pending, "later", str(error))
+        except Exception:
+            # A fault of the allocator must not take the daemon down: the job runs unplaced.
+            log.exception("allocation %s failed", done.pending.request.id)
+            self._refuse(done.pending, "declined", "the allocator failed")
+        else:
+            self.seconds.observe(allocation.elapsed_s)
+            self._promise(done, allocation, stripes)
+
+    def _promise(self, done: Running, allocation: Allocation, stripes: Stripes) -> None:
+        request = done.pending.request
+        reply = reply_of(request, allocation, done.view_age_s)
+        data = messages.encode(reply)
+        now_s = self._book.clock.now()
+        if done.pending.ended:
+            self._book.note(Replied(request.id, request.uid, data, now_s + _keep_s(request)))
+        else:
+            self._book.note(
+                Promised(
+                    request.id,
+                    request.fs_name,
+                    request.uid,
+                    now_s,
+                    now_s + min(request.expires_s, MAX_EXPIRES_S),
+                    alive_s(request),
+                    *packed(stripes),
+                    data,
+                    now_s + _keep_s(request),
+                )
+            )
+        self._tell(done.pending, reply, data)
+
+    def _decline_overdue(self, now: float) -> None:
+        for id, pending in [(id, pending) for id, pending in self.waiting if pending.due <= now]:
+            self.waiting.pop(id)
+            why = self._gate.why_closed() or "mdsd had no time for it before its deadline"
+            self._refuse(pending, "declined", why)
+
+    def _refuse(self, pending: Pending, status: messages.Status, reason: str) -> None:
+        request = pending.request
+        reply = AllocationReply(request.id, status, reason)
+        data = messages.encode(reply)
+        self._book.note(Replied(request.id, request.uid, data, self._book.clock.now() + _keep_s(request)))
+        self._tell(pending, reply, data)
+
+    def _tell(self, pending: Pending, reply: AllocationReply, data: bytes) -> None:
+        self.answers[reply.status] += 1
+        self.audit.write(pending.request, reply, time.monotonic() - pending.arrived)
+        self._outbox.add(pending.peer, reply.id, data or messages.encode(reply), self._book.sequence)
+
+
+def _keep_s(request: AllocationRequest) -> float:
+    return max(KEEP_REPLY_S, min(request.expires_s, KEEP_REPLY_MOST_S))
+
+
+def _policy(settings: Settings) -> Policy:
+    return make(settings.allocate.policy, seed=settings.allocate.seed, weights=settings.allocate)

@@ -1,0 +1,98 @@
+"""How Prometheus comes by figures of a daemon: an HTTP server beside its loop, and questions between the two.
+
+The loop owns the state. A thread of the server that makes the text asks the loop for a part (`Ask`) and gets it
+between two turns of the loop, one part a turn: a scrape holds the daemon up no longer than its largest part.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tarazu.config import listening
+from tarazu.errors import Unavailable
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
+
+    from tarazu.daemons.metrics.server import Server
+
+log = logging.getLogger("tarazu.daemons")
+
+T = TypeVar("T")
+
+ANSWER_S = 8.0
+"""The loop's, to one question; Prometheus itself waits 10 s by default."""
+
+
+class Ask:
+    """Questions of other threads to the main loop."""
+
+    def __init__(self, wake: Callable[[], None]) -> None:
+        """`wake` ends the loop's wait."""
+        self._wake = wake
+        self._open: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
+
+    def __call__(self, question: Callable[[], T]) -> T:
+        """What `question` gives when the loop calls it. Raises Unavailable when it does not come to that."""
+        answer: Future[T] = Future()
+        self._open.append((question, answer))
+        self._wake()
+        try:
+            return answer.result(ANSWER_S)
+        except TimeoutError:
+            answer.cancel()
+            raise Unavailable(f"the main loop did not come by within {ANSWER_S:g} s") from None
+
+    def answer_one(self) -> None:
+        """Called by the main loop once a turn. What a question raises is the asker's."""
+        while self._open:
+            question, answer = self._open.popleft()
+            if not answer.set_running_or_notify_cancel():
+                continue
+            try:
+                answer.set_result(question())
+            except Exception as error:
+                answer.set_exception(error)
+            if self._open:
+                self._wake()
+            return
+
+
+class Exporter:
+    """A daemon's metrics at an address; "": nowhere. What goes wrong is a line in the log, and the daemon goes on."""
+
+    def __init__(
+        self, address: str, wake: Callable[[], None], families: Callable[[Ask], Iterable[Metric]]
+    ) -> None:
+        """`families`: called for each text, in a thread that is not the loop's."""
+        self._ask = Ask(wake)
+        self._server: Server | None = None
+        at = listening(address) if address else None
+        if at is None:
+            return
+        try:
+            from tarazu.daemons.metrics.server import Server, Text
+
+            self._server = Server(at, Text(lambda: families(self._ask)))
+        except ImportError:
+            log.error("no metrics at %s: prometheus_client is not installed (tarazu[metrics])", address)
+            return
+        except OSError as error:
+            log.error("no metrics at %s: %s", address, error.strerror or error)
+            return
+        threading.Thread(target=self._server.serve_forever, name="tarazu-metrics", daemon=True).start()
+        log.info("metrics at http://%s:%d/metrics", *self._server.server_address[:2])
+
+    def answer_one(self) -> None:
+        """The main loop calls this once a turn."""
+        self._ask.answer_one()
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.server_close()

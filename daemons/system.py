@@ -1,0 +1,73 @@
+"""What mdsd knows of the servers: their newest reports, and the view that is made of them, promises and the site's
+exclusions.
+"""
+
+from __future__ import annotations
+
+import time
+
+from tarazu.allocate.ledger import Ledger
+from tarazu.config import Mdsd, Settings
+from tarazu.daemons.allocation_requests import MAX_NAME_CHARACTERS
+from tarazu.daemons.exclusions import Exclusions
+from tarazu.daemons.limits import ReportLimits
+from tarazu.model import SystemView
+from tarazu.stats.speed import SpeedEstimator
+from tarazu.stats.view import ViewBuilder
+from tarazu.wire.messages import OssReport
+from tarazu.wire.transport import Counts
+
+SETTLE_S = 3.0
+QUIET_S = 0.3
+"""For `SETTLE_S` after the start, no allocation before no new server has come for `QUIET_S`."""
+DEFAULT_INTERVAL_S = 60.0
+
+
+class System:
+    def __init__(self, settings: Settings, ledger: Ledger, counts: Counts) -> None:
+        options = settings.mdsd
+        self.exclusions = Exclusions(options.exclude)
+        self.views = ViewBuilder(options.stale_after_s, options.root, SpeedEstimator(options.speed_forget_s))
+        self._ledger = ledger
+        self._counts = counts
+        self._limits = ReportLimits()
+        self._started = self._newcomer_at = time.monotonic()
+
+    def take_over(self, options: Mdsd, exclusions: Exclusions) -> None:
+        """Settings that were read again."""
+        self.exclusions = exclusions
+        self.views.stale_after_s = options.stale_after_s
+        self.views.speeds.forget_after(options.speed_forget_s)
+
+    def take_in(self, report: OssReport, now: float) -> None:
+        """`now` on the monotonic clock."""
+        name = report.oss[:MAX_NAME_CHARACTERS]
+        if expected := self._limits.refusal(report):
+            self._counts.drop(name, expected)
+            return
+        newcomer = report.oss not in self.views
+        if not self.views.update(self._limits.trimmed(report), time.time()):
+            self._counts.drop(name, "a report with possible values")
+            return
+        self._limits.note(report)
+        if newcomer:
+            self._newcomer_at = now
+
+    def view(self, fs_name: str, now_s: float) -> SystemView:
+        """The system as the allocator sees it: with promises, without what the site excludes."""
+        promised, written = self._ledger.promised(fs_name), self._ledger.written(fs_name)
+        return self.exclusions.apply(self.views.view(fs_name, now_s, promised, written))
+
+    def may_settle(self) -> bool:
+        return time.monotonic() - self._started <= SETTLE_S
+
+    def settling(self, fs_name: str) -> bool:
+        """True just after the start, while servers are still coming back: a part must not get all."""
+        if not self.may_settle():
+            return False
+        return fs_name not in self.views.fs_names() or time.monotonic() - self._newcomer_at < QUIET_S
+
+    def interval_s(self) -> float:
+        """The longest interval of all servers that report."""
+        intervals = [report.interval_s for report, _ in self.views.servers().values()]
+        return max((i for i in intervals if i > 0), default=DEFAULT_INTERVAL_S)
