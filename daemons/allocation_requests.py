@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from tarazu.layout.objects import component_object_bytes
 from tarazu.lustre import EOF, LOV_MAX_STRIPE_COUNT, MAX_STRIPE_SIZE_BYTES
-from tarazu.model import Allocation, CreateRequest, Layout
-from tarazu.wire.messages import MAX_ID_CHARACTERS, AllocationReply, AllocationRequest
+from tarazu.model import Allocation, CreateRequest, Layout, Left
+from tarazu.wire.messages import MAX_ID_CHARACTERS, AllocationReply, AllocationRequest, LeftFiles
 
 MAX_FILES = 1_000_000
 MAX_STRIPES = 5_000_000
@@ -97,6 +97,11 @@ def promised_stripes(request: AllocationRequest) -> int:
     return sum(counts[file.layout, file.size_bytes] for file in request.files)
 
 
+def requests_of(request: AllocationRequest) -> list[CreateRequest]:
+    """Its files as the allocator knows them."""
+    return [CreateRequest(f.size_bytes, request.layouts[f.layout]) for f in request.files]
+
+
 def alive_s(request: AllocationRequest) -> float:
     """After how much silence its step counts as dead; 0: never."""
     return min(max(request.alive_s, MIN_ALIVE_S), MAX_ALIVE_S) if request.alive_s > 0 else 0.0
@@ -118,6 +123,10 @@ def promises(files: Sequence[CreateRequest], allocation: Allocation) -> Iterator
 
 
 def reply_of(request: AllocationRequest, allocation: Allocation, view_age_s: float) -> AllocationReply:
+    """The answer of an allocator to this request alone."""
+    left: dict[Left, list[int]] = {}
+    for index, why in allocation.left.items():
+        left.setdefault(why, []).append(index)
     return AllocationReply(
         request.id,
         "allocated",
@@ -127,4 +136,5 @@ def reply_of(request: AllocationRequest, allocation: Allocation, view_age_s: flo
         ost_cost_bound=allocation.ost_cost_bound,
         elapsed_s=allocation.elapsed_s,
         view_age_s=view_age_s,
+        left=tuple(LeftFiles(why.why, why.never, tuple(files)) for why, files in left.items()),
     )

@@ -99,6 +99,9 @@ def _fields(request: AllocationRequest, reply: AllocationReply, waited_s: float)
             "cost": f"{reply.ost_cost:.4f}",
             "bound": f"{reply.ost_cost_bound:.4f}",
         }
+        if reply.left:
+            fields["left"] = sum(len(left.files) for left in reply.left)
+            fields["reason"] = json.dumps(reply.left[0].why)
     else:
         fields["reason"] = json.dumps(reply.reason)
     return {**fields, "elapsed_s": f"{reply.elapsed_s:.3f}", "waited_s": f"{waited_s:.3f}"}

@@ -53,7 +53,16 @@ if TYPE_CHECKING:
 log = logging.getLogger("tarazu.clientd")
 
 NAME = "tarazu-clientd"
-USED = ("keys.", "clientd.", "layout.", "predict.", "mdsd.requests", "run.stop_file", "metrics.clientd")
+USED = (
+    "keys.",
+    "clientd.",
+    "layout.",
+    "predict.",
+    "mdsd.requests",
+    "standby.requests",
+    "run.stop_file",
+    "metrics.clientd",
+)
 """Settings that it looks at, or their beginnings."""
 REQUEST_S = 5.0
 """For what opens a conversation to come."""
@@ -95,7 +104,7 @@ class Clientd:
         self.stored = StoredPlans(settings.clientd.database)
         self.mdsd = self.planner.mdsd
         self.leaders = Leaders()
-        self.notices = Notices(self.mdsd.transport, settings.mdsd.requests, self.leaders.tell)
+        self.notices = Notices(self.mdsd.transport, self.mdsd.servers, self.leaders.tell)
         self.reports = Reports(self.stored, self.notices)
         self.counts = {"plans": 0, "reports": 0, "questions": 0, "progress": 0, "failed": 0, "turned_away": 0}
         self.planned: Counter[str] = Counter()

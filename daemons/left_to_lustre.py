@@ -14,6 +14,7 @@ from tarazu.errors import TarazuError
 from tarazu.layout.explicit import asked_osts, explicit_components
 from tarazu.model import FilePlacement, Forecast, Layout
 from tarazu.store import placement_map
+from tarazu.wire.messages import LeftFiles
 
 log = logging.getLogger("tarazu.clientd")
 
@@ -71,21 +72,24 @@ def checked(
     placeable: Sequence[tuple[int, Forecast, Layout]],
     osts: Sequence[tuple[tuple[int, ...], ...]],
     ost_count: int,
+    left: Sequence[LeftFiles] = (),
 ) -> tuple[dict[int, FilePlacement], dict[int, str]]:
     """What the allocator gave each file, as it is asked of Lustre; and why files are left to Lustre after all.
 
     Row id → placement, in the order of the request, so that the place of a row is its index there: a file that got
-    no OSTs, or OSTs that a map cannot hold, has an empty one. Without an answer nothing is allocated.
+    no OSTs, or OSTs that a map cannot hold, has an empty one. Without an answer nothing is allocated. `left`: why the
+    allocator gave files none.
     """
+    why = {index: reason.why for reason in left for index in reason.files}
     allocated: dict[int, FilePlacement] = {}
     refused: dict[int, str] = {}
     known: set[tuple[object, ...]] = set()
     whole: dict[tuple[Layout, int], bool] = {}
     nothing = FilePlacement(())
-    for (row_id, forecast, layout), of in zip(placeable, osts):
+    for index, ((row_id, forecast, layout), of) in enumerate(zip(placeable, osts)):
         allocated[row_id] = nothing
         if not any(of):
-            refused[row_id] = NO_OSTS
+            refused[row_id] = why.get(index, NO_OSTS)
             continue
         try:
             reached = (layout, layout.covered(forecast.size_bytes))

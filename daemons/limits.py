@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
+from tarazu.allocate import partly
 from tarazu.allocate.ledger import Ledger
-from tarazu.daemons.allocation_requests import MAX_NAME_CHARACTERS, promised_stripes
-from tarazu.model import SystemView
+from tarazu.daemons.allocation_requests import MAX_NAME_CHARACTERS, promised_stripes, requests_of
+from tarazu.model import Left, SystemView
 from tarazu.wire.messages import AllocationRequest, OssReport
 
 MAX_PROMISES = 100_000
@@ -27,16 +28,26 @@ class PromiseLimits:
         self._ledger = ledger
 
     def refusal(self, request: AllocationRequest, view: SystemView) -> str:
-        """Why this request would be too much; empty when it is not, or when nobody could have that much."""
+        """Why nothing of this request may be promised; empty when something may."""
+        beyond = self.beyond(request, view)
+        if request.files and len(beyond) == len(request.files):
+            return beyond[0].why
+        return self._too_many(request)
+
+    def beyond(self, request: AllocationRequest, view: SystemView) -> dict[int, Left]:
+        """File → why it has to be left: what is more than the user's share, the files that gain least first."""
         held = self._ledger.held_bytes(request.uid, request.fs_name)
         asked = sum(file.size_bytes for file in request.files)
         free = sum(o.avail_bytes for o in view.osts if o.usable)
-        if held + asked > self.share * free and asked <= free:
-            return (
-                f"uid {request.uid} holds promises of {held} bytes and asks for {asked}: "
-                f"expected at most {self.share:.0%} of the {free} that are free (mdsd.user_share)"
-            )
-        return self._too_many(request)
+        if held + asked <= self.share * free:
+            return {}
+        why = Left(
+            f"uid {request.uid} holds promises of {held} bytes and asks for {asked}: "
+            f"expected at most {self.share:.0%} of the {free} that are free (mdsd.user_share)"
+        )
+        left = partly.beyond(requests_of(request), self.share * free - held)
+        # Of what is larger than all that is free the allocator says why: nobody could have it.
+        return {i: why for i in left if request.files[i].size_bytes <= free}
 
     def _too_many(self, request: AllocationRequest) -> str:
         stripes = promised_stripes(request)
@@ -91,6 +102,6 @@ class ReportLimits:
 
     @staticmethod
     def trimmed(report: OssReport) -> OssReport:
-        """Without what nobody asks mdsd for: the jobs' rates, and a long list of what could not be read."""
+        """Without what nobody asks mdsd for: rates of jobs and clients, a long list of what could not be read."""
         unreadable = tuple(name[:MAX_NAME_CHARACTERS] for name in report.unreadable[:MAX_UNREADABLE])
-        return msgspec.structs.replace(report, jobs=(), unreadable=unreadable)
+        return msgspec.structs.replace(report, jobs=(), clients=(), unreadable=unreadable)

@@ -29,7 +29,7 @@ from tarazu.wire.messages import (
     TargetsTold,
 )
 from tarazu.wire.sockets import ZmqTransport
-from tarazu.wire.transport import Requester, request_id
+from tarazu.wire.transport import Requester, Servers, request_id
 
 log = logging.getLogger("tarazu.clientd")
 
@@ -89,11 +89,11 @@ class Notices:
     def __init__(
         self,
         connect: Callable[[int], ZmqTransport],
-        address: str,
+        servers: str | Servers,
         pass_news: Callable[[TargetsChanged], tuple[str, ...]] = lambda _news: (),
     ) -> None:
-        """`connect`: a transport whose waits a descriptor ends; `address`: mdsd's; `pass_news` hands on what mdsd says
-        by itself, and says which allocations' leaders have heard it.
+        """`connect`: a transport whose waits a descriptor ends; `servers`: mdsd's address, or both mdsds'; `pass_news`
+        hands on what mdsd says by itself, and says which allocations' leaders have heard it.
         """
         self.files = Share(MAX_FILES)
         self.allocations = Share(MAX_ALLOCATIONS)
@@ -102,7 +102,7 @@ class Notices:
         self.counts = {"told": 0, "given_up": 0, "dropped": 0}
         self._connect = connect
         self._pass_news = pass_news
-        self._address = address
+        self._servers = servers
         self._lock = threading.Lock()
         self._pending: dict[str, _Pending] = {}
         self._ready: dict[int, deque[_Pending]] = {}
@@ -200,7 +200,7 @@ class Notices:
     def _tell(self) -> None:
         transport = self._connect(self._wakeup.fd)
         try:
-            mdsd = transport.requester(self._address)
+            mdsd = transport.requester(self._servers)
             while not self._stopping:
                 with self._lock:
                     wait_s = self._submit(mdsd, time.monotonic())

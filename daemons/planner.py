@@ -150,8 +150,8 @@ class Planner:
                 return msgspec.structs.replace(reply, status=status)
             if not answers:
                 answers.append(self._allocate(step, wishes, mdsd, problem, request.alive_s))
-            answer = answers[0]
-            allocated, refused = checked(placeable, answer.osts, max(request.osts, default=0) + 1)
+            answer, ost_count = answers[0], max(request.osts, default=0) + 1
+            allocated, refused = checked(placeable, answer.osts, ost_count, answer.left)
             left.update(refused.values())
             reply = msgspec.structs.replace(reply, left=commonest(left))
             database.set_allocation(

@@ -26,7 +26,7 @@ from tarazu.wire.messages import (
 )
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
-from tarazu.wire.transport import Requester
+from tarazu.wire.transport import Requester, Servers
 
 ALLOCATION_S = 30.0
 """What mdsd gets to answer an allocation request before the job runs unplaced."""
@@ -43,7 +43,7 @@ class Questions:
 
     def __init__(self, settings: Settings) -> None:
         """Raises WireError when the keys cannot be used."""
-        self.address = settings.mdsd.requests
+        self.servers = Servers(settings.requests())
         self._keys = settings.keys
         self._pools = ClientPools()
         self._silent_until = 0.0
@@ -60,7 +60,7 @@ class Questions:
     def connection(self) -> Iterator[Requester]:
         transport = self.transport()
         try:
-            yield transport.requester(self.address)
+            yield transport.requester(self.servers)
         finally:
             transport.close()
 
@@ -75,7 +75,7 @@ class Questions:
 
     def _ask(self, mdsd: Requester, question: ViewRequest | StatusRequest, kind: type[Answer]) -> Answer:
         if time.monotonic() < self._silent_until:
-            raise Unavailable(f"{self.address}: expected an answer, found none a moment ago")
+            raise Unavailable(f"{self.servers}: expected an answer, found none a moment ago")
         try:
             return _of_kind(mdsd.request(question, ANSWER_S), kind)
         except Unavailable:

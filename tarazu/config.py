@@ -44,6 +44,7 @@ WEIGHT = Check("a number from 0 to 1000000", lambda v: 0 <= v <= 1e6)
 ADDRESS = Check(
     "an address such as tcp://mds1:5770", lambda v: re.fullmatch(r"(tcp|ipc|inproc)://\S+", v) is not None
 )
+ADDRESS_OR_NOTHING = Check(f"{ADDRESS.expected}, or nothing", lambda v: v == "" or ADDRESS.holds(v))
 
 LISTENS = Check("host:port, a port (of loopback), or nothing", lambda v: v == "" or listening(v) is not None)
 
@@ -75,12 +76,20 @@ class Ossd:
     name: str = setting("", "name of this OSS; empty: its host name")
     interval_s: float = setting(60.0, "seconds between two reports", POSITIVE)
     root: str = setting("/", "root under which /proc and /sys are read")
+    exports: bool = setting(
+        False, "also publish what each client wrote and read: reads a file a client and OST"
+    )
 
 
 @dataclass(frozen=True)
 class Mdsd:
     statistics: str = setting("tcp://127.0.0.1:5770", "address that receives statistics", ADDRESS)
     requests: str = setting("tcp://127.0.0.1:5771", "address that answers allocation requests", ADDRESS)
+    replication: str = setting(
+        "",
+        "address where the first mdsd meets the second one, tcp://mds1:5772; empty: there is no second one",
+        ADDRESS_OR_NOTHING,
+    )
     root: str = setting("/", "root under which /proc and /sys are read")
     cpu_limit: float = setting(0.70, "allocate only while the node's CPU share is below this", SHARE)
     memory_limit: float = setting(
@@ -97,6 +106,14 @@ class Mdsd:
         0.5, "what one user's promises may hold of the space that is free; beyond, jobs run unplaced", SHARE
     )
     audit_log: str = setting("", "file for one line per allocation; empty: standard error")
+
+
+@dataclass(frozen=True)
+class Standby:
+    statistics: str = setting(
+        "", "as mdsd.statistics, of the second mdsd (tarazu-mdsd --standby)", ADDRESS_OR_NOTHING
+    )
+    requests: str = setting("", "as mdsd.requests, of the second mdsd", ADDRESS_OR_NOTHING)
 
 
 @dataclass(frozen=True)
@@ -265,6 +282,7 @@ class Settings:
     keys: Keys = field(default_factory=Keys)
     ossd: Ossd = field(default_factory=Ossd)
     mdsd: Mdsd = field(default_factory=Mdsd)
+    standby: Standby = field(default_factory=Standby)
     allocate: Allocate = field(default_factory=Allocate)
     clientd: Clientd = field(default_factory=Clientd)
     layout: LayoutSettings = field(default_factory=LayoutSettings)
@@ -272,11 +290,20 @@ class Settings:
     run: Run = field(default_factory=Run)
     metrics: Metrics = field(default_factory=Metrics)
 
+    def statistics(self) -> tuple[str, ...]:
+        """Where ossds publish: the first mdsd, and the second where there is one."""
+        return tuple(filter(None, (self.mdsd.statistics, self.standby.statistics)))
+
+    def requests(self) -> tuple[str, ...]:
+        """Where clients ask."""
+        return tuple(filter(None, (self.mdsd.requests, self.standby.requests)))
+
 
 SECTIONS: dict[str, type] = {
     "keys": Keys,
     "ossd": Ossd,
     "mdsd": Mdsd,
+    "standby": Standby,
     "allocate": Allocate,
     "clientd": Clientd,
     "layout": LayoutSettings,
@@ -286,7 +313,7 @@ SECTIONS: dict[str, type] = {
 }
 
 RELOADED = {
-    "ossd": {"interval_s"},
+    "ossd": {"interval_s", "exports"},
     "mdsd": {
         "cpu_limit",
         "memory_limit",
@@ -335,7 +362,12 @@ def load(path: str | os.PathLike[str] | None = None, environ: Mapping[str, str] 
             raise ConfigError(str(chosen), f"a table [{section}]", values)
     for section, cls in SECTIONS.items():
         sections[section] = _section(cls, section, data.get(section, {}), chosen, text, environ)
-    return Settings(**sections)
+    settings = Settings(**sections)
+    pair = (settings.mdsd.replication, settings.standby.statistics, settings.standby.requests)
+    if any(pair) and not all(pair):
+        expected = "mdsd.replication, standby.statistics and standby.requests, or none of them"
+        raise ConfigError(f"{chosen or 'environment'}: [standby]", expected, " ".join(filter(None, pair)))
+    return settings
 
 
 def _read(path: Path) -> tuple[str, dict[str, Any]]:

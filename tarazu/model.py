@@ -141,6 +141,14 @@ class FilePlacement(msgspec.Struct, frozen=True):
     osts: tuple[tuple[int, ...], ...]
 
 
+class Left(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Why a file gets no OSTs and is left to Lustre's own allocator."""
+
+    why: str
+    never: bool = False
+    """True when no state of this file system can give it what it asks for; else asking again later may."""
+
+
 class Allocation(msgspec.Struct, frozen=True, omit_defaults=True):
     """The allocator's answer: `files[i]` places `requests[i]`."""
 
@@ -151,6 +159,8 @@ class Allocation(msgspec.Struct, frozen=True, omit_defaults=True):
     ost_cost_bound: float = 0.0
     """No allocation of these requests can have a lower OST cost."""
     elapsed_s: float = 0.0
+    left: dict[int, Left] = {}
+    """i → why `files[i]` is empty (`tarazu.allocate.partly`). Costs and bound are those of the other files."""
 
 
 class JobStep(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -80,3 +80,15 @@ def test_every_setting_is_documented_with_its_default_as_the_file_takes_it(tmp_p
         for section in config.SECTIONS
     )
     assert config.load(write(tmp_path, text), {}) == config.Settings()
+
+
+def test_a_second_mdsd_needs_all_its_addresses(tmp_path: Path) -> None:
+    path = tmp_path / "tarazu.toml"
+    path.write_text("[mdsd]\nreplication = 'tcp://mds1:5772'\n[standby]\nrequests = 'tcp://mds2:5771'\n")
+    with pytest.raises(ConfigError, match=r"\[standby\]: expected mdsd.replication, standby.statistics and"):
+        config.load(path, {})
+    path.write_text(path.read_text() + "statistics = 'tcp://mds2:5770'\n")
+    settings = config.load(path, {})
+    assert settings.requests() == ("tcp://127.0.0.1:5771", "tcp://mds2:5771")
+    assert settings.statistics() == ("tcp://127.0.0.1:5770", "tcp://mds2:5770")
+    assert config.Settings().requests() == ("tcp://127.0.0.1:5771",)

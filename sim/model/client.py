@@ -102,6 +102,9 @@ class Plan:
             return
         self._ids.append(id)
         for index, ((forecast, layout), osts_of) in enumerate(zip(wishes, reply.osts, strict=True)):
+            if not osts_of:
+                self.left += 1
+                continue
             planned = Planned(layout, FilePlacement(osts_of), id, index, forecast.size_bytes)
             name = forecast.name
             if not name.volatile:

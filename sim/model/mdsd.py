@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tarazu.allocate import policies
+from tarazu.allocate import partly, policies
 from tarazu.allocate.ledger import Ledger, pack
 from tarazu.config import Settings, Weights
-from tarazu.daemons.allocation_requests import promises, reply_of, why_malformed
+from tarazu.daemons.allocation_requests import promises, reply_of, requests_of, why_malformed
 from tarazu.daemons.limits import PromiseLimits
 from tarazu.errors import InfeasibleRequest, InsufficientResources, WireError
-from tarazu.model import CreateRequest, SystemView
+from tarazu.model import SystemView
 from tarazu.sim.model.view import FS_NAME
 from tarazu.stats.speed import SpeedEstimator
 from tarazu.stats.view import ViewBuilder
@@ -73,9 +73,10 @@ class Mdsd:
         view = self.view(now)
         if refusal := self._limits.refusal(request, view):
             return AllocationReply(request.id, "declined", refusal)
-        files = [CreateRequest(f.size_bytes, request.layouts[f.layout]) for f in request.files]
+        files, waves = requests_of(request), [f.wave for f in request.files]
         try:
-            allocation = self._policy.allocate(view, files, [f.wave for f in request.files])
+            left = self._limits.beyond(request, view)
+            allocation = partly.place(self._policy, view, files, waves, weights=self.weights, left=left)
         except InfeasibleRequest as error:
             return AllocationReply(request.id, "never", str(error))
         except InsufficientResources as error:

@@ -15,6 +15,7 @@ from tarazu.allocate.eligible import too_little_space
 from tarazu.allocate.problem import Array, Group
 from tarazu.allocate.solvers import min_cost_flow
 from tarazu.allocate.waves import alternating
+from tarazu.errors import InsufficientResources
 
 OSS_BALANCE = 0.1
 """Levels per mean bytes per OST on one OSS: spreads over servers what is equal on OSTs, and no more."""
@@ -31,10 +32,27 @@ ORDERED_OBJECTS = 20_000
 
 def place(draft: Draft) -> None:
     """Give every group its OSTs. Raises InsufficientResources when they do not fit."""
-    for group in sorted(draft.problem.groups, key=lambda g: -g.unit):
-        _deal(draft, group, _counts(draft, group))
-        draft.placed += np.bincount(group.osts.ravel(), group.weights.ravel(), len(draft.placed))
+    groups = draft.problem.groups
+    parts = {
+        number: _place(draft, groups[number])
+        for number in np.argsort([-g.unit for g in groups], kind="stable")
+    }
+    draft.problem.groups = [part for number in range(len(groups)) for part in parts[number]]
     draft.bound = bounds.utilization_of(draft.problem)
+
+
+def _place(draft: Draft, group: Group) -> list[Group]:
+    """The group with its OSTs; in parts where members of several sizes do not fit when each counts as the largest."""
+    try:
+        counts = _counts(draft, group)
+    except InsufficientResources:
+        halves = group.halves()
+        if not halves:
+            raise
+        return [part for half in halves for part in _place(draft, half)]
+    _deal(draft, group, counts)
+    draft.placed += np.bincount(group.osts.ravel(), group.weights.ravel(), len(draft.placed))
+    return [group]
 
 
 def _counts(draft: Draft, group: Group) -> Array:

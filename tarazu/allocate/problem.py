@@ -44,6 +44,20 @@ class Group:
     def unit(self) -> float:
         return float(self.weights.mean())
 
+    def halves(self) -> list[Group]:
+        """The members with the larger and those with the smaller objects; empty where all are of one size."""
+        largest = self.weights.max(axis=1)
+        order = np.argsort(-largest, kind="stable")
+        cut = int(np.count_nonzero(largest > np.median(largest))) or int(
+            np.count_nonzero(largest == largest.max())
+        )
+        if cut == len(order):
+            return []
+        return [
+            Group(self.component, self.first_stripe, self.eligible, self.requests[half], self.weights[half])
+            for half in (order[:cut], order[cut:])
+        ]
+
 
 @dataclass(slots=True)
 class Problem:
@@ -89,7 +103,7 @@ def build(view: SystemView, requests: Sequence[CreateRequest], waves: Sequence[i
     rows: dict[str, int] = {}
     masks: list[Array] = []
     groups: list[Group] = []
-    pieces = _pieces(requests)
+    pieces = pieces_of(requests)
     for merge_log2 in (None, 1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1.0, 64.0):
         merged = _merge(pieces, merge_log2)
         if len(merged) <= MAX_GROUPS:
@@ -108,7 +122,7 @@ def build(view: SystemView, requests: Sequence[CreateRequest], waves: Sequence[i
 
 
 @dataclass(slots=True)
-class _Piece:
+class Piece:
     """One component of all the requests that have the same layout and size."""
 
     layout: int
@@ -118,7 +132,8 @@ class _Piece:
     requests: list[int]
 
 
-def _pieces(requests: Sequence[CreateRequest]) -> list[_Piece]:
+def pieces_of(requests: Sequence[CreateRequest]) -> list[Piece]:
+    """The components that the forecasts reach and that lie on OSTs; of one layout in the order of its components."""
     members: dict[CreateRequest, list[int]] = {}
     for i, request in enumerate(requests):
         members.setdefault(request, []).append(i)
@@ -132,7 +147,7 @@ def _pieces(requests: Sequence[CreateRequest]) -> list[_Piece]:
             if component.stripe_count and component.pattern != "mdt" and reaching:
                 rows = _object_bytes(component, [r.size_bytes for r in reaching])
                 for request, weights in zip(reaching, rows):
-                    pieces.append(_Piece(number, position, component, weights, members[request]))
+                    pieces.append(Piece(number, position, component, weights, members[request]))
     return pieces
 
 
@@ -156,9 +171,9 @@ def many_object_bytes(component: Component, sizes: Array) -> Array:
     return below(ends) - below(np.array([component.start_bytes], np.int64))
 
 
-def _merge(pieces: list[_Piece], step_log2: float | None) -> list[list[_Piece]]:
+def _merge(pieces: list[Piece], step_log2: float | None) -> list[list[Piece]]:
     """Pieces by (layout, component, size), sizes equal to within a factor of 2**step."""
-    merged: dict[tuple[int, int, float], list[_Piece]] = {}
+    merged: dict[tuple[int, int, float], list[Piece]] = {}
     for p in pieces:
         total = sum(p.weights)
         size = total if step_log2 is None else int(log2(max(1, total)) / step_log2)
@@ -166,7 +181,7 @@ def _merge(pieces: list[_Piece], step_log2: float | None) -> list[list[_Piece]]:
     return list(merged.values())
 
 
-def _groups(members: list[_Piece], width: int, row: int) -> list[Group]:
+def _groups(members: list[Piece], width: int, row: int) -> list[Group]:
     """One group; or several of at most `width` stripes for an overstriped component wider than its OSTs."""
     files = np.concatenate([np.asarray(p.requests, np.int64) for p in members])
     counts = [len(p.requests) for p in members]

@@ -37,6 +37,7 @@ def _directly(settings: Settings, fs_name: str) -> object:
     """As on a server, where no clientd runs: needs a client's key."""
     from tarazu.wire.security import curve_for
     from tarazu.wire.sockets import ZmqTransport
+    from tarazu.wire.transport import Servers
 
     try:
         curve = curve_for("client", settings.keys.directory, settings.keys.insecure)
@@ -45,6 +46,6 @@ def _directly(settings: Settings, fs_name: str) -> object:
         raise Unavailable(f"neither clientd nor mdsd can be asked: {error}") from None
     try:
         question = ViewRequest(uuid.uuid4().hex, fs_name)
-        return transport.requester(settings.mdsd.requests).request(question, TIMEOUT_S)
+        return transport.requester(Servers(settings.requests())).request(question, TIMEOUT_S)
     finally:
         transport.close()

@@ -22,7 +22,7 @@ REFRESH_S = 30.0
 """OSTs are added and taken away while a file system is up: so often the devices are listed anew."""
 IN_TURN = 1500
 """Where there are more connections, only their states are read at each look, and the other parameters in turn."""
-ENOSPC = -28
+ENOSPC = 28
 _STATE = re.compile(r"^current_state:\s*(\S+)", re.MULTILINE)
 _BEGINNING = 128
 """Bytes of a file that are read: `state` goes on with up to 16 lines of history."""
@@ -85,10 +85,10 @@ class Osps:
         for parameter in parameters:
             self._read(parameter)
         prealloc = self._said.get("osp.*.prealloc_status", {})
-        refusing = {t: f"prealloc_status {value}" for t, value in prealloc.items() if value != ENOSPC}
+        refusing = {t: f"prealloc_status {value}" for t, value in prealloc.items() if abs(value) != ENOSPC}
         refusing |= dict.fromkeys(self._said.get("osp.*.max_create_count", {}), "max_create_count 0")
         refusing |= dict.fromkeys(self._said.get("osp.*.active", {}), "inactive")
-        full = frozenset(t for t, value in prealloc.items() if value == ENOSPC)
+        full = frozenset(t for t, value in prealloc.items() if abs(value) == ENOSPC)
         return Seen(frozenset(known), lost, full, refusing)
 
     def _list(self) -> None:

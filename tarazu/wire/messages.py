@@ -2,7 +2,7 @@
 
 ossd ──OssReport──► mdsd            PUB → SUB, may be lost
 clientd ──AllocationRequest, FileClosed, StepEnded, StepAlive, ViewRequest, StatusRequest──► mdsd   DEALER → ROUTER
-mdsd ──AllocationReply, Acknowledged, ViewReply, StatusReply──► clientd                   resent until answered
+mdsd ──AllocationReply, Acknowledged, ViewReply, StatusReply, NotActive──► clientd        resent until answered
 mdsd ──TargetsChanged──► clientd ──TargetsTold──► mdsd        by itself, repeated until told
 
 mdsd never sees a path: a request carries sizes and layouts only. What a program decides by comes in fields with types;
@@ -106,6 +106,17 @@ class JobRate(msgspec.Struct, frozen=True):
     read_bytes: int
 
 
+class ClientRate(msgspec.Struct, frozen=True, array_like=True):
+    """What one client wrote and read on one OSS in the last interval (`obdfilter.*.exports.*.stats`)."""
+
+    nid: Annotated[str, msgspec.Meta(max_length=MAX_ID_CHARACTERS)]
+    write_bytes: int = 0
+    read_bytes: int = 0
+    writes: int = 0
+    reads: int = 0
+    """Requests."""
+
+
 class OssReport(msgspec.Struct, frozen=True, tag="oss-report", omit_defaults=True):
     """Everything one OSS publishes in one interval."""
 
@@ -125,6 +136,12 @@ class OssReport(msgspec.Struct, frozen=True, tag="oss-report", omit_defaults=Tru
     """Mean `req_waittime` of `ost.OSS.ost_io` in the last interval."""
     unreadable: tuple[str, ...] = ()
     """Parameters that could not be read."""
+    clients: tuple[ClientRate, ...] = ()
+    """Where `ossd.exports` is set: those that moved most bytes."""
+    incarnation: int = 0
+    """A random number of this ossd's start: `sequence` counts within it. 0 from an ossd that has none."""
+    age_s: float = 0.0
+    """How long ago its values were read, when it is sent again to an mdsd that has just come."""
     protocol: int = PROTOCOL
 
 
@@ -160,11 +177,25 @@ class AllocationRequest(msgspec.Struct, frozen=True, tag="allocate", omit_defaul
     protocol: int = PROTOCOL
 
 
+class LeftFiles(msgspec.Struct, frozen=True, array_like=True):
+    """Files of a request that get no OSTs, for one reason."""
+
+    why: str
+    never: bool
+    """As in `model.Left`."""
+    files: tuple[int, ...]
+    """Indices in the request, ascending."""
+
+
 Status = Literal["allocated", "declined", "never", "later", "unknown-fs", "unavailable"]
 
 
 class AllocationReply(msgspec.Struct, frozen=True, tag="allocation", omit_defaults=True):
-    """The answer to an AllocationRequest. `osts[file][component]` as in `model.FilePlacement`."""
+    """The answer to an AllocationRequest. `osts[file][component]` as in `model.FilePlacement`.
+
+    `allocated`: one file at least has got its OSTs. What did not fit is left to Lustre: `osts[file]` is then empty,
+    and `left` says why. `later`, `never`: not one fits now, or ever.
+    """
 
     id: str
     status: Status
@@ -176,6 +207,7 @@ class AllocationReply(msgspec.Struct, frozen=True, tag="allocation", omit_defaul
     elapsed_s: float = 0.0
     view_age_s: float = 0.0
     """Age of the oldest report that the allocation used."""
+    left: tuple[LeftFiles, ...] = ()
     protocol: int = PROTOCOL
 
 
@@ -278,8 +310,16 @@ class StatusReply(msgspec.Struct, frozen=True, tag="status", omit_defaults=True)
     protocol: int = PROTOCOL
 
 
+class NotActive(msgspec.Struct, frozen=True, tag="not-active", omit_defaults=True):
+    """Of two mdsds the other one answers, or neither yet: ask there, or here again soon."""
+
+    message_id: str
+    """Id of what was asked."""
+    protocol: int = PROTOCOL
+
+
 Request = AllocationRequest | FileClosed | StepEnded | StepAlive | ViewRequest | StatusRequest | TargetsTold
-Reply = AllocationReply | Acknowledged | ViewReply | StatusReply | TargetsChanged
+Reply = AllocationReply | Acknowledged | ViewReply | StatusReply | NotActive | TargetsChanged
 Message = OssReport | Request | Reply
 
 _encoder = msgspec.msgpack.Encoder()

@@ -1,8 +1,8 @@
 """The real transport: ZeroMQ over TCP with CURVE.
 
 mdsd binds SUB and ROUTER; ossd connects XPUB (which tells when a subscriber comes), clientd DEALER. Every
-socket has a monitor, so that refused handshakes are counted instead of unseen. A transport and its ends
-belong to one thread.
+socket has a monitor, so that refused handshakes are counted instead of unseen; those of bound ones are followed at
+the door. A transport and its ends belong to one thread.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import errno
 import logging
 import socket
 import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import zmq
@@ -18,8 +19,10 @@ from zmq.utils.monitor import recv_monitor_message
 
 from tarazu.errors import WireError
 from tarazu.wire import messages
+from tarazu.wire.admission import Admitted
+from tarazu.wire.door import EVENTS, Door
 from tarazu.wire.messages import Message, OssReport, Reply, Request
-from tarazu.wire.security import Authenticator, Curve, check_address, is_local
+from tarazu.wire.security import Curve, check_address, is_local
 from tarazu.wire.transport import (
     MAX_MESSAGE_BYTES,
     MAX_REQUEST_BYTES,
@@ -33,6 +36,7 @@ from tarazu.wire.transport import (
     Publisher,
     Replier,
     Requester,
+    Servers,
     Subscriber,
     Transport,
 )
@@ -59,6 +63,9 @@ _BOUND = {
     zmq.SNDHWM: QUEUED_REPLIES,
 }
 """Ends that many peers connect to: what one of them can make us hold is small."""
+
+_ONE_OF_TWO = {zmq.HEARTBEAT_IVL: 1_000, zmq.HEARTBEAT_TIMEOUT: 3_000}
+"""Where another server can be asked instead, one that vanished is noticed soon."""
 
 _REFUSED = (
     zmq.EVENT_HANDSHAKE_FAILED_AUTH
@@ -90,10 +97,11 @@ class _End:
             self.socket.setsockopt(option, value)
         if "[" in self.address:
             self.socket.ipv6 = True
-        self.monitor: Socket = self.socket.get_monitor_socket(_REFUSED)
+        self.monitor: Socket = self.socket.get_monitor_socket(EVENTS if self.admits else _REFUSED)
         curve = self.transport.curve
         try:
             if self.admits:
+                self.transport.door.watch(self.monitor, self.counts)
                 if curve:
                     self.socket.curve_server = True
                     self.socket.curve_secretkey = curve.own.secret
@@ -125,7 +133,8 @@ class _End:
 
     def _shut(self) -> None:
         self.socket.disable_monitor()
-        self.monitor.close(linger=0)
+        if not self.admits:
+            self.monitor.close(linger=0)
         self.socket.close(linger=0)
 
     def close(self) -> None:
@@ -134,12 +143,12 @@ class _End:
         self.transport.ends.discard(self)
 
     def look(self) -> None:
-        """Count refused handshakes; replace the socket of a connecting end that was refused."""
+        """Of a connecting end: count refused handshakes, and replace the socket that was refused."""
+        if self.admits:
+            return
         while self.monitor.poll(0):
             event = recv_monitor_message(self.monitor)["event"]
             self.counts.refused += 1
-            if self.admits:
-                continue
             if self.counts.refused == 1:
                 log.warning("%s refused our key, or has another than ours of it; trying again", self.address)
             if event & _FINAL and self._retry_at is None:
@@ -151,26 +160,57 @@ class _End:
 
     def wait(self, timeout_s: float) -> bool:
         """True when the socket can be read."""
-        deadline = time.monotonic() + timeout_s
-        while True:
-            self.look()
-            left_s = deadline - time.monotonic()
-            if self._retry_at is not None:
-                left_s = min(left_s, self._retry_at - time.monotonic())
-            ready = self.transport.poll([self], left_s)
-            if self.socket in ready:
-                return True
-            if self.transport.wake_fd in ready or time.monotonic() >= deadline:
-                return False
+        return _readable([self], timeout_s) is not None
 
-    def frames(self) -> tuple[list[bytes], str]:
-        """The next message and its sender's address; call when it can be read."""
+    def frames(self) -> tuple[list[bytes], Peer] | None:
+        """The next message and its sender; None when it says too much or is admitted no more. Call when it can be
+        read."""
         parts = self.socket.recv_multipart(copy=False)
-        try:
-            peer = parts[-1].get("Peer-Address")
-        except zmq.ZMQError:
-            peer = "peer"
-        return [part.bytes for part in parts], str(peer)
+        last = parts[-1]
+        address = _property(last, "Peer-Address") or "peer"
+        admission = None
+        if self.admits:
+            door = self.transport.door
+            try:
+                fd = int(last.get(zmq.SRCFD))
+            except (zmq.ZMQError, ValueError):
+                fd = -1
+            connection = door.of(fd, address)
+            if not connection.may_say(sum(map(len, parts))):
+                self.counts.too_many += 1
+                return None
+            if door.admitted:
+                connection.role, connection.key = self.admits, (_property(last, "User-Id") or "").encode()
+                admission = door.admitted.find(self.admits, connection.key)
+                if admission is None:
+                    self.counts.shut_out += 1
+                    return None
+        route = parts[0].bytes if self.kind == zmq.ROUTER else b""
+        return [part.bytes for part in parts], Peer(route, address, admission)
+
+
+def _property(frame: zmq.Frame, name: str) -> str | None:
+    try:
+        return str(frame.get(name))
+    except zmq.ZMQError:
+        return None
+
+
+def _readable(ends: Sequence[_End], timeout_s: float) -> _End | None:
+    """One of these ends of one transport that can be read, within `timeout_s`."""
+    transport = ends[0].transport
+    deadline = time.monotonic() + timeout_s
+    while True:
+        for end in ends:
+            end.look()
+        now = time.monotonic()
+        left_s = min([deadline - now, *(end._retry_at - now for end in ends if end._retry_at is not None)])
+        ready = transport.poll(ends, left_s)
+        for end in ends:
+            if end.socket in ready:
+                return end
+        if transport.wake_fd in ready or time.monotonic() >= deadline:
+            return None
 
 
 def _resolved(address: str) -> str:
@@ -187,29 +227,38 @@ def _resolved(address: str) -> str:
 
 
 class ZmqPublisher(Publisher):
-    def __init__(self, end: _End) -> None:
-        self._end = end
-        self.counts = end.counts
+    def __init__(self, ends: Sequence[_End]) -> None:
+        """One end for each subscriber: where one refuses our key, the others go on."""
+        self._ends = ends
+        self._came: list[_End] = []
+        self.counts = ends[0].counts
 
     def publish(self, report: OssReport) -> None:
-        self._end.look()
         self._send(messages.encode(report))
 
-    def _send(self, data: bytes) -> None:
-        try:
-            self._end.socket.send(data, zmq.NOBLOCK)
-        except zmq.Again:
-            log.debug("%s does not take reports", self._end.address)
+    def repeat(self, report: OssReport) -> None:
+        self._send(messages.encode(report), self._came)
+
+    def _send(self, data: bytes, ends: Sequence[_End] | None = None) -> None:
+        for end in self._ends if ends is None else ends:
+            end.look()
+            try:
+                end.socket.send(data, zmq.NOBLOCK)
+            except zmq.Again:
+                log.debug("%s does not take reports", end.address)
+        self._came = []
 
     def wait(self, timeout_s: float) -> bool:
         deadline = time.monotonic() + timeout_s
-        while self._end.wait(max(0.0, deadline - time.monotonic())):
-            if self._end.socket.recv()[:1] == b"\x01":
+        while end := _readable(self._ends, max(0.0, deadline - time.monotonic())):
+            if end.socket.recv()[:1] == b"\x01":
+                self._came.append(end)
                 return True
         return False
 
     def close(self) -> None:
-        self._end.close()
+        for end in self._ends:
+            end.close()
 
 
 class ZmqSubscriber(Subscriber):
@@ -217,13 +266,16 @@ class ZmqSubscriber(Subscriber):
         self._end = end
         self.counts = end.counts
         self.address = end.address
+        self.sender = Peer(b"", "")
         end.socket.subscribe(b"")
 
     def receive(self, timeout_s: float) -> OssReport | None:
         deadline = time.monotonic() + timeout_s
         while self._end.wait(max(0.0, deadline - time.monotonic())):
-            frames, peer = self._end.frames()
-            message = self.counts.accept(b"".join(frames), peer, STATISTICS)
+            if (got := self._end.frames()) is None:
+                continue
+            frames, self.sender = got
+            message = self.counts.accept(b"".join(frames), self.sender.name, STATISTICS)
             if isinstance(message, OssReport):
                 return message
         return None
@@ -241,10 +293,12 @@ class ZmqReplier(Replier):
     def receive(self, timeout_s: float) -> tuple[Peer, Request] | None:
         deadline = time.monotonic() + timeout_s
         while self._end.wait(max(0.0, deadline - time.monotonic())):
-            (route, *body), peer = self._end.frames()
-            message = self.counts.accept(b"".join(body), peer, REQUESTS)
+            if (got := self._end.frames()) is None:
+                continue
+            frames, peer = got
+            message = self.counts.accept(b"".join(frames[1:]), peer.name, REQUESTS)
             if isinstance(message, REQUESTS):
-                return Peer(route, peer), message
+                return peer, message
         return None
 
     def reply(self, peer: Peer, message: Reply | bytes) -> None:
@@ -259,28 +313,42 @@ class ZmqReplier(Replier):
 
 
 class ZmqRequester(Requester):
-    def __init__(self, end: _End) -> None:
-        super().__init__(end.address)
-        self._end = end
-        self.counts = end.counts
+    def __init__(self, servers: Servers, connect: Callable[[str], _End]) -> None:
+        """`connect` makes an end: at once for the server that is asked first, for another one once it is needed."""
+        super().__init__(servers)
+        self._connect = connect
+        self._ends: dict[int, _End] = {}
+        self._end = self._end_of(servers.first)
 
-    def _send(self, message: Message) -> bool:
-        self._end.look()
+    def _end_of(self, server: int) -> _End:
+        if server not in self._ends:
+            self._ends[server] = self._connect(self.servers.addresses[server])
+            self._ends[server].counts = self.counts
+        return self._ends[server]
+
+    def _send(self, message: Message, server: int) -> bool:
+        end = self._end_of(server)
+        end.look()
         try:
-            self._end.socket.send(messages.encode(message), zmq.NOBLOCK)
+            end.socket.send(messages.encode(message), zmq.NOBLOCK)
         except zmq.Again:
             return False
         return True
 
-    def _next(self, timeout_s: float) -> Reply | None:
-        if not self._end.wait(timeout_s):
+    def _next(self, timeout_s: float) -> tuple[int, Reply] | None:
+        end = _readable(list(self._ends.values()), timeout_s)
+        if end is None:
             return None
-        frames, peer = self._end.frames()
-        message = self.counts.accept(b"".join(frames), peer, REPLIES)
-        return message if isinstance(message, REPLIES) else None
+        if (got := end.frames()) is None:
+            return None
+        frames, peer = got
+        message = self.counts.accept(b"".join(frames), peer.name, REPLIES)
+        server = next(server for server, one in self._ends.items() if one is end)
+        return (server, message) if isinstance(message, REPLIES) else None
 
     def close(self) -> None:
-        self._end.close()
+        for end in self._ends.values():
+            end.close()
 
 
 class ZmqTransport(Transport):
@@ -299,9 +367,14 @@ class ZmqTransport(Transport):
         self.wake_fd = wake_fd
         self.context: zmq.Context[Socket] = zmq.Context()
         self.ends: set[_End] = set()
-        self._authenticator = (
-            Authenticator(self.context, curve.directory) if curve and curve.server is None else None
-        )
+        self._door: Door | None = None
+
+    @property
+    def door(self) -> Door:
+        """Of the bound ends; made with the first of them."""
+        if self._door is None:
+            self._door = Door(self.context, Admitted(self.curve.directory) if self.curve else None)
+        return self._door
 
     def _end(self, kind: int, address: str, **options: Any) -> _End:
         check_address(address, self.curve, self.insecure)
@@ -309,27 +382,31 @@ class ZmqTransport(Transport):
         self.ends.add(end)
         return end
 
-    def publisher(self, address: str) -> ZmqPublisher:
+    def publisher(self, *addresses: str) -> ZmqPublisher:
         # Statistics that could not be sent are soon too old to be worth it.
         # VERBOSE: a subscriber that comes back is told of too, not only a new one.
-        return ZmqPublisher(self._end(zmq.XPUB, address, options={zmq.SNDHWM: 8, zmq.XPUB_VERBOSE: 1}))
+        options = {zmq.SNDHWM: 8, zmq.XPUB_VERBOSE: 1}
+        return ZmqPublisher([self._end(zmq.XPUB, address, options=options) for address in addresses])
 
     def subscriber(self, address: str) -> ZmqSubscriber:
         return ZmqSubscriber(self._end(zmq.SUB, address, admits="oss", options=_BOUND))
 
-    def requester(self, address: str) -> ZmqRequester:
+    def requester(self, servers: str | Servers) -> ZmqRequester:
+        known = Servers(servers) if isinstance(servers, str) else servers
         # IMMEDIATE: nothing is queued for a connection that does not stand; what is not answered is resent.
-        return ZmqRequester(self._end(zmq.DEALER, address, options={zmq.IMMEDIATE: 1}))
+        options = {zmq.IMMEDIATE: 1, **(_ONE_OF_TWO if len(known.addresses) > 1 else {})}
+        return ZmqRequester(known, lambda address: self._end(zmq.DEALER, address, options=options))
 
     def replier(self, address: str) -> ZmqReplier:
         return ZmqReplier(self._end(zmq.ROUTER, address, admits="client", options=_BOUND))
 
-    def poll(self, ends: list[_End], timeout_s: float) -> set[Any]:
+    def poll(self, ends: Sequence[_End], timeout_s: float) -> set[Any]:
         """Sockets (and `wake_fd`) that can be read, after at most `timeout_s`."""
         poller = zmq.Poller()
         for end in ends:
             poller.register(end.socket, zmq.POLLIN)
-            poller.register(end.monitor, zmq.POLLIN)
+            if not end.admits:
+                poller.register(end.monitor, zmq.POLLIN)
         if self.wake_fd is not None:
             poller.register(self.wake_fd, zmq.POLLIN)
         return {source for source, _ in poller.poll(max(0, int(timeout_s * 1000 + 0.999)))}
@@ -343,7 +420,7 @@ class ZmqTransport(Transport):
     def close(self) -> None:
         for end in list(self.ends):
             end.close()
-        if self._authenticator:
-            self._authenticator.close()
-            self._authenticator = None
+        if self._door:
+            self._door.close()
+            self._door = None
         self.context.term()

@@ -10,22 +10,27 @@ import logging
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple, get_args
 
 from tarazu.errors import Unavailable, WireError
+from tarazu.wire.admission import Admission
 from tarazu.wire.messages import (
     AllocationReply,
     AllocationRequest,
     FileClosed,
     Message,
+    NotActive,
     OssReport,
     Reply,
     Request,
+    StatusReply,
     TargetsChanged,
     decode,
     encode,
 )
+from tarazu.wire.said import SaidOnce
 
 log = logging.getLogger("tarazu.wire")
 
@@ -38,7 +43,10 @@ QUEUED_MESSAGES = 32
 QUEUED_REPLIES = 256
 """To one peer that does not read them; more are lost, and sent when it asks again."""
 RESEND_S = 1.0
-_REMEMBERED_PEERS = 1024
+UNCONNECTED_S = 0.5
+"""Without a connection to the mdsd that is asked first, the other one is asked too after this."""
+ASK_AGAIN_S = 0.25
+"""When neither of two mdsds is the active one (yet)."""
 
 STATISTICS = (OssReport,)
 REQUESTS = get_args(Request)
@@ -46,10 +54,18 @@ REPLIES = get_args(Reply)
 
 
 class Peer(NamedTuple):
-    """Who sent a request: where the reply goes, and a name for the log."""
+    """Who sent a message: where the reply goes, and a name for the log."""
 
     route: bytes
     name: str
+    """Its address."""
+    admission: Admission | None = None
+    """What its key may say; None where there are no keys."""
+
+    @property
+    def key(self) -> str:
+        """The name of its key's file, `client-login1`; empty where there are no keys."""
+        return self.admission.name if self.admission else ""
 
 
 @dataclass
@@ -61,10 +77,18 @@ class Counts:
     """Messages that were malformed, of another protocol version, or do not belong on this socket."""
     refused: int = 0
     """Handshakes that failed: wrong or missing key, or no ZeroMQ peer at all."""
-    _told: set[str] = field(default_factory=set, repr=False)
+    shut_out: int = 0
+    """Messages that came after their key was removed."""
+    too_many: int = 0
+    """Messages beyond what one connection may say."""
+    connections: int = 0
+    """That stand now, the unfinished ones too."""
+    turned_away: int = 0
+    """Connections for which there was no room."""
+    _said: SaidOnce = field(default_factory=lambda: SaidOnce(log), repr=False)
 
     def summary(self) -> dict[str, int]:
-        return {name: value for name, value in asdict(self).items() if not name.startswith("_")}
+        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
 
     def accept(self, data: bytes, peer: str, kinds: tuple[type, ...]) -> Message | None:
         """The message, or None for one that is dropped: counted, and logged once per peer."""
@@ -86,9 +110,7 @@ class Counts:
 
     def _drop(self, peer: str, reason: str) -> None:
         self.dropped += 1
-        if peer not in self._told and len(self._told) < _REMEMBERED_PEERS:
-            self._told.add(peer)
-            log.warning("dropped a message: %s (said once per peer)", reason)
+        self._said.warning(f"dropped a message: {reason}", peer)
 
 
 def request_id(message: Message) -> str:
@@ -106,7 +128,12 @@ class Publisher(ABC):
     counts: Counts
 
     @abstractmethod
-    def publish(self, report: OssReport) -> None: ...
+    def publish(self, report: OssReport) -> None:
+        """Send to every subscriber."""
+
+    @abstractmethod
+    def repeat(self, report: OssReport) -> None:
+        """Send to those alone that `wait` has seen come since the last report."""
 
     @abstractmethod
     def wait(self, timeout_s: float) -> bool:
@@ -121,6 +148,8 @@ class Subscriber(ABC):
 
     counts: Counts
     address: str
+    sender: Peer
+    """Of the report that `receive` returned last."""
 
     @abstractmethod
     def receive(self, timeout_s: float) -> OssReport | None:
@@ -148,26 +177,58 @@ class Replier(ABC):
     def close(self) -> None: ...
 
 
+class Servers:
+    """The addresses of one mdsd, or of two of which one answers; shared by all requesters of a process.
+
+    Which one that is nobody tells: the one that answered last is asked first.
+    """
+
+    def __init__(self, addresses: str | Sequence[str]) -> None:
+        self.addresses = (addresses,) if isinstance(addresses, str) else tuple(addresses)
+        self.first = 0
+
+    def __str__(self) -> str:
+        return " or ".join(self.addresses)
+
+
+@dataclass
+class _Open:
+    """A request without an answer."""
+
+    message: Request
+    due_s: float = 0.0
+    refused: set[int] = field(default_factory=set)
+    """Servers that said since it was sent last that they are not the active one."""
+
+
 class Requester(ABC):
-    """Sends requests and resends each until it is answered. Replies to nothing that is open are ignored."""
+    """Sends requests and resends each until it is answered. Replies to nothing that is open are ignored.
+
+    With two servers, a request goes to the one that answered last. The other one is asked instead as soon as that
+    one says that it is not active, and as well while that one is silent.
+    """
 
     counts: Counts
     resend_s: float = RESEND_S
 
-    def __init__(self, address: str) -> None:
-        self.address = address
+    def __init__(self, servers: Servers) -> None:
+        self.servers = servers
         self.counts = Counts()
         self._early: deque[Reply] = deque()
         """Replies to other requests that came while `request` waited for its own."""
-        self._open: dict[str, tuple[Request, float]] = {}
+        self._open: dict[str, _Open] = {}
+        self._heard_s = 0.0
+        """When the server that is asked first spoke last, or the first of what is open was submitted."""
+        self._connected = True
+        """What was sent last to the server that is asked first could be sent."""
 
     @abstractmethod
-    def _send(self, message: Request) -> bool:
+    def _send(self, message: Request, server: int) -> bool:
         """Try to send now; False when nobody is connected."""
 
     @abstractmethod
-    def _next(self, timeout_s: float) -> Reply | None:
-        """The next well-formed reply within `timeout_s`."""
+    def _next(self, timeout_s: float) -> tuple[int, Reply] | None:
+        """The next well-formed reply within `timeout_s`, and which server it came from."""
 
     @abstractmethod
     def close(self) -> None: ...
@@ -180,8 +241,11 @@ class Requester(ABC):
         if isinstance(message, AllocationRequest | FileClosed):
             size_bytes = len(encode(message))
             if size_bytes > MAX_REQUEST_BYTES:
-                raise WireError(self.address, f"a request of at most {MAX_REQUEST_BYTES} bytes", size_bytes)
-        self._open[request_id(message)] = (message, 0.0)
+                expected = f"a request of at most {MAX_REQUEST_BYTES} bytes"
+                raise WireError(str(self.servers), expected, size_bytes)
+        if not self._open:
+            self._heard_s = time.monotonic()
+        self._open[request_id(message)] = _Open(message)
         self._resend()
 
     def forget(self, message_id: str) -> None:
@@ -199,14 +263,45 @@ class Requester(ABC):
         while True:
             due_s = self._resend()
             left_s = deadline - time.monotonic()
-            reply = self._next(max(0.0, min(left_s, due_s)))
-            if isinstance(reply, TargetsChanged):
-                return reply  # nobody has asked for it
-            if reply is not None and request_id(reply) in self._open:
-                self.forget(request_id(reply))
+            came = self._next(max(0.0, min(left_s, due_s)))
+            if came and (reply := self._taken(*came)):
                 return reply
-            if left_s <= 0 and reply is None:
+            if left_s <= 0 and came is None:
                 return None
+
+    def _taken(self, server: int, reply: Reply) -> Reply | None:
+        """The reply, if it answers what is open."""
+        if isinstance(reply, TargetsChanged):
+            return reply  # nobody has asked for it
+        open = self._open.get(request_id(reply))
+        if server == self.servers.first:
+            self._heard_s = time.monotonic()
+        if isinstance(reply, NotActive):
+            if open:
+                self._refused(open, server)
+            return None
+        if open is None:
+            return None
+        # Any mdsd says how it is; all else only the active one.
+        if server != self.servers.first and not isinstance(reply, StatusReply):
+            self._ask_first(server)
+        self.forget(request_id(reply))
+        return reply
+
+    def _refused(self, open: _Open, server: int) -> None:
+        open.refused.add(server)
+        count = len(self.servers.addresses)
+        if len(open.refused) == count:
+            open.refused.clear()
+            open.due_s = time.monotonic() + min(ASK_AGAIN_S, self.resend_s)
+        elif server == self.servers.first:
+            open.due_s = 0.0
+        if server == self.servers.first and count > 1:
+            self._ask_first((server + 1) % count)
+
+    def _ask_first(self, server: int) -> None:
+        self.servers.first = server
+        self._heard_s = time.monotonic()
 
     def request(self, message: Request, timeout_s: float) -> Reply:
         """Ask and wait. Raises Unavailable when no answer came within `timeout_s`.
@@ -224,33 +319,50 @@ class Requester(ABC):
                 return reply
             self._early.append(reply)
         self.forget(wanted)
-        raise Unavailable(f"{self.address}: expected an answer within {timeout_s:g} s, found none")
+        raise Unavailable(f"{self.servers}: expected an answer within {timeout_s:g} s, found none")
 
     def _resend(self) -> float:
         """Send whatever is due; seconds until the next is."""
         now = time.monotonic()
         wait_s = self.resend_s
-        for message_id, (message, due_s) in list(self._open.items()):
-            due = due_s
-            if due <= now:
+        for open in list(self._open.values()):
+            if open.due_s <= now:
                 # Nobody connected: try again soon, so that a peer that comes back is asked at once.
-                due = now + (self.resend_s if self._send(message) else min(0.05, self.resend_s))
-                self._open[message_id] = (message, due)
-            wait_s = min(wait_s, due - now)
+                sent = (
+                    self._send_to_all(open.message)
+                    if self._silent(now)
+                    else self._send_to_first(open.message)
+                )
+                open.due_s = now + (self.resend_s if sent else min(0.05, self.resend_s))
+            wait_s = min(wait_s, open.due_s - now)
         return max(0.0, wait_s)
+
+    def _silent(self, now: float) -> bool:
+        return now - self._heard_s > (2 * self.resend_s if self._connected else UNCONNECTED_S)
+
+    def _send_to_first(self, message: Request) -> bool:
+        self._connected = self._send(message, self.servers.first)
+        return self._connected
+
+    def _send_to_all(self, message: Request) -> bool:
+        sent = self._send_to_first(message)
+        for server in range(len(self.servers.addresses)):
+            if server != self.servers.first:
+                sent = self._send(message, server) or sent
+        return sent
 
 
 class Transport(ABC):
     """Makes the four kinds of ends. Closing it closes them all."""
 
     @abstractmethod
-    def publisher(self, address: str) -> Publisher: ...
+    def publisher(self, *addresses: str) -> Publisher: ...
 
     @abstractmethod
     def subscriber(self, address: str) -> Subscriber: ...
 
     @abstractmethod
-    def requester(self, address: str) -> Requester: ...
+    def requester(self, servers: str | Servers) -> Requester: ...
 
     @abstractmethod
     def replier(self, address: str) -> Replier: ...

@@ -58,6 +58,19 @@ def test_one_user_cannot_hold_all_promises_and_others_are_not_touched() -> None:
     assert promised.refusal(ask("b", 1000, 30), VIEW) == ""
 
 
+def test_a_user_gets_what_his_share_still_holds_the_largest_files_first() -> None:
+    ledger = Ledger()
+    promised = PromiseLimits(0.5, ledger)
+    files = tuple(FileSpec(gib * GIB, 0) for gib in (2, 25, 9, 1))
+    request = msgspec.structs.replace(ask("a", 1000, 0), files=files)
+    left = promised.beyond(request, VIEW)
+    assert [*left] == [2] and "mdsd.user_share" in left[2].why and not left[2].never
+    assert promised.refusal(request, VIEW) == ""
+    ledger.promise("b", "scratch", 60.0, [{0: 30 * GIB}], uid=1000)
+    assert len(promised.beyond(request, VIEW)) == 4
+    assert promised.refusal(request, VIEW).endswith("(mdsd.user_share)")
+
+
 def test_one_user_cannot_fill_the_memory_with_promises_and_others_are_not_touched(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -40,8 +40,16 @@ def planner(site: Site, tmp_path: Path) -> Planner:
     return Planner(config.override(settings, "layout", min_size=0))
 
 
-def ask(planner: Planner, tmp_path: Path, attempt: int, instead_of: int = 0) -> local.PlanReply:
-    files = tuple(FileRecord(f"/{n}", f"/{n}", "/{n}", 0, (0,), 0, n, 0.1, 8 << 20) for n in range(2))
+def ask(
+    planner: Planner,
+    tmp_path: Path,
+    attempt: int,
+    instead_of: int = 0,
+    sizes: tuple[int, ...] = (8 << 20, 8 << 20),
+) -> local.PlanReply:
+    files = tuple(
+        FileRecord(f"/{n}", f"/{n}", "/{n}", 0, (0,), 0, n, 0.1, size) for n, size in enumerate(sizes)
+    )
     path = tmp_path / "past.run"
     path.write_bytes(encode_run(RunRecord(STEP, 1.0, 2.0, "light", files, 1, 1)))
     request = local.PlanRequest(STEP, 1, OSTS, OSTS, attempt=attempt, instead_of=instead_of)
@@ -90,6 +98,28 @@ def test_a_closed_gate_declines_the_next_attempt_at_once(
     reply = ask(planner, tmp_path, 1)
     assert reply.status == "declined" and reply.reason
     assert time.monotonic() - begin < 10 and not plan_ids(planner)
+
+
+def test_a_plan_that_does_not_fit_as_a_whole_is_placed_as_far_as_it_fits(
+    planner: Planner, site: Site, tmp_path: Path
+) -> None:
+    started(site)
+    with planner.mdsd.connection() as mdsd:
+        view = planner.mdsd.view(mdsd, "lustre").view
+    assert view is not None
+    free = sum(ost.avail_bytes for ost in view.osts if ost.usable)
+    share = (20 << 20) / free
+    started(site, user_share=share)
+    reply = ask(planner, tmp_path, 0, sizes=(8 << 20, 16 << 20, 2 << 20))
+    assert reply.status == "planned" and [f.name.key for f in reply.files] == ["/1", "/2"]
+    ((why, count),) = reply.left.items()
+    assert count == 1 and "uid 1000 holds promises of 0 bytes" in why and "mdsd.user_share" in why
+    assert {f.request_index for f in reply.files} == {1, 2}
+    with open_database(planner.settings.clientd.database) as database:
+        rows = {row.forecast.name.key: row for row in database.files(reply.plan_id)}
+    assert rows["/0"].left_because == why[:180] and not rows["/0"].placement
+    assert rows["/1"].placement and not rows["/1"].left_because
+    assert "left=1 reason=" in site.audit.read_text()
 
 
 @pytest.fixture
