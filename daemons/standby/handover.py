@@ -1,8 +1,8 @@
 """When two mdsds meet that have both answered alone: what the one that steps down hands over, and what the other takes.
 
-Both may have promised the same request, when its client moved on before the first answer came. The promise is kept
-whose job step was heard of last: that is the side whose answer its leader got, and talks to since. The other one ends
-as if it had not been made.
+Both may have promised the same request, when its client moved on before the first answer came. Which answer it took
+nobody knows for certain: probably that of the side which heard of the job step last. So that promise stays under the
+request's id, with its reply, and the other one counts beside it until the step ends or it expires.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import chain
 
 import msgspec
 
-from tarazu.allocate.records import Held, Record, Replied, Revoked, held
+from tarazu.allocate.records import BESIDE, Held, Record, Replied, Revoked, held, packed
 from tarazu.daemons.book import Book
 from tarazu.wire.replication import PART_BYTES, Follow, Handed
 
@@ -68,21 +68,29 @@ def take_over(book: Book, follows: Sequence[Follow]) -> None:
 
     Raises msgspec.DecodeError or ValueError for records that are none.
     """
-    taken = known = 0
+    taken = twice = 0
     for follow in follows:
         late_s = book.clock.now() - follow.now_s
         for item in follow.handed:
-            if item.id in book.ledger and item.heard_s + late_s <= book.ledger.heard_s(item.id):
-                known += 1
-                continue
-            if item.id in book.ledger:
-                book.note(Revoked(item.id))
-            taken += 1
-            for data in item.records:
-                record = _decoder.decode(data)
-                if isinstance(record, Held | Replied) and record.id == item.id:
+            records = [_decoder.decode(data) for data in item.records]
+            theirs = records[0] if records else None
+            if not isinstance(theirs, Held) or any(not isinstance(r, Held | Replied) for r in records):
+                raise ValueError("expected a promise and its reply")
+            ours = book.ledger.get(item.id)
+            if ours is None:
+                taken += item.id not in book.ledger
+                for record in records if item.id not in book.ledger else ():
                     book.note(record)
+            elif packed(ours.stripes) != (theirs.osts, theirs.sizes, theirs.starts):
+                twice += 1
+                other = theirs
+                if item.heard_s + late_s > book.ledger.heard_s(item.id):
+                    other = held(item.id, ours)
+                    book.note(Revoked(item.id))
+                    for record in records:
+                        book.note(record)
+                book.note(msgspec.structs.replace(other, id=BESIDE + item.id, alive_s=0.0))
         for data in follow.told:
             book.note(_decoder.decode(data))
-    if taken or known or any(follow.told for follow in follows):
-        log.info("%d promises of the other mdsd taken over, %d were known here", taken, known)
+    if taken or twice or any(follow.told for follow in follows):
+        log.info("%d promises of the other mdsd taken over, %d were made by both", taken, twice)

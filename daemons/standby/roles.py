@@ -31,7 +31,9 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from tarazu.allocate.records import Alone, Closed, Ended, Joined, Promised, Revoked
+import msgspec
+
+from tarazu.allocate.records import Alone, Closed, Ended, Joined, Promised, Revoked, held
 from tarazu.daemons.book import Book
 from tarazu.daemons.standby.feed import Feed
 from tarazu.daemons.standby.following import Following
@@ -48,6 +50,8 @@ REJOIN_S = 1.0
 """A follower that has caught up is waited for again after this: one that comes and goes must not hold up answers."""
 FOLLOW_AGAIN_S = 5.0
 LEAVING_S = 2.0
+WITHHELD = "withheld "
+"""Before the id of a promise that is neither made nor free."""
 READING_S = 0.25
 """So long messages of the other one are taken in before anything else is looked at."""
 LONGEST_TURN_S = 0.5
@@ -241,9 +245,7 @@ class Pair:
         elif self._joining is not None and lost:
             self._joining, self._changed = None, self._t
         elif self._joining is not None and self.feed.acked >= self._joining:
-            self._joining = None
-            self.book.note(Joined(self.book.alone.term, self.book.clock.now()))
-            log.info("the other mdsd follows")
+            self._join()
         elif not self.joined and not lost and self.feed.close and self._t - self._changed > REJOIN_S:
             self._joining = self._joining or self.book.sequence
 
@@ -291,15 +293,21 @@ class Pair:
         self._stepped_down()
 
     def _part(self, why: str) -> None:
-        """Go on alone: what the other one may not know was not promised, or counts twice."""
+        """Go on alone.
+
+        What the other one may not know was not promised, since its answer has not left; nor is it free, since the other
+        one may know it, and answer.
+        """
         if not self.joined:
             return
         book = self.book
         book.commit()
         unknown = self.feed.unknown()
         for record in unknown:
-            if isinstance(record, Promised):
+            if isinstance(record, Promised) and (promise := book.ledger.get(record.id)):
+                withheld = held(WITHHELD + record.id, promise)
                 book.note(Revoked(record.id))
+                book.note(msgspec.structs.replace(withheld, alive_s=0.0))
         book.note(Alone(book.alone.term, book.clock.now()))
         for record in unknown:
             if isinstance(record, Closed | Ended):
@@ -307,6 +315,14 @@ class Pair:
         self._changed = self._t
         self._parted()
         log.warning("we answer alone: %s", why)
+
+    def _join(self) -> None:
+        now_s = self.book.clock.now()
+        self._joining = None
+        for id in [id for id, _ in self.book.ledger.promises() if id.startswith(WITHHELD)]:
+            self.book.note(Ended(id, now_s))
+        self.book.note(Joined(self.book.alone.term, now_s))
+        log.info("the other mdsd follows")
 
     def _begin_feed(self) -> None:
         """The other one asked for all: what it hands over comes first."""
