@@ -32,7 +32,7 @@ from tarazu.daemons.ledger_clock import LedgerClock
 from tarazu.daemons.mdsd_status import status_of
 from tarazu.daemons.metrics.exporter import Ask, Exporter
 from tarazu.daemons.outbox import Outbox
-from tarazu.daemons.process import Reread, Wakeup, parser, run
+from tarazu.daemons.process import Reread, Wakeup, more_descriptors, parser, run
 from tarazu.daemons.service_manager import ServiceManager
 from tarazu.daemons.system import System
 from tarazu.stats.gate import Gate
@@ -85,6 +85,7 @@ class Mdsd:
         self.looked_at = 0.0
         self.clock = LedgerClock()
         self.book = Book(self.clock)
+        more_descriptors()  # a connection for each OSS and each client
         self.transport = ZmqTransport(
             curve_for("server", settings.keys.directory, settings.keys.insecure),
             insecure=settings.keys.insecure,

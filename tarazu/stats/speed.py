@@ -304,6 +304,9 @@ def _ratios(m: _Measured, reference: Sequence[float], usual_bytes: float) -> lis
 
 def _median(values: Sequence[float], weights: Sequence[float]) -> float:
     """Where half of the weight is reached from below; the mean of both sides where it is reached exactly."""
+    if len(set(weights)) == 1:  # nearly always, and the only one that is asked for with every report
+        of = sorted(values)
+        return (of[(len(of) - 1) // 2] + of[len(of) // 2]) / 2
     ordered = sorted(zip(values, weights))
     half = sum(weights) / 2
     below = 0.0

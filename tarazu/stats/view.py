@@ -78,7 +78,8 @@ class ViewBuilder:
         """
         if not _is_plausible(report):
             return False
-        self._name_impossible(report)
+        possible = [ost for ost in report.osts if _is_possible(ost)]
+        self._name_impossible(report, possible)
         before = self._servers.get(report.oss)
         if before and received_s < before.received_s:
             self._clock_was_set_back(received_s)
@@ -87,7 +88,6 @@ class ViewBuilder:
         earlier = before.rates[-LOAD_REPORTS + 1 :] if before else ()
         self._servers[report.oss] = _Server(report, received_s, highest, (*earlier, rates))
         no_counters = "obdfilter.*.stats" in report.unreadable
-        possible = [ost for ost in report.osts if _is_possible(ost)]
         for ost in possible:
             # Whoever reported a target last serves it: that is how failover shows.
             self._targets.setdefault(ost.fs_name, {})[ost.index] = _Target(ost, report.oss, received_s)
@@ -104,14 +104,15 @@ class ViewBuilder:
             for index, target in targets.items():
                 targets[index] = target._replace(received_s=min(target.received_s, now))
 
-    def _name_impossible(self, report: OssReport) -> None:
-        named = tuple(target_name(o.fs_name, o.index) for o in report.osts if not _is_possible(o))
+    def _name_impossible(self, report: OssReport, possible: Sequence[OstReport]) -> None:
+        if len(possible) == len(report.osts):
+            self.impossible.pop(report.oss, None)
+            return
+        known = set(map(id, possible))
+        named = tuple(target_name(o.fs_name, o.index) for o in report.osts if id(o) not in known)
         for name in set(named) - set(self.impossible.get(report.oss, ())):
             log.warning("%s: %s is left out: it reports impossible values", report.oss, name)
-        if named:
-            self.impossible[report.oss] = named[:MAX_NAMED]
-        else:
-            self.impossible.pop(report.oss, None)
+        self.impossible[report.oss] = named[:MAX_NAMED]
 
     def tell_pools(self, told: Mapping[str, Mapping[str, Sequence[int]]]) -> None:
         """What a client sees: file system → pool → OST indices. It counts where the MDS tells us of no pools; the
