@@ -160,8 +160,8 @@ class Allocating:
             pending = self.waiting.take()
             assert pending is not None
             request = pending.request
-            now_s = time.time()
-            view = self._system.view(request.fs_name, now_s)
+            now = time.monotonic()
+            view = self._system.view(request.fs_name, now)
             if not view.osts:
                 known = ", ".join(self._system.views.fs_names()) or "none yet"
                 reason = f"expected a file system that an OSS reports ({known}), found {request.fs_name}"
@@ -172,7 +172,7 @@ class Allocating:
                 continue
             files, left = requests_of(request), self._limits.beyond(request, view)
             future = self._worker.submit(self._allocate, view, files, [f.wave for f in request.files], left)
-            age_s = self._system.views.age_s(request.fs_name, now_s)
+            age_s = self._system.views.age_s(request.fs_name, now)
             self.running = Running(pending, files, age_s, future)
             future.add_done_callback(lambda _future: self._wake())
 

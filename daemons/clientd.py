@@ -17,6 +17,7 @@ import contextlib
 import gc
 import logging
 import os
+import resource
 import selectors
 import socket
 import stat
@@ -34,7 +35,7 @@ from tarazu.daemons.metrics.exporter import Ask, Exporter
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.notices import Notices
 from tarazu.daemons.planner import Planner
-from tarazu.daemons.process import Reread, Wakeup, more_descriptors, parser, run
+from tarazu.daemons.process import Reread, Wakeup, parser, run
 from tarazu.daemons.reports import Reports
 from tarazu.daemons.service_manager import ServiceManager
 from tarazu.daemons.shares import Share, Turns
@@ -349,6 +350,15 @@ def check_plans(ids: Sequence[int]) -> None:
     """Raises WireError for more plans than a step reports."""
     if len(ids) > local.MAX_IDS:
         raise WireError("clientd socket", f"at most {local.MAX_IDS} plans", len(ids))
+
+
+def more_descriptors() -> int:
+    """Raise the limit of open files as far as we may; the limit."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        soft = hard
+    return min(soft, 65536) if soft != resource.RLIM_INFINITY else 65536
 
 
 def listen(path: Path) -> socket.socket:

@@ -7,7 +7,6 @@ import contextlib
 import faulthandler
 import logging
 import os
-import resource
 import signal
 from collections.abc import Callable, Sequence
 
@@ -72,15 +71,6 @@ class Wakeup:
             signal.signal(number, signal.SIG_DFL)
         os.close(self.fd)
         os.close(self._writer)
-
-
-def more_descriptors() -> int:
-    """Raise the limit of open files as far as we may; the limit."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with contextlib.suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-        soft = hard
-    return min(soft, 65536) if soft != resource.RLIM_INFINITY else 65536
 
 
 def parser(name: str, summary: str) -> argparse.ArgumentParser:

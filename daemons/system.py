@@ -21,6 +21,7 @@ SETTLE_S = 3.0
 QUIET_S = 0.3
 """For `SETTLE_S` after the start, no allocation before no new server has come for `QUIET_S`."""
 DEFAULT_INTERVAL_S = 60.0
+INTERVAL_FOR_S = 1.0
 
 
 class System:
@@ -32,6 +33,8 @@ class System:
         self._counts = counts
         self._limits = ReportLimits()
         self._started = self._newcomer_at = time.monotonic()
+        self._interval = (self._started - INTERVAL_FOR_S, DEFAULT_INTERVAL_S)
+        """(when it was looked for, the longest interval)"""
 
     def take_over(self, options: Mdsd, exclusions: Exclusions) -> None:
         """Settings that were read again."""
@@ -46,17 +49,23 @@ class System:
             self._counts.drop(name, expected)
             return
         newcomer = report.oss not in self.views
-        if not self.views.update(self._limits.trimmed(report), time.time()):
+        if not self.views.update(self._limits.trimmed(report), now):
             self._counts.drop(name, "a report with possible values")
             return
         self._limits.note(report)
         if newcomer:
             self._newcomer_at = now
 
-    def view(self, fs_name: str, now_s: float) -> SystemView:
-        """The system as the allocator sees it: with promises, without what the site excludes."""
+    def excuse(self, silence_s: float) -> None:
+        """mdsd listened to nobody for so long: no server is stale for that."""
+        self.views.excuse(silence_s)
+
+    def view(self, fs_name: str, now: float) -> SystemView:
+        """The system as the allocator sees it: with promises, without what the site excludes; `now` on the monotonic
+        clock.
+        """
         promised, written = self._ledger.promised(fs_name), self._ledger.written(fs_name)
-        return self.exclusions.apply(self.views.view(fs_name, now_s, promised, written))
+        return self.exclusions.apply(self.views.view(fs_name, now, promised, written, time.time()))
 
     def may_settle(self) -> bool:
         return time.monotonic() - self._started <= SETTLE_S
@@ -68,6 +77,13 @@ class System:
         return fs_name not in self.views.fs_names() or time.monotonic() - self._newcomer_at < QUIET_S
 
     def interval_s(self) -> float:
-        """The longest interval of all servers that report."""
+        """The longest interval of all servers that report, as of a second ago; one that slept is no measure."""
+        now = time.monotonic()
+        if now - self._interval[0] >= INTERVAL_FOR_S:
+            self._interval = (now, self._longest_interval_s())
+        return self._interval[1]
+
+    def _longest_interval_s(self) -> float:
         intervals = [report.interval_s for report, _ in self.views.servers().values()]
-        return max((i for i in intervals if i > 0), default=DEFAULT_INTERVAL_S)
+        longest_s = max((i for i in intervals if i > 0), default=DEFAULT_INTERVAL_S)
+        return min(longest_s, max(self.views.stale_after_s, DEFAULT_INTERVAL_S))
