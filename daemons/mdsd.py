@@ -61,7 +61,7 @@ READING_S = 0.5
 class Mdsd:
     """All state of the daemon. Times without other notice are on the monotonic clock."""
 
-    def __init__(self, settings: config.Settings, wakeup: Wakeup) -> None:
+    def __init__(self, settings: config.Settings, wakeup: Wakeup, clock: LedgerClock | None = None) -> None:
         options = settings.mdsd
         self.wakeup = wakeup
         self.started = time.monotonic()
@@ -71,10 +71,7 @@ class Mdsd:
         self.gate = Gate(options.root, options.cpu_limit, options.memory_limit)
         self.site = SiteWatch(settings.run.stop_file)
         self.dead_steps = 0
-        self.listened_at = self.started
         self.looked_at = 0.0
-        self.clock = LedgerClock()
-        self.book = Book(self.clock)
         self.transport = ZmqTransport(
             curve_for("server", settings.keys.directory, settings.keys.insecure),
             insecure=settings.keys.insecure,
@@ -82,6 +79,9 @@ class Mdsd:
         )
         self.subscriber = self.transport.subscriber(options.statistics)
         self.replier = self.transport.replier(options.requests)
+        self.book = Book.open(options.state, clock)
+        self.clock = self.book.clock
+        self.listened_s = self.clock.now()
         self.outbox = Outbox(self.replier)
         self.system = System(settings, self.book.ledger, self.subscriber.counts)
         self.allocating = Allocating(
@@ -97,11 +97,11 @@ class Mdsd:
         while not self.wakeup.stopping:
             self.transport.wait(self._next_wait_s())
             self.wakeup.drain()
-            now = time.monotonic()
-            if now - self.listened_at > 2 * LONGEST_WAIT_S:
+            now, now_s = time.monotonic(), self.clock.now()
+            if now_s - self.listened_s > 2 * LONGEST_WAIT_S:
                 # Suspended, or held up by a large message: that was our silence, not the steps'.
-                self.book.ledger.excuse(now - self.listened_at - LONGEST_WAIT_S)
-            self.listened_at = now
+                self.book.ledger.excuse(now_s - self.listened_s - LONGEST_WAIT_S)
+            self.listened_s = now_s
             drained = self._receive(now)
             self.gate.sample(now)
             self.gate.held_by = self.site.why
@@ -109,6 +109,8 @@ class Mdsd:
             self._pass_time(now, drained)
             self.book.commit()
             self.outbox.send(self.book.durable)
+            if self.book.trouble:
+                self.allocating.withdraw()
 
     def _receive(self, now: float) -> bool:
         """Take in what has come; False when there may be more. A flood must not keep us from the rest."""
@@ -125,6 +127,7 @@ class Mdsd:
     def close(self) -> None:
         self.allocating.close()
         self.transport.close()
+        self.book.close()
 
     def handle(self, peer: Peer, message: Request, now: float) -> None:
         """Answer one request, or put it in the queue."""
