@@ -76,6 +76,8 @@ class Book:
         """Told at each commit: number of its first record, the records as `take` takes them."""
         self.damages: list[Damage] = []
         """What could not be read at the start."""
+        self.read_s = 0.0
+        """What reading the directory took."""
         self._mark: Marked | None = None
         self._latest_s = 0.0
         self._journal = journal
@@ -100,6 +102,15 @@ class Book:
         book = cls(clock, Journal(Path(directory)))
         book._resume()
         return book
+
+    def __str__(self) -> str:
+        promises, stripes = self.ledger.numbers()
+        where = (
+            f"{self._journal.directory}, read in {self.read_s:.1f} s" if self._journal else "in memory only"
+        )
+        return (
+            f"ledger: {promises} promises of {stripes} stripes, {len(self.answered)} kept replies ({where})"
+        )
 
     def note(self, record: Record) -> list[Dead]:
         """Apply a record, and queue it; which job steps died of it."""
@@ -246,8 +257,7 @@ class Book:
             self._whole = True
             self._fail(error)
         self.durable = self.sequence
-        numbers = (*self.ledger.numbers(), len(self.answered), time.monotonic() - begin)
-        log.info("ledger: %d promises of %d stripes, %d kept replies, read in %.1f s", *numbers)
+        self.read_s = time.monotonic() - begin
 
     def _mark_is_due(self) -> bool:
         """With the first records, and once a minute; and to find out whether the disk is back."""
