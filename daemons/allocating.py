@@ -93,6 +93,8 @@ class Allocating:
         self.waiting: PerUser[Pending] = PerUser(QUEUE_LIMITS)
         self.running: Running | None = None
         self.answers: Counter[str] = Counter()
+        self.promised: list[tuple[str, str]] = []
+        """(id, file system) of what was promised since somebody looked."""
         self._book, self._system, self._gate, self._outbox, self._wake = book, system, gate, outbox, wake
         self._limits = PromiseLimits(settings.mdsd.user_share, book.ledger)
         self.seconds = Histogram()
@@ -161,6 +163,7 @@ class Allocating:
             assert pending is not None
             request = pending.request
             now = time.monotonic()
+            self._system.health.looker.fresh()
             view = self._system.view(request.fs_name, now)
             if not view.osts:
                 known = ", ".join(self._system.views.fs_names()) or "none yet"
@@ -231,6 +234,7 @@ class Allocating:
                     now_s + _keep_s(request),
                 )
             )
+            self.promised.append((request.id, request.fs_name))
         self._tell(done.pending, reply, data)
 
     def _decline_overdue(self, now: float) -> None:

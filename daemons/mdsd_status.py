@@ -44,6 +44,7 @@ def status_of(mdsd: Mdsd, now: float) -> dict[str, Any]:
             "kept_reply_bytes": mdsd.book.answered.bytes,
             "answers": dict(mdsd.allocating.answers),
         },
+        "untold": len(mdsd.news),
         "mds": msgspec.to_builtins(load),
         "osses": {
             name: {
@@ -69,6 +70,7 @@ def _file_system(mdsd: Mdsd, fs_name: str, now: float) -> dict[str, Any]:
     details = mdsd.system.views.details(fs_name, now)
     return {
         "promised_bytes": sum(mdsd.book.ledger.promised(fs_name).values()),
+        "health": mdsd.health.status(fs_name),
         "osts": [
             {
                 **{f: getattr(o, f) for f in o.__struct_fields__},
