@@ -36,6 +36,7 @@ from tarazu.daemons.ledger_clock import LedgerClock
 from tarazu.daemons.mds_watch import MdsWatch
 from tarazu.daemons.mdsd_status import status_of
 from tarazu.daemons.metrics.exporter import Ask, Exporter
+from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.outbox import Outbox
 from tarazu.daemons.process import Reread, Wakeup, parser, run
 from tarazu.daemons.service_manager import ServiceManager
@@ -105,7 +106,9 @@ class Mdsd:
         )
         self.subscriber = self.transport.subscriber(options.statistics)
         self.replier = self.transport.replier(options.requests)
+        self.manager.busy(300.0)  # a long journal takes seconds to read
         self.book = Book.open(options.state, clock)
+        self.commit_seconds = Histogram()
         self.clock = self.book.clock
         self.listened_at, self.listened_s = self.started, self.clock.now()
         self.outbox = Outbox(self.replier)
@@ -147,12 +150,19 @@ class Mdsd:
             self.allocating.look(now)
             self._look_at_health(now)
             self._pass_time(now, drained)
-            self.book.commit()
-            self.outbox.send(self.book.durable)
+            self._commit()
             if self.book.trouble:
                 self.allocating.withdraw()
             self.metrics.answer_one()
         self.manager.stopping()
+
+    def _commit(self) -> None:
+        """What was noted in this turn is made durable, and the answers that rest on it go out."""
+        before, begin = self.book.durable, time.monotonic()
+        self.book.commit()
+        if self.book.durable != before:
+            self.commit_seconds.observe(time.monotonic() - begin)
+        self.outbox.send(self.book.durable)
 
     def _take_over(self, settings: config.Settings) -> None:
         """Raises ConfigError, and changes nothing, for settings that cannot be."""
@@ -257,11 +267,21 @@ class Mdsd:
         if now - self.looked_at < 1.0:
             return
         self.looked_at = now
+        self.manager.status(self._in_a_line())
         # What a step has said may still wait to be read.
         for dead in self.book.pass_time(self.clock.now(), listening=drained):
             if not dead.again:
                 self.dead_steps += 1
                 self.allocating.audit.died(dead)
+
+    def _in_a_line(self) -> str:
+        """For `systemctl status`."""
+        promises, stripes = self.book.ledger.numbers()
+        why = self.book.trouble or self.gate.why_closed()
+        return (
+            f"{len(self.system.views)} servers; {promises} promises of {stripes} stripes; "
+            f"{len(self.allocating.waiting)} requests wait{f': {why}' if why else ''}"
+        )
 
     def _next_wait_s(self) -> float:
         now = time.monotonic()
