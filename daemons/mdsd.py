@@ -20,6 +20,7 @@ import contextlib
 import dataclasses
 import gc
 import logging
+import math
 import sys
 import time
 from collections.abc import Iterable
@@ -72,6 +73,8 @@ USED = ("keys.", "mdsd.", "allocate.", "run.stop_file", "metrics.mdsd")
 """Settings that it looks at, or their beginnings."""
 
 LONGEST_WAIT_S = 1.0
+JUST_NOW_S = 0.5
+"""A question is answered again after this."""
 READING_S = 0.5
 """So long messages are taken in before anything else is looked at."""
 
@@ -99,6 +102,8 @@ class Mdsd:
         self.dead_steps = 0
         self.looked_at = 0.0
         self.news_due = 0.0
+        self._questions: dict[str, float] = {}
+        """Those that were answered just now."""
         self.transport = ZmqTransport(
             curve_for("server", settings.keys.directory, settings.keys.insecure),
             insecure=settings.keys.insecure,
@@ -204,12 +209,20 @@ class Mdsd:
             self._hear(message.id)
             self.allocating.ask(peer, message, now)
         elif isinstance(message, ViewRequest | StatusRequest):
-            self.system.views.tell_pools(message.pools)
-            self.replier.reply(peer, self._reply_to(message, now))
+            self._question(peer, message)
         elif not self.outbox.again(peer, message.message_id):
             self._take_notice(peer, message)
             reply = messages.encode(Acknowledged(message.message_id))
             self.outbox.add(peer, message.message_id, reply, self.book.sequence)
+
+    def _question(self, peer: Peer, question: ViewRequest | StatusRequest) -> None:
+        """Answered, but not twice in a moment: when we are slow, what was sent again meanwhile waits behind it."""
+        now = time.monotonic()
+        if now - self._questions.get(question.message_id, -math.inf) < JUST_NOW_S:
+            return
+        self.system.views.tell_pools(question.pools)
+        self.replier.reply(peer, self._reply_to(question, now))
+        self._questions[question.message_id] = time.monotonic()
 
     def _look_at_health(self, now: float) -> None:
         """Running steps are told what has changed on the OSTs that they were promised."""
@@ -267,6 +280,7 @@ class Mdsd:
         if now - self.looked_at < 1.0:
             return
         self.looked_at = now
+        self._questions = {id: at for id, at in self._questions.items() if now - at < JUST_NOW_S}
         self.manager.status(self._in_a_line())
         # What a step has said may still wait to be read.
         for dead in self.book.pass_time(self.clock.now(), listening=drained):
