@@ -260,6 +260,7 @@ class Mdsd:
             self.news.told(notice.ids, notice.generation)
         elif isinstance(notice, FileClosed):
             self._hear(notice.id)
+            self.news.heard((notice.id,), peer, time.monotonic())
             now_s = self.clock.now()
             release_at_s = now_s + 2 * self.system.interval_s()
             if known := self.book.ledger.known(notice.id, notice.files):
@@ -274,6 +275,8 @@ class Mdsd:
     def _hear(self, id: str) -> None:
         if self.book.hear(id, self.clock.now()):
             log.info("job step of %s speaks again: what it has open is promised again", id)
+            for fs_name in self.system.views.fs_names():
+                self.news.promised(id, fs_name, self.health.avoided(fs_name))
 
     def _pass_time(self, now: float, drained: bool) -> None:
         """Once a second: promises and kept replies whose time is over, and steps that fell silent."""
