@@ -263,6 +263,7 @@ class Pair:
             if lost and self._t - self.following.progress > (
                 FOLLOW_AGAIN_S if self.following.session else HERE_S
             ):
+                self._say()  # a new process is known before it asks
                 self.following.ask(self._t)
 
     def _become_active(self, why: str) -> None:
@@ -350,6 +351,7 @@ class Pair:
                 book.sequence,
                 book.clock.now(),
                 self.leaving,
+                self.feed.session,
                 book.trouble[:100],
             )
         )

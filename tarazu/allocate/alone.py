@@ -123,6 +123,10 @@ class AloneCount:
                 closed = {index: (size, at_s) for index, size, at_s in record.closed}
                 self._told[record.id] = _Told(closed, record.ended_s)
 
+    def longest_s(self, otherwise_s: float) -> float:
+        """How long a promise may live that is made now."""
+        return min(LONGEST_S, otherwise_s) if self.alone else otherwise_s
+
     def counted(self, fs_name: str) -> dict[int, int]:
         """OST index → bytes that count a second time."""
         sums: dict[int, int] = {}

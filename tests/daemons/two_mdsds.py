@@ -115,7 +115,9 @@ class Node:
         if self.pair is None or self.paused or not self.pair.active:
             return
         if kept := self.book.answered.get(id):
-            self.outbox.append(Answer(self.book.sequence, id, lambda: self.world.answered(self, id, kept.data)))
+            self.outbox.append(
+                Answer(self.book.sequence, id, lambda: self.world.answered(self, id, kept.data))
+            )
             return
         if id in self.book.ledger or any(answer.id == id for answer in self.outbox):
             return
@@ -182,7 +184,9 @@ class World:
         if id not in self.told:
             self.told[id] = Told(ost, size, node.second)
         elif node.second == self.told[id].by:
-            assert (self.told[id].ost, self.told[id].size) == (ost, size), "another answer to the same request"
+            assert (self.told[id].ost, self.told[id].size) == (ost, size), (
+                "another answer to the same request"
+            )
 
     def step(self) -> None:
         self.t += STEP_S
@@ -206,7 +210,9 @@ class World:
         for told in self.living().values():
             owed[told.ost] = owed.get(told.ost, 0) + told.size - told.written
         for ost, size in owed.items():
-            assert size <= self.avail[ost], f"OST {ost}: promised {size} of {self.avail[ost]} at {self.t:.1f} s"
+            assert size <= self.avail[ost], (
+                f"OST {ost}: promised {size} of {self.avail[ost]} at {self.t:.1f} s"
+            )
 
     def write(self, id: str) -> None:
         """The file of a promise is written and closed; its client tells whom it talks to, or the other one."""
