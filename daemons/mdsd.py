@@ -33,6 +33,7 @@ from tarazu.daemons.mdsd_status import status_of
 from tarazu.daemons.metrics.exporter import Ask, Exporter
 from tarazu.daemons.outbox import Outbox
 from tarazu.daemons.process import Reread, Wakeup, parser, run
+from tarazu.daemons.rights import Rights
 from tarazu.daemons.service_manager import ServiceManager
 from tarazu.daemons.system import System
 from tarazu.stats.gate import Gate
@@ -97,6 +98,7 @@ class Mdsd:
         self.allocating = Allocating(
             settings, self.book, self.system, self.gate, self.outbox, wake=wakeup.wake
         )
+        self.rights = Rights(settings.keys.uids == "required", self.allocating.owner)
         self.metrics = Exporter(settings.metrics.mdsd, wakeup.wake, self._families)
         keyed = "with keys" if self.transport.curve else "without keys"
         log.info(
@@ -146,7 +148,7 @@ class Mdsd:
         while time.monotonic() - now < READING_S:
             report, asked = self.subscriber.receive(0), self.replier.receive(0)
             if report:
-                self.system.take_in(report, now)
+                self.system.take_in(self.rights.permitted(self.subscriber.sender, report, now), now)
             if asked:
                 self.handle(*asked, now)
             if not report and not asked:
@@ -162,13 +164,17 @@ class Mdsd:
     def handle(self, peer: Peer, message: Request, now: float) -> None:
         """Answer one request, or put it in the queue."""
         if isinstance(message, AllocationRequest):
+            if refusal := self.rights.refusal(peer, message):
+                self.replier.reply(peer, self.allocating.turn_down(peer, message, refusal))
+                return
             self._hear(message.id)
             self.allocating.ask(peer, message, now)
         elif isinstance(message, ViewRequest | StatusRequest):
             self.system.views.tell_pools(message.pools)
             self.replier.reply(peer, self._reply_to(message, now))
         elif not self.outbox.again(peer, message.message_id):
-            self._take_notice(message)
+            if heeded := self.rights.heeded(peer, message):
+                self._take_notice(heeded)
             reply = messages.encode(Acknowledged(message.message_id))
             self.outbox.add(peer, message.message_id, reply, self.book.sequence)
 

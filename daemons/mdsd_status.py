@@ -32,6 +32,7 @@ def status_of(mdsd: Mdsd, now: float) -> dict[str, Any]:
             "memory_limit": mdsd.gate.memory_limit,
         },
         "statistics": {"address": mdsd.subscriber.address, **mdsd.subscriber.counts.summary()},
+        "refused_by_rights": mdsd.rights.refused,
         "requests": {
             "address": mdsd.replier.address,
             **mdsd.replier.counts.summary(),
