@@ -64,9 +64,9 @@ class PromiseLimits:
         return ""
 
 
-MAX_SERVERS = 4_096
+MAX_SERVERS = 16_384
 MAX_FILE_SYSTEMS = 64
-MAX_TARGETS = 32_768
+MAX_TARGETS = 131_072
 MAX_UNREADABLE = 1_000
 
 
@@ -102,6 +102,6 @@ class ReportLimits:
 
     @staticmethod
     def trimmed(report: OssReport) -> OssReport:
-        """Without what nobody asks mdsd for: the jobs' rates, and a long list of what could not be read."""
+        """Without what nobody asks mdsd for: rates of jobs and clients, a long list of what could not be read."""
         unreadable = tuple(name[:MAX_NAME_CHARACTERS] for name in report.unreadable[:MAX_UNREADABLE])
-        return msgspec.structs.replace(report, jobs=(), unreadable=unreadable)
+        return msgspec.structs.replace(report, jobs=(), clients=(), unreadable=unreadable)

@@ -20,6 +20,7 @@ from tarazu.wire.messages import (
     OstReport,
     StepAlive,
     StepEnded,
+    TargetsTold,
 )
 from tarazu.wire.said import SaidOnce
 from tarazu.wire.transport import Peer
@@ -52,14 +53,14 @@ class Rights:
         self, peer: Peer, notice: FileClosed | StepEnded | StepAlive
     ) -> FileClosed | StepEnded | StepAlive | None:
         """The notice, as far as this peer may give it; None for one that is none of its business."""
-        ids = notice.ids if isinstance(notice, StepAlive) else (notice.id,)
+        ids = notice.ids if isinstance(notice, StepAlive | TargetsTold) else (notice.id,)
         if peer.admission is None or (peer.admission.uids is None and not self.uids_required):
             return notice
         own = tuple(id for id in ids if self._is_own(peer, id))
         if len(own) == len(ids):
             return notice
         self._refuse(peer, f"the key {peer.key} told of an allocation whose user it may not speak for")
-        if not isinstance(notice, StepAlive) or not own:
+        if not isinstance(notice, StepAlive | TargetsTold) or not own:
             return None
         return msgspec.structs.replace(notice, ids=own)
 

@@ -81,6 +81,9 @@ class Ossd:
     name: str = setting("", "name of this OSS; empty: its host name")
     interval_s: float = setting(60.0, "seconds between two reports", POSITIVE)
     root: str = setting("/", "root under which /proc and /sys are read")
+    exports: bool = setting(
+        False, "also publish what each client wrote and read: reads a file a client and OST"
+    )
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,10 @@ class Mdsd:
         0.5, "what one user's promises may hold of the space that is free; beyond, jobs run unplaced", SHARE
     )
     audit_log: str = setting("", "file for one line per allocation; empty: standard error")
+    state: str = setting(
+        "/var/lib/tarazu/mdsd",
+        "directory of the ledger, on a local disk; empty: a restart forgets all promises",
+    )
 
 
 @dataclass(frozen=True)
@@ -319,7 +326,7 @@ SECTIONS: dict[str, type] = {
 }
 
 RELOADED = {
-    "ossd": {"interval_s"},
+    "ossd": {"interval_s", "exports"},
     "mdsd": {
         "cpu_limit",
         "memory_limit",

@@ -42,13 +42,13 @@ def families(mdsd: Mdsd, ask: Ask) -> Iterator[Metric]:
     yield from build()
     yield from ask(lambda: list(_own(mdsd)))
     fs_names = ask(mdsd.system.views.fs_names)
-    views = [ask(partial(mdsd.system.view, fs_name, time.time())) for fs_name in fs_names]
+    views = [ask(partial(mdsd.system.view, fs_name, time.monotonic())) for fs_name in fs_names]
     yield from _targets(views)
-    now_s = time.time()
+    now = time.monotonic()
     servers = ask(mdsd.system.views.servers)
     loads = {oss.name: oss for view in views for oss in view.osses}
     rows = [
-        (name, now_s - received_s, loads.get(name), len(report.unreadable))
+        (name, now - received_s, loads.get(name), len(report.unreadable))
         for name, (report, received_s) in servers.items()
     ]
     yield from _servers(rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -28,6 +29,8 @@ MAX_TOLD = 200_000
 """Members of all pools of one file system, as a client tells."""
 MAX_NAMED = 100
 """Targets with impossible values that are named of one server."""
+MAX_INCARNATIONS = 8
+"""Starts of one ossd of which the last report is known, so that a late one is seen."""
 
 log = logging.getLogger("tarazu.stats")
 
@@ -38,6 +41,8 @@ class _Server(NamedTuple):
     highest_lnet_bytes_per_s: float
     rates: tuple[tuple[float, float, float], ...]
     """CPU and memory load, LNet bytes/s of the last `LOAD_REPORTS` reports."""
+    sequences: Mapping[int, int]
+    """Start of its ossd → number of the newest report of that start."""
 
 
 class _Target(NamedTuple):
@@ -46,8 +51,22 @@ class _Target(NamedTuple):
     received_s: float
 
 
+class Details(NamedTuple):
+    """What is known of a target beside its place in the view, for people."""
+
+    timed_by: tuple[str, str]
+    """Source of the times of (reads, writes) in its newest report; empty where there is none."""
+    refused: str
+    """Error with which the OST refuses new objects, as the MDS sees it; empty: none."""
+    also_reported_by: tuple[str, ...]
+    """Servers that report it now although another has reported it last."""
+
+
 class ViewBuilder:
     """Follows reports; `view` is cheap enough to be asked for with every allocation.
+
+    Every time is on one clock of this node that no one sets (in the simulator: its own). Clocks of other nodes count
+    for nothing: reports are ordered by their arrival here, those of one ossd by their numbers.
 
     `mds_root` is the root below which the MDS's own files (pools, inactive targets) are read; None: nowhere.
     """
@@ -66,35 +85,71 @@ class ViewBuilder:
         """File system → OST index → what is known of it."""
         self.impossible: dict[str, tuple[str, ...]] = {}
         """OSS → targets of its newest report that were left out."""
+        self.late: Counter[str] = Counter()
+        """OSS → reports that came after a newer one, and were passed over."""
         self._told: dict[str, dict[int, tuple[str, ...]]] = {}
         self._mds = mds.NOTHING
         self._mds_read_s: float | None = None
 
     def update(self, report: OssReport, received_s: float) -> bool:
-        """Take in a report that arrived at `received_s` (Unix time of this node, not of the sender).
+        """Take in a report that arrived at `received_s`.
 
         False, and nothing is changed, for one whose values cannot be. A target whose values cannot be is left out,
         and named in `impossible` until it is reported right again.
         """
         if not _is_plausible(report):
             return False
-        self._name_impossible(report)
         before = self._servers.get(report.oss)
         if before and received_s < before.received_s:
             self._clock_was_set_back(received_s)
+        received_s -= min(report.age_s, self.stale_after_s)
+        sequences = dict(before.sequences) if before else {}
+        if report.incarnation:
+            if report.sequence <= sequences.pop(report.incarnation, 0):
+                self.late[report.oss] += 1
+                return True
+            sequences[report.incarnation] = report.sequence
+            for oldest in list(sequences)[:-MAX_INCARNATIONS]:
+                del sequences[oldest]
+        possible = [ost for ost in report.osts if _is_possible(ost)]
+        self._name_impossible(report, possible)
         highest = max(before.highest_lnet_bytes_per_s if before else 0.0, report.lnet_bytes_per_s)
         rates = (report.cpu_load, report.memory_load, report.lnet_bytes_per_s)
         earlier = before.rates[-LOAD_REPORTS + 1 :] if before else ()
-        self._servers[report.oss] = _Server(report, received_s, highest, (*earlier, rates))
+        self._servers[report.oss] = _Server(report, received_s, highest, (*earlier, rates), sequences)
         no_counters = "obdfilter.*.stats" in report.unreadable
-        possible = [ost for ost in report.osts if _is_possible(ost)]
-        for ost in possible:
-            # Whoever reported a target last serves it: that is how failover shows.
-            self._targets.setdefault(ost.fs_name, {})[ost.index] = _Target(ost, report.oss, received_s)
+        own = {
+            (o.fs_name, o.index): o
+            for o in reversed(possible)  # of one that is named twice, the first
+            if self._serves(report.oss, o, received_s)
+        }
+        for (fs_name, index), ost in own.items():
+            here = self._targets.setdefault(fs_name, {})
+            if index in here and here[index].oss != report.oss:
+                # Another server counts from its own beginning.
+                self.speeds.forget_base(fs_name, index)
+            here[index] = _Target(ost, report.oss, received_s)
         # Zeros that stand for "could not be read" must not look like a reset.
-        counted = (o for o in possible if o.write_samples or o.reads or o.writes or not no_counters)
+        counted = (o for o in own.values() if o.write_samples or o.reads or o.writes or not no_counters)
         self.speeds.update_server(counted, received_s)
         return True
+
+    def _serves(self, oss: str, ost: OstReport, received_s: float) -> bool:
+        """Whoever reported a target last serves it: that is how failover shows."""
+        target = self._targets.get(ost.fs_name, {}).get(ost.index)
+        if target is None or target.oss == oss or received_s >= target.received_s:
+            return True
+        # Older than what another server said, as one that is sent again to an mdsd that has just come.
+        known = self._servers[target.oss].report.osts
+        return all((o.fs_name, o.index) != (ost.fs_name, ost.index) for o in known)
+
+    def excuse(self, silence_s: float) -> None:
+        """This node listened to nobody for so long, or its clock jumped: that was not the servers' silence."""
+        for name, server in self._servers.items():
+            self._servers[name] = server._replace(received_s=server.received_s + silence_s)
+        for here in self._targets.values():
+            for index, target in here.items():
+                here[index] = target._replace(received_s=target.received_s + silence_s)
 
     def _clock_was_set_back(self, now: float) -> None:
         """Nothing was received after `now`: else a server that stops would stay fresh until then."""
@@ -104,14 +159,15 @@ class ViewBuilder:
             for index, target in targets.items():
                 targets[index] = target._replace(received_s=min(target.received_s, now))
 
-    def _name_impossible(self, report: OssReport) -> None:
-        named = tuple(target_name(o.fs_name, o.index) for o in report.osts if not _is_possible(o))
+    def _name_impossible(self, report: OssReport, possible: Sequence[OstReport]) -> None:
+        if len(possible) == len(report.osts):
+            self.impossible.pop(report.oss, None)
+            return
+        known = set(map(id, possible))
+        named = tuple(target_name(o.fs_name, o.index) for o in report.osts if id(o) not in known)
         for name in set(named) - set(self.impossible.get(report.oss, ())):
             log.warning("%s: %s is left out: it reports impossible values", report.oss, name)
-        if named:
-            self.impossible[report.oss] = named[:MAX_NAMED]
-        else:
-            self.impossible.pop(report.oss, None)
+        self.impossible[report.oss] = named[:MAX_NAMED]
 
     def tell_pools(self, told: Mapping[str, Mapping[str, Sequence[int]]]) -> None:
         """What a client sees: file system → pool → OST indices. It counts where the MDS tells us of no pools; the
@@ -152,10 +208,12 @@ class ViewBuilder:
         now: float,
         promised: Mapping[int, int] | None = None,
         written: Mapping[int, int] | None = None,
+        taken_s: float | None = None,
     ) -> SystemView:
-        """Everything known of `fs_name` at `now` (Unix time); no OSTs when it was never reported.
+        """Everything known of `fs_name` at `now`; no OSTs when it was never reported.
 
-        `promised`, `written`: OST index → bytes (the reservation ledger's).
+        `promised`, `written`: OST index → bytes (the reservation ledger's). `taken_s`: the same moment in Unix time,
+        for the view's readers.
         """
         state = self._mds_state(now)
         here = dict(sorted(self._targets.get(fs_name, {}).items()))
@@ -180,7 +238,8 @@ class ViewBuilder:
         # A server that was never busy is compared with a tenth of the busiest, not with its own idle noise.
         highest = max((s.highest_lnet_bytes_per_s for s in self._servers.values()), default=0.0)
         floor = max(highest / 10, LNET_FLOOR_BYTES_PER_S)
-        return SystemView(fs_name, now, osts, tuple(self._oss(name, floor) for name in names))
+        osses = tuple(self._oss(name, floor) for name in names)
+        return SystemView(fs_name, now if taken_s is None else taken_s, osts, osses)
 
     def _ost(
         self,
@@ -208,7 +267,7 @@ class ViewBuilder:
             relative_speed=speed.relative if speed else None,
             speed_source=speed.source if speed else "",
             degraded=report.degraded,
-            no_create=report.no_create or key in state.no_create,
+            no_create=report.no_create or key in state.no_create or key in state.refusing,
             readonly=report.readonly,
             active=key not in state.inactive,
             stale=now - target.received_s > self.stale_after_s,
@@ -221,6 +280,32 @@ class ViewBuilder:
         cpu, memory, lnet = (sum(of) / len(of) for of in zip(*server.rates, strict=True))
         return Oss(name, cpu, memory, min(1.0, lnet / full))
 
+    def details(self, fs_name: str, now: float) -> dict[int, Details]:
+        """OST index → what people may want to know of it."""
+        refusing = self._mds_state(now).refusing
+        listing: dict[int, list[str]] = {}
+        for name, server in sorted(self._servers.items()):
+            if now - server.received_s <= 1.5 * max(1.0, server.report.interval_s):
+                for ost in server.report.osts:
+                    if ost.fs_name == fs_name:
+                        listing.setdefault(ost.index, []).append(name)
+        return {
+            index: Details(
+                (
+                    t.report.reads.source if t.report.reads else "",
+                    t.report.writes.source if t.report.writes else "",
+                ),
+                refusing.get((fs_name, index), ""),
+                tuple(name for name in dict.fromkeys(listing.get(index, ())) if name != t.oss),
+            )
+            for index, t in self._targets.get(fs_name, {}).items()
+        }
+
+    def qos(self, fs_name: str, now: float) -> dict[str, Mapping[str, str]]:
+        """`lod` device of the file system → its `qos_*` parameters; empty where mdsd is not on its MDS."""
+        found = self._mds_state(now).qos
+        return {device: of for device, of in sorted(found.items()) if device.startswith(f"{fs_name}-MDT")}
+
     def _mds_state(self, now: float) -> mds.MdsState:
         if self.mds_root is None:
             return self._mds
@@ -232,7 +317,7 @@ class ViewBuilder:
 
 def _is_plausible(report: OssReport) -> bool:
     """One report with a NaN or a negative rate must not spoil what the allocator computes for all."""
-    rates = (report.interval_s, report.lnet_bytes_per_s, report.queue_wait_s)
+    rates = (report.interval_s, report.lnet_bytes_per_s, report.queue_wait_s, report.age_s)
     loads = (report.cpu_load, report.memory_load)
     return all(0 <= rate < math.inf for rate in rates) and all(0 <= load <= 1 for load in loads)
 

@@ -81,7 +81,9 @@ def test_a_target_that_two_keys_report_at_a_time_is_noticed(caplog: pytest.LogCa
         one.permitted(other, report("oss2", 0), 600.0)  # it took over after a failover
         assert not caplog.records
         one.permitted(FREE, report("oss1", 0), 610.0)
-    assert "scratch-OST0000 is reported with two keys: oss-rogue (oss2) and client-login1 (oss1)" in caplog.text
+    assert (
+        "scratch-OST0000 is reported with two keys: oss-rogue (oss2) and client-login1 (oss1)" in caplog.text
+    )
 
 
 def test_a_node_asks_mdsd_for_its_own_users_only(site: Site, tmp_path: Path) -> None:
