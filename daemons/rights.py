@@ -27,6 +27,8 @@ from tarazu.wire.transport import Peer
 
 log = logging.getLogger("tarazu.mdsd")
 
+Notice = FileClosed | StepEnded | StepAlive | TargetsTold
+
 
 class Rights:
     """`owner`: the uid whose allocation an id is; None for an id that nobody has."""
@@ -49,9 +51,7 @@ class Rights:
             return self._refuse(peer, "expected an id of this request's own, found one of another user's")
         return ""
 
-    def heeded(
-        self, peer: Peer, notice: FileClosed | StepEnded | StepAlive
-    ) -> FileClosed | StepEnded | StepAlive | None:
+    def heeded(self, peer: Peer, notice: Notice) -> Notice | None:
         """The notice, as far as this peer may give it; None for one that is none of its business."""
         ids = notice.ids if isinstance(notice, StepAlive | TargetsTold) else (notice.id,)
         if peer.admission is None or (peer.admission.uids is None and not self.uids_required):

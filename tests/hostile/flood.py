@@ -16,7 +16,7 @@ from tarazu.wire.security import curve_for
 from tarazu.wire.transport import MAX_REQUEST_BYTES
 from tests.hostile import mutations, valid
 
-POOL = 20_000
+POOL = 5_000
 AT_ONCE = 8
 A_CONNECTION = 5_000
 """Messages, then a new one: the rate of one connection is bounded."""
