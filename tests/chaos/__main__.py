@@ -30,11 +30,12 @@ def main() -> int:
     words.add_argument(
         "--only", default="", metavar="NAME", help=f"N faults whose name contains it: {', '.join(FAULTS)}"
     )
+    words.add_argument("--alone", action="store_true", help="one mdsd, without a standby")
     words.add_argument("--short", action="store_true", help="fewer clients and checks, as in the tests")
     words.add_argument("--json", action="store_true", help="one JSON object instead of lines")
     options = words.parse_args()
     signal.signal(signal.SIGTERM, interrupt)
-    plan = Plan(options.kills, options.seed, options.only)
+    plan = Plan(options.kills, options.seed, not options.alone, options.only)
     if options.short:
         plan = msgspec.structs.replace(plan, clients=2, jobs=1, kills_a_fault=4, rounds_a_check=1000)
     begin = time.monotonic()

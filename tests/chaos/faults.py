@@ -6,7 +6,7 @@ import random
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,8 +19,8 @@ OFFSET = ("unshare", "--time", "--monotonic", "{offset}", "--boottime", "{offset
 
 class Fault(NamedTuple):
     make: Callable[[Site, random.Random], None]
-    needs: str = ""
-    """What `Site.without` says where it cannot be made."""
+    needs: tuple[str, ...] = ()
+    """Where `Site.without` names one of these, it cannot be made."""
 
 
 def kill(site: Site, chance: random.Random, name: str) -> bool:
@@ -31,25 +31,55 @@ def kill(site: Site, chance: random.Random, name: str) -> bool:
     return killed
 
 
-def _cut(site: Site, chance: random.Random, host: str) -> None:
-    """Between a host and every mdsd."""
+def _cut(
+    site: Site, chance: random.Random, cables: Sequence[tuple[str, str]], longest_s: float = 4.0
+) -> None:
     assert site.network
-    mdss = ["mds1", "mds2"][: len(site.requests)]
     end = chance.randrange(2)
-    for mds in mdss:
-        site.network.cut(host, mds, end)
-    time.sleep(chance.uniform(1.0, 4.0))
-    for mds in mdss:
-        site.network.heal(host, mds)
+    for one, other in cables:
+        site.network.cut(one, other, end)
+    try:
+        time.sleep(chance.uniform(1.0, longest_s))
+    finally:
+        for one, other in cables:
+            site.network.heal(one, other)
 
 
 def cut_clients(site: Site, chance: random.Random) -> None:
-    _cut(site, chance, "client")
+    _cut(site, chance, [("client", mds) for mds in site.mdss])
 
 
 def cut_servers(site: Site, chance: random.Random) -> None:
     """Sometimes for so long that their OSTs are no longer trusted."""
-    _cut(site, chance, "oss")
+    _cut(site, chance, [("oss", mds) for mds in site.mdss], 8.0)
+
+
+def cut_active(site: Site, chance: random.Random) -> None:
+    """The active mdsd's host is off the network."""
+    active = site.mdss[site.active]
+    other = site.mdss[1 - site.active]
+    _cut(site, chance, [("client", active), ("oss", active), (active, other)], 8.0)
+
+
+def cut_active_from_clients(site: Site, chance: random.Random) -> None:
+    """Clients see only the standby, which sees that the active one is well."""
+    _cut(site, chance, [("client", site.mdss[site.active])], 8.0)
+
+
+def cut_mdsds(site: Site, chance: random.Random) -> None:
+    """The mdsds do not see each other; everybody else sees both."""
+    _cut(site, chance, [("mds1", "mds2")], 8.0)
+
+
+def kill_both(site: Site, chance: random.Random) -> None:
+    """A power cut."""
+    names = site.names("mdsd")
+    for name in names:
+        site.kill(name)
+    time.sleep(chance.uniform(0.0, 1.0))
+    for name in chance.sample(names, len(names)):
+        site.start(name)
+        time.sleep(chance.choice((0.0, 0.5)))
 
 
 def _fill(directory: Path) -> Path:
@@ -66,20 +96,21 @@ def _fill(directory: Path) -> Path:
 
 
 def full_ledger(site: Site, chance: random.Random) -> None:
-    _full(site, chance, site.state, "mdsd")
+    number = chance.randrange(len(site.states))
+    _full(site, chance, site.states[number], [site.names("mdsd")[number]])
 
 
 def full_database(site: Site, chance: random.Random) -> None:
-    _full(site, chance, site.database, "clientd")
+    _full(site, chance, site.database, site.names("clientd"))
 
 
-def _full(site: Site, chance: random.Random, directory: Path, kind: str) -> None:
+def _full(site: Site, chance: random.Random, directory: Path, names: list[str]) -> None:
     ballast = _fill(directory)
     try:
         time.sleep(chance.uniform(0.5, 2.0))
         if chance.random() < 0.5:
             # Killed and started again on a full disk.
-            for name in site.names(kind):
+            for name in names:
                 site.kill(name)
                 site.start(name)
             time.sleep(chance.uniform(0.5, 2.0))
@@ -149,11 +180,15 @@ def without() -> dict[str, str]:
 
 
 FAULTS = {
-    "clients cut off": Fault(cut_clients, "partitions"),
-    "servers cut off": Fault(cut_servers, "partitions"),
-    "disk full under the ledger": Fault(full_ledger, "full disks"),
-    "disk full under the database": Fault(full_database, "full disks"),
+    "clients cut off": Fault(cut_clients, ("partitions",)),
+    "servers cut off": Fault(cut_servers, ("partitions",)),
+    "mdsds cut off from each other": Fault(cut_mdsds, ("partitions", "a standby")),
+    "active mdsd cut off from clients": Fault(cut_active_from_clients, ("partitions", "a standby")),
+    "active mdsd cut off from all": Fault(cut_active, ("partitions", "a standby")),
+    "both mdsds killed": Fault(kill_both, ("a standby",)),
+    "disk full under the ledger": Fault(full_ledger, ("full disks",)),
+    "disk full under the database": Fault(full_database, ("full disks",)),
     "standing still": Fault(stopped),
-    "wall clock jumps": Fault(wall_clock, "wall clocks"),
-    "monotonic clock jumps": Fault(monotonic_clock, "monotonic clocks"),
+    "wall clock jumps": Fault(wall_clock, ("wall clocks",)),
+    "monotonic clock jumps": Fault(monotonic_clock, ("monotonic clocks",)),
 }

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import time
 import uuid
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+from tarazu.daemons.book import Book
+from tarazu.daemons.ledger_clock import LedgerClock
 from tarazu.errors import Unavailable
+from tarazu.store.journal import Content
 from tarazu.wire.messages import StatusReply, StatusRequest, ViewReply, ViewRequest
 from tarazu.wire.sockets import ZmqTransport
 from tests.chaos.applications import Jobs
 from tests.chaos.load import Client
-from tests.chaos.site import FS, OSSS, OSTS, Site
+from tests.chaos.site import FS, OSSS, OST_BYTES, OSTS, Site
 
 REST_S = 60.0
 """For all that is open to be answered and jobs to end."""
@@ -90,7 +96,7 @@ class Check:
             if not each.resting.wait(max(0.0, deadline - time.monotonic())):
                 wrong.append(f"{each.name} is not at rest after {REST_S:g} s")
         if not wrong:
-            wrong += self._sums() + self._answers()
+            wrong += self._sums() + self._answers() + self._replayed() + self._followed()
         for each in everybody:
             wrong += each.wrong
             each.wrong = []
@@ -105,6 +111,8 @@ class Check:
             for step in client.steps.values():
                 expected.update(step.open_bytes())
         expected = +expected
+        if too_full := {ost: size for ost, size in expected.items() if size > OST_BYTES}:
+            return [f"more is promised than there is, bytes by OST: {too_full}"]
         found: Counter[int] | None = None
         deadline = time.monotonic() + SETTLE_S
         while time.monotonic() < deadline:
@@ -133,3 +141,45 @@ class Check:
         finally:
             transport.close()
         return []
+
+    def _replayed(self) -> list[str]:
+        """What lies on disk makes the ledger that the active mdsd has in memory."""
+        state = self.site.states[self.site.active]
+        running = offline = ""
+        deadline = time.monotonic() + SETTLE_S
+        while time.monotonic() < deadline:
+            running = self._digest(self.site.active)
+            offline = replayed(state)
+            if running and offline == running == self._digest(self.site.active):
+                self.counts["ledgers equal to their replay"] += 1
+                return []
+            time.sleep(0.1)
+        return [f"{state}: replayed it is {offline}, in memory {running}"]
+
+    def _followed(self) -> list[str]:
+        """The standby's ledger is the active one's."""
+        if not self.site.standby:
+            return []
+        found: list[str] = []
+        deadline = time.monotonic() + SETTLE_S
+        while time.monotonic() < deadline:
+            found = [self._digest(number) for number in range(len(self.site.mdss))]
+            if found[0] and found[0] == found[1] and self._digest(0) == found[0]:
+                self.counts["standbys equal to the active one"] += 1
+                return []
+            time.sleep(0.1)
+        return [f"the mdsds' ledgers differ: {found}"]
+
+    def _digest(self, number: int) -> str:
+        """Of the ledger in memory; empty where no mdsd answers."""
+        status = self.watch.status(number)
+        return str(status["ledger"]["digest"]) if status else ""
+
+
+def replayed(directory: Path) -> str:
+    """Digest of the ledger that lies in a directory, a copy of it: nothing is changed."""
+    with tempfile.TemporaryDirectory(prefix="tarazu-replay-") as copy:
+        shutil.copytree(directory, copy, dirs_exist_ok=True)
+        book = Book(LedgerClock())
+        book.replay(Content(Path(copy)))
+        return book.digest() if not book.damages else f"damaged: {book.damages[0]}"

@@ -13,7 +13,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from tarazu.sim.testbed.configuration import configure
 from tarazu.sim.testbed.daemons import daemon_commands
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
-from tarazu.wire.transport import Requester
+from tarazu.wire.transport import Requester, Servers
 from tests.chaos import network
 from tests.chaos.network import Network
 
@@ -36,21 +36,29 @@ OST_BYTES = 96 << 20
 INTERVAL_S = 0.5
 HOSTS = ("watch", "client", "oss", "mds1", "mds2")
 CABLES = (*((host, mds) for host in ("watch", "client", "oss") for mds in ("mds1", "mds2")), ("mds1", "mds2"))
-STANDBY = False
+STANDBY = "tarazu-mdsd-standby"
 SMALL_DISK = "4m"
 
 
 class Site:
-    def __init__(self, directory: Path, seed: int) -> None:
+    def __init__(self, directory: Path, seed: int, standby: bool) -> None:
         self.directory = directory
+        self.standby = standby
+        """There is a second mdsd."""
+        self.active = 0
+        """The mdsd that answered a client last (`Prober`)."""
         self.seed = seed
         self.without: dict[str, str] = {}
         """What cannot be done here → why."""
         self.network: Network | None = None
         self.bed: testbeds.Testbed | None = None
         self._mounted: list[Path] = []
+        if not standby:
+            self.without["a standby"] = ""
         if why := network.why_not():
             self.without["partitions"] = why
+            if standby:
+                raise OSError(f"a site with a standby needs hosts of their own: {why}")
         else:
             self.network = Network(HOSTS, CABLES)
             self.network.enter("watch")
@@ -71,25 +79,45 @@ class Site:
             seed=self.seed,
         )
         ports = self.bed.config.ports
-        self.statistics = [f"tcp://{self.address(m)}:{ports['statistics'] + i}" for i, m in self._mdss()]
-        self.requests = [f"tcp://{self.address(m)}:{ports['allocation'] + i}" for i, m in self._mdss()]
-        self.state = self._small_disk("mds1")
+        self.mdss = ("mds1", "mds2") if self.standby else ("mds1",)
+        self.statistics = [f"tcp://{self.address(m)}:{ports['statistics']}" for m in self.mdss]
+        self.requests = [f"tcp://{self.address(m)}:{ports['allocation']}" for m in self.mdss]
+        self.states = [self._small_disk(f"state-{m}") for m in self.mdss]
         self.database = self._small_disk("database")
         configure(self.bed, self._settings())
         self.daemons = {daemon.name: self._placed(daemon) for daemon in daemon_commands(self.bed)}
+        if self.standby:
+            self._add_second()
 
-    def _mdss(self) -> Iterator[tuple[int, str]]:
-        return enumerate(("mds1", "mds2") if STANDBY else ("mds1",))
+    def _add_second(self) -> None:
+        """On a host of its own its configuration would be the same file; here its directory has another name."""
+        first = self.daemons["tarazu-mdsd"]
+        config = self.testbed.directory / "etc" / "tarazu.toml"
+        second = config.with_name("second.toml")
+        second.write_text(config.read_text().replace(str(self.states[0]), str(self.states[1])))
+        argv = [
+            str(second) if word == str(config) else word for word in first.argv[len(self.prefix("mds1")) :]
+        ]
+        argv = [*self.prefix("mds2"), *argv, "--standby"]
+        self.daemons[STANDBY] = msgspec.structs.replace(first, name=STANDBY, argv=argv)
 
     def address(self, host: str) -> str:
         return self.network.addresses[host] if self.network else "127.0.0.1"
 
     def _settings(self) -> dict[str, dict[str, Any]]:
-        return {
+        ports = self.testbed.config.ports
+        pair: dict[str, dict[str, Any]] = {}
+        replication = {}
+        if self.standby:
+            replication = {"replication": f"tcp://{self.address('mds1')}:{ports['allocation'] + 1}"}
+            pair = {"standby": {"statistics": self.statistics[1], "requests": self.requests[1]}}
+        return pair | {
             "layout": {"min_size": 0, "stripe_count": "2"},
             "mdsd": {
                 "statistics": self.statistics[0],
                 "requests": self.requests[0],
+                "state": str(self.states[0]),
+                **replication,
                 "cpu_limit": 1.0,
                 "memory_limit": 1.0,
                 "user_share": 1.0,
@@ -138,7 +166,7 @@ class Site:
 
     def requester(self, transport: ZmqTransport) -> Requester:
         """As clientd has it."""
-        return transport.requester(self.requests[0])
+        return transport.requester(Servers(self.requests))
 
     def names(self, kind: str) -> list[str]:
         """Of daemons: `mdsd`, `ossd`, `clientd`."""
