@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 
 from tarazu.allocate.ledger import Ledger
-from tarazu.config import Settings
+from tarazu.config import Mdsd, Settings
 from tarazu.daemons.allocation_requests import MAX_NAME_CHARACTERS
 from tarazu.daemons.exclusions import Exclusions
 from tarazu.daemons.limits import ReportLimits
@@ -33,6 +33,12 @@ class System:
         self._limits = ReportLimits()
         self._started = self._newcomer_at = time.monotonic()
 
+    def take_over(self, options: Mdsd, exclusions: Exclusions) -> None:
+        """Settings that were read again."""
+        self.exclusions = exclusions
+        self.views.stale_after_s = options.stale_after_s
+        self.views.speeds.forget_after(options.speed_forget_s)
+
     def take_in(self, report: OssReport, now: float) -> None:
         """`now` on the monotonic clock."""
         name = report.oss[:MAX_NAME_CHARACTERS]
@@ -40,17 +46,23 @@ class System:
             self._counts.drop(name, expected)
             return
         newcomer = report.oss not in self.views
-        if not self.views.update(self._limits.trimmed(report), time.time()):
+        if not self.views.update(self._limits.trimmed(report), now):
             self._counts.drop(name, "a report with possible values")
             return
         self._limits.note(report)
         if newcomer:
             self._newcomer_at = now
 
-    def view(self, fs_name: str, now_s: float) -> SystemView:
-        """The system as the allocator sees it: with promises, without what the site excludes."""
+    def excuse(self, silence_s: float) -> None:
+        """mdsd listened to nobody for so long: no server is stale for that."""
+        self.views.excuse(silence_s)
+
+    def view(self, fs_name: str, now: float) -> SystemView:
+        """The system as the allocator sees it: with promises, without what the site excludes; `now` on the monotonic
+        clock.
+        """
         promised, written = self._ledger.promised(fs_name), self._ledger.written(fs_name)
-        return self.exclusions.apply(self.views.view(fs_name, now_s, promised, written))
+        return self.exclusions.apply(self.views.view(fs_name, now, promised, written, time.time()))
 
     def may_settle(self) -> bool:
         return time.monotonic() - self._started <= SETTLE_S
@@ -62,6 +74,7 @@ class System:
         return fs_name not in self.views.fs_names() or time.monotonic() - self._newcomer_at < QUIET_S
 
     def interval_s(self) -> float:
-        """The longest interval of all servers that report."""
+        """The longest interval of all servers that report; one that slept is no measure."""
         intervals = [report.interval_s for report, _ in self.views.servers().values()]
-        return max((i for i in intervals if i > 0), default=DEFAULT_INTERVAL_S)
+        longest_s = max((i for i in intervals if i > 0), default=DEFAULT_INTERVAL_S)
+        return min(longest_s, max(self.views.stale_after_s, DEFAULT_INTERVAL_S))

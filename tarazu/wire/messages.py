@@ -102,6 +102,17 @@ class JobRate(msgspec.Struct, frozen=True):
     read_bytes: int
 
 
+class ClientRate(msgspec.Struct, frozen=True, array_like=True):
+    """What one client wrote and read on one OSS in the last interval (`obdfilter.*.exports.*.stats`)."""
+
+    nid: Annotated[str, msgspec.Meta(max_length=MAX_ID_CHARACTERS)]
+    write_bytes: int = 0
+    read_bytes: int = 0
+    writes: int = 0
+    reads: int = 0
+    """Requests."""
+
+
 class OssReport(msgspec.Struct, frozen=True, tag="oss-report", omit_defaults=True):
     """Everything one OSS publishes in one interval."""
 
@@ -121,6 +132,12 @@ class OssReport(msgspec.Struct, frozen=True, tag="oss-report", omit_defaults=Tru
     """Mean `req_waittime` of `ost.OSS.ost_io` in the last interval."""
     unreadable: tuple[str, ...] = ()
     """Parameters that could not be read."""
+    clients: tuple[ClientRate, ...] = ()
+    """Where `ossd.exports` is set: those that moved most bytes."""
+    incarnation: int = 0
+    """A random number of this ossd's start: `sequence` counts within it. 0 from an ossd that has none."""
+    age_s: float = 0.0
+    """How long ago its values were read, when it is sent again to an mdsd that has just come."""
     protocol: int = PROTOCOL
 
 
