@@ -37,7 +37,9 @@ def main() -> int:
     signal.signal(signal.SIGTERM, interrupt)
     plan = Plan(options.kills, options.seed, not options.alone, options.only)
     if options.short:
-        plan = msgspec.structs.replace(plan, clients=2, jobs=1, kills_a_fault=4, rounds_a_check=1000)
+        plan = msgspec.structs.replace(
+            plan, clients=2, jobs=1, kills_a_fault=4, rounds_a_check=1000, longest_wait_s=0.4
+        )
     begin = time.monotonic()
     outcome = run(
         plan, lambda text: print(f"{time.monotonic() - begin:6.1f} s  {text}", file=sys.stderr, flush=True)

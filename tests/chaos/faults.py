@@ -121,7 +121,7 @@ def _full(site: Site, chance: random.Random, directory: Path, names: list[str]) 
 
 def stopped(site: Site, chance: random.Random) -> None:
     """A daemon that stands still for a while: suspended, swapping."""
-    name = chance.choice(list(site.daemons))
+    name = chance.choice(site.names(chance.choice(("mdsd", "ossd", "clientd"))))
     site.signal(name, signal.SIGSTOP)
     try:
         time.sleep(chance.uniform(1.0, 4.0))
@@ -131,7 +131,7 @@ def stopped(site: Site, chance: random.Random) -> None:
 
 def wall_clock(site: Site, chance: random.Random) -> None:
     """The time of day jumps while a daemon runs, an hour or a year, forward and back."""
-    name = chance.choice([*site.names("mdsd"), *site.names("clientd")])
+    name = chance.choice(site.names(chance.choice(("mdsd", "ossd", "clientd"))))
     jumps = site.directory / "jumps"
     jumps.write_text("+0\n")
     env = {
@@ -154,7 +154,7 @@ def wall_clock(site: Site, chance: random.Random) -> None:
 
 def monotonic_clock(site: Site, chance: random.Random) -> None:
     """A daemon comes back to clocks that count from elsewhere, as after a reboot, and once more."""
-    name = chance.choice([*site.names("mdsd"), *site.names("clientd")])
+    name = chance.choice(site.names(chance.choice(("mdsd", "ossd", "clientd"))))
     offset = chance.choice((3000, -3000, 500, -20))
     site.kill(name)
     site.start(

@@ -36,6 +36,8 @@ class Plan(msgspec.Struct, frozen=True):
     kills_a_fault: int = 6
     """After so many kills another fault."""
     rounds_a_check: int = 12
+    longest_wait_s: float = 1.0
+    """Between faults."""
 
 
 class Outcome(msgspec.Struct):
@@ -98,7 +100,7 @@ def _run(site: Site, plan: Plan, say: Callable[[str], None], begin: float) -> Ou
         for each in everybody:
             each.start()
         for name in rounds(plan, site.without):
-            time.sleep(chance.uniform(0.1, 0.7))
+            time.sleep(chance.uniform(0.0, plan.longest_wait_s))
             if name:
                 say(name)
                 FAULTS[name].make(site, chance)

@@ -6,7 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from tarazu.allocate.ledger import pack
-from tarazu.allocate.records import Closed, Died, Ended, Heard, Passed, Promised, Record, Replied, Revoked, packed
+from tarazu.allocate.records import (
+    Closed,
+    Died,
+    Ended,
+    Heard,
+    Passed,
+    Promised,
+    Record,
+    Replied,
+    Revoked,
+    packed,
+)
 from tarazu.daemons.book import Book
 from tarazu.daemons.ledger_clock import LedgerClock, Sources
 
@@ -16,7 +27,9 @@ USERS, FILE_SYSTEMS = (1000, 1001), ("lustre", "scratch-ü")
 
 
 def clock() -> LedgerClock:
-    return LedgerClock(Sources(lambda: 1000.0, lambda: START_S, lambda: "11111111-2222-3333-4444-555555555555"))
+    return LedgerClock(
+        Sources(lambda: 1000.0, lambda: START_S, lambda: "11111111-2222-3333-4444-555555555555")
+    )
 
 
 def _promised(id: str, uid: int, fs_name: str, files: list[dict[int, int]], alive_s: float = 0.0) -> Promised:
@@ -75,10 +88,14 @@ def facts(book: Book) -> dict[str, Any]:
     """What a version has to find in it, as JSON holds it."""
     ledger = book.ledger
     return {
-        "promised": {fs: {str(ost): size for ost, size in ledger.promised(fs).items()} for fs in FILE_SYSTEMS},
+        "promised": {
+            fs: {str(ost): size for ost, size in ledger.promised(fs).items()} for fs in FILE_SYSTEMS
+        },
         "written": {fs: {str(ost): size for ost, size in ledger.written(fs).items()} for fs in FILE_SYSTEMS},
         "held": [[uid, fs, ledger.held_bytes(uid, fs)] for uid in USERS for fs in FILE_SYSTEMS],
         "numbers": list(ledger.numbers()),
-        "known": [id for id in ("open", "closing", "ended", "never left", "dead", "revived", "new") if id in ledger],
+        "known": [
+            id for id in ("open", "closing", "ended", "never left", "dead", "revived", "new") if id in ledger
+        ],
         "replies": {id: kept.data.hex() for id, kept in sorted(book.answered)},
     }
