@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -68,8 +69,17 @@ def after() -> list[Record]:
     ]
 
 
+def later() -> list[Record]:
+    """What a later version adds to it."""
+    return [_promised("added", 1000, "lustre", [{9: MIB}]), Ended("closing", START_S + 50)]
+
+
+PARTS = ("log", "snapshot")
+"""A log alone; a snapshot and a log behind it."""
+
+
 def write(directory: Path) -> None:
-    """`log` and `snapshot` in a directory."""
+    """Both, and `facts.json`."""
     logged = Book.open(directory / "log", clock())
     for record in before():
         logged.note(record)
@@ -80,6 +90,8 @@ def write(directory: Path) -> None:
     for record in after():
         taken.note(record)
     taken.commit()
+    found = {"log": facts(logged), "snapshot": facts(taken)}
+    (directory / "facts.json").write_text(json.dumps(found, indent=1) + "\n")
     logged.close()
     taken.close()
 
