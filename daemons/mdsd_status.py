@@ -30,6 +30,13 @@ def status_of(mdsd: Mdsd, now: float) -> dict[str, Any]:
             "memory_load": mdsd.gate.memory_load,
             "memory_limit": mdsd.gate.memory_limit,
         },
+        "ledger": {
+            "writable": not mdsd.book.trouble,
+            "trouble": mdsd.book.trouble,
+            "records": mdsd.book.sequence,
+            "unwritten_records": mdsd.book.sequence - mdsd.book.durable,
+            "damaged_places": len(mdsd.book.damages),
+        },
         "statistics": {"address": mdsd.subscriber.address, **mdsd.subscriber.counts.summary()},
         "requests": {
             "address": mdsd.replier.address,
@@ -44,6 +51,7 @@ def status_of(mdsd: Mdsd, now: float) -> dict[str, Any]:
             "kept_reply_bytes": mdsd.book.answered.bytes,
             "answers": dict(mdsd.allocating.answers),
         },
+        "untold": len(mdsd.news),
         "mds": msgspec.to_builtins(load),
         "osses": {
             name: {
@@ -69,6 +77,7 @@ def _file_system(mdsd: Mdsd, fs_name: str, now: float) -> dict[str, Any]:
     details = mdsd.system.views.details(fs_name, now)
     return {
         "promised_bytes": sum(mdsd.book.ledger.promised(fs_name).values()),
+        "health": mdsd.health.status(fs_name),
         "osts": [
             {
                 **{f: getattr(o, f) for f in o.__struct_fields__},

@@ -5,11 +5,13 @@ exclusions.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 from tarazu.allocate.ledger import Ledger
 from tarazu.config import Mdsd, Settings
 from tarazu.daemons.allocation_requests import MAX_NAME_CHARACTERS
 from tarazu.daemons.exclusions import Exclusions
+from tarazu.daemons.health import Health
 from tarazu.daemons.limits import ReportLimits
 from tarazu.model import SystemView
 from tarazu.stats.speed import SpeedEstimator
@@ -24,10 +26,11 @@ DEFAULT_INTERVAL_S = 60.0
 
 
 class System:
-    def __init__(self, settings: Settings, ledger: Ledger, counts: Counts) -> None:
+    def __init__(self, settings: Settings, ledger: Ledger, counts: Counts, health: Health) -> None:
         options = settings.mdsd
         self.exclusions = Exclusions(options.exclude)
         self.views = ViewBuilder(options.stale_after_s, options.root, SpeedEstimator(options.speed_forget_s))
+        self.health = health
         self._ledger = ledger
         self._counts = counts
         self._limits = ReportLimits()
@@ -58,11 +61,17 @@ class System:
         self.views.excuse(silence_s)
 
     def view(self, fs_name: str, now: float) -> SystemView:
-        """The system as the allocator sees it: with promises, without what the site excludes; `now` on the monotonic
-        clock.
+        """The system as the allocator sees it: with promises, without what the site excludes or is not well; `now` on
+        the monotonic clock.
         """
         promised, written = self._ledger.promised(fs_name), self._ledger.written(fs_name)
-        return self.exclusions.apply(self.views.view(fs_name, now, promised, written, time.time()))
+        view = self.exclusions.apply(self.views.view(fs_name, now, promised, written, time.time()))
+        return self.health.apply(view)
+
+    def reported(self) -> Iterator[SystemView]:
+        """Every file system as its servers report it."""
+        now = time.monotonic()
+        return (self.views.view(fs_name, now, taken_s=time.time()) for fs_name in self.views.fs_names())
 
     def may_settle(self) -> bool:
         return time.monotonic() - self._started <= SETTLE_S

@@ -26,6 +26,7 @@ from tarazu.wire.messages import (
     Reply,
     Request,
     StatusReply,
+    TargetsChanged,
     decode,
     encode,
 )
@@ -252,7 +253,7 @@ class Requester(ABC):
         self._open.pop(message_id, None)
 
     def receive(self, timeout_s: float) -> Reply | None:
-        """The reply to one of the open requests, or None after `timeout_s`; resends meanwhile."""
+        """The reply to one of the open requests, or a TargetsChanged, or None after `timeout_s`; resends meanwhile."""
         if self._early:
             return self._early.popleft()
         return self._receive(timeout_s)
@@ -270,6 +271,8 @@ class Requester(ABC):
 
     def _taken(self, server: int, reply: Reply) -> Reply | None:
         """The reply, if it answers what is open."""
+        if isinstance(reply, TargetsChanged):
+            return reply  # nobody has asked for it
         open = self._open.get(request_id(reply))
         if server == self.servers.first:
             self._heard_s = time.monotonic()
