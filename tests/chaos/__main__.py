@@ -38,7 +38,13 @@ def main() -> int:
     plan = Plan(options.kills, options.seed, not options.alone, options.only)
     if options.short:
         plan = msgspec.structs.replace(
-            plan, clients=2, jobs=1, kills_a_fault=4, rounds_a_check=1000, longest_wait_s=0.4
+            plan,
+            clients=4,
+            jobs=1,
+            kills_a_fault=10,
+            rounds_a_check=1000,
+            longest_wait_s=0.3,
+            longest_lull_s=2.5,
         )
     begin = time.monotonic()
     outcome = run(

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ from tests.chaos.site import Site
 
 READY_S = 60.0
 MOST_LINES = 20
-RECOVERED_S = 4.0
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -31,13 +30,15 @@ class Plan(msgspec.Struct, frozen=True):
     standby: bool = True
     only: str = ""
     """Faults whose name contains it, instead of kills."""
-    clients: int = 4
+    clients: int = 6
     jobs: int = 2
     kills_a_fault: int = 6
     """After so many kills another fault."""
     rounds_a_check: int = 12
     longest_wait_s: float = 1.0
-    """Between faults."""
+    """Between faults …"""
+    longest_lull_s: float = 6.0
+    """… which mostly wait as long for clients that are answered."""
 
 
 class Outcome(msgspec.Struct):
@@ -99,7 +100,11 @@ def _run(site: Site, plan: Plan, say: Callable[[str], None], begin: float) -> Ou
             )
         for each in everybody:
             each.start()
+        warm_up(clients)
         for name in rounds(plan, site.without):
+            # Mostly, what comes next finds clients that are being answered: else there would be no load.
+            if chance.random() < 0.85:
+                under_load(clients, plan.longest_lull_s)
             time.sleep(chance.uniform(0.0, plan.longest_wait_s))
             if name:
                 say(name)
@@ -136,29 +141,34 @@ def _run(site: Site, plan: Plan, say: Callable[[str], None], begin: float) -> Ou
     )
 
 
+def warm_up(clients: Sequence[Client]) -> None:
+    """Returns once there is something to lose."""
+    deadline = time.monotonic() + READY_S
+    while sum(len(c.steps) for c in clients) < 3 * len(clients) and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def under_load(clients: Sequence[Client], longest_s: float) -> None:
+    """Returns once some have had an answer that was asked for now, or after a while."""
+    before, deadline = sum(c.counts["answers"] for c in clients), time.monotonic() + longest_s
+    while sum(c.counts["answers"] for c in clients) < before + 2 and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
 class Killer:
     """Kills one daemon after another."""
 
     def __init__(self, site: Site, chance: random.Random) -> None:
         self._site, self._chance = site, chance
-        self._last: dict[str, float] = {}
 
     def __call__(self) -> str:
         """What was killed."""
         while True:
-            name = self._victim()
+            kind = self._chance.choice(("mdsd", "clientd", "ossd"))
+            name = self._chance.choice(self._site.names(kind))
             what = self._said(name)
             if kill(self._site, self._chance, name):
-                self._last[name] = time.monotonic()
                 return what
-
-    def _victim(self) -> str:
-        """Seldom one that has hardly come back: else there would be no mdsd for longer than one kill takes."""
-        kind = self._chance.choice(("mdsd", "mdsd", "mdsd", "clientd", "clientd", "ossd"))
-        name = self._chance.choice(self._site.names(kind))
-        if time.monotonic() - self._last.get(name, 0.0) < RECOVERED_S and self._chance.random() < 0.8:
-            return self._victim()
-        return name
 
     def _said(self, name: str) -> str:
         kind = name.split("-")[1]

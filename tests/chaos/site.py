@@ -123,7 +123,7 @@ class Site:
                 "user_share": 1.0,
                 "stale_after_s": 5.0,
             },
-            "run": {"wait_s": 0.5, "alive_s": 1.0},
+            "run": {"alive_s": 1.0},
         }
 
     def _small_disk(self, name: str) -> Path:

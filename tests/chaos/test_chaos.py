@@ -28,20 +28,21 @@ def test_twenty_kills_under_load_lose_nothing(tmp_path: Path) -> None:
         "--json",
     ]
     done = subprocess.run(
-        command,
+        [*command, "--json"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, (done.stdout[-4000:], done.stderr[-4000:])
     outcome = json.loads(done.stdout)
     assert outcome["wrong"] == [] and sum(outcome["kills"].values()) == KILLS
     assert set(outcome["kills"]) == {"mdsd", "ossd", "clientd"}
-    assert sum(outcome["faults"].values()) >= 3
-    assert outcome["counts"]["promises asked for again"] > 0 and outcome["counts"]["placed files"] > 0
+    assert sum(outcome["faults"].values()) >= 2
+    assert outcome["counts"]["promises asked for again"] > 0 and outcome["counts"]["files"] > 0
+    assert outcome["counts"]["ledgers equal to their replay"] == 1
     assert outcome["longest_without_mdsd_s"] > 0
     if os.environ.get("TARAZU_NO_SKIPS") == "1":
         assert outcome["without"] == {}
