@@ -21,11 +21,11 @@ def test_twenty_kills_under_load_lose_nothing(tmp_path: Path) -> None:
         "-m",
         "tests.chaos",
         "--short",
+        "--alone",
         "--kills",
         str(KILLS),
         "--seed",
         "20",
-        "--json",
     ]
     done = subprocess.run(
         [*command, "--json"],
