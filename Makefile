@@ -7,7 +7,7 @@ ROUNDS ?= 20
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.stamp
 
-.PHONY: help setup build demo test lint bench bench-alloc bench-mixtures bench-sim docs clean packages fuzz sanitize soak compat
+.PHONY: help setup build demo test lint bench bench-alloc bench-daemons bench-mixtures bench-sim compat docs clean packages fuzz sanitize soak
 
 help:
 	@echo "make setup   a virtual environment in $(VENV) with tarazu and all extras; compiles the C"
@@ -18,6 +18,7 @@ help:
 	@echo "make lint    ruff, mypy, clang-format"
 	@echo "make bench   speed and growth; results as a table"
 	@echo "make bench-alloc   of the allocator alone (about 5 minutes)"
+	@echo "make bench-daemons of the daemons at scale: 10,000 servers, 1,000 clients at once … (BENCH_ARGS='--only servers')"
 	@echo "make bench-mixtures   random mixtures of files on equal and unequal OSTs, against bounds (BENCH_ARGS='--search 6': CP-SAT)"
 	@echo "make bench-sim     the simulator beside formulas, SimGrid, measured systems and the daemons (BENCH_ARGS='--only table-6')"
 	@echo "make fuzz    map reader, lustre.lov codec and name templates fuzzed for a minute (clang)"
@@ -77,6 +78,9 @@ sanitize: packages setup
 
 bench-alloc: setup
 	$(BIN)/python tests/benchmarks/allocate/bench_allocate.py $(BENCH_ARGS)
+
+bench-daemons: setup
+	$(BIN)/python -m tests.benchmarks.daemons $(BENCH_ARGS)
 
 bench-mixtures: setup
 	$(BIN)/python tests/benchmarks/allocate/mixtures.py $(BENCH_ARGS)

@@ -17,6 +17,7 @@ import msgspec
 
 from tarazu.allocate import partly
 from tarazu.allocate.ledger import Stripes
+from tarazu.allocate.policies import Policy, make
 from tarazu.allocate.records import Ended, Promised, Replied, packed
 from tarazu.config import Settings
 from tarazu.daemons.allocation_requests import (
@@ -32,6 +33,7 @@ from tarazu.daemons.allocation_requests import (
 from tarazu.daemons.audit import Audit
 from tarazu.daemons.book import Book
 from tarazu.daemons.limits import PromiseLimits
+from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.outbox import Outbox
 from tarazu.daemons.per_user import QUEUE_LIMITS, PerUser
 from tarazu.daemons.system import System
@@ -83,23 +85,35 @@ class Allocating:
         outbox: Outbox,
         wake: Callable[[], None],
     ) -> None:
-        from tarazu.allocate.policies import make
         from tarazu.allocate.solvers import warm
 
-        self.policy = make(settings.allocate.policy, seed=settings.allocate.seed, weights=settings.allocate)
+        self.policy = _policy(settings)
         self._weights = settings.allocate
         self.audit = Audit(settings.mdsd.audit_log)
         self.waiting: PerUser[Pending] = PerUser(QUEUE_LIMITS)
         self.running: Running | None = None
         self.answers: Counter[str] = Counter()
+        self.promised: list[tuple[str, str]] = []
+        """(id, file system) of what was promised since somebody looked."""
         self._book, self._system, self._gate, self._outbox, self._wake = book, system, gate, outbox, wake
         self._limits = PromiseLimits(settings.mdsd.user_share, book.ledger)
+        self.seconds = Histogram()
+        """Of the policy, for each allocation."""
         self._worker = ThreadPoolExecutor(1, "tarazu-allocate")
         if self.policy.name == "tarazu":
             self._worker.submit(warm)
 
     def close(self) -> None:
         self._worker.shutdown(wait=False, cancel_futures=True)
+
+    def take_over(self, settings: Settings) -> None:
+        """Settings that were read again; raises ConfigError, and changes nothing, for an audit log that cannot be
+        written. What is being allocated goes on by the former ones."""
+        self.audit = Audit(settings.mdsd.audit_log)
+        self._limits.share = settings.mdsd.user_share
+        if settings.allocate != self._weights:
+            self.policy = _policy(settings)
+            self._weights = settings.allocate
 
     def ask(self, peer: Peer, request: AllocationRequest, now: float) -> None:
         """Answer a request that was answered before or cannot be; put any other in the queue."""
@@ -148,8 +162,9 @@ class Allocating:
             pending = self.waiting.take()
             assert pending is not None
             request = pending.request
-            now_s = time.time()
-            view = self._system.view(request.fs_name, now_s)
+            now = time.monotonic()
+            self._system.health.looker.fresh()
+            view = self._system.view(request.fs_name, now)
             if not view.osts:
                 known = ", ".join(self._system.views.fs_names()) or "none yet"
                 reason = f"expected a file system that an OSS reports ({known}), found {request.fs_name}"
@@ -160,7 +175,7 @@ class Allocating:
                 continue
             files, left = requests_of(request), self._limits.beyond(request, view)
             future = self._worker.submit(self._allocate, view, files, [f.wave for f in request.files], left)
-            age_s = self._system.views.age_s(request.fs_name, now_s)
+            age_s = self._system.views.age_s(request.fs_name, now)
             self.running = Running(pending, files, age_s, future)
             future.add_done_callback(lambda _future: self._wake())
 
@@ -195,6 +210,7 @@ class Allocating:
             log.exception("allocation %s failed", done.pending.request.id)
             self._refuse(done.pending, "declined", "the allocator failed")
         else:
+            self.seconds.observe(allocation.elapsed_s)
             self._promise(done, allocation, stripes)
 
     def _promise(self, done: Running, allocation: Allocation, stripes: Stripes) -> None:
@@ -218,6 +234,7 @@ class Allocating:
                     now_s + _keep_s(request),
                 )
             )
+            self.promised.append((request.id, request.fs_name))
         self._tell(done.pending, reply, data)
 
     def _decline_overdue(self, now: float) -> None:
@@ -241,3 +258,7 @@ class Allocating:
 
 def _keep_s(request: AllocationRequest) -> float:
     return max(KEEP_REPLY_S, min(request.expires_s, KEEP_REPLY_MOST_S))
+
+
+def _policy(settings: Settings) -> Policy:
+    return make(settings.allocate.policy, seed=settings.allocate.seed, weights=settings.allocate)

@@ -1,4 +1,4 @@
-"""mdsd's audit log: one line per answered allocation request and per step that died."""
+"""mdsd's audit log: one line per answered allocation request, per step that died, per change of an OST's health."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tarazu.allocate.ledger import Dead
+from tarazu.daemons.health import Change
 from tarazu.errors import ConfigError
 from tarazu.wire.messages import MAX_ID_CHARACTERS, AllocationReply, AllocationRequest
 
@@ -42,6 +43,22 @@ class Audit:
                 "uid": dead.uid,
                 "bytes": dead.size_bytes,
                 "silent_s": f"{dead.silent_s:.1f}",
+            }
+        )
+
+    def health(self, change: Change, allocations: int) -> None:
+        """An OST is not what it was; `allocations` have promises there, whose leaders are told."""
+        (fs_name, index), before, now = change
+        self._line(
+            {
+                "time": _now(),
+                "status": "health",
+                "fs": json.dumps(fs_name),
+                "ost": index,
+                "health": now.kind or "well",
+                "why": json.dumps(now.why),
+                "was": before.kind or "well",
+                "allocations": allocations,
             }
         )
 

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING
 
 from tarazu import config
 from tarazu.config import without_password
+from tarazu.daemons.leaders import MAX_WAITING, Leaders
 from tarazu.daemons.metrics.exporter import Ask, Exporter
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.notices import Notices
@@ -70,12 +71,14 @@ CONVERSATION_S = 90.0
 """From its turn on; mdsd's answer is waited for less long."""
 EXCHANGE_S = 20.0
 """For the leader to look at its directories, and to read its plan."""
+SPEAK_S = 0.4
+"""A new plan's first sign of life goes out within a quarter of this."""
 DYING_S = 2.0
 MAX_CONVERSATIONS = 256
 MAX_FRAMES_BYTES = 64 << 20
 """Of all conversations together: what was received and not yet answered."""
-KEPT_DESCRIPTORS = 512
-"""For sockets and files of our own; the rest may be histories of users."""
+KEPT_DESCRIPTORS = 512 + MAX_WAITING
+"""For sockets and files of our own, and leaders that wait; the rest may be histories of users."""
 PLANS_AT_ONCE = 8
 QUESTIONS_AT_ONCE = 8
 BYTES_A_TURN = 8 << 20
@@ -99,7 +102,8 @@ class Clientd:
         self.site = SiteWatch(settings.run.stop_file)
         self.stored = StoredPlans(settings.clientd.database)
         self.mdsd = self.planner.mdsd
-        self.notices = Notices(self.mdsd.transport, self.mdsd.servers)
+        self.leaders = Leaders()
+        self.notices = Notices(self.mdsd.transport, self.mdsd.servers, self.leaders.tell)
         self.reports = Reports(self.stored, self.notices)
         self.counts = {"plans": 0, "reports": 0, "questions": 0, "progress": 0, "failed": 0, "turned_away": 0}
         self.planned: Counter[str] = Counter()
@@ -230,6 +234,9 @@ class Clientd:
                 self.counts["progress"] += 1
                 self._progress(message, uid)
                 channel.send(local.Done())
+            case local.TargetsWait():
+                check_ids(message.request_ids)
+                self.leaders.wait(uid, message, channel)
             case local.StepReport():
                 self.counts["reports"] += 1
                 if len(channel.descriptors) != 1:
@@ -280,6 +287,8 @@ class Clientd:
             if reply.request_id:  # nobody will ever create these files
                 self.notices.ended(uid, reply.request_id)
             raise
+        if reply.request_id and message.alive_s > 0:  # so mdsd knows whom to tell of its targets
+            self.notices.alive(uid, (reply.request_id,), SPEAK_S)
 
     def _progress(self, message: local.StepProgress, uid: int) -> None:
         check_ids(message.request_ids)
@@ -316,6 +325,8 @@ class Clientd:
             "database": without_password(self.settings.clientd.database),
             "ready": self.planner.ready.is_set(),
             "waiting": self.plans.waiting,
+            "waiting_leaders": len(self.leaders),
+            "told_leaders": self.leaders.told,
             "stopped": self.site.why,
             "notices": {"waiting": self.notices.waiting, **self.notices.counts},
             **self.counts,

@@ -1,15 +1,16 @@
 """tarazu-mdsd: knows the state of all OSSs and OSTs, and answers where files should go.
 
 Follows: `OssReport`s of all ossds (bound at `mdsd.statistics`) and requests of clientds (bound at
-`mdsd.requests`). Publishes: nothing by itself; it answers each request: `AllocationReply`, `Acknowledged`,
-`ViewReply`, `StatusReply`. When an OSS is silent for `mdsd.stale_after_s` its OSTs get no stripes until it reports
-again. When this node is busier than `mdsd.cpu_limit` or `mdsd.memory_limit`, requests wait; one whose
-deadline comes is `declined`, and the job runs unplaced. Without mdsd files are created as Lustre always
-did. Allocations run one at a time in a worker thread, so that statistics and status are served meanwhile.
-Users take turns. Same id, same answer: a request may be resent as often as its sender likes, for as long as
-the reply is kept. Everything is kept in memory, and bounded there, for each user and in all; after a restart
-reports come at once, promises made before are forgotten. A job step that promised to give signs of life and
-is silent loses its promises. SIGTERM and SIGINT end it, SIGHUP does nothing.
+`mdsd.requests`). Publishes: it answers each request: `AllocationReply`, `Acknowledged`, `ViewReply`,
+`StatusReply`; by itself it tells of OSTs of running steps' promises that are dead, refusing, full, sick or well
+again (`TargetsChanged`; health.py, target_news.py). When an OSS is silent for `mdsd.stale_after_s` its OSTs get
+no stripes until it reports again. When this node is busier than `mdsd.cpu_limit` or `mdsd.memory_limit`,
+requests wait; one whose deadline comes is `declined`, and the job runs unplaced. Without mdsd files are created
+as Lustre always did. Allocations run one at a time in a worker thread, so that statistics and status are served
+meanwhile. Users take turns. Same id, same answer: a request may be resent as often as its sender likes, for as
+long as the reply is kept. Everything is kept in memory, and bounded there, for each user and in all; after a
+restart reports come at once, promises made before are forgotten. A job step that promised to give signs of life
+and is silent loses its promises. SIGTERM and SIGINT end it, SIGHUP makes it read its settings again.
 """
 
 from __future__ import annotations
@@ -20,16 +21,24 @@ import dataclasses
 import logging
 import sys
 import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from tarazu import config
 from tarazu.allocate.records import Closed
 from tarazu.daemons.allocating import Allocating
 from tarazu.daemons.book import Book
+from tarazu.daemons.exclusions import Exclusions
+from tarazu.daemons.health import Change, Health, text_of_change
 from tarazu.daemons.ledger_clock import LedgerClock
+from tarazu.daemons.mds_watch import MdsWatch
 from tarazu.daemons.mdsd_status import status_of
+from tarazu.daemons.metrics.exporter import Ask, Exporter
 from tarazu.daemons.outbox import Outbox
-from tarazu.daemons.process import Wakeup, parser, run
+from tarazu.daemons.process import Reread, Wakeup, parser, run
+from tarazu.daemons.service_manager import ServiceManager
 from tarazu.daemons.system import System
+from tarazu.daemons.target_news import TargetNews
 from tarazu.stats.gate import Gate
 from tarazu.store.stop_watch import SiteWatch
 from tarazu.wire import messages
@@ -42,6 +51,7 @@ from tarazu.wire.messages import (
     StatusRequest,
     StepAlive,
     StepEnded,
+    TargetsTold,
     ViewReply,
     ViewRequest,
 )
@@ -49,9 +59,14 @@ from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
 from tarazu.wire.transport import Peer
 
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
+
 log = logging.getLogger("tarazu.mdsd")
 
 NAME = "tarazu-mdsd"
+USED = ("keys.", "mdsd.", "allocate.", "run.stop_file", "metrics.mdsd")
+"""Settings that it looks at, or their beginnings."""
 
 LONGEST_WAIT_S = 1.0
 READING_S = 0.5
@@ -61,18 +76,20 @@ READING_S = 0.5
 class Mdsd:
     """All state of the daemon. Times without other notice are on the monotonic clock."""
 
-    def __init__(self, settings: config.Settings, wakeup: Wakeup) -> None:
+    def __init__(self, settings: config.Settings, wakeup: Wakeup, reread: Reread | None = None) -> None:
         options = settings.mdsd
         self.wakeup = wakeup
+        self.reread = reread
+        self.manager = ServiceManager()
         self.started = time.monotonic()
-        self.weights = config.Weights(
-            **{f.name: getattr(settings.allocate, f.name) for f in dataclasses.fields(config.Weights)}
-        )
+        self.weights = weights_of(settings)
         self.gate = Gate(options.root, options.cpu_limit, options.memory_limit)
         self.site = SiteWatch(settings.run.stop_file)
+        self.mds = MdsWatch(options.root)
         self.dead_steps = 0
         self.listened_at = self.started
         self.looked_at = 0.0
+        self.news_due = 0.0
         self.clock = LedgerClock()
         self.book = Book(self.clock)
         self.transport = ZmqTransport(
@@ -83,10 +100,13 @@ class Mdsd:
         self.subscriber = self.transport.subscriber(options.statistics)
         self.replier = self.transport.replier(options.requests)
         self.outbox = Outbox(self.replier)
-        self.system = System(settings, self.book.ledger, self.subscriber.counts)
+        self.health = Health(options.root, wakeup.wake)
+        self.news = TargetNews(self.book.ledger, self.replier.reply)
+        self.system = System(settings, self.book.ledger, self.subscriber.counts, self.health)
         self.allocating = Allocating(
             settings, self.book, self.system, self.gate, self.outbox, wake=wakeup.wake
         )
+        self.metrics = Exporter(settings.metrics.mdsd, wakeup.wake, self._families)
         keyed = "with keys" if self.transport.curve else "without keys"
         log.info(
             "statistics at %s, requests at %s (%s)", self.subscriber.address, self.replier.address, keyed
@@ -94,21 +114,45 @@ class Mdsd:
 
     def loop(self) -> None:
         self.site.start()
+        self.health.start()
+        self.mds.start()
+        self.manager.ready()
         while not self.wakeup.stopping:
-            self.transport.wait(self._next_wait_s())
+            self.transport.wait(self.manager.longest_wait_s(self._next_wait_s()))
             self.wakeup.drain()
+            self.manager.alive()
+            if self.wakeup.reload and self.reread:
+                self.wakeup.reload = False
+                self.reread(self.manager, self._take_over)
             now = time.monotonic()
             if now - self.listened_at > 2 * LONGEST_WAIT_S:
                 # Suspended, or held up by a large message: that was our silence, not the steps'.
                 self.book.ledger.excuse(now - self.listened_at - LONGEST_WAIT_S)
+                self.system.excuse(now - self.listened_at - LONGEST_WAIT_S)
             self.listened_at = now
             drained = self._receive(now)
             self.gate.sample(now)
             self.gate.held_by = self.site.why
             self.allocating.look(now)
+            self._look_at_health(now)
             self._pass_time(now, drained)
             self.book.commit()
             self.outbox.send(self.book.durable)
+            self.metrics.answer_one()
+        self.manager.stopping()
+
+    def _take_over(self, settings: config.Settings) -> None:
+        """Raises ConfigError, and changes nothing, for settings that cannot be."""
+        exclusions = Exclusions(settings.mdsd.exclude)
+        self.allocating.take_over(settings)
+        self.system.take_over(settings.mdsd, exclusions)
+        self.weights = weights_of(settings)
+        self.gate.cpu_limit, self.gate.memory_limit = settings.mdsd.cpu_limit, settings.mdsd.memory_limit
+
+    def _families(self, ask: Ask) -> Iterable[Metric]:
+        from tarazu.daemons.metrics.mdsd import families
+
+        return families(self, ask)
 
     def _receive(self, now: float) -> bool:
         """Take in what has come; False when there may be more. A flood must not keep us from the rest."""
@@ -123,8 +167,12 @@ class Mdsd:
         return False
 
     def close(self) -> None:
+        self.health.stop()
+        self.mds.close()
+        self.metrics.close()
         self.allocating.close()
         self.transport.close()
+        self.manager.close()
 
     def handle(self, peer: Peer, message: Request, now: float) -> None:
         """Answer one request, or put it in the queue."""
@@ -135,27 +183,45 @@ class Mdsd:
             self.system.views.tell_pools(message.pools)
             self.replier.reply(peer, self._reply_to(message, now))
         elif not self.outbox.again(peer, message.message_id):
-            self._take_notice(message)
+            self._take_notice(peer, message)
             reply = messages.encode(Acknowledged(message.message_id))
             self.outbox.add(peer, message.message_id, reply, self.book.sequence)
+
+    def _look_at_health(self, now: float) -> None:
+        """Running steps are told what has changed on the OSTs that they were promised."""
+        promised = bool(len(self.book.ledger))
+        by_fs: dict[str, list[Change]] = {}
+        for change in self.health.update(self.system.reported, now, promised=promised):
+            by_fs.setdefault(change.target[0], []).append(change)
+        for fs_name, changes in by_fs.items():
+            told = self.news.changed(fs_name, {c.target[1]: c.now.kind for c in changes})
+            for change in changes:
+                log.warning("%s", text_of_change(change))
+                self.allocating.audit.health(change, told)
+        for id, fs_name in self.allocating.promised:
+            self.news.promised(id, fs_name, self.health.avoided(fs_name))
+        self.allocating.promised.clear()
+        self.news_due = now + self.news.tell(now)
 
     def _reply_to(self, question: ViewRequest | StatusRequest, now: float) -> ViewReply | StatusReply:
         if isinstance(question, StatusRequest):
             return StatusReply(question.message_id, status_of(self, now))
         views = self.system.views
-        now_s, known = time.time(), views.fs_names()
+        known = views.fs_names()
         fs_name = question.fs_name or (known[0] if len(known) == 1 else "")
         return ViewReply(
             question.message_id,
-            view=self.system.view(fs_name, now_s) if fs_name in known else None,
-            age_s=views.age_s(fs_name, now_s),
+            view=self.system.view(fs_name, now) if fs_name in known else None,
+            age_s=views.age_s(fs_name, now),
             weights=self.weights,
             why_closed=self.gate.why_closed(),
             fs_names=tuple(known),
         )
 
-    def _take_notice(self, notice: FileClosed | StepEnded | StepAlive) -> None:
-        if isinstance(notice, FileClosed):
+    def _take_notice(self, peer: Peer, notice: FileClosed | StepEnded | StepAlive | TargetsTold) -> None:
+        if isinstance(notice, TargetsTold):
+            self.news.told(notice.ids, notice.generation)
+        elif isinstance(notice, FileClosed):
             self._hear(notice.id)
             now_s = self.clock.now()
             release_at_s = now_s + 2 * self.system.interval_s()
@@ -166,6 +232,7 @@ class Mdsd:
         else:
             for id in notice.ids:
                 self._hear(id)
+            self.news.heard(notice.ids, peer, time.monotonic())
 
     def _hear(self, id: str) -> None:
         if self.book.hear(id, self.clock.now()):
@@ -186,7 +253,12 @@ class Mdsd:
         now = time.monotonic()
         # With requests waiting, look again soon at gate and newcomers.
         longest_s = 0.1 if self.allocating.waiting and self.system.may_settle() else LONGEST_WAIT_S
-        return max(0.0, min(longest_s, self.allocating.next_due() - now))
+        return max(0.0, min(longest_s, self.allocating.next_due() - now, self.news_due - now))
+
+
+def weights_of(settings: config.Settings) -> config.Weights:
+    fields = dataclasses.fields(config.Weights)
+    return config.Weights(**{f.name: getattr(settings.allocate, f.name) for f in fields})
 
 
 def settings_from(options: argparse.Namespace) -> config.Settings:
@@ -205,7 +277,8 @@ def main(argv: list[str] | None = None) -> int:
 
     def body() -> int:
         settings = settings_from(chosen)
-        with Wakeup() as wakeup, contextlib.closing(Mdsd(settings, wakeup)) as mdsd:
+        reread = Reread(settings, lambda: settings_from(chosen), USED)
+        with Wakeup() as wakeup, contextlib.closing(Mdsd(settings, wakeup, reread)) as mdsd:
             mdsd.loop()
         log.info("stopped")
         return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
 
 def status_of(mdsd: Mdsd, now: float) -> dict[str, Any]:
     """Plain values only; `now` is on the monotonic clock."""
-    now_s = time.time()
+    load = mdsd.mds.load
     closed = mdsd.gate.why_closed()
     promised, stripes = mdsd.book.ledger.numbers()
     return {
@@ -45,10 +44,12 @@ def status_of(mdsd: Mdsd, now: float) -> dict[str, Any]:
             "kept_reply_bytes": mdsd.book.answered.bytes,
             "answers": dict(mdsd.allocating.answers),
         },
+        "untold": len(mdsd.news),
+        "mds": msgspec.to_builtins(load),
         "osses": {
             name: {
-                "age_s": now_s - received_s,
-                "stale": now_s - received_s > mdsd.system.views.stale_after_s,
+                "age_s": now - received_s,
+                "stale": now - received_s > mdsd.system.views.stale_after_s,
                 "interval_s": report.interval_s,
                 "cpu_load": report.cpu_load,
                 "memory_load": report.memory_load,
@@ -56,17 +57,30 @@ def status_of(mdsd: Mdsd, now: float) -> dict[str, Any]:
                 "queue_wait_s": report.queue_wait_s,
                 "unreadable": list(report.unreadable),
                 "impossible": list(mdsd.system.views.impossible.get(name, ())),
+                "late": mdsd.system.views.late[name],
             }
             for name, (report, received_s) in mdsd.system.views.servers().items()
         },
-        "file_systems": {fs: _file_system(mdsd, fs, now_s) for fs in mdsd.system.views.fs_names()},
+        "file_systems": {fs: _file_system(mdsd, fs, now) for fs in mdsd.system.views.fs_names()},
     }
 
 
-def _file_system(mdsd: Mdsd, fs_name: str, now_s: float) -> dict[str, Any]:
-    view = mdsd.system.view(fs_name, now_s)
+def _file_system(mdsd: Mdsd, fs_name: str, now: float) -> dict[str, Any]:
+    view = mdsd.system.view(fs_name, now)
+    details = mdsd.system.views.details(fs_name, now)
     return {
         "promised_bytes": sum(mdsd.book.ledger.promised(fs_name).values()),
-        "osts": [{**{f: getattr(o, f) for f in o.__struct_fields__}, "usable": o.usable} for o in view.osts],
+        "health": mdsd.health.status(fs_name),
+        "osts": [
+            {
+                **{f: getattr(o, f) for f in o.__struct_fields__},
+                "usable": o.usable,
+                "timed_by": dict(zip(("reads", "writes"), details[o.index].timed_by, strict=True)),
+                "refused": details[o.index].refused,
+                "also_reported_by": list(details[o.index].also_reported_by),
+            }
+            for o in view.osts
+        ],
+        "qos": mdsd.system.views.qos(fs_name, now),
         "osses": [{**msgspec.to_builtins(o), "load": o.load} for o in view.osses],
     }

@@ -20,7 +20,14 @@ from itertools import islice
 from tarazu.daemons.process import Wakeup
 from tarazu.daemons.shares import Share
 from tarazu.errors import TarazuError
-from tarazu.wire.messages import MAX_ALIVE_IDS, FileClosed, StepAlive, StepEnded
+from tarazu.wire.messages import (
+    MAX_ALIVE_IDS,
+    FileClosed,
+    StepAlive,
+    StepEnded,
+    TargetsChanged,
+    TargetsTold,
+)
 from tarazu.wire.sockets import ZmqTransport
 from tarazu.wire.transport import Requester, Servers, request_id
 
@@ -79,14 +86,22 @@ class _Signs:
 class Notices:
     """All notices of one clientd. Its methods are called from any thread and return at once."""
 
-    def __init__(self, connect: Callable[[int], ZmqTransport], servers: str | Servers) -> None:
-        """`connect`: a transport whose waits a descriptor ends; `servers`: mdsd's address, or both mdsds'."""
+    def __init__(
+        self,
+        connect: Callable[[int], ZmqTransport],
+        servers: str | Servers,
+        pass_news: Callable[[TargetsChanged], tuple[str, ...]] = lambda _news: (),
+    ) -> None:
+        """`connect`: a transport whose waits a descriptor ends; `servers`: mdsd's address, or both mdsds'; `pass_news`
+        hands on what mdsd says by itself, and says which allocations' leaders have heard it.
+        """
         self.files = Share(MAX_FILES)
         self.allocations = Share(MAX_ALLOCATIONS)
         self.signs = Share(MAX_ALIVE)
         self.open = Share(MAX_OPEN)
         self.counts = {"told": 0, "given_up": 0, "dropped": 0}
         self._connect = connect
+        self._pass_news = pass_news
         self._servers = servers
         self._lock = threading.Lock()
         self._pending: dict[str, _Pending] = {}
@@ -192,10 +207,18 @@ class Notices:
                 transport.wait(wait_s)
                 self._wakeup.drain()
                 while reply := mdsd.receive(0):
+                    if isinstance(reply, TargetsChanged):
+                        self._pass_on(mdsd, reply)
+                        continue
                     with self._lock:
                         self._acknowledged(request_id(reply))
         finally:
             transport.close()
+
+    def _pass_on(self, mdsd: Requester, news: TargetsChanged) -> None:
+        """mdsd says it again unless it is told that a leader has heard it."""
+        if heard := self._pass_news(news):
+            mdsd.submit(TargetsTold(heard, uuid.uuid4().hex, news.generation))
 
     def _all_anew(self) -> None:
         """Nothing is on its way any more: the connection is gone."""

@@ -52,7 +52,9 @@ class Ossd:
         self.manager = ServiceManager()
         self.collections = Histogram()
         self.sent = 0
-        self.collector = Collector(settings.ossd.root, settings.ossd.name or socket.gethostname())
+        self.collector = collector_of(settings)
+        self.read_at = 0.0
+        """When `last` was read, on the monotonic clock."""
         self.last: OssReport | None = None
         self.transport = ZmqTransport(
             curve_for("oss", settings.keys.directory, settings.keys.insecure),
@@ -82,7 +84,8 @@ class Ossd:
             wait_s = self.manager.longest_wait_s(due - time.monotonic())
             if self.publisher.wait(max(0.0, wait_s)) and self.last:
                 log.info("mdsd is there")
-                self._publish(self.last, again=True)
+                old_s = time.monotonic() - self.read_at
+                self._publish(msgspec.structs.replace(self.last, age_s=old_s), again=True)
             self.wakeup.drain()
             self.manager.alive()
             self.metrics.answer_one()
@@ -94,7 +97,7 @@ class Ossd:
 
     def _report(self) -> None:
         begin = time.monotonic()
-        self.last = self.collector.collect(time.time())
+        self.last, self.read_at = self.collector.collect(time.time(), begin), begin
         self.collections.observe(time.monotonic() - begin)
         self._publish(self.last)
         osts = len(self.last.osts)
@@ -106,6 +109,7 @@ class Ossd:
 
     def _take_over(self, settings: config.Settings) -> None:
         self.interval_s = settings.ossd.interval_s
+        self.collector.exports = settings.ossd.exports
 
     def _families(self, ask: Ask) -> Iterable[Metric]:
         from tarazu.daemons.metrics.ossd import families
@@ -118,12 +122,17 @@ class Ossd:
         self.manager.close()
 
 
+def collector_of(settings: config.Settings) -> Collector:
+    own = settings.ossd
+    return Collector(own.root, own.name or socket.gethostname(), exports=own.exports)
+
+
 def once(settings: config.Settings, as_json: bool) -> int:
     """Print one report, over an interval of at most a second."""
-    collector = Collector(settings.ossd.root, settings.ossd.name or socket.gethostname())
-    collector.collect(time.time())
+    collector = collector_of(settings)
+    collector.collect(time.time(), time.monotonic())
     time.sleep(min(1.0, settings.ossd.interval_s))
-    report = collector.collect(time.time())
+    report = collector.collect(time.time(), time.monotonic())
     print(msgspec.json.encode(report).decode() if as_json else as_text(report))
     return 0
 

@@ -5,11 +5,13 @@ exclusions.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 from tarazu.allocate.ledger import Ledger
-from tarazu.config import Settings
+from tarazu.config import Mdsd, Settings
 from tarazu.daemons.allocation_requests import MAX_NAME_CHARACTERS
 from tarazu.daemons.exclusions import Exclusions
+from tarazu.daemons.health import Health
 from tarazu.daemons.limits import ReportLimits
 from tarazu.model import SystemView
 from tarazu.stats.speed import SpeedEstimator
@@ -24,14 +26,21 @@ DEFAULT_INTERVAL_S = 60.0
 
 
 class System:
-    def __init__(self, settings: Settings, ledger: Ledger, counts: Counts) -> None:
+    def __init__(self, settings: Settings, ledger: Ledger, counts: Counts, health: Health) -> None:
         options = settings.mdsd
         self.exclusions = Exclusions(options.exclude)
         self.views = ViewBuilder(options.stale_after_s, options.root, SpeedEstimator(options.speed_forget_s))
+        self.health = health
         self._ledger = ledger
         self._counts = counts
         self._limits = ReportLimits()
         self._started = self._newcomer_at = time.monotonic()
+
+    def take_over(self, options: Mdsd, exclusions: Exclusions) -> None:
+        """Settings that were read again."""
+        self.exclusions = exclusions
+        self.views.stale_after_s = options.stale_after_s
+        self.views.speeds.forget_after(options.speed_forget_s)
 
     def take_in(self, report: OssReport, now: float) -> None:
         """`now` on the monotonic clock."""
@@ -40,17 +49,29 @@ class System:
             self._counts.drop(name, expected)
             return
         newcomer = report.oss not in self.views
-        if not self.views.update(self._limits.trimmed(report), time.time()):
+        if not self.views.update(self._limits.trimmed(report), now):
             self._counts.drop(name, "a report with possible values")
             return
         self._limits.note(report)
         if newcomer:
             self._newcomer_at = now
 
-    def view(self, fs_name: str, now_s: float) -> SystemView:
-        """The system as the allocator sees it: with promises, without what the site excludes."""
+    def excuse(self, silence_s: float) -> None:
+        """mdsd listened to nobody for so long: no server is stale for that."""
+        self.views.excuse(silence_s)
+
+    def view(self, fs_name: str, now: float) -> SystemView:
+        """The system as the allocator sees it: with promises, without what the site excludes or is not well; `now` on
+        the monotonic clock.
+        """
         promised, written = self._ledger.promised(fs_name), self._ledger.written(fs_name)
-        return self.exclusions.apply(self.views.view(fs_name, now_s, promised, written))
+        view = self.exclusions.apply(self.views.view(fs_name, now, promised, written, time.time()))
+        return self.health.apply(view)
+
+    def reported(self) -> Iterator[SystemView]:
+        """Every file system as its servers report it."""
+        now = time.monotonic()
+        return (self.views.view(fs_name, now, taken_s=time.time()) for fs_name in self.views.fs_names())
 
     def may_settle(self) -> bool:
         return time.monotonic() - self._started <= SETTLE_S
@@ -62,6 +83,7 @@ class System:
         return fs_name not in self.views.fs_names() or time.monotonic() - self._newcomer_at < QUIET_S
 
     def interval_s(self) -> float:
-        """The longest interval of all servers that report."""
+        """The longest interval of all servers that report; one that slept is no measure."""
         intervals = [report.interval_s for report, _ in self.views.servers().values()]
-        return max((i for i in intervals if i > 0), default=DEFAULT_INTERVAL_S)
+        longest_s = max((i for i in intervals if i > 0), default=DEFAULT_INTERVAL_S)
+        return min(longest_s, max(self.views.stale_after_s, DEFAULT_INTERVAL_S))

@@ -76,6 +76,9 @@ class Ossd:
     name: str = setting("", "name of this OSS; empty: its host name")
     interval_s: float = setting(60.0, "seconds between two reports", POSITIVE)
     root: str = setting("/", "root under which /proc and /sys are read")
+    exports: bool = setting(
+        False, "also publish what each client wrote and read: reads a file a client and OST"
+    )
 
 
 @dataclass(frozen=True)
@@ -316,7 +319,7 @@ SECTIONS: dict[str, type] = {
 }
 
 RELOADED = {
-    "ossd": {"interval_s"},
+    "ossd": {"interval_s", "exports"},
     "mdsd": {
         "cpu_limit",
         "memory_limit",

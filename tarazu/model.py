@@ -82,6 +82,8 @@ class Ost(msgspec.Struct, frozen=True, omit_defaults=True):
     stale: bool = False
     """No report for longer than the view trusts."""
     pools: tuple[str, ...] = ()
+    health: str = ""
+    """Why no object should be made here now (`dead: CONNECTING`), as the MDS says; empty: nothing is amiss."""
 
     @property
     def used_bytes(self) -> int:
@@ -90,7 +92,7 @@ class Ost(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def usable(self) -> bool:
         """True when Lustre would create an object here and the report is fresh."""
-        return self.active and not (self.no_create or self.readonly or self.stale)
+        return self.active and not (self.no_create or self.readonly or self.stale or self.health)
 
 
 class Oss(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -3,6 +3,7 @@
 tarazu testbed up /tmp/tb                     1 MDS, 7 OSSs x 5 OSTs x 10 GiB, and the daemons
 tarazu testbed exec /tmp/tb -- dd if=/dev/zero of=/tmp/tb/clients/client1/mnt/f bs=1M count=100
 tarazu testbed usage /tmp/tb                  bytes per OST and OSS, max/mean
+tarazu testbed kill /tmp/tb oss2              a power cut; tarazu testbed revive /tmp/tb oss2
 tarazu testbed down /tmp/tb
 
 eval "$(tarazu testbed env /tmp/tb)"          this shell becomes a client; its mount is $TESTBED_MOUNT
@@ -68,6 +69,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     down.add_argument("--keep", action="store_true", help="leave the files")
     status = command("status", _status, "what it is and which of its processes run")
     usage = command("usage", _usage, "bytes per OST and OSS, from the files' actual layouts")
+    kill = command("kill", _kill, "cut the power of a server: what has to reach its targets waits")
+    kill.add_argument("oss", metavar="OSS", help="such as oss2")
+    kill.add_argument(
+        "--notice", type=float, default=0.0, metavar="S", help="when the MDS notices (default: at once)"
+    )
+    command("revive", _revive, "start a server that was killed").add_argument(
+        "oss", metavar="OSS", help="such as oss2"
+    )
     execute = command("exec", _exec, "run a program on an emulated client")
     execute.add_argument(
         "program", nargs=argparse.REMAINDER, metavar="-- PROGRAM ...", help="program and arguments"
@@ -180,6 +189,16 @@ def _describe(status: dict[str, Any]) -> str:
 def _status(arguments: argparse.Namespace) -> int:
     status = beds.status(arguments.directory)
     return _print(arguments, status, _describe(status))
+
+
+def _kill(arguments: argparse.Namespace) -> int:
+    beds.open_testbed(arguments.directory).kill_oss(arguments.oss, notice_s=arguments.notice)
+    return 0
+
+
+def _revive(arguments: argparse.Namespace) -> int:
+    beds.open_testbed(arguments.directory).revive_oss(arguments.oss)
+    return 0
 
 
 def _usage(arguments: argparse.Namespace) -> int:

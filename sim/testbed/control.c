@@ -119,6 +119,15 @@ static uint32_t *narrow_field(const char *name, uint32_t index)
     return NULL;
 }
 
+static void count_dead(void)
+{
+    uint32_t dead = 0;
+
+    for (uint32_t i = 0; i < tb_state->n_osts; i++)
+        dead += (tb_state->ost[i].flags & OST_DEAD) != 0;
+    tb_state->dead = dead;
+}
+
 /* Fields by name, indexed where they belong to a target. -EINVAL for an unknown one. */
 PUBLIC int testbed_set(const char *name, uint32_t index, uint64_t value)
 {
@@ -129,8 +138,11 @@ PUBLIC int testbed_set(const char *name, uint32_t index, uint64_t value)
     tb_lock();
     if (wide)
         *wide = value;
-    else if (narrow)
+    else if (narrow) {
         *narrow = value;
+        if (strcmp(name, "flags") == 0)
+            count_dead();
+    }
     else if (strcmp(name, "oss_order") == 0 && index < tb_state->n_osss && value < tb_state->n_osss)
         tb_state->oss_order[index] = value;
     else

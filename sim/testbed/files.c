@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define FDS 65536
@@ -149,6 +150,17 @@ int fd_cover(int fd, const struct stat *st, uint64_t end, bool truncate)
     }
     errno = saved;
     return rc;
+}
+
+/* What has to reach a server that is gone waits until it is back, whatever signal comes; opens do not. */
+void fd_wait(int fd, uint64_t from, uint64_t to)
+{
+    const struct timespec pause = {.tv_nsec = 10000000};
+    int saved = errno;
+
+    while (tb_state->dead && layout_reaches_dead(fd, from, to))
+        nanosleep(&pause, NULL);
+    errno = saved;
 }
 
 /* Data may have arrived by ways that are not interposed (stdio, mmap): account for the size that the file has now. */

@@ -58,6 +58,7 @@ static ssize_t put(int fd, off_t offset, uint64_t length)
         errno = -rc;
         return -1;
     }
+    fd_wait(fd, offset, (uint64_t)offset + length);
     if (!tb_state->sparse || (uint64_t)offset + length <= tb_state->keep_bytes)
         return PASS;
     written = grow(fd, offset, length, append);
@@ -163,6 +164,8 @@ static int cover_size(int fd, off_t size, bool truncating)
     rc = fd_cover(fd, &st, size, truncating);
     if (rc)
         errno = -rc;
+    else if (truncating)
+        fd_wait(fd, 0, LUSTRE_EOF);
     return rc ? -1 : 0;
 }
 

@@ -192,6 +192,38 @@ int layout_del(int fd, const struct stat *st, const void *data, size_t size)
     return rc;
 }
 
+/* True when a byte of [from, to) lies in an object on a server that is gone. */
+static bool on_dead(const struct tb_comp *comp, uint64_t from, uint64_t to)
+{
+    uint64_t first, stripes;
+
+    if (!(comp->flags & LCME_FL_INIT) || comp->stripe_count == 0 || comp->stripe_size == 0)
+        return false;
+    from = from > comp->start ? from : comp->start;
+    to = to < comp->end ? to : comp->end;
+    if (from >= to)
+        return false;
+    first = from / comp->stripe_size;
+    stripes = (to - 1) / comp->stripe_size - first + 1;
+    for (uint64_t i = 0; i < stripes && i < comp->stripe_count; i++)
+        if (tb_state->ost[comp->ost[(first + i) % comp->stripe_count]].flags & OST_DEAD)
+            return true;
+    return false;
+}
+
+bool layout_reaches_dead(int fd, uint64_t from, uint64_t to)
+{
+    struct tb_layout *layout = layout_scratch(0);
+    bool reaches = false;
+
+    tb_lock();
+    if (sidecar_load(fd, layout) == 0)
+        for (unsigned i = 0; i < layout->n_comps; i++)
+            reaches |= on_dead(&layout->comp[i], from, to);
+    tb_unlock();
+    return reaches;
+}
+
 /* Stripes of the last component, 1 where that is not known. */
 unsigned layout_last_count(int fd)
 {

@@ -14,7 +14,7 @@ from tarazu.lustre import XATTR_SIZE_MAX
 REQUESTS = ("mds_open", "mds_close", "mds_layout", "mds_setxattr", "ost")
 """Kinds of `Mds.requests`; an OST's are those of fallocate and truncation only."""
 
-FLAGS = {"inactive": 1, "no_create": 2, "degraded": 4, "readonly": 8, "full": 16}
+FLAGS = {"inactive": 1, "no_create": 2, "degraded": 4, "readonly": 8, "full": 16, "dead": 32}
 """Bits of an OST's `flags` in the shared state (tb.h)."""
 
 

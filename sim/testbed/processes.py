@@ -150,6 +150,15 @@ def stop(directory: Path, except_names: Collection[str] = ()) -> list[str]:
     return sorted(alive)
 
 
+def kill(directory: Path, name: str) -> bool:
+    """SIGKILL; returns once it is gone. False when it did not run."""
+    pid = running(directory, name)
+    if pid is not None:
+        _signal(pid, signal.SIGKILL)
+        _wait_until_gone(directory, name)
+    return pid is not None
+
+
 def _signal(pid: int, number: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, number)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from tarazu.sim.testbed import statfiles
@@ -116,8 +116,11 @@ def mds_files(
     sizes: Sequence[Mapping[str, object]],
     pools: Mapping[str, Sequence[int]],
     striping: tuple[int, int],
+    lost: Collection[int] = (),
 ) -> dict[str, object]:
-    """`lod` and `osp` parameters of the MDS; `striping` is the file system's (stripe count, stripe size in bytes)."""
+    """`lod` and `osp` parameters of the MDS; `striping` is the file system's (stripe count, stripe size in bytes);
+    `lost`: OSTs to which the MDS has no connection.
+    """
     active = [not f["inactive"] for f in flags]
     lod = f"lod/{fs_name}-{MDT}-mdtlov"
     files: dict[str, object] = {
@@ -138,13 +141,17 @@ def mds_files(
     }.items():
         files[f"sys/fs/lustre/{lod}/{name}"] = value
     files |= _pool_files(f"proc/fs/lustre/{lod}/pools", fs_name, pools)
-    for i, state in enumerate(flags):
+    for i, flag in enumerate(flags):
         osp = f"sys/fs/lustre/osp/{target_name(fs_name, i)}-osc-{MDT}"
         files |= {f"{osp}/{name}": value for name, value in sizes[i].items()}
         files[f"{osp}/active"] = int(active[i])
-        files[f"{osp}/max_create_count"] = 0 if state["no_create"] else 20000
-        files[f"{osp}/prealloc_status"] = -28 if state["full"] else 0
+        files[f"{osp}/max_create_count"] = 0 if flag["no_create"] else 20000
+        files[f"{osp}/prealloc_status"] = -28 if flag["full"] else 0
         files[f"{osp}/ost_conn_uuid"] = "127.0.0.1@tcp"
+        state = "CONNECTING" if i in lost else "FULL"
+        files[osp.replace("sys/fs", DEBUG, 1) + "/state"] = (
+            f"current_state: {state}\nstate_history:\n - [ 1795165919, CONNECTING ]\n - [ 1795165919, FULL ]\n"
+        )
     return files
 
 

@@ -73,6 +73,8 @@ class Server:
         self.lnet = {name: [0, 0, 0, 0] for name in testbed.oss_names}
         self.cpu_ticks = {name: [0.0, 0.0] for name in testbed.oss_names}
         self.ticks = 0
+        self.next_s = testbed.interval_s
+        """Until a connection of the MDS is lost, if that is sooner."""
 
     def tick(self) -> None:
         now = time.time()
@@ -124,7 +126,12 @@ class Server:
             total, taken = mds.get("total", i), mds.get("base", i) + mds.get("used", i)
             free = max(0, total - taken)
             sizes.append(roots.capacity(total, free, 0 if state["full"] else free))
+        dead = testbed.dead()
+        lost = [i for i, oss in enumerate(testbed.oss_of_ost) if dead.get(oss, now + 1) <= now]
+        self.next_s = min((at - now for at in dead.values() if at > now), default=testbed.interval_s)
         for i, counters in enumerate(self.counters):
+            if testbed.oss_of_ost[i] in dead:
+                continue
             root = testbed.oss_root(testbed.oss_of_ost[i])
             target = roots.target_name(fs, i)
             roots.write_tree(root, roots.ost_files(fs, i, flags[i], sizes[i]))
@@ -142,7 +149,7 @@ class Server:
             )
         self._write_hosts(now)
         striping = (mds.get("stripe_count"), mds.get("stripe_size"))
-        mds_files = roots.mds_files(fs, flags, sizes, testbed.pools, striping)
+        mds_files = roots.mds_files(fs, flags, sizes, testbed.pools, striping, lost)
         roots.write_tree(testbed.mds_root, mds_files | self._host("mds", now, 0.0, 0.2))
         for number in range(len(testbed.client_names)):
             roots.write_tree(
@@ -199,7 +206,7 @@ def main(arguments: Sequence[str]) -> int:
     server = Server(testbed)
     while (testbed.directory / "testbed.json").exists():
         server.tick()
-        arrived = signal.sigtimedwait(wanted, testbed.interval_s)
+        arrived = signal.sigtimedwait(wanted, min(testbed.interval_s, server.next_s + 0.001))
         if arrived is not None and arrived.si_signo != signal.SIGUSR1:
             break
     return 0

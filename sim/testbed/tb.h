@@ -29,7 +29,7 @@
 #define TB_MAX_COMPS 32
 
 /* ---- the MDS's memory, in TB/mds/state ---- */
-enum { OST_INACTIVE = 1, OST_NO_CREATE = 2, OST_DEGRADED = 4, OST_READONLY = 8, OST_FULL = 16 };
+enum { OST_INACTIVE = 1, OST_NO_CREATE = 2, OST_DEGRADED = 4, OST_READONLY = 8, OST_FULL = 16, OST_DEAD = 32 };
 
 struct tb_ost {
     uint64_t total, base, used; /* bytes; base = filled before, used = by files in the mount */
@@ -69,7 +69,7 @@ struct tb_state {
     uint64_t rng, keep_bytes;
     uint32_t sparse, threshold_rr, prio_free, active_osss; /* threshold and prio of 256 */
     uint32_t default_stripe_count, default_stripe_size, next_file_oid, epoch;
-    uint32_t qos_dirty, qos_reset, qos_same_space, pad;
+    uint32_t qos_dirty, qos_reset, qos_same_space, dead; /* dead: how many OSTs are */
     struct tb_rr rr;
     uint16_t oss_order[TB_MAX_OSSS];
     struct tb_oss oss[TB_MAX_OSSS];
@@ -130,6 +130,7 @@ int layout_set_dir(int fd, const void *data, size_t size);
 int layout_add(int fd, const struct stat *st, const void *data, size_t size);
 int layout_del(int fd, const struct stat *st, const void *data, size_t size);
 unsigned layout_last_count(int fd);
+bool layout_reaches_dead(int fd, uint64_t from, uint64_t to);
 ssize_t layout_get(int fd, void *buffer, size_t capacity);
 int layout_ensure_default(int fd, const struct stat *st);
 int layout_cover(int fd, uint64_t end, bool truncate, uint64_t *covered);
@@ -148,6 +149,7 @@ int fd_opened(int fd, int flags, bool delayed);
 bool fd_managed(int fd, struct stat *st);
 int fd_cover(int fd, const struct stat *st, uint64_t end, bool truncate);
 void fd_closing(int fd);
+void fd_wait(int fd, uint64_t from, uint64_t to);
 
 static inline void tb_request(enum tb_request kind, uint64_t count)
 {

@@ -63,6 +63,8 @@ class Settings(msgspec.Struct):
     speeds: list[float]
     """Bytes per second of each OST."""
     oss_loads: dict[str, dict[str, float]] = {}
+    dead: dict[str, float] = {}
+    """OSS that is gone → Unix time from which the MDS's connections to its OSTs say so."""
 
 
 class Testbed:
@@ -147,7 +149,8 @@ class Testbed:
     def set_ost(
         self, index: int, *, active: bool | None = None, speed: float | None = None, **flags: bool | None
     ) -> None:
-        """Changes one OST: `active`, `no_create`, `degraded`, `readonly`, `full`, `speed` (bytes per second).
+        """Changes one OST: `active`, `no_create`, `degraded`, `readonly`, `full`, `speed` (bytes per second); servers
+        die as a whole (`kill_oss`).
 
         Raises BadInput for an index or a flag that does not exist.
         """
@@ -173,6 +176,42 @@ class Testbed:
         settings = self._settings()
         settings.oss_loads.setdefault(name, {}).update(loads)
         self._save(settings)
+
+    def kill_oss(self, name: str, *, notice_s: float = 0.0) -> None:
+        """A power cut of one OSS: its ossd is killed, its statistics stand still. As on a real Lustre the MDS goes on
+        creating on its OSTs, and what has to reach them (writes, truncation, fallocate) waits until it is back; after
+        `notice_s` `osp.*.state` says that the connections are lost.
+        """
+        settings = self._settings()
+        settings.dead[self._oss(name)] = time.time() + notice_s
+        self._save(settings)
+        self._set_dead(name, True)
+        processes.kill(self.directory, f"tarazu-ossd-{name}")
+
+    def revive_oss(self, name: str) -> None:
+        """The inverse of `kill_oss`; its ossd starts again where daemons run here."""
+        settings = self._settings()
+        settings.dead.pop(self._oss(name), None)
+        self._save(settings)
+        self._set_dead(name, False)
+        if processes.states(self.directory).get("tarazu-mdsd"):
+            self.start_daemons()
+
+    def _oss(self, name: str) -> str:
+        if name not in self.oss_names:
+            raise BadInput("testbed", f"one of {', '.join(self.oss_names)}", name)
+        return name
+
+    def _set_dead(self, name: str, dead: bool) -> None:
+        for index, oss in enumerate(self.oss_of_ost):
+            if oss == name:
+                self.mds.set_flags(index, {"dead": dead})
+        if pid := processes.running(self.directory, SERVER):
+            os.kill(pid, signal.SIGUSR1)
+
+    def dead(self) -> dict[str, float]:
+        """OSSs that are gone → Unix time from which the MDS's connections to their OSTs say so."""
+        return self._settings().dead
 
     def set_default_layout(self, layout: Layout | str, directory: Path | None = None) -> None:
         """Default of new files below `directory`, an absolute path (None: the root); text as in `layout_text`."""

@@ -51,6 +51,7 @@ def unfit(osts: Sequence[Ost], weights: Weights, share_bytes: float) -> dict[str
 def why_not(ost: Ost) -> str:
     """The first reason why an OST cannot be used, for messages; empty when it can."""
     reasons = (
+        (bool(ost.health), ost.health),
         (not ost.active, "inactive"),
         (ost.readonly, "read-only"),
         (ost.no_create, "no_create"),

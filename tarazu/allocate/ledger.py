@@ -205,6 +205,27 @@ class Ledger:
         """Job steps that were silent for too long, in the order of their deaths."""
         return tuple(self._dead)
 
+    def standing_on(self, fs_name: str, osts: Iterable[int], id: str = "") -> list[str]:
+        """Allocations of which a file that is still open, or to come, has a stripe on one of these OSTs; of one or
+        of all. A million stripes take some milliseconds.
+        """
+        import numpy as np
+
+        wanted = [ost for ost in osts if ost in self._totals.get(fs_name, {})]
+        found = []
+        for each in (id,) if id else tuple(self._promises) if wanted else ():
+            entry = self._promises.get(each)
+            if entry is None or entry.dead or entry.fs_name != fs_name:
+                continue
+            stripes = np.frombuffer(entry.stripes.osts, np.uint16)
+            hits = np.flatnonzero(stripes == wanted[0] if len(wanted) == 1 else np.isin(stripes, wanted))
+            if len(hits):
+                starts = np.frombuffer(entry.stripes.starts, np.uint32)
+                files = np.searchsorted(starts, hits, side="right") - 1
+                if (np.frombuffer(entry.release_s)[files] == OPEN).any():
+                    found.append(each)
+        return found
+
     def closed(self, id: str, file_index: int, size_bytes: int, now: float, release_at_s: float) -> None:
         """A file was closed at `size_bytes`: its promise shrinks to that, in proportion, until the first whole
         second from `release_at_s` on.

@@ -79,9 +79,28 @@ def _print(status: Mapping[str, Any]) -> None:
         f"  statistics {statistics['address']}: {statistics['received']} received, "
         f"{statistics['dropped']} dropped, {statistics['refused']} handshakes refused"
     )
+    _print_mds(mdsd.get("mds") or {})
     _print_servers(mdsd["osses"])
     for fs_name, known in mdsd["file_systems"].items():
         _print_targets(fs_name, known["osts"])
+        for device, qos in (known.get("qos") or {}).items():
+            print(f"  {device} chooses by itself: " + ", ".join(f"{k} {v}" for k, v in sorted(qos.items())))
+
+
+def _print_mds(load: Mapping[str, Any]) -> None:
+    """What the node that mdsd runs on does besides."""
+    if not load:
+        return
+    made = sum(rate for of in load["operations_per_s"].values() for rate in of.values())
+    words = [
+        f"CPU {load['cpu_load']:.0%}, memory {load['memory_load']:.0%}, LNet {load['lnet_bytes_per_s'] / 1e6:.1f} MB/s"
+    ]
+    if load["operations_per_s"]:
+        words.append(f"{made:.0f} metadata operations/s")
+    words += [f"{mdt}: {free} inodes free" for mdt, free in load["files_free"].items()]
+    if load["jobs"]:
+        words.append("busiest " + ", ".join(f"{job} {rate:.0f}/s" for job, rate in load["jobs"][:3]))
+    print(f"  node       {'; '.join(words)}")
 
 
 def _print_servers(osses: Mapping[str, Any]) -> None:
@@ -116,13 +135,31 @@ def _print_targets(fs_name: str, osts: list[dict[str, Any]]) -> None:
                 human_bytes(o["promised_bytes"]),
                 "-" if o["write_bytes_per_s"] is None else f"{o['write_bytes_per_s'] / 1e6:.0f}",
                 _share(o.get("relative_speed")),
-                o.get("speed_source") or "-",
-                " ".join(flag for flag in FLAGS if o[flag]) or ("ok" if o["usable"] else "unusable"),
+                _source(o),
+                _state(o),
             )
             for o in osts
         ],
         left=2,
     )
+
+
+def _source(ost: Mapping[str, Any]) -> str:
+    """Of its speed; in brackets, the one that its server has, of which nothing reliable was seen yet."""
+    if ost.get("speed_source"):
+        return str(ost["speed_source"])
+    timed = ost.get("timed_by") or {}
+    known = timed.get("writes") or timed.get("reads")
+    return f"({known})" if known else "-"
+
+
+def _state(ost: Mapping[str, Any]) -> str:
+    refused, also = ost.get("refused"), ost.get("also_reported_by")
+    words = [flag for flag in FLAGS if ost[flag] and not (refused and flag == "no_create")]
+    words += [f"refuses: {refused}"] * bool(refused) + [f"also reported by {','.join(also or ())}"] * bool(
+        also
+    )
+    return " ".join(words) or ("ok" if ost["usable"] else "unusable")
 
 
 def _share(relative: float | None) -> str:
@@ -136,4 +173,5 @@ def _notes(oss: Mapping[str, Any]) -> str:
         ["STALE"] * oss["stale"]
         + [f"unreadable: {parameter}" for parameter in oss["unreadable"]]
         + [f"impossible values: {target}" for target in oss.get("impossible", ())]
+        + [f"{oss['late']} late reports"] * bool(oss.get("late"))
     )

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import time
 
+from tarazu.run.plan import hearing
 from tarazu.run.plan.backoff import Backoff
 from tarazu.run.plan.reports import TELL_S
 from tarazu.run.step import Step
@@ -16,6 +17,8 @@ from tarazu.wire import local
 def start(step: Step) -> None:
     """Start the threads."""
     step.problems.in_background(_keep_telling, step)
+    for schedule in step.schedules.values():
+        step.problems.in_background(hearing.keep, schedule, step.settings.clientd.socket, step.news)
     spool = step.directories.spool
     if spool and step.settings.predict.look_s:
         watch = Watch(spool, step.directories.spool_here, step.job, step.over)

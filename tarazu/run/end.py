@@ -118,6 +118,9 @@ def _summary_line(step: Step, runs: Sequence[RunRecord], problems: Sequence[str]
         if p.left:
             why = ", ".join(f"{text} ({count})" for text, count in p.left.most_common(3))
             states.append(f"left={name}{p.left.total()} because={why!r}")
+        if p.left_osts:
+            gone = ", ".join(f"{index} ({kind})" for index, kind in sorted(p.left_osts.items())[:5])
+            states.append(f"left_osts={name}{len(p.left_osts)} because={gone!r}")
         if p.last_placed:
             costs.append(f"{name}{p.last_placed.ost_cost:.3f}")
             bounds.append(f"{name}{p.last_placed.ost_cost_bound:.3f}")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tarazu.stats import reading
+from tarazu.stats.counters import count
+
 
 def params() -> tuple[str, ...]:
     return ("proc/spl/kstat/zfs/arcstats",)
@@ -11,15 +14,15 @@ def params() -> tuple[str, ...]:
 
 def parse(text: str) -> dict[str, int]:
     """Name → value: after two lines of header, `name type data` in each. Lines that are no such row are left out."""
-    rows = (line.split() for line in text.splitlines()[2:])
-    return {row[0]: int(row[2]) for row in rows if len(row) == 3 and row[2].isdecimal()}
+    rows = (line.split() for line in reading.lines(text)[2:])
+    return {row[0]: count(row[2]) for row in rows if len(row) == 3 and row[2].isdecimal()}
 
 
 def reclaimable_bytes(root: str | Path = "/") -> int:
     """What the ARC gives back when memory is wanted: all above its minimum. 0 on a node without ZFS."""
     try:
-        values = parse((Path(root) / "proc/spl/kstat/zfs/arcstats").read_text(errors="replace"))
-    except OSError:
+        values = parse(reading.text(Path(root) / "proc/spl/kstat/zfs/arcstats"))
+    except (OSError, ValueError):
         return 0
     if not {"size", "c_min"} <= values.keys():
         return 0

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from tarazu.stats.counters import start_time
+from tarazu.stats import reading
+from tarazu.stats.counters import count, io_counters, start_time
 from tarazu.wire.messages import IoCounters
 
 _HEADER = re.compile(r"(\S.*?)\s+\w+\s+% cum % \|\s+\w+\s+% cum %")
-_ROW = re.compile(r"(\d+)([KMG]?):?\s+(\d+)\s+\d+\s+\d+\s+\|\s+(\d+)\s+\d+\s+\d+")
+_ROW = re.compile(r"(\d{1,9})([KMG]?):?\s+(\d+)\s+\d+\s+\d+\s+\|\s+(\d+)\s+\d+\s+\d+")
 _UNIT = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -18,6 +19,8 @@ _SIZE = "disk I/O size"
 _IN_FLIGHT = "disk I/Os in flight"
 READS, WRITES = 0, 1
 """Columns."""
+MAX_CLASSES = 1000
+"""Rows of one table; Lustre's have 32."""
 UNTIMED = 64
 """Disk I/Os of which none has a time: then none ever will (one that has only begun has no time yet either)."""
 
@@ -50,16 +53,14 @@ class BrwStats(NamedTuple):
         middle, the first for 1 ms; one of sizes for its label, for most I/Os have a power of two. The number in
         flight is counted per block I/O, of which a (bulk) I/O may have several."""
         times = self.tables.get(_TIME, {})
-        ios = sum(row[column] for row in times.values())
-        return IoCounters(
-            "brw_stats",
-            ios,
+        counts = (
+            self.counted(_TIME, column),
             self.weighted(_SIZE, column),
             sum(row[column] * (750 * label if label > 1 else 1000) for label, row in times.items()),
             self.weighted(_IN_FLIGHT, column),
             self.counted(_IN_FLIGHT, column),
-            self.start_s,
         )
+        return io_counters("brw_stats", counts, self.start_s)
 
 
 def params() -> tuple[str, ...]:
@@ -70,12 +71,14 @@ def parse(text: str) -> BrwStats:
     """All tables of a `brw_stats` file; empty ones have no rows. Raises ValueError when there is no table."""
     tables: dict[str, dict[int, tuple[int, int]]] = {}
     current: dict[int, tuple[int, int]] | None = None
-    lines = [line.strip() for line in text.splitlines()]
+    lines = [line.strip() for line in reading.lines(text)]
     for line in lines:
         if header := _HEADER.match(line):
             current = tables.setdefault(header[1], {})
         elif current is not None and (row := _ROW.match(line)):
-            current[int(row[1]) * _UNIT[row[2]]] = (int(row[3]), int(row[4]))
+            current[int(row[1]) * _UNIT[row[2]]] = (count(row[3]), count(row[4]))
+            if len(current) > MAX_CLASSES:
+                raise ValueError(f"expected at most {MAX_CLASSES} rows a table, found more")
     if not tables:
         raise ValueError("no table of `% cum % |`")
     return BrwStats(tables, start_time(lines[:4]))

@@ -6,8 +6,20 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from tarazu.stats import reading
+from tarazu.wire.messages import IoCounters
+
+MAX_DIGITS = 18
+"""An exabyte in bytes, 30,000 years in microseconds: more is no count."""
+MAX_NUMBER_DIGITS = 15
+"""Of kilobytes: an exabyte too."""
+MAX_COUNT = 2**63 - 1
+"""Of a sum or product of counts."""
+MAX_ROWS = 1000
+"""Of one file; a server's have 100."""
+
 _ROW = re.compile(r"(\S+)\s+(\d+) samples \[([^\]]+)\](?:\s+(-?\d+)\s+(-?\d+)\s+(-?\d+))?")
-_TIME = re.compile(r"(snapshot_time|start_time):?\s+(\d+(?:\.\d+)?)")
+_TIME = re.compile(r"(snapshot_time|start_time):?\s+(\d{1,18}(?:\.\d{1,18})?)(?!\d)")
 
 
 class Counter(NamedTuple):
@@ -20,6 +32,27 @@ class Counter(NamedTuple):
 
 
 ZERO = Counter()
+
+
+def count(digits: str | bytes) -> int:
+    """A counter's value; one below 0, which is one that overflowed, is 0. Raises ValueError for what cannot be one."""
+    if len(digits) > MAX_DIGITS + 1:
+        raise ValueError(f"expected a count of at most {MAX_DIGITS} digits, found {digits[:40]!r}")
+    return max(0, int(digits))
+
+
+def whole_number(text: str) -> int:
+    """A file that holds one number. Raises ValueError for anything else."""
+    stripped = text.strip()
+    if not stripped.isdecimal() or len(stripped) > MAX_NUMBER_DIGITS:
+        raise ValueError(f"expected a whole number, found {stripped[:40]!r}")
+    return int(stripped)
+
+
+def io_counters(source: str, counts: Iterable[int], start_s: float) -> IoCounters:
+    """From (I/Os, bytes, usecs, sum and samples of those in flight), none above what a message can hold."""
+    ios, size_bytes, usecs, flight_sum, flight_samples = (min(n, MAX_COUNT) for n in counts)
+    return IoCounters(source, ios, size_bytes, usecs, flight_sum, flight_samples, start_s)
 
 
 class Stats(NamedTuple):
@@ -42,11 +75,13 @@ def parse(text: str) -> Stats:
     rows: dict[str, Counter] = {}
     start_s = 0.0
     recognised = False
-    for line in text.splitlines():
+    for line in reading.lines(text):
         if match := _ROW.match(line):
             name, samples, _unit, low, high, total = match.groups()
-            rows[name] = Counter(int(samples), int(total or 0), int(low or 0), int(high or 0))
+            rows[name] = Counter(*(count(n or "0") for n in (samples, total, low, high)))
             recognised = True
+            if len(rows) > MAX_ROWS:
+                raise ValueError(f"expected at most {MAX_ROWS} rows, found more")
         elif time := _TIME.match(line):
             recognised = True
             if time[1] == "start_time":

@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+from tarazu.stats import reading
+from tarazu.stats.counters import count, io_counters
 from tarazu.wire.messages import IoCounters
 
 SECTOR_BYTES = 512
@@ -38,11 +40,11 @@ def params() -> tuple[str, ...]:
 def parse(text: str) -> dict[str, Device]:
     """Device name → its counters. Raises ValueError for a line that is none."""
     devices: dict[str, Device] = {}
-    for line in text.splitlines():
+    for line in reading.lines(text):
         fields = line.split()
         if len(fields) < 14 or not all(f.isdecimal() for f in fields[3:14]):
             raise ValueError(f"expected a name and eleven numbers, found {line.strip()[:60]!r}")
-        n = [int(f) for f in fields[3:14]]
+        n = [count(f) for f in fields[3:14]]
         devices[fields[2]] = Device(n[0], n[2], n[3], n[4], n[6], n[7], n[9], n[10])
     return devices
 
@@ -55,7 +57,11 @@ def device_name(root: str | Path, mntdev: str) -> str:
     path = mntdev.strip()
     if not path.startswith("/dev/"):
         return ""
-    return (Path(root) / path.lstrip("/")).resolve().name
+    try:
+        return (Path(root) / path.lstrip("/")).resolve().name
+    except (OSError, RuntimeError, ValueError):
+        # Links in a circle, or no name at all.
+        return ""
 
 
 def whole_disk(name: str) -> str:
@@ -71,8 +77,8 @@ def disk_below(root: str | Path, name: str) -> str:
     for _ in range(MAX_LAYERS):
         device = Path(root) / "sys/block" / name
         try:
-            return _file_system(root, (device / "loop/backing_file").read_text().rstrip("\n"))
-        except OSError:
+            return _file_system(root, reading.text(device / "loop/backing_file").rstrip("\n"))
+        except (OSError, ValueError):
             pass
         try:
             slaves = [entry.name for entry in (device / "slaves").iterdir()]
@@ -95,7 +101,7 @@ def io(device: Device, disk: Device, start_s: float = 0.0) -> tuple[IoCounters, 
 
     start_s: when its OST was mounted here, where that is known: after a failover another node counts.
     """
-    flight = (disk.weighted_ms, disk.busy_ms, start_s)
-    reads = (device.reads, device.read_sectors * SECTOR_BYTES, device.read_ms * 1000)
-    writes = (device.writes, device.written_sectors * SECTOR_BYTES, device.write_ms * 1000)
-    return IoCounters("diskstats", *reads, *flight), IoCounters("diskstats", *writes, *flight)
+    flight = (disk.weighted_ms, disk.busy_ms)
+    reads = (device.reads, device.read_sectors * SECTOR_BYTES, device.read_ms * 1000, *flight)
+    writes = (device.writes, device.written_sectors * SECTOR_BYTES, device.write_ms * 1000, *flight)
+    return io_counters("diskstats", reads, start_s), io_counters("diskstats", writes, start_s)

@@ -33,7 +33,7 @@ class Gate:
             return
         try:
             node = host.read(self.root)
-        except (OSError, ValueError, ImportError) as error:
+        except (OSError, ValueError) as error:
             if not self._said:
                 log.warning("the gate stays open: CPU and memory of this node cannot be read: %s", error)
             self._said = True

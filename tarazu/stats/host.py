@@ -1,26 +1,35 @@
-"""CPU and memory of the node, through psutil, also below an alternate root."""
+"""CPU and memory of the node, from `proc/stat` and `proc/meminfo`, also below an alternate root."""
 
 from __future__ import annotations
 
-import warnings
+import re
 from pathlib import Path
 from typing import NamedTuple
 
-from tarazu.stats import arcstats
+from tarazu.stats import arcstats, reading
+from tarazu.stats.counters import count
+from tarazu.units import KIB
+
+_ROW = re.compile(r"(\w+):\s+(\d+)(?: kB)?$")
+_NEEDED = ("MemTotal", "MemFree")
+_IDLE = slice(3, 5)
+"""`idle` and `iowait` in the line of all CPUs."""
+_GUEST = 8
+"""Guest time, here and after, is part of user and nice already."""
 
 
 class CpuTimes(NamedTuple):
-    """Seconds since boot, all CPUs together."""
+    """Ticks since boot, all CPUs together."""
 
-    busy_s: float
-    total_s: float
+    busy: int
+    total: int
 
     def load_since(self, before: CpuTimes) -> float:
         """Busy share, 0-1, between two readings; 0 when no time passed. Waiting for disks is not busy."""
-        total = self.total_s - before.total_s
+        total = self.total - before.total
         if total <= 0:
             return 0.0
-        return min(1.0, max(0.0, (self.busy_s - before.busy_s) / total))
+        return min(1.0, max(0.0, (self.busy - before.busy) / total))
 
 
 class Host(NamedTuple):
@@ -33,30 +42,39 @@ def params() -> tuple[str, ...]:
     return ("proc/stat", "proc/meminfo", *arcstats.params())
 
 
+def parse_cpu(text: str) -> CpuTimes:
+    """The line `cpu` of `proc/stat`. Raises ValueError when it is not there, or has fewer than four numbers."""
+    for line in reading.lines(text):
+        name, *fields = line.split()[:11] or [""]
+        if name == "cpu":
+            if len(fields) < 4 or not all(f.isdecimal() for f in fields):
+                raise ValueError(f"expected `cpu` and its times, found {line[:60]!r}")
+            ticks = [count(f) for f in fields[:_GUEST]]
+            return CpuTimes(sum(ticks) - sum(ticks[_IDLE]), sum(ticks))
+    raise ValueError("no line `cpu` in proc/stat")
+
+
+def parse_memory(text: str) -> dict[str, int]:
+    """Name → bytes, from `proc/meminfo`. Raises ValueError without `MemTotal` and `MemFree`."""
+    rows = (_ROW.match(line.strip()) for line in reading.lines(text))
+    found = {row[1]: count(row[2]) * KIB for row in rows if row}
+    if missing := [name for name in _NEEDED if name not in found]:
+        raise ValueError(f"no {' and no '.join(missing)} in proc/meminfo")
+    return found
+
+
 def read(root: str | Path = "/") -> Host:
     """CPU times and memory of the node whose /proc lies below `root`.
 
-    Raises OSError or ValueError when `proc/stat` or `proc/meminfo` is missing or malformed, ImportError
-    without psutil.
+    Raises OSError or ValueError when `proc/stat` or `proc/meminfo` is missing or malformed.
     """
-    import psutil
+    cpu = parse_cpu(reading.text(Path(root) / "proc/stat"))
+    memory = parse_memory(reading.text(Path(root) / "proc/meminfo"))
 
-    before = getattr(psutil, "PROCFS_PATH", "/proc")
-    psutil.PROCFS_PATH = str(Path(root) / "proc")
-    try:
-        with warnings.catch_warnings():
-            # psutil warns about every line of meminfo that it misses, also about those not used here.
-            warnings.simplefilter("ignore", RuntimeWarning)
-            times = psutil.cpu_times()
-            memory = psutil.virtual_memory()
-    except (TypeError, KeyError, IndexError) as error:
-        raise ValueError(f"malformed proc/stat or proc/meminfo: {error}") from None
-    finally:
-        psutil.PROCFS_PATH = before
-    idle = times.idle + times.iowait
-    # Guest time is part of user and nice already.
-    total = sum(times) - times.guest - times.guest_nice
-    cached = max(0, memory.cached - memory.shared)
-    used = memory.total - memory.free - memory.buffers - cached - arcstats.reclaimable_bytes(root)
-    load = used / memory.total if memory.total else 0.0
-    return Host(CpuTimes(total - idle, total), min(1.0, max(0.0, load)))
+    def of(*names: str) -> int:
+        return sum(memory.get(name, 0) for name in names)
+
+    total = memory["MemTotal"]
+    cached = max(0, of("Cached", "SReclaimable") - of("Shmem"))
+    used = total - of("MemFree", "Buffers") - cached - arcstats.reclaimable_bytes(root)
+    return Host(cpu, min(1.0, max(0.0, used / total if total else 0.0)))

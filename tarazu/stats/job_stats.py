@@ -1,15 +1,34 @@
-"""`job_stats`, read line by line: it looks like YAML, is none in some versions, and may hold 10,000 jobs."""
+"""`job_stats`, entry by entry: it looks like YAML, is none in some versions, and may hold 10,000 jobs of 17 rows.
+
+With that many a file has 25 MB, so it is split in bytes, and of an entry only the start is looked at: an expression
+takes the usual order of rows, and an entry that has another is read row by row.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from tarazu.stats.counters import Counter
+from tarazu.stats.counters import Counter, count
+from tarazu.units import KIB, MIB
 
-_ROW = re.compile(r"\s+(\w+):\s*\{(.*)")
-_FIELD = re.compile(r"(samples|min|max|sum):\s*(\d+)")
+MAX_ENTRY_BYTES = 64 * KIB
+"""Of one job: 17 rows with histograms have 5 KB."""
+MAX_FILE_BYTES = 512 * MIB
+MAX_JOBS = 100_000
+"""Of one target; what comes after is left out."""
+
+_NEXT = b"\n- job_id:"
+_BYTES_ROW = rb" *\{ samples: *\d+, unit: *bytes, min: *\d+, max: *\d+, sum: *(\d{1,18})[ ,]"
+_USUAL = re.compile(
+    rb"([^\n]*)\n  snapshot_time:[^\n]*\n"
+    rb"(?:  start_time: *(\d{1,18}(?:\.\d{1,18})?)(?: [^\n]*)?\n)?(?:  elapsed_time:[^\n]*\n)?"
+    rb"  read_bytes:" + _BYTES_ROW + rb"[^\n]*\n  write_bytes:" + _BYTES_ROW
+)
+_ROW = re.compile(rb"\s+(\w+):\s*\{(.*)")
+_FIELD = re.compile(rb"(samples|min|max|sum):\s*(\d+)")
+_TIME = re.compile(rb"\s+(snapshot_time|start_time):\s*(\d{1,18}(?:\.\d{1,18})?)(?!\d)")
 _ESCAPE = re.compile(rb"\\x([0-9a-fA-F]{2})|\\(.)", re.DOTALL)
 
 
@@ -20,63 +39,93 @@ class JobStats(NamedTuple):
     start_s: float
     """`start_time` of the entry (2.15 and later), else 0."""
     snapshot_s: float
-    rows: dict[str, Counter]
+    rows: Mapping[str, Counter]
 
 
 def params() -> tuple[str, ...]:
-    return ("obdfilter.*.job_stats",)
+    return ("obdfilter.*.job_stats", "mdt.*.job_stats")
+
+
+def entries(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """What follows each `- job_id:`. Raises ValueError when the text does not begin as `job_stats`, or an entry has no
+    end. Nothing at all (2.17, no job) is no entry.
+    """
+    tail, seen = b"\n", False
+    for chunk in chunks:
+        parts = (tail + chunk).split(_NEXT)
+        tail = parts.pop()
+        if not seen and parts:
+            _check_header(parts.pop(0))
+            seen = True
+        yield from parts
+        if len(tail) > MAX_ENTRY_BYTES:
+            if not seen:
+                _check_header(tail)
+            raise ValueError(f"expected entries of at most {MAX_ENTRY_BYTES} bytes, found a longer one")
+    if seen:
+        yield tail
+    else:
+        _check_header(tail)
+
+
+def _check_header(text: bytes) -> None:
+    # 2.17 prints the first line once for all that read at the same time: it may be missing.
+    if text.strip() and not text.startswith(b"\njob_stats:"):
+        found = text.strip()[:40].decode("utf-8", "replace")
+        raise ValueError(f"expected `job_stats:` in the first line, found {found!r}")
+
+
+def usual(entry: bytes) -> tuple[bytes, bytes, bytes, bytes] | None:
+    """(job id as written, start time or empty, sum of `read_bytes`, of `write_bytes`) of an entry whose rows stand in
+    the order of all versions known; None for another.
+    """
+    match = _USUAL.match(entry)
+    return (match[1], match[2] or b"", match[3], match[4]) if match else None
 
 
 def parse(
-    lines: Iterable[str], wanted: tuple[str, ...] = ("read_bytes", "write_bytes")
+    chunks: Iterable[bytes], wanted: tuple[str, ...] | None = ("read_bytes", "write_bytes")
 ) -> Iterator[JobStats]:
-    """Entries of a `job_stats` file, one at a time. Raises ValueError when it does not begin as one."""
-    iterator = iter(lines)
-    first = next(iterator, "job_stats:")
-    if not first.startswith("job_stats:"):
-        raise ValueError(f"expected `job_stats:` in the first line, found {first.strip()[:40]!r}")
-    current: JobStats | None = None
-    for line in iterator:
-        if line.startswith("- job_id:"):
-            if current:
-                yield current
-            current = JobStats(unquote(line[len("- job_id:") :].strip()), 0.0, 0.0, {})
-        elif current is None:
-            continue
-        elif match := _ROW.match(line):
-            if match[1] in wanted:
-                current.rows[match[1]] = _counter(match[2])
-        else:
-            current = _with_time(current, line)
-    if current:
-        yield current
+    """All entries, row by row; `wanted` None: all rows. Raises as `entries`."""
+    for entry in entries(chunks):
+        yield parse_entry(entry, wanted)
+
+
+def parse_entry(entry: bytes, wanted: tuple[str, ...] | None = None) -> JobStats:
+    """One of `entries`."""
+    first, *lines = entry.split(b"\n")
+    times = {"start_time": 0.0, "snapshot_time": 0.0}
+    rows: dict[str, Counter] = {}
+    for line in lines:
+        if row := _ROW.match(line):
+            name = row[1].decode("ascii", "replace")
+            if wanted is None or name in wanted:
+                rows[name] = _counter(row[2])
+        elif time := _TIME.match(line):
+            times[time[1].decode()] = float(time[2])
+    return JobStats(unquote(id_text(first)), times["start_time"], times["snapshot_time"], rows)
+
+
+def id_text(written: bytes) -> str:
+    """A job id as the file has it, quotes and escapes included."""
+    return written.strip().decode("utf-8", "surrogateescape")
 
 
 def unquote(text: str) -> str:
     """`"a\\x20b"` → `a b`; an id without quotes stays as it is, bytes that are not UTF-8 are replaced."""
-    if len(text) < 2 or text[0] != text[-1] or text[0] not in "\"'":
-        return text
-    inner = text[1:-1].encode("utf-8", "surrogateescape")
+    inner = text.encode("utf-8", "surrogateescape")
+    if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'":
 
-    def plain(match: re.Match[bytes]) -> bytes:
-        return bytes([int(match[1], 16)]) if match[1] else match[2]
+        def plain(match: re.Match[bytes]) -> bytes:
+            return bytes([int(match[1], 16)]) if match[1] else match[2]
 
-    return _ESCAPE.sub(plain, inner).decode("utf-8", "replace")
+        inner = _ESCAPE.sub(plain, inner[1:-1])
+    return inner.decode("utf-8", "replace")
 
 
-def _counter(body: str) -> Counter:
+def _counter(body: bytes) -> Counter:
     # The histogram (2.16 and later) holds pairs of its own: cut it off before reading fields.
-    values = {name: int(value) for name, value in _FIELD.findall(body.partition("hist:")[0])}
-    return Counter(values.get("samples", 0), values.get("sum", 0), values.get("min", 0), values.get("max", 0))
-
-
-def _with_time(entry: JobStats, line: str) -> JobStats:
-    name, _, value = line.strip().partition(":")
-    if name not in ("start_time", "snapshot_time"):
-        return entry
-    digits = value.split()[0] if value.split() else ""
-    try:
-        seconds = float(digits)
-    except ValueError:
-        return entry
-    return entry._replace(start_s=seconds) if name == "start_time" else entry._replace(snapshot_s=seconds)
+    values = {name: count(value) for name, value in _FIELD.findall(body.partition(b"hist:")[0])}
+    return Counter(
+        values.get(b"samples", 0), values.get(b"sum", 0), values.get(b"min", 0), values.get(b"max", 0)
+    )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tarazu.stats.counters import count
+
 
 class LnetStats(NamedTuple):
     """The line's numbers, in Lustre's order; `*_length` in bytes."""
@@ -37,4 +39,4 @@ def parse(text: str) -> LnetStats:
     numbers = text.split()
     if len(numbers) < 11 or not all(n.isdecimal() for n in numbers[:11]):
         raise ValueError(f"expected eleven numbers, found {text.strip()[:60]!r}")
-    return LnetStats(*(int(n) for n in numbers[:11]))
+    return LnetStats(*(count(n) for n in numbers[:11]))

@@ -66,9 +66,8 @@ def of_server(
         row = ost_io.row(name)
         if samples >= UNTIMED and not row.sum:
             return None
-        return IoCounters(
-            "ost_io", row.samples, size_bytes, row.sum, active.sum, active.samples, ost_io.start_s
-        )
+        counts = (row.samples, size_bytes, row.sum, active.sum, active.samples)
+        return counters.io_counters("ost_io", counts, ost_io.start_s)
 
     return (
         io("ost_read", sum(r.read_samples for r in reports), sum(r.read_bytes for r in reports)),

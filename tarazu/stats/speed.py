@@ -101,8 +101,7 @@ class SpeedEstimator:
     """Estimates for all OSTs of all file systems; `update` with every report, `estimates` when asked."""
 
     def __init__(self, forget_s: float = FORGET_S) -> None:
-        self.forget_s = forget_s
-        self._grace_s = min(GRACE_S, forget_s / 3)
+        self.forget_after(forget_s)
         self._base: dict[Direction, Seen] = {}
         """What the next evidence is counted from."""
         self._last: dict[Direction, Seen] = {}
@@ -112,12 +111,22 @@ class SpeedEstimator:
         """File system → what was compared under which terms, as long as there is no new evidence."""
         self._reports: dict[tuple[str, int], OstReport] = {}
 
+    def forget_after(self, forget_s: float) -> None:
+        self.forget_s = forget_s
+        self._grace_s = min(GRACE_S, forget_s / 3)
+
     def update(self, report: OstReport, received_s: float) -> None:
-        """Take in one target's counters; `received_s` is Unix time."""
+        """Take in one target's counters; `received_s` is on any clock that is not set."""
         self._reports[report.fs_name, report.index] = report
         for writes in (False, True):
             if io := io_of(report, writes):
                 self._take((report.fs_name, report.index, writes), Seen(report, io, received_s))
+
+    def forget_base(self, fs_name: str, index: int) -> None:
+        """The target's next counters are another server's: nothing is counted from the last ones."""
+        for writes in (False, True):
+            self._base.pop((fs_name, index, writes), None)
+            self._last.pop((fs_name, index, writes), None)
 
     def update_server(self, reports: Iterable[OstReport], received_s: float) -> None:
         """Take in those of one server's targets, which may share disks."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -28,6 +29,8 @@ MAX_TOLD = 200_000
 """Members of all pools of one file system, as a client tells."""
 MAX_NAMED = 100
 """Targets with impossible values that are named of one server."""
+MAX_INCARNATIONS = 8
+"""Starts of one ossd of which the last report is known, so that a late one is seen."""
 
 log = logging.getLogger("tarazu.stats")
 
@@ -38,6 +41,8 @@ class _Server(NamedTuple):
     highest_lnet_bytes_per_s: float
     rates: tuple[tuple[float, float, float], ...]
     """CPU and memory load, LNet bytes/s of the last `LOAD_REPORTS` reports."""
+    sequences: Mapping[int, int]
+    """Start of its ossd → number of the newest report of that start."""
 
 
 class _Target(NamedTuple):
@@ -46,8 +51,22 @@ class _Target(NamedTuple):
     received_s: float
 
 
+class Details(NamedTuple):
+    """What is known of a target beside its place in the view, for people."""
+
+    timed_by: tuple[str, str]
+    """Source of the times of (reads, writes) in its newest report; empty where there is none."""
+    refused: str
+    """Error with which the OST refuses new objects, as the MDS sees it; empty: none."""
+    also_reported_by: tuple[str, ...]
+    """Servers that report it now although another has reported it last."""
+
+
 class ViewBuilder:
     """Follows reports; `view` is cheap enough to be asked for with every allocation.
+
+    Every time is on one clock of this node that no one sets (in the simulator: its own). Clocks of other nodes count
+    for nothing: reports are ordered by their arrival here, those of one ossd by their numbers.
 
     `mds_root` is the root below which the MDS's own files (pools, inactive targets) are read; None: nowhere.
     """
@@ -62,47 +81,82 @@ class ViewBuilder:
         self.mds_root = mds_root
         self.speeds = speeds or SpeedEstimator()
         self._servers: dict[str, _Server] = {}
-        self._targets: dict[tuple[str, int], _Target] = {}
+        self._targets: dict[str, dict[int, _Target]] = {}
+        """File system → OST index → what is known of it."""
         self.impossible: dict[str, tuple[str, ...]] = {}
         """OSS → targets of its newest report that were left out."""
+        self.late: Counter[str] = Counter()
+        """OSS → reports that came after a newer one, and were passed over."""
         self._told: dict[str, dict[int, tuple[str, ...]]] = {}
-        self._fs_names: set[str] = set()
         self._mds = mds.NOTHING
         self._mds_read_s: float | None = None
 
     def update(self, report: OssReport, received_s: float) -> bool:
-        """Take in a report that arrived at `received_s` (Unix time of this node, not of the sender).
+        """Take in a report that arrived at `received_s`.
 
         False, and nothing is changed, for one whose values cannot be. A target whose values cannot be is left out,
         and named in `impossible` until it is reported right again.
         """
         if not _is_plausible(report):
             return False
-        self._name_impossible(report)
         before = self._servers.get(report.oss)
         if before and received_s < before.received_s:
             self._clock_was_set_back(received_s)
+        received_s -= min(report.age_s, self.stale_after_s)
+        sequences = dict(before.sequences) if before else {}
+        if report.incarnation:
+            if report.sequence <= sequences.pop(report.incarnation, 0):
+                self.late[report.oss] += 1
+                return True
+            sequences[report.incarnation] = report.sequence
+            for oldest in list(sequences)[:-MAX_INCARNATIONS]:
+                del sequences[oldest]
+        self._name_impossible(report)
         highest = max(before.highest_lnet_bytes_per_s if before else 0.0, report.lnet_bytes_per_s)
         rates = (report.cpu_load, report.memory_load, report.lnet_bytes_per_s)
         earlier = before.rates[-LOAD_REPORTS + 1 :] if before else ()
-        self._servers[report.oss] = _Server(report, received_s, highest, (*earlier, rates))
+        self._servers[report.oss] = _Server(report, received_s, highest, (*earlier, rates), sequences)
         no_counters = "obdfilter.*.stats" in report.unreadable
-        possible = [ost for ost in report.osts if _is_possible(ost)]
-        for ost in possible:
-            # Whoever reported a target last serves it: that is how failover shows.
-            self._fs_names.add(ost.fs_name)
-            self._targets[ost.fs_name, ost.index] = _Target(ost, report.oss, received_s)
+        own = {
+            (o.fs_name, o.index): o
+            for o in reversed(report.osts)  # of one that is named twice, the first
+            if _is_possible(o) and self._serves(report.oss, o, received_s)
+        }
+        for (fs_name, index), ost in own.items():
+            here = self._targets.setdefault(fs_name, {})
+            if index in here and here[index].oss != report.oss:
+                # Another server counts from its own beginning.
+                self.speeds.forget_base(fs_name, index)
+            here[index] = _Target(ost, report.oss, received_s)
         # Zeros that stand for "could not be read" must not look like a reset.
-        counted = (o for o in possible if o.write_samples or o.reads or o.writes or not no_counters)
+        counted = (o for o in own.values() if o.write_samples or o.reads or o.writes or not no_counters)
         self.speeds.update_server(counted, received_s)
         return True
+
+    def _serves(self, oss: str, ost: OstReport, received_s: float) -> bool:
+        """Whoever reported a target last serves it: that is how failover shows."""
+        target = self._targets.get(ost.fs_name, {}).get(ost.index)
+        if target is None or target.oss == oss or received_s >= target.received_s:
+            return True
+        # Older than what another server said, as one that is sent again to an mdsd that has just come.
+        known = self._servers[target.oss].report.osts
+        return all((o.fs_name, o.index) != (ost.fs_name, ost.index) for o in known)
+
+    def excuse(self, silence_s: float) -> None:
+        """This node listened to nobody for so long, or its clock jumped: that was not the servers' silence."""
+        for name, server in self._servers.items():
+            self._servers[name] = server._replace(received_s=server.received_s + silence_s)
+        for here in self._targets.values():
+            for index, target in here.items():
+                here[index] = target._replace(received_s=target.received_s + silence_s)
 
     def _clock_was_set_back(self, now: float) -> None:
         """Nothing was received after `now`: else a server that stops would stay fresh until then."""
         for name, server in self._servers.items():
             self._servers[name] = server._replace(received_s=min(server.received_s, now))
-        for key, target in self._targets.items():
-            self._targets[key] = target._replace(received_s=min(target.received_s, now))
+        for targets in self._targets.values():
+            for index, target in targets.items():
+                targets[index] = target._replace(received_s=min(target.received_s, now))
 
     def _name_impossible(self, report: OssReport) -> None:
         named = tuple(target_name(o.fs_name, o.index) for o in report.osts if not _is_possible(o))
@@ -118,7 +172,7 @@ class ViewBuilder:
         newest word stands, and one that is too long is not taken.
         """
         for fs_name, pools in told.items():
-            if fs_name in self._fs_names and sum(map(len, pools.values())) <= MAX_TOLD:
+            if fs_name in self._targets and sum(map(len, pools.values())) <= MAX_TOLD:
                 of_ost: dict[int, list[str]] = {}
                 for pool, members in sorted(pools.items()):
                     for index in set(members):
@@ -135,7 +189,7 @@ class ViewBuilder:
         return oss in self._servers
 
     def fs_names(self) -> list[str]:
-        return sorted(self._fs_names)
+        return sorted(self._targets)
 
     def servers(self) -> dict[str, tuple[OssReport, float]]:
         """OSS name → (its newest report, when that arrived)."""
@@ -143,7 +197,7 @@ class ViewBuilder:
 
     def age_s(self, fs_name: str, now: float) -> float:
         """Age of the oldest report that a view of this file system rests on, stale targets apart."""
-        ages = [now - t.received_s for (fs, _), t in self._targets.items() if fs == fs_name]
+        ages = [now - t.received_s for t in self._targets.get(fs_name, {}).values()]
         return max((age for age in ages if age <= self.stale_after_s), default=0.0)
 
     def view(
@@ -152,32 +206,38 @@ class ViewBuilder:
         now: float,
         promised: Mapping[int, int] | None = None,
         written: Mapping[int, int] | None = None,
+        taken_s: float | None = None,
     ) -> SystemView:
-        """Everything known of `fs_name` at `now` (Unix time); no OSTs when it was never reported.
+        """Everything known of `fs_name` at `now`; no OSTs when it was never reported.
 
-        `promised`, `written`: OST index → bytes (the reservation ledger's).
+        `promised`, `written`: OST index → bytes (the reservation ledger's). `taken_s`: the same moment in Unix time,
+        for the view's readers.
         """
         state = self._mds_state(now)
-        here = {index: t for (fs, index), t in self._targets.items() if fs == fs_name}
+        here = dict(sorted(self._targets.get(fs_name, {}).items()))
         pools = self._pools(fs_name, state, here)
         servers = {index: t.oss for index, t in here.items()}
         speeds = self.speeds.estimates(fs_name, now, pools, servers)
         owed, done = promised or {}, written or {}
         osts = tuple(
             self._ost(
-                key,
+                (fs_name, index),
                 target,
                 now,
                 state,
-                pools[key[1]],
-                speeds.get(key[1]),
-                owed.get(key[1], 0),
-                done.get(key[1], 0),
+                pools[index],
+                speeds.get(index),
+                owed.get(index, 0),
+                done.get(index, 0),
             )
-            for key, target in sorted((((fs_name, i), t) for i, t in here.items()), key=lambda item: item[0])
+            for index, target in here.items()
         )
         names = sorted({ost.oss for ost in osts})
-        return SystemView(fs_name, now, osts, tuple(self._oss(name) for name in names))
+        # A server that was never busy is compared with a tenth of the busiest, not with its own idle noise.
+        highest = max((s.highest_lnet_bytes_per_s for s in self._servers.values()), default=0.0)
+        floor = max(highest / 10, LNET_FLOOR_BYTES_PER_S)
+        osses = tuple(self._oss(name, floor) for name in names)
+        return SystemView(fs_name, now if taken_s is None else taken_s, osts, osses)
 
     def _ost(
         self,
@@ -205,20 +265,44 @@ class ViewBuilder:
             relative_speed=speed.relative if speed else None,
             speed_source=speed.source if speed else "",
             degraded=report.degraded,
-            no_create=report.no_create or key in state.no_create,
+            no_create=report.no_create or key in state.no_create or key in state.refusing,
             readonly=report.readonly,
             active=key not in state.inactive,
             stale=now - target.received_s > self.stale_after_s,
             pools=pools,
         )
 
-    def _oss(self, name: str) -> Oss:
+    def _oss(self, name: str, lnet_floor: float) -> Oss:
         server = self._servers[name]
-        # A server that was never busy is compared with a tenth of the busiest, not with its own idle noise.
-        busiest = max(s.highest_lnet_bytes_per_s for s in self._servers.values())
-        full = max(server.highest_lnet_bytes_per_s, busiest / 10, LNET_FLOOR_BYTES_PER_S)
+        full = max(server.highest_lnet_bytes_per_s, lnet_floor)
         cpu, memory, lnet = (sum(of) / len(of) for of in zip(*server.rates, strict=True))
         return Oss(name, cpu, memory, min(1.0, lnet / full))
+
+    def details(self, fs_name: str, now: float) -> dict[int, Details]:
+        """OST index → what people may want to know of it."""
+        refusing = self._mds_state(now).refusing
+        listing: dict[int, list[str]] = {}
+        for name, server in sorted(self._servers.items()):
+            if now - server.received_s <= 1.5 * max(1.0, server.report.interval_s):
+                for ost in server.report.osts:
+                    if ost.fs_name == fs_name:
+                        listing.setdefault(ost.index, []).append(name)
+        return {
+            index: Details(
+                (
+                    t.report.reads.source if t.report.reads else "",
+                    t.report.writes.source if t.report.writes else "",
+                ),
+                refusing.get((fs_name, index), ""),
+                tuple(name for name in dict.fromkeys(listing.get(index, ())) if name != t.oss),
+            )
+            for index, t in self._targets.get(fs_name, {}).items()
+        }
+
+    def qos(self, fs_name: str, now: float) -> dict[str, Mapping[str, str]]:
+        """`lod` device of the file system → its `qos_*` parameters; empty where mdsd is not on its MDS."""
+        found = self._mds_state(now).qos
+        return {device: of for device, of in sorted(found.items()) if device.startswith(f"{fs_name}-MDT")}
 
     def _mds_state(self, now: float) -> mds.MdsState:
         if self.mds_root is None:
@@ -231,7 +315,7 @@ class ViewBuilder:
 
 def _is_plausible(report: OssReport) -> bool:
     """One report with a NaN or a negative rate must not spoil what the allocator computes for all."""
-    rates = (report.interval_s, report.lnet_bytes_per_s, report.queue_wait_s)
+    rates = (report.interval_s, report.lnet_bytes_per_s, report.queue_wait_s, report.age_s)
     loads = (report.cpu_load, report.memory_load)
     return all(0 <= rate < math.inf for rate in rates) and all(0 <= load <= 1 for load in loads)
 

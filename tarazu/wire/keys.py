@@ -32,6 +32,10 @@ class Key(NamedTuple):
     public: bytes
     secret: bytes | None = None
 
+    def __repr__(self) -> str:
+        """Without the secret, wherever it is printed."""
+        return f"Key({self.role!r}, {self.public!r}{', secret' if self.secret else ''})"
+
 
 def create(directory: str | Path, role: str, force: bool = False) -> tuple[Path, Path]:
     """Make a key pair; (secret file, public file).
@@ -78,13 +82,6 @@ def load(path: str | Path) -> Key:
         raise WireError(str(path), "a secret key that others cannot read (mode 0600)", f"mode {mode:04o}")
     secret = values["secret"].encode()
     return Key(values["role"], zmq.curve_public(secret), secret)
-
-
-def admitted(directory: str | Path, role: str) -> frozenset[bytes]:
-    """Public keys of all peers of `role`. Raises WireError for a malformed file."""
-    folder = Path(directory)
-    paths = [folder / f"{role}.pub", *sorted(folder.glob(f"{role}-*.pub"))]
-    return frozenset(load(path).public for path in paths if path.exists())
 
 
 def _parse(where: str, lines: list[str]) -> dict[str, str]:

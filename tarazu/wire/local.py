@@ -8,6 +8,7 @@ PlanRequest (SCM_RIGHTS), so clientd needs no right to read them; who asks is kn
                ── DirectoryLayouts ──►
                ◄── PlanReply ──
     tarazu run ── StepProgress ──► clientd         ◄── Done ──   while the step runs, at an interval
+    tarazu run ── TargetsWait ──► clientd          ◄── TargetsNews ──   when there are any; who waits costs no thread
     tarazu run ── StepReport ──► clientd           ◄── Done ──   as soon as clientd has it; it works on it later
     any        ── PlansQuery, ViewQuery, StatusQuery ──►  ◄── PlansReply, messages.ViewReply, StatusAnswer ──
 
@@ -21,6 +22,7 @@ import contextlib
 import math
 import os
 import random
+import select
 import socket
 import struct
 import time
@@ -139,6 +141,20 @@ class StepProgress(msgspec.Struct, frozen=True, tag="step-progress", omit_defaul
     """It does not run any more, and there is no run to report: nothing is promised any longer."""
 
 
+class TargetsWait(msgspec.Struct, frozen=True, tag="targets?"):
+    """Answer when the health of OSTs has changed on which the promises of these allocations stand."""
+
+    fs_name: str
+    request_ids: tuple[str, ...]
+
+
+class TargetsNews(msgspec.Struct, frozen=True, tag="targets"):
+    """The answer, and the end of the conversation."""
+
+    osts: tuple[tuple[int, str], ...]
+    """(index, kind) as in `messages.TargetsChanged`."""
+
+
 class StepReport(msgspec.Struct, frozen=True, tag="step-report"):
     """The job step is over: the run's history file comes along as a descriptor."""
 
@@ -207,6 +223,8 @@ LocalMessage = (
     | DirectoryLayouts
     | PlanReply
     | StepProgress
+    | TargetsWait
+    | TargetsNews
     | StepReport
     | PlansQuery
     | PlansReply
@@ -344,6 +362,19 @@ class Channel:
         if self._descriptor_room and self._descriptors_taken:
             self._descriptor_room.give(self._descriptors_taken)
         self._room_taken = self._descriptors_taken = 0
+
+    def twin(self) -> Channel:
+        """The same conversation, to be led on by somebody else once this one is closed. Raises Unavailable."""
+        try:
+            return Channel(self._socket.dup(), max_bytes=self.max_bytes)
+        except OSError as error:
+            raise Unavailable(f"clientd socket: {error}") from None
+
+    def wait(self, timeout_s: float) -> bool:
+        """True as soon as something can be read, or the other end has hung up."""
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        return bool(poll.poll(int(1000 * timeout_s)))
 
     def gone(self) -> bool:
         """True when the other end has hung up; nothing is read."""

@@ -3,6 +3,7 @@
 ossd ──OssReport──► mdsd            PUB → SUB, may be lost
 clientd ──AllocationRequest, FileClosed, StepEnded, StepAlive, ViewRequest, StatusRequest──► mdsd   DEALER → ROUTER
 mdsd ──AllocationReply, Acknowledged, ViewReply, StatusReply, NotActive──► clientd        resent until answered
+mdsd ──TargetsChanged──► clientd ──TargetsTold──► mdsd        by itself, repeated until told
 
 mdsd never sees a path: a request carries sizes and layouts only. What a program decides by comes in fields with types;
 a status is for people.
@@ -25,6 +26,9 @@ MAX_CLOSED_FILES = 1_000_000
 """Of one FileClosed: as many as an AllocationRequest may have files."""
 MAX_ALIVE_IDS = 10_000
 """Of one StepAlive."""
+
+MAX_TOLD_IDS = 1_000
+"""Of one TargetsChanged."""
 
 MAX_SOURCE_CHARACTERS = 32
 MAX_MOUNTED = 64
@@ -102,6 +106,17 @@ class JobRate(msgspec.Struct, frozen=True):
     read_bytes: int
 
 
+class ClientRate(msgspec.Struct, frozen=True, array_like=True):
+    """What one client wrote and read on one OSS in the last interval (`obdfilter.*.exports.*.stats`)."""
+
+    nid: Annotated[str, msgspec.Meta(max_length=MAX_ID_CHARACTERS)]
+    write_bytes: int = 0
+    read_bytes: int = 0
+    writes: int = 0
+    reads: int = 0
+    """Requests."""
+
+
 class OssReport(msgspec.Struct, frozen=True, tag="oss-report", omit_defaults=True):
     """Everything one OSS publishes in one interval."""
 
@@ -121,6 +136,12 @@ class OssReport(msgspec.Struct, frozen=True, tag="oss-report", omit_defaults=Tru
     """Mean `req_waittime` of `ost.OSS.ost_io` in the last interval."""
     unreadable: tuple[str, ...] = ()
     """Parameters that could not be read."""
+    clients: tuple[ClientRate, ...] = ()
+    """Where `ossd.exports` is set: those that moved most bytes."""
+    incarnation: int = 0
+    """A random number of this ossd's start: `sequence` counts within it. 0 from an ossd that has none."""
+    age_s: float = 0.0
+    """How long ago its values were read, when it is sent again to an mdsd that has just come."""
     protocol: int = PROTOCOL
 
 
@@ -217,6 +238,29 @@ class StepAlive(msgspec.Struct, frozen=True, tag="step-alive", omit_defaults=Tru
     protocol: int = PROTOCOL
 
 
+class TargetsChanged(msgspec.Struct, frozen=True, tag="targets", omit_defaults=True):
+    """mdsd by itself, to the clientd that spoke last for these allocations: OSTs on which they stand are not what they
+    were. Repeated until a TargetsTold says that their leaders have heard it.
+    """
+
+    message_id: Id
+    fs_name: str
+    ids: Annotated[tuple[Id, ...], msgspec.Meta(max_length=MAX_TOLD_IDS)]
+    osts: Annotated[tuple[tuple[OstIndex, Id], ...], msgspec.Meta(max_length=1 << 16)]
+    """(index, `dead`, `refusing`, `full`, `sick` or `silent`; empty: well again)."""
+    generation: int
+    protocol: int = PROTOCOL
+
+
+class TargetsTold(msgspec.Struct, frozen=True, tag="targets-told", omit_defaults=True):
+    """The leaders of these allocations have heard all TargetsChanged up to this generation."""
+
+    ids: Annotated[tuple[Id, ...], msgspec.Meta(max_length=MAX_TOLD_IDS)]
+    message_id: Id
+    generation: int
+    protocol: int = PROTOCOL
+
+
 class Acknowledged(msgspec.Struct, frozen=True, tag="ack", omit_defaults=True):
     message_id: str
     protocol: int = PROTOCOL
@@ -274,8 +318,8 @@ class NotActive(msgspec.Struct, frozen=True, tag="not-active", omit_defaults=Tru
     protocol: int = PROTOCOL
 
 
-Request = AllocationRequest | FileClosed | StepEnded | StepAlive | ViewRequest | StatusRequest
-Reply = AllocationReply | Acknowledged | ViewReply | StatusReply | NotActive
+Request = AllocationRequest | FileClosed | StepEnded | StepAlive | ViewRequest | StatusRequest | TargetsTold
+Reply = AllocationReply | Acknowledged | ViewReply | StatusReply | NotActive | TargetsChanged
 Message = OssReport | Request | Reply
 
 _encoder = msgspec.msgpack.Encoder()

@@ -1,20 +1,13 @@
-"""Which addresses need keys, which keys a socket uses, and who is let in (ZAP)."""
+"""Which addresses need keys, and which keys a process uses."""
 
 from __future__ import annotations
 
-import logging
 import re
-import threading
 from pathlib import Path
 from typing import NamedTuple
 
-import zmq
-from zmq.utils import z85
-
 from tarazu.errors import ConfigError, WireError
-from tarazu.wire import keys
-
-log = logging.getLogger("tarazu.wire")
+from tarazu.wire import admission, keys
 
 _LOOPBACK = re.compile(r"(ipc|inproc)://|tcp://(127\.\d+\.\d+\.\d+|localhost|\[::1\]|::1)(:|$)")
 
@@ -46,8 +39,7 @@ def curve_for(role: str, directory: str | Path, insecure: bool = False) -> Curve
         raise WireError(str(mine), f"a secret key of role {role}", f"role {own.role}")
     if role != "server":
         return Curve(own, keys.load(server).public, folder)
-    for peers in ("oss", "client"):
-        keys.admitted(folder, peers)
+    admission.check(folder)
     return Curve(own, None, folder)
 
 
@@ -71,62 +63,3 @@ def _exists(path: Path) -> bool:
     except PermissionError:
         # Keys are there, and not for us: better said when they are loaded than taken for "none".
         return True
-
-
-class Authenticator:
-    """Answers ZeroMQ's question "may this key connect?" for one context (ZAP, RFC 27), in its own thread.
-
-    Must run before the first socket of its context is bound. The domain of a socket is the role it admits.
-    Keys are read again at each handshake, so that a peer is added or removed without a restart.
-    """
-
-    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], directory: Path) -> None:
-        self._directory = directory
-        self._told: set[str] = set()
-        self._requests = context.socket(zmq.REP)
-        self._requests.linger = 0
-        self._requests.bind("inproc://zeromq.zap.01")
-        self._stop = context.socket(zmq.PAIR)
-        self._stop.bind("inproc://tarazu.zap.stop")
-        self._stopped = context.socket(zmq.PAIR)
-        self._stopped.connect("inproc://tarazu.zap.stop")
-        self._thread = threading.Thread(target=self._serve, name="tarazu-zap", daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        self._stopped.send(b"")
-        self._thread.join()
-        self._stopped.close(linger=0)
-
-    def _serve(self) -> None:
-        poller = zmq.Poller()
-        poller.register(self._requests, zmq.POLLIN)
-        poller.register(self._stop, zmq.POLLIN)
-        while self._stop not in (ready := dict(poller.poll())):
-            if self._requests in ready:
-                self._requests.send_multipart(self._answer(self._requests.recv_multipart()))
-        self._requests.close(linger=0)
-        self._stop.close(linger=0)
-
-    def _answer(self, frames: list[bytes]) -> list[bytes]:
-        version, request, domain, address, _identity, mechanism, *credentials = frames
-        role = domain.decode(errors="replace")
-        allowed = mechanism == b"CURVE" and len(credentials) == 1
-        if allowed:
-            allowed = z85.encode(credentials[0]) in self._admitted(role)
-        if not allowed:
-            self._tell(f"refused {address.decode(errors='replace')}: its key is not that of any {role}")
-        status = (b"200", b"OK") if allowed else (b"400", b"no such key")
-        return [version, request, *status, role.encode() if allowed else b"", b""]
-
-    def _admitted(self, role: str) -> frozenset[bytes]:
-        try:
-            return keys.admitted(self._directory, role)
-        except WireError as error:
-            self._tell(str(error))
-            return frozenset()
-
-    def _tell(self, text: str) -> None:
-        if text not in self._told and len(self._told) < 1024:
-            self._told.add(text)
-            log.warning("%s (said once)", text)

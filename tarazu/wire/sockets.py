@@ -1,8 +1,8 @@
 """The real transport: ZeroMQ over TCP with CURVE.
 
 mdsd binds SUB and ROUTER; ossd connects XPUB (which tells when a subscriber comes), clientd DEALER. Every
-socket has a monitor, so that refused handshakes are counted instead of unseen. A transport and its ends
-belong to one thread.
+socket has a monitor, so that refused handshakes are counted instead of unseen; those of bound ones are followed at
+the door. A transport and its ends belong to one thread.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from zmq.utils.monitor import recv_monitor_message
 
 from tarazu.errors import WireError
 from tarazu.wire import messages
+from tarazu.wire.admission import Admitted
+from tarazu.wire.door import EVENTS, Door
 from tarazu.wire.messages import Message, OssReport, Reply, Request
-from tarazu.wire.security import Authenticator, Curve, check_address, is_local
+from tarazu.wire.security import Curve, check_address, is_local
 from tarazu.wire.transport import (
     MAX_MESSAGE_BYTES,
     MAX_REQUEST_BYTES,
@@ -95,10 +97,11 @@ class _End:
             self.socket.setsockopt(option, value)
         if "[" in self.address:
             self.socket.ipv6 = True
-        self.monitor: Socket = self.socket.get_monitor_socket(_REFUSED)
+        self.monitor: Socket = self.socket.get_monitor_socket(EVENTS if self.admits else _REFUSED)
         curve = self.transport.curve
         try:
             if self.admits:
+                self.transport.door.watch(self.monitor, self.counts)
                 if curve:
                     self.socket.curve_server = True
                     self.socket.curve_secretkey = curve.own.secret
@@ -130,7 +133,8 @@ class _End:
 
     def _shut(self) -> None:
         self.socket.disable_monitor()
-        self.monitor.close(linger=0)
+        if not self.admits:
+            self.monitor.close(linger=0)
         self.socket.close(linger=0)
 
     def close(self) -> None:
@@ -139,12 +143,12 @@ class _End:
         self.transport.ends.discard(self)
 
     def look(self) -> None:
-        """Count refused handshakes; replace the socket of a connecting end that was refused."""
+        """Of a connecting end: count refused handshakes, and replace the socket that was refused."""
+        if self.admits:
+            return
         while self.monitor.poll(0):
             event = recv_monitor_message(self.monitor)["event"]
             self.counts.refused += 1
-            if self.admits:
-                continue
             if self.counts.refused == 1:
                 log.warning("%s refused our key, or has another than ours of it; trying again", self.address)
             if event & _FINAL and self._retry_at is None:
@@ -158,14 +162,38 @@ class _End:
         """True when the socket can be read."""
         return _readable([self], timeout_s) is not None
 
-    def frames(self) -> tuple[list[bytes], str]:
-        """The next message and its sender's address; call when it can be read."""
+    def frames(self) -> tuple[list[bytes], Peer] | None:
+        """The next message and its sender; None when it says too much or is admitted no more. Call when it can be
+        read."""
         parts = self.socket.recv_multipart(copy=False)
-        try:
-            peer = parts[-1].get("Peer-Address")
-        except zmq.ZMQError:
-            peer = "peer"
-        return [part.bytes for part in parts], str(peer)
+        last = parts[-1]
+        address = _property(last, "Peer-Address") or "peer"
+        admission = None
+        if self.admits:
+            door = self.transport.door
+            try:
+                fd = int(last.get(zmq.SRCFD))
+            except (zmq.ZMQError, ValueError):
+                fd = -1
+            connection = door.of(fd, address)
+            if not connection.may_say(sum(map(len, parts))):
+                self.counts.too_many += 1
+                return None
+            if door.admitted:
+                connection.role, connection.key = self.admits, (_property(last, "User-Id") or "").encode()
+                admission = door.admitted.find(self.admits, connection.key)
+                if admission is None:
+                    self.counts.shut_out += 1
+                    return None
+        route = parts[0].bytes if self.kind == zmq.ROUTER else b""
+        return [part.bytes for part in parts], Peer(route, address, admission)
+
+
+def _property(frame: zmq.Frame, name: str) -> str | None:
+    try:
+        return str(frame.get(name))
+    except zmq.ZMQError:
+        return None
 
 
 def _readable(ends: Sequence[_End], timeout_s: float) -> _End | None:
@@ -238,13 +266,16 @@ class ZmqSubscriber(Subscriber):
         self._end = end
         self.counts = end.counts
         self.address = end.address
+        self.sender = Peer(b"", "")
         end.socket.subscribe(b"")
 
     def receive(self, timeout_s: float) -> OssReport | None:
         deadline = time.monotonic() + timeout_s
         while self._end.wait(max(0.0, deadline - time.monotonic())):
-            frames, peer = self._end.frames()
-            message = self.counts.accept(b"".join(frames), peer, STATISTICS)
+            if (got := self._end.frames()) is None:
+                continue
+            frames, self.sender = got
+            message = self.counts.accept(b"".join(frames), self.sender.name, STATISTICS)
             if isinstance(message, OssReport):
                 return message
         return None
@@ -262,10 +293,12 @@ class ZmqReplier(Replier):
     def receive(self, timeout_s: float) -> tuple[Peer, Request] | None:
         deadline = time.monotonic() + timeout_s
         while self._end.wait(max(0.0, deadline - time.monotonic())):
-            (route, *body), peer = self._end.frames()
-            message = self.counts.accept(b"".join(body), peer, REQUESTS)
+            if (got := self._end.frames()) is None:
+                continue
+            frames, peer = got
+            message = self.counts.accept(b"".join(frames[1:]), peer.name, REQUESTS)
             if isinstance(message, REQUESTS):
-                return Peer(route, peer), message
+                return peer, message
         return None
 
     def reply(self, peer: Peer, message: Reply | bytes) -> None:
@@ -306,8 +339,10 @@ class ZmqRequester(Requester):
         end = _readable(list(self._ends.values()), timeout_s)
         if end is None:
             return None
-        frames, peer = end.frames()
-        message = self.counts.accept(b"".join(frames), peer, REPLIES)
+        if (got := end.frames()) is None:
+            return None
+        frames, peer = got
+        message = self.counts.accept(b"".join(frames), peer.name, REPLIES)
         server = next(server for server, one in self._ends.items() if one is end)
         return (server, message) if isinstance(message, REPLIES) else None
 
@@ -332,9 +367,14 @@ class ZmqTransport(Transport):
         self.wake_fd = wake_fd
         self.context: zmq.Context[Socket] = zmq.Context()
         self.ends: set[_End] = set()
-        self._authenticator = (
-            Authenticator(self.context, curve.directory) if curve and curve.server is None else None
-        )
+        self._door: Door | None = None
+
+    @property
+    def door(self) -> Door:
+        """Of the bound ends; made with the first of them."""
+        if self._door is None:
+            self._door = Door(self.context, Admitted(self.curve.directory) if self.curve else None)
+        return self._door
 
     def _end(self, kind: int, address: str, **options: Any) -> _End:
         check_address(address, self.curve, self.insecure)
@@ -365,7 +405,8 @@ class ZmqTransport(Transport):
         poller = zmq.Poller()
         for end in ends:
             poller.register(end.socket, zmq.POLLIN)
-            poller.register(end.monitor, zmq.POLLIN)
+            if not end.admits:
+                poller.register(end.monitor, zmq.POLLIN)
         if self.wake_fd is not None:
             poller.register(self.wake_fd, zmq.POLLIN)
         return {source for source, _ in poller.poll(max(0, int(timeout_s * 1000 + 0.999)))}
@@ -379,7 +420,7 @@ class ZmqTransport(Transport):
     def close(self) -> None:
         for end in list(self.ends):
             end.close()
-        if self._authenticator:
-            self._authenticator.close()
-            self._authenticator = None
+        if self._door:
+            self._door.close()
+            self._door = None
         self.context.term()

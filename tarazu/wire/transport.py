@@ -11,10 +11,11 @@ import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import NamedTuple, get_args
 
 from tarazu.errors import Unavailable, WireError
+from tarazu.wire.admission import Admission
 from tarazu.wire.messages import (
     AllocationReply,
     AllocationRequest,
@@ -25,9 +26,11 @@ from tarazu.wire.messages import (
     Reply,
     Request,
     StatusReply,
+    TargetsChanged,
     decode,
     encode,
 )
+from tarazu.wire.said import SaidOnce
 
 log = logging.getLogger("tarazu.wire")
 
@@ -44,7 +47,6 @@ UNCONNECTED_S = 0.5
 """Without a connection to the mdsd that is asked first, the other one is asked too after this."""
 ASK_AGAIN_S = 0.25
 """When neither of two mdsds is the active one (yet)."""
-_REMEMBERED_PEERS = 1024
 
 STATISTICS = (OssReport,)
 REQUESTS = get_args(Request)
@@ -52,10 +54,18 @@ REPLIES = get_args(Reply)
 
 
 class Peer(NamedTuple):
-    """Who sent a request: where the reply goes, and a name for the log."""
+    """Who sent a message: where the reply goes, and a name for the log."""
 
     route: bytes
     name: str
+    """Its address."""
+    admission: Admission | None = None
+    """What its key may say; None where there are no keys."""
+
+    @property
+    def key(self) -> str:
+        """The name of its key's file, `client-login1`; empty where there are no keys."""
+        return self.admission.name if self.admission else ""
 
 
 @dataclass
@@ -67,10 +77,18 @@ class Counts:
     """Messages that were malformed, of another protocol version, or do not belong on this socket."""
     refused: int = 0
     """Handshakes that failed: wrong or missing key, or no ZeroMQ peer at all."""
-    _told: set[str] = field(default_factory=set, repr=False)
+    shut_out: int = 0
+    """Messages that came after their key was removed."""
+    too_many: int = 0
+    """Messages beyond what one connection may say."""
+    connections: int = 0
+    """That stand now, the unfinished ones too."""
+    turned_away: int = 0
+    """Connections for which there was no room."""
+    _said: SaidOnce = field(default_factory=lambda: SaidOnce(log), repr=False)
 
     def summary(self) -> dict[str, int]:
-        return {name: value for name, value in asdict(self).items() if not name.startswith("_")}
+        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
 
     def accept(self, data: bytes, peer: str, kinds: tuple[type, ...]) -> Message | None:
         """The message, or None for one that is dropped: counted, and logged once per peer."""
@@ -92,9 +110,7 @@ class Counts:
 
     def _drop(self, peer: str, reason: str) -> None:
         self.dropped += 1
-        if peer not in self._told and len(self._told) < _REMEMBERED_PEERS:
-            self._told.add(peer)
-            log.warning("dropped a message: %s (said once per peer)", reason)
+        self._said.warning(f"dropped a message: {reason}", peer)
 
 
 def request_id(message: Message) -> str:
@@ -132,6 +148,8 @@ class Subscriber(ABC):
 
     counts: Counts
     address: str
+    sender: Peer
+    """Of the report that `receive` returned last."""
 
     @abstractmethod
     def receive(self, timeout_s: float) -> OssReport | None:
@@ -235,7 +253,7 @@ class Requester(ABC):
         self._open.pop(message_id, None)
 
     def receive(self, timeout_s: float) -> Reply | None:
-        """The reply to one of the open requests, or None after `timeout_s`; resends meanwhile."""
+        """The reply to one of the open requests, or a TargetsChanged, or None after `timeout_s`; resends meanwhile."""
         if self._early:
             return self._early.popleft()
         return self._receive(timeout_s)
@@ -253,6 +271,8 @@ class Requester(ABC):
 
     def _taken(self, server: int, reply: Reply) -> Reply | None:
         """The reply, if it answers what is open."""
+        if isinstance(reply, TargetsChanged):
+            return reply  # nobody has asked for it
         open = self._open.get(request_id(reply))
         if server == self.servers.first:
             self._heard_s = time.monotonic()

@@ -133,6 +133,20 @@ def site(tmp_path: Path) -> Iterator[Site]:
     site.stop()
 
 
+def patiently(what: Callable[[], Any]) -> Any:
+    """What `what` gives as soon as that is something, and no refusal."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            if found := what():
+                return found
+        except (OSError, ValueError) as error:
+            if time.monotonic() > deadline:
+                raise AssertionError("never came") from error
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
 def allocation(id: str = "a1", fs_name: str = "lustre", **changes: Any) -> AllocationRequest:
     fields: dict[str, Any] = {
         "id": id,

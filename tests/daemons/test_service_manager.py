@@ -91,7 +91,7 @@ def test_nobody_to_tell_and_nobody_who_reads_cost_nothing(tmp_path: Path) -> Non
     full.socket.close()
 
 
-@pytest.mark.parametrize("daemon", ["ossd", "clientd"])
+@pytest.mark.parametrize("daemon", ["ossd", "clientd", "mdsd"])
 def test_a_daemon_is_ready_when_it_serves_and_a_stopped_one_pings_no_more(
     site: Site, daemon: str, tmp_path: Path
 ) -> None:

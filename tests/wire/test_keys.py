@@ -105,16 +105,6 @@ def test_any_bytes_are_a_key_or_a_wire_error(tmp_path_factory: pytest.TempPathFa
         keys.load(path)
 
 
-def test_further_keys_are_admitted_by_their_role(tmp_path: Path) -> None:
-    for role in keys.ROLES:
-        keys.create(tmp_path, role)
-    keys.create(tmp_path / "other", "oss")
-    (tmp_path / "other/oss.pub").rename(tmp_path / "oss-rack2.pub")
-    admitted = keys.admitted(tmp_path, "oss")
-    assert keys.load(tmp_path / "oss.pub").public in admitted and len(admitted) == 2
-    assert keys.load(tmp_path / "oss-rack2.pub").public not in keys.admitted(tmp_path, "client")
-
-
 def test_a_process_uses_all_keys_of_its_role_or_none(tmp_path: Path) -> None:
     assert curve_for("oss", tmp_path) is None
     keys.create(tmp_path, "server")

@@ -7,7 +7,12 @@ stepped writer on. A plan that was not to be had is asked for again, as long as 
 
 from __future__ import annotations
 
+import math
+import threading
+import time
 from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -28,6 +33,20 @@ NOT_NOW = {"declined": 5.0, "later": 5.0, "unknown-fs": 5.0, "unavailable": 1.0}
 FORMER_ROWS = 10_000
 """Of older plans, so many files that have not come yet stay in the map, or as many as the newest plans hold."""
 SURELY_PAST_S = 60.0
+
+
+SLOW_ONLY = "sick"
+"""Files planned on such an OST keep their places until a better plan comes."""
+
+
+class Left(NamedTuple):
+    """What came of leaving OSTs."""
+
+    files: int
+    """Planned there, and not created yet."""
+    history: bool
+    guess: bool
+    """A plan from the history, and one of the run from itself, is to be asked for anew."""
 
 
 class Plans:
@@ -59,6 +78,15 @@ class Plans:
         """Rows of the plans from histories that are in the map, oldest first: former ones, the last, the newest."""
         self._guess: list[placement_map.MapRow] = []
         """Rows of the newest plan of this run from itself."""
+        self.left_osts: dict[int, str] = {}
+        """OSTs that files to come were planned on, and are no longer → why."""
+        self._gone: dict[int, tuple[str, float]] = {}
+        """OST → why it was left, and when."""
+        self._anew = False
+        """The next plan is to come instead of those before."""
+        self._ost_count = 0
+        self._lock = threading.Lock()
+        """A plan comes, and OSTs are left, in two threads."""
         self._refusal = ""
         """Why liblustreapi refuses a layout of the newest plan."""
 
@@ -67,20 +95,24 @@ class Plans:
 
         Raises TarazuError.
         """
+        began, instead = time.monotonic(), self._anew
         # What a late plan would hold of the past is there already; the run may be slower than those before.
-        from_s = max(self._until_s, elapsed_s - max(SURELY_PAST_S, elapsed_s / 4))
+        from_s = max(0.0 if instead else self._until_s, elapsed_s - max(SURELY_PAST_S, elapsed_s / 4))
         reply, fs = self._asking.from_history(history, from_s, attempt=attempt, instead_of=self._in_vain)
-        self.accept(reply, fs, guess=False)
+        self.accept(reply, fs, guess=False, asked_at=began, instead=instead)
         if reply.status in NOT_NOW:
             return NOT_NOW[reply.status]
-        self._until_s, self.next_s = reply.until_s, reply.next_s
+        with self._lock:
+            if not self._anew:  # else OSTs of this plan have left meanwhile
+                self._until_s, self.next_s = reply.until_s, reply.next_s
         self._raise_refusal()
         return None
 
     def ask_from(self, run_so_far: RunRecord, attempt: int) -> float | None:
         """The plan of the next steps of this run, from itself. As `ask`."""
+        began = time.monotonic()
         reply, fs = self._asking.from_run(run_so_far, attempt=attempt, instead_of=self._in_vain)
-        self.accept(reply, fs, guess=True)
+        self.accept(reply, fs, guess=True, asked_at=began)
         self._raise_refusal()
         return NOT_NOW.get(reply.status)
 
@@ -89,8 +121,27 @@ class Plans:
         if self._refusal:
             raise LayoutRefused(f"liblustreapi refuses a planned layout: {self._refusal}")
 
-    def accept(self, plan: local.PlanReply, fs: client.FileSystem, *, guess: bool) -> None:
-        """Check every OST index against the file system's own list; write and announce the map."""
+    def accept(
+        self,
+        plan: local.PlanReply,
+        fs: client.FileSystem,
+        *,
+        guess: bool,
+        asked_at: float = math.inf,
+        instead: bool = False,
+    ) -> None:
+        """Check every OST index against the file system's own list; write and announce the map.
+
+        `asked_at`: on the monotonic clock; OSTs that were left later are not used. `instead`: of the plans from
+        histories.
+        """
+        with self._lock:
+            self._accept(plan, fs, guess, instead)
+            late = {ost: kind for ost, (kind, at) in self._gone.items() if at > asked_at}
+            if late:
+                self._leave(late)
+
+    def _accept(self, plan: local.PlanReply, fs: client.FileSystem, guess: bool, instead: bool) -> None:
         # Of a plan that is asked for again only the newest attempt that was stored is reported on.
         if plan.plan_id:
             self.plan_ids = [id for id in self.plan_ids if id != self._in_vain] + [plan.plan_id]
@@ -104,6 +155,10 @@ class Plans:
         refused = {i: why for i, layout in enumerate(plan.layouts) if (why := llapi.refusal(layout))}
         files = tuple(f for f in plan.files if f.layout not in refused)
         left = Counter(f"liblustreapi: {refused[f.layout]}" for f in plan.files if f.layout in refused)
+        there: set[int] = set()
+        if instead and plan.status not in NOT_NOW:
+            self._anew = False
+            there = self._make_room(files)
         plan = msgspec.structs.replace(plan, files=files)
         self.last = msgspec.structs.replace(plan, files=(), layouts=())
         if plan.status not in NOT_NOW:
@@ -114,12 +169,53 @@ class Plans:
         if files:
             self.last_placed = self.last
             self.planned_files += len(files)
-            self._keep(map_rows(plan, fs.fs_name), guess)
+            self._keep([r for r in map_rows(plan, fs.fs_name) if r.row_id not in there], guess)
             if plan.request_id:
-                self.promises.add(plan, guess=guess)
-            rows = [row for rows in (*self._rows, self._guess) for row in rows]
-            self.generation = self.maps.put(fs.fs_name, max(fs.osts) + 1, rows)
+                self.promises.add(plan, guess=guess, instead=instead, there=there)
+            self._ost_count = max(fs.osts) + 1
+            self._put()
         self._refusal = next(iter(refused.values()), "")
+
+    def _put(self) -> None:
+        rows = [row for rows in (*self._rows, self._guess) for row in rows]
+        self.generation = self.maps.put(self.step.fs_name, self._ost_count, rows)
+
+    def _make_room(self, files: Sequence[local.PlannedFile]) -> set[int]:
+        """A plan comes instead of those before: of these only rows of files that are there stay. Which rows of the
+        new plan are of such files?
+        """
+        to_come = self.promises.unseen()
+        there = [row for rows in self._rows for row in rows if row.row_id not in to_come]
+        self._rows = [there] if there else []
+        names = {row.name for row in there}
+        return {file.row_id for file in files if file.name in names}
+
+    def leave(self, osts: Mapping[int, str]) -> Left:
+        """The health of these OSTs (index → kind, empty: well) has changed. A map without what is no longer usable
+        comes at once; where files to come were planned on any that is not well, a new plan is to be asked for.
+        """
+        with self._lock:
+            return self._leave({ost: kind for ost, kind in osts.items() if kind})
+
+    def _leave(self, osts: Mapping[int, str]) -> Left:
+        now = time.monotonic()
+        gone = {ost for ost, kind in osts.items() if kind != SLOW_ONLY}
+        self._gone |= {ost: (osts[ost], now) for ost in gone}
+        to_come = self.promises.unseen()
+        named = [row for rows in (*self._rows, self._guess) for row in rows if _names(row, osts)]
+        awaited = {row.row_id for row in named if row.row_id in to_come}
+        history = any(row.row_id in awaited for rows in self._rows for row in rows)
+        guess = any(row.row_id in awaited for row in self._guess)
+        if lost := {row.row_id for row in named if _names(row, gone)}:
+            self._rows = [[row for row in rows if row.row_id not in lost] for rows in self._rows]
+            self._guess = [row for row in self._guess if row.row_id not in lost]
+            self.promises.give_up(lost)
+            self._put()
+        if awaited:
+            self.left_osts |= osts
+        if history:
+            self._anew, self.next_s = True, 0.0
+        return Left(len(awaited), history, guess)
 
     @property
     def left(self) -> Counter[str]:
@@ -142,6 +238,10 @@ class Plans:
 
 class LayoutRefused(TarazuError):
     """A plan came, but liblustreapi refuses some of its layouts; the rest is used."""
+
+
+def _names(row: placement_map.MapRow, osts: Collection[int]) -> bool:
+    return any(index in osts for of in row.osts for index in of)
 
 
 def map_rows(plan: local.PlanReply, fs_name: str) -> list[placement_map.MapRow]:

@@ -9,7 +9,7 @@ import threading
 import time
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 
 from tarazu.config import Settings
 from tarazu.model import ANY_RANK
@@ -57,11 +57,13 @@ class Promise:
         self._sizes[place] = size_bytes
         return self._indexes[place], size_bytes
 
-    def superseded(self) -> Iterable[tuple[int, int]]:
-        """Another guess stands for the files that were not created: nothing is promised for these any more."""
+    def superseded(self, rows: Container[int] | None = None) -> Iterable[tuple[int, int]]:
+        """Something else stands for the files that were not created, or for those of these rows: nothing is promised
+        for them any more.
+        """
         released = []
         for place, size in enumerate(self._sizes):
-            if size == UNSEEN and self._indexes[place] >= 0:
+            if size == UNSEEN and self._indexes[place] >= 0 and (rows is None or self._rows[place] in rows):
                 self._sizes[place] = 0
                 released.append((self._indexes[place], 0))
         return released
@@ -82,14 +84,31 @@ class Promises:
         """What clientd is to be told: request id → index → size in bytes."""
         self._lock = threading.Lock()
 
-    def add(self, plan: local.PlanReply, *, guess: bool) -> None:
-        """Note what was promised; of an older guess nothing is promised any more but what it has placed."""
+    def add(
+        self, plan: local.PlanReply, *, guess: bool, instead: bool = False, there: Container[int] = ()
+    ) -> None:
+        """Note what was promised; of an older guess nothing is promised any more but what it has placed.
+
+        `instead`: nor of older plans from histories; `there`: rows of files that were created already.
+        """
         promise = Promise(plan, time.monotonic() + 2 * self._settings.predict.horizon_s, guess=guess)
         with self._lock:
-            for older in self.standing if guess else ():
-                if older.guess:
+            for older in self.standing if guess or instead else ():
+                if older.guess == guess:
                     self._close(older.request_id, older.superseded())
+            self._close(promise.request_id, promise.superseded(there) if there else ())
             self.standing.append(promise)
+
+    def give_up(self, rows: Container[int]) -> None:
+        """Of the files of these rows those that were not created will not be placed."""
+        with self._lock:
+            for promise in self.standing:
+                self._close(promise.request_id, promise.superseded(rows))
+
+    def request_ids(self) -> tuple[str, ...]:
+        """Of the allocations that still stand, the newest."""
+        with self._lock:
+            return tuple(promise.request_id for promise in self.standing[-local.MAX_IDS :])
 
     def unseen(self) -> set[int]:
         """Row ids of all files that were not created yet."""

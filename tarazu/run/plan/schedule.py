@@ -64,6 +64,7 @@ class Schedule:
     """Ends the thread's sleep."""
     _wish: Watch | None = None
     """Reads the run so far, from which the next steps are to be planned."""
+    _watch: Watch | None = None
     _tracker: rules.MissTracker = field(default_factory=rules.MissTracker)
 
     def leave_out(self) -> None:
@@ -74,10 +75,24 @@ class Schedule:
     def observe(self, outcomes: Mapping[str, int], watch: Watch) -> None:
         """Outcomes of the run so far: when the plans so far miss its files, the next steps are planned from it."""
         outcomes = dict(outcomes)
+        self._watch = watch
         if not self.plans.planned_files:
             outcomes["miss"] = outcomes.pop("late", 0) + outcomes.get("miss", 0)
         if self._tracker.observe(outcomes).predict:
             self._wish = watch
+            self._to_plan.set()
+
+    def leave(self, osts: Mapping[int, str]) -> None:
+        """The health of these OSTs has changed: what is to come is planned elsewhere. From another thread."""
+        left = self.plans.leave(osts)
+        if left.files:
+            named = ", ".join(f"{index} ({kind})" for index, kind in sorted(osts.items()) if kind)
+            self.problems.log(
+                f"{self.plans.step.fs_name}: {left.files} files to come leave OST {named[:200]}"
+            )
+        if left.guess and self._watch:
+            self._wish = self._watch
+        if left.history or left.guess:
             self._to_plan.set()
 
     def wake(self) -> None:

@@ -1,0 +1,276 @@
+"""What mdsd knows of each OST's health now: well, or since when it is what.
+
+dead      the MDS has lost its connection (`osp.*.state`): looked at every `LOOK_S` by a thread of its own while
+          anything is promised, and at each plan; files of debugfs may take long to read, and nobody waits for them
+refusing  the MDS makes no objects there (`active`, `max_create_count`, `prealloc_status`), or its server does not
+full      `prealloc_status` is ENOSPC, or its server reports no space or inodes
+sick      it writes at less than half of its peers' speed (`tarazu.stats.speed`)
+silent    no report for `mdsd.stale_after_s`, and no connection of an MDS on this node says otherwise
+
+The view that plans are made from leaves out at once what is dead, refusing or full. A change counts, and is told to
+running steps, once it was seen for `CONFIRM_S`: a connection that is lost for a moment must not throw out plans.
+Everything is derived anew after a restart and on a standby that takes over.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import msgspec
+
+from tarazu.model import Ost, SystemView
+from tarazu.stats import osp
+from tarazu.stats.osp import Osps, Target
+from tarazu.stats.params import target_name
+
+log = logging.getLogger("tarazu.mdsd")
+
+LOOK_S = 2.0
+SOON_S = 1.0
+"""Until the next look while something is not confirmed yet."""
+IDLE_LOOK_S = 10.0
+"""While nothing is promised."""
+FRESH_S = 1.0
+"""A plan is made from a look that is no older, if there is one within `PATIENCE_S`."""
+PATIENCE_S = 0.5
+REPORTS_S = 4.0
+"""So often what servers report of themselves is looked at, while anything is promised."""
+CONFIRM_S = {"dead": 0.9, "": 5.0}
+"""A kind counts once it was seen for so long; others at once. "": well again."""
+SICK, WELL_AGAIN = 0.5, 0.7
+"""Speed over that of its peers below which an OST becomes sick, and above which it is well again."""
+UNUSABLE = ("dead", "refusing", "full")
+
+
+class Verdict(NamedTuple):
+    kind: str
+    """Empty: well."""
+    why: str = ""
+
+
+WELL = Verdict("")
+
+
+class Change(NamedTuple):
+    target: Target
+    before: Verdict
+    now: Verdict
+
+
+@dataclass
+class _Record:
+    counts: Verdict
+    since_s: float
+    """Unix time from which it counts."""
+    seen: Verdict
+    seen_since: float
+    """Monotonic time from which it was seen without a break."""
+
+
+class Looker:
+    """Looks at the MDS's connections in a thread."""
+
+    def __init__(self, osps: Osps, wake: Callable[[], None]) -> None:
+        self.seen = osp.NOTHING
+        self.at = 0.0
+        """When the last look began, on the monotonic clock."""
+        self.count = 0
+        self.every_s = 0.0
+        """How long until the next look."""
+        self._osps = osps
+        self._wake = wake
+        self._wanted = threading.Event()
+        self._done = threading.Condition()
+        self._stopping = False
+        self._slow = False
+        """A look takes so long that nobody waits for it any more."""
+        self._thread = threading.Thread(target=self._run, name="tarazu-health", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping = True
+        self._wanted.set()
+
+    def hurry(self, every_s: float) -> None:
+        """Look so often from now on."""
+        sooner = every_s < self.every_s
+        self.every_s = every_s
+        if sooner:
+            self._wanted.set()
+
+    def fresh(self) -> None:
+        """Return once a look is no older than `FRESH_S`, or after `PATIENCE_S`."""
+        began = time.monotonic()
+        if began - self.at <= FRESH_S or self._slow or not self._thread.is_alive():
+            return
+        self._wanted.set()
+        with self._done:
+            self._slow = not self._done.wait_for(lambda: self.at >= began - FRESH_S, PATIENCE_S)
+
+    def _run(self) -> None:
+        while not self._stopping:
+            began = time.monotonic()
+            try:
+                seen = self._osps.look()
+            except Exception:
+                log.exception("looking at the OSTs' connections failed")
+                seen = osp.NOTHING
+            with self._done:
+                self.seen, self.at = seen, began
+                self.count += 1
+                self._slow = False
+                self._done.notify_all()
+            if seen.known or self.count == 1:
+                self._wake()
+            self._wanted.wait(max(0.05, began + self.every_s - time.monotonic()))
+            self._wanted.clear()
+
+
+class Health:
+    """Of all targets of all file systems. Its methods are called from mdsd's main thread."""
+
+    def __init__(self, root: str, wake: Callable[[], None] = lambda: None) -> None:
+        """`root`: below which the MDS's parameters lie; `wake` ends the main loop's sleep."""
+        self.looker = Looker(Osps(root), wake)
+        self.looker.every_s = IDLE_LOOK_S
+        self._records: dict[Target, _Record] = {}
+        """Of what is not well, or was not a moment ago."""
+        self._reported: dict[Target, Verdict] = {}
+        """By the servers' own reports."""
+        self._count = 0
+        self._reports_at = 0.0
+
+    def start(self) -> None:
+        self.looker.start()
+
+    def stop(self) -> None:
+        self.looker.stop()
+
+    def update(
+        self, views: Callable[[], Iterable[SystemView]], now: float, *, promised: bool
+    ) -> list[Change]:
+        """What has changed since the last call; cheap when nothing can have. `now`: on the monotonic clock.
+
+        `views`: of each file system, without our own verdicts; asked for every `REPORTS_S`. `promised`: somebody is
+        to be told.
+        """
+        looked = self.looker.count != self._count
+        due = now - self._reports_at >= (REPORTS_S if promised else IDLE_LOOK_S)
+        if not looked and not due:
+            return []
+        self._count = self.looker.count
+        seen = self.looker.seen
+        if due:
+            began = time.thread_time()
+            self._reported = {t: v for view in views() for t, v in self._of_reports(view, seen)}
+            # However many targets there are, at most a hundredth of a core.
+            self._reports_at = now + max(0.0, 100 * (time.thread_time() - began) - REPORTS_S)
+        found = self._reported | of_connections(seen)
+        changes = [
+            c for t in found.keys() | self._records.keys() if (c := self._take(t, found.get(t, WELL), now))
+        ]
+        self._records = {t: r for t, r in self._records.items() if r.counts.kind or r.seen.kind}
+        unsure = any(r.seen.kind != r.counts.kind for r in self._records.values())
+        self.looker.hurry(SOON_S if unsure else LOOK_S if promised else IDLE_LOOK_S)
+        return changes
+
+    def _of_reports(self, view: SystemView, seen: osp.Seen) -> Iterable[tuple[Target, Verdict]]:
+        for ost in view.osts:
+            target = view.fs_name, ost.index
+            record = self._records.get(target)
+            was_sick = record is not None and record.counts.kind == "sick"
+            verdict = of_report(ost, was_sick=was_sick, connected=target in seen.known)
+            if verdict.kind:
+                yield target, verdict
+
+    def _take(self, target: Target, seen: Verdict, now: float) -> Change | None:
+        record = self._records.get(target)
+        if record is None:
+            record = self._records[target] = _Record(WELL, 0.0, seen, now)
+        if seen.kind != record.seen.kind:
+            record.seen_since = now
+        record.seen = seen
+        if seen.kind == record.counts.kind:
+            record.counts = seen
+            return None
+        if now - record.seen_since < CONFIRM_S.get(seen.kind, 0.0):
+            return None
+        change = Change(target, record.counts, seen)
+        record.counts, record.since_s = seen, time.time()
+        return change
+
+    def unusable(self, fs_name: str) -> dict[int, str]:
+        """OST index → why no object should be made there now: also what was seen only once."""
+        lost = self.looker.seen.lost
+        found = {index: f"dead: {why}" for (fs, index), why in lost.items() if fs == fs_name}
+        for (fs, index), record in self._records.items():
+            for verdict in (record.seen, record.counts):
+                if fs == fs_name and verdict.kind in UNUSABLE:
+                    found[index] = text_of(verdict)
+        return found
+
+    def apply(self, view: SystemView) -> SystemView:
+        """The view with what is unusable marked so."""
+        out = self.unusable(view.fs_name)
+        if not out:
+            return view
+        osts = (msgspec.structs.replace(o, health=out[o.index]) if o.index in out else o for o in view.osts)
+        return msgspec.structs.replace(view, osts=tuple(osts))
+
+    def avoided(self, fs_name: str) -> dict[int, str]:
+        """OST index → kind, of what is so ill that no plan made by now uses it."""
+        kinds = (*UNUSABLE, "silent")
+        return {
+            i: r.counts.kind
+            for (fs, i), r in self._records.items()
+            if fs == fs_name and r.counts.kind in kinds
+        }
+
+    def status(self, fs_name: str) -> dict[str, dict[str, object]]:
+        """For people: OST index → what is amiss, why, since when (Unix time)."""
+        return {
+            str(index): {"health": r.counts.kind, "why": r.counts.why, "since_s": r.since_s}
+            for (fs, index), r in sorted(self._records.items())
+            if fs == fs_name and r.counts.kind
+        }
+
+
+def text_of_change(change: Change) -> str:
+    """For the log."""
+    (fs_name, index), before, now = change
+    return f"{target_name(fs_name, index)} is {text_of(now)} (it was {text_of(before)})"
+
+
+def text_of(verdict: Verdict) -> str:
+    return f"{verdict.kind}: {verdict.why}" if verdict.why else verdict.kind or "well"
+
+
+def of_connections(seen: osp.Seen) -> dict[Target, Verdict]:
+    """What the MDS's own parameters say; of several the gravest."""
+    return {
+        **{target: Verdict("full", "prealloc_status ENOSPC") for target in seen.full},
+        **{target: Verdict("refusing", why) for target, why in seen.refusing.items()},
+        **{target: Verdict("dead", why) for target, why in seen.lost.items()},
+    }
+
+
+def of_report(ost: Ost, *, was_sick: bool, connected: bool) -> Verdict:
+    """What an OST's server says of it, in its newest report."""
+    if ost.stale:
+        return WELL if connected else Verdict("silent", f"no report from {ost.oss}")
+    if not ost.active or ost.no_create or ost.readonly:
+        why = "inactive" if not ost.active else "no_create" if ost.no_create else "read-only"
+        return Verdict("refusing", why)
+    if ost.files_free <= 0 or ost.avail_bytes <= 0:
+        return Verdict("full", "no inodes" if ost.files_free <= 0 else "no space")
+    speed = ost.relative_speed
+    if speed is not None and speed < (WELL_AGAIN if was_sick else SICK):
+        return Verdict("sick", f"{speed:.2f} of its peers' speed")
+    return WELL

@@ -1,0 +1,95 @@
+"""Leaders that wait in clientd for news of the OSTs on which their steps' promises stand.
+
+Nothing is kept for a leader that does not wait: mdsd tells again and again until one has heard it, so that a clientd
+that is started anew needs to know nothing. Who waits costs a descriptor, and no thread.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import dataclass
+
+from tarazu.daemons.shares import Share
+from tarazu.errors import Busy, TarazuError
+from tarazu.wire import local
+from tarazu.wire.messages import TargetsChanged
+
+log = logging.getLogger("tarazu.clientd")
+
+MAX_WAITING = 1000
+"""Leaders of all users."""
+SWEEP_S = 5.0
+SEND_S = 0.2
+
+
+@dataclass(eq=False)
+class _Waiting:
+    uid: int
+    fs_name: str
+    ids: frozenset[str]
+    channel: local.Channel
+
+
+class Leaders:
+    """Called from any thread."""
+
+    def __init__(self) -> None:
+        self.room = Share(MAX_WAITING)
+        self.told = 0
+        """News that leaders have heard."""
+        self._waiting: set[_Waiting] = set()
+        self._lock = threading.Lock()
+        self._swept = 0.0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def wait(self, uid: int, message: local.TargetsWait, channel: local.Channel) -> None:
+        """Keep this conversation until there are news, or its leader has hung up. Raises Busy without room."""
+        self._sweep()
+        if not self.room.take(uid):
+            raise Busy("no room for more leaders that wait for news")
+        try:
+            waiting = _Waiting(uid, message.fs_name, frozenset(message.request_ids), channel.twin())
+        except BaseException:
+            self.room.give(uid)
+            raise
+        with self._lock:
+            self._waiting.add(waiting)
+
+    def tell(self, news: TargetsChanged) -> tuple[str, ...]:
+        """Answer those whom it concerns; the allocations whose leaders have heard it."""
+        ids = frozenset(news.ids)
+        with self._lock:
+            found = [w for w in self._waiting if w.fs_name == news.fs_name and not ids.isdisjoint(w.ids)]
+            self._waiting.difference_update(found)
+        heard: set[str] = set()
+        for waiting in found:
+            waiting.channel.limit(SEND_S)
+            try:
+                if not waiting.channel.gone():
+                    waiting.channel.send(local.TargetsNews(news.osts))
+                    heard |= ids & waiting.ids
+                    self.told += 1
+            except TarazuError as error:
+                log.debug("a leader hears nothing: %s", error)
+            self._drop(waiting)
+        return tuple(heard)
+
+    def _sweep(self) -> None:
+        """Forget those who have hung up."""
+        now = time.monotonic()
+        with self._lock:
+            if now - self._swept < SWEEP_S and len(self._waiting) < MAX_WAITING // 2:
+                return
+            self._swept = now
+            gone = [w for w in self._waiting if w.channel.gone()]
+            self._waiting.difference_update(gone)
+        for waiting in gone:
+            self._drop(waiting)
+
+    def _drop(self, waiting: _Waiting) -> None:
+        waiting.channel.close()
+        self.room.give(waiting.uid)

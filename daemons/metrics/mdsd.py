@@ -1,0 +1,126 @@
+"""mdsd's families. Those of targets carry the labels that exporters of Lustre's own statistics use."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+
+from tarazu.daemons.metrics.exporter import Ask
+from tarazu.daemons.metrics.families import build, counter, counters, gauge, histogram, of_sockets
+from tarazu.model import Oss, Ost, SystemView
+from tarazu.stats.params import target_name
+
+if TYPE_CHECKING:
+    from tarazu.daemons.mdsd import Mdsd
+
+TARGET = ("component", "target", "fs")
+SERVER = ("component", "target")
+
+_OF_OST = (
+    ("size_bytes", "Capacity of the OST."),
+    ("available_bytes", "Space that users may still take, as the OST reports it."),
+    ("promised_bytes", "Promised to running job steps, and not yet seen in what is available."),
+    ("usable", "1 while new objects may be made here, 0 while not: see tarazu_target_unusable."),
+    ("relative_speed_ratio", "Speed over that of its peers, 1 at most; absent while nothing is known."),
+    ("write_speed_bytes_per_second", "Bytes per second of I/O time; absent while nothing is known."),
+)
+_OF_OSS = (
+    ("report_age_seconds", "Age of the newest report."),
+    ("cpu_load_ratio", "Busy share of the server's processors."),
+    ("memory_load_ratio", "Share of its memory in use, page cache apart."),
+    ("lnet_load_ratio", "LNet bytes per second over the highest rate seen."),
+    ("unreadable_sources", "Statistics that the server could not read."),
+)
+
+
+def families(mdsd: Mdsd, ask: Ask) -> Iterator[Metric]:
+    yield from build()
+    yield from ask(lambda: list(_own(mdsd)))
+    fs_names = ask(mdsd.system.views.fs_names)
+    views = [ask(partial(mdsd.system.view, fs_name, time.monotonic())) for fs_name in fs_names]
+    yield from _targets(views)
+    now = time.monotonic()
+    servers = ask(mdsd.system.views.servers)
+    loads = {oss.name: oss for view in views for oss in view.osses}
+    rows = [
+        (name, now - received_s, loads.get(name), len(report.unreadable))
+        for name, (report, received_s) in servers.items()
+    ]
+    yield from _servers(rows)
+
+
+def _own(mdsd: Mdsd) -> Iterator[Metric]:
+    allocating, book, gate = mdsd.allocating, mdsd.book, mdsd.gate
+    promises, stripes = book.ledger.numbers()
+    yield counters("mdsd_answers", "Answered allocation requests.", "status", dict(allocating.answers))
+    yield gauge("mdsd_requests_waiting", "Allocation requests in the queue.", len(allocating.waiting))
+    yield gauge("mdsd_requests_waiting_bytes", "Memory that they take.", allocating.waiting.bytes)
+    yield histogram("mdsd_allocation_seconds", "Time of the allocation policy.", allocating.seconds)
+    yield gauge("mdsd_gate_open", "1 while allocations may run.", not gate.why_closed())
+    yield gauge("mdsd_cpu_load_ratio", "Busy share of this node's processors.", gate.cpu_load)
+    yield gauge(
+        "mdsd_memory_load_ratio", "Share of this node's memory in use, page cache apart.", gate.memory_load
+    )
+    yield gauge("mdsd_promises", "Allocations with promises in the ledger.", promises)
+    yield gauge("mdsd_promised_stripes", "Stripes promised by them.", stripes)
+    yield counter("mdsd_dead_steps", "Job steps whose signs of life stopped.", mdsd.dead_steps)
+    yield counter("mdsd_ledger_records", "Changes of the ledger so far.", book.sequence)
+    yield gauge("mdsd_kept_replies", "Answers kept for requests that are sent again.", len(book.answered))
+    yield gauge("mdsd_kept_reply_bytes", "Memory that they take.", book.answered.bytes)
+    sockets = {"statistics": mdsd.subscriber.counts, "requests": mdsd.replier.counts}
+    yield from of_sockets("mdsd", sockets)
+
+
+def _targets(views: Sequence[SystemView]) -> Iterator[Metric]:
+    of_ost = {name: GaugeMetricFamily(f"tarazu_target_{name}", text, labels=TARGET) for name, text in _OF_OST}
+    unusable = GaugeMetricFamily(
+        "tarazu_target_unusable",
+        "1 for each reason why no new object is made here.",
+        labels=(*TARGET, "reason"),
+    )
+    for view in views:
+        for ost in view.osts:
+            labels = ("ost", target_name(view.fs_name, ost.index), view.fs_name)
+            for name, value in _values(ost):
+                of_ost[name].add_metric(labels, value)
+            for reason in _reasons(ost):
+                unusable.add_metric((*labels, reason), 1)
+    yield from of_ost.values()
+    yield unusable
+
+
+def _values(ost: Ost) -> Iterator[tuple[str, float]]:
+    yield "size_bytes", ost.total_bytes
+    yield "available_bytes", ost.avail_bytes
+    yield "promised_bytes", ost.promised_bytes
+    yield "usable", ost.usable
+    if ost.relative_speed is not None:
+        yield "relative_speed_ratio", ost.relative_speed
+    if ost.write_bytes_per_s is not None:
+        yield "write_speed_bytes_per_second", ost.write_bytes_per_s
+
+
+def _reasons(ost: Ost) -> Iterator[str]:
+    if not ost.active:
+        yield "inactive"
+    for reason in ("stale", "no_create", "readonly"):
+        if getattr(ost, reason):
+            yield reason
+
+
+def _servers(rows: Sequence[tuple[str, float, Oss | None, int]]) -> Iterator[Metric]:
+    of_oss = {name: GaugeMetricFamily(f"tarazu_server_{name}", text, labels=SERVER) for name, text in _OF_OSS}
+    for name, age_s, oss, unreadable in rows:
+        labels = ("oss", name)
+        of_oss["report_age_seconds"].add_metric(labels, age_s)
+        of_oss["unreadable_sources"].add_metric(labels, unreadable)
+        if oss is not None:
+            of_oss["cpu_load_ratio"].add_metric(labels, oss.cpu_load)
+            of_oss["memory_load_ratio"].add_metric(labels, oss.memory_load)
+            of_oss["lnet_load_ratio"].add_metric(labels, oss.lnet_load)
+    yield from of_oss.values()

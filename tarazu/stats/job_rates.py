@@ -1,0 +1,81 @@
+"""What each job wrote and read between two readings of the `job_stats` of all targets of a server.
+
+Of 20 targets with 10,000 jobs each, only what the next reading is compared with is kept: about 150 bytes an entry.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+from tarazu.stats import job_stats
+from tarazu.wire.messages import JobRate
+
+MAX_JOBS = 1000
+"""Jobs named in one report: those that moved most bytes."""
+MAX_ID_CHARACTERS = 128
+"""Lustre's have 31 bytes, which four characters each may stand for."""
+
+_NOTHING = b"0"
+_NEW = b"0 0 0"
+_Kept = dict[str, bytes]
+"""Job id as written → start time, bytes read, bytes written, as written."""
+
+
+class JobRates:
+    """For each reading: `add` every target, then `take` the result."""
+
+    def __init__(self) -> None:
+        self._before: dict[str, _Kept] = {}
+        self._now: dict[str, _Kept] = {}
+        self._grown: dict[str, list[int]] = {}
+
+    def add(self, target: str, chunks: Iterable[bytes]) -> int:
+        """Take in a target's `job_stats`; the number of jobs that moved data. Raises ValueError as `job_stats.entries`:
+        then the next reading of the target is compared with none.
+        """
+        before = self._before.get(target)
+        now: _Kept = {}
+        for entry in job_stats.entries(chunks):
+            written_id, start, have_read, written = job_stats.usual(entry) or _unusual(entry)
+            if written == have_read == _NOTHING:
+                continue
+            # The same job stands on all targets: one string for all.
+            name = sys.intern(job_stats.id_text(written_id)[:MAX_ID_CHARACTERS])
+            counts = b"%b %b %b" % (start or _NOTHING, have_read, written)
+            if before is not None:
+                old = before.get(name, _NEW)
+                if old == counts:
+                    counts = old
+                else:
+                    self._add_growth(name, start or _NOTHING, int(have_read), int(written), old)
+            now[name] = counts
+            if len(now) >= job_stats.MAX_JOBS:
+                break
+        self._now[target] = now
+        return len(now)
+
+    def _add_growth(self, name: str, start: bytes, have: int, wrote: int, old: bytes) -> None:
+        old_start, old_read, old_written = old.split(b" ")
+        more_read, more_written = have - int(old_read), wrote - int(old_written)
+        # An entry that was dropped when idle, and began anew, counts from 0; some versions do not say when it began.
+        restarted = start != old_start and float(start) > 0 and float(old_start) > 0
+        if restarted or more_read < 0 or more_written < 0:
+            more_read, more_written = have, wrote
+        if (total := self._grown.get(name)) is None:
+            self._grown[name] = [more_written, more_read]
+        else:
+            total[0] += more_written
+            total[1] += more_read
+
+    def take(self) -> tuple[JobRate, ...]:
+        """Bytes per job since the reading before, over all targets that were read both times; most bytes first."""
+        moved = sorted(self._grown.items(), key=lambda job: (-sum(job[1]), job[0]))[:MAX_JOBS]
+        self._before, self._now, self._grown = self._now, {}, {}
+        return tuple(JobRate(job_stats.unquote(name), *of) for name, of in moved if any(of))
+
+
+def _unusual(entry: bytes) -> tuple[bytes, bytes, bytes, bytes]:
+    job = job_stats.parse_entry(entry, ("read_bytes", "write_bytes"))
+    have_read, written = (job.rows[n].sum if n in job.rows else 0 for n in ("read_bytes", "write_bytes"))
+    return entry.partition(b"\n")[0], b"%.9f" % job.start_s, b"%d" % have_read, b"%d" % written

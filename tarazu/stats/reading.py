@@ -1,0 +1,71 @@
+"""Statistics files, read within bounds: whatever lies in their place, a read ends, and takes little memory.
+
+A FIFO, a device or a directory is refused without being opened for long; a file that is larger than any of its kind
+can be, or that grows while it is read, is given up at the limit.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from tarazu.units import MIB
+
+MAX_BYTES = 4 * MIB
+"""Of one statistics file: the largest, `stats` of a server with hundreds of rows, has 100 KB."""
+CHUNK_BYTES = MIB // 4
+"""Larger ones do not fit the processor's cache: slower."""
+MAX_LINE_CHARACTERS = 4096
+_KINDS = {
+    stat.S_IFDIR: "a directory",
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
+
+
+def text(path: str | Path, limit_bytes: int = MAX_BYTES) -> str:
+    """The whole file; bytes that are not UTF-8 become replacement characters.
+
+    Raises OSError, and ValueError for what is no regular file or has more than `limit_bytes`.
+    """
+    return b"".join(chunks(path, limit_bytes)).decode("utf-8", "replace")
+
+
+def chunks(path: str | Path, limit_bytes: int, chunk_bytes: int = CHUNK_BYTES) -> Iterator[bytes]:
+    """The file in pieces of `chunk_bytes`, the last one apart. Raises as `text`, once the limit is passed."""
+    left = limit_bytes
+    # A buffered reader puts the kernel's answers, of a page each, together.
+    with open(_regular(path), "rb", buffering=min(chunk_bytes, 1 << 16)) as file:
+        while piece := file.read(min(chunk_bytes, left + 1)):
+            left -= len(piece)
+            if left < 0:
+                raise ValueError(f"expected at most {limit_bytes} bytes, found more")
+            yield piece
+
+
+def _regular(path: str | Path) -> int:
+    """A descriptor; nothing but a regular file is opened, since opening alone may block or act."""
+    _check(os.stat(path).st_mode)
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    try:
+        _check(os.fstat(descriptor).st_mode)
+    except ValueError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _check(mode: int) -> None:
+    if not stat.S_ISREG(mode):
+        raise ValueError(f"expected a file, found {_KINDS.get(stat.S_IFMT(mode), 'something else')}")
+
+
+def lines(text: str) -> list[str]:
+    """The lines of a statistics file; one that is longer than any of Lustre's is left out, for an expression may take
+    the square of its length.
+    """
+    return [line for line in text.splitlines() if len(line) <= MAX_LINE_CHARACTERS]

@@ -1,0 +1,229 @@
+"""A real Prometheus scrapes the three daemons; promtool finds nothing to say; a scrape holds nobody up."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tarazu.daemons.metrics.exporter import Ask, Exporter
+from tarazu.daemons.metrics.histogram import Histogram
+from tarazu.errors import Unavailable
+
+from .conftest import PATIENCE_S, Site, allocation, ask, free_port, patiently
+
+pytest.importorskip("prometheus_client")
+
+DAEMONS = ("mdsd", "ossd", "clientd")
+
+
+def fetched(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
+        return str(answer.read().decode())
+
+
+@pytest.fixture
+def scraped(site: Site, tmp_path: Path) -> dict[str, int]:
+    """The three daemons, with metrics at these ports."""
+    ports = {daemon: free_port() for daemon in DAEMONS}
+    lines = "".join(f"{daemon} = '127.0.0.1:{port}'\n" for daemon, port in ports.items())
+    site.config.write_text(site.config.read_text() + f"[metrics]\n{lines}")
+    site.mdsd()
+    site.ossd()
+    site.start("clientd", "--socket", str(tmp_path / "clientd.sock"), "--database", str(tmp_path / "db"))
+    site.wait_status(lambda status: status["statistics"]["received"] > 1)
+    assert ask(site.client(), allocation()).status == "allocated"
+    return ports
+
+
+def test_a_real_prometheus_scrapes_all_three(scraped: dict[str, int], tmp_path: Path) -> None:
+    for tool in ("prometheus", "promtool"):
+        if not shutil.which(tool):
+            pytest.skip(f"{tool} is not installed")
+    for port in scraped.values():
+        text = patiently(lambda: fetched(f"http://127.0.0.1:{port}/metrics"))  # noqa: B023
+        done = subprocess.run(
+            ["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    targets = [
+        {"targets": [f"127.0.0.1:{port}"], "labels": {"daemon": name}} for name, port in scraped.items()
+    ]
+    scrape = {"job_name": "tarazu", "scrape_interval": "1s", "static_configs": targets}
+    (tmp_path / "prometheus.yml").write_text(json.dumps({"scrape_configs": [scrape]}))
+    at = f"127.0.0.1:{free_port()}"
+    command = ["prometheus", f"--config.file={tmp_path}/prometheus.yml", f"--web.listen-address={at}"]
+    with (tmp_path / "prometheus.log").open("w") as log:
+        process = subprocess.Popen(
+            [*command, f"--storage.tsdb.path={tmp_path}/tsdb"], stdout=log, stderr=log, cwd=tmp_path
+        )
+
+    def query(expression: str) -> list[dict[str, Any]]:
+        data = json.loads(fetched(f"http://{at}/api/v1/query?query={urllib.parse.quote(expression)}"))
+        return list(data["data"]["result"])
+
+    try:
+        up = patiently(lambda: found if len(found := query("up == 1")) == 3 else None)
+        assert {row["metric"]["daemon"] for row in up} == set(DAEMONS)
+        usable = query("tarazu_target_usable")
+        assert {row["metric"]["target"] for row in usable} == {f"lustre-OST000{i}" for i in range(5)}
+        assert {(row["metric"]["component"], row["metric"]["fs"]) for row in usable} == {("ost", "lustre")}
+        promised = query("sum(tarazu_target_promised_bytes)")
+        assert float(promised[0]["value"][1]) == 16 << 20
+        for series, at_least in {
+            'tarazu_mdsd_answers_total{status="allocated"}': 1,
+            "tarazu_mdsd_allocation_seconds_count": 1,
+            'tarazu_mdsd_messages_received_total{socket="statistics"}': 2,
+            "tarazu_ossd_collection_seconds_count": 2,
+            "tarazu_ossd_targets": 5,
+            "tarazu_clientd_plans_waiting": 0,
+            'tarazu_clientd_requests_total{kind="plans"}': 0,
+            'process_resident_memory_bytes{daemon="ossd"}': 1,
+        }.items():
+            found = query(series)
+            assert found and float(found[0]["value"][1]) >= at_least, series
+    finally:
+        process.terminate()
+        process.wait(PATIENCE_S)
+
+
+def test_no_job_no_path_no_user_stands_in_a_label(scraped: dict[str, int]) -> None:
+    text = fetched(f"http://127.0.0.1:{scraped['mdsd']}/metrics")
+    labels = {label for line in text.splitlines() if "{" in line for label in _labels(line)}
+    known = {"component", "target", "fs", "reason", "status", "socket", "version", "le"}
+    assert labels - {"generation", "implementation", "major", "minor", "patchlevel"} <= known
+    assert "4711" not in "".join(line for line in text.splitlines() if line.startswith("tarazu_target"))
+
+
+def _labels(line: str) -> list[str]:
+    inside = line[line.index("{") + 1 : line.rindex("}")]
+    return [part.partition("=")[0] for part in inside.split(",")]
+
+
+def test_a_port_that_is_taken_is_a_line_and_the_daemon_serves(site: Site) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        site.config.write_text(site.config.read_text() + f"[metrics]\nmdsd = {port}\n")
+        site.mdsd()
+        site.wait_status(lambda status: status["daemon"] == "mdsd")
+        said = [line for line in site.log("mdsd").splitlines() if "metrics" in line]
+        assert said == [f"tarazu-mdsd: ERROR: no metrics at {port}: Address already in use"]
+
+
+def test_nothing_listens_and_nothing_is_loaded_by_default(site: Site) -> None:
+    ossd = site.ossd()
+    patiently(lambda: "publishes to" in site.log("ossd"))
+    assert "metrics" not in site.log("ossd")
+    loaded = Path(f"/proc/{ossd.pid}/maps").read_text()
+    assert "prometheus" not in loaded
+    code = (
+        "import sys, tarazu.daemons.ossd, tarazu.daemons.mdsd\n"
+        "print([name for name in sys.modules if name in ('prometheus_client', 'http.server')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+class Loop:
+    """A main loop that turns until it is told to hang."""
+
+    def __init__(self) -> None:
+        self.woken = threading.Event()
+        self.hangs = threading.Event()
+        self.over = False
+
+    def run(self, exporter: Exporter) -> None:
+        while not self.over:
+            self.woken.wait(0.05)
+            self.woken.clear()
+            if not self.hangs.is_set():
+                exporter.answer_one()
+
+
+def test_parts_are_given_one_a_turn_and_errors_go_to_the_asker() -> None:
+    ask = Ask(lambda: None)
+    answers: list[object] = []
+
+    def ask_for(part: object) -> None:
+        try:
+            answers.append(ask(lambda: 1 / 0 if part == "error" else part))
+        except ZeroDivisionError as error:
+            answers.append(error)
+
+    threads = [threading.Thread(target=ask_for, args=(part,)) for part in (1, "error")]
+    for number, thread in enumerate(threads, 1):
+        thread.start()
+        patiently(lambda number=number: len(ask._open) == 1 or len(answers) >= number)
+        ask.answer_one()
+        thread.join(PATIENCE_S)
+        assert len(answers) == number
+    assert answers[0] == 1 and isinstance(answers[1], ZeroDivisionError)
+    ask.answer_one()
+
+
+def test_a_loop_that_hangs_costs_the_scrape_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tarazu.daemons.metrics.families import gauge
+
+    monkeypatch.setattr("tarazu.daemons.metrics.exporter.ANSWER_S", 0.2)
+    loop, asked = Loop(), []
+    port = free_port()
+
+    def families(ask: Ask) -> Any:
+        asked.append(time.monotonic())
+        yield ask(lambda: gauge("seven", "Seven.", 7))
+
+    exporter = Exporter(str(port), loop.woken.set, families)
+    thread = threading.Thread(target=loop.run, args=(exporter,))
+    thread.start()
+    try:
+        url = f"http://127.0.0.1:{port}/metrics"
+        monkeypatch.setattr("tarazu.daemons.metrics.server.SHARE", 1000.0)  # made anew each time
+        assert "\ntarazu_seven 7.0\n" in fetched(url)
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            fetched(f"http://127.0.0.1:{port}/other")
+        loop.hangs.set()
+        with pytest.raises(urllib.error.HTTPError, match="503"):
+            fetched(url)
+        loop.hangs.clear()
+        assert "tarazu_seven" in fetched(url)
+        monkeypatch.setattr("tarazu.daemons.metrics.server.SHARE", 1e-6)  # made, and good for long
+        fetched(url)
+        before = len(asked)
+        idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(3)]  # say nothing
+        assert all("tarazu_seven" in fetched(url) for _ in range(5))
+        assert len(asked) == before
+        for connection in idle:
+            connection.close()
+    finally:
+        loop.over = True
+        thread.join(PATIENCE_S)
+        exporter.close()
+
+
+def test_an_answer_that_never_comes_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tarazu.daemons.metrics.exporter.ANSWER_S", 0.05)
+    ask = Ask(lambda: None)
+    with pytest.raises(Unavailable, match="main loop"):
+        ask(lambda: 1)
+    ask.answer_one()  # nobody waits for it any more: not even looked at
+
+
+def test_a_histogram_counts_values_up_to_each_bound() -> None:
+    histogram = Histogram((0.1, 1.0))
+    for value in (0.05, 0.1, 0.5, 7):
+        histogram.observe(value)
+    assert histogram.buckets() == [("0.1", 2.0), ("1.0", 3.0), ("+Inf", 4.0)]
+    assert histogram.sum == pytest.approx(7.65)

@@ -1,0 +1,216 @@
+"""Who comes in at a bound end: refused by address, shut out when a key goes, bounded in number and in what they say."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import socket
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import zmq
+
+from tarazu.wire import door, keys
+from tarazu.wire.messages import StatusReply, StatusRequest
+from tarazu.wire.security import curve_for
+from tarazu.wire.sockets import ZmqReplier, ZmqRequester, ZmqTransport
+from tests.wire.test_transport import Echo
+
+PATIENCE_S = 20.0
+
+
+def until(holds: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    for role in keys.ROLES:
+        keys.create(tmp_path, role)
+    return tmp_path
+
+
+@pytest.fixture
+def server(site: Path) -> Iterator[ZmqReplier]:
+    transport = ZmqTransport(curve_for("server", site))
+    yield transport.replier("tcp://127.0.0.1:*")
+    transport.close()
+
+
+def port_of(replier: ZmqReplier) -> int:
+    return int(replier.address.rpartition(":")[2])
+
+
+def answered(client: ZmqRequester, id: str) -> bool:
+    return client.request(StatusRequest(id), PATIENCE_S) == StatusReply(id, {"seen": 1})
+
+
+def peer(replier: ZmqReplier, own: tuple[bytes, bytes] | None, server_key: bytes) -> zmq.Socket[bytes]:
+    """A ZeroMQ peer that says something, with these keys."""
+    made = zmq.Context.instance().socket(zmq.DEALER)
+    made.linger = 0
+    if own:
+        made.curve_publickey, made.curve_secretkey = own
+        made.curve_serverkey = server_key
+    made.connect(replier.address)
+    made.send(b"x")
+    return made
+
+
+def known(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """What was logged, but for peers that had gone before anybody could ask for their address."""
+    return [text for r in caplog.records if "refused unknown" not in (text := r.getMessage())]
+
+
+@pytest.mark.parametrize(
+    ("kind", "says"),
+    [
+        ("no key", door._NO_KEY),
+        ("unknown key", "its key is not that of any client"),
+        ("another server's key", door._NO_KEY),
+        ("an ossd's key", "its key is not that of any client"),
+    ],
+)
+def test_a_refused_peer_is_logged_once_with_its_address(
+    server: ZmqReplier, site: Path, kind: str, says: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    public = keys.load(site / "server.pub").public
+    oss = keys.load(site / "oss.key")
+    assert oss.secret
+    own = {
+        "no key": None,
+        "an ossd's key": (oss.public, oss.secret),
+    }.get(kind, zmq.curve_keypair())
+    if kind == "another server's key":
+        public = zmq.curve_keypair()[0]
+    with caplog.at_level(logging.WARNING):
+        for _ in range(20):
+            refused = server.counts.refused
+            rude = peer(server, own, public)
+            until(lambda: server.counts.refused > refused)  # noqa: B023
+            rude.close()
+            if known(caplog):
+                break
+    until(lambda: known(caplog))
+    assert known(caplog) == [f"refused 127.0.0.1: {says} (said once an hour)"]
+    assert server.receive(0) is None and server.counts.received == 0
+
+
+def test_a_silent_connection_is_ended(server: ZmqReplier, monkeypatch: pytest.MonkeyPatch) -> None:
+    server._end.socket.handshake_ivl = 200
+    server._end.socket.bind("tcp://127.0.0.1:*")  # options hold for what is bound after them
+    port = int(server._end.socket.getsockopt_string(zmq.LAST_ENDPOINT).rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port)) as silent:
+        silent.settimeout(PATIENCE_S)
+        while silent.recv(4096):
+            pass
+    until(lambda: server.counts.refused and not server.counts.connections)
+
+
+def test_a_removed_key_ends_its_connection_though_it_stands(site: Path, server: ZmqReplier) -> None:
+    shutil.copytree(site, site / "node")
+    (site / "client.pub").rename(site / "client-login1.pub")
+    client = ZmqTransport(curve_for("client", site / "node"))
+    asking = client.requester(server.address)
+    asking.resend_s = 0.1
+    with Echo(server):
+        assert answered(asking, "m1")
+        assert server.counts.connections == 1
+        (site / "client-login1.pub").unlink()
+        asking.submit(StatusRequest("m2"))
+        deadline = time.monotonic() + PATIENCE_S
+        while not server.counts.refused:  # its connection was ended, and it is refused when it comes again
+            asking.receive(0.05)
+            assert time.monotonic() < deadline
+        answers = server.counts.received
+        asking.receive(0.3)
+        assert server.counts.received == answers
+        shutil.copy(site / "node/client.pub", site / "client-login1.pub")
+        assert asking.request(StatusRequest("m3"), PATIENCE_S)
+    client.close()
+
+
+def test_a_message_tells_whose_key_it_came_with(site: Path) -> None:
+    shutil.copytree(site, site / "node")
+    (site / "client.pub").rename(site / "client-login1.pub")
+    (site / "client-login1.uids").write_text("1000")
+    transport = ZmqTransport(curve_for("server", site))
+    server = transport.replier("tcp://127.0.0.1:*")
+    client = ZmqTransport(curve_for("client", site / "node"))
+    asking = client.requester(server.address)
+    asking.submit(StatusRequest("m1"))
+    got = None
+    deadline = time.monotonic() + PATIENCE_S
+    while got is None and time.monotonic() < deadline:
+        asking.receive(0.05)
+        got = server.receive(0.05)
+    assert got and got[0].key == "client-login1" and got[0].admission
+    assert not got[0].admission.may_ask_for(1001)
+    client.close()
+    transport.close()
+
+
+def test_who_says_too_much_is_not_listened_to_and_others_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(door, "MESSAGES", 50)
+    monkeypatch.setattr(door, "MESSAGES_PER_S", 10)
+    transport, other = ZmqTransport(), ZmqTransport()
+    replier = transport.replier("tcp://127.0.0.1:*")
+    asking = other.requester(replier.address)
+    with Echo(replier) as echo:
+        rude = peer(replier, None, b"")
+        for _ in range(2000):
+            rude.send(b"\xc1")
+        until(lambda: replier.counts.too_many > 1500)
+        assert asking.request(StatusRequest("m1"), PATIENCE_S) and echo.seen == ["m1"]
+        assert replier.counts.dropped < 500
+    rude.close()
+    other.close()
+    transport.close()
+
+
+def test_bytes_count_as_well_as_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = door.Connection("10.0.0.1")
+    assert one.may_say(door.BYTES // 2) and one.may_say(door.BYTES // 2 - 1) and not one.may_say(1 << 20)
+    assert one.may_say(1)
+
+
+def test_one_address_has_three_quarters_of_the_connections_at_most(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(door, "most_connections", lambda: 40)
+    transport, other = ZmqTransport(), ZmqTransport()
+    replier = transport.replier("tcp://127.0.0.1:*")
+    crowd = []
+    with Echo(replier), caplog.at_level(logging.WARNING):
+        for _ in range(60):
+            crowd.append(socket.create_connection(("127.0.0.1", port_of(replier))))
+        until(lambda: replier.counts.turned_away >= 30)
+        until(lambda: replier.counts.connections <= 30)
+        # From another address there is room.
+        asking = other.requester(f"tcp://127.0.0.7:0;127.0.0.1:{port_of(replier)}")
+        assert asking.request(StatusRequest("m1"), PATIENCE_S)
+    until(lambda: any("turned away" in text for text in known(caplog)))
+    assert sum("127.0.0.1: turned away" in record.getMessage() for record in caplog.records) == 1
+    for one in crowd:
+        one.close()
+    until(lambda: replier.counts.connections == 1)
+    other.close()
+    transport.close()
+
+
+def test_the_door_outlives_an_end(server: ZmqReplier, site: Path) -> None:
+    """A standby that takes over binds and closes ends of one transport again and again."""
+    transport = server._end.transport
+    client = ZmqTransport(curve_for("client", site))
+    for number in range(3):
+        replier = transport.replier("tcp://127.0.0.1:*")
+        with Echo(replier):
+            assert answered(client.requester(replier.address), f"m{number}")
+        replier.close()
+    until(lambda: len(transport.door._watched) == 1)
+    client.close()
