@@ -421,6 +421,8 @@ def main(argv: list[str] | None = None) -> int:
         os.umask(0o077)
         # A plan makes millions of objects and no cycles: the collector's walks were a quarter of its time.
         gc.set_threshold(200_000, 20, 20)
+        # Who has waited for mdsd or the database gets on at once, also while a large plan is stored.
+        sys.setswitchinterval(0.0005)
         reread = Reread(settings, lambda: settings_from(chosen), USED)
         with Wakeup() as wakeup:
             clientd = Clientd(settings, wakeup, reread)

@@ -21,6 +21,11 @@ from tests.store.test_database import PFL, STEP, TABLES, count, planned
 if TYPE_CHECKING:
     from tests.store.conftest import Server
 
+# PyMySQL leaves a socket that did not connect to the garbage collector.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Exception ignored in.*socket:pytest.PytestUnraisableExceptionWarning"
+)
+
 NUMBERS = itertools.count()
 
 
