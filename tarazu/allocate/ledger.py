@@ -192,6 +192,7 @@ class Ledger:
         if id not in self:
             self._ended[id] = until_s
             heapq.heappush(self._expiries, (until_s, id))
+            self._forget_oldest()
 
     def promises(self) -> Iterator[tuple[str, Promise]]:
         """Those of dead steps too."""
@@ -204,6 +205,10 @@ class Ledger:
     def dead(self) -> tuple[str, ...]:
         """Job steps that were silent for too long, in the order of their deaths."""
         return tuple(self._dead)
+
+    def stands(self, id: str) -> bool:
+        """True while this allocation has a promise left and its step lives."""
+        return id in self._promises and id not in self._dead
 
     def standing_on(self, fs_name: str, osts: Iterable[int], id: str = "") -> list[str]:
         """Allocations of which a file that is still open, or to come, has a stripe on one of these OSTs; of one or
@@ -306,6 +311,16 @@ class Ledger:
             self._add(entry, start, end, 1)
         entry.heard_s = max(entry.heard_s, now - self._paused_s)
         heapq.heappush(self._silences, (entry.heard_s + entry.alive_s, id))
+
+    def hear_all(self, now: float) -> None:
+        """Every job step that is not dead counts as heard of now: nobody listened before."""
+        self._paused_s = 0.0
+        self._silences = []
+        for id, entry in self._promises.items():
+            entry.heard_s = now
+            if entry.alive_s > 0 and not entry.dead:
+                self._silences.append((now + entry.alive_s, id))
+        heapq.heapify(self._silences)
 
     def silent(self, now: float) -> list[str]:
         """Job steps that were not heard of for too long, in the order of their silence: they are to `die`."""
@@ -448,6 +463,9 @@ class Ledger:
         self._count(entry, -1)
         del self._promises[id]
         self._ended[id] = entry.expires_at_s
+        self._forget_oldest()
+
+    def _forget_oldest(self) -> None:
         while len(self._ended) > MAX_ENDED:
             del self._ended[next(iter(self._ended))]
         self._tidy(self._expiries)

@@ -36,6 +36,7 @@ COMMANDS = {
     "enable": ("tarazu.cli.enable", "undo `disable`"),
     "map": ("tarazu.cli.map", "print a placement map"),
     "check-app": ("tarazu.cli.check_app", "say what of a program the placement library would not see"),
+    "collect": ("tarazu.cli.collect", "say which statistics this node gives, and from where"),
     "keys": ("tarazu.cli.keys", "create the keys that authenticate the daemons"),
     "config": ("tarazu.cli.config", "print the settings in force, or check a file"),
     "testbed": ("tarazu.sim.testbed.cli", "an emulated Lustre on this machine, for trying and testing"),

@@ -76,7 +76,7 @@ def file_system(fs_name: str, root: str | Path = "/") -> FileSystem:
                 active.add(index)
     pools: dict[str, frozenset[int]] = {}
     for lov in _glob(root, ("proc/fs/lustre/lov", "sys/kernel/debug/lustre/lov"), f"{fs_name}-clilov-*"):
-        for pool in sorted((lov / "pools").glob("*")) if (lov / "pools").is_dir() else ():
+        for pool in _glob(lov, ("pools",), "*"):
             members = (re.search(r"-OST([0-9a-fA-F]{4})", line) for line in _lines(pool))
             pools[pool.name] = frozenset(int(m[1], 16) for m in members if m)
     count = size = 0
@@ -93,7 +93,10 @@ def _number(path: Path) -> int:
 
 def _glob(root: str | Path, directories: tuple[str, ...], pattern: str) -> list[Path]:
     for directory in directories:
-        found = sorted((Path(root) / directory).glob(pattern))
+        try:
+            found = sorted((Path(root) / directory).glob(pattern))
+        except OSError:
+            continue  # debugfs, for an ordinary user
         if found:
             return found
     return []

@@ -230,9 +230,9 @@ def barred(root: str | Path, parameter: str) -> str:
     for pattern in CANDIDATES[parameter]:
         directory = Path(root)
         for part in (*pattern.split("/"), ""):
-            if not directory.is_dir():
+            if not os.path.isdir(directory):
                 break
-            if not os.access(directory, os.R_OK | os.X_OK):
+            if not os.access(directory, os.R_OK | os.X_OK, effective_ids=True):
                 return str(directory)
             if "*" in part or not part:
                 break

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tarazu.stats import view as view_module
+from tarazu.stats.collector import Collector
 from tarazu.stats.gate import Gate
 from tarazu.stats.view import LNET_FLOOR_BYTES_PER_S, ViewBuilder
 from tarazu.wire.messages import IoCounters, OssReport, OstReport
@@ -248,3 +249,104 @@ def test_the_gate_stays_open_when_the_node_cannot_be_read(
         gate.sample(0.0)
         gate.sample(5.0)
     assert gate.why_closed() == "" and len(caplog.records) == 1
+
+
+def test_a_late_report_of_the_old_server_does_not_take_the_ost_back() -> None:
+    views = ViewBuilder(180)
+    views.update(report("oss1", ost(0), ost(1), incarnation=7), 0.0)
+    late = report("oss1", ost(0), ost(1), incarnation=7)
+    # Far ahead by oss1's clock, and by number older than what came.
+    views.update(OssReport("oss1", 2, 9e9, 60.0, 0.0, 0.0, 0.0, (ost(0),), incarnation=7), 60.0)
+    views.update(report("oss2", ost(1), incarnation=9), 61.0)
+    assert views.update(late, 62.0)
+    assert [o.oss for o in views.view("lustre", 63.0).osts] == ["oss1", "oss2"]
+    assert views.late == {"oss1": 1}
+
+
+def test_a_report_that_is_sent_again_to_a_new_mdsd_counts_as_old_as_it_is() -> None:
+    views = ViewBuilder(180)
+    views.update(report("oss2", ost(1), incarnation=9, age_s=5.0), 100.0)
+    views.update(report("oss1", ost(0), ost(1), incarnation=7, age_s=50.0), 101.0)
+    assert [(o.index, o.oss) for o in views.view("lustre", 102.0).osts] == [(0, "oss1"), (1, "oss2")]
+    assert views.servers()["oss1"][1] == 51.0
+    # What has no age is new: whoever reported it last serves it.
+    views.update(report("oss3", ost(1), incarnation=4), 103.0)
+    assert [o.oss for o in views.view("lustre", 104.0).osts] == ["oss1", "oss3"]
+
+
+def test_a_restarted_ossd_is_heard_whatever_number_its_reports_have() -> None:
+    views = ViewBuilder(180)
+    for sequence, incarnation, now in ((50, 1, 0.0), (1, 2, 60.0), (2, 2, 120.0), (51, 1, 180.0)):
+        values = (0.0, 60.0, 0.0, 0.0, 0.0, (ost(0),))
+        views.update(OssReport("oss1", sequence, *values, incarnation=incarnation), now)
+        assert views.servers()["oss1"][1] == now
+    assert not views.late
+
+
+def test_two_servers_that_report_one_target() -> None:
+    views = ViewBuilder(180)
+    for now in range(0, 300, 60):
+        for name in ("oss1", "oss2"):
+            views.update(report(name, ost(0)), now + (name == "oss2"))
+    assert [(o.oss, o.usable) for o in views.view("lustre", 250.0).osts] == [("oss2", True)]
+    assert views.details("lustre", 250.0)[0].also_reported_by == ("oss1",)
+    # One of them is gone: for a while nobody knows which.
+    views.update(report("oss2", ost(0)), 400.0)
+    assert views.details("lustre", 400.0)[0].also_reported_by == ()
+
+
+def test_a_target_that_is_named_twice_in_a_report_counts_once() -> None:
+    views = ViewBuilder(180)
+    views.update(report("oss1", ost(0, degraded=True), ost(0)), 0.0)
+    (only,) = views.view("lustre", 1.0).osts
+    assert only.degraded
+
+
+def test_counters_of_another_server_are_no_evidence() -> None:
+    views = ViewBuilder(180)
+
+    def count(ios: int) -> IoCounters:
+        return IoCounters("brw_stats", ios, ios << 20, ios * 1000)
+
+    views.update(report("oss1", ost(0, writes=count(1000)), ost(1, writes=count(1000))), 0.0)
+    views.update(report("oss2", ost(0, writes=count(9000))), 60.0)
+    views.update(report("oss1", ost(1, writes=count(2000))), 60.0)
+    measured = {o.index: o.speed_source for o in views.view("lustre", 61.0).osts}
+    assert measured == {0: "", 1: "brw_stats"}
+
+
+def test_silence_of_mdsd_makes_no_server_stale() -> None:
+    views = ViewBuilder(180)
+    views.update(report("oss1", ost(0)), 0.0)
+    assert not views.view("lustre", 1000.0).osts[0].usable
+    views.excuse(900.0)
+    assert views.view("lustre", 1000.0).osts[0].usable
+    # One that is dead is stale after the rest of its time.
+    assert not views.view("lustre", 1081.0).osts[0].usable
+
+
+def test_an_ost_that_refuses_objects_is_not_used(data: Path) -> None:
+    views = ViewBuilder(180, data / "versions/2.16-ldiskfs/mds")
+    views.update(report("oss1", *(ost(i, "scratch") for i in range(4))), 0.0)
+    found = views.view("scratch", 1.0).osts
+    assert [(o.usable, o.no_create, o.active) for o in found] == [
+        (True, False, True),
+        (False, True, True),
+        (False, True, True),
+        (False, True, False),
+    ]
+    refused = {i: d.refused for i, d in views.details("scratch", 1.0).items()}
+    assert refused == {0: "", 1: "", 2: "ENOSPC", 3: "ESHUTDOWN"}
+    assert views.qos("scratch", 1.0)["scratch-MDT0000-mdtlov"]["qos_prio_free"] == "91%"
+
+
+def test_which_source_times_each_target(data: Path) -> None:
+    views = ViewBuilder(180)
+    views.update(Collector(data / "versions/2.16-zfs/oss", "zfs1").collect(0.0), 0.0)
+    views.update(Collector(data / "versions/2.12-ldiskfs/oss", "old1").collect(0.0), 0.0)
+    assert {i: d.timed_by for i, d in views.details("scratch", 1.0).items()} == {
+        0: ("brw_stats", "brw_stats"),
+        1: ("brw_stats", "brw_stats"),
+        3: ("brw_stats", "ost_io"),
+        4: ("brw_stats", "ost_io"),
+    }

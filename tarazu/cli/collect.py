@@ -1,0 +1,97 @@
+"""Say which statistics this node gives: every source that ossd and mdsd read, where it was found, whether it can be
+read, which version's form it has, and what was parsed from it.
+
+debugfs is readable by root only: an ordinary user sees what is missing, and why. Nothing is sent to anyone.
+
+  tarazu collect                what a report would hold, one line a target (reads twice, a second apart)
+  tarazu collect --dump         source by source
+  tarazu collect --dump --root DIR    the same for a copy of another node's /proc and /sys
+
+exit status: 0 all that this node's role has could be read; 1 some of it could not; 3 this is no node of Lustre.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from itertools import groupby
+
+from tarazu import config
+from tarazu.cli.output import print_json
+from tarazu.stats.collector import Collector
+from tarazu.stats.params import PARAMETERS
+from tarazu.stats.sources import Source, Survey, survey
+
+PARTLY, NO_LUSTRE = 1, 3
+INTERVAL_S = 1.0
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--dump", action="store_true", help="source by source")
+    parser.add_argument(
+        "--root", metavar="DIR", help="read /proc and /sys below this directory (default: ossd.root)"
+    )
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def execute(options: argparse.Namespace) -> int:
+    root = options.root or config.load(options.config).ossd.root
+    found = survey(root)
+    if options.dump:
+        if options.json:
+            print_json({**_plain(found), "missing": found.missing})
+        else:
+            _print(found)
+    else:
+        _report(root, found, options.json)
+    if not found.roles:
+        return NO_LUSTRE
+    return PARTLY if found.missing else 0
+
+
+def _plain(found: Survey) -> dict[str, object]:
+    return {f: getattr(found, f) for f in found.__struct_fields__}
+
+
+def _print(found: Survey) -> None:
+    print(_who(found))
+    for parameter, sources in groupby(found.sources, lambda s: s.parameter):
+        use = f"   {PARAMETERS[parameter].use}" if parameter in PARAMETERS else ""
+        print(f"{parameter}{use}")
+        for source in sources:
+            print(f"  {_line(source)}")
+    if found.roles:
+        missing = sorted({s.parameter for s in found.missing})
+        print(f"not read of what this node should have: {', '.join(missing) or 'nothing'}")
+
+
+def _who(found: Survey) -> str:
+    if not found.roles:
+        return f"no Lustre server or client: no target, MDT or mount below {found.root}"
+    names = {"oss": "OSS", "mds": "MDS", "client": "client"}
+    roles = ", ".join(names[role] for role in found.roles)
+    return f"{roles} below {found.root}, Lustre {found.version or 'of unknown version'}"
+
+
+def _line(source: Source) -> str:
+    device = f"{source.device}: " if source.device else ""
+    if not source.read:
+        return f"{device}NOT READ{' ' + source.path if source.path else ''}: {source.why}"
+    form = f" [{source.form}]" if source.form else ""
+    return f"{device}{source.path}{form}: {source.parsed}"
+
+
+def _report(root: str, found: Survey, as_json: bool) -> None:
+    """As ossd would publish."""
+    from tarazu.daemons.ossd import as_text
+
+    collector = Collector(root, "this node")
+    collector.collect(time.time(), time.monotonic())
+    time.sleep(INTERVAL_S)
+    report = collector.collect(time.time(), time.monotonic())
+    if as_json:
+        print_json(report)
+    else:
+        print(_who(found))
+        if "oss" in found.roles:
+            print(as_text(report))
