@@ -108,7 +108,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=10, help="runs in the large history")
     parser.add_argument("--place", action="store_true", help="have them placed too")
     options = parser.parse_args()
-    columns = "application, runs × files, large plan s, small alone: median - worst ms, beside: number - median - worst ms"
+    columns = "application, runs × files, large plan s, small alone: median - worst ms, beside: number - median - worst"
     print(f"| {columns.replace(', ', ' | ')} |")
     print("|---|---|---|---|---|")
     for kind in ("shared", "volatile"):
