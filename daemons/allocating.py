@@ -18,7 +18,7 @@ import msgspec
 from tarazu.allocate import partly
 from tarazu.allocate.ledger import Stripes
 from tarazu.allocate.policies import Policy, make
-from tarazu.allocate.records import Ended, Promised, Replied, packed
+from tarazu.allocate.records import Ended, Promised, Replied, Revoked, packed
 from tarazu.config import Settings
 from tarazu.daemons.allocation_requests import (
     MAX_DEADLINE_S,
@@ -83,19 +83,26 @@ class Allocating:
         system: System,
         gate: Gate,
         outbox: Outbox,
+        audit: Audit,
         wake: Callable[[], None],
     ) -> None:
         from tarazu.allocate.solvers import warm
 
         self.policy = _policy(settings)
         self._weights = settings.allocate
-        self.audit = Audit(settings.mdsd.audit_log)
         self.waiting: PerUser[Pending] = PerUser(QUEUE_LIMITS)
         self.running: Running | None = None
         self.answers: Counter[str] = Counter()
         self.promised: list[tuple[str, str]] = []
         """(id, file system) of what was promised since somebody looked."""
-        self._book, self._system, self._gate, self._outbox, self._wake = book, system, gate, outbox, wake
+        self._book, self._system, self._gate, self._outbox, self.audit, self._wake = (
+            book,
+            system,
+            gate,
+            outbox,
+            audit,
+            wake,
+        )
         self._limits = PromiseLimits(settings.mdsd.user_share, book.ledger)
         self.seconds = Histogram()
         """Of the policy, for each allocation."""
@@ -127,7 +134,12 @@ class Allocating:
             self.running.pending.peer = peer
         elif wrong := why_malformed(request):
             # Nothing to keep: sent again it is as wrong as before.
-            self._tell(Pending(request, peer, now, now), AllocationReply(request.id, "never", wrong), b"")
+            self._refuse(Pending(request, peer, now, now), "never", wrong, keep=False)
+        elif request.id in self._book.ledger:
+            why = "its job step ended, or it was answered so long ago that the answer is forgotten"
+            self._refuse(Pending(request, peer, now, now), "declined", why, keep=False)
+        elif self._book.trouble:
+            self._refuse(Pending(request, peer, now, now), "declined", self._book.trouble, keep=False)
         else:
             pending = Pending(request, peer, now, now + min(request.deadline_s, MAX_DEADLINE_S))
             self.waiting.add(request.id, request.uid, pending, memory_bytes(request))
@@ -143,6 +155,14 @@ class Allocating:
             self._refuse(pending, "declined", "the job step ended")
         elif self.running and self.running.pending.request.id == id:
             self.running.pending.ended = True
+
+    def withdraw(self) -> None:
+        """The ledger cannot be written: what was promised and not told yet is declined, and so is what waits."""
+        for id in self._outbox.withdraw():
+            self._book.note(Revoked(id))
+            log.warning("allocation %s: declined: %s", id, self._book.trouble)
+        while pending := self.waiting.take():
+            self._refuse(pending, "declined", self._book.trouble, keep=False)
 
     def look(self, now: float) -> None:
         """What is done is answered, what is overdue declined, what comes next started."""
@@ -211,7 +231,10 @@ class Allocating:
             self._refuse(done.pending, "declined", "the allocator failed")
         else:
             self.seconds.observe(allocation.elapsed_s)
-            self._promise(done, allocation, stripes)
+            if self._book.trouble:
+                self._refuse(done.pending, "declined", self._book.trouble, keep=False)
+            else:
+                self._promise(done, allocation, stripes)
 
     def _promise(self, done: Running, allocation: Allocation, stripes: Stripes) -> None:
         request = done.pending.request
@@ -235,7 +258,9 @@ class Allocating:
                 )
             )
             self.promised.append((request.id, request.fs_name))
-        self._tell(done.pending, reply, data)
+        why = "the ledger cannot be written: this promise would not outlive a restart"
+        otherwise = messages.encode(AllocationReply(request.id, "declined", why))
+        self._tell(done.pending, reply, data, self._book.sequence, otherwise)
 
     def _decline_overdue(self, now: float) -> None:
         for id, pending in [(id, pending) for id, pending in self.waiting if pending.due <= now]:
@@ -243,17 +268,22 @@ class Allocating:
             why = self._gate.why_closed() or "mdsd had no time for it before its deadline"
             self._refuse(pending, "declined", why)
 
-    def _refuse(self, pending: Pending, status: messages.Status, reason: str) -> None:
+    def _refuse(self, pending: Pending, status: messages.Status, reason: str, keep: bool = True) -> None:
         request = pending.request
         reply = AllocationReply(request.id, status, reason)
         data = messages.encode(reply)
-        self._book.note(Replied(request.id, request.uid, data, self._book.clock.now() + _keep_s(request)))
-        self._tell(pending, reply, data)
+        if keep and not self._book.trouble:
+            self._book.note(Replied(request.id, request.uid, data, self._book.clock.now() + _keep_s(request)))
+            self._tell(pending, reply, data, self._book.sequence, data)
+        else:
+            self._tell(pending, reply, data, 0, data)
 
-    def _tell(self, pending: Pending, reply: AllocationReply, data: bytes) -> None:
+    def _tell(
+        self, pending: Pending, reply: AllocationReply, data: bytes, sequence: int, otherwise: bytes
+    ) -> None:
         self.answers[reply.status] += 1
         self.audit.write(pending.request, reply, time.monotonic() - pending.arrived)
-        self._outbox.add(pending.peer, reply.id, data or messages.encode(reply), self._book.sequence)
+        self._outbox.add(pending.peer, reply.id, data, sequence, otherwise)
 
 
 def _keep_s(request: AllocationRequest) -> float:

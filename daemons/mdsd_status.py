@@ -30,6 +30,13 @@ def status_of(mdsd: Mdsd, now: float) -> dict[str, Any]:
             "memory_load": mdsd.gate.memory_load,
             "memory_limit": mdsd.gate.memory_limit,
         },
+        "ledger": {
+            "writable": not mdsd.book.trouble,
+            "trouble": mdsd.book.trouble,
+            "records": mdsd.book.sequence,
+            "unwritten_records": mdsd.book.sequence - mdsd.book.durable,
+            "damaged_places": len(mdsd.book.damages),
+        },
         "statistics": {"address": mdsd.subscriber.address, **mdsd.subscriber.counts.summary()},
         "requests": {
             "address": mdsd.replier.address,

@@ -13,6 +13,8 @@ class _Answer(NamedTuple):
     """Of the last record before it."""
     id: str
     data: bytes
+    otherwise: bytes | None
+    """What is sent when the records cannot be written; None: it waits until they are."""
 
 
 class Outbox:
@@ -26,9 +28,13 @@ class Outbox:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def add(self, peer: Peer, id: str, data: bytes, sequence: int) -> None:
-        self._waiting.append(_Answer(sequence, id, data))
+    def add(self, peer: Peer, id: str, data: bytes, sequence: int, otherwise: bytes | None = None) -> None:
+        """`sequence`: of the last record that it waits for; 0: it leaves at once."""
         self._peers[id] = peer
+        if sequence:
+            self._waiting.append(_Answer(sequence, id, data, otherwise))
+        else:
+            self._reply(id, data)
 
     def again(self, peer: Peer, id: str) -> bool:
         """True when the answer to this id waits already: it goes to `peer`."""
@@ -41,5 +47,17 @@ class Outbox:
         """All answers whose records are safe: those up to `durable`."""
         while self._waiting and self._waiting[0].sequence <= durable:
             answer = self._waiting.popleft()
-            if peer := self._peers.pop(answer.id, None):
-                self._replier.reply(peer, answer.data)
+            self._reply(answer.id, answer.data)
+
+    def withdraw(self) -> list[str]:
+        """Send what has another answer with that one; whose these are. The rest waits on."""
+        withdrawn = [answer for answer in self._waiting if answer.otherwise is not None]
+        self._waiting = deque(answer for answer in self._waiting if answer.otherwise is None)
+        for answer in withdrawn:
+            assert answer.otherwise is not None
+            self._reply(answer.id, answer.otherwise)
+        return [answer.id for answer in withdrawn]
+
+    def _reply(self, id: str, data: bytes) -> None:
+        if peer := self._peers.pop(id, None):
+            self._replier.reply(peer, data)

@@ -106,6 +106,10 @@ class Mdsd:
         0.5, "what one user's promises may hold of the space that is free; beyond, jobs run unplaced", SHARE
     )
     audit_log: str = setting("", "file for one line per allocation; empty: standard error")
+    state: str = setting(
+        "/var/lib/tarazu/mdsd",
+        "directory of the ledger, on a local disk; empty: a restart forgets all promises",
+    )
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ def configure(testbed: Testbed, changes: Mapping[str, Mapping[str, Any]] | None 
             "requests": f"tcp://127.0.0.1:{testbed.config.ports['allocation']}",
             "stale_after_s": max(30.0, 5 * testbed.interval_s),
             "audit_log": str(testbed.directory / "log" / "audit.log"),
+            "state": str(testbed.directory / "var" / "mdsd"),
         },
         "run": {
             "mode": "place",

@@ -192,6 +192,7 @@ class Ledger:
         if id not in self:
             self._ended[id] = until_s
             heapq.heappush(self._expiries, (until_s, id))
+            self._forget_oldest()
 
     def promises(self) -> Iterator[tuple[str, Promise]]:
         """Those of dead steps too."""
@@ -306,6 +307,16 @@ class Ledger:
             self._add(entry, start, end, 1)
         entry.heard_s = max(entry.heard_s, now - self._paused_s)
         heapq.heappush(self._silences, (entry.heard_s + entry.alive_s, id))
+
+    def hear_all(self, now: float) -> None:
+        """Every job step that is not dead counts as heard of now: nobody listened before."""
+        self._paused_s = 0.0
+        self._silences = []
+        for id, entry in self._promises.items():
+            entry.heard_s = now
+            if entry.alive_s > 0 and not entry.dead:
+                self._silences.append((now + entry.alive_s, id))
+        heapq.heapify(self._silences)
 
     def silent(self, now: float) -> list[str]:
         """Job steps that were not heard of for too long, in the order of their silence: they are to `die`."""
@@ -448,6 +459,9 @@ class Ledger:
         self._count(entry, -1)
         del self._promises[id]
         self._ended[id] = entry.expires_at_s
+        self._forget_oldest()
+
+    def _forget_oldest(self) -> None:
         while len(self._ended) > MAX_ENDED:
             del self._ended[next(iter(self._ended))]
         self._tidy(self._expiries)

@@ -7,6 +7,7 @@ gets a new tag.
 
 from __future__ import annotations
 
+import math
 import operator
 import sys
 from array import array
@@ -18,6 +19,11 @@ import msgspec
 from tarazu.allocate.ledger import Dead, Ledger, Stripes
 
 Number = TypeVar("Number", int, float)
+
+REMEMBER_S = 600.0
+"""How long the end of a step that has no promise is remembered: its request may still be on the way."""
+LATEST_S = 2.0**40
+"""No time is later; in seconds."""
 
 
 class Promised(msgspec.Struct, frozen=True, array_like=True, tag="promised"):
@@ -93,6 +99,15 @@ class Passed(msgspec.Struct, frozen=True, array_like=True, tag="passed"):
     at_s: float
 
 
+class Marked(msgspec.Struct, frozen=True, array_like=True, tag="marked"):
+    """What the ledger's clock and the node's clocks showed at one moment (`daemons/ledger_clock.py`)."""
+
+    at_s: float
+    boot_id: str
+    boottime_s: float
+    unix_s: float
+
+
 class Held(msgspec.Struct, frozen=True, array_like=True, tag="held"):
     """In a snapshot: a promise as it is; that of a dead step as it was before its death."""
 
@@ -116,7 +131,7 @@ class Over(msgspec.Struct, frozen=True, array_like=True, tag="over"):
     ids: tuple[tuple[str, float], ...]
 
 
-Record = Promised | Replied | Closed | Ended | Revoked | Died | Heard | Passed | Held | Over
+Record = Promised | Replied | Closed | Ended | Revoked | Died | Heard | Passed | Marked | Held | Over
 
 
 def apply(ledger: Ledger, record: Record, heard_s: float) -> list[Dead]:
@@ -124,6 +139,7 @@ def apply(ledger: Ledger, record: Record, heard_s: float) -> list[Dead]:
 
     Raises ValueError for a record whose parts do not fit together; nothing is changed then.
     """
+    _check_times(record)
     match record:
         case Promised():
             ledger.promise(
@@ -140,6 +156,7 @@ def apply(ledger: Ledger, record: Record, heard_s: float) -> list[Dead]:
                 ledger.closed(record.id, index, size_bytes, record.at_s, record.release_at_s)
         case Ended():
             ledger.ended(record.id)
+            ledger.remember(record.id, record.at_s + REMEMBER_S)
         case Revoked():
             ledger.revoke(record.id)
         case Died():
@@ -195,6 +212,8 @@ def stripes_of(record: Promised | Held) -> Stripes:
 
 def _hold(ledger: Ledger, record: Held, heard_s: float) -> None:
     stripes, release_s = stripes_of(record), _little_endian(array("d", record.release_s))
+    if any(map(math.isnan, release_s)):
+        raise ValueError(f"{record.id}: expected release times, found one that is no number")
     if len(release_s) != len(stripes.starts) - 1:
         raise ValueError(
             f"{record.id}: expected {len(stripes.starts) - 1} release times, found {len(release_s)}"
@@ -210,6 +229,19 @@ def _hold(ledger: Ledger, record: Held, heard_s: float) -> None:
         deaths=record.deaths,
         now=heard_s,
     )
+
+
+def _check_times(record: Record) -> None:
+    times = [
+        getattr(record, name)
+        for name in ("at_s", "expires_at_s", "release_at_s", "keep_until_s", "alive_s")
+        if hasattr(record, name)
+    ]
+    if isinstance(record, Over):
+        times = [until_s for _, until_s in record.ids]
+    for at_s in times:
+        if not abs(at_s) <= LATEST_S:
+            raise ValueError(f"expected times of at most {LATEST_S:.0f} s, found {at_s}")
 
 
 def _little_endian(values: array[Number]) -> array[Number]:

@@ -52,6 +52,7 @@ class Site:
         self.mds_root = directory / "mds"
         shutil.copytree(DATA / "mds", self.mds_root)
         self.audit = directory / "audit.log"
+        self.state = directory / "ledger"
         self.config = directory / "tarazu.toml"
         self.configure()
         self.transports: list[ZmqTransport] = []
@@ -64,7 +65,7 @@ class Site:
             f"[ossd]\ninterval_s = 0.1\n"
             f"[allocate]\npolicy = 'greedy'\n"
             f"[mdsd]\nstatistics = '{self.statistics}'\nrequests = '{self.requests}'\n"
-            f"root = '{self.mds_root}'\naudit_log = '{self.audit}'\n"
+            f"root = '{self.mds_root}'\naudit_log = '{self.audit}'\nstate = '{self.state}'\n"
             + "".join(f"{name} = {value}\n" for name, value in lines.items())
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -236,6 +237,7 @@ def run_mdsd(*arguments: str) -> subprocess.CompletedProcess[str]:
         text=True,
         timeout=PATIENCE_S,
         check=False,
+        env={**os.environ, "TARAZU_MDSD_STATE": ""},
     )
 
 
