@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -124,7 +125,7 @@ def _jobs(directory: Path, jobs: int) -> Iterator[Figure]:
     with subprocess.Popen([sys.executable, "-c", COLLECT, str(root)], text=True, **pipes) as process:  # type: ignore[call-overload]
         seconds = []
         for moment in range(3):
-            took, named, osts = eval(process.stdout.readline())
+            took, named, osts = json.loads(process.stdout.readline())
             seconds.append(took)
             assert osts == JOB_OSTS and named == (1000 if moment == 1 else 0), (named, osts)
             most = memory_bytes(process.pid, most=True)
