@@ -73,7 +73,7 @@ CONVERSATION_S = 90.0
 EXCHANGE_S = 20.0
 """For the leader to look at its directories, and to read its plan."""
 SPEAK_S = 0.4
-"""A new plan's first sign of life goes out within a quarter of this."""
+"""A sign of life of a leader that begins to wait goes out within a quarter of this."""
 DYING_S = 2.0
 MAX_CONVERSATIONS = 256
 MAX_FRAMES_BYTES = 64 << 20
@@ -238,6 +238,7 @@ class Clientd:
             case local.TargetsWait():
                 check_ids(message.request_ids)
                 self.leaders.wait(uid, message, channel)
+                self.notices.alive(uid, message.request_ids, SPEAK_S)  # so mdsd knows whom to tell
             case local.StepReport():
                 self.counts["reports"] += 1
                 if len(channel.descriptors) != 1:
@@ -289,8 +290,6 @@ class Clientd:
             if reply.request_id:  # nobody will ever create these files
                 self.notices.ended(uid, reply.request_id)
             raise
-        if reply.request_id and message.alive_s > 0:  # so mdsd knows whom to tell of its targets
-            self.notices.alive(uid, (reply.request_id,), SPEAK_S)
 
     def _progress(self, message: local.StepProgress, uid: int) -> None:
         check_ids(message.request_ids)
@@ -338,6 +337,7 @@ class Clientd:
     def close(self) -> None:
         self.metrics.close()
         self.notices.stop()
+        self.leaders.close()
         self.listener.close()
         Path(self.settings.clientd.socket).unlink(missing_ok=True)
         self.manager.close()

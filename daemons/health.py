@@ -144,6 +144,8 @@ class Health:
         """Of what is not well, or was not a moment ago."""
         self._reported: dict[Target, Verdict] = {}
         """By the servers' own reports."""
+        self._unsure = False
+        """Something was seen that does not count yet."""
         self._count = 0
         self._reports_at = 0.0
 
@@ -164,6 +166,7 @@ class Health:
         looked = self.looker.count != self._count
         due = now - self._reports_at >= (REPORTS_S if promised else IDLE_LOOK_S)
         if not looked and not due:
+            self._set_pace(promised)
             return []
         self._count = self.looker.count
         seen = self.looker.seen
@@ -177,9 +180,12 @@ class Health:
             c for t in found.keys() | self._records.keys() if (c := self._take(t, found.get(t, WELL), now))
         ]
         self._records = {t: r for t, r in self._records.items() if r.counts.kind or r.seen.kind}
-        unsure = any(r.seen.kind != r.counts.kind for r in self._records.values())
-        self.looker.hurry(SOON_S if unsure else LOOK_S if promised else IDLE_LOOK_S)
+        self._unsure = any(r.seen.kind != r.counts.kind for r in self._records.values())
+        self._set_pace(promised)
         return changes
+
+    def _set_pace(self, promised: bool) -> None:
+        self.looker.hurry(SOON_S if self._unsure else LOOK_S if promised else IDLE_LOOK_S)
 
     def _of_reports(self, view: SystemView, seen: osp.Seen) -> Iterable[tuple[Target, Verdict]]:
         for ost in view.osts:
