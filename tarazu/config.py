@@ -69,6 +69,11 @@ def setting(default: Any, text: str, check: Check | None = None, *, size: bool =
 class Keys:
     directory: str = setting("/etc/tarazu/keys", "where `tarazu keys create` put the CURVE keys")
     insecure: bool = setting(False, "allow unauthenticated sockets outside loopback")
+    uids: str = setting(
+        "optional",
+        "a client's key without a list of uids (client-NAME.uids) may ask for: optional: all of them; required: none",
+        one_of("optional", "required"),
+    )
 
 
 @dataclass(frozen=True)
@@ -156,6 +161,10 @@ class Clientd:
     database: str = setting(
         "/var/lib/tarazu/interaction.db", "interaction database: a file, or mysql://user@host/database"
     )
+    password_file: str = setting(
+        "",
+        "file with the database's password, readable by clientd alone; empty: none, or in clientd.database",
+    )
     keep_plans: int = setting(
         1000, "plans of one user's application on one file system kept in the interaction database", POSITIVE
     )
@@ -165,6 +174,12 @@ class Clientd:
         POSITIVE,
         size=True,
     )
+    forecast_s: float = setting(
+        60.0,
+        "longest time for a forecast, and for its layouts; a job with a longer one runs unplaced",
+        POSITIVE,
+    )
+    forecast_bytes: int = setting(1024 * MIB, "memory that one forecast may take", POSITIVE, size=True)
 
 
 @dataclass(frozen=True)
@@ -328,7 +343,7 @@ RELOADED = {
         "audit_log",
     },
     "allocate": {f.name for f in dataclasses.fields(Allocate)},
-    "clientd": {"keep_plans", "user_plan_bytes"},
+    "clientd": {"keep_plans", "user_plan_bytes", "forecast_s", "forecast_bytes"},
     "layout": {f.name for f in dataclasses.fields(LayoutSettings)} - {"lists"},
     "predict": {"model", "runs", "horizon_s"},
 }
@@ -490,7 +505,7 @@ def reloaded(before: Settings, after: Settings) -> tuple[Settings, list[str]]:
 
 def without_password(location: str) -> str:
     """A database's location as it may be shown: `mysql://user:***@host/name`."""
-    return re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", location)
+    return re.sub(r"(://[^:/@]*):.*@", r"\1:***@", location)
 
 
 def toml(value: Any) -> str:

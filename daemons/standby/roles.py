@@ -259,10 +259,10 @@ class Pair:
             if self.book.alone.term > 0:
                 self._become_active(f"the active mdsd is silent for {silent_s:.1f} s")
         elif self.other and self.other.role == "active" and not self.book.trouble:
-            lost = not self.following.session or self.other.sequence > self.book.sequence
-            if lost and self._t - self.following.progress > (
-                FOLLOW_AGAIN_S if self.following.session else HERE_S
-            ):
+            fed = self.other.feeds == self.following.session
+            behind = not (fed and self.following.complete and self.other.sequence == self.book.sequence)
+            wait_s = FOLLOW_AGAIN_S if self.following.session else HERE_S
+            if behind and self._t - self.following.progress > wait_s:
                 self._say()  # a new process is known before it asks
                 self.following.ask(self._t)
 
