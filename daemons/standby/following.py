@@ -54,9 +54,13 @@ class Following:
             log.warning("the active mdsd's book cannot be followed: %s", error)
             self.stop()
 
-    def acknowledge(self) -> None:
-        """Say how far we are; call after a commit."""
-        if self._owed and self.session and not (self.complete and self._book.durable < self._book.sequence):
+    def acknowledge(self, again: bool = False) -> None:
+        """Say how far we are; call after a commit. `again`: though nothing came, since what we said may be lost."""
+        if (
+            (self._owed or again)
+            and self.session
+            and not (self.complete and self._book.durable < self._book.sequence)
+        ):
             self._owed = False
             self._send(Taken(self.session, len(self._parts), self._book.sequence if self.complete else -1))
 

@@ -342,6 +342,8 @@ class Pair:
     def _say(self) -> None:
         self._said, self._said_role = self._t, self.role
         book = self.book
+        if self.role == "following":
+            self.following.acknowledge(again=True)
         self.link.send(
             Here(
                 self.process,
