@@ -43,7 +43,6 @@ from tarazu.daemons.shares import Share, Turns
 from tarazu.daemons.stored_plans import StoredPlans
 from tarazu.errors import Busy, ConfigError, StoreError, TarazuError, Unavailable, WireError
 from tarazu.store.stop_watch import SiteWatch
-from tarazu.trace.past import read_past
 from tarazu.wire import local
 from tarazu.wire.messages import MAX_ID_CHARACTERS, ViewReply
 
@@ -213,7 +212,7 @@ class Clientd:
         with contextlib.suppress(TarazuError):
             channel.send(local.Failed(reason))
 
-    def _note(self, problems: list[str]) -> None:
+    def _note(self, problems: Sequence[str]) -> None:
         """Log what is wrong with a user's histories, once: a plan is asked for again and again."""
         for problem in problems:
             with self._lock:
@@ -270,8 +269,6 @@ class Clientd:
         channel.limit(CONVERSATION_S)
         begin = time.monotonic()
         named = channel.descriptors[: max(message.histories, 0)]
-        history, problems = read_past(named, self.settings.predict.runs)
-        self._note(problems)
 
         def directories(keys: tuple[str, ...]) -> local.DirectoryLayouts:
             channel.limit(EXCHANGE_S)
@@ -281,7 +278,8 @@ class Clientd:
                 raise WireError("clientd socket", "the layouts of directories", type(answer).__name__)
             return answer
 
-        reply = self.planner.plan(message, history, uid, directories, problems)
+        large = turns_of(named) > 1
+        reply = self.planner.plan(message, named, uid, directories, self._note, large=large)
         self.planned[reply.status] += 1
         self.plan_seconds.observe(time.monotonic() - begin)
         channel.limit(EXCHANGE_S)
@@ -338,6 +336,7 @@ class Clientd:
     def close(self) -> None:
         self.metrics.close()
         self.notices.stop()
+        self.planner.close()
         self.leaders.close()
         self.listener.close()
         Path(self.settings.clientd.socket).unlink(missing_ok=True)
@@ -423,6 +422,8 @@ def main(argv: list[str] | None = None) -> int:
         os.umask(0o077)
         # A plan makes millions of objects and no cycles: the collector's walks were a quarter of its time.
         gc.set_threshold(200_000, 20, 20)
+        # Who has waited for mdsd or the database gets on at once, also while a large plan is stored.
+        sys.setswitchinterval(0.0005)
         reread = Reread(settings, lambda: settings_from(chosen), USED)
         with Wakeup() as wakeup:
             clientd = Clientd(settings, wakeup, reread)
