@@ -240,6 +240,7 @@ class Clientd:
                 channel.send(local.Done())
             case local.TargetsWait():
                 check_ids(message.request_ids)
+                check_ids((message.fs_name,))
                 self.leaders.wait(uid, message, channel)
                 self.notices.alive(uid, message.request_ids, SPEAK_S)  # so mdsd knows whom to tell
             case local.StepReport():
