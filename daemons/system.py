@@ -23,6 +23,7 @@ SETTLE_S = 3.0
 QUIET_S = 0.3
 """For `SETTLE_S` after the start, no allocation before no new server has come for `QUIET_S`."""
 DEFAULT_INTERVAL_S = 60.0
+INTERVAL_FOR_S = 1.0
 
 
 class System:
@@ -35,6 +36,8 @@ class System:
         self._counts = counts
         self._limits = ReportLimits()
         self._started = self._newcomer_at = time.monotonic()
+        self._interval = (self._started - INTERVAL_FOR_S, DEFAULT_INTERVAL_S)
+        """(when it was looked for, the longest interval)"""
 
     def take_over(self, options: Mdsd, exclusions: Exclusions) -> None:
         """Settings that were read again."""
@@ -83,7 +86,13 @@ class System:
         return fs_name not in self.views.fs_names() or time.monotonic() - self._newcomer_at < QUIET_S
 
     def interval_s(self) -> float:
-        """The longest interval of all servers that report; one that slept is no measure."""
+        """The longest interval of all servers that report, as of a second ago; one that slept is no measure."""
+        now = time.monotonic()
+        if now - self._interval[0] >= INTERVAL_FOR_S:
+            self._interval = (now, self._longest_interval_s())
+        return self._interval[1]
+
+    def _longest_interval_s(self) -> float:
         intervals = [report.interval_s for report, _ in self.views.servers().values()]
         longest_s = max((i for i in intervals if i > 0), default=DEFAULT_INTERVAL_S)
         return min(longest_s, max(self.views.stale_after_s, DEFAULT_INTERVAL_S))

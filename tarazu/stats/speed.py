@@ -105,8 +105,10 @@ class SpeedEstimator:
         self._base: dict[Direction, Seen] = {}
         """What the next evidence is counted from."""
         self._last: dict[Direction, Seen] = {}
-        self._evidence: dict[Direction, deque[Evidence]] = {}
+        self._evidence: dict[str, dict[tuple[int, bool], deque[Evidence]]] = {}
+        """File system → (OST index, True for writes) → the newest."""
         self._measured: dict[Direction, _Measured] = {}
+        """Put together when it is asked for, until there is new evidence."""
         self._compared: dict[str, tuple[_Terms, list[tuple[int, _Compared]]]] = {}
         """File system → what was compared under which terms, as long as there is no new evidence."""
         self._reports: dict[tuple[str, int], OstReport] = {}
@@ -151,11 +153,13 @@ class SpeedEstimator:
         """(base, last) that `now` can be compared with; None begins anew."""
         base, last = self._base.get(key), self._last.get(key)
         self._last[key] = now
-        if last and now.at_s < last.at_s and key in self._evidence:
+        kept = self._evidence.get(key[0], {}).get(key[1:])
+        if last and now.at_s < last.at_s and kept:
             # The clock was set back: what seems to lie ahead would never fade.
-            kept = deque((e._replace(at_s=min(e.at_s, now.at_s)) for e in self._evidence[key]), INTERVALS)
-            self._evidence[key], self._measured[key] = kept, self._usual(kept)
-            self._compared.pop(key[0], None)
+            earlier = [e._replace(at_s=min(e.at_s, now.at_s)) for e in kept]
+            kept.clear()
+            kept.extend(earlier)
+            self._changed(key)
         if base and last and base.io.source == now.io.source and now.at_s - last.at_s <= MAX_SILENCE_S:
             return base, last
         self._base[key] = now
@@ -190,11 +194,14 @@ class SpeedEstimator:
                 self._keep(keys[i], apart.get(i, of_disk))
 
     def _keep(self, key: Direction, evidence: Evidence) -> None:
-        kept = self._evidence.setdefault(key, deque(maxlen=INTERVALS))
+        kept = self._evidence.setdefault(key[0], {}).setdefault(key[1:], deque(maxlen=INTERVALS))
         if kept and kept[-1].source != evidence.source:
             kept.clear()
         kept.append(evidence)
-        self._measured[key] = self._usual(kept)
+        self._changed(key)
+
+    def _changed(self, key: Direction) -> None:
+        self._measured.pop(key, None)
         self._compared.pop(key[0], None)
 
     def estimates(
@@ -223,10 +230,12 @@ class SpeedEstimator:
     ) -> list[tuple[int, _Compared]]:
         """Each OST's writes, then its reads, beside those of its peers."""
         comparable: dict[tuple[bool, str, bool | None], dict[int, _Measured]] = {}
-        for (fs, index, writes), measured in self._measured.items():
-            if fs == fs_name:
-                kind = self._reports[fs, index].nonrotational
-                comparable.setdefault((not writes, measured.source, kind), {})[index] = measured
+        for (index, writes), evidence in self._evidence.get(fs_name, {}).items():
+            key = (fs_name, index, writes)
+            if (measured := self._measured.get(key)) is None:
+                measured = self._measured[key] = self._usual(evidence)
+            kind = self._reports[fs_name, index].nonrotational
+            comparable.setdefault((not writes, measured.source, kind), {})[index] = measured
         order = sorted(comparable, key=lambda of: of[:2])
         return [item for of in order for item in _compared(comparable[of], pools, servers).items()]
 
@@ -310,6 +319,9 @@ def _ratios(m: _Measured, reference: Sequence[float], usual_bytes: float) -> lis
 
 def _median(values: Sequence[float], weights: Sequence[float]) -> float:
     """Where half of the weight is reached from below; the mean of both sides where it is reached exactly."""
+    if len(set(weights)) == 1:  # nearly always, and the only one that is asked for with every report
+        of = sorted(values)
+        return (of[(len(of) - 1) // 2] + of[len(of) // 2]) / 2
     ordered = sorted(zip(values, weights))
     half = sum(weights) / 2
     below = 0.0

@@ -111,7 +111,8 @@ class ViewBuilder:
             sequences[report.incarnation] = report.sequence
             for oldest in list(sequences)[:-MAX_INCARNATIONS]:
                 del sequences[oldest]
-        self._name_impossible(report)
+        possible = [ost for ost in report.osts if _is_possible(ost)]
+        self._name_impossible(report, possible)
         highest = max(before.highest_lnet_bytes_per_s if before else 0.0, report.lnet_bytes_per_s)
         rates = (report.cpu_load, report.memory_load, report.lnet_bytes_per_s)
         earlier = before.rates[-LOAD_REPORTS + 1 :] if before else ()
@@ -119,8 +120,8 @@ class ViewBuilder:
         no_counters = "obdfilter.*.stats" in report.unreadable
         own = {
             (o.fs_name, o.index): o
-            for o in reversed(report.osts)  # of one that is named twice, the first
-            if _is_possible(o) and self._serves(report.oss, o, received_s)
+            for o in reversed(possible)  # of one that is named twice, the first
+            if self._serves(report.oss, o, received_s)
         }
         for (fs_name, index), ost in own.items():
             here = self._targets.setdefault(fs_name, {})
@@ -158,14 +159,15 @@ class ViewBuilder:
             for index, target in targets.items():
                 targets[index] = target._replace(received_s=min(target.received_s, now))
 
-    def _name_impossible(self, report: OssReport) -> None:
-        named = tuple(target_name(o.fs_name, o.index) for o in report.osts if not _is_possible(o))
+    def _name_impossible(self, report: OssReport, possible: Sequence[OstReport]) -> None:
+        if len(possible) == len(report.osts):
+            self.impossible.pop(report.oss, None)
+            return
+        known = set(map(id, possible))
+        named = tuple(target_name(o.fs_name, o.index) for o in report.osts if id(o) not in known)
         for name in set(named) - set(self.impossible.get(report.oss, ())):
             log.warning("%s: %s is left out: it reports impossible values", report.oss, name)
-        if named:
-            self.impossible[report.oss] = named[:MAX_NAMED]
-        else:
-            self.impossible.pop(report.oss, None)
+        self.impossible[report.oss] = named[:MAX_NAMED]
 
     def tell_pools(self, told: Mapping[str, Mapping[str, Sequence[int]]]) -> None:
         """What a client sees: file system → pool → OST indices. It counts where the MDS tells us of no pools; the

@@ -55,12 +55,24 @@ _OPTIONS = {
     zmq.HANDSHAKE_IVL: 10_000,
     zmq.RECONNECT_IVL: 100,
     zmq.RECONNECT_IVL_MAX: 2_000,
+    # The kernel's own watch over a connection costs neither end a thing; MAXRT is for one with data on its way.
+    zmq.TCP_KEEPALIVE: 1,
+    zmq.TCP_KEEPALIVE_IDLE: 10,
+    zmq.TCP_KEEPALIVE_INTVL: 5,
+    zmq.TCP_KEEPALIVE_CNT: 4,
+    zmq.TCP_MAXRT: 30_000,
 }
 
+_NO_HEARTBEATS = {zmq.HEARTBEAT_IVL: 0}
+"""Ten thousand OSSs and as many answers, each sealed and opened, would cost mdsd more than their reports."""
+
 _BOUND = {
+    **_NO_HEARTBEATS,
     zmq.MAXMSGSIZE: MAX_REQUEST_BYTES,
     zmq.RCVHWM: QUEUED_MESSAGES,
     zmq.SNDHWM: QUEUED_REPLIES,
+    # After a restart all come back at once; the kernel takes the least of this and net.core.somaxconn.
+    zmq.BACKLOG: 4096,
 }
 """Ends that many peers connect to: what one of them can make us hold is small."""
 
@@ -146,7 +158,7 @@ class _End:
         """Of a connecting end: count refused handshakes, and replace the socket that was refused."""
         if self.admits:
             return
-        while self.monitor.poll(0):
+        while int(self.monitor.getsockopt(zmq.EVENTS)) & zmq.POLLIN:
             event = recv_monitor_message(self.monitor)["event"]
             self.counts.refused += 1
             if self.counts.refused == 1:
@@ -203,7 +215,11 @@ def _readable(ends: Sequence[_End], timeout_s: float) -> _End | None:
     while True:
         for end in ends:
             end.look()
+            if int(end.socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:
+                return end  # nothing to wait for: most of what a poll costs is saved
         now = time.monotonic()
+        if now >= deadline:
+            return None
         left_s = min([deadline - now, *(end._retry_at - now for end in ends if end._retry_at is not None)])
         ready = transport.poll(ends, left_s)
         for end in ends:
