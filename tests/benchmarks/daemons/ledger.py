@@ -37,7 +37,7 @@ def promise(number: int, stripes: int, now: float) -> Promised:
         for file in range(stripes // FILE_STRIPES)
     ]
     reply = AllocationReply(f"step-{number}", "allocated", osts=tuple((tuple(osts),) for osts in files))
-    parts = packed(pack({ost: 1 << 28 for ost in osts} for osts in files))
+    parts = packed(pack(dict.fromkeys(osts, 1 << 28) for osts in files))
     return Promised(
         reply.id, "scratch", 1000 + number % 50, now, now + 1e5, 120.0, *parts, encode(reply), now + 1e5
     )
