@@ -330,6 +330,7 @@ RELOADED = {
         "speed_forget_s",
         "exclude",
         "user_share",
+        "user_requests_per_s",
         "audit_log",
     },
     "allocate": {f.name for f in dataclasses.fields(Allocate)},
