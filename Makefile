@@ -7,13 +7,14 @@ ROUNDS ?= 20
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.stamp
 
-.PHONY: help setup build demo test lint bench bench-alloc bench-daemons bench-mixtures bench-sim compat docs clean packages fuzz sanitize soak
+.PHONY: help setup build demo test lint bench bench-alloc bench-daemons bench-mixtures bench-sim chaos compat docs clean packages fuzz sanitize soak
 
 help:
 	@echo "make setup   a virtual environment in $(VENV) with tarazu and all extras; compiles the C"
 	@echo "make demo    an emulated Lustre with the real daemons; shows the balance (about 2 minutes)"
 	@echo "make test    every test"
 	@echo "make soak    the tests of races, kills, crowds and bounds, 20 times in a row (ROUNDS=20; hours)"
+	@echo "make chaos   200 kills, partitions, full disks and clock jumps under load (20 minutes; as root; CHAOS_ARGS='--only NAME --seed S')"
 	@echo "make compat  the version before and this one beside one another, each part of either (2 minutes)"
 	@echo "make lint    ruff, mypy, clang-format"
 	@echo "make bench   speed and growth; results as a table"
@@ -56,6 +57,9 @@ test: packages setup
 
 soak: packages setup
 	$(BIN)/python -m tests.soak $(ROUNDS) $(PYTEST_ARGS) tests
+
+chaos: packages setup
+	$(BIN)/python -m tests.chaos $(CHAOS_ARGS)
 
 compat: setup
 	$(BIN)/python -m tests.compat

@@ -2,8 +2,9 @@
 
 ossd      tells mdsd how one OSS is
 mdsd      allocation_requests (is one sane, what does its answer promise), per_user (the queue), limits, exclusions,
-          audit, mdsd_status
+          audit, mdsd_status, mds_watch (load of the MDS), health (of OSTs), target_news (which steps are told of it)
 clientd   planner (a step's history → a plan), left_to_lustre (which files it leaves alone, and why), stored_plans,
-          questions (what mdsd is asked), notices (what mdsd is told), reports (ended steps), client_pools, shares
+          questions (what mdsd is asked), notices (what mdsd is told), reports (ended steps), client_pools, shares,
+          leaders (those that wait for news of OSTs)
 process   what each does the same way
 """

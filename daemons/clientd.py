@@ -43,7 +43,6 @@ from tarazu.daemons.shares import Share, Turns
 from tarazu.daemons.stored_plans import StoredPlans
 from tarazu.errors import Busy, ConfigError, StoreError, TarazuError, Unavailable, WireError
 from tarazu.store.stop_watch import SiteWatch
-from tarazu.trace.past import read_past
 from tarazu.wire import local
 from tarazu.wire.messages import MAX_ID_CHARACTERS, ViewReply
 
@@ -73,7 +72,7 @@ CONVERSATION_S = 90.0
 EXCHANGE_S = 20.0
 """For the leader to look at its directories, and to read its plan."""
 SPEAK_S = 0.4
-"""A new plan's first sign of life goes out within a quarter of this."""
+"""A sign of life of a leader that begins to wait goes out within a quarter of this."""
 DYING_S = 2.0
 MAX_CONVERSATIONS = 256
 MAX_FRAMES_BYTES = 64 << 20
@@ -213,7 +212,7 @@ class Clientd:
         with contextlib.suppress(TarazuError):
             channel.send(local.Failed(reason))
 
-    def _note(self, problems: list[str]) -> None:
+    def _note(self, problems: Sequence[str]) -> None:
         """Log what is wrong with a user's histories, once: a plan is asked for again and again."""
         for problem in problems:
             with self._lock:
@@ -238,6 +237,7 @@ class Clientd:
             case local.TargetsWait():
                 check_ids(message.request_ids)
                 self.leaders.wait(uid, message, channel)
+                self.notices.alive(uid, message.request_ids, SPEAK_S)  # so mdsd knows whom to tell
             case local.StepReport():
                 self.counts["reports"] += 1
                 if len(channel.descriptors) != 1:
@@ -268,8 +268,6 @@ class Clientd:
         channel.limit(CONVERSATION_S)
         begin = time.monotonic()
         named = channel.descriptors[: max(message.histories, 0)]
-        history, problems = read_past(named, self.settings.predict.runs)
-        self._note(problems)
 
         def directories(keys: tuple[str, ...]) -> local.DirectoryLayouts:
             channel.limit(EXCHANGE_S)
@@ -279,7 +277,8 @@ class Clientd:
                 raise WireError("clientd socket", "the layouts of directories", type(answer).__name__)
             return answer
 
-        reply = self.planner.plan(message, history, uid, directories, problems)
+        large = turns_of(named) > 1
+        reply = self.planner.plan(message, named, uid, directories, self._note, large=large)
         self.planned[reply.status] += 1
         self.plan_seconds.observe(time.monotonic() - begin)
         channel.limit(EXCHANGE_S)
@@ -289,8 +288,6 @@ class Clientd:
             if reply.request_id:  # nobody will ever create these files
                 self.notices.ended(uid, reply.request_id)
             raise
-        if reply.request_id and message.alive_s > 0:  # so mdsd knows whom to tell of its targets
-            self.notices.alive(uid, (reply.request_id,), SPEAK_S)
 
     def _progress(self, message: local.StepProgress, uid: int) -> None:
         check_ids(message.request_ids)
@@ -338,6 +335,8 @@ class Clientd:
     def close(self) -> None:
         self.metrics.close()
         self.notices.stop()
+        self.planner.close()
+        self.leaders.close()
         self.listener.close()
         Path(self.settings.clientd.socket).unlink(missing_ok=True)
         self.manager.close()
@@ -422,6 +421,8 @@ def main(argv: list[str] | None = None) -> int:
         os.umask(0o077)
         # A plan makes millions of objects and no cycles: the collector's walks were a quarter of its time.
         gc.set_threshold(200_000, 20, 20)
+        # Who has waited for mdsd or the database gets on at once, also while a large plan is stored.
+        sys.setswitchinterval(0.0005)
         reread = Reread(settings, lambda: settings_from(chosen), USED)
         with Wakeup() as wakeup:
             clientd = Clientd(settings, wakeup, reread)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from tarazu.config import LayoutSettings
 from tarazu.daemons.left_to_lustre import OWN_DEFAULT, TOO_MANY, default_layout, within_a_request
@@ -36,8 +36,8 @@ def configure(
     foreign_defaults: bool,
 ) -> list[NewFile]:
     """The layout of each file; files below directories with a user's own default are left alone."""
-    parents = [f.name.key.rpartition("/")[0] or "/" for f in forecasts]
-    answer = directories(tuple(sorted(set(parents))))
+    parents = [_parent(forecast) for forecast in forecasts]
+    answer = directories(parents_of(forecasts))
     root = default_layout(answer.root)
     default_of = {p: default_layout(answer.parents.get(p, answer.root)) for p in set(parents)}
     by_default: dict[Layout | str | None, list[int]] = {}
@@ -60,3 +60,12 @@ def configure(
         NewFile(f, *(choice if fit else too_many))
         for f, choice, fit in zip(forecasts, choices, fits, strict=True)
     ]
+
+
+def parents_of(forecasts: Iterable[Forecast]) -> tuple[str, ...]:
+    """The directories in which these files are expected."""
+    return tuple(sorted({_parent(forecast) for forecast in forecasts}))
+
+
+def _parent(forecast: Forecast) -> str:
+    return forecast.name.key.rpartition("/")[0] or "/"

@@ -33,6 +33,8 @@ log = logging.getLogger("tarazu.mdsd")
 LOOK_S = 2.0
 SOON_S = 1.0
 """Until the next look while something is not confirmed yet."""
+LONGEST_LOOK_S = 3.5
+"""A look takes at most a hundredth of a core where that is possible with so many seconds between them."""
 IDLE_LOOK_S = 10.0
 """While nothing is promised."""
 FRESH_S = 1.0
@@ -116,7 +118,7 @@ class Looker:
 
     def _run(self) -> None:
         while not self._stopping:
-            began = time.monotonic()
+            began, spent_s = time.monotonic(), time.thread_time()
             try:
                 seen = self._osps.look()
             except Exception:
@@ -129,7 +131,9 @@ class Looker:
                 self._done.notify_all()
             if seen.known or self.count == 1:
                 self._wake()
-            self._wanted.wait(max(0.05, began + self.every_s - time.monotonic()))
+            spent_s = time.thread_time() - spent_s
+            pause_s = max(self.every_s, min(100 * spent_s, LONGEST_LOOK_S) if self.every_s >= LOOK_S else 0.0)
+            self._wanted.wait(max(0.05, began + pause_s - time.monotonic()))
             self._wanted.clear()
 
 
@@ -142,8 +146,10 @@ class Health:
         self.looker.every_s = IDLE_LOOK_S
         self._records: dict[Target, _Record] = {}
         """Of what is not well, or was not a moment ago."""
-        self._reported: dict[Target, Verdict] = {}
-        """By the servers' own reports."""
+        self._reported: dict[str, dict[Target, Verdict]] = {}
+        """By the servers' own reports, of each file system."""
+        self._unsure = False
+        """Something was seen that does not count yet."""
         self._count = 0
         self._reports_at = 0.0
 
@@ -158,28 +164,33 @@ class Health:
     ) -> list[Change]:
         """What has changed since the last call; cheap when nothing can have. `now`: on the monotonic clock.
 
-        `views`: of each file system, without our own verdicts; asked for every `REPORTS_S`. `promised`: somebody is
+        `views`: of the next file system, without our own verdicts; asked for every `REPORTS_S`. `promised`: somebody is
         to be told.
         """
         looked = self.looker.count != self._count
         due = now - self._reports_at >= (REPORTS_S if promised else IDLE_LOOK_S)
         if not looked and not due:
+            self._set_pace(promised)
             return []
         self._count = self.looker.count
         seen = self.looker.seen
         if due:
             began = time.thread_time()
-            self._reported = {t: v for view in views() for t, v in self._of_reports(view, seen)}
+            for view in views():
+                self._reported[view.fs_name] = dict(self._of_reports(view, seen))
             # However many targets there are, at most a hundredth of a core.
             self._reports_at = now + max(0.0, 100 * (time.thread_time() - began) - REPORTS_S)
-        found = self._reported | of_connections(seen)
+        found = {t: v for of in self._reported.values() for t, v in of.items()} | of_connections(seen)
         changes = [
             c for t in found.keys() | self._records.keys() if (c := self._take(t, found.get(t, WELL), now))
         ]
         self._records = {t: r for t, r in self._records.items() if r.counts.kind or r.seen.kind}
-        unsure = any(r.seen.kind != r.counts.kind for r in self._records.values())
-        self.looker.hurry(SOON_S if unsure else LOOK_S if promised else IDLE_LOOK_S)
+        self._unsure = any(r.seen.kind != r.counts.kind for r in self._records.values())
+        self._set_pace(promised)
         return changes
+
+    def _set_pace(self, promised: bool) -> None:
+        self.looker.hurry(SOON_S if self._unsure else LOOK_S if promised else IDLE_LOOK_S)
 
     def _of_reports(self, view: SystemView, seen: osp.Seen) -> Iterable[tuple[Target, Verdict]]:
         for ost in view.osts:

@@ -48,8 +48,9 @@ class Leaders:
 
     def wait(self, uid: int, message: local.TargetsWait, channel: local.Channel) -> None:
         """Keep this conversation until there are news, or its leader has hung up. Raises Busy without room."""
-        self._sweep()
-        if not self.room.take(uid):
+        if time.monotonic() - self._swept > SWEEP_S:
+            self._sweep()
+        if not self.room.take(uid) and not (self._sweep() and self.room.take(uid)):
             raise Busy("no room for more leaders that wait for news")
         try:
             waiting = _Waiting(uid, message.fs_name, frozenset(message.request_ids), channel.twin())
@@ -78,17 +79,22 @@ class Leaders:
             self._drop(waiting)
         return tuple(heard)
 
-    def _sweep(self) -> None:
-        """Forget those who have hung up."""
-        now = time.monotonic()
+    def close(self) -> None:
+        """Hang up on all."""
         with self._lock:
-            if now - self._swept < SWEEP_S and len(self._waiting) < MAX_WAITING // 2:
-                return
-            self._swept = now
+            left, self._waiting = self._waiting, set()
+        for waiting in left:
+            self._drop(waiting)
+
+    def _sweep(self) -> int:
+        """Forget those who have hung up; how many."""
+        with self._lock:
+            self._swept = time.monotonic()
             gone = [w for w in self._waiting if w.channel.gone()]
             self._waiting.difference_update(gone)
         for waiting in gone:
             self._drop(waiting)
+        return len(gone)
 
     def _drop(self, waiting: _Waiting) -> None:
         waiting.channel.close()

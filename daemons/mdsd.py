@@ -20,6 +20,7 @@ import contextlib
 import dataclasses
 import gc
 import logging
+import math
 import sys
 import time
 from collections.abc import Iterable
@@ -36,6 +37,7 @@ from tarazu.daemons.ledger_clock import LedgerClock
 from tarazu.daemons.mds_watch import MdsWatch
 from tarazu.daemons.mdsd_status import status_of
 from tarazu.daemons.metrics.exporter import Ask, Exporter
+from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.outbox import Outbox
 from tarazu.daemons.process import Reread, Wakeup, parser, run
 from tarazu.daemons.service_manager import ServiceManager
@@ -71,6 +73,8 @@ USED = ("keys.", "mdsd.", "allocate.", "run.stop_file", "metrics.mdsd")
 """Settings that it looks at, or their beginnings."""
 
 LONGEST_WAIT_S = 1.0
+JUST_NOW_S = 0.5
+"""A question is answered again after this."""
 READING_S = 0.5
 """So long messages are taken in before anything else is looked at."""
 
@@ -98,6 +102,8 @@ class Mdsd:
         self.dead_steps = 0
         self.looked_at = 0.0
         self.news_due = 0.0
+        self._questions: dict[str, float] = {}
+        """Those that were answered just now."""
         self.transport = ZmqTransport(
             curve_for("server", settings.keys.directory, settings.keys.insecure),
             insecure=settings.keys.insecure,
@@ -105,7 +111,9 @@ class Mdsd:
         )
         self.subscriber = self.transport.subscriber(options.statistics)
         self.replier = self.transport.replier(options.requests)
+        self.manager.busy(300.0)  # a long journal takes seconds to read
         self.book = Book.open(options.state, clock)
+        self.commit_seconds = Histogram()
         self.clock = self.book.clock
         self.listened_at, self.listened_s = self.started, self.clock.now()
         self.outbox = Outbox(self.replier)
@@ -147,12 +155,19 @@ class Mdsd:
             self.allocating.look(now)
             self._look_at_health(now)
             self._pass_time(now, drained)
-            self.book.commit()
-            self.outbox.send(self.book.durable)
+            self._commit()
             if self.book.trouble:
                 self.allocating.withdraw()
             self.metrics.answer_one()
         self.manager.stopping()
+
+    def _commit(self) -> None:
+        """What was noted in this turn is made durable, and the answers that rest on it go out."""
+        before, begin = self.book.durable, time.monotonic()
+        self.book.commit()
+        if self.book.durable != before:
+            self.commit_seconds.observe(time.monotonic() - begin)
+        self.outbox.send(self.book.durable)
 
     def _take_over(self, settings: config.Settings) -> None:
         """Raises ConfigError, and changes nothing, for settings that cannot be."""
@@ -194,12 +209,20 @@ class Mdsd:
             self._hear(message.id)
             self.allocating.ask(peer, message, now)
         elif isinstance(message, ViewRequest | StatusRequest):
-            self.system.views.tell_pools(message.pools)
-            self.replier.reply(peer, self._reply_to(message, now))
+            self._question(peer, message)
         elif not self.outbox.again(peer, message.message_id):
             self._take_notice(peer, message)
             reply = messages.encode(Acknowledged(message.message_id))
             self.outbox.add(peer, message.message_id, reply, self.book.sequence)
+
+    def _question(self, peer: Peer, question: ViewRequest | StatusRequest) -> None:
+        """Answered, but not twice in a moment: when we are slow, what was sent again meanwhile waits behind it."""
+        now = time.monotonic()
+        if now - self._questions.get(question.message_id, -math.inf) < JUST_NOW_S:
+            return
+        self.system.views.tell_pools(question.pools)
+        self.replier.reply(peer, self._reply_to(question, now))
+        self._questions[question.message_id] = time.monotonic()
 
     def _look_at_health(self, now: float) -> None:
         """Running steps are told what has changed on the OSTs that they were promised."""
@@ -237,6 +260,7 @@ class Mdsd:
             self.news.told(notice.ids, notice.generation)
         elif isinstance(notice, FileClosed):
             self._hear(notice.id)
+            self.news.heard((notice.id,), peer, time.monotonic())
             now_s = self.clock.now()
             release_at_s = now_s + 2 * self.system.interval_s()
             if known := self.book.ledger.known(notice.id, notice.files):
@@ -251,17 +275,30 @@ class Mdsd:
     def _hear(self, id: str) -> None:
         if self.book.hear(id, self.clock.now()):
             log.info("job step of %s speaks again: what it has open is promised again", id)
+            for fs_name in self.system.views.fs_names():
+                self.news.promised(id, fs_name, self.health.avoided(fs_name))
 
     def _pass_time(self, now: float, drained: bool) -> None:
         """Once a second: promises and kept replies whose time is over, and steps that fell silent."""
         if now - self.looked_at < 1.0:
             return
         self.looked_at = now
+        self._questions = {id: at for id, at in self._questions.items() if now - at < JUST_NOW_S}
+        self.manager.status(self._in_a_line())
         # What a step has said may still wait to be read.
         for dead in self.book.pass_time(self.clock.now(), listening=drained):
             if not dead.again:
                 self.dead_steps += 1
                 self.allocating.audit.died(dead)
+
+    def _in_a_line(self) -> str:
+        """For `systemctl status`."""
+        promises, stripes = self.book.ledger.numbers()
+        why = self.book.trouble or self.gate.why_closed()
+        return (
+            f"{len(self.system.views)} servers; {promises} promises of {stripes} stripes; "
+            f"{len(self.allocating.waiting)} requests wait{f': {why}' if why else ''}"
+        )
 
     def _next_wait_s(self) -> float:
         now = time.monotonic()

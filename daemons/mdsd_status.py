@@ -10,12 +10,17 @@ import msgspec
 if TYPE_CHECKING:
     from tarazu.daemons.mdsd import Mdsd
 
+DIGEST_STRIPES, DIGEST_REPLY_BYTES = 20_000, 4 << 20
+"""A ledger of more has no digest in the status."""
+
 
 def status_of(mdsd: Mdsd, now: float) -> dict[str, Any]:
     """Plain values only; `now` is on the monotonic clock."""
     load = mdsd.mds.load
     closed = mdsd.gate.why_closed()
     promised, stripes = mdsd.book.ledger.numbers()
+    # That of a large one would hold others up.
+    small = stripes <= DIGEST_STRIPES and mdsd.book.answered.bytes <= DIGEST_REPLY_BYTES
     return {
         "daemon": "mdsd",
         "uptime_s": now - mdsd.started,
@@ -35,6 +40,7 @@ def status_of(mdsd: Mdsd, now: float) -> dict[str, Any]:
             "trouble": mdsd.book.trouble,
             "records": mdsd.book.sequence,
             "unwritten_records": mdsd.book.sequence - mdsd.book.durable,
+            "digest": mdsd.book.digest() if small else "",
             "damaged_places": len(mdsd.book.damages),
         },
         "statistics": {"address": mdsd.subscriber.address, **mdsd.subscriber.counts.summary()},

@@ -6,31 +6,34 @@ to the interaction database and to mdsd.
 
 from __future__ import annotations
 
+import logging
 import threading
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import msgspec
 
 from tarazu.allocate.eligible import unfit
-from tarazu.config import Predict, Settings
+from tarazu.config import Settings
 from tarazu.daemons import questions
-from tarazu.daemons.configure import Directories, configure, layout_policy
+from tarazu.daemons.configure import Directories, layout_policy
+from tarazu.daemons.forecasts.frames import Choose, Found, Job
+from tarazu.daemons.forecasts.pool import ForecastFailed, Forecasts
 from tarazu.daemons.left_to_lustre import checked, commonest
 from tarazu.daemons.questions import Questions
 from tarazu.errors import TarazuError, Unavailable
 from tarazu.layout.manager import Targets
 from tarazu.model import FilePlacement, Forecast, JobStep, Layout
-from tarazu.predict import aipa, rules
 from tarazu.predict.waves import waves
 from tarazu.store.database import open_database
 from tarazu.store.rows import NewFile
-from tarazu.trace.records import KnownRun, PastRun
 from tarazu.wire import local, messages
 from tarazu.wire.transport import Requester
+
+log = logging.getLogger("tarazu.clientd")
 
 MOST_WARNINGS = 20
 """Told to the leader with one plan."""
@@ -40,37 +43,48 @@ LONGEST_ALIVE_S = 86_400.0
 
 
 class Planner:
-    """The pipeline from a history to a plan. `ready` is set once the heavy imports are done."""
+    """The pipeline from a history to a plan. `ready` is set once forecasts can be made."""
 
     def __init__(self, settings: Settings) -> None:
         """Raises a TarazuError when the PFL file or the keys cannot be used."""
         self.settings = settings
         self.policy = layout_policy(settings.layout)
-        self.ready = threading.Event()
+        self.forecasts = Forecasts(settings.clientd)
         self.mdsd = Questions(settings)
 
     def take_over(self, settings: Settings) -> None:
         """Plan by these settings from now on. Raises a TarazuError, and changes nothing, for an unusable PFL file."""
         self.policy = layout_policy(settings.layout)
+        self.forecasts.take_over(settings.clientd)
         self.settings = settings
 
     def warm_up(self) -> None:
-        """Import what the first forecast would otherwise wait for."""
-        import statsmodels.tsa.arima.model  # noqa: F401
+        """Start what the first forecast would otherwise wait for."""
+        try:
+            self.forecasts.start()
+        except TarazuError as error:
+            log.error("%s", error)
 
-        self.ready.set()
+    @property
+    def ready(self) -> threading.Event:
+        return self.forecasts.ready
+
+    def close(self) -> None:
+        self.forecasts.close()
 
     def plan(
         self,
         request: local.PlanRequest,
-        history: list[PastRun],
+        descriptors: Sequence[int],
         uid: int,
         directories: Directories,
-        problems: Sequence[str] = (),
+        note: Callable[[Sequence[str]], None] = lambda _problems: None,
+        *,
+        large: bool = False,
     ) -> local.PlanReply:
-        """Forecast the step's files, store them, have them placed. Never raises for want of a peer.
+        """Forecast the step's files, store them, have them placed. Never raises for want of a peer or a forecast.
 
-        `history` is emptied: it is as large as all that follows. `problems`: of reading it.
+        `descriptors`: of the histories, oldest first; `note` is told of problems with them; `large`: they are.
         """
         step = msgspec.structs.replace(request.step, uid=uid)
         if request.attempt and request.place:
@@ -83,34 +97,36 @@ class Planner:
                 return local.PlanReply("unavailable", str(error))
             if known.why_closed:
                 return local.PlanReply("declined", known.why_closed)
-        prediction = predicted(history, step, self.settings.predict, in_run=request.in_run)
-        history.clear()
-        warnings = (*problems, *prediction.warnings)[:MOST_WARNINGS]
         until_s = request.from_s + self.settings.predict.horizon_s
-        wanted = [f for f in prediction.files if request.from_s <= f.at_s < until_s or request.in_run]
-        later = any(f.at_s >= until_s for f in prediction.files)
-        outline = local.PlanReply(
-            status="nothing",
-            reason=warnings[0] if warnings and not prediction.files else "",
-            warnings=warnings,
-            forecast_files=len(wanted),
-            forecast_bytes=sum(f.size_bytes for f in wanted),
-            until_s=until_s,
-            next_s=max(request.from_s, until_s - EARLY_S) if later else None,
-        )
-        if not wanted:
-            return outline
-        with self.mdsd.connection() as mdsd:
+        job = Job(step, request.from_s, until_s, request.in_run, self.settings.predict)
+        with ExitStack() as stack:
             try:
-                known = self.mdsd.view(mdsd, step.fs_name)
-                targets = usable_targets(known, request, outline.forecast_bytes)
-                problem = ""
-            except TarazuError as error:
-                pools = {name: len({*members} & {*request.active}) for name, members in request.pools.items()}
-                targets, problem = Targets(len(request.active), pools), str(error)
-            foreign = self.settings.layout.foreign_defaults
-            expected = configure(wanted, targets, directories, self.policy, foreign_defaults=foreign)
+                # Its process has no more to do once the layouts are known.
+                with self.forecasts.process(uid, large) as forecast:
+                    found = forecast.find(job, descriptors)
+                    note(found.problems)
+                    outline = outline_of(request, found, until_s)
+                    if not found.files:
+                        return outline
+                    mdsd = stack.enter_context(self.mdsd.connection())
+                    targets, problem = self._targets(mdsd, request, outline.forecast_bytes)
+                    layouts = directories(found.parents)
+                    foreign = self.settings.layout.foreign_defaults
+                    expected = forecast.choose(Choose(targets, layouts, self.policy, foreign), found.files)
+            except ForecastFailed as error:
+                return local.PlanReply("nothing", str(error))
             return self._store_and_place(step, request, expected, outline, mdsd, problem)
+
+    def _targets(
+        self, mdsd: Requester, request: local.PlanRequest, forecast_bytes: int
+    ) -> tuple[Targets, str]:
+        """By what layouts are chosen; and why mdsd need not be asked for OSTs."""
+        try:
+            known = self.mdsd.view(mdsd, request.step.fs_name)
+            return usable_targets(known, request, forecast_bytes), ""
+        except TarazuError as error:
+            pools = {name: len({*members} & {*request.active}) for name, members in request.pools.items()}
+            return Targets(len(request.active), pools), str(error)
 
     def _store_and_place(
         self,
@@ -193,14 +209,18 @@ class Planner:
         return questions.allocate(mdsd, request)
 
 
-def predicted(
-    history: Sequence[KnownRun], step: JobStep, settings: Predict, *, in_run: bool = False
-) -> aipa.Prediction:
-    """The files of the next run, from those before; `in_run`: of the rest of this one, the last of the history."""
-    if in_run and history:
-        return aipa.extend(history[-1], step, horizon_s=settings.horizon_s, model=settings.model)
-    decision = rules.decide(history)
-    return aipa.forecast(history[decision.since :], step, model=settings.model)
+def outline_of(request: local.PlanRequest, found: Found, until_s: float) -> local.PlanReply:
+    """The answer as far as the forecast goes."""
+    warnings = (*found.problems, *found.warnings)[:MOST_WARNINGS]
+    return local.PlanReply(
+        status="nothing",
+        reason=warnings[0] if warnings and found.nothing else "",
+        warnings=warnings,
+        forecast_files=found.files,
+        forecast_bytes=found.size_bytes,
+        until_s=until_s,
+        next_s=max(request.from_s, until_s - EARLY_S) if found.later else None,
+    )
 
 
 def allocation_request(

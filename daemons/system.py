@@ -23,6 +23,7 @@ SETTLE_S = 3.0
 QUIET_S = 0.3
 """For `SETTLE_S` after the start, no allocation before no new server has come for `QUIET_S`."""
 DEFAULT_INTERVAL_S = 60.0
+AT_ONCE_S = 0.05
 INTERVAL_FOR_S = 1.0
 
 
@@ -32,6 +33,7 @@ class System:
         self.exclusions = Exclusions(options.exclude)
         self.views = ViewBuilder(options.stale_after_s, options.root, SpeedEstimator(options.speed_forget_s))
         self.health = health
+        self._turn = 0
         self._ledger = ledger
         self._counts = counts
         self._limits = ReportLimits()
@@ -72,9 +74,13 @@ class System:
         return self.health.apply(view)
 
     def reported(self) -> Iterator[SystemView]:
-        """Every file system as its servers report it."""
-        now = time.monotonic()
-        return (self.views.view(fs_name, now, taken_s=time.time()) for fs_name in self.views.fs_names())
+        """File systems as their servers report them: each time as many as take `AT_ONCE_S`, in turn."""
+        began, names = time.monotonic(), self.views.fs_names()
+        for _ in names:
+            self._turn += 1
+            yield self.views.view(names[self._turn % len(names)], time.monotonic(), taken_s=time.time())
+            if time.monotonic() - began > AT_ONCE_S:
+                return
 
     def may_settle(self) -> bool:
         return time.monotonic() - self._started <= SETTLE_S

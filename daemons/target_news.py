@@ -24,7 +24,7 @@ class Promises(Protocol):
     """What is asked of the ledger."""
 
     def __len__(self) -> int: ...
-    def __contains__(self, id: str) -> bool: ...
+    def stands(self, id: str) -> bool: ...
     def standing_on(self, fs_name: str, osts: Iterable[int], id: str = "") -> list[str]: ...
 
 
@@ -55,12 +55,13 @@ class TargetNews:
     def heard(self, ids: Iterable[str], peer: Peer, now: float) -> None:
         """This connection speaks for these allocations."""
         for id in ids:
-            if id in self._promises:
+            if self._promises.stands(id):
+                anew = self._peers.get(id) != peer
                 self._peers[id] = peer
-                if (untold := self._untold.get(id)) and untold.times > len(REPEAT_S):
+                if (untold := self._untold.get(id)) and (anew or untold.times > len(REPEAT_S)):
                     untold.due = now
         if len(self._peers) > 1024 + 2 * len(self._promises):
-            self._peers = {id: peer for id, peer in self._peers.items() if id in self._promises}
+            self._peers = {id: peer for id, peer in self._peers.items() if self._promises.stands(id)}
 
     def changed(self, fs_name: str, osts: Mapping[int, str]) -> int:
         """The health of these OSTs has changed; how many allocations stand on them."""
@@ -92,7 +93,7 @@ class TargetNews:
             return LONGEST_REPEAT_S
         messages: dict[tuple[Peer, str, tuple[tuple[int, str], ...]], list[str]] = {}
         for id, untold in list(self._untold.items()):
-            if id not in self._promises:
+            if not self._promises.stands(id):
                 del self._untold[id]
             elif untold.due <= now and id in self._peers:
                 osts = tuple(sorted(untold.osts.items()))

@@ -1,4 +1,4 @@
-"""Write the generated parts of the documentation: the table of settings, the sweep of stripe counts."""
+"""Write the generated parts of the documentation: tables of settings and parameters, the sweep of stripe counts."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from pathlib import Path
 from tarazu import config
 from tarazu.sim import stripe_counts
 from tarazu.sim.study import reference
+from tarazu.stats import params
 
 GUIDE = Path(__file__).with_name("operator-guide.md")
 BENCHMARKS = Path(__file__).with_name("benchmarks.md")
+PARAMETERS = ("<!-- parameters: made by `make docs` -->", "<!-- end of parameters -->")
 SETTINGS = ("<!-- settings: made by `make docs` -->", "<!-- end of settings -->")
 STRIPES = ("<!-- stripe counts: made by `make docs` -->", "<!-- end of stripe counts -->")
 
@@ -29,8 +31,8 @@ def between(text: str, marks: tuple[str, str], table: str) -> str:
 
 
 def rendered(text: str) -> str:
-    """The guide with the present table of settings."""
-    return between(text, SETTINGS, config.table())
+    """The guide with the present tables of settings and of Lustre's parameters."""
+    return between(between(text, SETTINGS, config.table()), PARAMETERS, params.table())
 
 
 def simulator(text: str) -> str:
@@ -49,7 +51,7 @@ def stripes_table() -> str:
 
 def main() -> int:
     GUIDE.write_text(rendered(GUIDE.read_text()))
-    print(f"{GUIDE}: settings written")
+    print(f"{GUIDE}: settings and parameters written")
     SIMULATOR.write_text(simulator(SIMULATOR.read_text()))
     print(f"{SIMULATOR}: keys and columns written")
     BENCHMARKS.write_text(between(BENCHMARKS.read_text(), STRIPES, stripes_table()))

@@ -170,6 +170,12 @@ class Clientd:
         POSITIVE,
         size=True,
     )
+    forecast_s: float = setting(
+        60.0,
+        "longest time for a forecast, and for its layouts; a job with a longer one runs unplaced",
+        POSITIVE,
+    )
+    forecast_bytes: int = setting(1024 * MIB, "memory that one forecast may take", POSITIVE, size=True)
 
 
 @dataclass(frozen=True)
@@ -334,7 +340,7 @@ RELOADED = {
         "audit_log",
     },
     "allocate": {f.name for f in dataclasses.fields(Allocate)},
-    "clientd": {"keep_plans", "user_plan_bytes"},
+    "clientd": {"keep_plans", "user_plan_bytes", "forecast_s", "forecast_bytes"},
     "layout": {f.name for f in dataclasses.fields(LayoutSettings)} - {"lists"},
     "predict": {"model", "runs", "horizon_s"},
 }

@@ -18,6 +18,7 @@ need strace strace
 need prometheus prometheus
 need promtool prometheus
 need ip iproute2
+ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1 || missing="$missing libfaketime"
 need valgrind valgrind
 need gfortran gfortran
 need g++ g++

@@ -40,23 +40,22 @@ def build() -> Iterator[Metric]:
     yield family
 
 
+_OF_SOCKET = (
+    ("messages_received", "received", "Messages that were understood."),
+    ("messages_dropped", "dropped", "Messages that were malformed, or have no place on the socket."),
+    ("messages_beyond_rate", "too_many", "Messages beyond what one connection may say."),
+    ("messages_shut_out", "shut_out", "Messages that came after their key was removed."),
+    ("handshakes_refused", "refused", "Connections refused: a wrong key, none, or no ZeroMQ peer."),
+    ("connections_turned_away", "turned_away", "Connections for which there was no room."),
+)
+
+
 def of_sockets(name: str, sockets: Mapping[str, Counts]) -> Iterator[Metric]:
-    """What each socket of a daemon has seen."""
-    yield counters(
-        f"{name}_messages_received",
-        "Messages that were understood.",
-        "socket",
-        {socket: counts.received for socket, counts in sockets.items()},
-    )
-    yield counters(
-        f"{name}_messages_dropped",
-        "Messages that were malformed, of another protocol, or of a kind that has no place on the socket.",
-        "socket",
-        {socket: counts.dropped for socket, counts in sockets.items()},
-    )
-    yield counters(
-        f"{name}_handshakes_refused",
-        "Connections that were refused: a wrong key, none, or no ZeroMQ peer at all.",
-        "socket",
-        {socket: counts.refused for socket, counts in sockets.items()},
-    )
+    """What each bound socket of a daemon has seen."""
+    for what, counted, text in _OF_SOCKET:
+        values = {socket: getattr(counts, counted) for socket, counts in sockets.items()}
+        yield counters(f"{name}_{what}", text, "socket", values)
+    standing = GaugeMetricFamily(f"tarazu_{name}_connections", "Connections that stand.", labels=("socket",))
+    for socket, counts in sockets.items():
+        standing.add_metric((socket,), counts.connections)
+    yield standing

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -44,6 +44,7 @@ def families(mdsd: Mdsd, ask: Ask) -> Iterator[Metric]:
     fs_names = ask(mdsd.system.views.fs_names)
     views = [ask(partial(mdsd.system.view, fs_name, time.monotonic())) for fs_name in fs_names]
     yield from _targets(views)
+    yield from _health({fs_name: ask(partial(mdsd.health.status, fs_name)) for fs_name in fs_names})
     now = time.monotonic()
     servers = ask(mdsd.system.views.servers)
     loads = {oss.name: oss for view in views for oss in view.osses}
@@ -70,6 +71,12 @@ def _own(mdsd: Mdsd) -> Iterator[Metric]:
     yield gauge("mdsd_promised_stripes", "Stripes promised by them.", stripes)
     yield counter("mdsd_dead_steps", "Job steps whose signs of life stopped.", mdsd.dead_steps)
     yield counter("mdsd_ledger_records", "Changes of the ledger so far.", book.sequence)
+    yield gauge(
+        "mdsd_ledger_writable",
+        "0 while the ledger cannot be written, and nothing is promised.",
+        not book.trouble,
+    )
+    yield histogram("mdsd_commit_seconds", "Time to make the changes of a turn durable.", mdsd.commit_seconds)
     yield gauge("mdsd_kept_replies", "Answers kept for requests that are sent again.", len(book.answered))
     yield gauge("mdsd_kept_reply_bytes", "Memory that they take.", book.answered.bytes)
     sockets = {"statistics": mdsd.subscriber.counts, "requests": mdsd.replier.counts}
@@ -111,6 +118,21 @@ def _reasons(ost: Ost) -> Iterator[str]:
     for reason in ("stale", "no_create", "readonly"):
         if getattr(ost, reason):
             yield reason
+    if ost.health:
+        yield ost.health.partition(":")[0]
+
+
+def _health(statuses: Mapping[str, Mapping[str, Mapping[str, object]]]) -> Iterator[Metric]:
+    family = GaugeMetricFamily(
+        "tarazu_target_unwell",
+        "1 for a target that is not well: dead, refusing, full, sick or silent.",
+        labels=(*TARGET, "health"),
+    )
+    for fs_name, status in statuses.items():
+        for index, found in status.items():
+            labels = ("ost", target_name(fs_name, int(index)), fs_name, str(found["health"]))
+            family.add_metric(labels, 1)
+    yield family
 
 
 def _servers(rows: Sequence[tuple[str, float, Oss | None, int]]) -> Iterator[Metric]:

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarazu.config import Settings
-from tarazu.daemons.planner import EARLY_S, allocation_request, predicted, usable_targets
+from tarazu.daemons.forecasts.work import predicted
+from tarazu.daemons.planner import EARLY_S, allocation_request, usable_targets
 from tarazu.layout.manager import ConfigurationManager
 from tarazu.model import ANY_RANK, FileName, FilePlacement, JobStep, Layout, SystemView
 from tarazu.native import template

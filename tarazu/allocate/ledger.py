@@ -206,6 +206,10 @@ class Ledger:
         """Job steps that were silent for too long, in the order of their deaths."""
         return tuple(self._dead)
 
+    def stands(self, id: str) -> bool:
+        """True while this allocation has a promise left and its step lives."""
+        return id in self._promises and id not in self._dead
+
     def standing_on(self, fs_name: str, osts: Iterable[int], id: str = "") -> list[str]:
         """Allocations of which a file that is still open, or to come, has a stripe on one of these OSTs; of one or
         of all. A million stripes take some milliseconds.

@@ -7,6 +7,7 @@ compares it with OSTs of its pools and kind that were measured alike. `-`: nothi
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -82,7 +83,7 @@ def _print(status: Mapping[str, Any]) -> None:
     _print_mds(mdsd.get("mds") or {})
     _print_servers(mdsd["osses"])
     for fs_name, known in mdsd["file_systems"].items():
-        _print_targets(fs_name, known["osts"])
+        _print_targets(fs_name, known["osts"], known.get("health") or {})
         for device, qos in (known.get("qos") or {}).items():
             print(f"  {device} chooses by itself: " + ", ".join(f"{k} {v}" for k, v in sorted(qos.items())))
 
@@ -122,7 +123,7 @@ def _print_servers(osses: Mapping[str, Any]) -> None:
     )
 
 
-def _print_targets(fs_name: str, osts: list[dict[str, Any]]) -> None:
+def _print_targets(fs_name: str, osts: list[dict[str, Any]], health: Mapping[str, Any]) -> None:
     print()
     print_table(
         (f"{fs_name} OST", "OSS", "size", "used", "promised", "MB/s", "of peers", "by", "state"),
@@ -136,7 +137,7 @@ def _print_targets(fs_name: str, osts: list[dict[str, Any]]) -> None:
                 "-" if o["write_bytes_per_s"] is None else f"{o['write_bytes_per_s'] / 1e6:.0f}",
                 _share(o.get("relative_speed")),
                 _source(o),
-                _state(o),
+                _health(health.get(str(o["index"]))) or _state(o),
             )
             for o in osts
         ],
@@ -151,6 +152,14 @@ def _source(ost: Mapping[str, Any]) -> str:
     timed = ost.get("timed_by") or {}
     known = timed.get("writes") or timed.get("reads")
     return f"({known})" if known else "-"
+
+
+def _health(amiss: Mapping[str, Any] | None) -> str:
+    """What running steps were told of it."""
+    if not amiss:
+        return ""
+    since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(amiss["since_s"]))
+    return f"{amiss['health'].upper()} ({amiss['why']}) since {since}"
 
 
 def _state(ost: Mapping[str, Any]) -> str:

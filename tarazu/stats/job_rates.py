@@ -31,13 +31,13 @@ class JobRates:
         self._grown: dict[str, list[int]] = {}
 
     def add(self, target: str, chunks: Iterable[bytes]) -> int:
-        """Take in a target's `job_stats`; the number of jobs that moved data. Raises ValueError as `job_stats.entries`:
+        """Take in a target's `job_stats`; the number of jobs that moved data. Raises ValueError as `job_stats.spans`:
         then the next reading of the target is compared with none.
         """
         before = self._before.get(target)
         now: _Kept = {}
-        for entry in job_stats.entries(chunks):
-            written_id, start, have_read, written = job_stats.usual(entry) or _unusual(entry)
+        for span in job_stats.spans(chunks):
+            written_id, start, have_read, written = job_stats.usual(span) or _unusual(span)
             if written == have_read == _NOTHING:
                 continue
             # The same job stands on all targets: one string for all.
@@ -75,7 +75,9 @@ class JobRates:
         return tuple(JobRate(job_stats.unquote(name), *of) for name, of in moved if any(of))
 
 
-def _unusual(entry: bytes) -> tuple[bytes, bytes, bytes, bytes]:
+def _unusual(span: job_stats.Span) -> tuple[bytes, bytes, bytes, bytes]:
+    text, begin, end = span
+    entry = text[begin:end]
     job = job_stats.parse_entry(entry, ("read_bytes", "write_bytes"))
     have_read, written = (job.rows[n].sum if n in job.rows else 0 for n in ("read_bytes", "write_bytes"))
     return entry.partition(b"\n")[0], b"%.9f" % job.start_s, b"%d" % have_read, b"%d" % written

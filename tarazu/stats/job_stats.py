@@ -19,6 +19,9 @@ MAX_FILE_BYTES = 512 * MIB
 MAX_JOBS = 100_000
 """Of one target; what comes after is left out."""
 
+MAX_DASHES = 4096
+"""Of one chunk, in job ids for instance; beyond, they are not looked for."""
+
 _NEXT = b"\n- job_id:"
 _BYTES_ROW = rb" *\{ samples: *\d+, unit: *bytes, min: *\d+, max: *\d+, sum: *(\d{1,18})[ ,]"
 _USUAL = re.compile(
@@ -46,26 +49,58 @@ def params() -> tuple[str, ...]:
     return ("obdfilter.*.job_stats", "mdt.*.job_stats")
 
 
-def entries(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """What follows each `- job_id:`. Raises ValueError when the text does not begin as `job_stats`, or an entry has no
-    end. Nothing at all (2.17, no job) is no entry.
+Span = tuple[bytes, int, int]
+"""(text, begin, end) of one entry: what follows its `- job_id:`."""
+
+
+def spans(chunks: Iterable[bytes]) -> Iterator[Span]:
+    """Every entry, without a copy of it. Raises ValueError when the text does not begin as `job_stats`, or an entry
+    has no end. Nothing at all (2.17, no job) is no entry.
     """
-    tail, seen = b"\n", False
+    text, begin = b"\n", -1
     for chunk in chunks:
-        parts = (tail + chunk).split(_NEXT)
-        tail = parts.pop()
-        if not seen and parts:
-            _check_header(parts.pop(0))
-            seen = True
-        yield from parts
-        if len(tail) > MAX_ENTRY_BYTES:
-            if not seen:
-                _check_header(tail)
+        text += chunk
+        for at in _separators(text, max(begin, 0)):
+            if begin >= 0:
+                yield text, begin, at
+            else:
+                _check_header(text[:at])
+            begin = at + len(_NEXT)
+        if len(text) - max(begin, 0) > MAX_ENTRY_BYTES:
+            if begin < 0:
+                _check_header(text)
             raise ValueError(f"expected entries of at most {MAX_ENTRY_BYTES} bytes, found a longer one")
-    if seen:
-        yield tail
+        if begin > 0:
+            # The newline keeps what follows apart from what stood before it.
+            text, begin = text[begin - 1 :], 1
+    if begin < 0:
+        _check_header(text)
     else:
-        _check_header(tail)
+        yield text, begin, len(text)
+
+
+def _separators(text: bytes, begin: int) -> list[int]:
+    """Where each `_NEXT` after `begin` lies. A dash alone is rare, and looking for it is six times as fast."""
+    found: list[int] = []
+    others = 0
+    at = text.find(b"-", begin + 1)
+    while at >= 0 and others < MAX_DASHES:
+        if text.startswith(_NEXT, at - 1):
+            found.append(at - 1)
+        else:
+            others += 1
+        at = text.find(b"-", at + 1)
+    if at >= 0:
+        at = text.find(_NEXT, at - 1)
+        while at >= 0:
+            found.append(at)
+            at = text.find(_NEXT, at + 1)
+    return found
+
+
+def entries(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """What follows each `- job_id:`. Raises as `spans`."""
+    return (text[begin:end] for text, begin, end in spans(chunks))
 
 
 def _check_header(text: bytes) -> None:
@@ -75,11 +110,11 @@ def _check_header(text: bytes) -> None:
         raise ValueError(f"expected `job_stats:` in the first line, found {found!r}")
 
 
-def usual(entry: bytes) -> tuple[bytes, bytes, bytes, bytes] | None:
+def usual(span: Span) -> tuple[bytes, bytes, bytes, bytes] | None:
     """(job id as written, start time or empty, sum of `read_bytes`, of `write_bytes`) of an entry whose rows stand in
     the order of all versions known; None for another.
     """
-    match = _USUAL.match(entry)
+    match = _USUAL.match(*span)
     return (match[1], match[2] or b"", match[3], match[4]) if match else None
 
 

@@ -24,6 +24,8 @@ IN_TURN = 1500
 """Where there are more connections, only their states are read at each look, and the other parameters in turn."""
 ENOSPC = 28
 _STATE = re.compile(r"^current_state:\s*(\S+)", re.MULTILINE)
+_WELL = tuple(b"current_state: %b\n" % state.encode() for state in HEALTHY)
+"""As nearly all of them begin: these need no closer look."""
 _BEGINNING = 128
 """Bytes of a file that are read: `state` goes on with up to 16 lines of history."""
 
@@ -74,7 +76,10 @@ class Osps:
             self._listed_s = now
         known, lost = set(), {}
         for target, path in self._states:
-            if state := parse_state(_beginning(path)):
+            data = _beginning(path)
+            if data.startswith(_WELL):
+                known.add(target)
+            elif state := parse_state(data.decode("ascii", "replace")):
                 known.add(target)
                 if state not in HEALTHY:
                     lost[target] = state
@@ -118,14 +123,14 @@ def _files(root: str | Path, parameter: str) -> list[tuple[Target, str]]:
     return [(target, str(path)) for device, path in found if (target := ost_target(device))]
 
 
-def _beginning(path: str) -> str:
+def _beginning(path: str) -> bytes:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
-        return ""
+        return b""
     try:
-        return os.read(descriptor, _BEGINNING).decode("ascii", "replace")
+        return os.read(descriptor, _BEGINNING)
     except OSError:
-        return ""
+        return b""
     finally:
         os.close(descriptor)

@@ -48,7 +48,7 @@ PARAMETERS: dict[str, Parameter] = {
     ),
     "obdfilter.*.job_stats": _oss(
         "bytes of each job on each OST",
-        {f"{PROC}/obdfilter/*/job_stats": ALL, f"{DEBUG}/obdfilter/*/job_stats": "later"},
+        {f"{PROC}/obdfilter/*/job_stats": ALL, f"{DEBUG}/obdfilter/*/job_stats": "fallback"},
     ),
     "obdfilter.*.exports.*.stats": _oss(
         "bytes of each client, when asked for (`ossd.exports`)",
@@ -63,7 +63,7 @@ PARAMETERS: dict[str, Parameter] = {
         {
             f"{DEBUG}/osd-*/*/brw_stats": "2.15-2.17",
             f"{PROC}/osd-*/*/brw_stats": "2.12",
-            f"{DEBUG}/obdfilter/*/brw_stats": "later",
+            f"{DEBUG}/obdfilter/*/brw_stats": "fallback",
             f"{PROC}/obdfilter/*/brw_stats": "2.12 (a link)",
         },
     ),
@@ -72,7 +72,7 @@ PARAMETERS: dict[str, Parameter] = {
             "space and objects left of each OST",
             {
                 f"{SYS}/obdfilter/*/{name}": ALL,
-                f"{PROC}/obdfilter/*/{name}": "earlier",
+                f"{PROC}/obdfilter/*/{name}": "fallback",
                 f"{SYS}/osd-*/*/{name}": "2.15-2.17",
                 f"{PROC}/osd-*/*/{name}": "2.12",
             },
@@ -82,7 +82,7 @@ PARAMETERS: dict[str, Parameter] = {
     **{
         f"obdfilter.*.{name}": _oss(
             "whether the OST takes new objects",
-            {f"{SYS}/obdfilter/*/{name}": versions, f"{PROC}/obdfilter/*/{name}": "earlier"},
+            {f"{SYS}/obdfilter/*/{name}": versions, f"{PROC}/obdfilter/*/{name}": "fallback"},
             expected=False,
         )
         for name, versions in (("degraded", ALL), ("no_create", "2.16-2.17"), ("readonly", "2.17"))
@@ -99,17 +99,21 @@ PARAMETERS: dict[str, Parameter] = {
     ),
     "ost.OSS.ost_io.stats": _oss(
         "queue of the server, time of its bulk requests",
-        {f"{DEBUG}/ost/OSS/ost_io/stats": ALL, f"{PROC}/ost/OSS/ost_io/stats": "earlier"},
+        {f"{DEBUG}/ost/OSS/ost_io/stats": ALL, f"{PROC}/ost/OSS/ost_io/stats": "fallback"},
     ),
     "diskstats": _oss("time of I/Os of the OSTs' own devices", {"proc/diskstats": ALL}, expected=False),
     "lnet.stats": Parameter(
         "node",
         "LNet bytes of the node",
-        {"sys/kernel/debug/lnet/stats": ALL, "proc/sys/lnet/stats": "earlier (a link)"},
+        {"sys/kernel/debug/lnet/stats": ALL, "proc/sys/lnet/stats": "fallback (a link)"},
     ),
     "lod.*.pools.*": _mds(
         "OST pools",
-        {f"{PROC}/lod/*/pools/*": ALL, f"{DEBUG}/lod/*/pools/*": "later", f"{SYS}/lod/*/pools/*": "later"},
+        {
+            f"{PROC}/lod/*/pools/*": ALL,
+            f"{DEBUG}/lod/*/pools/*": "fallback",
+            f"{SYS}/lod/*/pools/*": "fallback",
+        },
         expected=False,
     ),
     "lod.*.target_obd": _mds(
@@ -122,40 +126,40 @@ PARAMETERS: dict[str, Parameter] = {
             {f"{SYS}/lod/*/{name}": sysfs, f"{PROC}/lod/*/{name}": procfs},
         )
         for name, sysfs, procfs in (
-            ("qos_prio_free", ALL, "earlier"),
+            ("qos_prio_free", ALL, "fallback"),
             ("qos_threshold_rr", "2.15-2.17", "2.12"),
-            ("qos_maxage", ALL, "earlier"),
+            ("qos_maxage", ALL, "fallback"),
         )
     },
     "osp.*.active": _mds(
         "OSTs that the administrator made inactive",
-        {f"{SYS}/osp/*/active": ALL, f"{PROC}/osp/*/active": "earlier"},
+        {f"{SYS}/osp/*/active": ALL, f"{PROC}/osp/*/active": "fallback"},
     ),
     "osp.*.max_create_count": _mds(
         "OSTs closed for new objects",
-        {f"{SYS}/osp/*/max_create_count": ALL, f"{PROC}/osp/*/max_create_count": "earlier"},
+        {f"{SYS}/osp/*/max_create_count": ALL, f"{PROC}/osp/*/max_create_count": "fallback"},
     ),
     "osp.*.prealloc_status": _mds(
         "OSTs that refuse new objects, and why",
-        {f"{SYS}/osp/*/prealloc_status": ALL, f"{PROC}/osp/*/prealloc_status": "earlier"},
+        {f"{SYS}/osp/*/prealloc_status": ALL, f"{PROC}/osp/*/prealloc_status": "fallback"},
     ),
     "osp.*.state": _mds(
         "whether the MDS is connected to the OST",
-        {f"{DEBUG}/osp/*/state": ALL, f"{PROC}/osp/*/state": "earlier"},
+        {f"{DEBUG}/osp/*/state": ALL, f"{PROC}/osp/*/state": "fallback"},
     ),
     "mdt.*.md_stats": _mds(
         "metadata operations",
-        {f"{PROC}/mdt/*/md_stats": ALL, f"{DEBUG}/mdt/*/md_stats": "later"},
+        {f"{PROC}/mdt/*/md_stats": ALL, f"{DEBUG}/mdt/*/md_stats": "fallback"},
     ),
     "mdt.*.job_stats": _mds(
         "metadata operations of each job",
-        {f"{PROC}/mdt/*/job_stats": ALL, f"{DEBUG}/mdt/*/job_stats": "later"},
+        {f"{PROC}/mdt/*/job_stats": ALL, f"{DEBUG}/mdt/*/job_stats": "fallback"},
     ),
     "mdt.*.filesfree": _mds(
         "inodes left of each MDT",
         {
-            f"{SYS}/mdt/*/filesfree": "earlier",
-            f"{PROC}/mdt/*/filesfree": "earlier",
+            f"{SYS}/mdt/*/filesfree": "fallback",
+            f"{PROC}/mdt/*/filesfree": "fallback",
             f"{SYS}/osd-*/*/filesfree": "2.15-2.17",
             f"{PROC}/osd-*/*/filesfree": "2.12",
         },
@@ -164,6 +168,20 @@ PARAMETERS: dict[str, Parameter] = {
 
 CANDIDATES: dict[str, tuple[str, ...]] = {name: tuple(p.places) for name, p in PARAMETERS.items()}
 """Parameter, as `lctl get_param` names it → patterns below the root, the preferred first."""
+
+
+def table() -> str:
+    """The table of parameters of the operator guide."""
+    rows = [
+        "| parameter | on | read for | where (the first that is there), and in which versions |",
+        "|---|---|---|---|",
+    ]
+    for name, (role, use, places, expected) in PARAMETERS.items():
+        where = "; ".join(f"`{place}` {versions}" for place, versions in places.items())
+        on = {"oss": "OSS", "mds": "MDS", "node": "both"}[role]
+        rows.append(f"| `{name}`{'' if expected else ' (if there)'} | {on} | {use} | {where} |")
+    return "\n".join(rows)
+
 
 _TARGET = re.compile(r"(?P<fs>.+?)-OST(?P<index>[0-9a-fA-F]{4,8})")
 _MDT = re.compile(r".+?-MDT[0-9a-fA-F]{4}$")

@@ -190,6 +190,10 @@ class ViewBuilder:
     def __contains__(self, oss: str) -> bool:
         return oss in self._servers
 
+    def __len__(self) -> int:
+        """Servers that have reported."""
+        return len(self._servers)
+
     def fs_names(self) -> list[str]:
         return sorted(self._targets)
 

@@ -5,16 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
+from tarazu.errors import StoreError
 from tarazu.store.schema import Dialect
 
 
+class BrokenOff(StoreError):
+    """The database has undone the transaction for another one's sake: it may be begun again at once."""
+
+
+class Lost(StoreError):
+    """The connection is gone. What was not committed is undone; whether a commit was one is not known."""
+
+
 class Connection(Protocol):
-    """One method per need, no cursor outside. Whatever fails is a StoreError that names the database."""
+    """One method per need, no cursor outside. Whatever fails is a StoreError that names the database.
+
+    `begin` after Lost begins on a new connection; reading outside of a transaction does so by itself.
+    """
 
     dialect: Dialect
     where: str
 
     def begin(self) -> None: ...
+    def mark(self, mark: str) -> bool:
+        """Note within the transaction that it is this one; False when one with this mark is done already."""
+
     def commit(self) -> None: ...
     def rollback(self) -> None: ...
     def execute(self, statement: str, values: Sequence[Any] = ()) -> int:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -20,10 +20,17 @@ from tarazu.names import from_text, to_text
 from tarazu.store import files, layouts
 from tarazu.store.connection import Connection, insert_row, update
 from tarazu.store.rows import Explained, FileRow, NewFile, PlanRow
+from tarazu.store.transaction import write
 from tarazu.trace.records import FileRecord, RunRecord
 
 PLAN_BYTES = 4096
 """What a plan without files counts for in its user's share."""
+ROWS_AT_ONCE = 2_000
+"""Files in one transaction."""
+MARKS_KEPT_S = 86_400.0
+
+Result = TypeVar("Result")
+Row = TypeVar("Row")
 
 _PLAN = PlanRow.__struct_fields__
 """The columns have the names of the fields."""
@@ -50,7 +57,10 @@ def open_database(location: str | os.PathLike[str]) -> InteractionDatabase:
 
 
 class InteractionDatabase:
-    """One open database. Every method that writes is one transaction: wholly done or not at all."""
+    """One open database. What is written is one transaction, wholly done or not at all; of more than ROWS_AT_ONCE
+    files several, so that nobody else's small plan waits for it: a kill then leaves a plan that is still `new` with a
+    part of its files, or one that was being deleted, and the next `prune` looks after both.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self._db = connection
@@ -66,8 +76,8 @@ class InteractionDatabase:
 
     def new_plan(self, step: JobStep) -> int:
         """Begin a plan; its id."""
-        with self._transaction():
-            return insert_row(
+        return self._write(
+            lambda: insert_row(
                 self._db,
                 "plans",
                 **_application(step),
@@ -83,17 +93,22 @@ class InteractionDatabase:
                 request_id="",
                 bytes=PLAN_BYTES,
             )
+        )
 
     def add_files(self, plan_id: int, new: Iterable[NewFile]) -> list[int]:
         """Add expected files to a plan; their row ids, in order. Raises StoreError for an unknown plan."""
-        rows = list(new)
-        with self._transaction():
-            # First of all: who else writes waits here, and what is read from now on is what he wrote.
-            first = self._reserve_ids(len(rows))
-            self._plan_or_raise(plan_id)
-            layout_ids = layouts.add(self._db, plan_id, (row.layout for row in rows if row.layout))
-            self._grow(plan_id, files.add(self._db, plan_id, first, rows, layout_ids))
-            return list(range(first, first + len(rows)))
+        ids: list[int] = []
+        for part in _parts(list(new)):
+            ids += self._write(partial(self._add, plan_id, part))
+        return ids
+
+    def _add(self, plan_id: int, rows: Sequence[NewFile]) -> range:
+        # First of all: who else writes waits here, and what is read from now on is what he wrote.
+        first = self._reserve_ids(len(rows))
+        self._plan_or_raise(plan_id)
+        layout_ids = layouts.add(self._db, plan_id, (row.layout for row in rows if row.layout))
+        self._grow(plan_id, files.add(self._db, plan_id, first, rows, layout_ids))
+        return range(first, first + len(rows))
 
     def set_allocation(
         self,
@@ -123,26 +138,46 @@ class InteractionDatabase:
             "ost_cost_bound": ost_cost_bound,
             "elapsed_s": elapsed_s,
         }
-        with self._transaction():
+        placed = list((placements or {}).items())
+        reasons = dict(left or {})
+        self._check_rows(plan_id, (row_id for row_id, _ in placed))
+
+        def place(first: int, part: Sequence[tuple[int, FilePlacement]], last: bool) -> None:
             self._lock()
             self._plan_or_raise(plan_id)
-            self._db.execute(update("plans", *answer), (*answer.values(), plan_id))
-            insert_row(self._db, "requests", plan_id=plan_id, answered_s=time.time(), **answer)
-            self._grow(plan_id, files.place(self._db, plan_id, request_id, placements or {}, left or {}))
+            why = {row_id: reasons[row_id] for row_id, _ in part if row_id in reasons}
+            self._grow(plan_id, files.place(self._db, plan_id, request_id, first, part, why))
+            if last:
+                self._db.execute(update("plans", *answer), (*answer.values(), plan_id))
+                insert_row(self._db, "requests", plan_id=plan_id, answered_s=time.time(), **answer)
+
+        parts = _parts(placed)
+        for number, part in enumerate(parts, 1):
+            self._write(partial(place, (number - 1) * ROWS_AT_ONCE, part, number == len(parts)))
+
+    def _check_rows(self, plan_id: int, row_ids: Iterable[int]) -> None:
+        known = {row[0] for row in self._db.query("SELECT id FROM files WHERE plan_id=?", (plan_id,))}
+        if (foreign := next((row_id for row_id in row_ids if row_id not in known), None)) is not None:
+            raise StoreError(self._db.where, f"rows of plan {plan_id}", f"row {foreign}")
 
     def record_outcomes(self, plan_id: int, run: RunRecord) -> int:
         """Write down what became of the plan's files; how many of them the run created.
 
         A created file belongs to the row that the placement library found, else to the row of its key.
         """
-        with self._transaction():
+        rows = self._db.query("SELECT id, file_key FROM files WHERE plan_id=? ORDER BY id", (plan_id,))
+        created = _created(rows, run)
+
+        def end(part: Sequence[tuple[Any, ...]], last: bool) -> None:
             self._lock()
             self._plan_or_raise(plan_id)
-            rows = self._db.query("SELECT id, file_key FROM files WHERE plan_id=? ORDER BY id", (plan_id,))
-            created = _created(rows, run)
-            unseen = [row_id for row_id, _ in rows if row_id not in created]
-            self._grow(plan_id, files.end(self._db, created, unseen))
-            self._db.execute(update("plans", "ended_s"), (run.start_s + run.duration_s, plan_id))
+            self._grow(plan_id, files.end(self._db, [(row_id, created.get(row_id)) for row_id, _ in part]))
+            if last:
+                self._db.execute(update("plans", "ended_s"), (run.start_s + run.duration_s, plan_id))
+
+        parts = _parts(rows)
+        for number, part in enumerate(parts, 1):
+            self._write(partial(end, part, number == len(parts)))
         return len(created)
 
     def plan(self, plan_id: int) -> PlanRow | None:
@@ -196,40 +231,42 @@ class InteractionDatabase:
         `in_vain`: one that was never allocated goes before all others. All but the newest `keep` of the step's
         application on its file system go, then the user's oldest until the rest takes `user_bytes` at most.
         """
-        with self._transaction():
+        old = self._write(lambda: self._outdated(step, keep, user_bytes, in_vain))
+        for plan_id in old:
+            self.delete(plan_id)
+        return len(old)
+
+    def _outdated(self, step: JobStep, keep: int, user_bytes: int, in_vain: int) -> list[int]:
+        self._lock()
+        self._db.execute("DELETE FROM writes WHERE at_s < ?", (time.time() - MARKS_KEPT_S,))
+        nothing = "SELECT id FROM plans WHERE id=? AND uid=? AND status NOT IN ('new', 'allocated')"
+        vain = {row[0] for row in self._db.query(nothing, (in_vain, step.uid))}
+        same = "SELECT id FROM plans WHERE fs_name=? AND uid=? AND application=? ORDER BY id DESC"
+        plans = [row[0] for row in self._db.query(same, tuple(_application(step).values()))]
+        old = vain | {*[plan_id for plan_id in plans if plan_id not in vain][max(keep, 0) :]}
+        used = 0
+        rows = self._db.query("SELECT id, bytes FROM plans WHERE uid=? ORDER BY id DESC", (step.uid,))
+        for plan_id, size in rows:
+            used += 0 if plan_id in old else size
+            if used > user_bytes:
+                old.add(plan_id)
+        return sorted(old)
+
+    def delete(self, plan_id: int) -> None:
+        """A plan with all that belongs to it; nothing where there is none."""
+        while self._write(lambda: files.delete(self._db, plan_id, ROWS_AT_ONCE)):
+            pass
+
+        def end() -> None:
             self._lock()
-            nothing = "SELECT id FROM plans WHERE id=? AND uid=? AND status NOT IN ('new', 'allocated')"
-            vain = {row[0] for row in self._db.query(nothing, (in_vain, step.uid))}
-            self._delete(sorted(vain))
-            same = "SELECT id FROM plans WHERE fs_name=? AND uid=? AND application=? ORDER BY id DESC"
-            plans = self._db.query(same, tuple(_application(step).values()))
-            old = {row[0] for row in plans[max(keep, 0) :]}
-            used = 0
-            rows = self._db.query("SELECT id, bytes FROM plans WHERE uid=? ORDER BY id DESC", (step.uid,))
-            for plan_id, size in rows:
-                used += 0 if plan_id in old else size
-                if used > user_bytes:
-                    old.add(plan_id)
-            self._delete(sorted(old))
-        return len(old | vain)
+            layouts.delete(self._db, [plan_id])
+            self._db.execute("DELETE FROM requests WHERE plan_id=?", (plan_id,))
+            self._db.execute("DELETE FROM plans WHERE id=?", (plan_id,))
 
-    def _delete(self, plan_ids: Sequence[int]) -> None:
-        """Plans with all that belongs to them."""
-        files.delete(self._db, plan_ids)
-        layouts.delete(self._db, plan_ids)
-        ids = [(plan_id,) for plan_id in plan_ids]
-        self._db.many("DELETE FROM requests WHERE plan_id=?", ids)
-        self._db.many("DELETE FROM plans WHERE id=?", ids)
+        self._write(end)
 
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._db.begin()
-        try:
-            yield
-        except BaseException:
-            self._db.rollback()
-            raise
-        self._db.commit()
+    def _write(self, body: Callable[[], Result]) -> Result:
+        return write(self._db, body)
 
     def _plan_or_raise(self, plan_id: int) -> None:
         if not self._db.query("SELECT id FROM plans WHERE id=?", (plan_id,)):
@@ -249,6 +286,11 @@ class InteractionDatabase:
         if last >= 2**32:
             raise StoreError(self._db.where, "row ids below 2^32; start a new database", last)
         return last - count + 1
+
+
+def _parts(rows: Sequence[Row]) -> list[Sequence[Row]]:
+    """One at least, that may be empty."""
+    return [rows[first : first + ROWS_AT_ONCE] for first in range(0, len(rows) or 1, ROWS_AT_ONCE)]
 
 
 def _application(step: JobStep) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 from msgspec.structs import astuple, fields
 
-from tarazu.errors import StoreError
 from tarazu.model import FileName, FilePlacement, Forecast, Layout
 from tarazu.names import from_text, to_text
 from tarazu.store.connection import Connection, insert, update
@@ -80,24 +79,21 @@ def place(
     db: Connection,
     plan_id: int,
     request_id: str,
-    placements: Mapping[int, FilePlacement],
+    first: int,
+    placements: Sequence[tuple[int, FilePlacement]],
     left: Mapping[int, str],
 ) -> int:
-    """The OSTs of files of a plan (row id → OSTs, in the order of the request), instead of those they may have; and
-    why files are left to Lustre. About how many bytes they take. Raises StoreError for a row of another plan.
+    """The OSTs of files of a plan ((row id, OSTs), from place `first` in the request on), instead of those they may
+    have; and why files are left to Lustre. About how many bytes they take.
     """
-    known = {row[0] for row in db.query("SELECT id FROM files WHERE plan_id=?", (plan_id,))}
-    foreign = next((row_id for row_id in placements if row_id not in known), None)
-    if foreign is not None:
-        raise StoreError(db.where, f"rows of plan {plan_id}", f"row {foreign}")
-    of_request = ((request_id, index, row_id) for index, row_id in enumerate(placements))
-    db.many(update("files", "request_id", "request_index"), of_request)
-    db.many("DELETE FROM extents WHERE file_id=?", ((row_id,) for row_id in placements))
+    of_request = ((request_id, index, row_id, plan_id) for index, (row_id, _) in enumerate(placements, first))
+    db.many(f"{update('files', 'request_id', 'request_index')} AND plan_id=?", of_request)
+    db.many("DELETE FROM extents WHERE file_id=?", ((row_id,) for row_id, _ in placements))
     total = 0
 
     def extents() -> Iterator[tuple[int, int, str]]:
         nonlocal total
-        for row_id, placement in placements.items():
+        for row_id, placement in placements:
             for number, osts in enumerate(placement.osts, 1):
                 text = " ".join(map(str, osts))
                 total += EXTENT_BYTES + len(text)
@@ -109,21 +105,20 @@ def place(
     return total
 
 
-def end(db: Connection, created: Mapping[int, FileRecord], unseen: Sequence[int]) -> int:
-    """What became of files: those that a run created, by row id, and the rows of those it did not. About how many
-    bytes that takes.
-    """
+def end(db: Connection, files: Sequence[tuple[int, FileRecord | None]]) -> int:
+    """What became of files: (row id, what a run created; None: it did not). About how many bytes that takes."""
     total = 0
 
     def outcomes() -> Iterator[tuple[Any, ...]]:
         nonlocal total
-        for row_id, file in created.items():
+        for row_id, file in files:
+            if file is None:
+                yield "unseen", "no", "", None, "", row_id
+                continue
             size = file.size_bytes if file.closed else None
             key, layout = to_text(file.key), file.layout.hex()
             total += 2 * len(key) + len(layout)
             yield file.outcome, file.found, key, size, layout, row_id
-        for row_id in unseen:
-            yield "unseen", "no", "", None, "", row_id
 
     changed = update("files", "outcome", "found", "actual_key", "actual_bytes", "actual_layout")
     db.many(changed, outcomes())
@@ -150,11 +145,12 @@ def read(db: Connection, condition: str, values: Sequence[Any], order: str) -> l
     return found
 
 
-def delete(db: Connection, plan_ids: Sequence[int]) -> None:
-    """The files of these plans, and their OSTs."""
-    ids = [(plan_id,) for plan_id in plan_ids]
-    db.many("DELETE FROM extents WHERE file_id IN (SELECT id FROM files WHERE plan_id=?)", ids)
-    db.many("DELETE FROM files WHERE plan_id=?", ids)
+def delete(db: Connection, plan_id: int, most: int) -> int:
+    """So many files of a plan at most, and their OSTs; how many went."""
+    rows = db.query(f"SELECT id FROM files WHERE plan_id=? ORDER BY id LIMIT {int(most)}", (plan_id,))
+    db.many("DELETE FROM extents WHERE file_id=?", rows)
+    db.many("DELETE FROM files WHERE id=?", rows)
+    return len(rows)
 
 
 def _placements(db: Connection, ids: Sequence[int]) -> dict[int, FilePlacement]:

@@ -2,44 +2,101 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from tarazu.errors import StoreError
-from tarazu.store.schema import MYSQL, VERSION, migration, statements
+from tarazu.store.connection import BrokenOff, Lost
+from tarazu.store.schema import MYSQL, TABLES, VERSION, migration, statements
 
 CONNECT_S = 10
+ANSWER_S = 60
+"""For each answer: a server that is cut off must not hold a conversation for ever."""
+LOCK_WAIT_S = 10
 BATCH = 5000
 """Rows handed to PyMySQL at once."""
+STATEMENT_BYTES = 1_024_000
+"""Into which PyMySQL joins rows; less where the server takes less (max_allowed_packet)."""
+AGAIN_S = (0.2, 1.0, 3.0)
+"""Pauses before a question is asked again on a new connection."""
 
 _DONE_BEFORE = {1050, 1060, 1061, 1062, 1091}
 """Table, column, index or row exists, or an index to be dropped does not: DDL is no part of a transaction."""
+_DUPLICATE = 1062
+_BROKEN_OFF = {1205, 1213}
+"""Waited too long for a lock; deadlock."""
+_LOST = {0, 1053, 1080, 1152, 1158, 1159, 1160, 1161, 1184, 1927, 2002, 2003, 2006, 2013, 2055}
+"""The server shuts down, aborts or kills the connection; it cannot be reached; it went away."""
+_PACKET = 1153
 
 
 class MysqlConnection:
-    """One connection; every failure is a StoreError naming the server, never the password."""
+    """A connection, renewed when it is lost; every failure is a StoreError naming the server, never the password."""
 
     dialect = MYSQL
 
-    def __init__(self, where: str, connection: Any, errors: type[Exception]) -> None:
+    def __init__(self, where: str, connect: Callable[[], Any], errors: type[Exception]) -> None:
         self.where = where
-        self._connection = connection
+        self._connect = connect
         self._error = errors
+        self._within = False
+        """A transaction is open."""
+        self._lost = False
+        self._packet_bytes = STATEMENT_BYTES
+        with self._errors():
+            self._connection = self._opened()
+
+    def _opened(self) -> Any:
+        connection = self._connect()
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(f"SET innodb_lock_wait_timeout = {LOCK_WAIT_S}")
+                cursor.execute("SELECT @@max_allowed_packet")
+                self._packet_bytes = max(1024, min(STATEMENT_BYTES, int(cursor.fetchone()[0]) // 2))
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _renew(self) -> None:
+        with contextlib.suppress(self._error, OSError):
+            self._connection.close()
+        with self._errors():
+            self._connection = self._opened()
+            self._lost = False
 
     def begin(self) -> None:
+        if self._lost:
+            self._renew()
         with self._errors():
             self._connection.begin()
+            self._within = True
+
+    def mark(self, mark: str) -> bool:
+        with self._errors(), self._connection.cursor() as cursor:
+            try:
+                cursor.execute("INSERT INTO writes (mark, at_s) VALUES (%s, %s)", (mark, time.time()))
+            except self._error as error:
+                if error.args and error.args[0] == _DUPLICATE:
+                    return False
+                raise
+        return True
 
     def commit(self) -> None:
         with self._errors():
             self._connection.commit()
+            self._within = False
 
     def rollback(self) -> None:
-        with self._errors():
-            self._connection.rollback()
+        self._within = False
+        if not self._lost:
+            with self._errors():
+                self._connection.rollback()
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> int:
         with self._errors(), self._connection.cursor() as cursor:
@@ -54,37 +111,66 @@ class MysqlConnection:
         rest = iter(rows)
         while batch := [tuple(r) for r in islice(rest, BATCH)]:
             with self._errors(), self._connection.cursor() as cursor:
+                cursor.max_stmt_length = self._packet_bytes
                 cursor.executemany(_marked(statement), batch)
 
     def query(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        for pause_s in AGAIN_S:
+            try:
+                return self._query(statement, values)
+            except Lost:
+                if self._within:
+                    raise
+            time.sleep(pause_s)
+        return self._query(statement, values)
+
+    def _query(self, statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        if self._lost and not self._within:
+            self._renew()
         with self._errors(), self._connection.cursor() as cursor:
             cursor.execute(_marked(statement), tuple(values) or None)
             return [tuple(r) for r in cursor.fetchall()]
 
-    def migrate(self) -> None:
-        """Bring an older database up to this version; one that broke off is taken up where it stopped."""
-        self.query("SELECT GET_LOCK('tarazu_schema', 600)")
+    def change(self, statements: Iterable[str]) -> None:
+        """Change the schema; what was done before, by one that broke off, is done already."""
+        for statement in statements:
+            with self._errors(), self._connection.cursor() as cursor:
+                try:
+                    cursor.execute(statement)
+                except self._error as error:
+                    if not error.args or error.args[0] not in _DONE_BEFORE:
+                        raise
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Nobody else changes the schema meanwhile. The lock is the connection's: it goes when that is lost."""
+        if self.query("SELECT GET_LOCK('tarazu_schema', 600)") != [(1,)]:
+            raise StoreError(self.where, "the lock for changes of its schema within 600 s", "none")
         try:
-            version = self.query("SELECT version FROM tarazu_schema")[0][0]
-            for statement in migration(MYSQL, version):
-                with self._errors(), self._connection.cursor() as cursor:
-                    try:
-                        cursor.execute(statement)
-                    except self._error as error:
-                        if not error.args or error.args[0] not in _DONE_BEFORE:
-                            raise
+            yield
         finally:
-            self.query("SELECT RELEASE_LOCK('tarazu_schema')")
+            with contextlib.suppress(StoreError):
+                self.query("SELECT RELEASE_LOCK('tarazu_schema')")
 
     def close(self) -> None:
-        self._connection.close()
+        with contextlib.suppress(self._error, OSError):
+            self._connection.close()
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except self._error as error:
-            raise StoreError(self.where, "a usable interaction database", _one_line(error)) from None
+        except (self._error, OSError) as error:
+            number = error.args[0] if error.args and isinstance(error.args[0], int) else -1
+            found = _one_line(error)
+            if number in _LOST or isinstance(error, OSError):
+                self._lost = True
+                raise Lost(self.where, "its connection to last", found or "its end") from None
+            if number in _BROKEN_OFF:
+                raise BrokenOff(self.where, "a usable interaction database", found) from None
+            if number == _PACKET:
+                self._lost = True  # the server hangs up then
+            raise StoreError(self.where, "a usable interaction database", found) from None
 
 
 def connect(url: str) -> MysqlConnection:
@@ -102,8 +188,9 @@ def connect(url: str) -> MysqlConnection:
         import pymysql
     except ImportError as error:
         raise StoreError(where, "PyMySQL to be installed (tarazu[mysql])", str(error)) from None
-    try:
-        connection = pymysql.connect(
+
+    def open_one() -> Any:
+        return pymysql.connect(
             host=parts.hostname or "localhost",
             port=port,
             unix_socket=parse_qs(parts.query).get("socket", [None])[0],
@@ -112,11 +199,16 @@ def connect(url: str) -> MysqlConnection:
             database=name,
             charset="utf8mb4",
             connect_timeout=CONNECT_S,
+            read_timeout=ANSWER_S,
+            write_timeout=ANSWER_S,
             autocommit=True,
         )
-    except (pymysql.MySQLError, RuntimeError, OSError) as error:
-        raise StoreError(where, "a reachable database", _one_line(error)) from None
-    opened = MysqlConnection(where, connection, pymysql.MySQLError)
+
+    try:
+        opened = MysqlConnection(where, open_one, pymysql.MySQLError)
+    except (StoreError, RuntimeError) as error:
+        found = error.found if isinstance(error, StoreError) else _one_line(error)
+        raise StoreError(where, "a reachable database", found) from None
     try:
         _prepare(opened)
     except BaseException:
@@ -126,22 +218,28 @@ def connect(url: str) -> MysqlConnection:
 
 
 def _prepare(connection: MysqlConnection) -> None:
-    """Create the tables in an empty database, the version last; else check the version."""
-    tables = {row[0] for row in connection.query("SHOW TABLES")}
-    if not tables:
-        for statement in statements(MYSQL):
-            connection.execute(statement)
-    elif "tarazu_schema" not in tables:
-        raise StoreError(
-            connection.where, "an empty database or one of tarazu", f"tables {sorted(tables)[:5]}"
-        )
-    rows = connection.query("SELECT version FROM tarazu_schema")
-    if rows and migration(MYSQL, rows[0][0]):
-        connection.migrate()
-    rows = connection.query("SELECT version FROM tarazu_schema")
-    version = rows[0][0] if rows else None
+    """Create the tables in an empty database, or bring older ones up to this version; refuse a newer one.
+
+    The version is written last. What a server that went away has left half done is taken up by whoever opens it next.
+    """
+    if (version := _version(connection)) != VERSION:
+        with connection.alone():
+            version = _version(connection)
+            connection.change(statements(MYSQL) if version is None else migration(MYSQL, version))
+        version = _version(connection)
     if version != VERSION:
         raise StoreError(connection.where, f"schema version {VERSION}", version)
+
+
+def _version(connection: MysqlConnection) -> int | None:
+    """None where nothing is there, or what was begun and never finished. Raises StoreError for a foreign database."""
+    tables = {row[0] for row in connection.query("SHOW TABLES")}
+    rows = connection.query("SELECT version FROM tarazu_schema") if "tarazu_schema" in tables else []
+    if rows:
+        return int(rows[0][0])
+    if foreign := sorted(tables - set(TABLES)):
+        raise StoreError(connection.where, "an empty database or one of tarazu", f"tables {foreign[:5]}")
+    return None
 
 
 def _marked(statement: str) -> str:

@@ -6,6 +6,7 @@ layouts    each distinct layout once, as JSON; `components` its components as co
 plan_layouts   which plans use which layouts, so that a layout goes with its last plan
 files      one per expected file: names, forecast, layout, outcome
 extents    the OST list of each component of a file
+writes     marks of transactions (`tarazu.store.transaction`); on a server, whose answer to a commit may be lost
 interaction   view: the columns of the paper's tables 1, 2, 4 and 5
 """
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-VERSION = 3
+VERSION = 4
 APPLICATION_ID = 0x545A4442
 """`TZDB`: SQLite's application_id of our files."""
 
@@ -98,6 +99,8 @@ _EXTENTS = """CREATE TABLE extents (
     PRIMARY KEY (file_id, extent_id)
 ){table_end}"""
 
+_WRITES = "CREATE TABLE writes (mark {short} PRIMARY KEY, at_s DOUBLE PRECISION NOT NULL){table_end}"
+
 _END = "CASE WHEN c.end_bytes < 0 OR c.end_bytes > f.size_bytes THEN f.size_bytes ELSE c.end_bytes END"
 
 _INTERACTION = f"""CREATE VIEW interaction AS SELECT
@@ -110,6 +113,12 @@ FROM files f JOIN components c ON c.layout_id = f.layout_id
     LEFT JOIN extents e ON e.file_id = f.id AND e.extent_id = c.extent_id
 WHERE c.stripe_count > 0 AND (c.start_bytes < f.size_bytes OR c.extent_id = 1)"""
 """Stripe sizes by the paper's equations 2 and 3; a file's last extent ends at its size."""
+
+TABLES = (
+    *("plans", "requests", "layouts", "components", "plan_layouts", "files", "extents", "writes"),
+    *("interaction", "tarazu_schema"),
+)
+"""And the view."""
 
 _STATEMENTS = (
     _PLANS,
@@ -126,6 +135,7 @@ _STATEMENTS = (
     "CREATE INDEX files_by_key ON files (file_key{prefix})",
     "CREATE INDEX files_by_actual_key ON files (actual_key{prefix})",
     _EXTENTS,
+    _WRITES,
     _INTERACTION,
     "CREATE TABLE tarazu_schema (version INTEGER NOT NULL, last_file_id BIGINT NOT NULL){table_end}",
     f"INSERT INTO tarazu_schema (version, last_file_id) VALUES ({VERSION}, 0)",
@@ -147,6 +157,7 @@ _MIGRATE = {
         "ALTER TABLE files ADD COLUMN left_because {short} NOT NULL DEFAULT ''",
         "UPDATE tarazu_schema SET version = 3",
     ),
+    3: (_WRITES, "UPDATE tarazu_schema SET version = 4"),
 }
 """Version → what makes it the next one."""
 

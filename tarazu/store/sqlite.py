@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +22,40 @@ TURN_S = 60.0
 LARGEST_LOG_BYTES = 16 << 20
 """The write-ahead log is cut back to this after a large plan; space in the database itself is used again."""
 
-_writers: dict[str, threading.Lock] = {}
+
+class InTurn:
+    """A lock that goes to who has waited longest: with a plain one, who writes much comes before all others."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._held = False
+        self._waiting: deque[threading.Lock] = deque()
+
+    def acquire(self, timeout: float) -> bool:
+        turn = threading.Lock()
+        with self._lock:
+            if not self._held:
+                self._held = True
+                return True
+            turn.acquire()
+            self._waiting.append(turn)
+        if turn.acquire(timeout=timeout):
+            return True
+        with self._lock:
+            if turn in self._waiting:
+                self._waiting.remove(turn)
+                return False
+        return True  # it came just now
+
+    def release(self) -> None:
+        with self._lock:
+            if self._waiting:
+                self._waiting.popleft().release()
+            else:
+                self._held = False
+
+
+_writers: dict[str, InTurn] = {}
 """File → held by the thread of this process that writes: SQLite lets whoever waits sleep, and fail at BUSY_S."""
 
 
@@ -32,7 +66,7 @@ class SqliteConnection:
 
     def __init__(self, path: Path) -> None:
         self.where = str(path)
-        self._writer = _writers.setdefault(os.path.realpath(path), threading.Lock())
+        self._writer = _writers.setdefault(os.path.realpath(path), InTurn())
         self._writes = False
         with self._errors():
             self._connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
@@ -47,6 +81,9 @@ class SqliteConnection:
         except BaseException:
             self._release()
             raise
+
+    def mark(self, mark: str) -> bool:
+        return True  # the answer to a commit cannot be lost
 
     def commit(self) -> None:
         try:

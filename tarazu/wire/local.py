@@ -251,7 +251,7 @@ def encode(message: LocalMessage) -> bytes:
             if odd:
                 return encode(_with_names(message, odd, names.to_text, odd))
         plain = msgspec.to_builtins(message, builtin_types=(bytes,))
-        return _encoder.encode(Escaped(msgspec.Raw(_encoder.encode(_texts(plain, names.to_text)))))
+        return _encoder.encode(Escaped(msgspec.Raw(_encoder.encode(texts(plain, names.to_text)))))
 
 
 def decode(body: bytes) -> LocalMessage:
@@ -260,7 +260,7 @@ def decode(body: bytes) -> LocalMessage:
         found: Any = _decoder.decode(body)
         if isinstance(found, Escaped):
             found = msgspec.convert(
-                _texts(msgspec.msgpack.decode(found.message), names.from_text), LocalMessage
+                texts(msgspec.msgpack.decode(found.message), names.from_text), LocalMessage
             )
         if isinstance(found, PlanReply) and found.odd:
             found = _with_names(found, found.odd, names.from_text, ())
@@ -292,14 +292,14 @@ def _with_names(
     return msgspec.structs.replace(plan, files=tuple(files), odd=odd)
 
 
-def _texts(value: Any, change: Callable[[str], str]) -> Any:
+def texts(value: Any, change: Callable[[str], str]) -> Any:
     """The same value with every text in it changed, keys too."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, list | tuple):
-        return type(value)(_texts(item, change) for item in value)
+        return type(value)(texts(item, change) for item in value)
     if isinstance(value, dict):
-        return {_texts(key, change): _texts(item, change) for key, item in value.items()}
+        return {texts(key, change): texts(item, change) for key, item in value.items()}
     return value
 
 
@@ -391,7 +391,10 @@ class Channel:
 
     def send(self, message: LocalMessage, descriptors: list[int] | None = None) -> None:
         """Raises Unavailable when the other end is gone or does not read."""
-        body = encode(message)
+        self.send_body(encode(message), descriptors)
+
+    def send_body(self, body: bytes, descriptors: list[int] | None = None) -> None:
+        """As `send`, for what is encoded already."""
         data = memoryview(struct.pack("<I", len(body)) + body)
         try:
             if descriptors:
@@ -406,6 +409,10 @@ class Channel:
 
     def receive(self) -> LocalMessage:
         """The next message. Raises Unavailable at the end or on time-out, Busy without room, WireError for nonsense."""
+        return decode(self.receive_body())
+
+    def receive_body(self) -> bytes:
+        """As `receive`, but the body as it came."""
         self.close_descriptors()
         self._give_back()
         header = self._read(4, with_descriptors=True)
@@ -416,7 +423,7 @@ class Channel:
             if not self._room.take(length):
                 raise errors.Busy(f"clientd socket: no room for a frame of {length} bytes")
             self._room_taken = length
-        return decode(self._read(length))
+        return self._read(length)
 
     def ask(self, message: LocalMessage, descriptors: list[int] | None = None) -> LocalMessage:
         """Send, and return the answer; a Failed answer is raised as Unavailable, Busy as errors.Busy."""

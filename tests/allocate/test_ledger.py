@@ -343,3 +343,19 @@ def test_promises_are_those_of_the_plain_ledger_and_always_end(events: list[tupl
     ledger.expire(len(events) + 10.0)
     assert ledger.promised("fs") == ledger.written("fs") == {}
     assert len(ledger) == 0 and ledger.numbers() == (0, 0)
+
+
+def test_who_stands_on_an_ost_is_found_but_not_what_is_closed_ended_or_dead() -> None:
+    ledger = Ledger()
+    for id, files in (("a", [{0: 5}, {1: 5}]), ("b", [{1: 5, 2: 5}]), ("c", [{3: 5}])):
+        ledger.promise(id, "lustre", 1e6, files, alive_s=10.0)
+    ledger.promise("d", "other", 1e6, [{0: 5}])
+    assert ledger.standing_on("lustre", [1]) == ["a", "b"]
+    assert ledger.standing_on("lustre", (0, 3, 9)) == ["a", "c"]
+    assert ledger.standing_on("lustre", [1], "b") == ["b"] and not ledger.standing_on("lustre", [0], "b")
+    ledger.closed("a", 1, 5, now=1.0, release_at_s=50.0)
+    assert ledger.standing_on("lustre", [1]) == ["b"]
+    ledger.ended("b")
+    ledger.die(["c"], 20.0)
+    assert ledger.standing_on("lustre", [1, 2, 3]) == []
+    assert ledger.standing_on("lustre", [0]) == ["a"]

@@ -1,10 +1,12 @@
 """This version and an earlier one beside one another, each part of either: jobs on a testbed, recorded and placed.
 
-Real daemons, the real library, CURVE keys; one configuration file, the earlier version's where it is among the readers.
+Real daemons, the real library, CURVE keys. The earlier version reads the same configuration without the settings that
+it does not know: a site adds those once all is upgraded.
 """
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import tempfile
@@ -19,6 +21,7 @@ from tarazu.sim.testbed.configuration import configure
 from tarazu.sim.testbed.daemons import daemon_commands, wait_until_ready
 
 PARTS = ("mdsd", "ossd", "clientd", "leader", "library")
+EARLIER = "earlier.toml"
 RANKS, BYTES = 6, 96 << 10
 PROGRAM = """
 import os, sys
@@ -27,6 +30,14 @@ os.makedirs(folder, exist_ok=True)
 for rank in range(ranks):
     with open(f"{folder}/rank.{rank}", "wb") as file:
         file.write(bytes([rank]) * size)
+"""
+KNOWN = """
+import dataclasses, json
+from tarazu import config
+settings = config.Settings()
+print(json.dumps([f"{s.name}.{f.name}" for s in dataclasses.fields(settings)
+                  if dataclasses.is_dataclass(getattr(settings, s.name))
+                  for f in dataclasses.fields(getattr(settings, s.name))]))
 """
 LIBRARY_OF = """
 import sys
@@ -72,6 +83,7 @@ def run(crossing: Crossing, earlier: Path) -> Result:
     try:
         changes = {"layout": {"stripe_count": "2", "min_size": 0}, "run": {"wait_s": 20.0}}
         configure(bed, changes)
+        _write_earlier(bed, earlier)
         processes.start(bed.directory, [_of(d, crossing, earlier) for d in daemon_commands(bed)])
         wait_until_ready(bed)
         return Result(crossing.name, _jobs(bed, crossing, earlier))
@@ -86,18 +98,37 @@ def _of(daemon: processes.Daemon, crossing: Crossing, earlier: Path) -> processe
     part = daemon.name.split("-")[1]
     if part not in crossing.earlier:
         return daemon
-    program = earlier / Path(daemon.argv[0]).name
-    return msgspec.structs.replace(daemon, argv=[str(program), *daemon.argv[1:]])
+    argv = [word.replace("tarazu.toml", EARLIER) for word in daemon.argv[1:]]
+    return msgspec.structs.replace(daemon, argv=[str(earlier / Path(daemon.argv[0]).name), *argv])
+
+
+def _write_earlier(bed: testbeds.Testbed, earlier: Path) -> None:
+    """The configuration that the earlier version reads."""
+    known = json.loads(_said(earlier / "python", KNOWN, bed.directory))
+    config = bed.directory / "etc" / "tarazu.toml"
+    lines, section = [], ""
+    for line in config.read_text().splitlines():
+        if line.startswith("["):
+            section = line.strip("[]")
+        name = line.split(" = ")[0]
+        if not line or line.startswith("[") or f"{section}.{name}" in known:
+            lines.append(line)
+    config.with_name(EARLIER).write_text("\n".join(lines) + "\n")
+
+
+def _said(python: Path | str, program: str, directory: Path) -> str:
+    """What a program prints. Not in this directory: `tarazu` there is the checkout's."""
+    command = [python, "-c", program]
+    return subprocess.run(command, capture_output=True, text=True, check=True, cwd=directory).stdout
 
 
 def _jobs(bed: testbeds.Testbed, crossing: Crossing, earlier: Path) -> str:
     python = str(earlier / "python") if "leader" in crossing.earlier else sys.executable
     own = sys.executable if "library" not in crossing.earlier else str(earlier / "python")
     where = "from tarazu import native; print(native.library_path('libtarazu.so'))"
-    # Not from this directory: `tarazu` there is the checkout's.
-    library = subprocess.run(
-        [own, "-c", where], capture_output=True, text=True, check=True, cwd=bed.directory
-    ).stdout.strip()
+    library = _said(own, where, bed.directory).strip()
+    config = EARLIER if "leader" in crossing.earlier else "tarazu.toml"
+    environment = {"TARAZU_CONFIG": str(bed.directory / "etc" / config)}
     folder = bed.client_mount() / "out"
     for number in range(2):
         words = ["run", "--app", "crossing", "--mode", "place", "--"]
@@ -109,6 +140,7 @@ def _jobs(bed: testbeds.Testbed, crossing: Crossing, earlier: Path) -> str:
             text=True,
             timeout=120,
             cwd=bed.directory,
+            env=environment,
         )
         if (done.returncode, done.stdout, done.stderr) != (0, "", ""):
             return f"run {number}: status {done.returncode}, {done.stdout!r}, {done.stderr!r}"

@@ -16,7 +16,7 @@ from tarazu.model import Component, FileName, JobStep, Layout
 from tarazu.store import control
 from tarazu.store.placement_map import write_map
 from tarazu.wire import local, messages
-from tests.compat import maps
+from tests.compat import ledgers, maps
 from tests.compat.samples import plain, samples
 from tests.compat.schema import describe
 
@@ -89,6 +89,7 @@ def main(arguments: list[str]) -> int:
     directory.mkdir(parents=True, exist_ok=True)
     write_wire(directory)
     write_maps(directory)
+    ledgers.write(directory / "ledger")
     return 0
 
 

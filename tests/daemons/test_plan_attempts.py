@@ -18,8 +18,7 @@ from tarazu.daemons.planner import Planner
 from tarazu.errors import StoreError
 from tarazu.model import JobStep
 from tarazu.store.database import InteractionDatabase, open_database
-from tarazu.trace.past import read_past
-from tarazu.trace.records import FileRecord, PastRun, RunRecord
+from tarazu.trace.records import FileRecord, RunRecord
 from tarazu.trace.runfile import encode_run
 from tarazu.wire import local
 from tarazu.wire.messages import StatusReply, StatusRequest
@@ -35,9 +34,11 @@ OSTS = (0, 1, 2, 3)
 
 
 @pytest.fixture
-def planner(site: Site, tmp_path: Path) -> Planner:
+def planner(site: Site, tmp_path: Path) -> Iterator[Planner]:
     settings = config.override(config.load(site.config), "clientd", database=str(tmp_path / "i.db"))
-    return Planner(config.override(settings, "layout", min_size=0))
+    planner = Planner(config.override(settings, "layout", min_size=0))
+    yield planner
+    planner.close()
 
 
 def ask(
@@ -54,8 +55,7 @@ def ask(
     path.write_bytes(encode_run(RunRecord(STEP, 1.0, 2.0, "light", files, 1, 1)))
     request = local.PlanRequest(STEP, 1, OSTS, OSTS, attempt=attempt, instead_of=instead_of)
     with path.open("rb") as file:
-        past: list[PastRun] = read_past([file.fileno()], 4)[0]
-    return planner.plan(request, past, UID, lambda _keys: local.DirectoryLayouts(b"", {}))
+        return planner.plan(request, [file.fileno()], UID, lambda _keys: local.DirectoryLayouts(b"", {}))
 
 
 def started(site: Site, **mdsd: float) -> None:

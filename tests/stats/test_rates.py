@@ -71,16 +71,22 @@ def test_two_readers_of_2_17_may_leave_one_without_the_first_line() -> None:
 
 
 @given(st.integers(1, 400), st.integers(0, 2**32))
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 def test_entries_are_the_same_however_the_file_is_cut(size: int, seed: int) -> None:
     jobs = random.Random(seed).randrange(6)
     whole = file(*(entry(f"job{i}", i, i, i * i) for i in range(jobs)))[0]
     pieces = [whole[i : i + size] for i in range(0, len(whole), size)]
     cut = list(job_stats.parse(pieces))
     assert cut == list(job_stats.parse([whole])) and len(cut) == jobs
-    for e in job_stats.entries(pieces):
-        usual = job_stats.usual(e)
+    for span, e in zip(job_stats.spans(pieces), job_stats.entries([whole]), strict=True):
+        usual = job_stats.usual(span)
         assert usual and usual[3] == b"%d" % job_stats.parse_entry(e).rows["write_bytes"].sum
+
+
+def test_job_ids_full_of_dashes() -> None:
+    jobs = [f"{'-' * 25}{i}" for i in range(400)]
+    whole = file(*(entry(job, 1, 1, 1) for job in jobs))
+    assert [e.job_id for e in job_stats.parse(whole)] == jobs
 
 
 def test_clients_over_resets_and_reconnections() -> None:

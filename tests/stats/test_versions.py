@@ -164,8 +164,8 @@ def test_rates_of_every_version(version: str, root: Path, data: Path) -> None:
 
 def test_the_usual_order_of_rows_is_known_and_another_gives_the_same(root: Path) -> None:
     for path in root.glob("**/obdfilter/*/job_stats"):
-        for entry in job_stats.entries(reading.chunks(path, MIB, 300)):
-            usual, rows = job_stats.usual(entry), job_stats.parse_entry(entry).rows
+        for text, begin, end in job_stats.spans(reading.chunks(path, MIB, 300)):
+            usual, rows = job_stats.usual((text, begin, end)), job_stats.parse_entry(text[begin:end]).rows
             assert usual and [int(n) for n in usual[2:]] == [rows["read_bytes"].sum, rows["write_bytes"].sum]
 
 

@@ -18,36 +18,68 @@ SERVER = shutil.which("mariadbd") or next(
 INSTALL = shutil.which("mariadb-install-db") or shutil.which("mysql_install_db")
 
 
-@pytest.fixture(scope="session")
-def mariadb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The socket of a server of our own, without network; stopped afterwards."""
+class Server:
+    """A MariaDB server of our own, without network."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.socket = root, root / "s.sock"
+        self._common = ["--no-defaults", f"--datadir={root / 'data'}", f"--user={getpass.getuser()}"]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def install(self) -> None:
+        assert INSTALL is not None
+        subprocess.run(
+            [INSTALL, *self._common, "--auth-root-authentication-method=normal", "--skip-test-db"],
+            check=True,
+            capture_output=True,
+        )
+
+    def start(self, *options: str) -> None:
+        assert SERVER is not None
+        self.socket.unlink(missing_ok=True)
+        own = [f"--socket={self.socket}", "--skip-networking", f"--pid-file={self.root / 'pid'}", *options]
+        with (self.root / "log").open("ab") as log:
+            self._process = subprocess.Popen([SERVER, *self._common, *own], stdout=log, stderr=log)
+        for _ in range(300):
+            if self.socket.exists() or self._process.poll() is not None:
+                break
+            time.sleep(0.1)
+        if not self.socket.exists():
+            pytest.fail(f"mariadbd did not start: {(self.root / 'log').read_text()[-2000:]}")
+
+    def kill(self) -> None:
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+    def stop(self) -> None:
+        assert self._process is not None
+        self._process.terminate()
+        self._process.wait(30)
+
+
+def _server(root: Path) -> Server:
     if SERVER is None or INSTALL is None or shutil.which("my_print_defaults") is None:
         pytest.skip("MariaDB is not installed (Debian: mariadb-server-core, mariadb-client-core)")
     pytest.importorskip("pymysql")
-    root = tmp_path_factory.mktemp("mariadb")
-    data, socket = root / "data", root / "s.sock"
-    user = getpass.getuser()
-    common = ["--no-defaults", f"--datadir={data}", f"--user={user}"]
-    subprocess.run(
-        [INSTALL, *common, "--auth-root-authentication-method=normal", "--skip-test-db"],
-        check=True,
-        capture_output=True,
-    )
-    log = (root / "log").open("wb")
-    server = subprocess.Popen(
-        [SERVER, *common, f"--socket={socket}", "--skip-networking", f"--pid-file={root / 'pid'}"],
-        stdout=log,
-        stderr=log,
-    )
-    try:
-        for _ in range(300):
-            if socket.exists() or server.poll() is not None:
-                break
-            time.sleep(0.1)
-        if not socket.exists():
-            pytest.fail(f"mariadbd did not start: {(root / 'log').read_text()[-2000:]}")
-        yield socket
-    finally:
-        server.terminate()
-        server.wait(30)
-        log.close()
+    server = Server(root)
+    server.install()
+    return server
+
+
+@pytest.fixture(scope="session")
+def mariadb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The socket of a server that nobody stops."""
+    server = _server(tmp_path_factory.mktemp("mariadb"))
+    server.start()
+    yield server.socket
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server that tests kill and start again; it runs between them."""
+    server = _server(tmp_path_factory.mktemp("killed"))
+    server.start()
+    yield server
+    server.stop()

@@ -20,6 +20,7 @@ from tarazu.names import from_text, to_text
 from tarazu.store import files, sqlite
 from tarazu.store.database import PLAN_BYTES, InteractionDatabase, open_database
 from tarazu.store.rows import FileRow, NewFile, from_builtins, to_builtins
+from tarazu.store.transaction import write
 from tarazu.trace.records import FileRecord, RunRecord
 
 MIB = 1 << 20
@@ -371,9 +372,12 @@ def test_threads_that_write_wait_for_their_turn_not_for_the_busy_timeout(
     with open_database(tmp_path / "db") as database:
         for thread in threads:
             thread.start()
-        with database._transaction():
+
+        def hold() -> None:
             holding.set()
             time.sleep(0.5)
+
+        write(database._db, hold)
     for thread in threads:
         thread.join(20)
     with open_database(tmp_path / "db") as database:
@@ -396,8 +400,12 @@ def test_a_transaction_that_fails_keeps_no_other_thread_from_writing(
             one.new_plan(step)
         other.close()
         two.new_plan(step)
-        with one._transaction(), pytest.raises(StoreError, match="a turn to write"):
-            two.new_plan(step)
+
+        def meanwhile() -> None:
+            with pytest.raises(StoreError, match="a turn to write"):
+                two.new_plan(step)
+
+        write(one._db, meanwhile)
         unfinished = open_database(tmp_path / "db")
         unfinished._db.begin()
         unfinished.close()

@@ -156,9 +156,10 @@ class Plans:
         files = tuple(f for f in plan.files if f.layout not in refused)
         left = Counter(f"liblustreapi: {refused[f.layout]}" for f in plan.files if f.layout in refused)
         there: set[int] = set()
+        replaced: set[int] = set()
         if instead and plan.status not in NOT_NOW:
             self._anew = False
-            there = self._make_room(files)
+            there, replaced = self._make_room(files)
         plan = msgspec.structs.replace(plan, files=files)
         self.last = msgspec.structs.replace(plan, files=(), layouts=())
         if plan.status not in NOT_NOW:
@@ -171,7 +172,7 @@ class Plans:
             self.planned_files += len(files)
             self._keep([r for r in map_rows(plan, fs.fs_name) if r.row_id not in there], guess)
             if plan.request_id:
-                self.promises.add(plan, guess=guess, instead=instead, there=there)
+                self.promises.add(plan, guess=guess, replaced=replaced, there=there)
             self._ost_count = max(fs.osts) + 1
             self._put()
         self._refusal = next(iter(refused.values()), "")
@@ -180,15 +181,18 @@ class Plans:
         rows = [row for rows in (*self._rows, self._guess) for row in rows]
         self.generation = self.maps.put(self.step.fs_name, self._ost_count, rows)
 
-    def _make_room(self, files: Sequence[local.PlannedFile]) -> set[int]:
-        """A plan comes instead of those before: of these only rows of files that are there stay. Which rows of the
-        new plan are of such files?
+    def _make_room(self, files: Sequence[local.PlannedFile]) -> tuple[set[int], set[int]]:
+        """A plan comes instead of those before: (its rows of files that are there already; older rows that go). What it
+        does not hold keeps its place.
         """
         to_come = self.promises.unseen()
-        there = [row for rows in self._rows for row in rows if row.row_id not in to_come]
-        self._rows = [there] if there else []
-        names = {row.name for row in there}
-        return {file.row_id for file in files if file.name in names}
+        names = {file.name: file.row_id for file in files}
+        known = [row for rows in self._rows for row in rows if row.name in names]
+        there = {names[row.name] for row in known if row.row_id not in to_come}
+        replaced = {row.row_id for row in known if row.row_id in to_come}
+        kept = [row for rows in self._rows for row in rows if row.row_id not in replaced]
+        self._rows = [kept] if kept else []
+        return there, replaced
 
     def leave(self, osts: Mapping[int, str]) -> Left:
         """The health of these OSTs (index → kind, empty: well) has changed. A map without what is no longer usable

@@ -26,7 +26,7 @@ OLD_S = 600.0
 
 def keep(schedule: Schedule, socket: str, news: threading.Event) -> None:
     """The body of the thread. `news`: there is something to tell clientd."""
-    backoff = Backoff(0.5, 10.0)
+    backoff = Backoff(0.25, 2.0)
     while not schedule.over.is_set():
         ids = schedule.plans.promises.request_ids()
         pause_s = LOOK_S

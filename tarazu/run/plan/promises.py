@@ -85,17 +85,21 @@ class Promises:
         self._lock = threading.Lock()
 
     def add(
-        self, plan: local.PlanReply, *, guess: bool, instead: bool = False, there: Container[int] = ()
+        self,
+        plan: local.PlanReply,
+        *,
+        guess: bool,
+        replaced: Container[int] = (),
+        there: Container[int] = (),
     ) -> None:
         """Note what was promised; of an older guess nothing is promised any more but what it has placed.
 
-        `instead`: nor of older plans from histories; `there`: rows of files that were created already.
+        `replaced`: nor for these rows of older plans; `there`: rows of this one whose files were created already.
         """
         promise = Promise(plan, time.monotonic() + 2 * self._settings.predict.horizon_s, guess=guess)
         with self._lock:
-            for older in self.standing if guess or instead else ():
-                if older.guess == guess:
-                    self._close(older.request_id, older.superseded())
+            for older in self.standing if guess or replaced else ():
+                self._close(older.request_id, older.superseded(None if guess and older.guess else replaced))
             self._close(promise.request_id, promise.superseded(there) if there else ())
             self.standing.append(promise)
 

@@ -47,7 +47,7 @@ class Site:
             f"[ossd]\ninterval_s = {interval_s}\n"
             f"[mdsd]\nstatistics = 'tcp://127.0.0.1:{free_port()}'\nrequests = '{self.requests}'\n"
             f"root = '{TESTS}/data/lustre/mds'\naudit_log = '{self.directory}/audit.log'\n"
-            f"cpu_limit = 1.0\nmemory_limit = 1.0\n{mdsd}"
+            f"state = '{self.directory}/mdsd'\ncpu_limit = 1.0\nmemory_limit = 1.0\n{mdsd}"
         )
         self.processes: list[subprocess.Popen[str]] = []
         self.log = (self.directory / "log").open("a")
@@ -65,6 +65,7 @@ class Site:
     def start(self, module: str, *arguments: object) -> subprocess.Popen[str]:
         process = subprocess.Popen(
             [sys.executable, "-m", module, *map(str, arguments)],
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.log,
             text=True,

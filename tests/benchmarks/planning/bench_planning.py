@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import subprocess
 import tempfile
 import time
 from pathlib import Path
@@ -36,17 +37,8 @@ def measure(directory: Path, kind: str, runs: int, files: int) -> Measured:
     """One plan of a clientd that was just started."""
     site = Site(directory)
     database = directory / "interaction.db"
-    socket = directory / "clientd.sock"
-    with site.config.open("a") as config:
-        config.write(f"[clientd]\nsocket = '{socket}'\ndatabase = '{database}'\n[layout]\nmin_size = 0\n")
-    site.config.write_text(site.config.read_text().replace("'greedy'", "'tarazu'"))
     try:
-        site.mdsd()
-        site.ossd()
-        status = site.wait_status(lambda s: s["file_systems"].get("lustre", {}).get("osts"))
-        osts = tuple(o["index"] for o in status["file_systems"]["lustre"]["osts"])
-        clientd = site.start("clientd")
-        _wait_ready(socket)
+        socket, osts, clientd = start(site)
         paths = write_histories(directory, kind, runs, files)
         before_mb = _memory(clientd.pid, "VmRSS")
         descriptors = [os.open(path, os.O_RDONLY) for path in paths]
@@ -70,6 +62,21 @@ def measure(directory: Path, kind: str, runs: int, files: int) -> Measured:
         )
     finally:
         site.stop()
+
+
+def start(site: Site) -> tuple[Path, tuple[int, ...], subprocess.Popen[str]]:
+    """mdsd, an OSS and a clientd that is ready: its socket, the OSTs, its process."""
+    socket = site.directory / "clientd.sock"
+    with site.config.open("a") as config:
+        config.write(f"[clientd]\nsocket = '{socket}'\ndatabase = '{site.directory}/interaction.db'\n")
+        config.write("[layout]\nmin_size = 0\n")
+    site.config.write_text(site.config.read_text().replace("'greedy'", "'tarazu'"))
+    site.mdsd()
+    site.ossd()
+    status = site.wait_status(lambda s: s["file_systems"].get("lustre", {}).get("osts"))
+    clientd = site.start("clientd")
+    _wait_ready(socket)
+    return socket, tuple(o["index"] for o in status["file_systems"]["lustre"]["osts"]), clientd
 
 
 def _wait_ready(socket: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from pathlib import Path
 
 import msgspec
@@ -13,7 +14,7 @@ from tarazu import config
 from tarazu.config import Settings
 from tarazu.layout.setstripe import parse_layout
 from tarazu.run.plan import llapi
-from tarazu.run.plan.accepted import FORMER_ROWS, LayoutRefused, Plans
+from tarazu.run.plan.accepted import FORMER_ROWS, LayoutRefused, Left, Plans
 from tarazu.run.plan.asking import Asking
 from tarazu.run.plan.map_writer import MapWriter
 from tarazu.sim.testbed.library import library_directory
@@ -118,3 +119,75 @@ def test_a_plan_asked_for_in_vain_is_reported_on_until_another_is_stored(plans: 
     assert plans.plan_ids == [7] == [plans._in_vain]
     plans.accept(reply(0), FS, guess=False)
     assert plans.plan_ids == [1] and not plans._in_vain
+
+
+def osts_of(plans: Plans) -> set[int]:
+    entries = read_map(plans.maps.directory / f"map.{plans.generation}").entries
+    return {index for entry in entries for osts in entry.osts for index in osts}
+
+
+def closed(plans: Plans) -> dict[str, int]:
+    """Request → how many files are promised no longer."""
+    progress = plans.promises.progress()
+    assert progress is not None
+    return {id: len(files) for id, files in progress.closed.items()}
+
+
+def test_rows_on_a_dead_ost_leave_the_map_at_once_with_what_is_promised_for_them(plans: Plans) -> None:
+    plans.accept(reply(0), FS, guess=False)
+    plans.next_s = None
+    assert plans.leave({1: "dead"}) == Left(FILES // 2, history=True, guess=False)
+    assert osts_of(plans) == {0, 2, 3} and len(rows_of(plans)) == FILES // 2
+    assert closed(plans) == {"request0": FILES // 2}
+    assert plans.next_s == 0.0 and plans.left_osts == {1: "dead"}
+
+
+def test_files_on_a_slow_ost_keep_their_places_until_another_plan_comes(plans: Plans) -> None:
+    plans.accept(reply(0), FS, guess=True)
+    assert plans.leave({1: "sick", 2: ""}) == Left(FILES // 2, history=False, guess=True)
+    assert len(rows_of(plans)) == FILES
+
+
+def test_what_concerns_no_file_to_come_changes_nothing(plans: Plans) -> None:
+    plan = reply(0)
+    plans.accept(plan, FS, guess=False)
+    plans.promises.note({f.row_id: 100 for f in plan.files}, everywhere=True)
+    assert (
+        plans.leave({7: "dead"}) == plans.leave({0: ""}) == plans.leave({1: "sick"}) == Left(0, False, False)
+    )
+    assert not plans.left_osts and plans.generation == 1
+
+
+def test_a_plan_that_was_asked_for_before_an_ost_died_does_not_bring_it_back(plans: Plans) -> None:
+    plans.accept(reply(0), FS, guess=False)
+    plans.leave({1: "dead"})
+    now = time.monotonic()
+    plans.accept(reply(1), FS, guess=False, asked_at=now - 10)
+    assert osts_of(plans) == {0, 2, 3}
+    plans.accept(reply(2), FS, guess=False, asked_at=now + 10)
+    assert osts_of(plans) == {0, 1, 2, 3}, "mdsd knows by then: it is well again"
+
+
+def test_the_new_plan_stands_instead_of_the_old_one_but_for_what_is_there(plans: Plans) -> None:
+    plans.accept(reply(0), FS, guess=False)
+    first = reply(0).files
+    plans.promises.note({f.row_id: None for f in first[:50]}, everywhere=True)
+    plans.leave({1: "dead"})
+    closed(plans)
+    anew = [msgspec.structs.replace(f, row_id=f.row_id + 1000, osts=((0, 3),)) for f in first[:-10]]
+    plan = msgspec.structs.replace(reply(1), files=tuple(anew))
+    plans.accept(plan, FS, guess=False, asked_at=time.monotonic(), instead=True)
+    there = {f.row_id for n, f in enumerate(first) if n < 50 and 1 not in f.osts[0]}
+    not_in_it = {f.row_id for f in first[-10:] if 1 not in f.osts[0]}
+    kept = {f.row_id for n, f in enumerate(anew) if n >= 50 or 1 in first[n].osts[0]}
+    assert rows_of(plans) == there | not_in_it | kept
+    given_back = closed(plans)
+    assert given_back["request1"] == len(there), "files that are there are promised once"
+    old = sum(1 not in f.osts[0] for f in first[50:-10])
+    assert given_back["request0"] == old
+
+
+def test_no_row_is_left_when_all_osts_are_dead(plans: Plans) -> None:
+    plans.accept(reply(0), FS, guess=False)
+    assert plans.leave(dict.fromkeys(range(4), "dead")).files == FILES
+    assert rows_of(plans) == set()

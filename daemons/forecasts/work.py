@@ -1,0 +1,125 @@
+"""The process of one forecast: it gives up what it does not need, then reads, forecasts and chooses layouts."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import signal
+from collections.abc import Sequence
+
+from tarazu.config import Predict
+from tarazu.daemons.configure import configure, parents_of
+from tarazu.daemons.forecasts.frames import (
+    FILES_AT_ONCE,
+    MOST_TEXTS,
+    Begin,
+    Choose,
+    Chosen,
+    Found,
+    Job,
+    Pipe,
+    Refused,
+)
+from tarazu.errors import TarazuError, WireError
+from tarazu.model import Forecast, JobStep
+from tarazu.predict import aipa, rules
+from tarazu.trace.past import read_past
+from tarazu.trace.records import KnownRun
+from tarazu.wire import local
+
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 1, 4, 38
+MOST_DESCRIPTORS = local.MAX_DESCRIPTORS + 16
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def give_up(begin: Begin, server: int) -> None:
+    """Rights, memory and time beyond what this forecast may have. Where clientd is root's it becomes the user's."""
+    os.nice(begin.nice)
+    if os.geteuid() == 0 and begin.uid != 0:
+        os.setgroups([])
+        os.setresgid(65534, 65534, 65534)
+        os.setresuid(begin.uid, begin.uid, begin.uid)
+    for option, value in ((PR_SET_NO_NEW_PRIVS, 1), (PR_SET_DUMPABLE, 0), (PR_SET_PDEATHSIG, signal.SIGKILL)):
+        _libc.prctl(option, value, 0, 0, 0)
+    if os.getppid() != server:
+        os._exit(0)  # the server ended before we asked to end with it
+    with open("/proc/self/statm") as file:
+        mapped = int(file.read().split()[0]) * resource.getpagesize()
+    limits = {
+        resource.RLIMIT_AS: mapped + begin.memory_bytes,
+        resource.RLIMIT_CPU: begin.cpu_s,
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_FSIZE: 0,
+        resource.RLIMIT_NOFILE: MOST_DESCRIPTORS,
+    }
+    for what, most in limits.items():
+        resource.setrlimit(what, (most, most))
+
+
+def serve(pipe: Pipe) -> None:
+    """One conversation."""
+    try:
+        job = pipe.take()
+        if not isinstance(job, Job):
+            raise WireError("forecast", "a job", type(job).__name__)
+        wanted = _forecast(pipe, job)
+        if not wanted:
+            return
+        choose = pipe.take()
+        if not isinstance(choose, Choose):
+            raise WireError("forecast", "what layouts are chosen by", type(choose).__name__)
+        chosen = configure(
+            wanted,
+            choose.targets,
+            lambda _: choose.directories,
+            choose.policy,
+            foreign_defaults=choose.foreign_defaults,
+        )
+        for first in range(0, len(chosen), FILES_AT_ONCE):
+            pipe.put(Chosen(tuple(chosen[first : first + FILES_AT_ONCE])))
+    except MemoryError:
+        pipe.put(Refused("the forecast needs more memory than it may have (clientd.forecast_bytes)"))
+    except TarazuError as error:
+        pipe.put(Refused(_line(str(error))))
+    except Exception as error:
+        pipe.put(Refused(f"the forecast failed: {_line(f'{type(error).__name__}: {error}')}"))
+
+
+def _forecast(pipe: Pipe, job: Job) -> list[Forecast]:
+    """Tell what was found; the files expected in the job's time."""
+    history, problems = read_past(pipe.descriptors, job.settings.runs)
+    pipe.close_descriptors()
+    prediction = predicted(history, job.step, job.settings, in_run=job.in_run)
+    del history
+    wanted = [f for f in prediction.files if job.from_s <= f.at_s < job.until_s or job.in_run]
+    pipe.put(
+        Found(
+            files=len(wanted),
+            size_bytes=sum(f.size_bytes for f in wanted),
+            nothing=not prediction.files,
+            later=any(f.at_s >= job.until_s for f in prediction.files),
+            parents=parents_of(wanted),
+            problems=_lines(problems),
+            warnings=_lines(prediction.warnings),
+        )
+    )
+    return wanted
+
+
+def predicted(
+    history: Sequence[KnownRun], step: JobStep, settings: Predict, *, in_run: bool = False
+) -> aipa.Prediction:
+    """The files of the next run, from those before; `in_run`: of the rest of this one, the last of the history."""
+    if in_run and history:
+        return aipa.extend(history[-1], step, horizon_s=settings.horizon_s, model=settings.model)
+    decision = rules.decide(history)
+    return aipa.forecast(history[decision.since :], step, model=settings.model)
+
+
+def _lines(texts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(map(_line, texts[:MOST_TEXTS]))
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())[:500]

@@ -1,0 +1,214 @@
+"""Processes of forecasts: what one of them does, or has done to it, is its own plan's affair alone."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tarazu.config import Clientd, LayoutSettings, Predict
+from tarazu.daemons.configure import layout_policy
+from tarazu.daemons.forecasts import frames
+from tarazu.daemons.forecasts.frames import Choose, Chosen, Found, Job, Pipe
+from tarazu.daemons.forecasts.pool import Forecast, ForecastFailed, Forecasts
+from tarazu.errors import WireError
+from tarazu.layout.manager import Targets
+from tarazu.model import JobStep
+from tarazu.trace.records import FileRecord, RunRecord
+from tarazu.trace.runfile import encode_run
+from tarazu.wire import local
+
+STEP = JobStep("lustre", 1000, "app\udcff", "2")
+JOB = Job(STEP, 0.0, 1800.0, False, Predict())
+PATIENCE_S = 30.0
+
+
+@pytest.fixture(scope="module")
+def forecasts() -> Iterator[Forecasts]:
+    running = Forecasts(Clientd())
+    running.start()
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Iterator[int]:
+    """A descriptor of a run with 2,500 files, a name among them that is no UTF-8."""
+    yield from made(tmp_path, 2_500)
+
+
+def made(tmp_path: Path, files: int) -> Iterator[int]:
+    rows = tuple(
+        FileRecord(f"/d/{n}\udcff", f"/d/{n}\udcff", "/d/#\udcff", 0, (0,), 0, n, 0.1, (8 << 20) + n)
+        for n in range(files)
+    )
+    path = tmp_path / "past.run"
+    path.write_bytes(encode_run(RunRecord(STEP, 1.0, 2.0, "light", rows, 1, 1)))
+    with path.open("rb") as file:
+        yield file.fileno()
+
+
+def children(pid: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def wait_until(holds: object, what: str) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not holds():  # type: ignore[operator]
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)
+
+
+def newest(server: int, *others: int) -> int:
+    """The process that was just begun."""
+    wait_until(lambda: [c for c in children(server) if not gone(c) and c not in others], "a process")
+    (pid,) = [c for c in children(server) if not gone(c) and c not in others]
+    return pid
+
+
+def server_of(forecasts: Forecasts) -> int:
+    assert forecasts._server is not None
+    return forecasts._server.pid
+
+
+def test_a_forecast_and_its_layouts_come_back_whole(forecasts: Forecasts, history: int) -> None:
+    with forecasts.process(os.getuid()) as forecast:
+        found = forecast.find(JOB, [history])
+        assert (found.files, found.parents, found.problems) == (2_500, ("/d",), ())
+        policy = replace(layout_policy(LayoutSettings()), min_size_bytes=0)
+        nothing = local.DirectoryLayouts(b"", {})
+        files = forecast.choose(Choose(Targets(8, {}), nothing, policy, False), found.files)
+    assert len(files) == 2_500 and all(file.layout for file in files)
+    assert files[7].forecast.name.key == "/d/7\udcff" and files[7].forecast.size_bytes == (8 << 20) + 7
+
+
+def test_the_server_has_one_thread_and_its_processes_hold_few_descriptors(
+    forecasts: Forecasts, history: int
+) -> None:
+    assert len(list(Path(f"/proc/{server_of(forecasts)}/task").iterdir())) == 1
+    with forecasts.process(1000) as forecast:
+        forecast.find(JOB, [history])
+        pid = newest(server_of(forecasts))
+        status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+        assert status["NoNewPrivs"].strip() == "1"
+        if os.geteuid() == 0:
+            assert set(status["Uid"].split()) == {"1000"} and int(status["CapEff"], 16) == 0
+            assert not status["Groups"].split()
+    wait_until(lambda: gone(pid), "its process ends with the plan")
+
+
+def test_one_that_takes_too_long_is_killed_and_says_so_and_the_next_is_served(
+    forecasts: Forecasts, history: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forecasts, "seconds", 0.5)
+    with (
+        pytest.raises(ForecastFailed, match=r"took longer than 0.5 s \(clientd.forecast_s\)"),
+        forecasts.process(1000) as forecast,
+    ):
+        pid = newest(server_of(forecasts))
+        os.kill(pid, signal.SIGSTOP)
+        forecast.find(JOB, [history])
+    wait_until(lambda: gone(pid), "killed, although it was stopped")
+    monkeypatch.undo()
+    with forecasts.process(1000) as forecast:
+        assert forecast.find(JOB, [history]).files == 2_500
+
+
+def test_one_that_falls_over_fails_its_own_plan_only(forecasts: Forecasts, history: int) -> None:
+    with forecasts.process(1000) as other:
+        neighbour = newest(server_of(forecasts))
+        with (
+            pytest.raises(ForecastFailed, match="process has ended"),
+            forecasts.process(1001) as forecast,
+        ):
+            os.kill(newest(server_of(forecasts), neighbour), signal.SIGSEGV)
+            forecast.find(JOB, [history])
+        assert other.find(JOB, [history]).files == 2_500
+
+
+def test_one_that_needs_too_much_memory_says_so(
+    forecasts: Forecasts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forecasts, "memory_bytes", 1 << 20)
+    for history in made(tmp_path, 60_000):
+        with (
+            pytest.raises(ForecastFailed, match=r"memory.*clientd\.forecast_bytes"),
+            forecasts.process(1000) as forecast,
+        ):
+            forecast.find(JOB, [history])
+
+
+def test_a_server_that_is_killed_is_started_again(forecasts: Forecasts, history: int) -> None:
+    before = server_of(forecasts)
+    with pytest.raises(ForecastFailed, match="process has ended"), forecasts.process(1000) as forecast:
+        pid = newest(before)
+        os.kill(before, signal.SIGKILL)
+        forecast.find(JOB, [history])
+    wait_until(lambda: gone(pid), "its processes end with it")
+    with forecasts.process(1000) as forecast:
+        assert forecast.find(JOB, [history]).files == 2_500
+    assert server_of(forecasts) != before
+
+
+OWNER = """
+import os, sys, time
+from tarazu.config import Clientd
+from tarazu.daemons.forecasts.pool import Forecasts
+forecasts = Forecasts(Clientd())
+forecasts.start()
+with forecasts.process(os.getuid()) as forecast:
+    print(forecasts._server.pid, flush=True)
+    time.sleep(60)
+"""
+
+
+def test_all_of_them_end_with_clientd_also_when_it_is_killed() -> None:
+    owner = subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True)
+    assert owner.stdout is not None
+    server = int(owner.stdout.readline())
+    wait_until(lambda: children(server), "a process of a forecast")
+    (pid,) = children(server)
+    owner.kill()
+    owner.wait()
+    owner.stdout.close()
+    wait_until(lambda: gone(server) and gone(pid), "the server and its processes")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        frames.encode(Found(1 << 18, 1, False, False, ()))[:-3],
+        b"\xc1nonsense",
+        frames.encode(Chosen(())),
+        frames.encode(JOB),
+    ],
+    ids=["torn", "nonsense", "another", "its own question"],
+)
+def test_what_a_taken_over_process_answers_is_checked(answer: bytes, history: int) -> None:
+    import socket
+
+    ours, theirs = socket.socketpair()
+    with contextlib.closing(Pipe(theirs)) as end, contextlib.closing(Pipe(ours)) as pipe:
+        thread = threading.Thread(target=lambda: (end.receive_body(), end.send_body(answer)))
+        thread.start()
+        with pytest.raises(ForecastFailed, match="answers nonsense"):
+            Forecast(pipe, PATIENCE_S).find(JOB, [history])
+        thread.join()
+    with pytest.raises(WireError):
+        frames.decode(b"\x00" * 10)

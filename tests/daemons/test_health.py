@@ -1,0 +1,124 @@
+"""When mdsd takes an OST for dead, sick or well again: at once for plans, after a second look for running steps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tarazu.daemons.health import Health, Verdict, of_report
+from tarazu.model import Ost, SystemView
+from tarazu.stats import osp
+
+FS = "lustre"
+OSTS = tuple(Ost(index, f"oss{index // 2}", 1 << 40, 1 << 39, 1 << 39) for index in range(4))
+VIEW = SystemView(FS, 0.0, OSTS)
+WELL = osp.Seen(frozenset((FS, i) for i in range(4)), {}, frozenset(), {})
+LOST = WELL._replace(lost={(FS, 2): "CONNECTING", (FS, 3): "DISCONN"})
+
+
+class Clocked:
+    """Health at the test's own times; its looks are given."""
+
+    def __init__(self, root: Path) -> None:
+        self.health = Health(str(root))
+        self.view = VIEW
+
+    def at(self, now: float, seen: osp.Seen) -> dict[int, str]:
+        """What changes of it: index → kind."""
+        self.health.looker.seen = seen
+        self.health.looker.count += 1
+        changes = self.health.update(lambda: [self.view], now, promised=True)
+        return {change.target[1]: change.now.kind for change in changes}
+
+    def usable(self) -> list[int]:
+        return [ost.index for ost in self.health.apply(self.view).osts if ost.usable]
+
+
+@pytest.fixture
+def clocked(tmp_path: Path) -> Clocked:
+    return Clocked(tmp_path)
+
+
+def test_plans_avoid_a_lost_target_at_once_and_running_steps_hear_of_it_after_a_second_look(
+    clocked: Clocked,
+) -> None:
+    assert clocked.at(100.0, WELL) == {} and clocked.usable() == [0, 1, 2, 3]
+    assert clocked.at(102.0, LOST) == {} and clocked.usable() == [0, 1]
+    assert clocked.health.looker.every_s <= 1.0, "the second look comes soon"
+    assert clocked.at(103.0, LOST) == {2: "dead", 3: "dead"}
+    assert clocked.at(105.0, LOST) == {}
+    status = clocked.health.status(FS)
+    assert {index: (of["health"], of["why"]) for index, of in status.items()} == {
+        "2": ("dead", "CONNECTING"),
+        "3": ("dead", "DISCONN"),
+    }
+
+
+def test_a_connection_lost_for_a_moment_throws_out_no_plan(clocked: Clocked) -> None:
+    for now in range(100, 140, 4):
+        assert clocked.at(now, LOST) == {}
+        assert clocked.at(now + 0.5, WELL) == {}
+    assert clocked.usable() == [0, 1, 2, 3]
+
+
+def test_a_target_that_comes_back_is_used_again_once_it_stays(clocked: Clocked) -> None:
+    clocked.at(100.0, LOST)
+    clocked.at(101.0, LOST)
+    assert clocked.at(110.0, WELL) == {} and clocked.usable() == [0, 1]
+    assert clocked.at(112.0, LOST) == {} and clocked.at(114.0, WELL) == {}
+    assert clocked.at(118.0, WELL) == {}
+    assert clocked.at(119.5, WELL) == {2: "", 3: ""}
+    assert clocked.usable() == [0, 1, 2, 3] and not clocked.health.status(FS)
+
+
+def test_what_the_administrator_closes_or_is_full_counts_at_once(clocked: Clocked) -> None:
+    seen = WELL._replace(full=frozenset({(FS, 0)}), refusing={(FS, 1): "max_create_count 0"})
+    assert clocked.at(100.0, seen) == {0: "full", 1: "refusing"}
+    assert clocked.usable() == [2, 3]
+
+
+def test_sickness_ends_higher_than_it_begins_and_leaves_the_target_usable() -> None:
+    def sick(speed: float, was: bool) -> bool:
+        ost = msgspec.structs.replace(OSTS[0], relative_speed=speed)
+        return of_report(ost, was_sick=was, connected=True).kind == "sick"
+
+    assert [sick(0.6, was=False), sick(0.4, was=False), sick(0.6, was=True), sick(0.8, was=True)] == [
+        False,
+        True,
+        True,
+        False,
+    ]
+
+
+def test_silence_of_an_ossd_is_no_death_where_the_mds_is_connected() -> None:
+    stale = msgspec.structs.replace(OSTS[0], stale=True)
+    assert of_report(stale, was_sick=False, connected=True) == Verdict("")
+    assert of_report(stale, was_sick=False, connected=False).kind == "silent"
+
+
+def test_a_look_that_hangs_holds_up_one_plan_for_half_a_second_and_no_other(tmp_path: Path) -> None:
+    import threading
+    import time
+
+    release = threading.Event()
+
+    class Hanging(osp.Osps):
+        def look(self) -> osp.Seen:
+            release.wait(10)
+            return WELL
+
+    health = Health(str(tmp_path))
+    health.looker._osps = Hanging(tmp_path)
+    health.start()
+    try:
+        took = []
+        for _ in range(5):
+            before = time.monotonic()
+            health.looker.fresh()
+            took.append(time.monotonic() - before)
+        assert max(took[1:]) < 0.3 < took[0]
+    finally:
+        release.set()
+        health.stop()

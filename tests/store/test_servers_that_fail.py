@@ -1,0 +1,205 @@
+"""A server that goes away at any moment, and comes back: what was written is there once, whatever was not is redone."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tarazu.errors import StoreError
+from tarazu.model import FilePlacement
+from tarazu.store import mysql, transaction
+from tarazu.store.connection import BrokenOff, Lost
+from tarazu.store.database import InteractionDatabase, open_database
+from tests.store.test_database import PFL, STEP, TABLES, count, planned
+
+if TYPE_CHECKING:
+    from tests.store.conftest import Server
+
+# PyMySQL leaves a socket that did not connect to the garbage collector.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Exception ignored in.*socket:pytest.PytestUnraisableExceptionWarning"
+)
+
+NUMBERS = itertools.count()
+
+
+def url_on(socket: Path) -> str:
+    """Of a new, empty database there."""
+    import pymysql
+
+    name = f"fails{next(NUMBERS)}"
+    root = pymysql.connect(unix_socket=str(socket), user="root")
+    with root.cursor() as cursor:
+        cursor.execute(f"CREATE DATABASE {name}")
+    root.close()
+    return f"mysql://root@localhost/{name}?socket={socket}"
+
+
+class Breaking:
+    """Does something once, just before or after one method of the connection's is called for the n-th time."""
+
+    def __init__(
+        self, database: InteractionDatabase, method: str, what: Callable[[], object], nth: int = 1
+    ) -> None:
+        self._method, self._what, self._left = getattr(database._db, method), what, nth
+        setattr(database._db, method, self)
+        self.after = False
+
+    def __call__(self, *values: Any) -> Any:
+        self._left -= 1
+        if self._left == 0 and not self.after:
+            self._what()
+        result = self._method(*values)
+        if self._left == 0 and self.after:
+            self._what()
+            raise Lost("test", "the answer to a commit", "nothing")
+        return result
+
+
+def again(server: Server) -> None:
+    server.kill()
+    server.start()
+
+
+def test_a_server_killed_within_a_transaction_and_started_again_costs_nothing(killed: Server) -> None:
+    with open_database(url_on(killed.socket)) as database:
+        plan_id = database.new_plan(STEP)
+        Breaking(database, "many", lambda: again(killed), nth=2)
+        ids = database.add_files(plan_id, [planned(rank, PFL) for rank in range(20)])
+        assert [row.id for row in database.files(plan_id)] == ids and len(ids) == 20
+        plan = database.plan(plan_id)
+        assert plan is not None and count(database, "files") == 20 and count(database, "layouts") == 1
+
+
+def test_a_commit_whose_answer_is_lost_is_not_done_twice(killed: Server) -> None:
+    with open_database(url_on(killed.socket)) as database:
+        breaking = Breaking(database, "commit", lambda: again(killed))
+        breaking.after = True
+        plan_id = database.new_plan(STEP)
+        assert [plan.id for plan in database.plans()] == [plan_id]
+        database._db.commit = breaking._method  # type: ignore[method-assign]
+        breaking = Breaking(database, "commit", killed.kill)
+        threading.Timer(1.0, killed.start).start()
+        other = database.new_plan(STEP)
+        assert [plan.id for plan in database.plans()] == [other, plan_id], "killed before: nothing was done"
+
+
+def test_reading_is_done_again_and_a_server_that_stays_away_is_one_line(
+    killed: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transaction, "RETRY_S", (0.01, 0.01))
+    monkeypatch.setattr(mysql, "AGAIN_S", (0.01, 2.0, 8.0, 8.0))
+    with open_database(url_on(killed.socket)) as database:
+        plan_id = database.new_plan(STEP)
+        killed.kill()
+        timer = threading.Timer(0.5, killed.start)
+        timer.start()
+        assert [plan.id for plan in database.plans()] == [plan_id]
+        timer.join()
+        killed.kill()
+        try:
+            with pytest.raises(StoreError) as caught:
+                database.add_files(plan_id, [planned(0)])
+            with pytest.raises(StoreError):
+                open_database(f"mysql://root:secret@localhost/x?socket={killed.socket}")
+        finally:
+            killed.start()
+        assert "mysql://localhost" in str(caught.value) and "\n" not in str(caught.value)
+        assert database.add_files(plan_id, [planned(0)]), "and it goes on when the server is back"
+
+
+def test_a_server_that_takes_no_changes_says_so_in_one_line(killed: Server) -> None:
+    import pymysql
+
+    url = url_on(killed.socket)
+    open_database(url).close()
+    root = pymysql.connect(unix_socket=str(killed.socket), user="root", autocommit=True)
+    with root.cursor() as cursor:
+        cursor.execute("CREATE USER reader IDENTIFIED BY 'x'")
+        cursor.execute("GRANT ALL ON `fails%`.* TO reader")
+        cursor.execute("SET GLOBAL read_only = 1")
+        try:
+            with open_database(url.replace("root@", "reader:x@")) as database:
+                begin = time.monotonic()
+                with pytest.raises(StoreError, match="read-only") as caught:
+                    database.new_plan(STEP)
+                assert time.monotonic() - begin < 5 and "\n" not in str(caught.value)
+        finally:
+            cursor.execute("SET GLOBAL read_only = 0")
+    root.close()
+
+
+def test_a_small_max_allowed_packet_is_kept_to(killed: Server) -> None:
+    import pymysql
+
+    url = url_on(killed.socket)
+    root = pymysql.connect(unix_socket=str(killed.socket), user="root", autocommit=True)
+    with root.cursor() as cursor:
+        cursor.execute("SET GLOBAL max_allowed_packet = 16384")
+        try:
+            with open_database(url) as database:
+                plan_id = database.new_plan(STEP)
+                assert len(database.add_files(plan_id, [planned(n) for n in range(1000)])) == 1000
+                with pytest.raises(StoreError) as caught:
+                    database.add_files(plan_id, [planned(0, key="/" + 30_000 * "x")])
+                assert "\n" not in str(caught.value)
+                assert database.file_count(plan_id) == 1000
+        finally:
+            cursor.execute("SET GLOBAL max_allowed_packet = 16777216")
+    root.close()
+
+
+def test_deadlocks_are_broken_off_and_done_again(mariadb: Path) -> None:
+    """Two transactions that take two rows in opposite orders: MariaDB breaks one off, which is then done again."""
+    url = url_on(mariadb)
+    with open_database(url) as one, open_database(url) as two:
+        first, second = one.new_plan(STEP), one.new_plan(STEP)
+        both, calls, seen = threading.Barrier(2, timeout=10), [0, 0], []
+
+        def body(number: int, database: InteractionDatabase, order: tuple[int, int]) -> None:
+            calls[number] += 1
+            for step, plan_id in enumerate(order):
+                try:
+                    database._grow(plan_id, 1)
+                except BrokenOff as error:
+                    seen.append(error)
+                    raise
+                if step == 0 and calls[number] == 1:
+                    both.wait()
+
+        thread = threading.Thread(
+            target=lambda: transaction.write(two._db, lambda: body(1, two, (second, first)))
+        )
+        thread.start()
+        transaction.write(one._db, lambda: body(0, one, (first, second)))
+        thread.join(20)
+        assert sorted(calls) == [1, 2] and len(seen) == 1
+        assert one._db.query("SELECT SUM(bytes) FROM plans")[0][0] == 2 * 4096 + 4
+
+
+def test_a_database_whose_creation_broke_off_is_finished_by_the_next(mariadb: Path) -> None:
+    import pymysql
+
+    from tarazu.store.schema import MYSQL, statements
+
+    for done in (1, 7, len(statements(MYSQL)) - 1):
+        url = url_on(mariadb)
+        name = url.rpartition("/")[0] and url.split("/")[3].partition("?")[0]
+        root = pymysql.connect(unix_socket=str(mariadb), user="root", database=name, autocommit=True)
+        with root.cursor() as cursor:
+            for statement in statements(MYSQL)[:done]:
+                cursor.execute(statement)
+        root.close()
+        with open_database(url) as database:
+            plan_id = database.new_plan(STEP)
+            (row_id,) = database.add_files(plan_id, [planned(0)])
+            database.set_allocation(
+                plan_id, status="allocated", placements={row_id: FilePlacement(((1, 2),))}
+            )
+            assert {table for table in TABLES if count(database, table)} == {*TABLES}
