@@ -29,7 +29,7 @@ log = logging.getLogger("tarazu.mdsd")
 MOST_REQUESTS = 512
 MOST_FILES = 8_192
 """Of one batch; a larger request is one by itself."""
-SHARED_WAVES = 64
+SHARED_WAVES = 16
 """Requests whose files are one wave each share so many; waves of others are apart from all others'."""
 ONE_BY_ONE_S = 2.0
 """So long the requests of a batch that fails as a whole are tried one by one."""

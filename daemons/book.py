@@ -91,7 +91,8 @@ class Book:
         """The log misses records: all is to be written anew."""
         self._retry_at = 0.0
         self._compact_at = 0.0
-        self._limit_bytes = COMPACT_BYTES
+        self.limit_bytes = COMPACT_BYTES
+        """A longer log is replaced by a snapshot."""
 
     @classmethod
     def open(cls, directory: str | Path, clock: LedgerClock | None = None) -> Book:
@@ -251,7 +252,7 @@ class Book:
             self._mark = None
             if len(content.found.logs) > 1:
                 # A snapshot was not finished.
-                self._limit_bytes = 0
+                self.limit_bytes = 0
             if content.torn:
                 log.warning("%s: the last write was cut off: what was not answered is gone", content.torn)
             for damage in self.damages:
@@ -324,10 +325,10 @@ class Book:
         now = time.monotonic()
         try:
             if journal.compacted():
-                self._limit_bytes = max(COMPACT_BYTES, 2 * journal.snapshot_bytes)
+                self.limit_bytes = max(COMPACT_BYTES, 2 * journal.snapshot_bytes)
             if (
                 journal.compacting
-                or journal.bytes < self._limit_bytes
+                or journal.bytes < self.limit_bytes
                 or now < self._compact_at
                 or self.trouble
             ):

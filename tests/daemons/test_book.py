@@ -100,7 +100,7 @@ def test_a_restart_changes_nothing_with_snapshots_at_any_time(
     digests = [book.digest()]
     for number, records in enumerate(turns):
         if number in compact:
-            book._limit_bytes, book._compact_at = 0, 0.0
+            book.limit_bytes, book._compact_at = 0, 0.0
         digests.append(turn(book, records))
         for record in records:
             in_memory.note(record)
@@ -224,7 +224,7 @@ def test_a_compaction_cut_off_anywhere_leaves_the_state_before_or_after(
     turn(book, [promised("a", [{1: 100}])])
     begin = len(steps)
     before = book.digest()
-    book._limit_bytes = 0
+    book.limit_bytes = 0
     after = turn(book, [promised("b", [{2: 7}]), Replied("c", 1, b"no", 90.0)])
     book.close()
     assert len(steps) - begin >= 10

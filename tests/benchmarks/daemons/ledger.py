@@ -1,12 +1,10 @@
 """What mdsd's ledger on disk costs: restart, commits and compaction at a million promised stripes.
 
-Run: python -m tests.benchmarks.daemons.ledger
+Run: python -m tests.benchmarks.daemons --only ledger
 """
 
 from __future__ import annotations
 
-import argparse
-import shutil
 import tempfile
 import time
 from collections.abc import Callable
@@ -14,11 +12,12 @@ from pathlib import Path
 
 from tarazu.allocate.ledger import pack
 from tarazu.allocate.records import Closed, Promised, packed
-from tarazu.daemons import book as books
 from tarazu.daemons.book import Book
 from tarazu.daemons.ledger_clock import LedgerClock
 from tarazu.wire.messages import AllocationReply, encode
+from tests.benchmarks.daemons.figure import Figure
 
+STRIPES = 1_000_000
 OSTS = 3_600
 FILE_STRIPES = 8
 COMMITS = 200
@@ -59,10 +58,9 @@ def opened(directory: Path) -> tuple[float, Book]:
     return (time.perf_counter() - begin) * 1e3, book
 
 
-def case(directory: Path, allocations: int, stripes: int) -> None:
-    books.COMPACT_BYTES = 1 << 40
+def case(directory: Path, allocations: int, stripes: int) -> list[Figure]:
     book = Book.open(directory, LedgerClock())
-    book._limit_bytes = books.COMPACT_BYTES
+    book.limit_bytes = 1 << 40
     fill(book, allocations, stripes)
     digest = book.digest()
     book.close()
@@ -70,52 +68,39 @@ def case(directory: Path, allocations: int, stripes: int) -> None:
     from_log_ms, book = opened(directory)
     assert book.digest() == digest
     # A snapshot is written while the loop goes on with one small commit a turn.
-    book._limit_bytes = 0
-    turns, number = [], 0
-    assert book._journal
-    begin = time.perf_counter()
-    while number < COMMITS or book._journal.compacting:
+    book.limit_bytes = 0
+    turns: list[float] = []
+    while len(turns) < COMMITS:
         now = book.clock.now()
-        book.note(Closed(f"step-{number % allocations}", now, now + 120.0, ((0, 1 << 20),)))
+        book.note(Closed(f"step-{len(turns) % allocations}", now, now + 120.0, ((0, 1 << 20),)))
         turns.append(timed_ms(book.commit))
-        number += 1
-        book._limit_bytes = books.COMPACT_BYTES
-        if not book._journal.compacting and number == 1:
-            break
-    compacted_ms = (time.perf_counter() - begin) * 1e3
+        book.limit_bytes = 1 << 40
     digest = book.digest()
     book.close()
     snapshot_bytes = sum(file.stat().st_size for file in directory.glob("snapshot-*"))
+    assert snapshot_bytes, "no snapshot was written"
     from_snapshot_ms, book = opened(directory)
     assert book.digest() == digest and not book.damages
-    held = book.ledger.numbers()
+    held = book.ledger.numbers()[1]
     book.close()
-    ordinary = sorted(turns)[len(turns) // 2]
-    print(
-        f"| {allocations:,} × {stripes:,} | {held[1]:,} | {log_bytes / 1e6:.1f} MB | {from_log_ms / 1e3:.2f} s "
-        f"| {snapshot_bytes / 1e6:.1f} MB | {from_snapshot_ms / 1e3:.2f} s | {ordinary:.2f} ms | {max(turns):.0f} ms "
-        f"| {compacted_ms:.0f} ms |",
-        flush=True,
-    )
+    what = f"{allocations:,} allocations of {stripes:,} stripes:"
+    return [
+        Figure(f"{what} promised", held, "stripes"),
+        Figure(f"{what} log", log_bytes / 1e6, "MB"),
+        Figure(f"{what} restart from the log", from_log_ms / 1e3, "s", 5.0),
+        Figure(f"{what} snapshot", snapshot_bytes / 1e6, "MB"),
+        Figure(f"{what} restart from snapshot and log", from_snapshot_ms / 1e3, "s", 5.0),
+        Figure(f"{what} commit of one record, median", sorted(turns)[len(turns) // 2], "ms"),
+        Figure(f"{what} longest commit while a snapshot is written", max(turns), "ms", 300.0),
+    ]
 
 
-def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    options.add_argument("--stripes", type=int, default=1_000_000, help="promised in all")
-    options.add_argument("--directory", help="on the disk that is measured (default: a temporary one)")
-    chosen = options.parse_args()
-    print(
-        "| allocations × stripes | promised | log | restart from the log | snapshot | restart from it "
-        "| a commit | longest while it is written | all of that |"
-    )
-    print("|---" * 9 + "|")
+def measure(short: bool) -> list[Figure]:
+    """`short`: a tenth of the stripes."""
+    stripes = STRIPES // 10 if short else STRIPES
+    figures: list[Figure] = []
     for allocations in (1_000, 20_000):
-        directory = Path(tempfile.mkdtemp(dir=chosen.directory, prefix="ledger-"))
-        try:
-            case(directory, allocations, chosen.stripes // allocations // FILE_STRIPES * FILE_STRIPES)
-        finally:
-            shutil.rmtree(directory)
-
-
-if __name__ == "__main__":
-    main()
+        with tempfile.TemporaryDirectory(prefix="ledger-") as name:
+            of_each = max(1, stripes // allocations // FILE_STRIPES) * FILE_STRIPES
+            figures += case(Path(name), allocations, of_each)
+    return figures
