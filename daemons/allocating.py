@@ -119,8 +119,8 @@ class Allocating:
 
     def owner(self, id: str) -> int | None:
         """The user whose allocation this is, asked for or answered; None for an id that nobody has."""
-        if self.running and self.running.pending.request.id == id:
-            return self.running.pending.request.uid
+        if running := self._running(id):
+            return running.request.uid
         for known in (self.waiting.owner(id), self._book.answered.owner(id), self._book.ledger.owner(id)):
             if known is not None:
                 return known
