@@ -185,8 +185,9 @@ class Allocating:
         """What was promised but not told was taken back, and what is being allocated may be too much now."""
         self._outbox.clear()
         if self.running:
-            pending, self.running = self.running.pending, None
-            self.waiting.add(pending.request.id, pending.request.uid, pending, memory_bytes(pending.request))
+            parts, self.running = self.running.parts, None
+            for id, pending in parts.items():
+                self.waiting.add(id, pending.request.uid, pending, memory_bytes(pending.request))
 
     def leave_to_other(self) -> None:
         """Another mdsd answers: who waits here may ask it."""
