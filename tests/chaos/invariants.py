@@ -18,12 +18,12 @@ from tarazu.store.journal import Content
 from tarazu.wire.messages import StatusReply, StatusRequest, ViewReply, ViewRequest
 from tarazu.wire.sockets import ZmqTransport
 from tests.chaos.applications import Jobs
-from tests.chaos.load import Client
+from tests.chaos.load import LIVING_S, Client
 from tests.chaos.site import FS, OSSS, OST_BYTES, OSTS, Site
 
 REST_S = 60.0
 """For all that is open to be answered and jobs to end."""
-SETTLE_S = 30.0
+SETTLE_S = LIVING_S + 20.0
 """For what is dead or closed to be released, and the standby to follow."""
 
 
@@ -135,7 +135,7 @@ class Check:
         """Who asks for what he was promised gets the same answer."""
         transport = self.site.transport()
         try:
-            requester = self.site.requester(transport)
+            requester = transport.requester(self.site.servers())
             for client in self.clients:
                 before = client.counts["asked again"]
                 for step in list(client.steps.values()):
