@@ -7,7 +7,7 @@ ROUNDS ?= 20
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.stamp
 
-.PHONY: help setup build demo test lint bench bench-alloc bench-daemons bench-mixtures bench-sim chaos compat docs clean packages fuzz sanitize soak
+.PHONY: help setup build demo test lint bench bench-alloc bench-daemons bench-mixtures bench-sim chaos compat docs clean packages fuzz hostile sanitize soak
 
 help:
 	@echo "make setup   a virtual environment in $(VENV) with tarazu and all extras; compiles the C"
@@ -16,6 +16,7 @@ help:
 	@echo "make soak    the tests of races, kills, crowds and bounds, 20 times in a row (ROUNDS=20; hours)"
 	@echo "make chaos   200 kills, partitions, full disks and clock jumps under load (20 minutes; as root; CHAOS_ARGS='--only NAME --seed S')"
 	@echo "make compat  the version before and this one beside one another, each part of either (2 minutes)"
+	@echo "make hostile 1,000,000 malformed messages to each socket, malformed files to each reader (BENCH_ARGS='--only requests')"
 	@echo "make lint    ruff, mypy, clang-format"
 	@echo "make bench   speed and growth; results as a table"
 	@echo "make bench-alloc   of the allocator alone (about 5 minutes)"
@@ -63,6 +64,9 @@ chaos: packages setup
 
 compat: setup
 	$(BIN)/python -m tests.compat
+
+hostile: packages setup
+	$(BIN)/python -m tests.hostile $(BENCH_ARGS)
 
 lint: setup
 	$(BIN)/ruff format --check .

@@ -122,6 +122,22 @@ class Allocating:
             self.policy = _policy(settings)
             self._weights = settings.allocate
 
+    def owner(self, id: str) -> int | None:
+        """The user whose allocation this is, asked for or answered; None for an id that nobody has."""
+        if self.running and self.running.pending.request.id == id:
+            return self.running.pending.request.uid
+        for known in (self.waiting.owner(id), self._book.answered.owner(id), self._book.ledger.owner(id)):
+            if known is not None:
+                return known
+        return None
+
+    def turn_down(self, peer: Peer, request: AllocationRequest, reason: str) -> AllocationReply:
+        """Of a request that this peer may not make: nothing is kept of it but a line."""
+        reply = AllocationReply(request.id, "declined", reason)
+        self.answers[reply.status] += 1
+        self.audit.write(request, reply, 0.0, peer.key)
+        return reply
+
     def ask(self, peer: Peer, request: AllocationRequest, now: float) -> None:
         """Answer a request that was answered before or cannot be; put any other in the queue."""
         if self._outbox.again(peer, request.id):

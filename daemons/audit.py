@@ -29,8 +29,12 @@ class Audit:
             except OSError as error:
                 raise ConfigError(path, "a writable file for mdsd.audit_log", error.strerror) from None
 
-    def write(self, request: AllocationRequest, reply: AllocationReply, waited_s: float) -> None:
-        self._line(_fields(request, reply, waited_s))
+    def write(
+        self, request: AllocationRequest, reply: AllocationReply, waited_s: float, refused_key: str = ""
+    ) -> None:
+        """`refused_key`: the name of the key that may not ask this."""
+        key = {"key": json.dumps(refused_key)} if refused_key else {}
+        self._line({**_fields(request, reply, waited_s), **key})
 
     def died(self, dead: Dead) -> None:
         """A job step was silent for too long: what it had open is promised no more."""

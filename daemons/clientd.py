@@ -38,6 +38,7 @@ from tarazu.daemons.notices import Notices
 from tarazu.daemons.planner import Planner
 from tarazu.daemons.process import Reread, Wakeup, parser, run
 from tarazu.daemons.reports import Reports
+from tarazu.daemons.secrets import check_option, with_password
 from tarazu.daemons.service_manager import ServiceManager
 from tarazu.daemons.shares import Share, Turns
 from tarazu.daemons.stored_plans import StoredPlans
@@ -236,6 +237,7 @@ class Clientd:
                 channel.send(local.Done())
             case local.TargetsWait():
                 check_ids(message.request_ids)
+                check_ids((message.fs_name,))
                 self.leaders.wait(uid, message, channel)
                 self.notices.alive(uid, message.request_ids, SPEAK_S)  # so mdsd knows whom to tell
             case local.StepReport():
@@ -404,8 +406,10 @@ def _answers(path: Path) -> bool:
 
 def settings_from(options: argparse.Namespace) -> config.Settings:
     """The configuration with the command line's options on top. Raises ConfigError."""
+    check_option(options.database)
     own = {"name": options.name, "socket": options.socket, "database": options.database}
     settings = config.override(config.load(options.config), "clientd", **own)
+    settings = with_password(settings, options.config or str(config.DEFAULT_FILE))
     return config.override(settings, "keys", directory=options.keys)
 
 

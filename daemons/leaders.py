@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from tarazu.daemons.shares import Share
@@ -19,7 +20,8 @@ from tarazu.wire.messages import TargetsChanged
 log = logging.getLogger("tarazu.clientd")
 
 MAX_WAITING = 1000
-"""Leaders of all users."""
+"""Leaders of all users; one that asks about very many allocations counts for several."""
+IDS_A_PLACE = 10
 SWEEP_S = 5.0
 SEND_S = 0.2
 
@@ -30,6 +32,10 @@ class _Waiting:
     fs_name: str
     ids: frozenset[str]
     channel: local.Channel
+
+    @property
+    def places(self) -> int:
+        return places_of(self.ids)
 
 
 class Leaders:
@@ -50,12 +56,14 @@ class Leaders:
         """Keep this conversation until there are news, or its leader has hung up. Raises Busy without room."""
         if time.monotonic() - self._swept > SWEEP_S:
             self._sweep()
-        if not self.room.take(uid) and not (self._sweep() and self.room.take(uid)):
+        ids = frozenset(message.request_ids)
+        places = places_of(ids)
+        if not self.room.take(uid, places) and not (self._sweep() and self.room.take(uid, places)):
             raise Busy("no room for more leaders that wait for news")
         try:
-            waiting = _Waiting(uid, message.fs_name, frozenset(message.request_ids), channel.twin())
+            waiting = _Waiting(uid, message.fs_name, ids, channel.twin())
         except BaseException:
-            self.room.give(uid)
+            self.room.give(uid, places)
             raise
         with self._lock:
             self._waiting.add(waiting)
@@ -98,4 +106,8 @@ class Leaders:
 
     def _drop(self, waiting: _Waiting) -> None:
         waiting.channel.close()
-        self.room.give(waiting.uid)
+        self.room.give(waiting.uid, waiting.places)
+
+
+def places_of(ids: Collection[str]) -> int:
+    return 1 + len(ids) // IDS_A_PLACE

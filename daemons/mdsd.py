@@ -40,6 +40,7 @@ from tarazu.daemons.metrics.exporter import Ask, Exporter
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.outbox import Outbox
 from tarazu.daemons.process import Reread, Wakeup, parser, run
+from tarazu.daemons.rights import Rights
 from tarazu.daemons.service_manager import ServiceManager
 from tarazu.daemons.system import System
 from tarazu.daemons.target_news import TargetNews
@@ -73,6 +74,7 @@ USED = ("keys.", "mdsd.", "allocate.", "run.stop_file", "metrics.mdsd")
 """Settings that it looks at, or their beginnings."""
 
 LONGEST_WAIT_S = 1.0
+MOST_TRACEBACKS = 20
 JUST_NOW_S = 0.5
 """A question is answered again after this."""
 READING_S = 0.5
@@ -100,6 +102,8 @@ class Mdsd:
         self.site = SiteWatch(settings.run.stop_file)
         self.mds = MdsWatch(options.root)
         self.dead_steps = 0
+        self.failed = 0
+        """Messages that showed a fault of ours."""
         self.looked_at = 0.0
         self.news_due = 0.0
         self._questions: dict[str, float] = {}
@@ -123,6 +127,7 @@ class Mdsd:
         self.allocating = Allocating(
             settings, self.book, self.system, self.gate, self.outbox, audit, wake=wakeup.wake
         )
+        self.rights = Rights(settings.keys.uids == "required", self.allocating.owner)
         self.metrics = Exporter(settings.metrics.mdsd, wakeup.wake, self._families)
         log.info("%s", self.book)
         keyed = "with keys" if self.transport.curve else "without keys"
@@ -186,10 +191,16 @@ class Mdsd:
         """Take in what has come; False when there may be more. A flood must not keep us from the rest."""
         while time.monotonic() - now < READING_S:
             report, asked = self.subscriber.receive(0), self.replier.receive(0)
-            if report:
-                self.system.take_in(report, now)
-            if asked:
-                self.handle(*asked, now)
+            try:
+                if report:
+                    self.system.take_in(self.rights.permitted(self.subscriber.sender, report, now), now)
+                if asked:
+                    self.handle(*asked, now)
+            except Exception:
+                # It would come again and again, and must not take the daemon down each time.
+                self.failed += 1
+                if self.failed <= MOST_TRACEBACKS:
+                    log.exception("a message of %s failed", asked[0].name if asked else "an OSS")
             if not report and not asked:
                 return True
         return False
@@ -206,12 +217,16 @@ class Mdsd:
     def handle(self, peer: Peer, message: Request, now: float) -> None:
         """Answer one request, or put it in the queue."""
         if isinstance(message, AllocationRequest):
+            if refusal := self.rights.refusal(peer, message):
+                self.replier.reply(peer, self.allocating.turn_down(peer, message, refusal))
+                return
             self._hear(message.id)
             self.allocating.ask(peer, message, now)
         elif isinstance(message, ViewRequest | StatusRequest):
             self._question(peer, message)
         elif not self.outbox.again(peer, message.message_id):
-            self._take_notice(peer, message)
+            if heeded := self.rights.heeded(peer, message):
+                self._take_notice(peer, heeded)
             reply = messages.encode(Acknowledged(message.message_id))
             self.outbox.add(peer, message.message_id, reply, self.book.sequence)
 

@@ -44,6 +44,8 @@ def status_of(mdsd: Mdsd, now: float) -> dict[str, Any]:
             "damaged_places": len(mdsd.book.damages),
         },
         "statistics": {"address": mdsd.subscriber.address, **mdsd.subscriber.counts.summary()},
+        "failed": mdsd.failed,
+        "refused_by_rights": mdsd.rights.refused,
         "requests": {
             "address": mdsd.replier.address,
             **mdsd.replier.counts.summary(),

@@ -79,6 +79,10 @@ class PerUser(Generic[Item]):
         uid = self._owners.get(id)
         return None if uid is None else self._users[uid].items[id][0]
 
+    def owner(self, id: str) -> int | None:
+        """Whose item it is; None for an id that nobody has."""
+        return self._owners.get(id)
+
     def add(self, id: str, uid: int, item: Item, size_bytes: int) -> None:
         """As this user's newest; an item of the same id is replaced. Ask for the `excess` then."""
         self.pop(id)

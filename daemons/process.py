@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 from tarazu import config
 from tarazu.daemons.log_lines import log_to_stderr
+from tarazu.daemons.secrets import keep_memory_private
 from tarazu.daemons.service_manager import ServiceManager
 from tarazu.errors import TarazuError
 
@@ -116,6 +117,7 @@ def run(name: str, options: argparse.Namespace, body: Callable[[], int]) -> int:
     log_to_stderr(name, verbose=options.verbose)
     # Killed by the watchdog (SIGABRT) or by a fault in a library, it says where each thread was.
     faulthandler.enable()
+    keep_memory_private()
     try:
         return body()
     except TarazuError as error:

@@ -69,6 +69,11 @@ def setting(default: Any, text: str, check: Check | None = None, *, size: bool =
 class Keys:
     directory: str = setting("/etc/tarazu/keys", "where `tarazu keys create` put the CURVE keys")
     insecure: bool = setting(False, "allow unauthenticated sockets outside loopback")
+    uids: str = setting(
+        "optional",
+        "a client's key without a list of uids (client-NAME.uids) may ask for: optional: all of them; required: none",
+        one_of("optional", "required"),
+    )
 
 
 @dataclass(frozen=True)
@@ -155,6 +160,10 @@ class Clientd:
     socket: str = setting("/run/tarazu/clientd.sock", "Unix socket where `tarazu run` finds clientd")
     database: str = setting(
         "/var/lib/tarazu/interaction.db", "interaction database: a file, or mysql://user@host/database"
+    )
+    password_file: str = setting(
+        "",
+        "file with the database's password, readable by clientd alone; empty: none, or in clientd.database",
     )
     keep_plans: int = setting(
         1000, "plans of one user's application on one file system kept in the interaction database", POSITIVE
@@ -496,7 +505,7 @@ def reloaded(before: Settings, after: Settings) -> tuple[Settings, list[str]]:
 
 def without_password(location: str) -> str:
     """A database's location as it may be shown: `mysql://user:***@host/name`."""
-    return re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", location)
+    return re.sub(r"(://[^:/@]*):.*@", r"\1:***@", location)
 
 
 def toml(value: Any) -> str:

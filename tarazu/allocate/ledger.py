@@ -122,6 +122,11 @@ class Ledger:
         """True from the promise to its expiry, also after its end."""
         return id in self._promises or id in self._ended
 
+    def owner(self, id: str) -> int | None:
+        """The uid that it was promised to; None where nothing is promised any more."""
+        entry = self._promises.get(id)
+        return entry.uid if entry else None
+
     def promise(
         self,
         id: str,

@@ -74,7 +74,7 @@ def _print(status: Mapping[str, Any]) -> None:
     print(
         f"  requests   {requests['address']}: {requests['received']} received, {requests['waiting']} waiting, "
         f"{requests['promises']} promised, {requests['dead_steps']} steps died, answered: {answers}; "
-        f"{requests['refused']} handshakes refused"
+        f"{requests['refused']} handshakes refused{_refusals(mdsd)}"
     )
     print(
         f"  statistics {statistics['address']}: {statistics['received']} received, "
@@ -102,6 +102,20 @@ def _print_mds(load: Mapping[str, Any]) -> None:
     if load["jobs"]:
         words.append("busiest " + ", ".join(f"{job} {rate:.0f}/s" for job, rate in load["jobs"][:3]))
     print(f"  node       {'; '.join(words)}")
+
+
+def _refusals(mdsd: Mapping[str, Any]) -> str:
+    """What was refused of peers that are let in; nothing where nothing was."""
+    of_ends = {
+        "messages after their key was removed": "shut_out",
+        "messages beyond a connection's rate": "too_many",
+        "connections turned away": "turned_away",
+    }
+    found = {
+        text: sum(mdsd[end].get(name, 0) for end in ("requests", "statistics"))
+        for text, name in of_ends.items()
+    } | {"refused by their keys' lists": mdsd.get("refused_by_rights", 0)}
+    return "".join(f", {number} {text}" for text, number in found.items() if number)
 
 
 def _print_servers(osses: Mapping[str, Any]) -> None:

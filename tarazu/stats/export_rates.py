@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tarazu.stats.counters import Stats, were_reset
+from tarazu.stats.counters import MAX_COUNT, Stats, were_reset
 from tarazu.wire.messages import ClientRate
 
 MAX_CLIENTS = 1000
@@ -43,4 +43,6 @@ def rates(now: Mapping[Export, Seen], before: Mapping[Export, Seen]) -> tuple[Cl
             for i, (new, former) in enumerate(zip(counts, old, strict=True)):
                 total[i] += new - former
     largest = sorted(totals.items(), key=lambda item: (-item[1][0] - item[1][1], item[0]))
-    return tuple(ClientRate(nid, *counts) for nid, counts in largest[:MAX_CLIENTS])
+    return tuple(
+        ClientRate(nid, *(min(n, MAX_COUNT) for n in counts)) for nid, counts in largest[:MAX_CLIENTS]
+    )

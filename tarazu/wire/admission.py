@@ -156,12 +156,13 @@ def admission(directory: Path, stem: str, role: str) -> Admission:
         stem,
         role,
         key.public,
-        None if uids is None else tuple(_range(where, word) for where, word in uids),
+        None if uids is None else tuple(uid_range(where, word) for where, word in uids),
         None if targets is None else tuple(word for _, word in targets),
     )
 
 
-def _range(where: str, word: str) -> tuple[int, int]:
+def uid_range(where: str, word: str) -> tuple[int, int]:
+    """First and last uid of one word of a list. Raises WireError."""
     if word == "*":
         return 0, MAX_UID
     matched = re.fullmatch(r"(\d{1,10})(?:-(\d{1,10}))?", word, re.ASCII)

@@ -1,9 +1,9 @@
-"""CURVE key pairs as files: who may talk to mdsd.
+"""CURVE key pairs as files.
 
 A directory holds `<role>.key` (secret, mode 0600) and `<role>.pub` (public, 0644) of three roles: `server`
 (mdsd), `oss` (ossd) and `client` (clientd). mdsd needs `server.key`, `oss.pub` and `client.pub`; the others
 need their own `.key` and `server.pub`. Further peers with keys of their own are admitted as
-`oss-<anything>.pub` and `client-<anything>.pub`.
+`oss-NAME.pub` and `client-NAME.pub` (`tarazu.wire.admission`); on their node the secret is `oss.key` or `client.key`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from tarazu.errors import WireError
 
 ROLES = ("server", "oss", "client")
 
+NAME = re.compile(r"\w[\w.-]{0,63}", re.ASCII)
+"""Of a further key: `login1` in `client-login1.pub`."""
+
 _FORMAT = "tarazu-key 1"
 _Z85 = re.compile(r"[0-9a-zA-Z.\-:+=^!/*?&<>()\[\]{}@%$#]{40}")
 
@@ -37,16 +40,18 @@ class Key(NamedTuple):
         return f"Key({self.role!r}, {self.public!r}{', secret' if self.secret else ''})"
 
 
-def create(directory: str | Path, role: str, force: bool = False) -> tuple[Path, Path]:
-    """Make a key pair; (secret file, public file).
+def create(directory: str | Path, role: str, force: bool = False, *, name: str = "") -> tuple[Path, Path]:
+    """Make a key pair, `<role>[-<name>].key` and `.pub`; (secret file, public file).
 
     Each file appears complete or not at all. Raises WireError when one exists and `force` is not given, when
-    the role is unknown, and when the directory cannot be written.
+    the role is unknown or the name is none, and when the directory cannot be written.
     """
     if role not in ROLES:
         raise WireError("key", "a role among " + ", ".join(ROLES), role)
-    folder = Path(directory)
-    paths = (folder / f"{role}.key", folder / f"{role}.pub")
+    if name and not NAME.fullmatch(name):
+        raise WireError("key", "a name of letters, digits, `.`, `_` and `-`", name)
+    folder, stem = Path(directory), f"{role}-{name}" if name else role
+    paths = (folder / f"{stem}.key", folder / f"{stem}.pub")
     for path in paths:
         if path.exists() and not force:
             raise WireError(str(path), "no key there yet (or force)", "a file")
@@ -60,6 +65,20 @@ def create(directory: str | Path, role: str, force: bool = False) -> tuple[Path,
     except OSError as error:
         raise WireError(str(folder), "a directory where keys can be written", error.strerror) from None
     return paths
+
+
+def write_list(directory: str | Path, name: str, text: str, force: bool = False) -> Path:
+    """A list beside the keys. Raises WireError when there is one and `force` is not given, or it cannot be written."""
+    path = Path(directory) / name
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write(path, text.strip() + "\n", 0o644, force)
+    except FileExistsError:
+        raise WireError(str(path), "no list there yet (or force)", "a file") from None
+    except (OSError, UnicodeEncodeError) as error:
+        found = getattr(error, "strerror", "text that is not ASCII")
+        raise WireError(str(path), "a list that can be written", found) from None
+    return path
 
 
 def load(path: str | Path) -> Key:

@@ -266,7 +266,8 @@ def decode(body: bytes) -> LocalMessage:
             found = _with_names(found, found.odd, names.from_text, ())
         message: LocalMessage = found
         return message
-    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError, IndexError) as error:
+    except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError, IndexError) as error:
+        # ValueError: text that is no UTF-8.
         raise WireError("clientd socket", "a message of this version of tarazu", str(error)) from None
 
 

@@ -334,7 +334,8 @@ def decode(data: bytes, peer: str = "peer") -> Message:
     """Raises WireError for anything that is not a message of this protocol version."""
     try:
         message: Message = _decoder.decode(data)
-    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
+    except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
+        # ValueError: text that is no UTF-8.
         raise WireError(peer, "a tarazu message", str(error)) from None
     if message.protocol != PROTOCOL:
         raise WireError(peer, f"protocol {PROTOCOL}", message.protocol)

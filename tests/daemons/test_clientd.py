@@ -98,6 +98,7 @@ def test_a_conversation_ends_although_a_byte_comes_now_and_then() -> None:
     ("location", "shown"),
     [
         ("mysql://tarazu:secret@db/t", "mysql://tarazu:***@db/t"),
+        ("mysql://tarazu:with@and:in@db/t", "mysql://tarazu:***@db/t"),
         ("mysql://tarazu@db/t", "mysql://tarazu@db/t"),
         ("/var/lib/tarazu/interaction.db", "/var/lib/tarazu/interaction.db"),
     ],

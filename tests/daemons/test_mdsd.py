@@ -49,6 +49,13 @@ def test_reports_flow_into_the_status(running: Site) -> None:
     assert osts[0]["total_bytes"] == 954304 * 1024
     assert status["osses"]["oss1"]["stale"] is False
     assert status["keys"] is True and status["gate"]["open"] is True
+    # The node that mdsd is on is an MDS: its load, and what Lustre's own allocator goes by.
+    mds = running.wait_status(lambda s: s["mds"]["interval_s"] > 0)["mds"]
+    assert mds["files_free"] == {"lustre-MDT0000": 838456} and 0.1 < mds["memory_load"] < 0.3
+    assert mds["unreadable"] == [] and mds["operations_per_s"] == {"lustre-MDT0000": {}}
+    qos = {"qos_maxage": "5", "qos_prio_free": "90%", "qos_threshold_rr": "17%"}
+    assert status["file_systems"]["lustre"]["qos"] == {"lustre-MDT0000-mdtlov": qos}
+    assert all(o["timed_by"]["writes"] == "brw_stats" and o["refused"] == "" for o in osts)
     client = running.client()
     seen = client.request(ViewRequest("v1", "lustre"), PATIENCE_S)
     assert [o.index for o in seen.view.osts if o.usable] == [0, 1, 2, 3, 4] and seen.view.osses[

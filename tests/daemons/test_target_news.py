@@ -124,5 +124,9 @@ def test_one_user_cannot_take_all_the_room_of_leaders(leaders: Leaders) -> None:
     kept.append(waiting(leaders, "other", uid=1001))
     for channel in kept:
         channel.close()
+    here, there = socket.socketpair()
+    many = tuple(map(str, range(100)))
+    with local.Channel(here) as channel, there, pytest.raises(Busy):
+        leaders.wait(1002, local.TargetsWait("lustre", many), channel)
     with waiting(leaders, "again"):
         assert len(leaders) == 1, "those who have hung up are forgotten"

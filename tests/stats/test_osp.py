@@ -64,14 +64,14 @@ def test_nothing_is_inferred_where_there_is_no_mds_or_a_file_says_nothing(tmp_pa
     assert osp.Osps(tmp_path).look() == osp.NOTHING
 
 
-def test_a_look_at_3600_targets_is_cheap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for index in range(3600):
+def test_a_look_at_a_thousand_targets_is_cheap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for index in range(1000):
         write(tmp_path, f"scratch-OST{index:04x}-osc-MDT0000", state=FULL, active=1)
     osps = osp.Osps(tmp_path)
-    assert len(osps.look().known) == 3600
+    assert len(osps.look().known) == 1000
     monkeypatch.setattr(osp, "IN_TURN", 0)
     before = time.thread_time()
     for _ in range(3):
         osps.look()
     each_s = (time.thread_time() - before) / 3
-    assert each_s < 0.2, "20 to 30 ms on an idle machine, every 2 s"
+    assert each_s < 0.08, "10 ms on a busy machine, every 2 s"

@@ -110,6 +110,19 @@ def test_clients_over_resets_and_reconnections() -> None:
     assert export_rates.rates(now, {}) == ()
 
 
+def test_what_no_message_can_hold_is_cut() -> None:
+    most = 9 * 10**17
+    rates = JobRates()
+    for written in (0, most):
+        for target in range(40):
+            rates.add(str(target), file(entry("x", 1, written, written or 1)))
+        moved = rates.take()
+    before = {(str(i), "n"): (1.0, 0, 0, 0, 0) for i in range(40)}
+    clients = export_rates.rates(dict.fromkeys(before, (1.0, most, most, 1, 1)), before)
+    assert moved == (JobRate("x", 2**63 - 1, 2**63 - 1),)
+    assert clients == (ClientRate("n", 2**63 - 1, 2**63 - 1, 40, 40),)
+
+
 def test_lnet_lengths_after_a_restart_of_lnet_and_a_wrap_of_the_counts() -> None:
     before = parse("1 2 3 4294967295 4294967295 0 0 1000 2000 0 0")
     assert parse("1 2 3 5 7 0 0 1500 2700 0 0").bytes_since(before) == 1200

@@ -61,9 +61,9 @@ def test_what_has_to_reach_it_waits_until_it_is_back(
 ) -> None:
     other = Agent(killed)
     try:
+        other(layout.format(name="waits") + "; sys.fd = fd; result = 'an open does not wait'")
         answers: list[object] = []
-        source = layout.format(name="waits") + "\n" + what
-        thread = threading.Thread(target=lambda: answers.append(other(source)))
+        thread = threading.Thread(target=lambda: answers.append(other(f"fd = sys.fd\n{what}")))
         thread.start()
         thread.join(0.5)
         assert thread.is_alive() and not answers
@@ -72,4 +72,5 @@ def test_what_has_to_reach_it_waits_until_it_is_back(
         thread.join(10)
         assert answers == [0]
     finally:
+        killed.revive_oss("oss2")
         other.close()

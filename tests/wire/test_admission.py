@@ -7,6 +7,7 @@ import os
 import shutil
 from pathlib import Path
 
+import hypothesis
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -107,10 +108,10 @@ def test_a_list_that_says_something_else_admits_nobody(
         admission.check(directory)
 
 
+@hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture])
 @given(st.text(max_size=60))
-def test_any_list_is_ranges_or_a_wire_error(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
-    path = tmp_path_factory.mktemp("k")
-    keys.create(path, "client")
+def test_any_list_is_ranges_or_a_wire_error(directory: Path, text: str) -> None:
+    path = directory
     (path / "client.uids").write_text(text, errors="surrogatepass" if text.isascii() else "replace")
     try:
         found = admission.admission(path, "client", "client")

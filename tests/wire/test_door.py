@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import shutil
 import socket
@@ -58,7 +59,8 @@ def peer(replier: ZmqReplier, own: tuple[bytes, bytes] | None, server_key: bytes
         made.curve_publickey, made.curve_secretkey = own
         made.curve_serverkey = server_key
     made.connect(replier.address)
-    made.send(b"x")
+    with contextlib.suppress(zmq.Again):  # it may have been refused by now
+        made.send(b"x", zmq.NOBLOCK)
     return made
 
 

@@ -11,10 +11,9 @@ from tests.benchmarks.daemons.figure import Figure, cpu_s, memory_bytes
 from tests.benchmarks.daemons.site import Site, Views
 
 FILES, STRIPES, OSTS = 16, 8, 8
-PROCESSES = 4
 
 
-def measure(short: bool, clients: int = 1000, servers: int = 450) -> list[Figure]:
+def measure(short: bool, clients: int = 1000, servers: int = 450, processes: int = 4) -> list[Figure]:
     """`short`: a tenth of the clients and of the servers."""
     if short:
         clients, servers = clients // 10, servers // 10
@@ -24,12 +23,12 @@ def measure(short: bool, clients: int = 1000, servers: int = 450) -> list[Figure
         views = Views(site)
         views.complete(["fs0"], servers * OSTS, 120.0)
         views.close()
-        share = clients // PROCESSES
+        share = clients // processes
         crowd = [
             site.start(
                 "tests.benchmarks.daemons.simulated_clients", site.config, n * share, share, FILES, STRIPES
             )
-            for n in range(PROCESSES)
+            for n in range(processes)
         ]
         for process in crowd:
             _line(process)
@@ -42,8 +41,9 @@ def measure(short: bool, clients: int = 1000, servers: int = 450) -> list[Figure
         answers = [answer for process in crowd for answer in json.loads(_line(process))]
         used = cpu_s(mdsd.pid) - before
         statuses = Counter(status for _, status in answers)
-        if statuses != {"allocated": PROCESSES * share}:
-            raise AssertionError(f"expected {PROCESSES * share} allocations, found {statuses}\n{site.said()}")
+        if statuses != {"allocated": processes * share}:
+            expected = f"expected {processes * share} allocations, found {statuses}"
+            raise AssertionError(f"{expected}\n{site.said()}")
         seconds = sorted(waited for waited, _ in answers)
         return [
             Figure("clients", len(seconds), ""),

@@ -10,11 +10,14 @@ from tests.benchmarks.daemons.site import Site, Views
 OSTS = 8
 OSTS_A_FILE_SYSTEM = 4000
 """Some 8,000 are the most that Lustre has: the servers are those of several file systems."""
-PROCESSES = 4
 
 
 def measure(
-    short: bool, servers: int = 10_000, interval_s: float = 60.0, steady_s: float = 60.0
+    short: bool,
+    servers: int = 10_000,
+    interval_s: float = 60.0,
+    steady_s: float = 60.0,
+    processes: int = 4,
 ) -> list[Figure]:
     """`short`: a thousand servers, and a tenth of the time."""
     if short:
@@ -22,10 +25,10 @@ def measure(
     file_systems = max(1, servers * OSTS // OSTS_A_FILE_SYSTEM)
     with Site(interval_s=interval_s, mdsd=f"stale_after_s = {max(180.0, 3 * interval_s)}\n") as site:
         fs_names = [f"fs{number}" for number in range(file_systems)]
-        share = servers // PROCESSES
+        share = servers // processes
         views = Views(site)
         mdsd = site.mdsd()
-        for place in range(PROCESSES):
+        for place in range(processes):
             site.start(
                 "tests.benchmarks.daemons.simulated_ossds",
                 site.config,
@@ -34,7 +37,7 @@ def measure(
                 OSTS,
                 file_systems,
             )
-        osts = PROCESSES * share * OSTS // file_systems
+        osts = processes * share * OSTS // file_systems
         first_s = views.complete(fs_names, osts, 10 * interval_s + 120)
         time.sleep(interval_s / 2)  # what belongs to the start is over
         before = cpu_s(mdsd.pid)
@@ -49,8 +52,8 @@ def measure(
         most = max(steady_bytes, memory_bytes(again.pid, most=True))
         views.close()
         return [
-            Figure("connections", PROCESSES * share, ""),
-            Figure("OSTs", PROCESSES * share * OSTS, ""),
+            Figure("connections", processes * share, ""),
+            Figure("OSTs", processes * share * OSTS, ""),
             Figure("until all are in the view, all starting at once", first_s, "s"),
             Figure("mdsd's share of a core in steady state", 100 * steady, "%", 10.0),
             Figure("mdsd's memory in steady state", steady_bytes / 1e6, "MB"),

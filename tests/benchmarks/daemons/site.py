@@ -59,6 +59,9 @@ class Site:
         for process in self.processes:
             process.kill()
             process.wait()
+            for stream in (process.stdin, process.stdout):
+                if stream:
+                    stream.close()
         self.log.close()
         self._temporary.cleanup()
 
@@ -84,8 +87,9 @@ class Site:
         return transport
 
     def said(self) -> str:
-        """The daemons' logs."""
-        return (self.directory / "log").read_text()
+        """The end of the daemons' logs, and of the audit log."""
+        logs = (self.directory / "log", self.directory / "audit.log")
+        return "\n".join(log.read_text()[-3000:] for log in logs if log.exists())
 
 
 class Views:

@@ -1,0 +1,126 @@
+"""For whom a client's key speaks and what an OSS's key reports: at the real mdsd, and case by case."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tarazu.daemons.rights import Rights
+from tarazu.errors import Unavailable
+from tarazu.wire import keys
+from tarazu.wire.admission import Admission
+from tarazu.wire.messages import FileClosed, OssReport, OstReport, StatusRequest, StepAlive, StepEnded
+from tarazu.wire.transport import Peer
+from tests.daemons.conftest import PATIENCE_S, Site, allocation, ask
+
+
+def peer(**limits: object) -> Peer:
+    return Peer(b"r", "10.0.0.7", Admission("client-login1", "client", b"k", **limits))  # type: ignore[arg-type]
+
+
+LIMITED = peer(uids=((1000, 1999),))
+FREE = peer()
+OWNERS = {"mine": 1500, "theirs": 2500}
+
+
+def rights(required: bool = False) -> Rights:
+    return Rights(required, OWNERS.get)
+
+
+def test_a_key_asks_for_its_users_only() -> None:
+    one = rights()
+    assert one.refusal(LIMITED, allocation("new", uid=1500)) == ""
+    refusal = one.refusal(LIMITED, allocation("new", uid=2500))
+    assert refusal == "expected a uid that the key client-login1 may ask for, found 2500"
+    assert one.refusal(FREE, allocation("new", uid=2500)) == "" and one.refused == 1
+    assert rights(required=True).refusal(FREE, allocation("new", uid=2500))
+    assert rights(required=True).refusal(Peer(b"", "127.0.0.1"), allocation("new")) == ""
+
+
+def test_an_id_of_another_user_is_not_asked_with_again() -> None:
+    """It would get the other's answer, and keep his promises alive."""
+    assert "found one of another user's" in rights().refusal(FREE, allocation("theirs", uid=1500))
+    assert rights().refusal(FREE, allocation("theirs", uid=2500)) == ""
+
+
+def test_a_key_tells_of_its_users_steps_only() -> None:
+    one = rights()
+    for mine in (FileClosed("mine", "m", ()), StepEnded("mine", "m"), StepAlive(("mine", "nobody's"), "m")):
+        assert one.heeded(LIMITED, mine) is mine
+    for theirs in (FileClosed("theirs", "m", ()), StepEnded("theirs", "m"), StepAlive(("theirs",), "m")):
+        assert one.heeded(LIMITED, theirs) is None and one.heeded(FREE, theirs) is theirs
+    both = one.heeded(LIMITED, StepAlive(("theirs", "mine"), "m"))
+    assert isinstance(both, StepAlive) and both.ids == ("mine",)
+    assert one.refused == 4
+
+
+def report(name: str, *indices: int) -> OssReport:
+    osts = tuple(OstReport("scratch", index, 10, 5, 5) for index in indices)
+    return OssReport(name, 1, 0.0, 60.0, 0.0, 0.0, 0.0, osts)
+
+
+def test_a_key_reports_its_targets_only(caplog: pytest.LogCaptureFixture) -> None:
+    own = peer(targets=("scratch-OST000[0-3]",))
+    with caplog.at_level(logging.WARNING):
+        permitted = rights().permitted(own, report("oss1", 0, 3, 4), 0.0)
+    assert [ost.index for ost in permitted.osts] == [0, 3]
+    assert "reported scratch-OST0004, which is not in client-login1.targets" in caplog.text
+    assert rights().permitted(FREE, report("oss1", 0, 4), 0.0).osts == report("oss1", 0, 4).osts
+
+
+def test_a_target_that_two_keys_report_at_a_time_is_noticed(caplog: pytest.LogCaptureFixture) -> None:
+    one = rights()
+    other = Peer(b"", "10.0.0.8", Admission("oss-rogue", "oss", b"r"))
+    with caplog.at_level(logging.WARNING):
+        one.permitted(FREE, report("oss1", 0), 0.0)
+        one.permitted(other, report("oss2", 0), 600.0)  # it took over after a failover
+        assert not caplog.records
+        one.permitted(FREE, report("oss1", 0), 610.0)
+    assert (
+        "scratch-OST0000 is reported with two keys: oss-rogue (oss2) and client-login1 (oss1)" in caplog.text
+    )
+
+
+def test_a_node_asks_mdsd_for_its_own_users_only(site: Site, tmp_path: Path) -> None:
+    """With a key of its own, as `tarazu keys create client --name login1 --uids 1000-1999` makes it."""
+    node = tmp_path / "login1"
+    keys.write_list(site.keys, "client-login1.uids", "1000-1999")
+    secret, _ = keys.create(site.keys, "client", name="login1")
+    node.mkdir()
+    secret.rename(node / "client.key")
+    shutil.copy(site.keys / "server.pub", node)
+    site.mdsd()
+    site.ossd()
+    site.wait_status(lambda status: status["osses"])
+    login, other = site.client(node), site.client()
+    assert ask(login, allocation("a1", uid=1000)).status == "allocated"
+    assert ask(other, allocation("b1", uid=2000)).status == "allocated"
+    refused = ask(login, allocation("a2", uid=2000))
+    assert (refused.status, refused.reason) == (
+        "declined",
+        "expected a uid that the key client-login1 may ask for, found 2000",
+    )
+    assert ask(other, allocation("a1", uid=2000)).status == "declined"
+    promised = site.status()["requests"]["promises"]
+    login.request(StepEnded("b1", "m1"), PATIENCE_S)
+    assert site.status()["requests"]["promises"] == promised
+    login.request(StepEnded("a1", "m2"), PATIENCE_S)
+    status = site.status()
+    assert status["requests"]["promises"] == promised - 1 and status["refused_by_rights"] == 3
+    (line,) = [line for line in site.audit.read_text().splitlines() if 'id="a2"' in line]
+    assert "status=declined" in line and line.endswith('key="client-login1"') and "uid=2000" in line
+    (site.keys / "client-login1.pub").unlink()
+    login.resend_s = 0.1
+    deadline = time.monotonic() + PATIENCE_S
+    while not site.status()["requests"]["refused"] and time.monotonic() < deadline:
+        login.submit(StatusRequest("s"))
+        login.receive(0.2)
+    with pytest.raises(Unavailable):
+        login.request(StatusRequest("s2"), 0.5)
+    assert "its key was removed: it is shut out" in site.log("mdsd")
+    assert msgspec.json.encode(status)

@@ -1,0 +1,132 @@
+"""Real daemons under attack, and an honest client of theirs that measures how long it waits."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from subprocess import Popen
+
+from tarazu.errors import TarazuError
+from tarazu.wire import local
+from tarazu.wire.messages import StatusReply, StatusRequest
+from tests.daemons.conftest import Site, allocation, ask
+
+DEADLINE_S = 3.0
+"""What clientd gives mdsd for an answer (`questions.ANSWER_S`); of an allocation it is ten times as long."""
+PATIENCE_S = 60.0
+PAUSE_S = 0.02
+
+
+class Attacked(Site):
+    """mdsd, an ossd and a clientd."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        self.socket = directory / "clientd.sock"
+        self.daemons: dict[str, Popen[str]] = {"mdsd": self.mdsd(), "ossd": self.ossd()}
+        self.daemons["clientd"] = self.start(
+            "clientd", "--socket", str(self.socket), "--database", str(directory / "interaction.db")
+        )
+        self.wait_status(lambda status: status["osses"])
+        # The first allocation loads what all need: that is no growth, and no wait that an attack caused.
+        mdsd = self.client()
+        assert ask(mdsd, allocation("first", uid=77, expires_s=5.0)).status == "allocated"
+        mdsd.close()
+        deadline = time.monotonic() + PATIENCE_S
+        while not self.socket.exists():
+            assert time.monotonic() < deadline, self.log("clientd")
+            time.sleep(0.05)
+
+    def rss_bytes(self, daemon: str) -> int:
+        """Of the process and its children (forecasts). 0 for one that is gone."""
+        return sum(_rss_bytes(pid) for pid in _family(self.daemons[daemon].pid))
+
+    def dead(self) -> list[str]:
+        return [name for name, process in self.daemons.items() if process.poll() is not None]
+
+
+def _family(pid: int) -> list[int]:
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        children = []
+    return [pid, *(each for child in children for each in _family(int(child)))]
+
+
+def _rss_bytes(pid: int) -> int:
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except OSError:
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass
+class Waits:
+    """How long an honest peer waited, in seconds."""
+
+    s: list[float] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+
+    def at(self, share: float) -> float:
+        return sorted(self.s)[min(len(self.s) - 1, int(share * len(self.s)))] if self.s else float("inf")
+
+
+@contextmanager
+def honest(site: Attacked) -> Iterator[dict[str, Waits]]:
+    """Peers that ask mdsd (status, and allocations of a user of their own) and clientd (status) meanwhile."""
+    waits = {"mdsd": Waits(), "allocation": Waits(), "clientd": Waits()}
+    stopping = threading.Event()
+    threads = [
+        threading.Thread(target=_ask_mdsd, args=(site, waits["mdsd"], waits["allocation"], stopping)),
+        threading.Thread(target=_ask_clientd, args=(site, waits["clientd"], stopping)),
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        yield waits
+    finally:
+        stopping.set()
+        for thread in threads:
+            thread.join()
+
+
+def _ask_mdsd(site: Attacked, status: Waits, allocations: Waits, stopping: threading.Event) -> None:
+    mdsd, number = site.client(), 0
+    mdsd.resend_s = 1.0
+    while not stopping.is_set():
+        number += 1
+        begin = time.monotonic()
+        try:
+            reply = mdsd.request(StatusRequest(f"honest-{number}"), 10 * DEADLINE_S)
+            status.s.append(time.monotonic() - begin)
+            assert isinstance(reply, StatusReply)
+            if number % 10 == 0:
+                begin = time.monotonic()
+                request = allocation(f"honest-{number}", uid=77, expires_s=5.0, deadline_s=10 * DEADLINE_S)
+                answer = mdsd.request(request, 10 * DEADLINE_S)
+                allocations.s.append(time.monotonic() - begin)
+                if answer.status not in ("allocated", "later"):
+                    allocations.failed.append(f"{answer.status}: {answer.reason}")
+        except TarazuError as error:
+            status.failed.append(str(error))
+        time.sleep(PAUSE_S)
+    mdsd.close()
+
+
+def _ask_clientd(site: Attacked, waits: Waits, stopping: threading.Event) -> None:
+    while not stopping.is_set():
+        begin = time.monotonic()
+        try:
+            with local.connect(str(site.socket), 10 * DEADLINE_S) as channel:
+                answer = channel.ask(local.StatusQuery())
+            waits.s.append(time.monotonic() - begin)
+            assert isinstance(answer, local.StatusAnswer)
+        except TarazuError as error:
+            waits.failed.append(str(error))
+        time.sleep(PAUSE_S)
