@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import tempfile
 import time
@@ -99,7 +100,7 @@ class Check:
             if not each.resting.wait(max(0.0, deadline - time.monotonic())):
                 wrong.append(f"{each.name} is not at rest after {REST_S:g} s")
         if not wrong:
-            wrong += self._sums() + self._answers() + self._replayed() + self._followed()
+            wrong += self._followed() + self._sums() + self._answers() + self._replayed() + self._followed()
         for each in everybody:
             wrong += each.wrong
             each.wrong = []
@@ -126,10 +127,18 @@ class Check:
             time.sleep(0.2)
         if found is None:
             return [f"no mdsd answers {SETTLE_S:g} s after the last fault"]
-        differences = {
-            ost: found[ost] - expected[ost] for ost in expected | found if found[ost] != expected[ost]
-        }
-        return [f"promised beyond what clients hold, bytes by OST: {differences}"]
+        return [
+            f"promised and held differ, OST: bytes {dict(expected)} held, {dict(found)} promised",
+            *self._which(),
+        ]
+
+    def _which(self) -> list[str]:
+        """Promises in the ledger of the active mdsd that no client holds, and what clients hold and it has not."""
+        held = {id: step.open_bytes() for client in self.clients for id, step in client.steps.items()}
+        kept = open_promises(_book_in(self.site.states[self.site.active]))
+        lines = [f"{id}: held {dict(held[id])}, promised {dict(kept.get(id, {}))}" for id in held]
+        lines = [line for id, line in zip(held, lines) if held[id] != kept.get(id, Counter())]
+        return lines + [f"{id}: promised {dict(kept[id])}, held by nobody" for id in kept if id not in held]
 
     def _answers(self) -> list[str]:
         """Who asks for what he was promised gets the same answer."""
@@ -139,7 +148,7 @@ class Check:
             for client in self.clients:
                 before = client.counts["asked again"]
                 for step in list(client.steps.values()):
-                    client.ask_again(requester, step)
+                    client.ask_again(requester, step, at_rest=True)
                 self.counts["promises asked for again"] += client.counts["asked again"] - before
         finally:
             transport.close()
@@ -179,10 +188,31 @@ class Check:
         return str(status["ledger"]["digest"]) if status else ""
 
 
-def replayed(directory: Path) -> str:
-    """Digest of the ledger that lies in a directory, a copy of it: nothing is changed."""
+def _book_in(directory: Path) -> Book:
+    """The ledger that lies in a directory, read from a copy: nothing is changed."""
     with tempfile.TemporaryDirectory(prefix="tarazu-replay-") as copy:
         shutil.copytree(directory, copy, dirs_exist_ok=True)
         book = Book(LedgerClock())
         book.replay(Content(Path(copy)))
-        return book.digest() if not book.damages else f"damaged: {book.damages[0]}"
+        return book
+
+
+def replayed(directory: Path) -> str:
+    """Its digest."""
+    book = _book_in(directory)
+    return book.digest() if not book.damages else f"damaged: {book.damages[0]}"
+
+
+def open_promises(book: Book) -> dict[str, Counter[int]]:
+    """Id → OST → bytes of its open files, of steps that are not dead."""
+    found = {}
+    for id, promise in book.ledger.promises():
+        osts, sizes, starts = promise.stripes
+        counted: Counter[int] = Counter()
+        for index, release_s in enumerate(promise.release_s):
+            if release_s == math.inf and not promise.dead:
+                for at in range(starts[index], starts[index + 1]):
+                    counted[osts[at]] += sizes[at]
+        if counted:
+            found[id] = counted
+    return found
