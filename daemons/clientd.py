@@ -46,6 +46,7 @@ from tarazu.errors import Busy, ConfigError, StoreError, TarazuError, Unavailabl
 from tarazu.store.stop_watch import SiteWatch
 from tarazu.wire import local
 from tarazu.wire.messages import MAX_ID_CHARACTERS, ViewReply
+from tarazu.wire.said import SaidOnce
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
@@ -117,6 +118,7 @@ class Clientd:
         self.plans = Turns(PLANS_AT_ONCE)
         self.questions = Turns(QUESTIONS_AT_ONCE)
         self._noted: set[str] = set()
+        self._said = SaidOnce(log)
         self._lock = threading.Lock()
         self.listener = listen(Path(settings.clientd.socket))
         self.metrics = Exporter(settings.metrics.clientd, wakeup.wake, self._families)
@@ -208,7 +210,8 @@ class Clientd:
 
     def _fail(self, channel: local.Channel, reason: str) -> None:
         self.counts["failed"] += 1
-        log.warning("%s", reason)
+        # A user who sends nonsense must not fill the log.
+        self._said.warning(reason)
         channel.limit(REQUEST_S)
         with contextlib.suppress(TarazuError):
             channel.send(local.Failed(reason))

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 
 import msgspec
 
 from tarazu.errors import StoreError, WireError
+from tarazu.store import sqlite
+from tarazu.store.connection import Damaged
 from tarazu.store.database import InteractionDatabase, open_database
 from tarazu.store.rows import to_builtins
 from tarazu.trace.records import RunRecord
 from tarazu.wire import local
+
+log = logging.getLogger("tarazu.clientd")
 
 MAX_ROWS = 20_000
 """Files in the answer to one question: several are answered at a time."""
@@ -20,9 +25,19 @@ class StoredPlans:
     """The plans in the interaction database. Each call has a connection of its own."""
 
     def __init__(self, database: str) -> None:
-        """Raises StoreError when it cannot be used."""
+        """Raises StoreError when it cannot be used. A damaged SQLite file is set aside, and a new one begun."""
         self.database = database
-        open_database(database).close()
+        if "://" in database:
+            open_database(database).close()
+            return
+        try:
+            sqlite.check(database)
+        except Damaged as error:
+            aside = sqlite.set_aside(database)
+            log.error(
+                "%s; it is kept as %s, and a new one is begun: plans in it cannot be explained", error, aside
+            )
+            sqlite.check(database)
 
     def closed(
         self, report: local.StepReport, run: RunRecord, uid: int

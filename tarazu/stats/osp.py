@@ -125,7 +125,7 @@ def _files(root: str | Path, parameter: str) -> list[tuple[Target, str]]:
 
 def _beginning(path: str) -> bytes:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
         return b""
     try:

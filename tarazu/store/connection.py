@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol
+
+import msgspec
 
 from tarazu.errors import StoreError
 from tarazu.store.schema import Dialect
@@ -11,6 +14,10 @@ from tarazu.store.schema import Dialect
 
 class BrokenOff(StoreError):
     """The database has undone the transaction for another one's sake: it may be begun again at once."""
+
+
+class Damaged(StoreError):
+    """What is read is not what was written."""
 
 
 class Lost(StoreError):
@@ -41,6 +48,15 @@ class Connection(Protocol):
     def many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None: ...
     def query(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]: ...
     def close(self) -> None: ...
+
+
+@contextmanager
+def as_written(where: str) -> Iterator[None]:
+    """What is in rows is made into values within; raises Damaged where they are not what is ever written."""
+    try:
+        yield
+    except (msgspec.MsgspecError, ValueError, TypeError, AttributeError, LookupError) as error:
+        raise Damaged(where, "rows as tarazu writes them", " ".join(str(error).split())) from None
 
 
 def insert_row(db: Connection, table: str, **values: Any) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -18,7 +19,7 @@ from tarazu.errors import StoreError
 from tarazu.model import FilePlacement, JobStep
 from tarazu.names import from_text, to_text
 from tarazu.store import files, layouts
-from tarazu.store.connection import Connection, insert_row, update
+from tarazu.store.connection import Connection, as_written, insert_row, update
 from tarazu.store.rows import Explained, FileRow, NewFile, PlanRow
 from tarazu.store.transaction import write
 from tarazu.trace.records import FileRecord, RunRecord
@@ -98,8 +99,14 @@ class InteractionDatabase:
     def add_files(self, plan_id: int, new: Iterable[NewFile]) -> list[int]:
         """Add expected files to a plan; their row ids, in order. Raises StoreError for an unknown plan."""
         ids: list[int] = []
-        for part in _parts(list(new)):
-            ids += self._write(partial(self._add, plan_id, part))
+        try:
+            for part in _parts(list(new)):
+                ids += self._write(partial(self._add, plan_id, part))
+        except StoreError:
+            if ids:  # on a full disk, say: a part of a plan is of no use to anybody
+                with suppress(StoreError):
+                    self.delete(plan_id)
+            raise
         return ids
 
     def _add(self, plan_id: int, rows: Sequence[NewFile]) -> range:
@@ -166,7 +173,7 @@ class InteractionDatabase:
         A created file belongs to the row that the placement library found, else to the row of its key.
         """
         rows = self._db.query("SELECT id, file_key FROM files WHERE plan_id=? ORDER BY id", (plan_id,))
-        created = _created(rows, run)
+        created = self._created(rows, run)
 
         def end(part: Sequence[tuple[Any, ...]], last: bool) -> None:
             self._lock()
@@ -182,11 +189,14 @@ class InteractionDatabase:
 
     def plan(self, plan_id: int) -> PlanRow | None:
         rows = self._db.query(f"{_SELECT_PLAN} WHERE id=?", (plan_id,))
-        return _plan(rows[0]) if rows else None
+        with as_written(self._db.where):
+            return _plan(rows[0]) if rows else None
 
     def plans(self) -> list[PlanRow]:
         """Plans, newest first."""
-        return [_plan(row) for row in self._db.query(f"{_SELECT_PLAN} ORDER BY id DESC")]
+        rows = self._db.query(f"{_SELECT_PLAN} ORDER BY id DESC")
+        with as_written(self._db.where):
+            return [_plan(row) for row in rows]
 
     def files(self, plan_id: int, *, first: int | None = None) -> list[FileRow]:
         """Files of a plan (the first so many), in the order in which they were added."""
@@ -206,7 +216,7 @@ class InteractionDatabase:
             "WHERE plan_id=? AND request_id<>'' ORDER BY id",
             (plan_id,),
         )
-        created = _created([(row_id, key) for row_id, key, _, _ in rows], run)
+        created = self._created([(row_id, key) for row_id, key, _, _ in rows], run)
         closed: dict[str, list[tuple[int, int]]] = {}
         for row_id, _, request_id, index in rows:
             sizes = closed.setdefault(request_id, [])
@@ -267,6 +277,10 @@ class InteractionDatabase:
 
     def _write(self, body: Callable[[], Result]) -> Result:
         return write(self._db, body)
+
+    def _created(self, rows: Sequence[tuple[Any, ...]], run: RunRecord) -> dict[int, FileRecord]:
+        with as_written(self._db.where):
+            return _created(rows, run)
 
     def _plan_or_raise(self, plan_id: int) -> None:
         if not self._db.query("SELECT id FROM plans WHERE id=?", (plan_id,)):

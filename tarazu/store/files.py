@@ -15,7 +15,7 @@ from msgspec.structs import astuple, fields
 
 from tarazu.model import FileName, FilePlacement, Forecast, Layout
 from tarazu.names import from_text, to_text
-from tarazu.store.connection import Connection, insert, update
+from tarazu.store.connection import Connection, as_written, insert, update
 from tarazu.store.rows import FileRow, NewFile
 from tarazu.trace.records import FileRecord
 
@@ -128,6 +128,11 @@ def end(db: Connection, files: Sequence[tuple[int, FileRecord | None]]) -> int:
 def read(db: Connection, condition: str, values: Sequence[Any], order: str) -> list[FileRow]:
     """The files for which a condition holds."""
     rows = db.query(f"{_SELECT} WHERE {condition} ORDER BY {order}", values)
+    with as_written(db.where):
+        return _read(db, rows)
+
+
+def _read(db: Connection, rows: Sequence[tuple[Any, ...]]) -> list[FileRow]:
     placements = _placements(db, [row_id for row_id, *_ in rows])
     layouts: dict[str | None, Layout | None] = {None: None}
     found = []

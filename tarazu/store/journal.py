@@ -62,7 +62,7 @@ class Content:
         """The end of the last log, when a write there was cut off."""
         self.bytes = 0
 
-    def snapshot(self) -> Iterator[Frame]:
+    def snapshot(self) -> Iterator[tuple[Path, Frame]]:
         """Frames of the newest snapshot without damage; of the newest one when all are damaged."""
         for path in reversed(self.found.snapshots):
             if not any(isinstance(part, Damage) for part in frames.read(path)):
@@ -71,7 +71,7 @@ class Content:
             path = self.found.snapshots[-1] if self.found.snapshots else Path()
         for part in frames.read(path) if self.found.snapshots else ():
             if isinstance(part, Frame):
-                yield part
+                yield path, part
             else:
                 self.damages.append(part)
 
@@ -194,8 +194,13 @@ class Journal:
             raise self._written
         return True
 
-    def write_snapshot(self, base: int, payloads: Iterable[bytes], aside: Iterable[Path] = ()) -> None:
-        """What it makes unnecessary goes; damaged files are kept `aside`. Raises OSError."""
+    def write_snapshot(
+        self, base: int, payloads: Iterable[bytes], aside: Iterable[Path] = (), of_another: bool = False
+    ) -> None:
+        """What it makes unnecessary goes; damaged files are kept `aside`. Raises OSError.
+
+        `of_another`: of another ledger, whose numbers say nothing about the files that are there.
+        """
         path = self.directory / f"snapshot-{base:020}"
         beside = path.with_suffix(".new")
         try:
@@ -219,7 +224,7 @@ class Journal:
             left.unlink()
         found = find(self.directory)
         for old in (*found.snapshots, *found.logs):
-            if base_of(old) < base and old != self._path:
+            if (base_of(old) < base or (of_another and old != path)) and old != self._path:
                 old.unlink()
 
     def _set_aside(self, path: Path) -> None:

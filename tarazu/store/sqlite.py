@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 import threading
@@ -12,9 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from tarazu.errors import StoreError
+from tarazu.store.connection import Damaged
 from tarazu.store.schema import APPLICATION_ID, SQLITE, VERSION, migration, statements
 
 _MAGIC = b"SQLite format 3\0"
+_DAMAGED = ("malformed", "not a database", "malformed database schema")
+LOOKED_THROUGH_BYTES = 256 << 20
+"""A larger file is not looked through as a whole at the start: that would take too long."""
 BUSY_S = 10.0
 """Another process's transaction is waited for this long."""
 TURN_S = 60.0
@@ -132,7 +137,11 @@ class SqliteConnection:
         try:
             yield
         except (sqlite3.Error, OverflowError) as error:
-            raise StoreError(self.where, "a usable interaction database", str(error)) from None
+            damaged = isinstance(error, sqlite3.DatabaseError) and any(
+                word in str(error) for word in _DAMAGED
+            )
+            kind = Damaged if damaged else StoreError
+            raise kind(self.where, "a usable interaction database", str(error)) from None
 
 
 def connect(location: str) -> SqliteConnection:
@@ -146,6 +155,36 @@ def connect(location: str) -> SqliteConnection:
         connection.close()
         raise
     return connection
+
+
+def check(location: str) -> None:
+    """Raises Damaged for a database of ours that cannot be read, StoreError for another reason not to use it."""
+    connection = connect(location)
+    try:
+        small = os.path.getsize(location) <= LOOKED_THROUGH_BYTES
+        (found,) = connection.query("PRAGMA quick_check(1)" if small else "SELECT COUNT(*) FROM plans")[0]
+        if small and found != "ok":
+            raise Damaged(location, "a usable interaction database", " ".join(str(found).split()))
+    finally:
+        connection.close()
+
+
+def set_aside(location: str) -> Path:
+    """Rename a damaged database, so that a new one can be begun; its new name. What was set aside before is not
+    touched: raises StoreError then.
+    """
+    path, aside = Path(location), Path(f"{location}.damaged")
+    if aside.exists():
+        raise StoreError(
+            location, "no more than one damaged database", f"{aside} beside it: look at it, remove it"
+        )
+    try:
+        for ending in ("-wal", "-shm", ""):  # the log first: it belongs to no other file
+            with contextlib.suppress(FileNotFoundError):
+                os.rename(f"{path}{ending}", f"{aside}{ending}")
+    except OSError as error:
+        raise StoreError(location, "a database that can be set aside", error.strerror) from None
+    return aside
 
 
 def _check_file(path: Path) -> None:

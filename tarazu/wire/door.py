@@ -54,6 +54,7 @@ EVENTS = (
 )
 _NO_KEY = "it has no key, or another than ours of this server, or hung up or was silent before it was let in"
 _WHY = {zmq.EVENT_HANDSHAKE_FAILED_AUTH: "its key is not known here"}
+EVENTS_AT_ONCE = 64
 UNKNOWN = "unknown"
 _STOP = b"stop"
 _LOOK = b"look"
@@ -169,7 +170,7 @@ class Door:
                     elif source is self._requests:
                         self._requests.send_multipart(self._answer(self._requests.recv_multipart()))
                     else:
-                        self._follow(self._watched[source])
+                        self._follow_all(self._watched[source])
                 except Exception:
                     # Without this thread nobody would be let in any more.
                     log.exception("the door failed")
@@ -197,6 +198,13 @@ class Door:
             return [version, request, b"400", b"no such key", b"", b""]
         # The key, not its name: a file may be replaced by another key's.
         return [version, request, b"200", b"OK", public, b""]
+
+    def _follow_all(self, watched: _Watched) -> None:
+        """What has come by now, a crowd a part at a time: others wait to be let in."""
+        for _ in range(EVENTS_AT_ONCE):
+            self._follow(watched)
+            if watched.monitor.closed or not int(watched.monitor.getsockopt(zmq.EVENTS)) & zmq.POLLIN:
+                return
 
     def _follow(self, watched: _Watched) -> None:
         frames = watched.monitor.recv_multipart()

@@ -11,7 +11,7 @@ import errno
 import logging
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import zmq
@@ -43,6 +43,8 @@ from tarazu.wire.transport import (
 
 log = logging.getLogger("tarazu.wire")
 
+QUEUED_EVENTS = 200_000
+"""Of connections that come and go, until they are looked at: 10,000 that come back at once, ten times over."""
 RETRY_S = 1.0
 """After a refused handshake ZeroMQ gives up; a connecting end tries again with a new socket after this."""
 
@@ -110,7 +112,7 @@ class _End:
             self.socket.setsockopt(option, value)
         if "[" in self.address:
             self.socket.ipv6 = True
-        self.monitor: Socket = self.socket.get_monitor_socket(EVENTS if self.admits else _REFUSED)
+        self.monitor: Socket = self._monitor(EVENTS if self.admits else _REFUSED)
         curve = self.transport.curve
         try:
             if self.admits:
@@ -125,7 +127,8 @@ class _End:
                 if curve:
                     self.socket.curve_publickey = curve.own.public
                     self.socket.curve_secretkey = curve.own.secret
-                    self.socket.curve_serverkey = curve.server
+                    # Two mdsds share the server's keys.
+                    self.socket.curve_serverkey = curve.server or curve.own.public
                 self.socket.connect(self.address)
         except WireError:
             self._shut()
@@ -134,6 +137,15 @@ class _End:
             verb = "bound" if self.admits else "connected to"
             self._shut()
             raise WireError(self.address, f"an address that can be {verb}", str(error)) from None
+
+    def _monitor(self, events: int) -> Socket:
+        address = f"inproc://monitor.{self.socket.FD}"
+        self.socket.monitor(address, events)
+        monitor: Socket = self.transport.context.socket(zmq.PAIR)
+        # Not the usual thousand: where they are full, ZeroMQ's thread waits, and nobody's messages come or go.
+        monitor.rcvhwm = QUEUED_EVENTS
+        monitor.connect(address)
+        return monitor
 
     def _bind(self) -> None:
         try:
@@ -416,6 +428,12 @@ class ZmqTransport(Transport):
 
     def replier(self, address: str) -> ZmqReplier:
         return ZmqReplier(self._end(zmq.ROUTER, address, admits="client", options=_BOUND))
+
+    def link(self, address: str, *, bind: bool, options: Mapping[int, int]) -> _End:
+        """One end of the connection between two mdsds: bound by one, which admits the server's keys only."""
+        if bind:
+            return self._end(zmq.ROUTER, address, admits="server", options=options)
+        return self._end(zmq.DEALER, address, options={**options, zmq.IMMEDIATE: 1})
 
     def poll(self, ends: Sequence[_End], timeout_s: float) -> set[Any]:
         """Sockets (and `wake_fd`) that can be read, after at most `timeout_s`."""

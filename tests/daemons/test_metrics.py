@@ -93,6 +93,8 @@ def test_a_real_prometheus_scrapes_all_three(scraped: dict[str, int], tmp_path: 
         }.items():
             found = query(series)
             assert found and float(found[0]["value"][1]) >= at_least, series
+        (memory,) = query('process_resident_memory_bytes{daemon="ossd"}')
+        assert float(memory["value"][1]) < 40e6
     finally:
         process.terminate()
         process.wait(PATIENCE_S)

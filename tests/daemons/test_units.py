@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import configparser
+import os
+import shutil
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+
+from tarazu.wire import local
+from tests.daemons.conftest import Site, allocation, ask
+from tests.daemons.listening import until
 
 ROOT = Path(__file__).parents[2]
 UNITS = sorted((ROOT / "daemons/systemd").glob("*.service"))
@@ -14,7 +22,7 @@ UNITS = sorted((ROOT / "daemons/systemd").glob("*.service"))
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.stem)
 def test_a_unit_starts_a_program_of_the_package(unit: Path) -> None:
-    parsed = configparser.ConfigParser(interpolation=None)
+    parsed = configparser.ConfigParser(interpolation=None, strict=False)
     parsed.optionxform = str  # type: ignore[assignment]
     parsed.read(unit)
     service = parsed["Service"]
@@ -29,3 +37,58 @@ def test_a_unit_starts_a_program_of_the_package(unit: Path) -> None:
 
 def test_all_three_daemons_have_one() -> None:
     assert [unit.stem for unit in UNITS] == ["tarazu-clientd", "tarazu-mdsd", "tarazu-ossd"]
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
+@pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.stem)
+def test_systemd_itself_understands_a_unit_and_calls_it_little_exposed(unit: Path) -> None:
+    checked = subprocess.run(
+        ["systemd-analyze", "security", "--offline=yes", "--threshold=20", unit],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    verified = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", unit], check=False, capture_output=True, text=True
+    )
+    lines = [line for line in verified.stderr.splitlines() if unit.name in line]
+    assert all("is not executable" in line for line in lines), lines
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="needs root and setpriv")
+def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
+    """Capabilities, no new privileges, no memory that is both writable and executable."""
+    socket = site.directory / "c.sock"
+    for daemon, options in (
+        ("mdsd", []),
+        ("ossd", ["--name", "oss1", "--root", str(ROOT / "tests/data/lustre/oss")]),
+        ("clientd", ["--socket", str(socket), "--database", str(site.directory / "interaction.db")]),
+    ):
+        unit = str(ROOT / f"daemons/systemd/tarazu-{daemon}.service")
+        with (site.directory / f"{daemon}.log").open("a") as log:
+            site.processes.append(
+                subprocess.Popen(
+                    [
+                        sys.executable,
+                        "-m",
+                        "tests.daemons.confined",
+                        unit,
+                        f"tarazu.daemons.{daemon}",
+                        "--config",
+                        str(site.config),
+                        *options,
+                    ],
+                    stdout=log,
+                    stderr=log,
+                    text=True,
+                    cwd=ROOT,
+                )
+            )
+    site.wait_status(lambda status: status["osses"])
+    assert ask(site.client(), allocation()).status == "allocated"
+    until(socket.exists)
+    with local.connect(str(socket), 20.0) as channel:
+        assert isinstance(channel.ask(local.StatusQuery()), local.StatusAnswer)
+    capabilities = Path(f"/proc/{site.processes[0].pid}/status").read_text()
+    assert "CapBnd:\t0000000000000004" in capabilities and "NoNewPrivs:\t1" in capabilities

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tarazu.stats import reading
+from tarazu.stats import mds, reading
 from tarazu.stats.collector import Collector
+from tarazu.stats.mds_load import MdsCollector
+from tarazu.stats.osp import Osps
 from tarazu.stats.sources import survey
 from tarazu.wire import messages
 
@@ -102,3 +104,17 @@ def test_a_whole_file_comes_back_in_pieces(tmp_path: Path) -> None:
     assert b"".join(pieces) == content and [len(p) for p in pieces[:-1]] == [1000] * 10
     with pytest.raises(ValueError, match="found more"):
         list(reading.chunks(path, len(content) - 1, 1000))
+
+
+@pytest.mark.parametrize("put", [fifo, directory, device, circle])
+def test_odd_things_in_the_place_of_the_mds_s_files(
+    data: Path, tmp_path: Path, put: Callable[[Path], None]
+) -> None:
+    root = Path(shutil.copytree(data / "versions/2.15-ldiskfs/mds", tmp_path / "mds"))
+    for path in [path for path in root.rglob("*") if path.is_file()]:
+        path.unlink()
+        put(path)
+    assert Osps(root).look().known == frozenset()
+    state = mds.read(root)
+    assert not (state.pools or state.inactive or state.no_create or state.refusing or state.qos)
+    assert "host" in MdsCollector(root).collect(0.0).unreadable

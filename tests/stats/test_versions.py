@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import shutil
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -234,3 +236,16 @@ def test_a_target_under_two_names_counts_once(data: Path, tmp_path: Path) -> Non
         shutil.copytree(root / kind / "scratch-OST0001", root / kind / "scratch-OST00001")
     report: list[OstReport] = list(Collector(root, "oss1").collect(0.0).osts)
     assert [(o.fs_name, o.index) for o in report] == [("scratch", 0), ("scratch", 1)]
+
+
+def test_the_trees_are_what_their_maker_writes(data: Path) -> None:
+    spec = importlib.util.spec_from_file_location("make", data / "versions" / "make.py")
+    assert spec and spec.loader
+    make = importlib.util.module_from_spec(spec)
+    sys.modules["make"] = make
+    spec.loader.exec_module(make)
+    for version in make.VERSIONS:
+        for node in ("oss", "mds"):
+            root = data / "versions" / version.name / node
+            kept = {str(p.relative_to(root)): p.read_text() for p in root.rglob("*") if p.is_file()}
+            assert kept == getattr(make, node)(version)

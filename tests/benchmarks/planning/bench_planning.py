@@ -7,9 +7,11 @@ The daemons are real; goal: 15 s and 600 MB.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import subprocess
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -28,8 +30,12 @@ class Measured(NamedTuple):
     history_bytes: int
     wall_s: float
     cpu_s: float
+    """Of clientd itself."""
+    forecast_cpu_s: float
+    """Of the process of its forecast."""
     before_mb: float
     peak_mb: float
+    forecast_mb: float
     database_mb: float
 
 
@@ -43,7 +49,8 @@ def measure(directory: Path, kind: str, runs: int, files: int) -> Measured:
         before_mb = _memory(clientd.pid, "VmRSS")
         descriptors = [os.open(path, os.O_RDONLY) for path in paths]
         request = local.PlanRequest(step_of(kind, files, runs), len(descriptors), osts, osts)
-        cpu_s, started = _cpu(clientd.pid), time.monotonic()
+        server = _children(clientd.pid)[0]
+        cpu_s, started, peak = _cpu(clientd.pid), time.monotonic(), _Peak(server)
         with local.connect(str(socket), PATIENCE_S) as channel:
             answer = channel.ask(request, descriptors)
             if isinstance(answer, local.DirectoriesWanted):
@@ -56,12 +63,40 @@ def measure(directory: Path, kind: str, runs: int, files: int) -> Measured:
             sum(p.stat().st_size for p in paths),
             wall_s,
             _cpu(clientd.pid) - cpu_s,
+            peak.cpu_s,
             before_mb,
             _memory(clientd.pid, "VmHWM"),
+            peak.stop(),
             database.stat().st_size / 1e6,
         )
     finally:
         site.stop()
+
+
+class _Peak(threading.Thread):
+    """Looks at the processes that the server of forecasts has, until it is stopped."""
+
+    def __init__(self, server: int) -> None:
+        super().__init__(daemon=True)
+        self.cpu_s = self._mb = 0.0
+        self._server, self._stopped = server, threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        while not self._stopped.wait(0.05):
+            for pid in _children(self._server):
+                with contextlib.suppress(OSError, StopIteration):
+                    self.cpu_s = max(self.cpu_s, _cpu(pid))
+                    self._mb = max(self._mb, _memory(pid, "VmHWM"))
+
+    def stop(self) -> float:
+        """MB of the largest."""
+        self._stopped.set()
+        return self._mb
+
+
+def _children(pid: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def start(site: Site) -> tuple[Path, tuple[int, ...], subprocess.Popen[str]]:
@@ -108,7 +143,10 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=100_000, help="files per run")
     parser.add_argument("--runs", type=int, default=10, help="runs in the history")
     options = parser.parse_args()
-    columns = "application, runs × files, history MB, planned files, seconds, CPU s, MB before, peak MB, database MB"
+    columns = (
+        "application, runs × files, history MB, planned files, seconds, CPU s, of its forecast, MB before, peak MB, "
+        "of its forecast, database MB"
+    )
     print(f"| {columns.replace(', ', ' | ')} |")
     print("|" + "---|" * (columns.count(",") + 1))
     for kind in options.kinds:
@@ -116,7 +154,8 @@ def main() -> None:
             m = measure(Path(directory), kind, options.runs, options.files)
         print(
             f"| {kind} | {options.runs} × {options.files:,} | {m.history_bytes / 1e6:.0f} | {m.files:,} "
-            f"| {m.wall_s:.1f} | {m.cpu_s:.1f} | {m.before_mb:.0f} | {m.peak_mb:.0f} | {m.database_mb:.0f} |",
+            f"| {m.wall_s:.1f} | {m.cpu_s:.1f} | {m.forecast_cpu_s:.1f} | {m.before_mb:.0f} | {m.peak_mb:.0f} "
+            f"| {m.forecast_mb:.0f} | {m.database_mb:.0f} |",
             flush=True,
         )
 
