@@ -47,6 +47,8 @@ class Site:
         """There is a second mdsd."""
         self.active = 0
         """The mdsd that answered a client last (`Prober`)."""
+        self.parted = False
+        """There was a moment in which two mdsds may have answered, each alone."""
         self.seed = seed
         self.without: dict[str, str] = {}
         """What cannot be done here → why."""
