@@ -202,9 +202,11 @@ class Client(threading.Thread):
             )
 
     def _other_answer(self, what: str, at_rest: bool = False) -> None:
-        """Of two mdsds one may not know yet what the other has promised alone; at rest both must."""
-        if self.site.standby and not at_rest:
-            self.counts["other answers before two mdsds had met"] += 1
+        """Of two mdsds one may not know yet what the other has promised alone. Who reached both while they were apart
+        may hold either answer; both stay promised (`Check`).
+        """
+        if self.site.standby and (not at_rest or self.site.parted):
+            self.counts["other answers of mdsds that were apart"] += 1
         else:
             self.wrong.append(what)
 
