@@ -1,8 +1,10 @@
 """The three daemons: each a loop around the rooms of tarazu (installed as `tarazu.daemons`).
 
 ossd      tells mdsd how one OSS is
-mdsd      allocation_requests (is one sane, what does its answer promise), per_user (the queue), limits, exclusions,
-          audit, mdsd_status, mds_watch (load of the MDS), health (of OSTs), target_news (which steps are told of it)
+mdsd      allocating (from the queue to the answer), batch (what is placed together), allocation_requests (is one sane,
+          what does its answer promise), per_user (the queue), limits, request_rate, system (what it knows of servers),
+          exclusions, book (what must not be forgotten), ledger_clock, outbox (answers that wait for the disk), audit,
+          mdsd_status, mds_watch (load of the MDS), health (of OSTs), target_news (which steps are told of it)
 clientd   planner (a step's history → a plan), left_to_lustre (which files it leaves alone, and why), stored_plans,
           questions (what mdsd is asked), notices (what mdsd is told), reports (ended steps), client_pools, shares,
           leaders (those that wait for news of OSTs)

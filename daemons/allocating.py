@@ -1,7 +1,8 @@
 """Requests for allocations in mdsd: from the queue to a worker thread, from there to an answer that is kept.
 
-Allocations run one at a time in the worker, so that statistics and status are served meanwhile; users take turns. While
-the gate is closed requests wait; one whose deadline comes is `declined`, and the job runs unplaced.
+What waits is allocated together (`batch.py`), one batch at a time in the worker, so that statistics and status are
+served meanwhile; users take turns. While the gate is closed requests wait; one whose deadline comes is `declined`, and
+the job runs unplaced. An answer leaves when its record is safe.
 """
 
 from __future__ import annotations
@@ -9,36 +10,29 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
-import msgspec
-
-from tarazu.allocate import partly
-from tarazu.allocate.ledger import Stripes
 from tarazu.allocate.policies import Policy, make
-from tarazu.allocate.records import Ended, Promised, Replied, Revoked, packed
+from tarazu.allocate.records import Ended, Promised, Replied, Revoked
 from tarazu.config import Settings
 from tarazu.daemons.allocation_requests import (
     MAX_DEADLINE_S,
     MAX_EXPIRES_S,
     alive_s,
     memory_bytes,
-    promises,
-    reply_of,
-    requests_of,
     why_malformed,
 )
 from tarazu.daemons.audit import Audit
+from tarazu.daemons.batch import MOST_FILES, MOST_REQUESTS, Outcome, Part, Placed, Refused, place
 from tarazu.daemons.book import Book
 from tarazu.daemons.limits import PromiseLimits
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.outbox import Outbox
 from tarazu.daemons.per_user import QUEUE_LIMITS, PerUser
+from tarazu.daemons.request_rate import RequestRate
 from tarazu.daemons.system import System
-from tarazu.errors import InfeasibleRequest, InsufficientResources
-from tarazu.model import Allocation, CreateRequest, Left, SystemView
 from tarazu.stats.gate import Gate
 from tarazu.wire import messages
 from tarazu.wire.messages import AllocationReply, AllocationRequest
@@ -67,10 +61,9 @@ class Pending:
 
 @dataclass
 class Running:
-    pending: Pending
-    files: Sequence[CreateRequest]
-    view_age_s: float
-    future: Future[tuple[Allocation, Stripes]]
+    parts: dict[str, Pending]
+    """By request id, in their order."""
+    future: Future[list[Outcome]]
 
 
 class Allocating:
@@ -103,6 +96,7 @@ class Allocating:
             audit,
             wake,
         )
+        self._rate = RequestRate(settings.mdsd.user_requests_per_s)
         self._limits = PromiseLimits(settings.mdsd.user_share, book.ledger)
         self.seconds = Histogram()
         """Of the policy, for each allocation."""
@@ -118,14 +112,15 @@ class Allocating:
         written. What is being allocated goes on by the former ones."""
         self.audit = Audit(settings.mdsd.audit_log)
         self._limits.share = settings.mdsd.user_share
+        self._rate.per_s = settings.mdsd.user_requests_per_s
         if settings.allocate != self._weights:
             self.policy = _policy(settings)
             self._weights = settings.allocate
 
     def owner(self, id: str) -> int | None:
         """The user whose allocation this is, asked for or answered; None for an id that nobody has."""
-        if self.running and self.running.pending.request.id == id:
-            return self.running.pending.request.uid
+        if running := self._running(id):
+            return running.request.uid
         for known in (self.waiting.owner(id), self._book.answered.owner(id), self._book.ledger.owner(id)):
             if known is not None:
                 return known
@@ -146,8 +141,11 @@ class Allocating:
             self._outbox.add(peer, request.id, kept.data, 0)
         elif waiting := self.waiting.get(request.id):
             waiting.peer = peer
-        elif self.running and self.running.pending.request.id == request.id:
-            self.running.pending.peer = peer
+        elif running := self._running(request.id):
+            running.peer = peer
+        elif too_often := self._rate.refusal(request.uid, now):
+            log_it = self._rate.to_be_logged(request.uid, now)
+            self._refuse(Pending(request, peer, now, now), "declined", too_often, keep=False, audited=log_it)
         elif wrong := why_malformed(request):
             # Nothing to keep: sent again it is as wrong as before.
             self._refuse(Pending(request, peer, now, now), "never", wrong, keep=False)
@@ -169,8 +167,11 @@ class Allocating:
         self._book.note(Ended(id, now_s))
         if pending := self.waiting.pop(id):
             self._refuse(pending, "declined", "the job step ended")
-        elif self.running and self.running.pending.request.id == id:
-            self.running.pending.ended = True
+        elif running := self._running(id):
+            running.ended = True
+
+    def _running(self, id: str) -> Pending | None:
+        return self.running.parts.get(id) if self.running else None
 
     def withdraw(self) -> None:
         """The ledger cannot be written: what was promised and not told yet is declined, and so is what waits."""
@@ -191,74 +192,70 @@ class Allocating:
         return min((pending.due for _, pending in self.waiting), default=float("inf"))
 
     def _start_next(self) -> None:
-        """Give the next user's oldest request to the worker, if gate and worker are free."""
+        """Give what waits to the worker, if gate and worker are free."""
         while (first := self.waiting.first()) and self.running is None and not self._gate.why_closed():
-            if self._system.settling(first[1].request.fs_name):
+            fs_name = first[1].request.fs_name
+            if self._system.settling(fs_name):
                 return
-            pending = self.waiting.take()
-            assert pending is not None
-            request = pending.request
             now = time.monotonic()
             self._system.health.looker.fresh()
-            view = self._system.view(request.fs_name, now)
+            view = self._system.view(fs_name, now)
+            waited = self._take(fs_name)
             if not view.osts:
                 known = ", ".join(self._system.views.fs_names()) or "none yet"
-                reason = f"expected a file system that an OSS reports ({known}), found {request.fs_name}"
-                self._refuse(pending, "unknown-fs", reason)
+                for pending in waited:
+                    reason = f"expected a file system that an OSS reports ({known}), found {fs_name}"
+                    self._refuse(pending, "unknown-fs", reason)
                 continue
-            if refusal := self._limits.refusal(request, view):
-                self._refuse(pending, "declined", refusal)
-                continue
-            files, left = requests_of(request), self._limits.beyond(request, view)
-            future = self._worker.submit(self._allocate, view, files, [f.wave for f in request.files], left)
-            age_s = self._system.views.age_s(request.fs_name, now)
-            self.running = Running(pending, files, age_s, future)
-            future.add_done_callback(lambda _future: self._wake())
+            limits = self._limits.of_batch(view)
+            parts: list[Part] = []
+            may: dict[str, Pending] = {}
+            for pending in waited:
+                if refusal := limits.refusal(pending.request):
+                    self._refuse(pending, "declined", refusal)
+                else:
+                    parts.append(Part(pending.request, limits.take(pending.request)))
+                    may[pending.request.id] = pending
+            if parts:
+                age_s = self._system.views.age_s(fs_name, now)
+                future = self._worker.submit(place, self.policy, view, parts, self._weights, age_s)
+                self.running = Running(may, future)
+                future.add_done_callback(lambda _future: self._wake())
 
-    def _allocate(
-        self,
-        view: SystemView,
-        files: Sequence[CreateRequest],
-        of_wave: Sequence[int],
-        left: Mapping[int, Left],
-    ) -> tuple[Allocation, Stripes]:
-        """In the worker thread."""
-        from tarazu.allocate.ledger import pack
-
-        begin = time.monotonic()
-        allocation = partly.place(self.policy, view, files, of_wave, weights=self._weights, left=left)
-        stripes = pack(promises(files, allocation))
-        return msgspec.structs.replace(allocation, elapsed_s=time.monotonic() - begin), stripes
+    def _take(self, fs_name: str) -> list[Pending]:
+        """Those whose turn it is, one user after the other, as many as make one batch."""
+        taken: list[Pending] = []
+        files = 0
+        while (first := self.waiting.first()) and len(taken) < MOST_REQUESTS:
+            request = first[1].request
+            files += len(request.files)
+            if request.fs_name != fs_name or (taken and files > MOST_FILES):
+                break
+            pending = self.waiting.take()
+            assert pending is not None
+            taken.append(pending)
+        return taken
 
     def _finish(self) -> None:
-        """Answer the request whose allocation is done."""
+        """Answer the requests whose allocation is done."""
         if self.running is None or not self.running.future.done():
             return
         done, self.running = self.running, None
-        try:
-            allocation, stripes = done.future.result()
-        except InfeasibleRequest as error:
-            self._refuse(done.pending, "never", str(error))
-        except InsufficientResources as error:
-            self._refuse(done.pending, "later", str(error))
-        except Exception:
-            # A fault of the allocator must not take the daemon down: the job runs unplaced.
-            log.exception("allocation %s failed", done.pending.request.id)
-            self._refuse(done.pending, "declined", "the allocator failed")
-        else:
-            self.seconds.observe(allocation.elapsed_s)
-            if self._book.trouble:
-                self._refuse(done.pending, "declined", self._book.trouble, keep=False)
+        for pending, outcome in zip(done.parts.values(), done.future.result(), strict=True):
+            if isinstance(outcome, Refused):
+                self._refuse(pending, outcome.status, outcome.reason)
+            elif self._book.trouble:
+                self._refuse(pending, "declined", self._book.trouble, keep=False)
             else:
-                self._promise(done, allocation, stripes)
+                self.seconds.observe(outcome.reply.elapsed_s)
+                self._promise(pending, outcome)
 
-    def _promise(self, done: Running, allocation: Allocation, stripes: Stripes) -> None:
-        request = done.pending.request
-        reply = reply_of(request, allocation, done.view_age_s)
-        data = messages.encode(reply)
+    def _promise(self, pending: Pending, placed: Placed) -> None:
+        request = pending.request
         now_s = self._book.clock.now()
-        if done.pending.ended:
-            self._book.note(Replied(request.id, request.uid, data, now_s + _keep_s(request)))
+        keep_until_s = now_s + _keep_s(request)
+        if pending.ended:
+            self._book.note(Replied(request.id, request.uid, placed.data, keep_until_s))
         else:
             self._book.note(
                 Promised(
@@ -268,15 +265,15 @@ class Allocating:
                     now_s,
                     now_s + min(request.expires_s, MAX_EXPIRES_S),
                     alive_s(request),
-                    *packed(stripes),
-                    data,
-                    now_s + _keep_s(request),
+                    *placed.stripes,
+                    placed.data,
+                    keep_until_s,
                 )
             )
             self.promised.append((request.id, request.fs_name))
         why = "the ledger cannot be written: this promise would not outlive a restart"
         otherwise = messages.encode(AllocationReply(request.id, "declined", why))
-        self._tell(done.pending, reply, data, self._book.sequence, otherwise)
+        self._tell(pending, placed.reply, placed.data, self._book.sequence, otherwise)
 
     def _decline_overdue(self, now: float) -> None:
         for id, pending in [(id, pending) for id, pending in self.waiting if pending.due <= now]:
@@ -284,7 +281,9 @@ class Allocating:
             why = self._gate.why_closed() or "mdsd had no time for it before its deadline"
             self._refuse(pending, "declined", why)
 
-    def _refuse(self, pending: Pending, status: messages.Status, reason: str, keep: bool = True) -> None:
+    def _refuse(
+        self, pending: Pending, status: messages.Status, reason: str, keep: bool = True, audited: bool = True
+    ) -> None:
         request = pending.request
         reply = AllocationReply(request.id, status, reason)
         data = messages.encode(reply)
@@ -292,13 +291,20 @@ class Allocating:
             self._book.note(Replied(request.id, request.uid, data, self._book.clock.now() + _keep_s(request)))
             self._tell(pending, reply, data, self._book.sequence, data)
         else:
-            self._tell(pending, reply, data, 0, data)
+            self._tell(pending, reply, data, 0, data, audited)
 
     def _tell(
-        self, pending: Pending, reply: AllocationReply, data: bytes, sequence: int, otherwise: bytes
+        self,
+        pending: Pending,
+        reply: AllocationReply,
+        data: bytes,
+        sequence: int,
+        otherwise: bytes,
+        audited: bool = True,
     ) -> None:
         self.answers[reply.status] += 1
-        self.audit.write(pending.request, reply, time.monotonic() - pending.arrived)
+        if audited:
+            self.audit.write(pending.request, reply, time.monotonic() - pending.arrived)
         self._outbox.add(pending.peer, reply.id, data, sequence, otherwise)
 
 

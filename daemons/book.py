@@ -32,7 +32,7 @@ from tarazu.allocate.records import (
 from tarazu.daemons.ledger_clock import LedgerClock
 from tarazu.daemons.per_user import REPLY_LIMITS, PerUser
 from tarazu.store.frames import Damage
-from tarazu.store.journal import Content, Journal
+from tarazu.store.journal import Content, Journal, base_of
 
 log = logging.getLogger("tarazu.mdsd")
 
@@ -44,6 +44,8 @@ MARK_S = 60.0
 MAX_QUEUED_BYTES = 64 << 20
 """Of records that wait for a disk; beyond, all is written as a snapshot when it comes back."""
 SNAPSHOT_FRAME_BYTES = 1 << 20
+FARTHEST = 1 << 40
+"""No more records than that can be missing."""
 
 _encoder = msgspec.msgpack.Encoder()
 _records = msgspec.msgpack.Decoder(list[Record])
@@ -79,7 +81,8 @@ class Book:
         self.read_s = 0.0
         """What reading the directory took."""
         self._mark: Marked | None = None
-        self._latest_s = 0.0
+        self.latest_s = 0.0
+        """Time of the latest record."""
         self._journal = journal
         self._queued: list[msgspec.Raw] = []
         self._queued_bytes = 0
@@ -88,7 +91,8 @@ class Book:
         """The log misses records: all is to be written anew."""
         self._retry_at = 0.0
         self._compact_at = 0.0
-        self._limit_bytes = COMPACT_BYTES
+        self.limit_bytes = COMPACT_BYTES
+        """A longer log is replaced by a snapshot."""
 
     @classmethod
     def open(cls, directory: str | Path, clock: LedgerClock | None = None) -> Book:
@@ -126,7 +130,7 @@ class Book:
         """Note the records of another book's commit. Raises msgspec.DecodeError or ValueError."""
         for record in _records.decode(payload):
             self.note(record)
-        self.clock.not_before(self._latest_s)
+        self.clock.not_before(self.latest_s)
 
     def commit(self) -> None:
         """Make all records so far durable; `trouble` when they cannot be."""
@@ -178,7 +182,7 @@ class Book:
         other = Book(self.clock)
         for record in records:
             other._apply(record)
-        self.clock.not_before(other._latest_s)
+        self.clock.not_before(other.latest_s)
         self.ledger.become(other.ledger)
         self.ledger.hear_all(self.clock.now())
         self.answered, self.sequence, self.durable = other.answered, sequence, 0
@@ -188,18 +192,26 @@ class Book:
         """Of promises and replies: equal for two books after the same records."""
         return hashlib.sha256(_encoder.encode(list(self.state()))).hexdigest()
 
+    def rewrite(self) -> None:
+        """Replace snapshot and log by a new snapshot, now. Raises OSError."""
+        if self._journal:
+            self._rewrite(self._journal)
+
     def close(self) -> None:
         if self._journal:
             self._journal.close()
 
     def replay(self, content: Content) -> None:
         """Apply what is in a directory, on top of nothing. Places that cannot be read are left out, and named."""
-        for frame in content.snapshot():
-            path = content.directory / f"snapshot-{frame.first:020}"
-            self.sequence = max(self.sequence, frame.first)
+        for path, frame in content.snapshot():
+            self.sequence = base_of(path)
             for record in self._decoded(path, frame.offset, frame.payload):
                 self._replayed(path, frame.offset, record)
         for path, frame in content.records():
+            if frame.first > self.sequence + FARTHEST:
+                why = f"expected record {self.sequence + 1}, found {frame.first}"
+                self._damaged(Damage(path, frame.offset, len(frame.payload), why, False))
+                continue
             for number, record in enumerate(self._decoded(path, frame.offset, frame.payload), frame.first):
                 if number <= self.sequence:
                     continue
@@ -234,13 +246,13 @@ class Book:
             content = self._journal.content()
             self.replay(content)
             if self._mark:
-                self.clock.resume(self._mark, self._latest_s)
-            self.clock.not_before(self._latest_s)
+                self.clock.resume(self._mark, self.latest_s)
+            self.clock.not_before(self.latest_s)
             self.ledger.hear_all(self.clock.now())
             self._mark = None
             if len(content.found.logs) > 1:
                 # A snapshot was not finished.
-                self._limit_bytes = 0
+                self.limit_bytes = 0
             if content.torn:
                 log.warning("%s: the last write was cut off: what was not answered is gone", content.torn)
             for damage in self.damages:
@@ -313,10 +325,10 @@ class Book:
         now = time.monotonic()
         try:
             if journal.compacted():
-                self._limit_bytes = max(COMPACT_BYTES, 2 * journal.snapshot_bytes)
+                self.limit_bytes = max(COMPACT_BYTES, 2 * journal.snapshot_bytes)
             if (
                 journal.compacting
-                or journal.bytes < self._limit_bytes
+                or journal.bytes < self.limit_bytes
                 or now < self._compact_at
                 or self.trouble
             ):
@@ -329,8 +341,8 @@ class Book:
             log.warning("%s: no snapshot was written: %s", journal.directory, error.strerror)
 
     def _apply(self, record: Record) -> list[Dead]:
-        died = apply(self.ledger, record, self._latest_s)
-        self._latest_s = max(self._latest_s, getattr(record, "at_s", 0.0))
+        died = apply(self.ledger, record, self.latest_s)
+        self.latest_s = max(self.latest_s, getattr(record, "at_s", 0.0))
         match record:
             case Promised() | Replied():
                 self._keep(record)

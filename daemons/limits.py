@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import msgspec
 
 from tarazu.allocate import partly
@@ -29,23 +31,56 @@ class PromiseLimits:
 
     def refusal(self, request: AllocationRequest, view: SystemView) -> str:
         """Why nothing of this request may be promised; empty when something may."""
-        beyond = self.beyond(request, view)
+        return self.of_batch(view).refusal(request)
+
+    def beyond(self, request: AllocationRequest, view: SystemView) -> dict[int, Left]:
+        """File → why it has to be left: what is more than the user's share, the files that gain least first."""
+        return self.of_batch(view).beyond(request)
+
+    def of_batch(self, view: SystemView) -> BatchLimits:
+        """For requests that are allocated together."""
+        return BatchLimits(self._ledger, self.share, view)
+
+
+class BatchLimits:
+    """Those of requests on one view, of which each counts for the next."""
+
+    def __init__(self, ledger: Ledger, share: float, view: SystemView) -> None:
+        self._ledger, self._share, self._fs_name = ledger, share, view.fs_name
+        self._free = sum(o.avail_bytes for o in view.osts if o.usable)
+        self._bytes: Counter[int] = Counter()
+        self._numbers: Counter[int | None] = Counter()
+        self._stripes: Counter[int | None] = Counter()
+        """By user, None: of all."""
+
+    def refusal(self, request: AllocationRequest) -> str:
+        """Why nothing of this request may be promised; empty when something may."""
+        beyond = self.beyond(request)
         if request.files and len(beyond) == len(request.files):
             return beyond[0].why
         return self._too_many(request)
 
-    def beyond(self, request: AllocationRequest, view: SystemView) -> dict[int, Left]:
+    def take(self, request: AllocationRequest) -> dict[int, Left]:
+        """It is part of the batch; which of its files have to be left."""
+        left = self.beyond(request)
+        self._bytes[request.uid] += sum(f.size_bytes for i, f in enumerate(request.files) if i not in left)
+        for who in (request.uid, None):
+            self._numbers[who] += 1
+            self._stripes[who] += promised_stripes(request)
+        return left
+
+    def beyond(self, request: AllocationRequest) -> dict[int, Left]:
         """File → why it has to be left: what is more than the user's share, the files that gain least first."""
-        held = self._ledger.held_bytes(request.uid, request.fs_name)
+        held = self._ledger.held_bytes(request.uid, self._fs_name) + self._bytes[request.uid]
         asked = sum(file.size_bytes for file in request.files)
-        free = sum(o.avail_bytes for o in view.osts if o.usable)
-        if held + asked <= self.share * free:
+        free, most = self._free, self._share * self._free
+        if held + asked <= most:
             return {}
         why = Left(
             f"uid {request.uid} holds promises of {held} bytes and asks for {asked}: "
-            f"expected at most {self.share:.0%} of the {free} that are free (mdsd.user_share)"
+            f"expected at most {self._share:.0%} of the {free} that are free (mdsd.user_share)"
         )
-        left = partly.beyond(requests_of(request), self.share * free - held)
+        left = partly.beyond(requests_of(request), most - held)
         # Of what is larger than all that is free the allocator says why: nobody could have it.
         return {i: why for i in left if request.files[i].size_bytes <= free}
 
@@ -57,6 +92,7 @@ class PromiseLimits:
         )
         for who, uid, most, most_stripes in limits:
             held, held_stripes = self._ledger.numbers(uid)
+            held, held_stripes = held + self._numbers[uid], held_stripes + self._stripes[uid]
             if held + 1 > most:
                 return f"expected at most {most} promises of {who}, found {held} and one more"
             if held_stripes + stripes > most_stripes:

@@ -6,11 +6,12 @@ Follows: `OssReport`s of all ossds (bound at `mdsd.statistics`) and requests of 
 again (`TargetsChanged`; health.py, target_news.py). When an OSS is silent for `mdsd.stale_after_s` its OSTs get
 no stripes until it reports again. When this node is busier than `mdsd.cpu_limit` or `mdsd.memory_limit`,
 requests wait; one whose deadline comes is `declined`, and the job runs unplaced. Without mdsd files are created
-as Lustre always did. Allocations run one at a time in a worker thread, so that statistics and status are served
-meanwhile. Users take turns. Same id, same answer: a request may be resent as often as its sender likes, for as
-long as the reply is kept. Everything is kept in memory, and bounded there, for each user and in all; after a
-restart reports come at once, promises made before are forgotten. A job step that promised to give signs of life
-and is silent loses its promises. SIGTERM and SIGINT end it, SIGHUP makes it read its settings again.
+as Lustre always did. Allocations run in a worker thread, so that statistics and status are served meanwhile; what
+waits together is placed together. Users take turns. Same id, same answer: a request may be resent as often as its
+sender likes, for as long as the reply is kept. Everything is bounded, for each user and in all. Promises and replies
+are on disk (`mdsd.state`) before an answer leaves: after a restart they are there, and reports come at once. While
+the disk takes nothing, nothing is promised. A job step that promised to give signs of life and is silent loses its
+promises. SIGTERM and SIGINT end it, SIGHUP makes it read its settings again.
 """
 
 from __future__ import annotations

@@ -12,10 +12,10 @@ from typing import Generic, NamedTuple, TypeVar
 
 Item = TypeVar("Item")
 
-QUEUE_OF_USER = 256
+QUEUE_OF_USER = 1_024
 QUEUE_OF_USER_BYTES = 96 << 20
 """One request of a million files."""
-QUEUE = 2_000
+QUEUE = 4_000
 QUEUE_BYTES = 256 << 20
 REPLIES_OF_USER = 2_500
 REPLIES_OF_USER_BYTES = 16 << 20

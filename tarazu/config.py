@@ -110,6 +110,11 @@ class Mdsd:
     user_share: float = setting(
         0.5, "what one user's promises may hold of the space that is free; beyond, jobs run unplaced", SHARE
     )
+    user_requests_per_s: float = setting(
+        100.0,
+        "allocations one user may ask for in a second, beyond 2000 at once; more are declined",
+        POSITIVE,
+    )
     audit_log: str = setting("", "file for one line per allocation; empty: standard error")
     state: str = setting(
         "/var/lib/tarazu/mdsd",
@@ -340,6 +345,7 @@ RELOADED = {
         "speed_forget_s",
         "exclude",
         "user_share",
+        "user_requests_per_s",
         "audit_log",
     },
     "allocate": {f.name for f in dataclasses.fields(Allocate)},

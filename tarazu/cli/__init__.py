@@ -34,6 +34,10 @@ COMMANDS = {
     "history": ("tarazu.cli.history", "list the remembered runs of your applications"),
     "disable": ("tarazu.cli.disable", "switch tarazu off: one job, all of yours, or the whole site"),
     "enable": ("tarazu.cli.enable", "undo `disable`"),
+    "ledger": (
+        "tarazu.cli.ledger",
+        "look at mdsd's ledger on disk: what is promised, and whether it can be read",
+    ),
     "map": ("tarazu.cli.map", "print a placement map"),
     "check-app": ("tarazu.cli.check_app", "say what of a program the placement library would not see"),
     "collect": ("tarazu.cli.collect", "say which statistics this node gives, and from where"),

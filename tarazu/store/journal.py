@@ -62,7 +62,7 @@ class Content:
         """The end of the last log, when a write there was cut off."""
         self.bytes = 0
 
-    def snapshot(self) -> Iterator[Frame]:
+    def snapshot(self) -> Iterator[tuple[Path, Frame]]:
         """Frames of the newest snapshot without damage; of the newest one when all are damaged."""
         for path in reversed(self.found.snapshots):
             if not any(isinstance(part, Damage) for part in frames.read(path)):
@@ -71,7 +71,7 @@ class Content:
             path = self.found.snapshots[-1] if self.found.snapshots else Path()
         for part in frames.read(path) if self.found.snapshots else ():
             if isinstance(part, Frame):
-                yield part
+                yield path, part
             else:
                 self.damages.append(part)
 

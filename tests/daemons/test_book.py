@@ -31,6 +31,7 @@ from tarazu.daemons.book import Book
 from tarazu.daemons.ledger_clock import UNSEEN_S, LedgerClock, Sources
 from tarazu.errors import StoreError
 from tarazu.store import frames
+from tests.hostile.ledger import mutate_ledger, write_ledger
 
 IDS = st.sampled_from([f"id{n}" for n in range(6)])
 TIMES = st.floats(0, 100, allow_nan=False)
@@ -99,7 +100,7 @@ def test_a_restart_changes_nothing_with_snapshots_at_any_time(
     digests = [book.digest()]
     for number, records in enumerate(turns):
         if number in compact:
-            book._limit_bytes, book._compact_at = 0, 0.0
+            book.limit_bytes, book._compact_at = 0, 0.0
         digests.append(turn(book, records))
         for record in records:
             in_memory.note(record)
@@ -187,6 +188,12 @@ def test_a_newer_version_is_refused_and_not_touched(tmp_path: Path) -> None:
     assert log.read_bytes() == data
 
 
+def test_a_ledger_is_the_same_bytes_for_the_same_records(tmp_path: Path) -> None:
+    assert write_ledger(tmp_path / "a") == write_ledger(tmp_path / "b")
+    files = [{p.name: p.read_bytes() for p in (tmp_path / name).iterdir()} for name in "ab"]
+    assert files[0] == files[1] and len(files[0]) == 2
+
+
 def test_one_process_at_a_time(tmp_path: Path) -> None:
     first = Book.open(tmp_path)
     with pytest.raises(StoreError, match="a ledger that no other process uses"):
@@ -217,7 +224,7 @@ def test_a_compaction_cut_off_anywhere_leaves_the_state_before_or_after(
     turn(book, [promised("a", [{1: 100}])])
     begin = len(steps)
     before = book.digest()
-    book._limit_bytes = 0
+    book.limit_bytes = 0
     after = turn(book, [promised("b", [{2: 7}]), Replied("c", 1, b"no", 90.0)])
     book.close()
     assert len(steps) - begin >= 10
@@ -336,3 +343,8 @@ def test_a_directory_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match=r"expected a directory for the ledger \(mdsd.state\)"):
         Book.open(tmp_path / "file" / "below")
+
+
+def test_damaged_and_forged_ledgers_are_opened_and_repaired() -> None:
+    counts = mutate_ledger(150, seed=7)
+    assert sum(counts.values()) == 150 and counts["damaged"] > 30

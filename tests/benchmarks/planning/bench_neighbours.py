@@ -25,7 +25,7 @@ from tests.benchmarks.planning.bench_planning import PATIENCE_S, start
 from tests.benchmarks.planning.histories import step_of, write_histories
 from tests.daemons.conftest import Site
 
-ALONE = 40
+ALONE = 15
 PAUSE_S = 0.02
 SMALL = 8
 SMALL_UID, LARGE_UID = 12345, 12346
@@ -56,7 +56,7 @@ def measure(directory: Path, kind: str, runs: int, files: int, *, place: bool) -
         words = [str(socket), kind, str(files), ",".join(map(str, osts)), str(int(place)), *map(str, large)]
         begin = time.monotonic()
         leader = subprocess.Popen(
-            [sys.executable, "-m", __spec__.name if __spec__ else __name__, "--ask", *words]
+            [sys.executable, "-m", "tests.benchmarks.planning.bench_neighbours", "--ask", *words]
         )
         beside_s = []
         while leader.poll() is None:
@@ -73,19 +73,21 @@ def ask(
 ) -> None:
     """As a leader of that user does; where we may not be another one, as one of our own."""
     descriptors = [os.open(path, os.O_RDONLY) for path in paths]
-    root = os.geteuid() == 0
+    root, here = os.geteuid() == 0, os.open(".", os.O_RDONLY)
     try:
+        os.chdir(socket.parent)  # not every directory above need be open to that user
         if root:
             os.seteuid(uid)
         request = local.PlanRequest(step_of(kind, files, len(paths)), len(paths), osts, osts, place=place)
-        with local.connect(str(socket), PATIENCE_S) as channel:
+        with local.connect(socket.name, PATIENCE_S) as channel:
             answer = channel.ask(request, descriptors)
             if isinstance(answer, local.DirectoriesWanted):
                 answer = channel.ask(local.DirectoryLayouts(b"", dict.fromkeys(answer.keys, b"")))
     finally:
         if root:
             os.seteuid(0)
-        for descriptor in descriptors:
+        os.fchdir(here)
+        for descriptor in (here, *descriptors):
             os.close(descriptor)
     expected = "planned" if place else "forecast"
     if not isinstance(answer, local.PlanReply) or answer.status != expected:

@@ -1,0 +1,57 @@
+"""How often one user may ask mdsd for allocations: a bucket of tokens each, which fills by a steady rate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+BURST = 2_000
+"""So many at once: a crowd of steps that start together."""
+MOST_USERS = 65_536
+"""Whose buckets are kept; a full one is not."""
+
+
+@dataclass(slots=True)
+class _Bucket:
+    tokens: float
+    at: float
+    told: float = float("-inf")
+    """When a refusal was last logged."""
+
+
+class RequestRate:
+    """Times are on the monotonic clock."""
+
+    def __init__(self, per_s: float) -> None:
+        """`per_s`: requests a second of one user."""
+        self.per_s = per_s
+        self._buckets: dict[int, _Bucket] = {}
+
+    def refusal(self, uid: int, now: float) -> str:
+        """Why this user may not ask now, in words; empty when he may, and it counts as one request."""
+        bucket = self._buckets.get(uid)
+        if bucket is None:
+            if len(self._buckets) >= MOST_USERS:
+                self._forget(now)
+            bucket = self._buckets[uid] = _Bucket(BURST, now)
+        bucket.tokens = min(BURST, bucket.tokens + (now - bucket.at) * self.per_s)
+        bucket.at = now
+        if bucket.tokens < 1:
+            return (
+                f"uid {uid} asks too often: expected at most {self.per_s:g} requests a second "
+                f"(mdsd.user_requests_per_s) beyond {BURST} at once"
+            )
+        bucket.tokens -= 1
+        return ""
+
+    def to_be_logged(self, uid: int, now: float) -> bool:
+        """Of many refusals of one user one a second."""
+        bucket = self._buckets[uid]
+        if now - bucket.told < 1.0:
+            return False
+        bucket.told = now
+        return True
+
+    def _forget(self, now: float) -> None:
+        full = [uid for uid, b in self._buckets.items() if b.tokens + (now - b.at) * self.per_s >= BURST]
+        for uid in full or [next(iter(self._buckets))]:
+            del self._buckets[uid]
