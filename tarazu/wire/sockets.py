@@ -20,7 +20,7 @@ from zmq.utils.monitor import recv_monitor_message
 from tarazu.errors import WireError
 from tarazu.wire import messages
 from tarazu.wire.admission import Admitted
-from tarazu.wire.door import EVENTS, Door
+from tarazu.wire.door import Door, monitor_of
 from tarazu.wire.messages import Message, OssReport, Reply, Request
 from tarazu.wire.security import Curve, check_address, is_local
 from tarazu.wire.transport import (
@@ -110,7 +110,10 @@ class _End:
             self.socket.setsockopt(option, value)
         if "[" in self.address:
             self.socket.ipv6 = True
-        self.monitor: Socket = self.socket.get_monitor_socket(EVENTS if self.admits else _REFUSED)
+        if self.admits:
+            self.monitor: Socket = monitor_of(self.socket, self.transport.context)
+        else:
+            self.monitor = self.socket.get_monitor_socket(_REFUSED)
         curve = self.transport.curve
         try:
             if self.admits:
