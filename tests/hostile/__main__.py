@@ -8,9 +8,11 @@ waited meanwhile. Exit status 1 when a daemon died, memory grew, or an honest pe
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import logging
 import multiprocessing
+import signal
 import sys
 import tempfile
 import time
@@ -118,6 +120,10 @@ def files(name: str, number: int, seed: int) -> list[str]:
     return []
 
 
+def _interrupt(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.hostile", description=__doc__)
     parser.add_argument(
@@ -130,6 +136,9 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     # What is refused is said in a line each.
     logging.getLogger("tarazu").setLevel(logging.CRITICAL)
+    # Told to end, it ends the daemons that it started, as with ^C.
+    with contextlib.suppress(ValueError):  # not in the main thread
+        signal.signal(signal.SIGTERM, _interrupt)
     chosen = options.only or [*TARGETS, *FILES]
     wrong: list[str] = []
     if sockets := [name for name in chosen if name in TARGETS]:
