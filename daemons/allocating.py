@@ -181,6 +181,20 @@ class Allocating:
         while pending := self.waiting.take():
             self._refuse(pending, "declined", self._book.trouble, keep=False)
 
+    def begin_again(self) -> None:
+        """What was promised but not told was taken back, and what is being allocated may be too much now."""
+        self._outbox.clear()
+        if self.running:
+            parts, self.running = self.running.parts, None
+            for id, pending in parts.items():
+                self.waiting.add(id, pending.request.uid, pending, memory_bytes(pending.request))
+
+    def leave_to_other(self) -> None:
+        """Another mdsd answers: who waits here may ask it."""
+        self.begin_again()
+        while pending := self.waiting.take():
+            self._outbox.add(pending.peer, pending.request.id, not_active(pending.request.id), 0)
+
     def look(self, now: float) -> None:
         """What is done is answered, what is overdue declined, what comes next started."""
         self._finish()
@@ -263,7 +277,7 @@ class Allocating:
                     request.fs_name,
                     request.uid,
                     now_s,
-                    now_s + min(request.expires_s, MAX_EXPIRES_S),
+                    now_s + min(request.expires_s, self._book.alone.longest_s(MAX_EXPIRES_S)),
                     alive_s(request),
                     *placed.stripes,
                     placed.data,
@@ -306,6 +320,10 @@ class Allocating:
         if audited:
             self.audit.write(pending.request, reply, time.monotonic() - pending.arrived)
         self._outbox.add(pending.peer, reply.id, data, sequence, otherwise)
+
+
+def not_active(id: str) -> bytes:
+    return messages.encode(messages.NotActive(id))
 
 
 def _keep_s(request: AllocationRequest) -> float:

@@ -11,7 +11,7 @@ import errno
 import logging
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import zmq
@@ -129,7 +129,8 @@ class _End:
                 if curve:
                     self.socket.curve_publickey = curve.own.public
                     self.socket.curve_secretkey = curve.own.secret
-                    self.socket.curve_serverkey = curve.server
+                    # Two mdsds share the server's keys.
+                    self.socket.curve_serverkey = curve.server or curve.own.public
                 self.socket.connect(self.address)
         except WireError:
             self._shut()
@@ -429,6 +430,12 @@ class ZmqTransport(Transport):
 
     def replier(self, address: str) -> ZmqReplier:
         return ZmqReplier(self._end(zmq.ROUTER, address, admits="client", options=_BOUND))
+
+    def link(self, address: str, *, bind: bool, options: Mapping[int, int]) -> _End:
+        """One end of the connection between two mdsds: bound by one, which admits the server's keys only."""
+        if bind:
+            return self._end(zmq.ROUTER, address, admits="server", options=options)
+        return self._end(zmq.DEALER, address, options={**options, zmq.IMMEDIATE: 1})
 
     def poll(self, ends: Sequence[_End], timeout_s: float) -> set[Any]:
         """Sockets (and `wake_fd`) that can be read, after at most `timeout_s`."""
