@@ -28,7 +28,7 @@ from tarazu.daemons.audit import Audit
 from tarazu.daemons.batch import MOST_FILES, MOST_REQUESTS, Outcome, Part, Placed, Refused, place
 from tarazu.daemons.book import Book
 from tarazu.daemons.limits import PromiseLimits
-from tarazu.daemons.metrics.histogram import Histogram
+from tarazu.daemons.metrics.histogram import NUMBERS, Histogram
 from tarazu.daemons.outbox import Outbox
 from tarazu.daemons.per_user import QUEUE_LIMITS, PerUser
 from tarazu.daemons.request_rate import RequestRate
@@ -99,7 +99,9 @@ class Allocating:
         self._rate = RequestRate(settings.mdsd.user_requests_per_s)
         self._limits = PromiseLimits(settings.mdsd.user_share, book.ledger)
         self.seconds = Histogram()
-        """Of the policy, for each allocation."""
+        """Of the policy, for each batch."""
+        self.batches = Histogram(NUMBERS)
+        """Requests in each."""
         self._worker = ThreadPoolExecutor(1, "tarazu-allocate")
         if self.policy.name == "tarazu":
             self._worker.submit(warm)
@@ -181,6 +183,20 @@ class Allocating:
         while pending := self.waiting.take():
             self._refuse(pending, "declined", self._book.trouble, keep=False)
 
+    def begin_again(self) -> None:
+        """What was promised but not told was taken back, and what is being allocated may be too much now."""
+        self._outbox.clear()
+        if self.running:
+            parts, self.running = self.running.parts, None
+            for id, pending in parts.items():
+                self.waiting.add(id, pending.request.uid, pending, memory_bytes(pending.request))
+
+    def leave_to_other(self) -> None:
+        """Another mdsd answers: who waits here may ask it."""
+        self.begin_again()
+        while pending := self.waiting.take():
+            self._outbox.add(pending.peer, pending.request.id, not_active(pending.request.id), 0)
+
     def look(self, now: float) -> None:
         """What is done is answered, what is overdue declined, what comes next started."""
         self._finish()
@@ -241,13 +257,16 @@ class Allocating:
         if self.running is None or not self.running.future.done():
             return
         done, self.running = self.running, None
-        for pending, outcome in zip(done.parts.values(), done.future.result(), strict=True):
+        outcomes = done.future.result()
+        self.batches.observe(len(outcomes))
+        if placed := [outcome.reply.elapsed_s for outcome in outcomes if isinstance(outcome, Placed)]:
+            self.seconds.observe(max(placed))
+        for pending, outcome in zip(done.parts.values(), outcomes, strict=True):
             if isinstance(outcome, Refused):
                 self._refuse(pending, outcome.status, outcome.reason)
             elif self._book.trouble:
                 self._refuse(pending, "declined", self._book.trouble, keep=False)
             else:
-                self.seconds.observe(outcome.reply.elapsed_s)
                 self._promise(pending, outcome)
 
     def _promise(self, pending: Pending, placed: Placed) -> None:
@@ -263,7 +282,7 @@ class Allocating:
                     request.fs_name,
                     request.uid,
                     now_s,
-                    now_s + min(request.expires_s, MAX_EXPIRES_S),
+                    now_s + min(request.expires_s, self._book.alone.longest_s(MAX_EXPIRES_S)),
                     alive_s(request),
                     *placed.stripes,
                     placed.data,
@@ -306,6 +325,10 @@ class Allocating:
         if audited:
             self.audit.write(pending.request, reply, time.monotonic() - pending.arrived)
         self._outbox.add(pending.peer, reply.id, data, sequence, otherwise)
+
+
+def not_active(id: str) -> bytes:
+    return messages.encode(messages.NotActive(id))
 
 
 def _keep_s(request: AllocationRequest) -> float:

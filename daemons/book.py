@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from tarazu.allocate.alone import AloneCount
 from tarazu.allocate.ledger import Dead, Ledger
 from tarazu.allocate.records import (
     Died,
@@ -68,12 +69,15 @@ class Book:
         self.clock = clock
         self.ledger = Ledger()
         self.answered: PerUser[Kept] = PerUser(REPLY_LIMITS)
+        self.alone = AloneCount()
         self.sequence = 0
         """Number of the last record."""
         self.durable = 0
         """Number of the last one that is safe."""
         self.trouble = ""
         """Why nothing can be made durable; empty: it can."""
+        self.follows = False
+        """Its records are those of another book, with none of its own between them."""
         self.listeners: list[Callable[[int, bytes], None]] = []
         """Told at each commit: number of its first record, the records as `take` takes them."""
         self.damages: list[Damage] = []
@@ -89,6 +93,8 @@ class Book:
         self._told = 0
         self._whole = False
         """The log misses records: all is to be written anew."""
+        self._of_another = False
+        """What is on the disk is of an earlier book."""
         self._retry_at = 0.0
         self._compact_at = 0.0
         self.limit_bytes = COMPACT_BYTES
@@ -160,7 +166,9 @@ class Book:
         oldest = min((kept.until_s for _, kept in self.answered), default=now + 1)
         if self.ledger.due(now) or oldest <= now:
             self.note(Passed(now))
-        silent = self.ledger.silent(now) if listening else []
+        # The leader of a promise from before may talk to the other mdsd.
+        excused = (lambda id: id not in self.alone) if self.alone.alone else None
+        silent = self.ledger.silent(now, excused) if listening else []
         return self.note(Died(tuple(silent), now)) if silent else []
 
     def state(self) -> Iterator[Record]:
@@ -168,6 +176,7 @@ class Book:
         yield from state(self.ledger)
         for id, uid, kept in self.answered.owned():
             yield Replied(id, uid, kept.data, kept.until_s)
+        yield from self.alone.state()
 
     def snapshot(self) -> bytes:
         """All that records change, and the number of the last one: for `restore`."""
@@ -184,9 +193,11 @@ class Book:
             other._apply(record)
         self.clock.not_before(other.latest_s)
         self.ledger.become(other.ledger)
+        self.alone.become(other.alone)
         self.ledger.hear_all(self.clock.now())
         self.answered, self.sequence, self.durable = other.answered, sequence, 0
         self._queued, self._queued_bytes, self._told, self._whole = [], 0, 0, True
+        self._of_another = True
 
     def digest(self) -> str:
         """Of promises and replies: equal for two books after the same records."""
@@ -273,6 +284,8 @@ class Book:
 
     def _mark_is_due(self) -> bool:
         """With the first records, and once a minute; and to find out whether the disk is back."""
+        if self.follows:
+            return False
         if self.trouble or not self._queued:
             return bool(self.trouble)
         return self._mark is None or self.clock.now() > self._mark.at_s + MARK_S
@@ -317,8 +330,9 @@ class Book:
         if journal.compacting:
             journal.compacted(wait=True)
         journal.roll(self.sequence)
-        journal.write_snapshot(self.sequence, _frames_of([self.clock.mark(), *self.state()]), aside)
-        self._whole = False
+        records = [self.clock.mark(), *self.state()]
+        journal.write_snapshot(self.sequence, _frames_of(records), aside, self._of_another)
+        self._whole = self._of_another = False
 
     def _compact(self, journal: Journal) -> None:
         """Replace a long log by a snapshot, which a thread writes."""
@@ -341,6 +355,7 @@ class Book:
             log.warning("%s: no snapshot was written: %s", journal.directory, error.strerror)
 
     def _apply(self, record: Record) -> list[Dead]:
+        self.alone.apply(record, self.ledger)
         died = apply(self.ledger, record, self.latest_s)
         self.latest_s = max(self.latest_s, getattr(record, "at_s", 0.0))
         match record:

@@ -49,6 +49,11 @@ class LedgerClock:
         self._seen_s = at
         return self._now
 
+    def follow(self, now_s: float) -> None:
+        """Go on from this time of the clock whose records are followed."""
+        self.now()
+        self._now = now_s
+
     def mark(self) -> Marked:
         now = self.now()
         return Marked(now, self._boot_id, self._seen_s, self.sources.unix_s())

@@ -28,8 +28,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tarazu import config
-from tarazu.allocate.records import Closed
-from tarazu.daemons.allocating import Allocating
+from tarazu.allocate.records import Closed, Joined
+from tarazu.daemons.allocating import Allocating, not_active
 from tarazu.daemons.audit import Audit
 from tarazu.daemons.book import Book
 from tarazu.daemons.exclusions import Exclusions
@@ -43,8 +43,10 @@ from tarazu.daemons.outbox import Outbox
 from tarazu.daemons.process import Reread, Wakeup, parser, run
 from tarazu.daemons.rights import Rights
 from tarazu.daemons.service_manager import ServiceManager
+from tarazu.daemons.standby.roles import Pair
 from tarazu.daemons.system import System
 from tarazu.daemons.target_news import TargetNews
+from tarazu.errors import ConfigError
 from tarazu.stats.gate import Gate
 from tarazu.store.stop_watch import SiteWatch
 from tarazu.wire import messages
@@ -61,9 +63,10 @@ from tarazu.wire.messages import (
     ViewReply,
     ViewRequest,
 )
+from tarazu.wire.replication import Link
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
-from tarazu.wire.transport import Peer
+from tarazu.wire.transport import Peer, request_id
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
@@ -71,7 +74,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("tarazu.mdsd")
 
 NAME = "tarazu-mdsd"
-USED = ("keys.", "mdsd.", "allocate.", "run.stop_file", "metrics.mdsd")
+USED = ("keys.", "mdsd.", "standby.", "allocate.", "run.stop_file", "metrics.mdsd")
 """Settings that it looks at, or their beginnings."""
 
 LONGEST_WAIT_S = 1.0
@@ -91,7 +94,9 @@ class Mdsd:
         wakeup: Wakeup,
         reread: Reread | None = None,
         clock: LedgerClock | None = None,
+        second: bool = False,
     ) -> None:
+        """`second`: of two mdsds, the one that is started with --standby."""
         options = settings.mdsd
         self.wakeup = wakeup
         self.reread = reread
@@ -124,11 +129,12 @@ class Mdsd:
         self.outbox = Outbox(self.replier)
         self.health = Health(options.root, wakeup.wake)
         self.news = TargetNews(self.book.ledger, self.replier.reply)
-        self.system = System(settings, self.book.ledger, self.subscriber.counts, self.health)
+        self.system = System(settings, self.book.ledger, self.book.alone, self.subscriber.counts, self.health)
         self.allocating = Allocating(
             settings, self.book, self.system, self.gate, self.outbox, audit, wake=wakeup.wake
         )
         self.rights = Rights(settings.keys.uids == "required", self.allocating.owner)
+        self.pair = self._pair(options.replication, second)
         self.metrics = Exporter(settings.metrics.mdsd, wakeup.wake, self._families)
         log.info("%s", self.book)
         keyed = "with keys" if self.transport.curve else "without keys"
@@ -158,14 +164,34 @@ class Mdsd:
             drained = self._receive(now)
             self.gate.sample(now)
             self.gate.held_by = self.site.why
-            self.allocating.look(now)
-            self._look_at_health(now)
+            if self.pair:
+                self.pair.look()
+            if self.active:
+                self.allocating.look(now)
+                self._look_at_health(now)
             self._pass_time(now, drained)
             self._commit()
             if self.book.trouble:
                 self.allocating.withdraw()
             self.metrics.answer_one()
         self.manager.stopping()
+        if self.pair:
+            self.pair.leave(self.outbox.send)
+
+    @property
+    def active(self) -> bool:
+        """Whether we answer: of two mdsds one does."""
+        return self.pair is None or self.pair.active
+
+    def _pair(self, address: str, second: bool) -> Pair | None:
+        if not address:
+            if self.book.alone.alone:
+                # There was a second mdsd, and is none any more.
+                self.book.note(Joined(self.book.alone.term, self.clock.now()))
+            return None
+        link = Link(self.transport, address, second)
+        allocating = self.allocating
+        return Pair(self.book, link, second, allocating.begin_again, allocating.leave_to_other)
 
     def _commit(self) -> None:
         """What was noted in this turn is made durable, and the answers that rest on it go out."""
@@ -173,7 +199,9 @@ class Mdsd:
         self.book.commit()
         if self.book.durable != before:
             self.commit_seconds.observe(time.monotonic() - begin)
-        self.outbox.send(self.book.durable)
+        if self.pair:
+            self.pair.committed()
+        self.outbox.send(self.pair.safe() if self.pair else self.book.durable)
 
     def _take_over(self, settings: config.Settings) -> None:
         """Raises ConfigError, and changes nothing, for settings that cannot be."""
@@ -217,7 +245,9 @@ class Mdsd:
 
     def handle(self, peer: Peer, message: Request, now: float) -> None:
         """Answer one request, or put it in the queue."""
-        if isinstance(message, AllocationRequest):
+        if not self.active and not isinstance(message, StatusRequest):
+            self.replier.reply(peer, not_active(request_id(message)))
+        elif isinstance(message, AllocationRequest):
             if refusal := self.rights.refusal(peer, message):
                 self.replier.reply(peer, self.allocating.turn_down(peer, message, refusal))
                 return
@@ -301,6 +331,8 @@ class Mdsd:
         self.looked_at = now
         self._questions = {id: at for id, at in self._questions.items() if now - at < JUST_NOW_S}
         self.manager.status(self._in_a_line())
+        if not self.active:
+            return
         # What a step has said may still wait to be read.
         for dead in self.book.pass_time(self.clock.now(), listening=drained):
             if not dead.again:
@@ -311,8 +343,9 @@ class Mdsd:
         """For `systemctl status`."""
         promises, stripes = self.book.ledger.numbers()
         why = self.book.trouble or self.gate.why_closed()
+        role = f"{self.pair.role}; " if self.pair else ""
         return (
-            f"{len(self.system.views)} servers; {promises} promises of {stripes} stripes; "
+            f"{role}{len(self.system.views)} servers; {promises} promises of {stripes} stripes; "
             f"{len(self.allocating.waiting)} requests wait{f': {why}' if why else ''}"
         )
 
@@ -320,6 +353,8 @@ class Mdsd:
         now = time.monotonic()
         # With requests waiting, look again soon at gate and newcomers.
         longest_s = 0.1 if self.allocating.waiting and self.system.may_settle() else LONGEST_WAIT_S
+        if self.pair:
+            longest_s = min(longest_s, self.pair.next_s())
         return max(0.0, min(longest_s, self.allocating.next_due() - now, self.news_due - now))
 
 
@@ -330,8 +365,18 @@ def weights_of(settings: config.Settings) -> config.Weights:
 
 def settings_from(options: argparse.Namespace) -> config.Settings:
     """The configuration with the command line's options on top. Raises ConfigError."""
-    own = {name: getattr(options, name) for name in ("root", "statistics", "requests", "audit_log")}
-    settings = config.override(config.load(options.config), "mdsd", **own)
+    own = {name: getattr(options, name) for name in ("root", "statistics", "requests", "state", "audit_log")}
+    settings = config.load(options.config)
+    if options.standby:
+        if not settings.mdsd.replication:
+            raise ConfigError("--standby", "mdsd.replication and [standby] in the configuration", "none")
+        there = {"statistics": settings.standby.statistics, "requests": settings.standby.requests}
+        settings = config.override(settings, "mdsd", **there)
+    if settings.mdsd.replication and not settings.mdsd.state:
+        raise ConfigError(
+            "mdsd.state", "a directory, since there is a second mdsd (mdsd.replication)", "none"
+        )
+    settings = config.override(settings, "mdsd", **own)
     return config.override(settings, "keys", directory=options.keys)
 
 
@@ -339,6 +384,10 @@ def main(argv: list[str] | None = None) -> int:
     options = parser(NAME, "Follow the statistics of all OSSs and answer allocation requests.")
     options.add_argument("--statistics", metavar="ADDRESS", help="bind for statistics, tcp://mds1:5770")
     options.add_argument("--requests", metavar="ADDRESS", help="bind for requests, tcp://mds1:5771")
+    options.add_argument("--state", metavar="DIR", help="where the ledger is kept, /var/lib/tarazu/mdsd")
+    options.add_argument(
+        "--standby", action="store_true", help="be the second mdsd: [standby] in the configuration"
+    )
     options.add_argument("--audit-log", metavar="FILE", help="one line per allocation (default: stderr)")
     chosen = options.parse_args(argv)
 
@@ -347,7 +396,10 @@ def main(argv: list[str] | None = None) -> int:
         # Reports make objects by the thousand and no cycles: at 80,000 OSTs each walk of the collector takes 0.3 s.
         gc.set_threshold(100_000, 20, 20)
         reread = Reread(settings, lambda: settings_from(chosen), USED)
-        with Wakeup() as wakeup, contextlib.closing(Mdsd(settings, wakeup, reread)) as mdsd:
+        with (
+            Wakeup() as wakeup,
+            contextlib.closing(Mdsd(settings, wakeup, reread, second=chosen.standby)) as mdsd,
+        ):
             mdsd.loop()
         log.info("stopped")
         return 0

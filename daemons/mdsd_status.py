@@ -27,6 +27,7 @@ def status_of(mdsd: Mdsd, now: float) -> dict[str, Any]:
         "policy": mdsd.allocating.policy.name,
         "weights": dataclasses.asdict(mdsd.weights),
         "keys": mdsd.transport.curve is not None,
+        "pair": mdsd.pair.status() if mdsd.pair else None,
         "gate": {
             "open": not closed,
             "why_closed": closed,

@@ -49,6 +49,11 @@ class Outbox:
             answer = self._waiting.popleft()
             self._reply(answer.id, answer.data)
 
+    def clear(self) -> None:
+        """What waits is not told: whoever asked asks again."""
+        self._waiting.clear()
+        self._peers.clear()
+
     def withdraw(self) -> list[str]:
         """Send what has another answer with that one; whose these are. The rest waits on."""
         withdrawn = [answer for answer in self._waiting if answer.otherwise is not None]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,6 +24,7 @@ from tarazu.daemons.configure import Directories, layout_policy
 from tarazu.daemons.forecasts.frames import Choose, Found, Job
 from tarazu.daemons.forecasts.pool import ForecastFailed, Forecasts
 from tarazu.daemons.left_to_lustre import checked, commonest
+from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.questions import Questions
 from tarazu.errors import TarazuError, Unavailable
 from tarazu.layout.manager import Targets
@@ -50,6 +52,7 @@ class Planner:
         self.settings = settings
         self.policy = layout_policy(settings.layout)
         self.forecasts = Forecasts(settings.clientd)
+        self.forecast_seconds = Histogram()
         self.mdsd = Questions(settings)
 
     def take_over(self, settings: Settings) -> None:
@@ -103,7 +106,9 @@ class Planner:
             try:
                 # Its process has no more to do once the layouts are known.
                 with self.forecasts.process(uid, large) as forecast:
+                    begin = time.monotonic()
                     found = forecast.find(job, descriptors)
+                    self.forecast_seconds.observe(time.monotonic() - begin)
                     note(found.problems)
                     outline = outline_of(request, found, until_s)
                     if not found.files:

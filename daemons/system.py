@@ -7,6 +7,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
+from tarazu.allocate.alone import AloneCount
 from tarazu.allocate.ledger import Ledger
 from tarazu.config import Mdsd, Settings
 from tarazu.daemons.allocation_requests import MAX_NAME_CHARACTERS
@@ -28,13 +29,15 @@ INTERVAL_FOR_S = 1.0
 
 
 class System:
-    def __init__(self, settings: Settings, ledger: Ledger, counts: Counts, health: Health) -> None:
+    def __init__(
+        self, settings: Settings, ledger: Ledger, alone: AloneCount, counts: Counts, health: Health
+    ) -> None:
         options = settings.mdsd
         self.exclusions = Exclusions(options.exclude)
         self.views = ViewBuilder(options.stale_after_s, options.root, SpeedEstimator(options.speed_forget_s))
         self.health = health
         self._turn = 0
-        self._ledger = ledger
+        self._ledger, self._alone = ledger, alone
         self._counts = counts
         self._limits = ReportLimits()
         self._started = self._newcomer_at = time.monotonic()
@@ -66,12 +69,12 @@ class System:
         self.views.excuse(silence_s)
 
     def view(self, fs_name: str, now: float) -> SystemView:
-        """The system as the allocator sees it: with promises, without what the site excludes or is not well; `now` on
-        the monotonic clock.
+        """The system as the allocator sees it: with promises, without what the site excludes or is not well, and
+        with no more space than this mdsd may give away; `now` on the monotonic clock.
         """
         promised, written = self._ledger.promised(fs_name), self._ledger.written(fs_name)
         view = self.exclusions.apply(self.views.view(fs_name, now, promised, written, time.time()))
-        return self.health.apply(view)
+        return self._alone.share(self.health.apply(view))
 
     def reported(self) -> Iterator[SystemView]:
         """File systems as their servers report them: each time as many as take `AT_ONCE_S`, in turn."""

@@ -23,9 +23,7 @@ def families(clientd: Clientd, ask: Ask) -> Iterator[Metric]:
 
 def _own(clientd: Clientd) -> Iterator[Metric]:
     counts, notices = dict(clientd.counts), clientd.notices
-    yield gauge(
-        "clientd_ready", "1 once the forecast's libraries are loaded.", clientd.planner.ready.is_set()
-    )
+    yield gauge("clientd_ready", "1 once forecasts can be made.", clientd.planner.ready.is_set())
     yield gauge("clientd_stopped", "1 while the site's stop file is there.", bool(clientd.site.why))
     yield counters("clientd_requests", "Requests by kind.", "kind", {name: counts[name] for name in REQUESTS})
     yield counter("clientd_conversations_failed", "Conversations that ended with an error.", counts["failed"])
@@ -42,6 +40,16 @@ def _own(clientd: Clientd) -> Iterator[Metric]:
         "clientd_plan_seconds",
         "Time from a plan's turn to its reply, mdsd's answer included.",
         clientd.plan_seconds,
+    )
+    yield histogram(
+        "clientd_forecast_seconds",
+        "Time to read a step's histories and forecast from them.",
+        clientd.planner.forecast_seconds,
+    )
+    yield counter(
+        "clientd_forecasts_failed",
+        "Forecasts that took too much time or memory, or fell over.",
+        clientd.planner.forecasts.failed,
     )
     yield counter(
         "clientd_database_errors",

@@ -15,7 +15,7 @@ import heapq
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -327,8 +327,11 @@ class Ledger:
                 self._silences.append((now + entry.alive_s, id))
         heapq.heapify(self._silences)
 
-    def silent(self, now: float) -> list[str]:
-        """Job steps that were not heard of for too long, in the order of their silence: they are to `die`."""
+    def silent(self, now: float, excused: Callable[[str], bool] | None = None) -> list[str]:
+        """Job steps that were not heard of for too long, in the order of their silence: they are to `die`.
+
+        One that is `excused` counts as heard of.
+        """
         found: dict[str, None] = {}
         clock = now - self._paused_s
         while self._silences and self._silences[0][0] <= clock:
@@ -336,6 +339,8 @@ class Ledger:
             entry = self._promises.get(id)
             if entry is None or entry.dead or not entry.alive_s:
                 continue
+            if entry.heard_s + entry.alive_s <= clock and excused and excused(id):
+                entry.heard_s = clock
             if entry.heard_s + entry.alive_s > clock:
                 heapq.heappush(self._silences, (entry.heard_s + entry.alive_s, id))
             else:
@@ -371,6 +376,15 @@ class Ledger:
     def excuse(self, seconds: float) -> None:
         """The caller could not listen for so long: nobody was silent meanwhile."""
         self._paused_s += seconds
+
+    def get(self, id: str) -> Promise | None:
+        """The promise of this id, if there is one left."""
+        return self._promises.get(id)
+
+    def heard_s(self, id: str) -> float:
+        """When this job step was heard of last; minus infinity for one without a promise."""
+        entry = self._promises.get(id)
+        return entry.heard_s + self._paused_s if entry else -math.inf
 
     def expire(self, now: float) -> int:
         """Drop what expired or was due for release; returns how many allocations with promises expired."""

@@ -16,12 +16,14 @@ from typing import TypeVar
 
 import msgspec
 
-from tarazu.allocate.ledger import Dead, Ledger, Stripes
+from tarazu.allocate.ledger import Dead, Ledger, Promise, Stripes
 
 Number = TypeVar("Number", int, float)
 
 REMEMBER_S = 600.0
 """How long the end of a step that has no promise is remembered: its request may still be on the way."""
+BESIDE = "beside "
+"""Before the id of a promise that was made for the same request, by another mdsd; it ends with it."""
 LATEST_S = 2.0**40
 """No time is later; in seconds."""
 
@@ -131,7 +133,67 @@ class Over(msgspec.Struct, frozen=True, array_like=True, tag="over"):
     ids: tuple[tuple[str, float], ...]
 
 
-Record = Promised | Replied | Closed | Ended | Revoked | Died | Heard | Passed | Marked | Held | Over
+class Alone(msgspec.Struct, frozen=True, array_like=True, tag="alone"):
+    """From here on one of two mdsds answers without the other knowing (`tarazu.allocate.alone`)."""
+
+    term: int
+    at_s: float
+    doubted: bool = False
+    """The other one may not even know what was promised last before."""
+
+
+class Joined(msgspec.Struct, frozen=True, array_like=True, tag="joined"):
+    """From here on the other one follows: it knows all that was promised."""
+
+    term: int
+    at_s: float
+
+
+class Counted(msgspec.Struct, frozen=True, array_like=True, tag="counted"):
+    """In a snapshot: what counts a second time until then."""
+
+    fs_name: str
+    until_s: float
+    osts: bytes
+    sizes: bytes
+    """As in `Promised`."""
+    ids: dict[str, float]
+    """Promises made alone, and when they lapse."""
+
+
+class Recent(msgspec.Struct, frozen=True, array_like=True, tag="recent"):
+    """In a snapshot: the promises made last, and when, while the other one followed."""
+
+    ids: dict[str, float]
+
+
+class Told(msgspec.Struct, frozen=True, array_like=True, tag="told"):
+    """In a snapshot: what was heard while alone of a promise from before."""
+
+    id: str
+    closed: tuple[tuple[int, int, float], ...]
+    """(index in the request, bytes, time of release)."""
+    ended_s: float | None
+
+
+Record = (
+    Promised
+    | Replied
+    | Closed
+    | Ended
+    | Revoked
+    | Died
+    | Heard
+    | Passed
+    | Marked
+    | Held
+    | Over
+    | Alone
+    | Joined
+    | Counted
+    | Recent
+    | Told
+)
 
 
 def apply(ledger: Ledger, record: Record, heard_s: float) -> list[Dead]:
@@ -156,6 +218,7 @@ def apply(ledger: Ledger, record: Record, heard_s: float) -> list[Dead]:
                 ledger.closed(record.id, index, size_bytes, record.at_s, record.release_at_s)
         case Ended():
             ledger.ended(record.id)
+            ledger.ended(BESIDE + record.id)
             ledger.remember(record.id, record.at_s + REMEMBER_S)
         case Revoked():
             ledger.revoke(record.id)
@@ -177,32 +240,37 @@ def state(ledger: Ledger) -> Iterator[Record]:
     """Records that make an empty ledger equal to this one, in all that records change."""
     dead = ledger.dead()
     for id, promise in ledger.promises():
-        yield Held(
-            id,
-            promise.fs_name,
-            promise.uid,
-            promise.expires_at_s,
-            promise.alive_s,
-            promise.deaths - promise.dead,
-            *packed(promise.stripes),
-            _little_endian(promise.release_s).tobytes(),
-        )
+        yield held(id, promise)
     if dead:
         yield Died(dead, 0.0)
     if over := tuple(ledger.over()):
         yield Over(over)
 
 
+def held(id: str, promise: Promise) -> Held:
+    """A promise as it is."""
+    return Held(
+        id,
+        promise.fs_name,
+        promise.uid,
+        promise.expires_at_s,
+        promise.alive_s,
+        promise.deaths - promise.dead,
+        *packed(promise.stripes),
+        little_endian(promise.release_s).tobytes(),
+    )
+
+
 def packed(stripes: Stripes) -> tuple[bytes, bytes, bytes]:
     """`osts`, `sizes`, `starts` of a record."""
-    osts, sizes, starts = (_little_endian(values).tobytes() for values in stripes)
+    osts, sizes, starts = (little_endian(values).tobytes() for values in stripes)
     return osts, sizes, starts
 
 
 def stripes_of(record: Promised | Held) -> Stripes:
     """Raises ValueError for lengths that do not fit together."""
     osts, sizes, starts = array("H", record.osts), array("Q", record.sizes), array("I", record.starts)
-    stripes = Stripes(_little_endian(osts), _little_endian(sizes), _little_endian(starts))
+    stripes = Stripes(little_endian(osts), little_endian(sizes), little_endian(starts))
     starts = stripes.starts
     rising = all(map(operator.le, starts, starts[1:]))
     if not starts or starts[0] or starts[-1] != len(osts) or len(osts) != len(sizes) or not rising:
@@ -211,7 +279,7 @@ def stripes_of(record: Promised | Held) -> Stripes:
 
 
 def _hold(ledger: Ledger, record: Held, heard_s: float) -> None:
-    stripes, release_s = stripes_of(record), _little_endian(array("d", record.release_s))
+    stripes, release_s = stripes_of(record), little_endian(array("d", record.release_s))
     if any(map(math.isnan, release_s)):
         raise ValueError(f"{record.id}: expected release times, found one that is no number")
     if len(release_s) != len(stripes.starts) - 1:
@@ -244,7 +312,7 @@ def _check_times(record: Record) -> None:
             raise ValueError(f"expected times of at most {LATEST_S:.0f} s, found {at_s}")
 
 
-def _little_endian(values: array[Number]) -> array[Number]:
+def little_endian(values: array[Number]) -> array[Number]:
     if sys.byteorder == "little":
         return values
     swapped = values[:]

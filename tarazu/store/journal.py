@@ -194,8 +194,13 @@ class Journal:
             raise self._written
         return True
 
-    def write_snapshot(self, base: int, payloads: Iterable[bytes], aside: Iterable[Path] = ()) -> None:
-        """What it makes unnecessary goes; damaged files are kept `aside`. Raises OSError."""
+    def write_snapshot(
+        self, base: int, payloads: Iterable[bytes], aside: Iterable[Path] = (), of_another: bool = False
+    ) -> None:
+        """What it makes unnecessary goes; damaged files are kept `aside`. Raises OSError.
+
+        `of_another`: of another ledger, whose numbers say nothing about the files that are there.
+        """
         path = self.directory / f"snapshot-{base:020}"
         beside = path.with_suffix(".new")
         try:
@@ -219,7 +224,7 @@ class Journal:
             left.unlink()
         found = find(self.directory)
         for old in (*found.snapshots, *found.logs):
-            if base_of(old) < base and old != self._path:
+            if (base_of(old) < base or (of_another and old != path)) and old != self._path:
                 old.unlink()
 
     def _set_aside(self, path: Path) -> None:

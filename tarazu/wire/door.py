@@ -60,6 +60,7 @@ EVENTS = (
 )
 _NO_KEY = "it has no key, or another than ours of this server, or hung up or was silent before it was let in"
 _WHY = {zmq.EVENT_HANDSHAKE_FAILED_AUTH: "its key is not known here"}
+EVENTS_AT_ONCE = 64
 UNKNOWN = "unknown"
 _STOP = b"stop"
 _LOOK = b"look"
@@ -176,7 +177,7 @@ class Door:
                     elif source is self._requests:
                         self._requests.send_multipart(self._answer(self._requests.recv_multipart()))
                     else:
-                        self._follow(self._watched[source])
+                        self._follow_all(self._watched[source])
                 except Exception:
                     # Without this thread nobody would be let in any more.
                     log.exception("the door failed")
@@ -204,6 +205,13 @@ class Door:
             return [version, request, b"400", b"no such key", b"", b""]
         # The key, not its name: a file may be replaced by another key's.
         return [version, request, b"200", b"OK", public, b""]
+
+    def _follow_all(self, watched: _Watched) -> None:
+        """What has come by now, a crowd a part at a time: others wait to be let in."""
+        for _ in range(EVENTS_AT_ONCE):
+            self._follow(watched)
+            if watched.monitor.closed or not int(watched.monitor.getsockopt(zmq.EVENTS)) & zmq.POLLIN:
+                return
 
     def _follow(self, watched: _Watched) -> None:
         """A batch of what the monitor has to say."""
@@ -274,18 +282,6 @@ class Door:
         ended = ended_peers(port)
         new, self._ended = ended - self._ended, ended
         return " or ".join(sorted({address for address, _ in new})[:3]) or UNKNOWN
-
-
-def monitor_of(one: Socket, context: zmq.Context[Socket]) -> Socket:
-    """The monitor (of EVENTS) of a socket. It takes any number of events: ZeroMQ's own thread, which serves all
-    connections, would wait for whoever does not read them."""
-    made = context.socket(zmq.PAIR)
-    made.rcvhwm = 0
-    made.linger = 0
-    address = f"inproc://tarazu.monitor.{id(made)}.{time.monotonic_ns()}"
-    one.monitor(address, EVENTS)
-    made.connect(address)
-    return made
 
 
 def shut(fd: int) -> None:

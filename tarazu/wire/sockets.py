@@ -11,7 +11,7 @@ import errno
 import logging
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import zmq
@@ -20,7 +20,7 @@ from zmq.utils.monitor import recv_monitor_message
 from tarazu.errors import WireError
 from tarazu.wire import messages
 from tarazu.wire.admission import Admitted
-from tarazu.wire.door import Door, monitor_of
+from tarazu.wire.door import EVENTS, Door
 from tarazu.wire.messages import Message, OssReport, Reply, Request
 from tarazu.wire.security import Curve, check_address, is_local
 from tarazu.wire.transport import (
@@ -43,13 +43,16 @@ from tarazu.wire.transport import (
 
 log = logging.getLogger("tarazu.wire")
 
+QUEUED_EVENTS = 200_000
+"""Of connections that come and go, until they are looked at: 10,000 that come back at once, ten times over."""
 RETRY_S = 1.0
 """After a refused handshake ZeroMQ gives up; a connecting end tries again with a new socket after this."""
 
 _OPTIONS = {
     zmq.LINGER: 0,
     zmq.MAXMSGSIZE: MAX_MESSAGE_BYTES,
-    zmq.HANDSHAKE_IVL: 10_000,
+    # Patient: of thousands that come back at once most wait in the queue; who hangs up there is let in for nothing.
+    zmq.HANDSHAKE_IVL: 60_000,
     zmq.RECONNECT_IVL: 100,
     zmq.RECONNECT_IVL_MAX: 2_000,
     # A node that vanished without closing its connections is noticed within half a minute, by the kernel. ZeroMQ's
@@ -69,6 +72,7 @@ _BOUND = {
     zmq.SNDHWM: QUEUED_REPLIES,
     # After a restart all come back at once; the kernel takes the least of this and net.core.somaxconn.
     zmq.BACKLOG: 4096,
+    zmq.HANDSHAKE_IVL: 10_000,
 }
 """Ends that many peers connect to: what one of them can make us hold is small."""
 
@@ -110,10 +114,7 @@ class _End:
             self.socket.setsockopt(option, value)
         if "[" in self.address:
             self.socket.ipv6 = True
-        if self.admits:
-            self.monitor: Socket = monitor_of(self.socket, self.transport.context)
-        else:
-            self.monitor = self.socket.get_monitor_socket(_REFUSED)
+        self.monitor: Socket = self._monitor(EVENTS if self.admits else _REFUSED)
         curve = self.transport.curve
         try:
             if self.admits:
@@ -128,7 +129,8 @@ class _End:
                 if curve:
                     self.socket.curve_publickey = curve.own.public
                     self.socket.curve_secretkey = curve.own.secret
-                    self.socket.curve_serverkey = curve.server
+                    # Two mdsds share the server's keys.
+                    self.socket.curve_serverkey = curve.server or curve.own.public
                 self.socket.connect(self.address)
         except WireError:
             self._shut()
@@ -137,6 +139,15 @@ class _End:
             verb = "bound" if self.admits else "connected to"
             self._shut()
             raise WireError(self.address, f"an address that can be {verb}", str(error)) from None
+
+    def _monitor(self, events: int) -> Socket:
+        address = f"inproc://monitor.{self.socket.FD}"
+        self.socket.monitor(address, events)
+        monitor: Socket = self.transport.context.socket(zmq.PAIR)
+        # Not the usual thousand: where they are full, ZeroMQ's thread waits, and nobody's messages come or go.
+        monitor.rcvhwm = QUEUED_EVENTS
+        monitor.connect(address)
+        return monitor
 
     def _bind(self) -> None:
         try:
@@ -192,7 +203,8 @@ class _End:
             except (zmq.ZMQError, ValueError):
                 fd = -1
             connection = door.of(fd, address)
-            if not connection.may_say(sum(map(len, parts))):
+            # Whoever holds the server's key is one of us, and has a whole ledger to say.
+            if self.admits != "server" and not connection.may_say(sum(map(len, parts))):
                 self.counts.too_many += 1
                 return None
             if door.admitted:
@@ -419,6 +431,12 @@ class ZmqTransport(Transport):
 
     def replier(self, address: str) -> ZmqReplier:
         return ZmqReplier(self._end(zmq.ROUTER, address, admits="client", options=_BOUND))
+
+    def link(self, address: str, *, bind: bool, options: Mapping[int, int]) -> _End:
+        """One end of the connection between two mdsds: bound by one, which admits the server's keys only."""
+        if bind:
+            return self._end(zmq.ROUTER, address, admits="server", options=options)
+        return self._end(zmq.DEALER, address, options={**options, zmq.IMMEDIATE: 1})
 
     def poll(self, ends: Sequence[_End], timeout_s: float) -> set[Any]:
         """Sockets (and `wake_fd`) that can be read, after at most `timeout_s`."""

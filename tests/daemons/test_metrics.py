@@ -84,6 +84,7 @@ def test_a_real_prometheus_scrapes_all_three(scraped: dict[str, int], tmp_path: 
         for series, at_least in {
             'tarazu_mdsd_answers_total{status="allocated"}': 1,
             "tarazu_mdsd_allocation_seconds_count": 1,
+            "tarazu_mdsd_batch_requests_count": 1,
             'tarazu_mdsd_messages_received_total{socket="statistics"}': 2,
             "tarazu_ossd_collection_seconds_count": 2,
             "tarazu_ossd_targets": 5,
@@ -93,6 +94,8 @@ def test_a_real_prometheus_scrapes_all_three(scraped: dict[str, int], tmp_path: 
         }.items():
             found = query(series)
             assert found and float(found[0]["value"][1]) >= at_least, series
+        (memory,) = query('process_resident_memory_bytes{daemon="ossd"}')
+        assert float(memory["value"][1]) < 40e6
     finally:
         process.terminate()
         process.wait(PATIENCE_S)
