@@ -5,6 +5,7 @@ mdsd      allocating (from the queue to the answer), batch (what is placed toget
           what does its answer promise), per_user (the queue), limits, request_rate, system (what it knows of servers),
           exclusions, book (what must not be forgotten), ledger_clock, outbox (answers that wait for the disk), audit,
           mdsd_status, mds_watch (load of the MDS), health (of OSTs), target_news (which steps are told of it)
+standby/  two mdsds: roles (which answers), feed (what the active one sends), following, handover (after a split)
 clientd   planner (a step's history → a plan), left_to_lustre (which files it leaves alone, and why), stored_plans,
           questions (what mdsd is asked), notices (what mdsd is told), reports (ended steps), client_pools, shares,
           leaders (those that wait for news of OSTs)

@@ -28,7 +28,7 @@ from tarazu.daemons.audit import Audit
 from tarazu.daemons.batch import MOST_FILES, MOST_REQUESTS, Outcome, Part, Placed, Refused, place
 from tarazu.daemons.book import Book
 from tarazu.daemons.limits import PromiseLimits
-from tarazu.daemons.metrics.histogram import Histogram
+from tarazu.daemons.metrics.histogram import NUMBERS, Histogram
 from tarazu.daemons.outbox import Outbox
 from tarazu.daemons.per_user import QUEUE_LIMITS, PerUser
 from tarazu.daemons.request_rate import RequestRate
@@ -99,7 +99,9 @@ class Allocating:
         self._rate = RequestRate(settings.mdsd.user_requests_per_s)
         self._limits = PromiseLimits(settings.mdsd.user_share, book.ledger)
         self.seconds = Histogram()
-        """Of the policy, for each allocation."""
+        """Of the policy, for each batch."""
+        self.batches = Histogram(NUMBERS)
+        """Requests in each."""
         self._worker = ThreadPoolExecutor(1, "tarazu-allocate")
         if self.policy.name == "tarazu":
             self._worker.submit(warm)
@@ -255,13 +257,16 @@ class Allocating:
         if self.running is None or not self.running.future.done():
             return
         done, self.running = self.running, None
-        for pending, outcome in zip(done.parts.values(), done.future.result(), strict=True):
+        outcomes = done.future.result()
+        self.batches.observe(len(outcomes))
+        if placed := [outcome.reply.elapsed_s for outcome in outcomes if isinstance(outcome, Placed)]:
+            self.seconds.observe(max(placed))
+        for pending, outcome in zip(done.parts.values(), outcomes, strict=True):
             if isinstance(outcome, Refused):
                 self._refuse(pending, outcome.status, outcome.reason)
             elif self._book.trouble:
                 self._refuse(pending, "declined", self._book.trouble, keep=False)
             else:
-                self.seconds.observe(outcome.reply.elapsed_s)
                 self._promise(pending, outcome)
 
     def _promise(self, pending: Pending, placed: Placed) -> None:

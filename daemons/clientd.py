@@ -27,7 +27,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tarazu import config
 from tarazu.config import without_password
@@ -319,8 +319,17 @@ class Clientd:
 
     def _status(self) -> local.StatusAnswer:
         """What `tarazu status` shows."""
+        others: dict[str, Any] = {}
         try:
-            mdsd = self.mdsd.status()
+            if len(self.mdsd.servers.addresses) > 1:
+                mdsds = self.mdsd.statuses()
+                active = next(
+                    (a for a, s in mdsds.items() if (s.get("pair") or {}).get("role") == "active"), None
+                )
+                mdsd = mdsds[active or self.mdsd.servers.addresses[0]]
+                others = {"mdsds": {a: s.get("pair") or s for a, s in mdsds.items()}}
+            else:
+                mdsd = self.mdsd.status()
         except TarazuError as error:
             mdsd = {"unavailable": str(error)}
         mine = {
@@ -335,7 +344,7 @@ class Clientd:
             "notices": {"waiting": self.notices.waiting, **self.notices.counts},
             **self.counts,
         }
-        return local.StatusAnswer({"clientd": mine, "mdsd": mdsd}, self.planner.ready.is_set())
+        return local.StatusAnswer({"clientd": mine, "mdsd": mdsd, **others}, self.planner.ready.is_set())
 
     def close(self) -> None:
         self.metrics.close()

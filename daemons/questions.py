@@ -73,6 +73,24 @@ class Questions:
         with self.connection() as mdsd:
             return self._ask(mdsd, StatusRequest(uuid.uuid4().hex, self._pools()), StatusReply).status
 
+    def statuses(self) -> dict[str, dict[str, Any]]:
+        """Each mdsd's own status by its address, for people; what is wrong with one that does not answer."""
+        transport = self.transport()
+        found: dict[str, dict[str, Any]] = {}
+        try:
+            asked = {address: transport.requester(address) for address in self.servers.addresses}
+            for requester in asked.values():
+                requester.submit(StatusRequest(uuid.uuid4().hex, self._pools()))
+            deadline = time.monotonic() + ANSWER_S
+            while len(found) < len(asked) and time.monotonic() < deadline:
+                for address in asked.keys() - found.keys():
+                    if isinstance(answer := asked[address].receive(0.02), StatusReply):
+                        found[address] = answer.status
+        finally:
+            transport.close()
+        silent = f"expected an answer within {ANSWER_S:g} s, found none"
+        return {a: found.get(a, {"unavailable": f"{a}: {silent}"}) for a in self.servers.addresses}
+
     def _ask(self, mdsd: Requester, question: ViewRequest | StatusRequest, kind: type[Answer]) -> Answer:
         if time.monotonic() < self._silent_until:
             raise Unavailable(f"{self.servers}: expected an answer, found none a moment ago")

@@ -61,7 +61,10 @@ def _own(mdsd: Mdsd) -> Iterator[Metric]:
     yield counters("mdsd_answers", "Answered allocation requests.", "status", dict(allocating.answers))
     yield gauge("mdsd_requests_waiting", "Allocation requests in the queue.", len(allocating.waiting))
     yield gauge("mdsd_requests_waiting_bytes", "Memory that they take.", allocating.waiting.bytes)
-    yield histogram("mdsd_allocation_seconds", "Time of the allocation policy.", allocating.seconds)
+    yield histogram(
+        "mdsd_allocation_seconds", "Time of the allocation policy for a batch.", allocating.seconds
+    )
+    yield histogram("mdsd_batch_requests", "Requests that are allocated together.", allocating.batches)
     yield gauge("mdsd_gate_open", "1 while allocations may run.", not gate.why_closed())
     yield gauge("mdsd_cpu_load_ratio", "Busy share of this node's processors.", gate.cpu_load)
     yield gauge(
@@ -79,6 +82,14 @@ def _own(mdsd: Mdsd) -> Iterator[Metric]:
     yield histogram("mdsd_commit_seconds", "Time to make the changes of a turn durable.", mdsd.commit_seconds)
     yield gauge("mdsd_kept_replies", "Answers kept for requests that are sent again.", len(book.answered))
     yield gauge("mdsd_kept_reply_bytes", "Memory that they take.", book.answered.bytes)
+    if mdsd.pair is not None:
+        pair = mdsd.pair.status()
+        yield gauge("mdsd_active", "1 on the one of two mdsds that answers.", mdsd.pair.active)
+        yield gauge("mdsd_alone", "1 while it answers and the other does not follow.", pair["alone"])
+        yield gauge("mdsd_term", "Counts takeovers.", pair["term"])
+        yield gauge(
+            "mdsd_standby_lag_records", "Changes that the other one has not acknowledged.", pair["lag"]
+        )
     sockets = {"statistics": mdsd.subscriber.counts, "requests": mdsd.replier.counts}
     yield from of_sockets("mdsd", sockets)
 

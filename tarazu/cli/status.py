@@ -60,6 +60,8 @@ def _print(status: Mapping[str, Any]) -> None:
         f"clientd {mine['name']}: up {mine['up_s']:.0f} s, {ready}, {mine['plans']} plans, {mine['reports']} reports, "
         f"{mine['failed']} failed conversations; database {mine['database']}"
     )
+    for address, pair in status.get("mdsds", {}).items():
+        print(f"mdsd at {address}: {_role(pair)}")
     if "unavailable" in mdsd:
         print(f"mdsd: unavailable: {mdsd['unavailable']}")
         return
@@ -116,6 +118,20 @@ def _refusals(mdsd: Mapping[str, Any]) -> str:
         for text, name in of_ends.items()
     } | {"refused by their keys' lists": mdsd.get("refused_by_rights", 0)}
     return "".join(f", {number} {text}" for text, number in found.items() if number)
+
+
+def _role(pair: Mapping[str, Any]) -> str:
+    """How one of two mdsds is."""
+    if "unavailable" in pair:
+        return "does not answer"
+    if pair["role"] == "active":
+        follower = f"the other follows, {pair['lag']} records behind" if pair["in_step"] else "ALONE"
+        return f"active, term {pair['term']}, record {pair['sequence']}; {follower}"
+    problem = (pair["other"] or {}).get("problem") or ""
+    state = "" if pair["in_step"] else ", not complete yet"
+    return (
+        f"{pair['role']}, term {pair['term']}, record {pair['sequence']}{state}{problem and f' ({problem})'}"
+    )
 
 
 def _print_servers(osses: Mapping[str, Any]) -> None:

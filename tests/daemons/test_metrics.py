@@ -84,6 +84,7 @@ def test_a_real_prometheus_scrapes_all_three(scraped: dict[str, int], tmp_path: 
         for series, at_least in {
             'tarazu_mdsd_answers_total{status="allocated"}': 1,
             "tarazu_mdsd_allocation_seconds_count": 1,
+            "tarazu_mdsd_batch_requests_count": 1,
             'tarazu_mdsd_messages_received_total{socket="statistics"}': 2,
             "tarazu_ossd_collection_seconds_count": 2,
             "tarazu_ossd_targets": 5,

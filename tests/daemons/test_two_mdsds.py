@@ -1,0 +1,58 @@
+"""Two mdsds through kills, stops and cut links: no promise is lost or made twice, in the end both are equal."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from .two_mdsds import World
+
+
+def scenario(seed: int, steps: int) -> World:
+    rng = random.Random(seed)
+    world = World(rng)
+    world.run(rng.choice((1, 5, 8)))
+    for number in range(steps):
+        either = world.nodes[rng.random() < 0.5]
+        living = list(world.living())
+        what = rng.random()
+        if what < 0.5:
+            id = f"r{number}"
+            either.ask(id, rng, rng.choice((0.01, 0.1, 0.5, 1.0)))
+            if rng.random() < 0.5:
+                world.step()
+            for node in world.nodes.values():  # no answer yet: the client asks both
+                node.ask(id, rng, 0.2)
+        elif what < 0.6 and living:
+            world.write(rng.choice(living))
+        elif what < 0.7 and living:
+            world.end(rng.choice(living))
+        elif what < 0.72:
+            world.delete()
+        elif what < 0.74:
+            world.cut[:] = rng.choice(((True, True), (True, False), (False, True)))
+        elif what < 0.77:
+            world.cut[:] = (False, False)
+        elif what < 0.78:
+            either.kill()
+        elif what < 0.80:
+            for node in world.nodes.values():
+                if node.pair is None:
+                    node.start()
+        elif what < 0.805:
+            either.paused = True
+        elif what < 0.82:
+            for node in world.nodes.values():
+                node.paused = False
+        world.run(rng.choice((0.1, 0.1, 0.3, 1.0, 3.0 if rng.random() < 0.2 else 0.2)))
+    return world
+
+
+@pytest.mark.parametrize("seed", [3, 7, 33])
+def test_no_promise_is_lost_or_made_twice_and_both_are_equal_in_the_end(seed: int) -> None:
+    world = scenario(seed, 300)
+    active = world.heal()
+    assert active.book.digest() == world.nodes[not active.second].book.digest()
+    unwritten = [id for id, told in world.living().items() if not told.written]
+    assert world.answers > 50 and all(id in active.book.ledger for id in unwritten)
