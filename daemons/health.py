@@ -88,7 +88,7 @@ class _Record:
         confirm_s = CONFIRM_S.get(self.seen.kind, 0.0)
         if self.seen.kind:
             return confirm_s
-        return min(LONGEST_CONFIRM_S, confirm_s * 2 ** min(max(0, self.returns - FREE_RETURNS), 10))
+        return min(LONGEST_CONFIRM_S, confirm_s * 2.0 ** min(max(0, self.returns - FREE_RETURNS), 10))
 
 
 class Looker:
