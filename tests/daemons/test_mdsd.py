@@ -55,7 +55,7 @@ def test_reports_flow_into_the_status(running: Site) -> None:
     assert mds["unreadable"] == [] and mds["operations_per_s"] == {"lustre-MDT0000": {}}
     qos = {"qos_maxage": "5", "qos_prio_free": "90%", "qos_threshold_rr": "17%"}
     assert status["file_systems"]["lustre"]["qos"] == {"lustre-MDT0000-mdtlov": qos}
-    assert all(o["timed_by"]["writes"] == "brw_stats" and o["refused"] == "" for o in osts)
+    assert all(o["timed_by"]["writes"] == "brw_stats" and o["health"] == "" for o in osts)
     client = running.client()
     seen = client.request(ViewRequest("v1", "lustre"), PATIENCE_S)
     assert [o.index for o in seen.view.osts if o.usable] == [0, 1, 2, 3, 4] and seen.view.osses[
