@@ -14,7 +14,7 @@ help:
 	@echo "make demo    an emulated Lustre with the real daemons; shows the balance (about 2 minutes)"
 	@echo "make test    every test"
 	@echo "make soak    the tests of races, kills, crowds and bounds, 20 times in a row (ROUNDS=20; hours)"
-	@echo "make chaos   200 kills, partitions, full disks and clock jumps under load (20 minutes; as root; CHAOS_ARGS='--only NAME --seed S')"
+	@echo "make chaos   200 kills, partitions, full disks and clock jumps under load (10 to 20 minutes; as root; CHAOS_ARGS='--only NAME --seed S')"
 	@echo "make compat  the version before and this one beside one another, each part of either (2 minutes)"
 	@echo "make hostile 1,000,000 malformed messages to each socket, malformed files to each reader (BENCH_ARGS='--only requests')"
 	@echo "make lint    ruff, mypy, clang-format"

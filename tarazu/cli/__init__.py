@@ -42,7 +42,7 @@ COMMANDS = {
     "map": ("tarazu.cli.map", "print a placement map"),
     "check-app": ("tarazu.cli.check_app", "say what of a program the placement library would not see"),
     "collect": ("tarazu.cli.collect", "say which statistics this node gives, and from where"),
-    "keys": ("tarazu.cli.keys", "create the keys that authenticate the daemons"),
+    "keys": ("tarazu.cli.keys", "create, list and revoke the keys that authenticate the daemons"),
     "config": ("tarazu.cli.config", "print the settings in force, or check a file"),
     "testbed": ("tarazu.sim.testbed.cli", "an emulated Lustre on this machine, for trying and testing"),
     "demo": ("tarazu.cli.demo", "record, predict, allocate and place on the testbed, and show the balance"),

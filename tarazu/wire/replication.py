@@ -139,7 +139,7 @@ class Link:
 
     def send(self, message: Said) -> None:
         """To the other one, if it is there: what is lost shows in what it says next."""
-        frames = [_encoder.encode(message)]
+        frames = [encode(message)]
         if self._bound:
             if self._route is None:
                 return
@@ -150,8 +150,9 @@ class Link:
     def receive(self) -> Said | None:
         """What came next, if anything did. Bad messages are dropped and counted."""
         while self._end.wait(0):
-            # Not counted against what a connection may say: whoever holds the server's key is one of us.
-            frames = self._end.socket.recv_multipart()
+            if (got := self._end.frames()) is None:
+                continue
+            frames = got[0]
             route = frames.pop(0) if self._bound else None
             try:
                 message = decode(b"".join(frames))
@@ -164,11 +165,16 @@ class Link:
         return None
 
 
+def encode(message: Said) -> bytes:
+    return _encoder.encode(message)
+
+
 def decode(data: bytes, peer: str = "mdsd") -> Said:
     """Raises WireError for anything else than what an mdsd of this protocol version says."""
     try:
         message: Said = _decoder.decode(data)
-    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
+    except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
+        # ValueError: text that is no UTF-8.
         raise WireError(peer, "what a second mdsd says", str(error)) from None
     if message.protocol != PROTOCOL:
         raise WireError(peer, f"protocol {PROTOCOL}", message.protocol)

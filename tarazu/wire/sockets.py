@@ -203,7 +203,8 @@ class _End:
             except (zmq.ZMQError, ValueError):
                 fd = -1
             connection = door.of(fd, address)
-            if not connection.may_say(sum(map(len, parts))):
+            # Whoever holds the server's key is one of us, and has a whole ledger to say.
+            if self.admits != "server" and not connection.may_say(sum(map(len, parts))):
                 self.counts.too_many += 1
                 return None
             if door.admitted:

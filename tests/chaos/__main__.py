@@ -41,7 +41,7 @@ def main() -> int:
             plan,
             clients=4,
             jobs=1,
-            kills_a_fault=10,
+            kills_a_fault=6,
             rounds_a_check=1000,
             longest_wait_s=0.3,
             longest_lull_s=2.5,

@@ -36,6 +36,7 @@ def _cut(
 ) -> None:
     assert site.network
     end = chance.randrange(2)
+    site.parted |= ("mds1", "mds2") in cables or ("mds2", "mds1") in cables
     for one, other in cables:
         site.network.cut(one, other, end)
     try:

@@ -118,8 +118,8 @@ def _run(site: Site, plan: Plan, say: Callable[[str], None], begin: float) -> Ou
                 if wrong:
                     # What follows would only tell the same again.
                     break
-        if not wrong and done % plan.rounds_a_check:
-            wrong += _checked(check, say, kills, prober)
+        if not wrong:
+            wrong += _checked(check, say, kills, prober, last=True)
         if wrong:
             keep(site, plan)
     finally:
@@ -178,8 +178,10 @@ class Killer:
         return "active mdsd" if active else "standby mdsd"
 
 
-def _checked(check: Check, say: Callable[[str], None], kills: Counter[str], prober: Prober) -> list[str]:
-    wrong = check()
+def _checked(
+    check: Check, say: Callable[[str], None], kills: Counter[str], prober: Prober, last: bool = False
+) -> list[str]:
+    wrong = check(last)
     verdict = f"{len(wrong)} things wrong" if wrong else "all holds"
     say(f"{kills.total()} kills, at most {prober.so_far_s():.1f} s without an mdsd: {verdict}")
     return wrong

@@ -25,7 +25,7 @@ from tarazu.sim.testbed.configuration import configure
 from tarazu.sim.testbed.daemons import daemon_commands
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
-from tarazu.wire.transport import Requester, Servers
+from tarazu.wire.transport import Servers
 from tests.chaos import network
 from tests.chaos.network import Network
 
@@ -47,6 +47,8 @@ class Site:
         """There is a second mdsd."""
         self.active = 0
         """The mdsd that answered a client last (`Prober`)."""
+        self.parted = False
+        """There was a moment in which two mdsds may have answered, each alone."""
         self.seed = seed
         self.without: dict[str, str] = {}
         """What cannot be done here → why."""
@@ -164,9 +166,9 @@ class Site:
     def transport(self, role: str = "client") -> ZmqTransport:
         return ZmqTransport(curve_for(role, self.testbed.directory / "etc" / "keys"))
 
-    def requester(self, transport: ZmqTransport) -> Requester:
-        """As clientd has it."""
-        return transport.requester(Servers(self.requests))
+    def servers(self) -> Servers:
+        """The mdsds as clientd knows them."""
+        return Servers(self.requests)
 
     def names(self, kind: str) -> list[str]:
         """Of daemons: `mdsd`, `ossd`, `clientd`."""

@@ -8,27 +8,33 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.chaos import run
+import pytest
+
+from tests.chaos import network, run
 
 ROOT = Path(__file__).parents[2]
-KILLS = 20
+ALONE, PAIR = 8, 12
+"""Kills: of daemons with one mdsd, and with two. One that is killed alone must have all on its disk."""
 
 
-def test_twenty_kills_under_load_lose_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills, words", [(ALONE, ["--alone"]), (PAIR, [])], ids=["alone", "standby"])
+def test_twenty_kills_under_load_lose_nothing(kills: int, words: list[str], tmp_path: Path) -> None:
+    if words == [] and (why := network.why_not()):
+        pytest.skip(f"two mdsds need hosts of their own: {why}")
     # A process of its own: it moves to a network namespace.
     command = [
         sys.executable,
         "-m",
         "tests.chaos",
         "--short",
-        "--alone",
         "--kills",
-        str(KILLS),
+        str(kills),
         "--seed",
         "20",
+        "--json",
     ]
     done = subprocess.run(
-        [*command, "--json"],
+        [*command, *words],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -38,14 +44,16 @@ def test_twenty_kills_under_load_lose_nothing(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, (done.stdout[-4000:], done.stderr[-4000:])
     outcome = json.loads(done.stdout)
-    assert outcome["wrong"] == [] and sum(outcome["kills"].values()) == KILLS
-    assert set(outcome["kills"]) == {"mdsd", "ossd", "clientd"}
-    assert sum(outcome["faults"].values()) >= 2
-    assert outcome["counts"]["promises asked for again"] > 0 and outcome["counts"]["files"] > 0
-    assert outcome["counts"]["ledgers equal to their replay"] == 1
+    assert outcome["wrong"] == [] and sum(outcome["kills"].values()) == kills
+    assert any("mdsd" in what for what in outcome["kills"])
+    assert sum(outcome["faults"].values()) >= 1
+    counts = outcome["counts"]
+    assert counts["promises asked for again"] > 0 and counts["files"] > 0
+    assert counts["ledgers equal to their replay"] == 1
+    assert words or counts["standbys equal to the active one"] > 0
     assert outcome["longest_without_mdsd_s"] > 0
     if os.environ.get("TARAZU_NO_SKIPS") == "1":
-        assert outcome["without"] == {}
+        assert not [why for why in outcome["without"].values() if why]
 
 
 def test_every_fault_comes_before_any_comes_twice() -> None:

@@ -38,7 +38,7 @@ def main() -> int:
     if options.build:
         print(build(options.build[0], Path(options.build[1])))
         return 0
-    version = [path for path in versions() if options.version in path.name][-1]
+    version = [path for path in versions("wire.json") if options.version in path.name][-1]
     rows = []
     with tempfile.TemporaryDirectory(prefix="tarazu-earlier-") as directory:
         try:

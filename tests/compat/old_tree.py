@@ -16,9 +16,9 @@ class NoHistory(Exception):
     """The commit is not to be had: no git, an exported tree, a shallow clone."""
 
 
-def versions() -> list[Path]:
-    """Directories of golden bytes, the oldest version first."""
-    return sorted(path for path in GOLDEN.iterdir() if path.is_dir())
+def versions(part: str) -> list[Path]:
+    """Directories of golden bytes that have this part (`wire.json`, `maps`, `ledger`), the oldest version first."""
+    return sorted(path for path in GOLDEN.iterdir() if (path / part).exists())
 
 
 def commit_of(version: Path) -> str:

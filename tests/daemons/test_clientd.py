@@ -216,7 +216,7 @@ def test_a_step_of_absurdly_many_ranks_gets_no_forecast_at_once_and_a_reason(
     step = JobStep("lustre", 0, "app", "2", ranks=ranks)
     started = time.monotonic()
     reply = plan(clientd, history, step=step)
-    assert time.monotonic() - started < 30  # an hour, were it tried
+    assert time.monotonic() - started < 30
     assert (reply.status, reply.forecast_files) == ("nothing", 0)
     assert f"expected 0 to {1 << 24} ranks and nodes, found {ranks}" in reply.reason
 

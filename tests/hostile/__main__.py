@@ -8,8 +8,11 @@ waited meanwhile. Exit status 1 when a daemon died, memory grew, or an honest pe
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
+import logging
 import multiprocessing
+import signal
 import sys
 import tempfile
 import time
@@ -47,8 +50,10 @@ TARGETS = {
     "tcp-requests": Target("mdsd", flood.tcp, lambda site: site.requests, 0.1),
     "tcp-statistics": Target("mdsd", flood.tcp, lambda site: site.statistics, 0.1),
 }
-FILES = ("stats_files", "ledger", "database")
-"""Modules `tests.hostile.NAME` with `run(number, seed)`, which raises for a failure and returns a line."""
+FILES = {"statistics-files": "statistics", "database": "database", "ledger": "ledger"}
+"""Name → module here, with `mutate_<module>(n, seed)`, which raises what the product must not, and returns figures."""
+FILES_SHARE = 0.01
+"""Of the number of messages: each is a whole look at a node, or at a database."""
 
 
 def attack(site: Attacked, name: str, number: int, seed: int) -> list[str]:
@@ -104,18 +109,19 @@ def _send(target: Target, site: Attacked, number: int, seed: int) -> None:
 
 def files(name: str, number: int, seed: int) -> list[str]:
     """Malformed files; what went wrong. Prints a line."""
-    try:
-        module = importlib.import_module(f"tests.hostile.{name}")
-    except ModuleNotFoundError:
-        return []
+    module = importlib.import_module(f"tests.hostile.{FILES[name]}")
     begin = time.monotonic()
     try:
-        said = module.run(number, seed)
+        found = getattr(module, f"mutate_{FILES[name]}")(number, seed)
     except Exception as error:
-        print(f"{name:<15} FAILED", flush=True)
-        return [f"{type(error).__name__}: {error}"]
-    print(f"{name:<15} {time.monotonic() - begin:17.0f} s  {said}  ok", flush=True)
+        print(f"{name:<15} {number:>9}  FAILED", flush=True)
+        return [f"{name}: {type(error).__name__}: {error}"]
+    print(f"{name:<15} {number:>9} {time.monotonic() - begin:7.0f} s  {found}  ok", flush=True)
     return []
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -128,6 +134,11 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
+    # What is refused is said in a line each.
+    logging.getLogger("tarazu").setLevel(logging.CRITICAL)
+    # Told to end, it ends the daemons that it started, as with ^C.
+    with contextlib.suppress(ValueError):  # not in the main thread
+        signal.signal(signal.SIGTERM, _interrupt)
     chosen = options.only or [*TARGETS, *FILES]
     wrong: list[str] = []
     if sockets := [name for name in chosen if name in TARGETS]:
@@ -140,7 +151,7 @@ def main(arguments: list[str] | None = None) -> int:
                 site.stop()
     for name in chosen:
         if name in FILES:
-            wrong += files(name, options.messages // 10, options.seed)
+            wrong += files(name, max(1, int(options.messages * FILES_SHARE)), options.seed)
     for text in wrong:
         print(f"hostile: {text}", file=sys.stderr)
     return 1 if wrong else 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tarazu.errors import WireError
-from tarazu.wire import local, messages
+from tarazu.wire import local, messages, replication
 from tests.hostile import __main__ as hostile
 from tests.hostile import mutations, valid
 
@@ -20,8 +20,12 @@ def refused(data: bytes, decode: object) -> bool:
 
 @pytest.mark.parametrize(
     ("found", "decode"),
-    [(valid.of_mdsd(), messages.decode), (valid.of_clientd(), local.decode)],
-    ids=["mdsd", "clientd"],
+    [
+        (valid.of_mdsd(), messages.decode),
+        (valid.of_clientd(), local.decode),
+        (valid.of_replication(), replication.decode),
+    ],
+    ids=["mdsd", "clientd", "replication"],
 )
 def test_whatever_comes_is_a_message_or_a_wire_error(found: list[bytes], decode: object) -> None:
     """And what is sent is worth sending: some of it gets past the decoder, and must be refused later."""

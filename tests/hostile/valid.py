@@ -7,7 +7,7 @@ from typing import Any
 
 from tarazu.lustre import EOF
 from tarazu.model import Component, JobStep, Layout
-from tarazu.wire import local, messages
+from tarazu.wire import local, messages, replication
 
 _LAYOUTS = (Layout((Component(0, EOF, 1 << 20, 2),)), Layout((Component(0, EOF, 1 << 20, 1),)))
 
@@ -46,6 +46,17 @@ def replies() -> list[Any]:
 def of_mdsd() -> list[bytes]:
     """For both of its ends: what belongs to the one is wrong at the other."""
     return [messages.encode(m) for m in (*requests(), *requests(), report(), report("oss2", 0), *replies())]
+
+
+def of_replication() -> list[bytes]:
+    said: list[Any] = [
+        replication.Here("p", False, "active", 3, 10, 5.0),
+        replication.Follow("s", 0, True, 5.0, (replication.Handed("h1", (b"r",), 1.0),), (b"t",)),
+        replication.Part("s", 0, True, b"data"),
+        replication.Records("s", 1, b"data"),
+        replication.Taken("s", 1, 4),
+    ]
+    return [replication.encode(message) for message in said]
 
 
 def of_clientd() -> list[bytes]:
