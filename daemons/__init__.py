@@ -10,7 +10,7 @@ standby/  two mdsds: roles (which answers), feed (what the active one sends), fo
 clientd   planner (a step's history → a plan), configure (layouts of the expected files), left_to_lustre (which files it
           leaves alone, and why), stored_plans, questions (what mdsd is asked), notices (what mdsd is told), reports
           (ended steps), client_pools, shares, leaders (those that wait for news of OSTs)
-forecasts/  clientd's processes of forecasts: pool (clientd's side), frames (what the two say), server (forks them), work
+forecasts/  clientd's processes of forecasts: pool (its own side), frames (what is said), server (forks them), work
 metrics/  of each daemon: its families (ossd, mdsd, clientd), exporter (the loop is asked), server (HTTP)
 process   what each does the same way; with it log_lines, secrets, service_manager (systemd)
 """

@@ -1,14 +1,17 @@
 """What mdsd knows of each OST's health now: well, or since when it is what.
 
-dead      the MDS has lost its connection (`osp.*.state`): looked at every `LOOK_S` by a thread of its own while
-          anything is promised, and at each plan; files of debugfs may take long to read, and nobody waits for them
-refusing  the MDS makes no objects there (`active`, `max_create_count`, `prealloc_status`), or its server does not
+dead      the MDS has lost its connection (`osp.*.state`), or it is not ready (`prealloc_status` ENODEV, ENOTCONN,
+          EAGAIN): looked at every `LOOK_S` by a thread of its own while anything is promised, and at each plan; files
+          of debugfs may take long to read, and nobody waits for them
+refusing  the MDS makes no objects there (`active`, `max_create_count`, `prealloc_status`, `target_obd`), or its server
+          does not
 full      `prealloc_status` is ENOSPC, or its server reports no space or inodes
 sick      it writes at less than half of its peers' speed (`tarazu.stats.speed`)
 silent    no report for `mdsd.stale_after_s`, and no connection of an MDS on this node says otherwise
 
 The view that plans are made from leaves out at once what is dead, refusing or full. A change counts, and is told to
-running steps, once it was seen for `CONFIRM_S`: a connection that is lost for a moment must not throw out plans.
+running steps, once it was seen for `CONFIRM_S`: a connection that is lost for a moment must not throw out plans. One
+that comes and goes must be up for longer each time before it counts as well.
 Everything is derived anew after a restart and on a standby that takes over.
 """
 
@@ -42,8 +45,11 @@ FRESH_S = 1.0
 PATIENCE_S = 0.5
 REPORTS_S = 4.0
 """So often what servers report of themselves is looked at, while anything is promised."""
-CONFIRM_S = {"dead": 0.9, "": 5.0}
-"""A kind counts once it was seen for so long; others at once. "": well again."""
+CONFIRM_S = {"dead": 0.9, "": 1.9}
+"""A kind counts once it was seen for so long; others at once. "": well again, twice as long with every return."""
+FORGIVEN_S = 60.0
+"""So long without a break an OST was well before its returns are counted anew."""
+LONGEST_CONFIRM_S = 30.0
 SICK, WELL_AGAIN = 0.5, 0.7
 """Speed over that of its peers below which an OST becomes sick, and above which it is well again."""
 UNUSABLE = ("dead", "refusing", "full")
@@ -72,6 +78,13 @@ class _Record:
     seen: Verdict
     seen_since: float
     """Monotonic time from which it was seen without a break."""
+    returns: int = 0
+    """How often it has come back and not stayed."""
+
+    def confirm_s(self) -> float:
+        """How long what is seen must have been seen to count."""
+        confirm_s = CONFIRM_S.get(self.seen.kind, 0.0)
+        return confirm_s if self.seen.kind else min(LONGEST_CONFIRM_S, confirm_s * 2 ** min(self.returns, 10))
 
 
 class Looker:
@@ -184,7 +197,11 @@ class Health:
         changes = [
             c for t in found.keys() | self._records.keys() if (c := self._take(t, found.get(t, WELL), now))
         ]
-        self._records = {t: r for t, r in self._records.items() if r.counts.kind or r.seen.kind}
+        self._records = {
+            t: r
+            for t, r in self._records.items()
+            if r.counts.kind or r.seen.kind or (r.returns and now - r.seen_since < FORGIVEN_S)
+        }
         self._unsure = any(r.seen.kind != r.counts.kind for r in self._records.values())
         self._set_pace(promised)
         return changes
@@ -211,9 +228,10 @@ class Health:
         if seen.kind == record.counts.kind:
             record.counts = seen
             return None
-        if now - record.seen_since < CONFIRM_S.get(seen.kind, 0.0):
+        if now - record.seen_since < record.confirm_s():
             return None
         change = Change(target, record.counts, seen)
+        record.returns += not seen.kind
         record.counts, record.since_s = seen, time.time()
         return change
 
@@ -276,9 +294,8 @@ def of_report(ost: Ost, *, was_sick: bool, connected: bool) -> Verdict:
     """What an OST's server says of it, in its newest report."""
     if ost.stale:
         return WELL if connected else Verdict("silent", f"no report from {ost.oss}")
-    if not ost.active or ost.no_create or ost.readonly:
-        why = "inactive" if not ost.active else "no_create" if ost.no_create else "read-only"
-        return Verdict("refusing", why)
+    if ost.no_create or ost.readonly:
+        return Verdict("refusing", "no_create" if ost.no_create else "read-only")
     if ost.files_free <= 0 or ost.avail_bytes <= 0:
         return Verdict("full", "no inodes" if ost.files_free <= 0 else "no space")
     speed = ost.relative_speed

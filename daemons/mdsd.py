@@ -355,7 +355,9 @@ class Mdsd:
         longest_s = 0.1 if self.allocating.waiting and self.system.may_settle() else LONGEST_WAIT_S
         if self.pair:
             longest_s = min(longest_s, self.pair.next_s())
-        return max(0.0, min(longest_s, self.allocating.next_due() - now, self.news_due - now))
+        if self.active:
+            longest_s = min(longest_s, self.allocating.next_due() - now, self.news_due - now)
+        return max(0.0, longest_s)
 
 
 def weights_of(settings: config.Settings) -> config.Weights:

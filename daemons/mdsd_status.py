@@ -92,7 +92,6 @@ def _file_system(mdsd: Mdsd, fs_name: str, now: float) -> dict[str, Any]:
                 **{f: getattr(o, f) for f in o.__struct_fields__},
                 "usable": o.usable,
                 "timed_by": dict(zip(("reads", "writes"), details[o.index].timed_by, strict=True)),
-                "refused": details[o.index].refused,
                 "also_reported_by": list(details[o.index].also_reported_by),
             }
             for o in view.osts

@@ -143,12 +143,17 @@ def as_text(report: OssReport) -> str:
         f"{report.oss}: CPU {report.cpu_load:.0%}, memory {report.memory_load:.0%}, "
         f"LNet {report.lnet_bytes_per_s / 1e6:.1f} MB/s, {len(report.osts)} OSTs"
     ]
+    counted = "obdfilter.*.stats" not in report.unreadable
     for ost in report.osts:
         flags = [name for name in ("degraded", "no_create", "readonly") if getattr(ost, name)]
         used = 1 - ost.free_bytes / ost.total_bytes if ost.total_bytes else 0.0
         lines.append(
             f"{ost.fs_name}-OST{ost.index:04x}: {used:.1%} of {ost.total_bytes / 1e9:.1f} GB used, "
-            f"written {ost.write_bytes / 1e9:.3f} GB, read {ost.read_bytes / 1e9:.3f} GB"
+            + (
+                f"written {ost.write_bytes / 1e9:.3f} GB, read {ost.read_bytes / 1e9:.3f} GB"
+                if counted
+                else "written and read: unknown"
+            )
             + (f", timed by {ost.writes.source}" if ost.writes else "")
             + "".join(f", {flag}" for flag in flags)
         )

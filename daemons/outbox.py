@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 from tarazu.wire.transport import Peer, Replier
 
+MOST_NOTICES = 50_000
+"""While so many answers wait, notices get none: who gave them gives them again."""
+
 
 class _Answer(NamedTuple):
     sequence: int
@@ -30,6 +33,8 @@ class Outbox:
 
     def add(self, peer: Peer, id: str, data: bytes, sequence: int, otherwise: bytes | None = None) -> None:
         """`sequence`: of the last record that it waits for; 0: it leaves at once."""
+        if sequence and otherwise is None and len(self._waiting) >= MOST_NOTICES:
+            return
         self._peers[id] = peer
         if sequence:
             self._waiting.append(_Answer(sequence, id, data, otherwise))

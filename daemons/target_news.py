@@ -7,6 +7,7 @@ restarted) with its next sign of life. What is told is what is so now: two chang
 
 from __future__ import annotations
 
+import secrets
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -46,7 +47,8 @@ class TargetNews:
         self._send = send
         self._peers: dict[str, Peer] = {}
         self._untold: dict[str, _Untold] = {}
-        self._generation = 0
+        self._generation = secrets.randbits(30) << 32
+        """What an earlier mdsd said has others: an answer to that is none to ours."""
 
     def __len__(self) -> int:
         """Allocations whose leader is still to be told."""
@@ -83,6 +85,8 @@ class TargetNews:
 
     def told(self, ids: Iterable[str], generation: int) -> None:
         """Their leaders have heard all up to this generation."""
+        if generation >> 32 != self._generation >> 32:
+            return
         for id in ids:
             if (untold := self._untold.get(id)) and untold.generation <= generation:
                 del self._untold[id]

@@ -6,7 +6,7 @@ keeps its book equal to the active one's, and answers nothing but how it is.
 Every reign of an active mdsd has a number, its term, which grows; those of the first mdsd are even, of the second odd.
 An mdsd becomes active
   - when both are asking or following, and it knows more: by (term, number of its last record), the first one if equal;
-  - when the active one says that it leaves, or is not heard for `TAKEOVER_S`;
+  - when the active one says that it leaves or that its disk takes nothing, or is not heard for `TAKEOVER_S`;
   - when it has asked for `START_S` and nobody answers. A second one that never followed does not: it knows nothing.
 It writes its new term to its disk before it answers anybody. Where both are active, the one with the lower term steps
 down: it answers nobody from that moment, hands over what it promised alone (handover.py), takes the other's book, and
@@ -39,6 +39,7 @@ from tarazu.daemons.standby.feed import Feed
 from tarazu.daemons.standby.following import Following
 from tarazu.daemons.standby.handover import own_term, take_over
 from tarazu.wire.replication import HERE_S, Follow, Here, Link, Role, Said, Taken
+from tarazu.wire.said import SaidOnce
 
 log = logging.getLogger("tarazu.mdsd")
 
@@ -85,6 +86,7 @@ class Pair:
         """Number of the last record of which answers could leave before they began to wait for the other one."""
         self._asked: list[Follow] = []
         self._told = False
+        self._said_once = SaidOnce(log)
         self._highest = book.alone.term
         """Term that was heard of."""
         self._t = 0.0
@@ -228,7 +230,8 @@ class Pair:
                 self._step_down()
         elif here.leaving:
             if self.following.complete and self.book.sequence >= here.sequence:
-                self._become_active("the active mdsd ends")
+                gives_way = f"gives way: {here.problem}" if here.problem else "ends"
+                self._become_active(f"the active mdsd {gives_way}")
         elif here.term < self.book.alone.term and own_term(self.book.alone.term, self.second):
             self._become_active("the other mdsd is active in an older term")
         else:
@@ -270,7 +273,7 @@ class Pair:
         """In a new term. Nothing is answered before it is on the disk."""
         book, now_s = self.book, self.book.clock.now()
         if book.trouble:
-            log.error("cannot become active: %s", book.trouble)
+            self._said_once.warning(f"cannot become active: {book.trouble}")
             return
         ours = own_term(book.alone.term, self.second)
         if not ours:
@@ -336,6 +339,11 @@ class Pair:
         self.feed.start(self._asked[-1].session)
         self._asked, self._changed = [], self._t
 
+    def _gives_way(self) -> bool:
+        """Whether the other one had better answer: our disk takes nothing, its disk does, and it has all."""
+        well = self.other is not None and not self.other.problem
+        return bool(self.book.trouble) and self.joined and well and self.feed.acked >= self.book.sequence
+
     def _other_now_s(self) -> float:
         return self.other.now_s + self._t - self._heard if self.other else self.book.clock.now()
 
@@ -352,7 +360,7 @@ class Pair:
                 book.alone.term,
                 book.sequence,
                 book.clock.now(),
-                self.leaving,
+                self.leaving or self._gives_way(),
                 self.feed.session,
                 book.trouble[:100],
             )

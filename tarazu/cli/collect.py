@@ -3,7 +3,7 @@ read, which version's form it has, and what was parsed from it.
 
 debugfs is readable by root only: an ordinary user sees what is missing, and why. Nothing is sent to anyone.
 
-  tarazu collect                what a report would hold, one line a target (reads twice, a second apart)
+  tarazu collect                what ossd would report, and mdsd see, one line a target (reads twice, a second apart)
   tarazu collect --dump         source by source
   tarazu collect --dump --root DIR    the same for a copy of another node's /proc and /sys
 
@@ -14,12 +14,17 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Iterator, Mapping
 from itertools import groupby
+
+import msgspec
 
 from tarazu import config
 from tarazu.cli.output import print_json
 from tarazu.stats.collector import Collector
-from tarazu.stats.params import PARAMETERS
+from tarazu.stats.mds_load import MdsCollector, MdsLoad
+from tarazu.stats.osp import Osps
+from tarazu.stats.params import PARAMETERS, target_name
 from tarazu.stats.sources import Source, Survey, survey
 
 PARTLY, NO_LUSTRE = 1, 3
@@ -82,16 +87,49 @@ def _line(source: Source) -> str:
 
 
 def _report(root: str, found: Survey, as_json: bool) -> None:
-    """As ossd would publish."""
+    """What ossd would publish, and mdsd see, each where its role is here."""
     from tarazu.daemons.ossd import as_text
 
-    collector = Collector(root, "this node")
-    collector.collect(time.time(), time.monotonic())
-    time.sleep(INTERVAL_S)
-    report = collector.collect(time.time(), time.monotonic())
+    of_oss = Collector(root, "this node") if "oss" in found.roles else None
+    of_mds = MdsCollector(root) if "mds" in found.roles else None
+    report = load = None
+    for wait_s in (INTERVAL_S, 0.0):
+        if of_oss:
+            report = of_oss.collect(time.time(), time.monotonic())
+        if of_mds:
+            load = of_mds.collect(time.monotonic())
+        if of_oss or of_mds:
+            time.sleep(wait_s)
+    amiss = _amiss(root) if of_mds else {}
     if as_json:
-        print_json(report)
-    else:
-        print(_who(found))
-        if "oss" in found.roles:
-            print(as_text(report))
+        of_mdt = {"mds": load, "amiss": amiss} if load else {}
+        print_json({**(msgspec.to_builtins(report) if report else {}), **of_mdt})
+        return
+    print(_who(found))
+    if report:
+        print(as_text(report))
+    if load:
+        print("\n".join(_of_mds(load, amiss)))
+
+
+def _amiss(root: str) -> dict[str, str]:
+    """OST → what the MDS's parameters say against it."""
+    from tarazu.daemons.health import of_connections, text_of
+
+    found = of_connections(Osps(root).look())
+    return {target_name(*target): text_of(verdict) for target, verdict in sorted(found.items())}
+
+
+def _of_mds(load: MdsLoad, amiss: Mapping[str, str]) -> Iterator[str]:
+    yield (
+        f"this MDS: CPU {load.cpu_load:.0%}, memory {load.memory_load:.0%}, "
+        f"LNet {load.lnet_bytes_per_s / 1e6:.1f} MB/s"
+    )
+    for mdt in sorted({*load.files_free, *load.operations_per_s}):
+        free = load.files_free.get(mdt)
+        rate = sum(load.operations_per_s.get(mdt, {}).values())
+        yield f"{mdt}: {'unknown' if free is None else free} inodes left, {rate:.1f} operations/s"
+    for ost, why in amiss.items():
+        yield f"{ost}: {why}"
+    for parameter in load.unreadable:
+        yield f"left out: {parameter}"

@@ -193,11 +193,11 @@ def _health(amiss: Mapping[str, Any] | None) -> str:
 
 
 def _state(ost: Mapping[str, Any]) -> str:
-    refused, also = ost.get("refused"), ost.get("also_reported_by")
-    words = [flag for flag in FLAGS if ost[flag] and not (refused and flag == "no_create")]
-    words += [f"refuses: {refused}"] * bool(refused) + [f"also reported by {','.join(also or ())}"] * bool(
-        also
-    )
+    words = [flag for flag in FLAGS if ost[flag]]
+    if health := ost.get("health"):
+        words.append(health)
+    if also := ost.get("also_reported_by"):
+        words.append(f"also reported by {','.join(also)}")
     return " ".join(words) or ("ok" if ost["usable"] else "unusable")
 
 

@@ -10,7 +10,19 @@ from pathlib import Path
 
 import msgspec
 
-from tarazu.stats import arcstats, brw_stats, client, counters, diskstats, host, job_stats, lnet, mds, reading
+from tarazu.stats import (
+    arcstats,
+    brw_stats,
+    client,
+    counters,
+    diskstats,
+    host,
+    job_stats,
+    lnet,
+    mds,
+    osp,
+    reading,
+)
 from tarazu.stats.params import PARAMETERS, barred, find, find_exports, find_pools, is_mdt, ost_target
 
 ROLES = {
@@ -244,12 +256,12 @@ def _pool(path: Path) -> tuple[str, str]:
 
 
 def _target_obd(path: Path) -> tuple[str, str]:
-    rows = mds.parse_target_obd(reading.text(path))
+    rows = osp.parse_target_obd(reading.text(path))
     return "", f"{sum(active for _, active in rows)} of {len(rows)} OSTs active"
 
 
 def _prealloc_status(path: Path) -> tuple[str, str]:
-    why = mds.parse_prealloc_status(reading.text(path))
+    why = osp.parse_prealloc_status(reading.text(path))
     return "", f"refuses: {why}" if why else "takes new objects"
 
 

@@ -23,7 +23,7 @@ LOAD_REPORTS = 5
 no more, in another's."""
 
 MDS_STATE_INTERVAL_S = 30.0
-"""How long pools and states read on the MDS are kept."""
+"""How long what was read on the MDS is kept."""
 
 MAX_TOLD = 200_000
 """Members of all pools of one file system, as a client tells."""
@@ -56,8 +56,6 @@ class Details(NamedTuple):
 
     timed_by: tuple[str, str]
     """Source of the times of (reads, writes) in its newest report; empty where there is none."""
-    refused: str
-    """Error with which the OST refuses new objects, as the MDS sees it; empty: none."""
     also_reported_by: tuple[str, ...]
     """Servers that report it now although another has reported it last."""
 
@@ -68,7 +66,7 @@ class ViewBuilder:
     Every time is on one clock of this node that no one sets (in the simulator: its own). Clocks of other nodes count
     for nothing: reports are ordered by their arrival here, those of one ossd by their numbers.
 
-    `mds_root` is the root below which the MDS's own files (pools, inactive targets) are read; None: nowhere.
+    `mds_root` is the root below which the MDS's own files (pools, `qos_*`) are read; None: nowhere.
     """
 
     def __init__(
@@ -227,10 +225,8 @@ class ViewBuilder:
         owed, done = promised or {}, written or {}
         osts = tuple(
             self._ost(
-                (fs_name, index),
                 target,
                 now,
-                state,
                 pools[index],
                 speeds.get(index),
                 owed.get(index, 0),
@@ -247,10 +243,8 @@ class ViewBuilder:
 
     def _ost(
         self,
-        key: tuple[str, int],
         target: _Target,
         now: float,
-        state: mds.MdsState,
         pools: tuple[str, ...],
         speed: Estimate | None,
         promised_bytes: int,
@@ -271,9 +265,8 @@ class ViewBuilder:
             relative_speed=speed.relative if speed else None,
             speed_source=speed.source if speed else "",
             degraded=report.degraded,
-            no_create=report.no_create or key in state.no_create or key in state.refusing,
+            no_create=report.no_create,
             readonly=report.readonly,
-            active=key not in state.inactive,
             stale=now - target.received_s > self.stale_after_s,
             pools=pools,
         )
@@ -286,7 +279,6 @@ class ViewBuilder:
 
     def details(self, fs_name: str, now: float) -> dict[int, Details]:
         """OST index → what people may want to know of it."""
-        refusing = self._mds_state(now).refusing
         listing: dict[int, list[str]] = {}
         for name, server in sorted(self._servers.items()):
             if now - server.received_s <= 1.5 * max(1.0, server.report.interval_s):
@@ -299,7 +291,6 @@ class ViewBuilder:
                     t.report.reads.source if t.report.reads else "",
                     t.report.writes.source if t.report.writes else "",
                 ),
-                refusing.get((fs_name, index), ""),
                 tuple(name for name in dict.fromkeys(listing.get(index, ())) if name != t.oss),
             )
             for index, t in self._targets.get(fs_name, {}).items()

@@ -43,11 +43,11 @@ class Here(msgspec.Struct, frozen=True, tag="here", omit_defaults=True):
     now_s: float
     """On its ledger's clock."""
     leaving: bool = False
-    """It ends now: the other need not wait."""
+    """It ends now, or can write nothing: the other need not wait."""
     feeds: Name = ""
     """Session of the one that follows it."""
     problem: Name = ""
-    """Why it cannot follow."""
+    """Why it cannot write its ledger."""
     protocol: int = PROTOCOL
 
 

@@ -53,6 +53,28 @@ def test_a_report_without_dump(capsys: pytest.CaptureFixture[str], monkeypatch: 
     assert [o["index"] for o in json.loads(out)["osts"]] == [3, 4]
 
 
+def test_what_mdsd_would_see(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("tarazu.cli.collect.INTERVAL_S", 0.01)
+    root = DATA / "versions/2.12-ldiskfs/mds"
+    status, out = collect(capsys, root)
+    assert status == 0 and "scratch-OST0002: full: prealloc_status ENOSPC" in out.splitlines()
+    assert "scratch-MDT0000: " in out and not caplog.messages, "nothing of an OSS is missed here"
+    status, out = collect(capsys, root, "--json")
+    assert json.loads(out)["amiss"]["scratch-OST0002"] == "full: prealloc_status ENOSPC"
+
+
+def test_bytes_that_could_not_be_read_are_not_zero(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("tarazu.cli.collect.INTERVAL_S", 0.01)
+    root = shutil.copytree(DATA / "oss", tmp_path / "oss")
+    shutil.rmtree(root / "sys/kernel/debug")
+    status, out = collect(capsys, root)
+    assert status == 1 and "written and read: unknown" in out and "written 0" not in out
+
+
 def test_a_node_without_lustre(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "proc").mkdir()
     for name in ("stat", "meminfo"):

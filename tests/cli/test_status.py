@@ -23,7 +23,7 @@ OST: dict[str, Any] = {
         ({}, "ok"),
         ({"usable": False}, "unusable"),
         ({"stale": True, "degraded": True}, "stale degraded"),
-        ({"no_create": True, "refused": "ENOSPC"}, "refuses: ENOSPC"),
+        ({"health": "dead: DISCONN", "usable": False}, "dead: DISCONN"),
         ({"no_create": True}, "no_create"),
         ({"also_reported_by": ["oss2", "oss3"]}, "also reported by oss2,oss3"),
     ],

@@ -67,10 +67,28 @@ def test_a_target_that_comes_back_is_used_again_once_it_stays(clocked: Clocked) 
     clocked.at(100.0, LOST)
     clocked.at(101.0, LOST)
     assert clocked.at(110.0, WELL) == {} and clocked.usable() == [0, 1]
-    assert clocked.at(112.0, LOST) == {} and clocked.at(114.0, WELL) == {}
-    assert clocked.at(118.0, WELL) == {}
-    assert clocked.at(119.5, WELL) == {2: "", 3: ""}
+    assert clocked.at(111.0, LOST) == {} and clocked.at(112.0, WELL) == {}
+    assert clocked.at(113.0, WELL) == {}
+    assert clocked.at(114.0, WELL) == {2: "", 3: ""}, "with a look every 2 s, less than 5 s after it is well"
     assert clocked.usable() == [0, 1, 2, 3] and not clocked.health.status(FS)
+
+
+def test_one_that_comes_and_goes_has_to_stay_longer_each_time_and_is_never_stuck(clocked: Clocked) -> None:
+    now, changes = 100.0, 0
+    for _ in range(30):
+        for seen in (LOST, LOST, WELL, WELL, WELL):
+            changes += bool(clocked.at(now, seen))
+            now += 1.0
+    assert changes <= 3, "running steps are told twice at most, and once that it is back"
+    while clocked.usable() != [0, 1, 2, 3]:
+        clocked.at(now, WELL)
+        now += 1.0
+    assert now < 290.0
+    clocked.at(now + 100.0, WELL)
+    clocked.at(now + 101.0, LOST)
+    clocked.at(now + 102.0, LOST)
+    clocked.at(now + 103.0, WELL)
+    assert clocked.at(now + 105.0, WELL) == {2: "", 3: ""}, "after a minute that is forgotten"
 
 
 def test_what_the_administrator_closes_or_is_full_counts_at_once(clocked: Clocked) -> None:

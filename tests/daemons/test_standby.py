@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -181,6 +182,35 @@ def test_the_first_answers_the_second_follows_and_says_so(joined: TwoMdsds) -> N
     assert only.receive(0.5) is None
     second = joined.wait("second", sequence=joined.status_of("first")["pair"]["sequence"])
     assert second["requests"]["promises"] == 1 and second["file_systems"]["lustre"]["osts"]
+
+
+def test_one_that_follows_rests_between_messages(joined: TwoMdsds) -> None:
+    def cpu_s() -> float:
+        fields = Path(f"/proc/{joined.running['second'].pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    before, begin = cpu_s(), time.monotonic()
+    time.sleep(1.5)
+    assert cpu_s() - before < 0.15 * (time.monotonic() - begin)
+
+
+def test_one_whose_disk_is_full_gives_way_to_the_other(joined: TwoMdsds) -> None:
+    client = joined.asking()
+    before = ask(client, allocation("before"))
+    first = joined.running["first"].pid
+    largest = max(path.stat().st_size for path in (joined.directory / "first").iterdir())
+    resource.prlimit(first, resource.RLIMIT_FSIZE, (largest + 100, resource.RLIM_INFINITY))
+    # What was noted meanwhile is declined, or answered by the other one.
+    ask(client, allocation("meanwhile"))
+    client.request(StepEnded("nobody", "m1"), PATIENCE_S)
+    joined.wait("second", role="active", alone=True)
+    assert ask(client, allocation("after")).status == "allocated"
+    assert ask(client, allocation("before")) == before
+    assert joined.status_of("first")["pair"]["role"] == "following"
+    # With room again, it follows.
+    resource.prlimit(first, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    joined.wait("first", role="following", in_step=True)
+    joined.wait("second", role="active", in_step=True)
 
 
 def test_killed_under_requests_nothing_answered_is_lost_or_answered_otherwise(joined: TwoMdsds) -> None:

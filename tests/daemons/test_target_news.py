@@ -67,6 +67,17 @@ def test_an_answer_to_older_news_does_not_hide_newer(told: Told) -> None:
     assert ("node1", ("a",), {0: "", 1: "full"}) in told.tell(2.0)
 
 
+def test_an_answer_to_an_earlier_mdsd_hides_nothing(told: Told) -> None:
+    told.news.changed("lustre", {0: "dead"})
+    told.tell(1.0)
+    late = told.sent[0][1].generation + 1000
+    told.news = TargetNews(told.ledger, told.news._send)
+    told.news.heard("a", NODE, 2.0)
+    told.news.changed("lustre", {1: "dead"})
+    told.news.told(["a"], late)
+    assert told.tell(3.0) == [("node1", ("a",), {1: "dead"})]
+
+
 def test_a_step_of_which_nobody_has_spoken_is_told_with_its_next_sign_of_life(told: Told) -> None:
     told.news.changed("lustre", {2: "dead"})
     fresh = TargetNews(told.ledger, told.news._send)  # mdsd was started anew

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tarazu.stats import arcstats, brw_stats, counters, diskstats, host, job_stats, lnet, mds
+from tarazu.stats import arcstats, brw_stats, counters, diskstats, host, job_stats, lnet, mds, osp
 from tests.hostile.statistics import mutate, mutate_statistics, roots
 
 
@@ -38,8 +38,8 @@ def test_every_parser_gives_its_value_or_refuses(content: bytes, seed: int) -> N
         lnet.parse,
         host.parse_cpu,
         host.parse_memory,
-        mds.parse_prealloc_status,
-        mds.parse_target_obd,
+        osp.parse_prealloc_status,
+        osp.parse_target_obd,
         mds.parse_pool,
         arcstats.parse,
         lambda _: list(job_stats.parse([changed])),

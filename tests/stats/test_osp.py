@@ -58,6 +58,45 @@ def test_full_and_refusing_targets_are_told_apart(tmp_path: Path) -> None:
     }
 
 
+def test_a_connection_that_is_being_made_anew_is_lost_and_not_refusing(tmp_path: Path) -> None:
+    """Its state is FULL again before objects can be made: Lustre itself waits for that."""
+    for index, error in enumerate((-11, -19, -107, -30)):
+        write(tmp_path, f"scratch-OST{index:04x}-osc-MDT0000", state=FULL, prealloc_status=error)
+    write(tmp_path, "scratch-OST0001-osc-MDT0001", state="current_state: DISCONN", prealloc_status=-19)
+    seen = osp.Osps(tmp_path).look()
+    assert {index: why for (_, index), why in seen.lost.items()} == {
+        0: "prealloc_status EAGAIN",
+        1: "DISCONN",
+        2: "prealloc_status ENOTCONN",
+    }
+    assert seen.refusing == {("scratch", 3): "prealloc_status EROFS"} and not seen.full
+
+
+def test_what_lod_has_given_up_is_inactive_and_used_again_at_the_next_look(tmp_path: Path) -> None:
+    write(tmp_path, "scratch-OST001f-osc-MDT0000", active=0, state="current_state: DISCONN")
+    lod = tmp_path / "sys/kernel/debug/lustre/lod/scratch-MDT0000-mdtlov/target_obd"
+    lod.parent.mkdir(parents=True)
+    lod.write_text("0: scratch-OST0000_UUID ACTIVE\n3: scratch-OST0003_UUID INACTIVE\n")
+    osps = osp.Osps(tmp_path)
+    assert osps.look().refusing == {("scratch", 31): "inactive", ("scratch", 3): "inactive"}
+    lod.write_text("0: scratch-OST0000_UUID ACTIVE\n3: scratch-OST0003_UUID ACTIVE\n")
+    write(tmp_path, "scratch-OST001f-osc-MDT0000", active=1, state=FULL)
+    assert osps.look() == osp.Seen(frozenset({("scratch", 31)}), {}, frozenset(), {})
+
+
+def test_the_captured_connections(data: Path) -> None:
+    seen = osp.Osps(data / "mds").look()
+    assert ("lustre", 1) in seen.known and seen == osp.Seen(seen.known, {}, frozenset(), {})
+
+
+@pytest.mark.parametrize("version", ["2.12", "2.15", "2.16"])
+def test_every_version_tells_what_is_amiss(data: Path, version: str) -> None:
+    seen = osp.Osps(data / f"versions/{version}-ldiskfs/mds").look()
+    assert seen.full == {("scratch", 2)}
+    assert seen.refusing[("scratch", 3)] == "inactive"
+    assert ("scratch", 0) in seen.known and ("scratch", 0) not in seen.lost
+
+
 def test_nothing_is_inferred_where_there_is_no_mds_or_a_file_says_nothing(tmp_path: Path) -> None:
     assert osp.Osps(tmp_path).look() == osp.NOTHING
     write(tmp_path, "scratch-OST0001-osc-MDT0000", state="", prealloc_status="nonsense")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarazu.stats import brw_stats, counters, host, job_stats, lnet, mds
+from tarazu.stats import brw_stats, counters, host, job_stats, lnet, mds, osp
 from tarazu.stats.counters import Counter, were_reset
 from tarazu.stats.params import CANDIDATES, find, ost_target
 
@@ -122,7 +122,7 @@ def test_any_text_is_parsed_or_refused(text: str) -> None:
         for e in job_stats.parse([b"job_stats:\n", text.encode(errors="surrogatepass")])
     )
     mds.parse_pool(text)
-    mds.parse_target_obd(text)
+    osp.parse_target_obd(text)
 
 
 def test_brw_stats_by_label(data: Path) -> None:
@@ -190,23 +190,7 @@ def test_a_malformed_proc_stat_is_refused(oss_root: Path, content: str) -> None:
 def test_pools_and_targets_of_the_mds(data: Path, tmp_path: Path) -> None:
     state = mds.read(data / "mds")
     assert state.pools == {("lustre", index): ("flash",) for index in range(5)}
-    assert not state.inactive and not state.no_create
     assert mds.read(tmp_path) == mds.NOTHING
-
-
-def test_inactive_and_closed_targets_of_the_mds(tmp_path: Path) -> None:
-    for name, value in {"active": "0", "max_create_count": "20000"}.items():
-        path = tmp_path / f"proc/fs/lustre/osp/scratch-OST001f-osc-MDT0000/{name}"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(value + "\n")
-    closed = tmp_path / "sys/fs/lustre/osp/scratch-OST0002-osc-MDT0000/max_create_count"
-    closed.parent.mkdir(parents=True)
-    closed.write_text("0\n")
-    lod = tmp_path / "sys/kernel/debug/lustre/lod/scratch-MDT0000-mdtlov/target_obd"
-    lod.parent.mkdir(parents=True)
-    lod.write_text("0: scratch-OST0000_UUID ACTIVE\n3: scratch-OST0003_UUID INACTIVE\n")
-    state = mds.read(tmp_path)
-    assert state.inactive == {("scratch", 31), ("scratch", 3)} and state.no_create == {("scratch", 2)}
 
 
 def test_target_names() -> None:

@@ -96,28 +96,16 @@ def test_pools_and_states_come_from_the_mds(data: Path) -> None:
     assert all(o.active for o in view.osts)
 
 
-def test_what_the_mds_closed_is_not_usable(tmp_path: Path) -> None:
-    for index, name, value in ((0, "active", 0), (1, "max_create_count", 0), (2, "active", 1)):
-        path = tmp_path / f"sys/fs/lustre/osp/lustre-OST000{index}-osc-MDT0000/{name}"
-        path.parent.mkdir(parents=True)
-        path.write_text(f"{value}\n")
-    views = ViewBuilder(180, tmp_path)
-    views.update(report("oss1", ost(0), ost(1), ost(2), ost(3, readonly=True)), 0.0)
-    view = views.view("lustre", 1.0)
-    assert [o.usable for o in view.osts] == [False, False, True, False]
-    assert [o.active for o in view.osts] == [False, True, True, True] and view.osts[1].no_create
-
-
-def test_the_mds_state_is_read_again_after_a_while(tmp_path: Path) -> None:
-    path = tmp_path / "sys/fs/lustre/osp/lustre-OST0000-osc-MDT0000/active"
+def test_what_the_mds_says_is_read_again_after_a_while(tmp_path: Path) -> None:
+    path = tmp_path / "proc/fs/lustre/lod/lustre-MDT0000-mdtlov/pools/flash"
     path.parent.mkdir(parents=True)
-    path.write_text("1\n")
+    path.write_text("lustre-OST0000_UUID\n")
     views = ViewBuilder(1e9, tmp_path)
-    views.update(report("oss1", ost(0)), 0.0)
-    assert views.view("lustre", 0.0).osts[0].active
-    path.write_text("0\n")
-    assert views.view("lustre", 5.0).osts[0].active
-    assert not views.view("lustre", 31.0).osts[0].active
+    views.update(report("oss1", ost(0), ost(1)), 0.0)
+    assert [o.pools for o in views.view("lustre", 0.0).osts] == [("flash",), ()]
+    path.write_text("lustre-OST0001_UUID\n")
+    assert [o.pools for o in views.view("lustre", 5.0).osts] == [("flash",), ()]
+    assert [o.pools for o in views.view("lustre", 31.0).osts] == [(), ("flash",)]
 
 
 @pytest.mark.parametrize(
@@ -325,18 +313,9 @@ def test_silence_of_mdsd_makes_no_server_stale() -> None:
     assert not views.view("lustre", 1081.0).osts[0].usable
 
 
-def test_an_ost_that_refuses_objects_is_not_used(data: Path) -> None:
+def test_how_lustre_itself_chooses_is_known(data: Path) -> None:
     views = ViewBuilder(180, data / "versions/2.16-ldiskfs/mds")
-    views.update(report("oss1", *(ost(i, "scratch") for i in range(4))), 0.0)
-    found = views.view("scratch", 1.0).osts
-    assert [(o.usable, o.no_create, o.active) for o in found] == [
-        (True, False, True),
-        (False, True, True),
-        (False, True, True),
-        (False, True, False),
-    ]
-    refused = {i: d.refused for i, d in views.details("scratch", 1.0).items()}
-    assert refused == {0: "", 1: "", 2: "ENOSPC", 3: "ESHUTDOWN"}
+    views.update(report("oss1", ost(0, "scratch")), 0.0)
     assert views.qos("scratch", 1.0)["scratch-MDT0000-mdtlov"]["qos_prio_free"] == "91%"
 
 
