@@ -46,7 +46,9 @@ PATIENCE_S = 0.5
 REPORTS_S = 4.0
 """So often what servers report of themselves is looked at, while anything is promised."""
 CONFIRM_S = {"dead": 0.9, "": 1.9}
-"""A kind counts once it was seen for so long; others at once. "": well again, twice as long with every return."""
+"""A kind counts once it was seen for so long; others at once. "": well again."""
+FREE_RETURNS = 2
+"""After so many, one has to be well for twice as long with every further return."""
 FORGIVEN_S = 60.0
 """So long without a break an OST was well before its returns are counted anew."""
 LONGEST_CONFIRM_S = 30.0
@@ -84,7 +86,9 @@ class _Record:
     def confirm_s(self) -> float:
         """How long what is seen must have been seen to count."""
         confirm_s = CONFIRM_S.get(self.seen.kind, 0.0)
-        return confirm_s if self.seen.kind else min(LONGEST_CONFIRM_S, confirm_s * 2 ** min(self.returns, 10))
+        if self.seen.kind:
+            return confirm_s
+        return min(LONGEST_CONFIRM_S, confirm_s * 2.0 ** min(max(0, self.returns - FREE_RETURNS), 10))
 
 
 class Looker:

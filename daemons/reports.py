@@ -23,6 +23,7 @@ from tarazu.errors import Busy, StoreError
 from tarazu.trace.records import RunRecord
 from tarazu.trace.runfile import read_run
 from tarazu.wire import local
+from tarazu.wire.said import SaidOnce
 
 log = logging.getLogger("tarazu.clientd")
 
@@ -59,6 +60,7 @@ class Reports:
         self.plans = plans
         self.notices = notices
         self.share = Share(MAX_REPORTS)
+        self._said = SaidOnce(log)
         self._changed = threading.Condition()
         self._queues: dict[int, deque[_Waiting]] = {}
         """Of each user, users in the order of their turns."""
@@ -91,7 +93,11 @@ class Reports:
             try:
                 again_s = self._work(waiting)
             except Exception as error:
-                log.warning("a step report: %s", error)
+                what = str(error)
+                # A user who sends nonsense must not fill the log; the descriptor's number says nothing.
+                self._said.warning(
+                    f"a step report of uid {waiting.uid}: {what}", f"{waiting.uid} {what.partition(': ')[2]}"
+                )
                 again_s = None
             self._done(waiting, again_s)
 

@@ -26,6 +26,7 @@ REFRESH_S = 30.0
 """OSTs are added and taken away while a file system is up: so often the devices are listed anew."""
 IN_TURN = 1500
 """Where there are more connections, only their states are read at each look, and the other parameters in turn."""
+MAX_ERRNO = 4095
 NOT_READY = ("EAGAIN", "ENODEV", "ENOTCONN")
 """`prealloc_status` while a connection is lost or has just been made: Lustre itself waits for an end of these."""
 _STATE = re.compile(r"^current_state:\s*(\S+)", re.MULTILINE)
@@ -68,8 +69,11 @@ def parse_state(text: str) -> str:
 
 
 def parse_prealloc_status(text: str) -> str:
-    """Empty for 0: objects can be made ahead; else the error's name. Raises ValueError for what is no number."""
-    code = int(text.strip()[:12])
+    """Empty for 0: objects can be made ahead; else the error's name. Raises ValueError for anything else."""
+    written = text.strip()
+    code = int(written) if len(written) <= len(f"-{MAX_ERRNO}") else MAX_ERRNO + 1
+    if abs(code) > MAX_ERRNO:
+        raise ValueError(f"expected 0 or an error's number, found {written[:40]!r}")
     return errno.errorcode.get(abs(code), str(code)) if code else ""
 
 

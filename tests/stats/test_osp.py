@@ -100,6 +100,7 @@ def test_every_version_tells_what_is_amiss(data: Path, version: str) -> None:
 def test_nothing_is_inferred_where_there_is_no_mds_or_a_file_says_nothing(tmp_path: Path) -> None:
     assert osp.Osps(tmp_path).look() == osp.NOTHING
     write(tmp_path, "scratch-OST0001-osc-MDT0000", state="", prealloc_status="nonsense")
+    write(tmp_path, "scratch-OST0002-osc-MDT0000", state="", prealloc_status="9" * 20)
     assert osp.Osps(tmp_path).look() == osp.NOTHING
 
 

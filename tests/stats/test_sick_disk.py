@@ -14,7 +14,7 @@ from tarazu.stats.view import ViewBuilder
 from tarazu.wire import messages
 from tarazu.wire.messages import OssReport
 
-from .conftest import Series, SickDisk
+from .conftest import Series, SickDisk, put
 
 SICK = 1 / 20
 
@@ -101,6 +101,43 @@ def test_the_next_best_source_sees_the_held_disk_too(
     found = relative(views, now)
     assert sources(views, now) == {source}
     limit = SICK if source == "diskstats" else 1 / 3  # requests wait for more than the disk
+    assert all(found[index] <= limit for index in sick_disk.SICK)
+    assert all(speed == 1.0 for index, speed in found.items() if index < 5)
+
+
+def as_of_2_12(sick_disk: SickDisk, *, disks: bool) -> None:
+    """The captured files as 2.12 would have them: in procfs, without times of requests, start times and diskstats;
+    `disks`: with `brw_stats`.
+    """
+    plain = sick_disk.set
+
+    def set_and_move(name: str, moment: int) -> float:
+        now, root = plain(name, moment), sick_disk.roots[name]
+        (root / "proc/diskstats").unlink()
+        debug = root / "sys/kernel/debug/lustre"
+        for path in [*debug.glob("obdfilter/*/stats"), *debug.glob("osd-*/*/brw_stats")]:
+            lines = [
+                line
+                for line in path.read_text().splitlines()
+                if not line.startswith(("start_time", "elapsed_time", "read ", "write "))
+            ]
+            path.unlink()
+            if disks or path.name != "brw_stats":
+                put(root / "proc/fs/lustre" / path.relative_to(debug), "\n".join(lines))
+        return now
+
+    sick_disk.set = set_and_move  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize(("disks", "source", "limit"), [(True, "brw_stats", SICK), (False, "ost_io", 1 / 3)])
+def test_the_held_disk_is_seen_on_2_12(sick_disk: SickDisk, disks: bool, source: str, limit: float) -> None:
+    as_of_2_12(sick_disk, disks=disks)
+    views = ViewBuilder(180)
+    for report, now in reports(sick_disk, sick_disk.MOMENTS):
+        assert not any(ost.write_usecs or ost.counters_start_s for ost in report.osts)
+        views.update(report, now)
+    found = relative(views, now)
+    assert sources(views, now) == {source}
     assert all(found[index] <= limit for index in sick_disk.SICK)
     assert all(speed == 1.0 for index, speed in found.items() if index < 5)
 

@@ -20,8 +20,8 @@ HOLD_S = 120.0
 """A conversation stands so long."""
 LOOK_S = 1.0
 """So often it is seen whether it still asks about the right allocations."""
-OLD_S = 600.0
-"""Until a clientd that does not know the question is asked again."""
+OLD_S = 60.0
+"""Until a clientd that does not know the question, or failed with it, is asked again."""
 
 
 def keep(schedule: Schedule, socket: str, news: threading.Event) -> None:
