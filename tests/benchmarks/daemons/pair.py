@@ -26,7 +26,7 @@ def measure(short: bool) -> list[Figure]:
             site.ossd()
             site.wait("first", role="active", in_step=True)
             both_s = median_s(site, notices)
-            handed_s = until_answered_s(site, lambda: site.running["first"].terminate())
+            handed_s = until_answered_s(site, site.running["first"].terminate)
             site.running["first"].wait()
             site.run("first")
             site.wait("second", role="active", in_step=True)
