@@ -388,12 +388,16 @@ def more_descriptors() -> int:
 def listen(path: Path) -> socket.socket:
     """The socket that everyone on this node may ask. Raises ConfigError when it cannot be made."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.parent.exists():
+            path.parent.mkdir(parents=True)
+            path.parent.chmod(0o755)  # whatever the umask: everyone on this node may ask
         deadline = time.monotonic() + DYING_S
         while _answers(path) and time.monotonic() < deadline:
             time.sleep(0.05)  # one that was killed may answer until it is gone
         if _answers(path):
             raise ConfigError(f"clientd.socket {path}", "no other clientd", "one that answers")
+        if os.path.lexists(path) and not stat.S_ISSOCK(path.lstat().st_mode):
+            raise ConfigError(f"clientd.socket {path}", "a path where a socket can be made", "another file")
         path.unlink(missing_ok=True)
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         listener.bind(str(path))

@@ -12,15 +12,10 @@ import os
 import sys
 from collections.abc import Mapping
 
+from tarazu.names import one_line
+
 _PRIORITIES = ((logging.CRITICAL, 2), (logging.ERROR, 3), (logging.WARNING, 4), (logging.INFO, 6))
 """Python's levels as those of syslog; below all of them: 7, debugging."""
-
-
-def one_line(text: str) -> str:
-    """`text` with control characters, line ends and the like written out: `\\n`, `\\x1b`."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def to_the_journal(environ: Mapping[str, str], descriptor: int = 2) -> bool:

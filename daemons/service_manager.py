@@ -8,7 +8,7 @@ import socket
 import time
 from collections.abc import MutableMapping
 
-from tarazu.daemons.log_lines import one_line
+from tarazu.names import one_line
 
 log = logging.getLogger("tarazu.daemons")
 

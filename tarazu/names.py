@@ -1,4 +1,4 @@
-"""Names as text that any encoding takes: a name of Lustre's is bytes, and need not be UTF-8.
+"""Names as text that any encoding takes, and that a terminal can be shown: Lustre's are bytes, and need not be UTF-8.
 
 Inside tarazu such bytes are surrogate escapes, as in `os.fsdecode`; what leaves it (the interaction database, clientd's
 socket, exported tables) is this text.
@@ -26,3 +26,17 @@ def from_text(text: str) -> str:
     if text.startswith("//"):
         return unquote_to_bytes(text[2:]).decode("utf-8", "surrogateescape")
     return text
+
+
+def one_line(text: str) -> str:
+    """`text` with control characters, line ends and the like written out: `\\n`, `\\x1b`."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def shown(text: str) -> str:
+    """As `one_line`, but bytes that are no UTF-8 come out as they are."""
+    if text.isprintable():
+        return text
+    return "".join(c if "\udc80" <= c <= "\udcff" else one_line(c) for c in text)

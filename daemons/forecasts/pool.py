@@ -133,8 +133,9 @@ class Forecasts:
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 # One thread: it forks. And a BLAS of many threads makes no small forecast faster.
+                # And nothing of clientd's settings, of which the database's location may hold a password.
                 env={
-                    **os.environ,
+                    **{name: value for name, value in os.environ.items() if not name.startswith("TARAZU_")},
                     "OPENBLAS_NUM_THREADS": "1",
                     "OMP_NUM_THREADS": "1",
                     "MKL_NUM_THREADS": "1",

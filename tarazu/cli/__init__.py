@@ -13,8 +13,9 @@ import os
 import sys
 from collections.abc import Sequence
 
-from tarazu.cli.output import common_options
+from tarazu.cli.output import Terminal, common_options
 from tarazu.errors import TarazuError
+from tarazu.names import shown
 
 COMMANDS = {
     "run": ("tarazu.cli.run", "run a program or a parallel job; record it, and place its files"),
@@ -41,7 +42,7 @@ COMMANDS = {
     "map": ("tarazu.cli.map", "print a placement map"),
     "check-app": ("tarazu.cli.check_app", "say what of a program the placement library would not see"),
     "collect": ("tarazu.cli.collect", "say which statistics this node gives, and from where"),
-    "keys": ("tarazu.cli.keys", "create the keys that authenticate the daemons"),
+    "keys": ("tarazu.cli.keys", "create, list and revoke the keys that authenticate the daemons"),
     "config": ("tarazu.cli.config", "print the settings in force, or check a file"),
     "testbed": ("tarazu.sim.testbed.cli", "an emulated Lustre on this machine, for trying and testing"),
     "demo": ("tarazu.cli.demo", "record, predict, allocate and place on the testbed, and show the balance"),
@@ -55,6 +56,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="surrogateescape")  # names need not be UTF-8: they come out as they are
+        if sys.stdout.isatty():
+            sys.stdout = Terminal(sys.stdout)
     try:
         return _dispatch(words)
     except BrokenPipeError:
@@ -98,7 +101,7 @@ def guarded(work: object, program: str, *, debug: bool = False) -> int:
     except TarazuError as error:
         if debug:
             raise
-        print(f"{program}: {error}", file=sys.stderr)
+        print(shown(f"{program}: {error}"), file=sys.stderr)
         return error.exit_status
 
 

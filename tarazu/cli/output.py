@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import sys
 import time
@@ -11,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from tarazu.names import shown
 from tarazu.units import parse_bytes
 
 
@@ -30,6 +32,39 @@ def size(text: str) -> int:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+class Terminal(io.TextIOBase):
+    """Standard output for people: of names that others chose nothing reaches the terminal as a control character."""
+
+    def __init__(self, stream: io.TextIOWrapper) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        self._stream.write("\n".join(shown(line) for line in text.split("\n")))
+        return len(text)
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return self._stream.encoding
+
+    @property
+    def buffer(self) -> Any:
+        return self._stream.buffer
+
+
+def say(text: str) -> None:
+    """One line of text, whatever the names in it hold; for what peers and other users have told."""
+    print(shown(text))
+
+
 def print_json(value: Any) -> None:
     """One JSON document on standard output; structs become objects."""
     print(json.dumps(msgspec.to_builtins(value, order="deterministic"), indent=2))
@@ -37,7 +72,7 @@ def print_json(value: Any) -> None:
 
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, left: int = 1) -> None:
     """Columns as wide as they need to be; the first `left` are flush left, the others flush right."""
-    cells = [[str(c) for c in row] for row in rows]
+    cells = [[shown(str(c)) for c in row] for row in rows]
     widths = [max(len(h), *(len(r[i]) for r in cells)) if cells else len(h) for i, h in enumerate(headers)]
     for row in [list(headers), *cells]:
         parts = [

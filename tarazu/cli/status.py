@@ -13,7 +13,7 @@ from typing import Any
 
 from tarazu import config
 from tarazu.cli import disable
-from tarazu.cli.output import print_json, print_table
+from tarazu.cli.output import print_json, print_table, say
 from tarazu.cli.view import TIMEOUT_S
 from tarazu.errors import Unavailable
 from tarazu.store.stop import site_stop
@@ -56,29 +56,29 @@ def _print_stops(site: str, jobs: list[disable.Step]) -> None:
 def _print(status: Mapping[str, Any]) -> None:
     mine, mdsd = status["clientd"], status["mdsd"]
     ready = "ready" if mine["ready"] else "loading its model"
-    print(
+    say(
         f"clientd {mine['name']}: up {mine['up_s']:.0f} s, {ready}, {mine['plans']} plans, {mine['reports']} reports, "
         f"{mine['failed']} failed conversations; database {mine['database']}"
     )
     for address, pair in status.get("mdsds", {}).items():
-        print(f"mdsd at {address}: {_role(pair)}")
+        say(f"mdsd at {address}: {_role(pair)}")
     if "unavailable" in mdsd:
-        print(f"mdsd: unavailable: {mdsd['unavailable']}")
+        say(f"mdsd: unavailable: {mdsd['unavailable']}")
         return
     gate, requests, statistics = mdsd["gate"], mdsd["requests"], mdsd["statistics"]
-    print(
+    say(
         f"mdsd: up {mdsd['uptime_s']:.0f} s, policy {mdsd['policy']}, {'with' if mdsd['keys'] else 'WITHOUT'} keys, "
         f"gate {'open' if gate['open'] else 'closed: ' + gate['why_closed']} "
         f"(CPU {gate['cpu_load']:.0%} of {gate['cpu_limit']:.0%}, "
         f"memory {gate['memory_load']:.0%} of {gate['memory_limit']:.0%})"
     )
     answers = ", ".join(f"{count} {name}" for name, count in requests["answers"].items()) or "none"
-    print(
+    say(
         f"  requests   {requests['address']}: {requests['received']} received, {requests['waiting']} waiting, "
         f"{requests['promises']} promised, {requests['dead_steps']} steps died, answered: {answers}; "
         f"{requests['refused']} handshakes refused{_refusals(mdsd)}"
     )
-    print(
+    say(
         f"  statistics {statistics['address']}: {statistics['received']} received, "
         f"{statistics['dropped']} dropped, {statistics['refused']} handshakes refused"
     )
@@ -87,7 +87,7 @@ def _print(status: Mapping[str, Any]) -> None:
     for fs_name, known in mdsd["file_systems"].items():
         _print_targets(fs_name, known["osts"], known.get("health") or {})
         for device, qos in (known.get("qos") or {}).items():
-            print(f"  {device} chooses by itself: " + ", ".join(f"{k} {v}" for k, v in sorted(qos.items())))
+            say(f"  {device} chooses by itself: " + ", ".join(f"{k} {v}" for k, v in sorted(qos.items())))
 
 
 def _print_mds(load: Mapping[str, Any]) -> None:
@@ -103,7 +103,7 @@ def _print_mds(load: Mapping[str, Any]) -> None:
     words += [f"{mdt}: {free} inodes free" for mdt, free in load["files_free"].items()]
     if load["jobs"]:
         words.append("busiest " + ", ".join(f"{job} {rate:.0f}/s" for job, rate in load["jobs"][:3]))
-    print(f"  node       {'; '.join(words)}")
+    say(f"  node       {'; '.join(words)}")
 
 
 def _refusals(mdsd: Mapping[str, Any]) -> str:

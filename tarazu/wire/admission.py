@@ -9,6 +9,7 @@ A list has any number of lines; `#` begins a comment.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import re
@@ -96,14 +97,15 @@ class Admitted:
     def _scan(self) -> None:
         try:
             with os.scandir(self.directory) as entries:
-                seen = {
-                    e.name: e.stat()
+                found_now = {
+                    e.name: _stat(e)
                     for e in entries
                     if e.name.endswith((".pub", ".uids", ".targets")) and not e.name.startswith(".")
                 }
         except OSError as error:
             self._said.warning(f"{self.directory}: {error.strerror}: the keys known so far stay admitted")
             return
+        seen = {name: found for name, found in found_now.items() if found}
         read: dict[str, tuple[tuple[int, ...], Admission]] = {}
         for name in sorted(seen):
             if not (matched := _PUBLIC.fullmatch(name)):
@@ -135,6 +137,14 @@ class Admitted:
         if admitted != self._admitted:
             self._admitted = admitted
             self.changes += 1
+
+
+def _stat(entry: os.DirEntry[str]) -> os.stat_result | None:
+    """None for a file that has just gone. A link to nothing is there, and malformed: others do not depend on it."""
+    for follow in (True, False):
+        with contextlib.suppress(FileNotFoundError):
+            return entry.stat(follow_symlinks=follow)
+    return None
 
 
 def _mark(found: os.stat_result) -> tuple[int, ...]:
@@ -179,6 +189,8 @@ def _words(path: Path) -> list[tuple[str, str]] | None:
         with open(path, encoding="utf-8") as file:
             text = file.read(MAX_FILE_BYTES + 1)
     except FileNotFoundError:
+        if path.is_symlink():  # meant to be limited
+            raise WireError(str(path), "a readable list", "a link to nothing") from None
         return None
     except (OSError, UnicodeDecodeError) as error:
         raise WireError(str(path), "a readable list in UTF-8", getattr(error, "strerror", "bytes")) from None

@@ -6,11 +6,10 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
-from collections import Counter
 
 from tarazu.sim.testbed.library import library_directory
 from tests.chaos.site import Site
+from tests.chaos.worker import Worker
 
 RANKS, STEPS, BLOCK = 3, 3, 64 << 10
 LONGEST_S = 60.0
@@ -23,28 +22,12 @@ done
 """
 
 
-class Jobs(threading.Thread):
+class Jobs(Worker):
     """One application, run again and again on the first client."""
 
     def __init__(self, site: Site, number: int) -> None:
-        super().__init__(name=f"chaos-jobs-{number}", daemon=True)
+        super().__init__(f"chaos-jobs-{number}")
         self.site, self.number = site, number
-        self.counts: Counter[str] = Counter()
-        self.wrong: list[str] = []
-        self.resting = threading.Event()
-        self._rest = threading.Event()
-        self._end = threading.Event()
-
-    def rest(self) -> None:
-        self.resting.clear()
-        self._rest.set()
-
-    def work(self) -> None:
-        self.resting.clear()
-        self._rest.clear()
-
-    def end(self) -> None:
-        self._end.set()
 
     def run(self) -> None:
         self.site.enter("client")

@@ -6,7 +6,6 @@ They speak as clientd does, through its own transport. Some ask everything twice
 from __future__ import annotations
 
 import random
-import threading
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -28,6 +27,7 @@ from tarazu.wire.messages import (
 )
 from tarazu.wire.transport import Requester, request_id
 from tests.chaos.site import FS, Site
+from tests.chaos.worker import Worker
 
 MIB = 1 << 20
 LIVING_S, DOOMED_S = 25.0, 2.0
@@ -70,20 +70,15 @@ def said(reply: Reply) -> str:
     return f"{reply.status} {reply.reason}{reply.osts}" if isinstance(reply, AllocationReply) else str(reply)
 
 
-class Client(threading.Thread):
+class Client(Worker):
     """Does one thing after another until it is told to rest; then all that is open is answered first."""
 
     def __init__(self, site: Site, number: int, seed: int) -> None:
-        super().__init__(name=f"chaos-client-{number}", daemon=True)
+        super().__init__(f"chaos-client-{number}")
         self.site, self.number = site, number
         self.chance = random.Random(f"{seed}-{number}")
         self.steps: dict[str, Step] = {}
         """Living ones."""
-        self.counts: Counter[str] = Counter()
-        self.wrong: list[str] = []
-        self.resting = threading.Event()
-        self._rest = threading.Event()
-        self._end = threading.Event()
         self._asked = 0
         self._sign_due = 0.0
 
@@ -100,18 +95,6 @@ class Client(threading.Thread):
         except Exception as error:
             self.wrong.append(f"{self.name} stopped: {type(error).__name__}: {error}")
             self.resting.set()
-
-    def rest(self) -> None:
-        """Begin nothing new; `resting` is set once nothing is open."""
-        self.resting.clear()
-        self._rest.set()
-
-    def work(self) -> None:
-        self.resting.clear()
-        self._rest.clear()
-
-    def end(self) -> None:
-        self._end.set()
 
     def _work(self, requester: Requester, second: Requester) -> None:
         deeds = 2 * (self._ask, self._ask, self._again, self._close, self._close, self._over) + (

@@ -6,6 +6,7 @@ import argparse
 import logging
 import os
 import socket
+import stat
 import struct
 import threading
 import time
@@ -20,11 +21,11 @@ from tarazu import config
 from tarazu.cli.db import from_clientd
 from tarazu.config import without_password
 from tarazu.daemons import stored_plans
-from tarazu.daemons.clientd import Clientd, check_ids
+from tarazu.daemons.clientd import Clientd, check_ids, listen
 from tarazu.daemons.process import Wakeup
 from tarazu.daemons.reports import read_history
 from tarazu.daemons.shares import Share
-from tarazu.errors import Busy, TraceError, Unavailable, WireError
+from tarazu.errors import Busy, ConfigError, TraceError, Unavailable, WireError
 from tarazu.model import JobStep
 from tarazu.trace.records import FileRecord, RunRecord
 from tarazu.trace.runfile import MAX_RUN_BYTES, encode_run
@@ -91,7 +92,28 @@ def test_a_conversation_ends_although_a_byte_comes_now_and_then() -> None:
     there.sendall(struct.pack("<I", 1000) + b"x")
     with there, local.Channel(here, deadline_s=0.3) as channel, pytest.raises(Unavailable):
         channel.receive()
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 30  # an hour, were it tried
+
+
+def test_everyone_on_the_node_reaches_the_socket_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        path = tmp_path / "tarazu" / "clientd.sock"
+        with listen(path):
+            assert stat.S_IMODE(path.parent.stat().st_mode) == 0o755
+            assert stat.S_IMODE(path.stat().st_mode) == 0o666
+    finally:
+        os.umask(before)
+
+
+def test_what_lies_in_the_sockets_place_and_is_none_stays(tmp_path: Path) -> None:
+    other, link = tmp_path / "interaction.db", tmp_path / "clientd.sock"
+    other.write_text("rows")
+    link.symlink_to(other)
+    for path in (other, link):
+        with pytest.raises(ConfigError, match="socket can be made, found 'another file'"):
+            listen(path)
+    assert other.read_text() == "rows" and link.is_symlink()
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,18 @@ def test_the_server_has_one_thread_and_its_processes_hold_few_descriptors(
     wait_until(lambda: gone(pid), "its process ends with the plan")
 
 
+def test_clientds_settings_are_not_in_reach_of_a_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TARAZU_CLIENTD_DATABASE", "mysql://tarazu:geheim@db/tarazu")
+    forecasts = Forecasts(Clientd())
+    try:
+        forecasts.start()
+        assert b"geheim" not in Path(f"/proc/{server_of(forecasts)}/environ").read_bytes()
+    finally:
+        forecasts.close()
+
+
 def test_one_that_takes_too_long_is_killed_and_says_so_and_the_next_is_served(
     forecasts: Forecasts, history: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tarazu.daemons.log_lines import LineFormatter, one_line, to_the_journal
+from tarazu.daemons.log_lines import LineFormatter, to_the_journal
+from tarazu.names import one_line
 
 HOSTILE = "scratch\n<0>kernel: panic \x1b[2J\r\u2028\x9b\u202e\udc80\0"
 

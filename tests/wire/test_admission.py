@@ -155,3 +155,15 @@ def test_a_secret_or_another_roles_key_in_a_public_file_admits_nobody(directory:
         WireError, match=r"client-a\.pub: expected a public key of role client, found 'role oss'"
     ):
         admission.check(directory)
+
+
+@pytest.mark.parametrize("file", ["client-b.pub", "client-b.uids"])
+def test_a_link_to_nothing_admits_nobody_and_keeps_no_removed_key_in(directory: Path, file: str) -> None:
+    client, limited = keys.load(directory / "client.pub").public, further(directory, "client", "b")
+    (directory / file).unlink(missing_ok=True)
+    (directory / file).symlink_to("nowhere")
+    admitted = Admitted(directory)
+    assert admitted.find("client", client)
+    assert not admitted.find("client", limited)
+    (directory / "client.pub").unlink()
+    assert not look(admitted).find("client", client)
