@@ -263,7 +263,9 @@ class Allocating:
             self.seconds.observe(max(placed))
         for pending, outcome in zip(done.parts.values(), outcomes, strict=True):
             if isinstance(outcome, Refused):
-                self._refuse(pending, outcome.status, outcome.reason)
+                # Servers may be missing still: what cannot be on those that have reported may be on all of them.
+                unsure = outcome.status == "never" and self._system.young()
+                self._refuse(pending, "later" if unsure else outcome.status, outcome.reason)
             elif self._book.trouble:
                 self._refuse(pending, "declined", self._book.trouble, keep=False)
             else:

@@ -94,6 +94,10 @@ class System:
             return False
         return fs_name not in self.views.fs_names() or time.monotonic() - self._newcomer_at < QUIET_S
 
+    def young(self) -> bool:
+        """True after the start, for as long as a server may be silent that lives."""
+        return time.monotonic() - self._started < self.views.stale_after_s
+
     def interval_s(self) -> float:
         """The longest interval of all servers that report, as of a second ago; one that slept is no measure."""
         now = time.monotonic()
