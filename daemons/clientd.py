@@ -396,6 +396,8 @@ def listen(path: Path) -> socket.socket:
             time.sleep(0.05)  # one that was killed may answer until it is gone
         if _answers(path):
             raise ConfigError(f"clientd.socket {path}", "no other clientd", "one that answers")
+        if os.path.lexists(path) and not stat.S_ISSOCK(path.lstat().st_mode):
+            raise ConfigError(f"clientd.socket {path}", "a path where a socket can be made", "another file")
         path.unlink(missing_ok=True)
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         listener.bind(str(path))

@@ -25,7 +25,7 @@ from tarazu.daemons.clientd import Clientd, check_ids, listen
 from tarazu.daemons.process import Wakeup
 from tarazu.daemons.reports import read_history
 from tarazu.daemons.shares import Share
-from tarazu.errors import Busy, TraceError, Unavailable, WireError
+from tarazu.errors import Busy, ConfigError, TraceError, Unavailable, WireError
 from tarazu.model import JobStep
 from tarazu.trace.records import FileRecord, RunRecord
 from tarazu.trace.runfile import MAX_RUN_BYTES, encode_run
@@ -104,6 +104,16 @@ def test_everyone_on_the_node_reaches_the_socket_whatever_the_umask(tmp_path: Pa
             assert stat.S_IMODE(path.stat().st_mode) == 0o666
     finally:
         os.umask(before)
+
+
+def test_what_lies_in_the_sockets_place_and_is_none_stays(tmp_path: Path) -> None:
+    other, link = tmp_path / "interaction.db", tmp_path / "clientd.sock"
+    other.write_text("rows")
+    link.symlink_to(other)
+    for path in (other, link):
+        with pytest.raises(ConfigError, match="socket can be made, found 'another file'"):
+            listen(path)
+    assert other.read_text() == "rows" and link.is_symlink()
 
 
 @pytest.mark.parametrize(
