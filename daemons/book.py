@@ -167,7 +167,7 @@ class Book:
         if self.ledger.due(now) or oldest <= now:
             self.note(Passed(now))
         # The leader of a promise from before may talk to the other mdsd.
-        excused = (lambda id: id not in self.alone) if self.alone.alone else None
+        excused = self.alone.from_before if self.alone.alone else None
         silent = self.ledger.silent(now, excused) if listening else []
         return self.note(Died(tuple(silent), now)) if silent else []
 

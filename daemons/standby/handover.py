@@ -52,7 +52,7 @@ def hand_over(book: Book, session: str, second: bool) -> Iterator[Follow]:
 
 def _promised(book: Book) -> Iterator[Handed]:
     for id, promise in book.ledger.promises():
-        if id in book.alone:
+        if id in book.alone or book.alone.is_recent(id):
             records: list[Record] = [held(id, promise)]
             if kept := book.answered.get(id):
                 records.append(Replied(id, promise.uid, kept.data, kept.until_s))

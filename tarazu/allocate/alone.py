@@ -75,7 +75,7 @@ class AloneCount:
         """Promises made alone → when they lapse."""
         self._told: dict[str, _Told] = {}
         self._recent: dict[str, float] = {}
-        """Promises made while the other one followed, of the last `DOUBT_S` → when."""
+        """Promises made while the other one followed, of its last `DOUBT_S` → when; kept until it follows again."""
 
     def become(self, other: AloneCount) -> None:
         """Be what the other is, which must not be used any more."""
@@ -94,9 +94,10 @@ class AloneCount:
                 self.term, self.alone = record.term, True
                 if record.doubted:
                     self._doubt(ledger)
-                self._recent = {}
             case Joined():
                 self._forget()
+                if self.alone:
+                    self._recent = {}
                 self.term, self.alone = record.term, False
             case Promised() if self.term and record.id not in ledger:
                 if self.alone:
@@ -106,10 +107,10 @@ class AloneCount:
             case Revoked():
                 self._told.pop(record.id, None)
                 self._recent.pop(record.id, None)
-            case Closed() if self.alone and record.id in ledger and record.id not in self:
+            case Closed() if self.alone and record.id in ledger and self.from_before(record.id):
                 told = self._told.setdefault(record.id, _Told())
                 told.closed |= {index: (size, record.release_at_s) for index, size in record.files}
-            case Ended() if self.alone and record.id in ledger and record.id not in self:
+            case Ended() if self.alone and record.id in ledger and self.from_before(record.id):
                 self._told.setdefault(record.id, _Told()).ended_s = record.at_s
             case Passed():
                 self._lapse(record.at_s)
@@ -122,6 +123,14 @@ class AloneCount:
             case Told():
                 closed = {index: (size, at_s) for index, size, at_s in record.closed}
                 self._told[record.id] = _Told(closed, record.ended_s)
+
+    def from_before(self, id: str) -> bool:
+        """Whether the other one may know this promise: its leader may talk to that side."""
+        return id not in self or id in self._recent
+
+    def is_recent(self, id: str) -> bool:
+        """Whether this promise was made just before the two parted: the other one may have taken it back."""
+        return id in self._recent
 
     def longest_s(self, otherwise_s: float) -> float:
         """How long a promise may live that is made now."""
@@ -188,7 +197,7 @@ class AloneCount:
 
     def _doubt(self, ledger: Ledger) -> None:
         for id in self._recent:
-            if promise := ledger.get(id):
+            if id not in self and (promise := ledger.get(id)):
                 self._count(id, promise.fs_name, promise.expires_at_s, promise.stripes)
 
     def _lapse(self, now_s: float) -> None:
@@ -198,4 +207,4 @@ class AloneCount:
             self._made = {id: lapses_s for id, lapses_s in self._made.items() if lapses_s > now_s}
 
     def _forget(self) -> None:
-        self._counted, self._made, self._told, self._recent = {}, {}, {}, {}
+        self._counted, self._made, self._told = {}, {}, {}

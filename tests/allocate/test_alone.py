@@ -53,6 +53,20 @@ def test_alone_it_gives_away_half_and_joined_again_all() -> None:
     assert side.room(FREE) == 500_000
 
 
+def test_what_it_promised_just_before_it_was_killed_counts_twice_since_the_other_side_may_not_know_it() -> (
+    None
+):
+    side = Side()
+    side.note(Joined(2, 0.0))
+    side.promise("long ago", 100_000, 0.0)
+    side.promise("just now", 200_000, 100.0)
+    side.note(Alone(4, 101.0, doubted=True))
+    assert side.room(FREE) == (FREE - 300_000 - 200_000) // 2
+    assert side.count.is_recent("just now") and not side.count.is_recent("long ago")
+    side.note(Joined(4, 102.0))
+    assert side.room(FREE) == FREE - 300_000 and not side.count.is_recent("just now")
+
+
 def test_what_it_wrote_stays_counted_until_the_other_side_has_forgotten_too() -> None:
     side, _ = parted()
     side.promise("a", 400_000, 0.0)

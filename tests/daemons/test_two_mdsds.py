@@ -56,3 +56,23 @@ def test_no_promise_is_lost_or_made_twice_and_both_are_equal_in_the_end(seed: in
     assert active.book.digest() == world.nodes[not active.second].book.digest()
     unwritten = [id for id, told in world.living().items() if not told.written]
     assert world.answers > 50 and all(id in active.book.ledger for id in unwritten)
+
+
+def test_a_promise_that_one_took_back_and_the_other_told_survives_a_restart_while_they_are_parted() -> None:
+    world = World(random.Random(1))
+    world.run(8.0)
+    first, second = world.nodes[False], world.nodes[True]
+    first.ask("a", world.random, 0.5)
+    world.cut[:] = False, True  # the record arrives, its acknowledgement does not
+    world.run(0.2)
+    world.cut[:] = True, True
+    world.run(6.0)
+    assert "a" in second.book.ledger and "a" not in first.book.ledger
+    second.ask("a", world.random, 0.5)
+    world.run(0.5)
+    assert "a" in world.told
+    first.kill()
+    first.start()
+    world.run(5.0)
+    assert world.heal() is first, "its term is the later one"
+    assert "a" in first.book.ledger and first.book.answered.get("a")
