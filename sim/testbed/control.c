@@ -142,8 +142,7 @@ PUBLIC int testbed_set(const char *name, uint32_t index, uint64_t value)
         *narrow = value;
         if (strcmp(name, "flags") == 0)
             count_dead();
-    }
-    else if (strcmp(name, "oss_order") == 0 && index < tb_state->n_osss && value < tb_state->n_osss)
+    } else if (strcmp(name, "oss_order") == 0 && index < tb_state->n_osss && value < tb_state->n_osss)
         tb_state->oss_order[index] = value;
     else
         rc = -EINVAL;
