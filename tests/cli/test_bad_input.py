@@ -119,7 +119,8 @@ def test_database(site: Path, content: bytes) -> None:
     path = site / "interaction.db"
     path.write_bytes(content)
     before = digest(site)
-    one_line(command("tarazu.daemons.clientd", "--config", site / "tarazu.toml"), path)
+    if content == GARBAGE:  # a damaged database is set aside by clientd, which goes on
+        one_line(command("tarazu.daemons.clientd", "--config", site / "tarazu.toml"), path)
     one_line(command("tarazu", "db", "show", "--database", path), path)
     assert digest(site) == before
 

@@ -128,9 +128,9 @@ def test_a_lost_ost_is_in_no_report_and_its_planned_files_go_elsewhere() -> None
     assert not late.jobs[0].left_to_lustre
 
 
-@pytest.mark.parametrize("osts", [32_769])
+@pytest.mark.parametrize("osts", [131_073])
 def test_statistics_of_more_osts_than_mdsd_takes_in_are_refused(osts: int) -> None:
-    with pytest.raises(BadInput, match="statistics: expected at most 32768 OSTs"):
+    with pytest.raises(BadInput, match="statistics: expected at most 131072 OSTs"):
         Simulation(msgspec.structs.replace(SPEC, osts=osts), "tarazu", statistics_s=60.0)
 
 
