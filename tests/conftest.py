@@ -22,3 +22,14 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
         report.outcome = "failed"
         report.longrepr = f"skipped where everything should be there: {report.longrepr[2]}"
     return report
+
+
+_LONG = ("tests/chaos", "tests/loop", "tests/hostile", "tests/daemons", "tests/test_types.py", "tests/store")
+"""Folders and files whose tests start daemons, servers or mypy."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes long comes first, so that at the end no worker waits for another one's last file."""
+    items.sort(
+        key=lambda item: next((i for i, name in enumerate(_LONG) if item.nodeid.startswith(name)), len(_LONG))
+    )

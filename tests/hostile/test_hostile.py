@@ -49,7 +49,7 @@ def test_text_that_is_no_utf8_is_refused_like_anything_else() -> None:
 def test_hostile_peers_neither_end_a_daemon_nor_hold_up_honest_ones(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    status = hostile.main(["--messages", "2000", *(f"--only={name}" for name in hostile.TARGETS)])
+    status = hostile.main(["--messages", "1000", *(f"--only={name}" for name in hostile.TARGETS)])
     shown = capsys.readouterr()
     assert status == 0, shown.out + shown.err
     assert all(f"{name} " in shown.out for name in hostile.TARGETS)

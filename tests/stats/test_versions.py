@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tarazu.stats import job_stats, mds, reading
+from tarazu.stats import job_stats, mds, osp, reading
 from tarazu.stats.collector import Collector
 from tarazu.stats.mds_load import MdsCollector
 from tarazu.stats.params import PARAMETERS
@@ -175,9 +175,10 @@ def test_the_mds_of_every_version(version: str, data: Path) -> None:
     root = data / "versions" / version / "mds"
     state = mds.read(root)
     assert state.pools == {("scratch", 1): ("flash",), ("scratch", 2): ("flash",)}
-    assert state.inactive == {("scratch", 3)}
-    assert state.no_create == {("scratch", 1)}
-    assert state.refusing == {("scratch", 2): "ENOSPC", ("scratch", 3): "ESHUTDOWN"}
+    seen = osp.Osps(root).look()
+    assert len(seen.known) == 4 and not seen.lost
+    assert seen.refusing == {("scratch", 1): "max_create_count 0", ("scratch", 3): "inactive"}
+    assert seen.full == {("scratch", 2)}, "prealloc_status ENOSPC"
     maxage = "5 Sec" if version.startswith("2.12") else "5"
     qos = {"qos_prio_free": "91%", "qos_threshold_rr": "17%", "qos_maxage": maxage}
     assert state.qos == {"scratch-MDT0000-mdtlov": qos}
