@@ -28,8 +28,13 @@ _LONG = ("tests/chaos", "tests/loop", "tests/hostile", "tests/daemons", "tests/t
 """Folders and files whose tests start daemons, servers or mypy."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes long comes first, so that at the end no worker waits for another one's last file."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What takes long comes first, so that at the end no worker waits for another one's last file. The longest run in
+    `make soak`'s first round."""
+    if not os.environ.get("TARAZU_SOAK"):
+        longest = [item for item in items if item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=longest)
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
     items.sort(
         key=lambda item: next((i for i, name in enumerate(_LONG) if item.nodeid.startswith(name)), len(_LONG))
     )

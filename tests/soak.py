@@ -20,7 +20,17 @@ LONGEST_ROUND_S = 3600.0
 def one_round(number: int, arguments: list[str], output: Path) -> tuple[bool, str]:
     """Whether nothing failed, and pytest's own summary; everything it says goes to `output`."""
     environment = {**os.environ, "TARAZU_SOAK": "1"} if number == 1 else dict(os.environ)
-    command = [sys.executable, "-m", "pytest", "-q", "-m", "soak", "-p", "no:cacheprovider", *arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-m",
+        "soak or long",
+        "-p",
+        "no:cacheprovider",
+        *arguments,
+    ]
     with output.open("w") as file:
         # A group of its own: what hangs is ended with all that it started.
         process = subprocess.Popen(

@@ -142,6 +142,7 @@ def test_a_close_of_a_million_unknown_files_takes_no_memory() -> None:
     assert peak < 10_000
 
 
+@pytest.mark.long
 def test_a_promised_stripe_takes_no_more_than_30_bytes_also_when_its_file_is_closed() -> None:
     tracemalloc.start()
     ledger = Ledger()

@@ -16,6 +16,7 @@ KINDS = ["volatile", "shared"] if os.environ.get("TARAZU_SOAK") else ["shared"]
 
 @pytest.mark.soak
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.long
 def test_ten_runs_are_planned_in_memory_and_time_that_grow_with_their_files(
     tmp_path: Path, kind: str
 ) -> None:

@@ -80,6 +80,7 @@ class Users:
                 self.client.request(StepEnded(id, f"e-{id}"), PATIENCE_S)
 
 
+@pytest.mark.long
 def test_files_that_close_after_their_reply_was_forgotten_do_not_fill_the_memory(
     site: Site, mdsd: subprocess.Popen[str]
 ) -> None:
@@ -94,6 +95,7 @@ def test_files_that_close_after_their_reply_was_forgotten_do_not_fill_the_memory
     assert status["requests"]["promises"] == 0 and status["requests"]["promised_stripes"] == 0
 
 
+@pytest.mark.long
 def test_replies_kept_for_resends_are_bounded_by_their_bytes(site: Site, mdsd: subprocess.Popen[str]) -> None:
     client = site.client()
     client.resend_s = PATIENCE_S

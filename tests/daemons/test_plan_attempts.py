@@ -71,6 +71,7 @@ def plan_ids(planner: Planner) -> list[int]:
         return [plan.id for plan in database.plans()]
 
 
+@pytest.mark.long
 def test_attempts_in_vain_push_out_no_plans(planner: Planner, site: Site, tmp_path: Path) -> None:
     started(site)
     placed = ask(planner, tmp_path, 0)

@@ -135,7 +135,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
     # What is refused is said in a line each.
-    logging.getLogger("tarazu").setLevel(logging.CRITICAL)
+    logger = logging.getLogger("tarazu")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        return _run(options)
+    finally:
+        logger.setLevel(level)
+
+
+def _run(options: argparse.Namespace) -> int:
     # Told to end, it ends the daemons that it started, as with ^C.
     with contextlib.suppress(ValueError):  # not in the main thread
         signal.signal(signal.SIGTERM, _interrupt)

@@ -195,6 +195,7 @@ def test_many_noisy_series_of_a_class_are_forecast_as_a_whole(build: Build) -> N
         assert f.size_bytes == pytest.approx((105 + s) * MIB, rel=0.08)
 
 
+@pytest.mark.long
 def test_sixteen_thousand_files_cost_a_handful_of_fits(build: Build) -> None:
     history = [
         build(

@@ -197,6 +197,7 @@ def test_several_logs_are_a_line_each_and_a_total(capsys: Capture, tmp_path: Pat
     assert lines[4].startswith("total of 2")
 
 
+@pytest.mark.long
 def test_many_ranks_take_seconds(capsys: Capture, tmp_path: Path) -> None:
     """The short form: 65,536 ranks on 2,000 OSTs are tests/benchmarks/sim/whatif_ranks.py's."""
     ranks, osts = 2_048, 100
