@@ -27,6 +27,7 @@ MAY_IMPORT = {
     "trace": BASE | {"native"},
     "predict": BASE | {"trace", "native"},
     "store": BASE | {"layout", "trace", "native"},
+    "forwarding": BASE | {"trace", "native"},
     "run": BASE | {"wire", "stats", "layout", "trace", "predict", "store", "native"},
 }
 """Room → the rooms of tarazu that it may import (itself always)."""
