@@ -28,7 +28,6 @@ MAY_IMPORT = {
     "predict": BASE | {"trace", "native"},
     "forwarding": BASE | {"trace", "native"},
     "store": BASE | {"layout", "trace", "native"},
-    "forwarding": BASE | {"trace", "native"},
     "run": BASE | {"wire", "stats", "layout", "trace", "predict", "store", "native"},
 }
 """Room → the rooms of tarazu that it may import (itself always)."""
