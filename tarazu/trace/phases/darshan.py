@@ -5,6 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+from math import ceil, floor
 from typing import Literal, get_args
 
 import numpy as np
@@ -170,7 +172,7 @@ def _counted(log: Log, module: Module, left_out: set[int]) -> list[Part]:
                         count["OPENS"][at], requests[at], count.total("READ")[at] + count.total("WRITE")[at]
                     ),
                     collective=int(count.collective(verb, requests)[at]),
-                    sizes=sizes.of(at),
+                    sizes=sizes.of(at, int(moved[at])),
                 )
             )
     return made
@@ -239,12 +241,22 @@ class _Sizes:
         ]
         self._mine, self._both = mine, both
 
-    def of(self, at: int) -> tuple[tuple[int, int], ...]:
+    def of(self, at: int, moved: int) -> tuple[tuple[int, int], ...]:
+        """(size, how many) of one record, of which this operation moved so many bytes."""
         found = []
         for sizes, counts in zip(self._sizes, self._counts, strict=True):
             size, number = int(sizes[at]), int(counts[at])
             place = bisect_left(_ENDS, size)
             both = int(self._both[place][at])
             if number and both:
-                found.append((size, round(number * int(self._mine[place][at]) / both)))
-        return tuple(sorted((one for one in found if one[1]), key=lambda one: (-one[1], -one[0])))
+                found.append((size, number * int(self._mine[place][at]) / both))
+        # Where sizes of reads and of writes stand in one bin, the bytes tell which were whose.
+        options = product(*({floor(share), ceil(share)} for _, share in found))
+        best = min(
+            options,
+            key=lambda numbers: abs(
+                moved - sum(n * size for n, (size, _) in zip(numbers, found, strict=True))
+            ),
+        )
+        chosen = [(size, n) for n, (size, _) in zip(best, found, strict=True) if n]
+        return tuple(sorted(chosen, key=lambda one: (-one[1], -one[0])))
