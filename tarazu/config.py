@@ -241,7 +241,7 @@ class Predict:
 class Forwarding:
     policy: str = setting(
         "joint",
-        "how many and which I/O resources running jobs get (`tarazu forward allocate --help` names the policies)",
+        "by which policy running jobs get I/O resources: how many, and which",
         Check(
             "the name of a policy, such as joint or ta-gnc", lambda v: re.fullmatch(r"[a-z-]+", v) is not None
         ),
