@@ -26,6 +26,7 @@ MAY_IMPORT = {
     "allocate": BASE | {"layout"},
     "trace": BASE | {"native"},
     "predict": BASE | {"trace", "native"},
+    "forwarding": BASE | {"trace", "native"},
     "store": BASE | {"layout", "trace", "native"},
     "run": BASE | {"wire", "stats", "layout", "trace", "predict", "store", "native"},
 }
