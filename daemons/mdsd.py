@@ -55,10 +55,13 @@ from tarazu.wire.messages import (
     AllocationRequest,
     FileClosed,
     Request,
+    RouterRules,
+    RulesRequest,
     StatusReply,
     StatusRequest,
     StepAlive,
     StepEnded,
+    StepNodes,
     TargetsTold,
     ViewReply,
     ViewRequest,
@@ -255,6 +258,10 @@ class Mdsd:
             self.allocating.ask(peer, message, now)
         elif isinstance(message, ViewRequest | StatusRequest):
             self._question(peer, message)
+        elif isinstance(message, RulesRequest):
+            self.replier.reply(peer, RouterRules(message.message_id, 1, "observe"))
+        elif isinstance(message, StepNodes):
+            self.replier.reply(peer, Acknowledged(message.message_id))
         elif not self.outbox.again(peer, message.message_id):
             if heeded := self.rights.heeded(peer, message):
                 self._take_notice(peer, heeded)

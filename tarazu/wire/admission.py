@@ -16,6 +16,7 @@ import re
 import stat
 import threading
 import time
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
@@ -81,6 +82,10 @@ class Admitted:
     def find(self, role: str, public: bytes) -> Admission | None:
         """Who holds this key (Z85), if he is admitted as `role`, as of the last `look`."""
         return self._admitted.get((role, public))
+
+    def find_any(self, roles: Sequence[str], public: bytes) -> Admission | None:
+        """The same for one of several roles."""
+        return next((found for role in roles if (found := self.find(role, public))), None)
 
     def look(self) -> None:
         """Look at the directory, if it is time to."""

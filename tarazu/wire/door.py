@@ -2,7 +2,7 @@
 each may say.
 
 One thread for each transport, so that a crowd before the door does not keep the daemon from its work. It answers
-ZeroMQ's question "may this key connect?" (ZAP, RFC 27; the domain of a socket is the role that it admits), and
+ZeroMQ's question "may this key connect?" (ZAP, RFC 27; the domain of a socket is the roles that it admits), and
 follows the sockets' monitors, which tell of each connection by its descriptor.
 """
 
@@ -62,6 +62,7 @@ _NO_KEY = "it has no key, or another than ours of this server, or hung up or was
 _WHY = {zmq.EVENT_HANDSHAKE_FAILED_AUTH: "its key is not known here"}
 EVENTS_AT_ONCE = 64
 UNKNOWN = "unknown"
+_OR = "+"
 _STOP = b"stop"
 _LOOK = b"look"
 
@@ -69,11 +70,11 @@ _LOOK = b"look"
 class Connection:
     """One connection to a bound end, as far as it has shown itself."""
 
-    __slots__ = ("_at", "_bytes", "_messages", "address", "key", "role")
+    __slots__ = ("_at", "_bytes", "_messages", "address", "key", "roles")
 
     def __init__(self, address: str) -> None:
         self.address = address
-        self.role = ""
+        self.roles: tuple[str, ...] = ()
         self.key: bytes | None = None
         """Z85. Both are known from its first message on."""
         self._messages = float(MESSAGES)
@@ -157,7 +158,7 @@ class Door:
             return
         self._seen_changes = self.admitted.changes
         for fd, connection in list(self.connections.items()):
-            if connection.key and not self.admitted.find(connection.role, connection.key):
+            if connection.key and not self.admitted.find_any(connection.roles, connection.key):
                 self._said.warning(f"{connection.address}: its key was removed: it is shut out")
                 shut(fd)
 
@@ -195,13 +196,13 @@ class Door:
 
     def _answer(self, frames: list[bytes]) -> list[bytes]:
         version, request, domain, address, _identity, mechanism, *credentials = frames
-        role, found, public = domain.decode(errors="replace"), None, b""
+        roles, found, public = tuple(domain.decode(errors="replace").split(_OR)), None, b""
         if self.admitted and mechanism == b"CURVE" and len(credentials) == 1:
             public = z85.encode(credentials[0])
-            found = self.admitted.find(role, public)
+            found = self.admitted.find_any(roles, public)
         if found is None:
             where = address.decode(errors="replace")
-            self._said.warning(f"refused {where}: its key is not that of any {role}", where)
+            self._said.warning(f"refused {where}: its key is not that of any {' or '.join(roles)}", where)
             return [version, request, b"400", b"no such key", b"", b""]
         # The key, not its name: a file may be replaced by another key's.
         return [version, request, b"200", b"OK", public, b""]
@@ -282,6 +283,11 @@ class Door:
         ended = ended_peers(port)
         new, self._ended = ended - self._ended, ended
         return " or ".join(sorted({address for address, _ in new})[:3]) or UNKNOWN
+
+
+def domain_of(roles: tuple[str, ...]) -> bytes:
+    """The ZAP domain of a socket that admits these roles."""
+    return _OR.join(roles).encode()
 
 
 def shut(fd: int) -> None:

@@ -1,7 +1,9 @@
 """What the daemons say to one another: msgpack of tagged structs, each with the protocol version.
 
 ossd ──OssReport──► mdsd            PUB → SUB, may be lost
-clientd ──AllocationRequest, FileClosed, StepEnded, StepAlive, ViewRequest, StatusRequest──► mdsd   DEALER → ROUTER
+clientd ──AllocationRequest, FileClosed, StepEnded, StepAlive, StepNodes, ViewRequest, StatusRequest──► mdsd
+                                                                                        DEALER → ROUTER
+ossd ──RulesRequest──► mdsd ──RouterRules, NotActive──► ossd    DEALER → ROUTER; with ossd's key nothing else there
 mdsd ──AllocationReply, Acknowledged, ViewReply, StatusReply, NotActive──► clientd        resent until answered
 mdsd ──TargetsChanged──► clientd ──TargetsTold──► mdsd        by itself, repeated until told
 
@@ -34,6 +36,14 @@ MAX_SOURCE_CHARACTERS = 32
 MAX_MOUNTED = 64
 MAX_POOLS = 1_000
 """File systems, and pools of each, of which one request tells."""
+
+MAX_NIDS_CHARACTERS = 64 << 10
+"""Of the folded NIDs of one job step's nodes."""
+MAX_ROUTERS = 1_000
+MAX_RULES = 4_096
+"""Of which one OSS tells, and which it is told to have."""
+MAX_POINTS = 4_096
+"""Of one bandwidth curve."""
 
 Id = Annotated[str, msgspec.Meta(max_length=MAX_ID_CHARACTERS)]
 
@@ -266,6 +276,91 @@ class Acknowledged(msgspec.Struct, frozen=True, tag="ack", omit_defaults=True):
     protocol: int = PROTOCOL
 
 
+class StepProfile(msgspec.Struct, frozen=True):
+    """What is known of a job step's I/O, as plain numbers (`tarazu.forwarding` makes an Application of them)."""
+
+    nodes: Annotated[int, msgspec.Meta(ge=1)]
+    """Compute nodes that it occupies."""
+    cpu_s: Annotated[float, msgspec.Meta(ge=0)]
+    """Compute time between its I/O phases, all together."""
+    io_bytes: Annotated[float, msgspec.Meta(ge=0)]
+    """Of all its I/O phases together."""
+    points: Annotated[tuple[tuple[int, float], ...], msgspec.Meta(max_length=MAX_POINTS)]
+    """Bandwidth curve: (resources, bytes a second), at least one."""
+    phases: Annotated[int, msgspec.Meta(ge=1)] = 1
+    """Times that it computes and then does I/O."""
+
+
+class StepNodes(msgspec.Struct, frozen=True, tag="nodes", omit_defaults=True):
+    """The nodes on which a job step runs. Sent again as often as its signs of life; a StepEnded of its id, or silence,
+    ends it.
+    """
+
+    id: Id
+    """Of this step on this file system: nobody else's, and no allocation's."""
+    message_id: Id
+    job_id: Id
+    uid: int
+    fs_name: Id
+    nids: Annotated[str, msgspec.Meta(max_length=MAX_NIDS_CHARACTERS)]
+    """LNet NIDs, folded: `10.77.0.[31-40]@tcp1, 10.77.0.50@tcp1`."""
+    alive_s: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    """Seconds without another one after which the step counts as dead; mdsd takes at least 2 s, at most an hour."""
+    profile: StepProfile | None = None
+    protocol: int = PROTOCOL
+
+
+class RouterState(msgspec.Struct, frozen=True, array_like=True):
+    """An LNet router as one OSS sees it."""
+
+    nid: Id
+    """On the server's own net, as its routes name it: `10.77.0.11@tcp`."""
+    up: bool
+    net: Id = ""
+    """The net to which it leads, `tcp1`; a router that leads to several is named once for each."""
+
+
+class RouterRule(msgspec.Struct, frozen=True, array_like=True):
+    """`lnetctl udsp add --dst DST --rte RTE`, both as folded by ip2nets' syntax."""
+
+    dst: Annotated[str, msgspec.Meta(max_length=MAX_NIDS_CHARACTERS)]
+    rte: Annotated[str, msgspec.Meta(max_length=MAX_NIDS_CHARACTERS)]
+
+
+Rules = Annotated[tuple[RouterRule, ...], msgspec.Meta(max_length=MAX_RULES)]
+
+
+class RulesRequest(msgspec.Struct, frozen=True, tag="rules?", omit_defaults=True):
+    """An OSS asks which routers its answers to running jobs' nodes should take. Not kept: ask again at an interval."""
+
+    message_id: Id
+    oss: Id
+    routers: Annotated[tuple[RouterState, ...], msgspec.Meta(max_length=MAX_ROUTERS)] = ()
+    applied: int = 0
+    """Generation of the rules that are set here; 0: none of ours are."""
+    rules: Rules = ()
+    """Ours that are set here now."""
+    mode: Literal["observe", "advise", "apply"] = "observe"
+    """What this OSS's own `forwarding.routers` allows."""
+    fs_names: Annotated[tuple[Id, ...], msgspec.Meta(max_length=MAX_MOUNTED)] = ()
+    """Whose targets it serves; empty: it does not say, and is told the rules of all."""
+    protocol: int = PROTOCOL
+
+
+class RouterRules(msgspec.Struct, frozen=True, tag="rules", omit_defaults=True):
+    """The rules that this OSS should have now, in place of those of any former generation."""
+
+    message_id: str
+    generation: int
+    """Changes whenever the rules do; not 0. It counts on in a mdsd that takes over."""
+    mode: Literal["observe", "advise", "apply", "learning"]
+    """mdsd's own `forwarding.routers`: observe: an empty list; advise: what would be set; apply: set them, where the
+    OSS's own setting agrees. learning: mdsd has just begun and has not heard of all running jobs: what is set stays.
+    """
+    rules: Rules = ()
+    protocol: int = PROTOCOL
+
+
 class ViewRequest(msgspec.Struct, frozen=True, tag="view?", omit_defaults=True):
     """How is one file system now? Answered at once, whatever the gate says, and not kept: ask again for a newer one."""
 
@@ -318,8 +413,18 @@ class NotActive(msgspec.Struct, frozen=True, tag="not-active", omit_defaults=Tru
     protocol: int = PROTOCOL
 
 
-Request = AllocationRequest | FileClosed | StepEnded | StepAlive | ViewRequest | StatusRequest | TargetsTold
-Reply = AllocationReply | Acknowledged | ViewReply | StatusReply | NotActive | TargetsChanged
+Request = (
+    AllocationRequest
+    | FileClosed
+    | StepEnded
+    | StepAlive
+    | StepNodes
+    | ViewRequest
+    | StatusRequest
+    | TargetsTold
+    | RulesRequest
+)
+Reply = AllocationReply | Acknowledged | ViewReply | StatusReply | NotActive | TargetsChanged | RouterRules
 Message = OssReport | Request | Reply
 
 _encoder = msgspec.msgpack.Encoder()

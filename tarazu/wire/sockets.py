@@ -20,7 +20,7 @@ from zmq.utils.monitor import recv_monitor_message
 from tarazu.errors import WireError
 from tarazu.wire import messages
 from tarazu.wire.admission import Admitted
-from tarazu.wire.door import EVENTS, Door
+from tarazu.wire.door import EVENTS, Door, domain_of
 from tarazu.wire.messages import Message, OssReport, Reply, Request
 from tarazu.wire.security import Curve, check_address, is_local
 from tarazu.wire.transport import (
@@ -39,6 +39,7 @@ from tarazu.wire.transport import (
     Servers,
     Subscriber,
     Transport,
+    askable,
 )
 
 log = logging.getLogger("tarazu.wire")
@@ -97,12 +98,20 @@ Socket = zmq.Socket[bytes]
 class _End:
     """One socket with its monitor."""
 
-    def __init__(self, transport: ZmqTransport, kind: int, address: str, *, admits: str = "", **options: Any):
+    def __init__(
+        self,
+        transport: ZmqTransport,
+        kind: int,
+        address: str,
+        *,
+        admits: tuple[str, ...] = (),
+        **options: Any,
+    ):
         self.transport = transport
         self.kind = kind
         self.address = address
         self.admits = admits
-        """Role that may connect here; "" for an end that connects."""
+        """Roles that may connect here; none for an end that connects."""
         self.counts = Counts()
         self._options = options
         self._retry_at: float | None = None
@@ -122,7 +131,7 @@ class _End:
                 if curve:
                     self.socket.curve_server = True
                     self.socket.curve_secretkey = curve.own.secret
-                    self.socket.zap_domain = self.admits.encode()
+                    self.socket.zap_domain = domain_of(self.admits)
                 self._bind()
                 self.address = self.socket.getsockopt_string(zmq.LAST_ENDPOINT)
             else:
@@ -204,12 +213,12 @@ class _End:
                 fd = -1
             connection = door.of(fd, address)
             # Whoever holds the server's key is one of us, and has a whole ledger to say.
-            if self.admits != "server" and not connection.may_say(sum(map(len, parts))):
+            if self.admits != ("server",) and not connection.may_say(sum(map(len, parts))):
                 self.counts.too_many += 1
                 return None
             if door.admitted:
-                connection.role, connection.key = self.admits, (_property(last, "User-Id") or "").encode()
-                admission = door.admitted.find(self.admits, connection.key)
+                connection.roles, connection.key = self.admits, (_property(last, "User-Id") or "").encode()
+                admission = door.admitted.find_any(self.admits, connection.key)
                 if admission is None:
                     self.counts.shut_out += 1
                     return None
@@ -328,7 +337,7 @@ class ZmqReplier(Replier):
             if (got := self._end.frames()) is None:
                 continue
             frames, peer = got
-            message = self.counts.accept(b"".join(frames[1:]), peer.name, REQUESTS)
+            message = self.counts.accept(b"".join(frames[1:]), peer.name, askable(peer))
             if isinstance(message, REQUESTS):
                 return peer, message
         return None
@@ -421,7 +430,7 @@ class ZmqTransport(Transport):
         return ZmqPublisher([self._end(zmq.XPUB, address, options=options) for address in addresses])
 
     def subscriber(self, address: str) -> ZmqSubscriber:
-        return ZmqSubscriber(self._end(zmq.SUB, address, admits="oss", options=_BOUND))
+        return ZmqSubscriber(self._end(zmq.SUB, address, admits=("oss",), options=_BOUND))
 
     def requester(self, servers: str | Servers) -> ZmqRequester:
         known = Servers(servers) if isinstance(servers, str) else servers
@@ -430,12 +439,12 @@ class ZmqTransport(Transport):
         return ZmqRequester(known, lambda address: self._end(zmq.DEALER, address, options=options))
 
     def replier(self, address: str) -> ZmqReplier:
-        return ZmqReplier(self._end(zmq.ROUTER, address, admits="client", options=_BOUND))
+        return ZmqReplier(self._end(zmq.ROUTER, address, admits=("client", "oss"), options=_BOUND))
 
     def link(self, address: str, *, bind: bool, options: Mapping[int, int]) -> _End:
         """One end of the connection between two mdsds: bound by one, which admits the server's keys only."""
         if bind:
-            return self._end(zmq.ROUTER, address, admits="server", options=options)
+            return self._end(zmq.ROUTER, address, admits=("server",), options=options)
         return self._end(zmq.DEALER, address, options={**options, zmq.IMMEDIATE: 1})
 
     def poll(self, ends: Sequence[_End], timeout_s: float) -> set[Any]:

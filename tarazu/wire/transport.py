@@ -25,6 +25,7 @@ from tarazu.wire.messages import (
     OssReport,
     Reply,
     Request,
+    RulesRequest,
     StatusReply,
     TargetsChanged,
     decode,
@@ -51,6 +52,8 @@ ASK_AGAIN_S = 0.25
 STATISTICS = (OssReport,)
 REQUESTS = get_args(Request)
 REPLIES = get_args(Reply)
+OF_OSS = (RulesRequest,)
+"""What a server's key may ask for; a client's may ask for all else."""
 
 
 class Peer(NamedTuple):
@@ -157,6 +160,15 @@ class Subscriber(ABC):
 
     @abstractmethod
     def close(self) -> None: ...
+
+
+def askable(peer: Peer) -> tuple[type, ...]:
+    """The requests that this peer may send: without keys all of them."""
+    if peer.admission is None:
+        return REQUESTS
+    if peer.admission.role == "oss":
+        return OF_OSS
+    return tuple(kind for kind in REQUESTS if kind not in OF_OSS)
 
 
 class Replier(ABC):

@@ -73,20 +73,20 @@ def known(caplog: pytest.LogCaptureFixture) -> list[str]:
     ("kind", "says"),
     [
         ("no key", door._NO_KEY),
-        ("unknown key", "its key is not that of any client"),
+        ("unknown key", "its key is not that of any client or oss"),
         ("another server's key", door._NO_KEY),
-        ("an ossd's key", "its key is not that of any client"),
+        ("a mdsd's key", "its key is not that of any client or oss"),
     ],
 )
 def test_a_refused_peer_is_logged_once_with_its_address(
     server: ZmqReplier, site: Path, kind: str, says: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     public = keys.load(site / "server.pub").public
-    oss = keys.load(site / "oss.key")
-    assert oss.secret
+    mdsd = keys.load(site / "server.key")
+    assert mdsd.secret
     own = {
         "no key": None,
-        "an ossd's key": (oss.public, oss.secret),
+        "a mdsd's key": (mdsd.public, mdsd.secret),
     }.get(kind, zmq.curve_keypair())
     if kind == "another server's key":
         public = zmq.curve_keypair()[0]

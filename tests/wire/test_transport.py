@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from tarazu.wire.messages import (
     AllocationReply,
     FileClosed,
     OssReport,
+    RulesRequest,
     StatusReply,
     StatusRequest,
     StepAlive,
@@ -349,6 +351,33 @@ def test_a_client_refused_for_its_key_gets_in_once_it_is_admitted(tmp_path: Path
         assert asking.receive(PATIENCE_S) == StatusReply("m1", {"seen": 1})
     client.close()
     server.close()
+
+
+def test_each_role_asks_for_what_is_its_own(tmp_path: Path) -> None:
+    """A server's key asks for routers' rules and nothing else; a client's for all but these."""
+    sides = Sides("curve", tmp_path)
+    replier = sides.server.replier(sides.address)
+    client, oss = (side.requester(replier.address) for side in (sides.client, sides.oss))
+    client.resend_s = oss.resend_s = 60.0
+    asked = [
+        (oss, StatusRequest("oss's")),
+        (oss, StepEnded("a", "ended")),
+        (client, RulesRequest("client's", "oss1")),
+        (oss, RulesRequest("rules", "oss1")),
+        (client, StatusRequest("status")),
+    ]
+    for asking, message in asked:
+        asking.submit(message)
+    came = []
+    deadline = time.monotonic() + PATIENCE_S
+    while (len(came) < 2 or replier.counts.dropped < 3) and time.monotonic() < deadline:
+        client.receive(0.01)
+        oss.receive(0.01)
+        if got := replier.receive(0.02):
+            came.append((got[0].key, request_id(got[1])))
+    assert sorted(came) == [("client", "status"), ("oss", "rules")]
+    assert replier.counts.dropped == 3
+    sides.close()
 
 
 def test_a_peer_without_keys_is_refused_by_a_server_with_keys(tmp_path: Path) -> None:
