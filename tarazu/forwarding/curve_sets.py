@@ -2,7 +2,7 @@
 
 Those are not to be had here: 189 applications on MareNostrum's I/O nodes (figure 1, measured by Bez et al. with 0, 1,
 2, 4 and 8) and 301 configurations of IOR on PlaFRIM's OSTs (figure 2, with 1 to 8). The paper's text gives how
-many, the numbers of resources and the four shapes. It gives no proportions and no heights: those are drawn, not written.
+many, the numbers of resources and the four shapes. It gives no proportions and no heights: those are only drawn.
 What is generated therefore rests on these assumptions, and so does every figure that is made with it:
 
 - Numbers of resources: 1, 2, 4, 8 for I/O nodes (not 0, no forwarding: a policy gives 1 or more); 1 … 8 for OSTs.
