@@ -24,6 +24,9 @@ from tarazu.sim.study import scheduler
 from tarazu.sim.study.cases import Case, fingerprint
 from tarazu.sim.study.results import Row
 
+LOOK_S = 0.2
+"""How often a wait for workers looks whether Ctrl-C has come."""
+
 Done = tuple[Case, list[Row] | Exception]
 Tell = Callable[[str], object]
 
@@ -72,6 +75,11 @@ def cores() -> int:
 
 def processes(cases: Sequence[Case], jobs: int, tell: Tell) -> Generator[Done]:
     """On `jobs` processes of this machine, the longest cases first."""
+    with _interrupts() as look:
+        yield from _on_processes(cases, jobs, tell, look)
+
+
+def _on_processes(cases: Sequence[Case], jobs: int, tell: Tell, look: Callable[[], None]) -> Generator[Done]:
     waiting = sorted(cases, key=lambda case: -case.weight)
     while waiting:
         suspects: list[Case] = []
@@ -85,7 +93,8 @@ def processes(cases: Sequence[Case], jobs: int, tell: Tell) -> Generator[Done]:
                         running[pool.submit(compute, case)] = case
                     except BrokenProcessPool:
                         suspects.append(case)
-                finished, _ = wait(running, return_when=FIRST_COMPLETED)
+                look()
+                finished, _ = wait(running, LOOK_S, return_when=FIRST_COMPLETED)
                 for future in finished:
                     case = running.pop(future)
                     outcome = _outcome(future.result)
@@ -98,16 +107,43 @@ def processes(cases: Sequence[Case], jobs: int, tell: Tell) -> Generator[Done]:
         for case in suspects:
             tell(f"a worker died; once more, alone: {case.label}")
             # With others in flight nobody knows whose worker it was.
-            yield case, _alone(case, 1 if len(suspects) == 1 else 2)
+            yield case, _alone(case, 1 if len(suspects) == 1 else 2, look)
 
 
-def _alone(case: Case, times: int) -> list[Row] | Exception:
+def _alone(case: Case, times: int, look: Callable[[], None]) -> list[Row] | Exception:
     for _ in range(times):
         with _pool(1) as pool:
-            outcome = _outcome(pool.submit(compute, case).result)
+            future = pool.submit(compute, case)
+            while not wait([future], LOOK_S).done:
+                look()
+            outcome = _outcome(future.result)
         if not isinstance(outcome, BrokenProcessPool):
             return outcome
     return WorkerDied(f"{case.label}: its worker died twice (memory?)")
+
+
+@contextmanager
+def _interrupts() -> Iterator[Callable[[], None]]:
+    """Ctrl-C raises KeyboardInterrupt only where the function that is given is called.
+
+    Anywhere else it could leave a lock of a pool's future held, for which the pool's own thread then waits for ever.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: None
+        return
+    seen = threading.Event()
+
+    def look() -> None:
+        if seen.is_set():
+            raise KeyboardInterrupt
+
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, lambda *_: seen.set())
+    try:
+        yield look
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

@@ -1,0 +1,66 @@
+"""Several schedulers over the same sets of applications: to compare policies, one pair of seeds at a time.
+
+curves = …                                         # a sequence of Curve
+sets = levels.sets_at(0.5, curves, "ost", 20)
+found = evaluate([named("ta-gnc"), named("joint")], sets, "ost")
+print(means(found["joint"]))
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean
+
+import msgspec
+
+from tarazu.forwarding.application import Application, Kind
+from tarazu.forwarding.policy import Scheduler
+from tarazu.sim.forwarding.metrics import Measures, best_io_s, measure
+from tarazu.sim.forwarding.workload import Set, resources
+
+Known = Callable[[Set], Sequence[Application]]
+"""What a scheduler is told of the applications of a set; without it the truth."""
+
+
+class Means(msgspec.Struct, frozen=True):
+    """Over sets."""
+
+    mean_slowdown: float
+    rho_io: float
+    rho_con: float
+    spread: float
+    idletime: float
+
+
+def evaluate(
+    schedulers: Sequence[Scheduler], sets: Sequence[Set], kind: Kind, known: Known | None = None
+) -> dict[str, list[Measures]]:
+    """For each scheduler, by name, the measures of each set."""
+    return {
+        name: [found for found, _ in results]
+        for name, results in timed(
+            {scheduler.name: scheduler for scheduler in schedulers}, sets, kind, known
+        ).items()
+    }
+
+
+def timed(
+    schedulers: Mapping[str, Scheduler], sets: Sequence[Set], kind: Kind, known: Known | None = None
+) -> dict[str, list[tuple[Measures, float]]]:
+    """As `evaluate`, with the CPU seconds that each decision took; schedulers by the caller's names."""
+    among = resources(kind)
+    found: dict[str, list[tuple[Measures, float]]] = {name: [] for name in schedulers}
+    for one in sets:
+        best_s = best_io_s(one.applications, among)
+        told = one.applications if known is None else known(one)
+        for name, scheduler in schedulers.items():
+            began = time.process_time()
+            schedule = scheduler.schedule(told, among)
+            took_s = time.process_time() - began
+            found[name].append((measure(one.applications, schedule, among, best_s=best_s), took_s))
+    return found
+
+
+def means(measures: Sequence[Measures]) -> Means:
+    return Means(*(fmean(getattr(found, field) for found in measures) for field in Means.__struct_fields__))

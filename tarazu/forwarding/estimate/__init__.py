@@ -1,0 +1,18 @@
+"""An application's bandwidth curve from its I/O phases and benchmarks that are like them (paper E, section 6)."""
+
+from __future__ import annotations
+
+from tarazu.forwarding.estimate.database import Benchmarks, load
+from tarazu.forwarding.estimate.estimate import Estimate, PhaseEstimate, estimate
+from tarazu.forwarding.estimate.pattern import Benchmark, Measurement, Pattern
+
+__all__ = [
+    "Benchmark",
+    "Benchmarks",
+    "Estimate",
+    "Measurement",
+    "Pattern",
+    "PhaseEstimate",
+    "estimate",
+    "load",
+]
