@@ -223,7 +223,7 @@ def difference(of: Summary, policy: str, metric: Metric) -> Series:
     for level in of.levels:
         a, b = (np.array(of.values(kind, policy, metric, level)) for kind in ("ost", "io-node"))
         ratio = float(a.mean() / b.mean())
-        parts = [np.var(x, ddof=1) / len(x) / x.mean() ** 2 if len(x) > 1 else np.nan for x in (a, b)]
+        parts = [np.var(x, ddof=1) / len(x) / x.mean() ** 2 if len(x) > 1 else 0.0 for x in (a, b)]
         half = 1.96 * ratio * float(np.sqrt(sum(parts)))
         found[level] = Band(100 * (ratio - 1), 100 * (ratio - half - 1), 100 * (ratio + half - 1), len(a))
     return found

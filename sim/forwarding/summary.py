@@ -42,7 +42,9 @@ def percentiles(values: Sequence[float]) -> Band:
 
 
 def confidence(values: Sequence[float]) -> Band:
-    """Mean and its 95 % interval."""
+    """Mean and its 95 % interval; of one value, of which nothing is known, the value alone."""
+    if len(values) == 1:
+        return Band(values[0], values[0], values[0], 1)
     found = estimate(values)
     return Band(found.mean, found.low, found.high, found.values)
 

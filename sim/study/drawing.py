@@ -68,13 +68,13 @@ def picture(plt: Any, name: str, title: str, caption: str, draw: Draw) -> Pictur
     return Picture(name, title, caption, drawn["light"], drawn["dark"])
 
 
-def panels(plt: Any, lines: int, columns: int, width: float = 3.6) -> tuple[Any, Any]:
+def panels(plt: Any, lines: int, columns: int, width: float = 3.6, sharey: bool = True) -> tuple[Any, Any]:
     return plt.subplots(  # type: ignore[no-any-return]
         lines,
         columns,
         figsize=(max(5.5, width * columns), 2.9 * lines),
         squeeze=False,
-        sharey="row",
+        sharey="row" if sharey else False,
         layout="constrained",
     )
 
