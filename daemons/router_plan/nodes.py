@@ -77,12 +77,16 @@ class Nodes:
         except BadInput as error:
             return self._refused(str(error))
         if not known and not self._room.take(message.uid):
-            return self._refused(f"uid {message.uid} tells of too many steps: of {MAX_STEPS} half is left free")
+            return self._refused(
+                f"uid {message.uid} tells of too many steps: of {MAX_STEPS} half is left free"
+            )
         more = len(told) - (len(known.told) if known else 0)
         if more > 0 and not self._nodes.take(message.uid, more):
             if not known:
                 self._room.give(message.uid)
-            return self._refused(f"uid {message.uid} tells of too many nodes: of {MAX_NODES} half is left free")
+            return self._refused(
+                f"uid {message.uid} tells of too many nodes: of {MAX_NODES} half is left free"
+            )
         if more < 0:
             self._nodes.give(message.uid, -more)
         application = (

@@ -10,8 +10,9 @@ from __future__ import annotations
 import logging
 import time
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -22,7 +23,7 @@ from tarazu.daemons.limits import MAX_SERVERS
 from tarazu.daemons.router_plan.confirmed import Confirmed, Hosts, by_leaders, by_scheduler
 from tarazu.daemons.router_plan.nodes import Nodes, Step
 from tarazu.daemons.router_plan.scheduler import Listed, Scheduler
-from tarazu.errors import BadInput
+from tarazu.errors import BadInput, ConfigError
 from tarazu.forwarding.policies import named
 from tarazu.forwarding.policy import Scheduler as Policy
 from tarazu.forwarding.routers import nids, placing
@@ -80,15 +81,18 @@ class RouterPlan:
         own = settings.forwarding
         self.mode, self.gain = own.routers, own.gain
         self.nodes = Nodes()
-        self.learn_until = time.monotonic() + LEARN_INTERVALS * settings.run.alive_s
+        self._learn_s = LEARN_INTERVALS * settings.run.alive_s
+        self.learn_until = time.monotonic() + self._learn_s
         self.result = Result()
         self.plans = 0
         self.scheduler = Scheduler(own.scheduler) if own.scheduler else None
         self._audit, self._wake = audit, wake
         self._osses: dict[str, _Oss] = {}
         self._forget_s = settings.mdsd.stale_after_s
-        self._down: dict[tuple[Nid, str], float] = {}
+        self._down: dict[tuple[str, str], float] = {}
         """(router, network) → when it was last seen down."""
+        self._sort_at = 0.0
+        """When the usable routers may be others than they were."""
         self._routers: dict[Way, tuple[Nid, ...]] = {}
         self._before: dict[Nid, frozenset[Nid]] = {}
         self._due = self._look = 0.0
@@ -101,16 +105,17 @@ class RouterPlan:
             self._policy: Policy = named(own.policy)
             self._hosts = Hosts(own.nids)
         except BadInput as error:
-            raise config.ConfigError("forwarding", error.expected, error.found) from None
+            raise ConfigError("forwarding", error.expected, error.found) from None
 
     def take_over(self, settings: config.Settings) -> None:
         """New settings; another mode has its effect at once."""
         self.mode, self.gain = settings.forwarding.routers, settings.forwarding.gain
         self.nodes.changed = True
 
-    def begin_again(self, settings_alive_s: float) -> None:
+    def begin_again(self, now: float) -> None:
         """We answer from now on: what the other mdsd knew is to be learned anew."""
-        self.learn_until = time.monotonic() + LEARN_INTERVALS * settings_alive_s
+        self.learn_until = now + self._learn_s
+        self._osses.clear()
 
     def tell(self, message: StepNodes, now: float) -> str:
         """A leader says where its step runs; why that is not taken."""
@@ -123,20 +128,20 @@ class RouterPlan:
         """What one OSS should have set now. `stopped`: the site has stopped tarazu."""
         if request.oss not in self._osses and len(self._osses) >= MAX_SERVERS:
             return RouterRules(request.message_id, 1, "observe")
-        first = request.oss not in self._osses
+        known = self._osses.get(request.oss)
         self._osses[request.oss] = _Oss(request, now)
-        self._see_routers(request, now)
+        if known is None or known.request.routers != request.routers:
+            self._sort_at = 0.0
         if self.mode == "observe" or stopped:
             return RouterRules(request.message_id, 1, "observe")
         if now < self.learn_until:
-            if first:
+            if known is None:
                 self._remember(request)
             return RouterRules(request.message_id, 1, "learning")
         rules = self.rules_of(request)
         sent = tuple(RouterRule(str(rule.dst), str(rule.rte)) for rule in rules)
         number = zlib.crc32(msgspec.msgpack.encode(sent)) or 1
-        mode = "apply" if self.mode == "apply" else "advise"
-        return RouterRules(request.message_id, number, mode, sent)
+        return RouterRules(request.message_id, number, "apply" if self.mode == "apply" else "advise", sent)
 
     def rules_of(self, request: RulesRequest) -> tuple[Rule, ...]:
         """Those of the routers that it sees, for the steps on its file systems."""
@@ -184,8 +189,14 @@ class RouterPlan:
     def pass_time(self, now: float) -> None:
         """Once a second."""
         for step in self.nodes.pass_time(now):
-            log.info("job step %s on %s is silent: it has no routers of its own any more", step.job_id, step.fs_name)
-        self._osses = {name: oss for name, oss in self._osses.items() if now - oss.heard < self._forget_s}
+            log.info(
+                "job step %s on %s is silent: it has no routers of its own any more",
+                step.job_id,
+                step.fs_name,
+            )
+        if any(now - oss.heard >= self._forget_s for oss in self._osses.values()):
+            self._osses = {n: oss for n, oss in self._osses.items() if now - oss.heard < self._forget_s}
+            self._sort_at = 0.0
         if self._before and now > self.learn_until + RETURNS_S:
             self._before = {}
 
@@ -194,29 +205,24 @@ class RouterPlan:
             self.scheduler.close()
         self._worker.shutdown(wait=True)
 
-    def _see_routers(self, request: RulesRequest, now: float) -> None:
-        for state in request.routers:
-            if not state.up and (router := _parsed(state.nid)):
-                self._down[router, state.net] = now
-
     def _usable(self, now: float) -> dict[Way, tuple[Nid, ...]]:
-        """Routers that an OSS sees up, and that were not down a moment ago."""
+        """Routers that an OSS sees up, and that none saw down a moment ago."""
+        if now < self._sort_at:
+            return self._routers
         up: dict[Way, set[Nid]] = {}
-        down: set[tuple[Nid, str]] = set()
-        for oss in self._osses.values():
-            for state in oss.request.routers:
-                router = _parsed(state.nid)
-                if router is None or not state.net:
-                    continue
-                if state.up:
-                    up.setdefault((router.net, state.net), set()).add(router)
-                else:
-                    down.add((router, state.net))
-        self._down = {key: at for key, at in self._down.items() if now - at < RETURNS_S or key in down}
-        return {
-            way: tuple(sorted(r for r in routers if now - self._down.get((r, way[1]), -RETURNS_S) >= RETURNS_S))
-            for way, routers in up.items()
-        }
+        # Most OSSs see the same.
+        seen = {state for routers in {o.request.routers for o in self._osses.values()} for state in routers}
+        down = {(state.nid, state.net) for state in seen if not state.up}
+        self._down = {key: at for key, at in self._down.items() if now - at < RETURNS_S}
+        self._down |= dict.fromkeys(down, now)
+        for state in seen:
+            router = _parsed(state.nid)
+            if state.up and router and state.net and (state.nid, state.net) not in self._down:
+                up.setdefault((router.net, state.net), set()).add(router)
+        self._sort_at = (
+            min(self._down.values(), default=now + LOOK_S) + RETURNS_S if not down else now + LOOK_S
+        )
+        return {way: tuple(sorted(routers)) for way, routers in up.items()}
 
     def _remember(self, request: RulesRequest) -> None:
         """What an OSS has set tells which routers jobs had."""
@@ -250,9 +256,7 @@ class RouterPlan:
             plan = placing.plan([job for _, job in jobs], routers, self._policy, current, task.gain)
             plans[way] = plan
             rules[way] = {
-                fs_name: placing.rules(
-                    [job for of, job in jobs if of == fs_name], plan.placed, len(routers)
-                )
+                fs_name: placing.rules([job for of, job in jobs if of == fs_name], plan.placed, len(routers))
                 for fs_name in dict.fromkeys(of for of, _ in jobs)
             }
         return Result(tuple(confirmed), plans, rules)
@@ -347,6 +351,7 @@ class RouterPlan:
         return jobs
 
 
+@lru_cache(4096)
 def _parsed(text: str) -> Nid | None:
     try:
         return nids.parse(text)

@@ -101,17 +101,17 @@ def rules(jobs: Iterable[Job], placed: Placed, routers: int) -> tuple[Rule, ...]
 
     routers: how many there are; who may use all of them needs no rule.
     """
-    of_node: dict[Nid, list[str]] = {}
+    of_node: dict[Nid, tuple[str, ...]] = {}
     for job in jobs:
         if job.id in placed:
             for node in job.nodes:
-                of_node.setdefault(node, []).append(job.id)
+                of_node[node] = (*of_node.get(node, ()), job.id)
     groups: dict[tuple[str, ...], list[Nid]] = {}
     for node, ids in of_node.items():
-        groups.setdefault(tuple(ids), []).append(node)
+        groups.setdefault(ids, []).append(node)
     found: list[Rule] = []
-    for ids, nodes in sorted(groups.items()):
-        its = {router for id in ids for router in placed[id]}
+    for its_jobs, nodes in sorted(groups.items()):
+        its = {router for id in its_jobs for router in placed[id]}
         if len(its) < routers:
             rte = nids.fold(its)
             found += [Rule(dst, each) for dst in nids.fold(nodes) for each in rte]
