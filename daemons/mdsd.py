@@ -117,6 +117,7 @@ class Mdsd:
         self.started = time.monotonic()
         self.weights = weights_of(settings)
         audit = Audit(options.audit_log)
+        self.routers = RouterPlan(settings, audit, wakeup.wake)
         self.gate = Gate(options.root, options.cpu_limit, options.memory_limit)
         self.site = SiteWatch(settings.run.stop_file)
         self.mds = MdsWatch(options.root)
@@ -146,7 +147,6 @@ class Mdsd:
         self.allocating = Allocating(
             settings, self.book, self.system, self.gate, self.outbox, audit, wake=wakeup.wake
         )
-        self.routers = RouterPlan(settings, audit, wakeup.wake)
         self.rights = Rights(settings.keys.uids == "required", self._owner)
         self.pair = self._pair(options.replication, second)
         self.metrics = Exporter(settings.metrics.mdsd, wakeup.wake, self._families)

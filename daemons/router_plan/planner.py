@@ -63,6 +63,7 @@ class _Task(NamedTuple):
     current: Mapping[Way, placing.Placed]
     before: Mapping[Nid, frozenset[Nid]]
     """Node → routers, as OSSs had it set when they first asked."""
+    policy: Policy
     gain: float
 
 
@@ -83,6 +84,8 @@ class RouterPlan:
         self.nodes = Nodes()
         self._learn_s = LEARN_INTERVALS * settings.run.alive_s
         self.learn_until = time.monotonic() + self._learn_s
+        self._learned = False
+        """A plan was made of all that leaders have said."""
         self.result = Result()
         self.plans = 0
         self.scheduler = Scheduler(own.scheduler) if own.scheduler else None
@@ -101,20 +104,23 @@ class RouterPlan:
         self._worker = ThreadPoolExecutor(1, "tarazu-routers")
         self._said = SaidOnce(log)
         self._started = False
+        self._policy = _policy_of(own)
         try:
-            self._policy: Policy = named(own.policy)
             self._hosts = Hosts(own.nids)
         except BadInput as error:
-            raise ConfigError("forwarding", error.expected, error.found) from None
+            raise ConfigError("forwarding.nids", error.expected, error.found) from None
 
     def take_over(self, settings: config.Settings) -> None:
-        """New settings; another mode has its effect at once."""
+        """New settings; another mode has its effect at once. Raises ConfigError, and changes nothing."""
+        self._policy = _policy_of(settings.forwarding)
+        if self.mode == "observe":
+            self.begin_again(time.monotonic())
         self.mode, self.gain = settings.forwarding.routers, settings.forwarding.gain
         self.nodes.changed = True
 
     def begin_again(self, now: float) -> None:
         """We answer from now on: what the other mdsd knew is to be learned anew."""
-        self.learn_until = now + self._learn_s
+        self.learn_until, self._learned = now + self._learn_s, False
         self._osses.clear()
 
     def tell(self, message: StepNodes, now: float) -> str:
@@ -134,7 +140,7 @@ class RouterPlan:
             self._sort_at = 0.0
         if self.mode == "observe" or stopped:
             return RouterRules(request.message_id, 1, "observe")
-        if now < self.learn_until:
+        if not self._learned:
             if known is None:
                 self._remember(request)
             return RouterRules(request.message_id, 1, "learning")
@@ -157,26 +163,31 @@ class RouterPlan:
 
     def look(self, now: float) -> None:
         """Take what the thread has done; let it plan when there is something new, and time for it."""
-        if self.mode != "observe" and self.scheduler and not self._started:
+        if self._policy and self.scheduler and not self._started:
             self._started = True
             self.scheduler.start()
         if self._running and self._running.done():
             self._finish(self._running, now)
             self._running = None
+        if self._policy is None:
+            self.result, self.nodes.changed = Result(), False
+            return
         if self._running or now < self._due:
             return
         routers = self._usable(now)
         again = self.scheduler is not None and now >= self._look and len(self.nodes) > 0
+        again |= not self._learned and now >= self.learn_until
         if not (self.nodes.changed or again or routers != self._routers):
             return
         self.nodes.changed = False
         self._routers, self._look, self._began = routers, now + LOOK_S, now
         task = _Task(
-            self.nodes.steps() if self.mode != "observe" else (),
+            self.nodes.steps(),
             self.scheduler.jobs if self.scheduler else None,
             routers,
             {way: plan.placed for way, plan in self.result.plans.items()},
             dict(self._before),
+            self._policy,
             self.gain,
         )
         self._running = self._worker.submit(self._plan, task)
@@ -253,7 +264,7 @@ class RouterPlan:
                 had = {task.before.get(node) for node in job.nodes}
                 if job.id not in current and len(had) == 1 and (set_before := had.pop()):
                     current[job.id] = tuple(sorted(set_before))
-            plan = placing.plan([job for _, job in jobs], routers, self._policy, current, task.gain)
+            plan = placing.plan([job for _, job in jobs], routers, task.policy, current, task.gain)
             plans[way] = plan
             rules[way] = {
                 fs_name: placing.rules([job for of, job in jobs if of == fs_name], plan.placed, len(routers))
@@ -270,6 +281,7 @@ class RouterPlan:
             self._due = now + LOOK_S
             return
         before, self.result = self.result, new
+        self._learned |= self._began >= self.learn_until
         self.plans += 1
         for one in new.confirmed:
             if one.why:
@@ -296,8 +308,8 @@ class RouterPlan:
         """For people; who may see which of it is up to clientd."""
         return {
             "mode": self.mode,
-            "policy": self._policy.name,
-            "learning_s": max(0.0, self.learn_until - now) if self.mode != "observe" else 0.0,
+            "policy": self._policy.name if self._policy else "",
+            "learning": not self._learned and self.mode != "observe",
             "steps": len(self.nodes),
             "refused": self.nodes.refused,
             "plans": self.plans,
@@ -349,6 +361,16 @@ class RouterPlan:
                 }
             )
         return jobs
+
+
+def _policy_of(own: config.Forwarding) -> Policy | None:
+    """None where nothing is planned."""
+    if own.routers == "observe":
+        return None
+    try:
+        return named(own.policy)
+    except BadInput as error:
+        raise ConfigError("forwarding.policy", error.expected, error.found) from None
 
 
 @lru_cache(4096)
