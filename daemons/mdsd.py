@@ -1,7 +1,7 @@
 """tarazu-mdsd: knows the state of all OSSs and OSTs, and answers where files should go.
 
 Follows: `OssReport`s of all ossds (bound at `mdsd.statistics`) and requests of clientds (bound at
-`mdsd.requests`). Publishes: it answers each request: `AllocationReply`, `Acknowledged`, `ViewReply`,
+`mdsd.requests`). Publishes: it answers each request: `AllocationReply`, `CountReply`, `Acknowledged`, `ViewReply`,
 `StatusReply`; by itself it tells of OSTs of running steps' promises that are dead, refusing, full, sick or well
 again (`TargetsChanged`; health.py, target_news.py). When an OSS is silent for `mdsd.stale_after_s` its OSTs get
 no stripes until it reports again. When this node is busier than `mdsd.cpu_limit` or `mdsd.memory_limit`,
@@ -32,6 +32,7 @@ from tarazu.allocate.records import Closed, Joined
 from tarazu.daemons.allocating import Allocating, not_active
 from tarazu.daemons.audit import Audit
 from tarazu.daemons.book import Book
+from tarazu.daemons.counting import Counting
 from tarazu.daemons.exclusions import Exclusions
 from tarazu.daemons.health import Change, Health, text_of_change
 from tarazu.daemons.ledger_clock import LedgerClock
@@ -53,6 +54,7 @@ from tarazu.wire import messages
 from tarazu.wire.messages import (
     Acknowledged,
     AllocationRequest,
+    CountRequest,
     FileClosed,
     Request,
     RouterRules,
@@ -77,7 +79,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("tarazu.mdsd")
 
 NAME = "tarazu-mdsd"
-USED = ("keys.", "mdsd.", "standby.", "allocate.", "run.stop_file", "metrics.mdsd")
+USED = ("keys.", "mdsd.", "standby.", "allocate.", "run.stop_file", "metrics.mdsd", "forwarding.")
 """Settings that it looks at, or their beginnings."""
 
 LONGEST_WAIT_S = 1.0
@@ -136,6 +138,7 @@ class Mdsd:
         self.allocating = Allocating(
             settings, self.book, self.system, self.gate, self.outbox, audit, wake=wakeup.wake
         )
+        self.counting = Counting(settings.forwarding.policy, self.replier.reply, wakeup.wake)
         self.rights = Rights(settings.keys.uids == "required", self.allocating.owner)
         self.pair = self._pair(options.replication, second)
         self.metrics = Exporter(settings.metrics.mdsd, wakeup.wake, self._families)
@@ -171,6 +174,7 @@ class Mdsd:
                 self.pair.look()
             if self.active:
                 self.allocating.look(now)
+                self.counting.look(now)
                 self._look_at_health(now)
             self._pass_time(now, drained)
             self._commit()
@@ -211,6 +215,7 @@ class Mdsd:
         exclusions = Exclusions(settings.mdsd.exclude)
         self.allocating.take_over(settings)
         self.system.take_over(settings.mdsd, exclusions)
+        self.counting.policy = settings.forwarding.policy
         self.weights = weights_of(settings)
         self.gate.cpu_limit, self.gate.memory_limit = settings.mdsd.cpu_limit, settings.mdsd.memory_limit
 
@@ -242,6 +247,7 @@ class Mdsd:
         self.mds.close()
         self.metrics.close()
         self.allocating.close()
+        self.counting.close()
         self.transport.close()
         self.book.close()
         self.manager.close()
@@ -256,6 +262,10 @@ class Mdsd:
                 return
             self._hear(message.id)
             self.allocating.ask(peer, message, now)
+        elif isinstance(message, CountRequest):
+            refusal = self.rights.refusal(peer, message)
+            osts = 0 if refusal else sum(o.usable for o in self.system.view(message.fs_name, now).osts)
+            self.counting.ask(peer, message, osts, now, refusal)
         elif isinstance(message, ViewRequest | StatusRequest):
             self._question(peer, message)
         elif isinstance(message, RulesRequest):
@@ -306,6 +316,7 @@ class Mdsd:
             weights=self.weights,
             why_closed=self.gate.why_closed(),
             fs_names=tuple(known),
+            counts=True,
         )
 
     def _take_notice(self, peer: Peer, notice: FileClosed | StepEnded | StepAlive | TargetsTold) -> None:
@@ -320,12 +331,14 @@ class Mdsd:
                 self.book.note(Closed(notice.id, now_s, release_at_s, known))
         elif isinstance(notice, StepEnded):
             self.allocating.step_ended(notice.id, self.clock.now())
+            self.counting.ended(notice.id)
         else:
             for id in notice.ids:
                 self._hear(id)
             self.news.heard(notice.ids, peer, time.monotonic())
 
     def _hear(self, id: str) -> None:
+        self.counting.hear((id,), time.monotonic())
         if self.book.hear(id, self.clock.now()):
             log.info("job step of %s speaks again: what it has open is promised again", id)
             for fs_name in self.system.views.fs_names():
