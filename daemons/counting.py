@@ -67,6 +67,11 @@ class Counting:
     def __len__(self) -> int:
         return len({id(step) for step in self._steps.values()})
 
+    def owner(self, id: str) -> int | None:
+        """The user whose step this is; None for an id that nobody has."""
+        step = self._steps.get(id)
+        return step.request.uid if step else None
+
     def close(self) -> None:
         self._worker.shutdown(wait=False, cancel_futures=True)
 
