@@ -84,6 +84,13 @@ class Ossd:
     exports: bool = setting(
         False, "also publish what each client wrote and read: reads a file a client and OST"
     )
+    lnetctl: str = setting(
+        "lnetctl", "tarazu-ossd --routers: the program that sets rules of LNet, and words before its own"
+    )
+    state: str = setting(
+        "/var/lib/tarazu/routers",
+        "tarazu-ossd --routers: where it notes the rules that it sets, before it sets them",
+    )
 
 
 @dataclass(frozen=True)
@@ -269,6 +276,13 @@ class Forwarding:
         "running jobs get other routers only where the mean slowdown of their I/O falls by this share",
         SHARE,
     )
+    interval_s: float = setting(
+        10.0, "how often an OSS asks mdsd for the rules that it should have", POSITIVE
+    )
+    rules: int = setting(64, "rules that one OSS sets at most", NOT_NEGATIVE)
+    rules_per_minute: int = setting(
+        60, "rules that one OSS adds in a minute at most; taking back has no limit", POSITIVE
+    )
 
 
 @dataclass(frozen=True)
@@ -388,7 +402,7 @@ RELOADED = {
     "clientd": {"keep_plans", "user_plan_bytes", "forecast_s", "forecast_bytes"},
     "layout": {f.name for f in dataclasses.fields(LayoutSettings)} - {"lists"},
     "predict": {"model", "runs", "horizon_s"},
-    "forwarding": {"routers", "gain"},
+    "forwarding": {"routers", "gain", "interval_s", "rules"},
 }
 """Settings that a running daemon takes over on SIGHUP; those of others need its restart."""
 READ_EACH_STEP = {
