@@ -16,7 +16,6 @@ from typing import NamedTuple
 from tarazu import config
 from tarazu.daemons.routers.kept import LOCK_S, Kept
 from tarazu.daemons.routers.lnetctl import Lnetctl, LnetctlError, LnetctlSilent
-from tarazu.errors import TarazuError
 from tarazu.forwarding.routers.difference import Difference, difference, index_of
 from tarazu.forwarding.routers.udsp import Rule, Udsp
 
@@ -92,7 +91,8 @@ class Keeper:
         return self.apply((), 0, why, wait_s=wait_s)
 
     def _apply(self, wanted: Sequence[Rule], generation: int, why: Callable[[Rule], str]) -> Done:
-        todo = difference(self.kept.rules, self.lnetctl.rules(), wanted)
+        shown = self.lnetctl.rules()
+        todo = difference(self.kept.rules, shown, wanted)
         now = time.monotonic()
         self._refused = {rule: said for rule, said in self._refused.items() if rule in todo.add}
         due = [rule for rule in todo.add if rule not in self._refused or self._refused[rule].until <= now]
@@ -105,7 +105,7 @@ class Keeper:
         try:
             for rule in todo.delete:
                 self._turn()
-                self._delete(rule)
+                shown = self._delete(rule, shown)
                 del ours[rule]
                 deleted.append(rule)
                 _audit("deleted", rule, generation, why(rule))
@@ -129,15 +129,15 @@ class Keeper:
             self.kept.note(ours, generation)
         return Done(tuple(added), tuple(deleted), len(due) - len(new), tuple(refused))
 
-    def _delete(self, rule: Rule) -> None:
-        shown = self.lnetctl.rules()
+    def _delete(self, rule: Rule, shown: tuple[Udsp, ...]) -> tuple[Udsp, ...]:
+        """`shown`: read just now. What is shown afterwards."""
         idx = index_of(rule, shown)
         if idx is None:
-            return
+            return shown
         self.lnetctl.delete(idx)
         after = self.lnetctl.rules()
         if index_of(rule, after) is None:
-            return
+            return after
         # Somebody else changed the rules between our look and our call.
         lost = [str(each[1:]) for each in shown if each.idx == idx and not _has(after, each)]
         raise LnetctlError(

@@ -221,8 +221,8 @@ class RulesService:
             self._failures = 0
         if done and done.postponed:
             self._said.warning(f"{done.postponed} rules wait (forwarding.rules_per_minute)", "postponed")
-        for error in done.refused if done else ():
-            self._said.warning(f"{error}; this rule is tried again later, and later each time")
+        for said in done.refused if done else ():
+            self._said.warning(f"{said}; this rule is tried again later, and later each time")
         return True
 
     def _take_over(self, settings: config.Settings) -> None:
