@@ -261,8 +261,8 @@ class Forwarding:
     )
     nids: str = setting(
         "",
-        "where hosts' NIDs are known from: a file of lines `HOST NID…`; @NET, such as @tcp1: the address of the name "
-        "on that net; empty: on the net of the leader's own node, where its name is its address there",
+        "where hosts' NIDs are known from: a file of lines `HOST NID…`; @NET, such as @tcp1: the name's address on "
+        "that net; empty: on the net of the leader's own node, where its name is its address there",
         Check("an absolute path, @ and a net, or nothing", lambda v: v == "" or v[0] in "/@"),
     )
     scheduler: str = setting(
