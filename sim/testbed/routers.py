@@ -10,16 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from tarazu.errors import BadInput
 from tarazu.forwarding.routers import nids
 from tarazu.forwarding.routers.nids import Nid
-
-if TYPE_CHECKING:
-    from tarazu.sim.testbed.testbed import Testbed
 
 SERVER_NET, CLIENT_NET = "tcp", "tcp1"
 MAX_ROUTERS = 200
@@ -87,22 +83,21 @@ def _has(text: str, nid: Nid) -> bool:
 class Forwarded:
     """Counters of all routers since the testbed's server started."""
 
-    def __init__(self, testbed: Testbed) -> None:
-        self.testbed = testbed
-        self.nids = {name: router_nid(n) for n, name in enumerate(testbed.router_names, 1)}
+    def __init__(self, names: Sequence[str], osts_of: Mapping[Path, Sequence[int]]) -> None:
+        """`osts_of`: root of each OSS → its OSTs."""
+        self.nids = {name: router_nid(n) for n, name in enumerate(names, 1)}
+        self._osts_of = osts_of
         self.counts = dict.fromkeys(self.nids, 0)
         self.lengths = dict.fromkeys(self.nids, 0)
 
-    def carry(self, written: Sequence[Sequence[int]], now: float) -> None:
-        """`written[client][ost]`: bytes since the last time; client 0 is nobody that is known."""
-        dead = self.testbed.dead()
+    def carry(self, written: Sequence[Sequence[int]], dead: Mapping[str, float], now: float) -> None:
+        """`written[client][ost]`: bytes since the last time; client 0 is nobody that is known. `dead`: router → Unix
+        time from which servers know it.
+        """
         alive = [name for name in self.nids if dead.get(name, now + 1) > now] or list(self.nids)
-        for number, oss in enumerate(self.testbed.oss_names):
-            mine = [
-                i for i, name in enumerate(self.testbed.oss_of_ost) if name == self.testbed.oss_names[number]
-            ]
-            amounts = [sum(row[i] for i in mine) for row in written]
-            rules = rules_of(self.testbed.oss_root(oss)) if any(amounts) else []
+        for root, osts in self._osts_of.items():
+            amounts = [sum(row[i] for i in osts) for row in written]
+            rules = rules_of(root) if any(amounts) else []
             for client, amount in enumerate(amounts):
                 named = preferred(rules, client_nid(client), self.nids) if client else []
                 self._spread(amount, [name for name in named if name in alive] or alive)
@@ -113,9 +108,8 @@ class Forwarded:
             self.lengths[name] += part
             self.counts[name] += -(-part // MESSAGE_BYTES)
 
-    def routes(self) -> list[tuple[str, str, float | None]]:
+    def routes(self, dead: Mapping[str, float]) -> list[tuple[str, str, float | None]]:
         """(net, gateway, time from which servers know it to be down) as any OSS has them."""
-        dead = self.testbed.dead()
         return [(CLIENT_NET, str(nid), dead.get(name)) for name, nid in self.nids.items()]
 
 

@@ -68,7 +68,11 @@ class Server:
         self.counters = [OstCounters() for _ in range(count)]
         self.jobs = [{name: c.stats[name] for name in ("write_bytes", "write")} for c in self.counters]
         self.bytes, self.objects, self.of_clients = self._account()
-        self.forwarded = routers.Forwarded(testbed) if testbed.router_names else None
+        osts_of = {
+            testbed.oss_root(name): [i for i, oss in enumerate(testbed.oss_of_ost) if oss == name]
+            for name in testbed.oss_names
+        }
+        self.forwarded = routers.Forwarded(testbed.router_names, osts_of) if testbed.router_names else None
         self.waits = {name: Counter("usecs") for name in testbed.oss_names}
         self.requests = {name: Counter("usecs") for name in testbed.oss_names}
         self.lnet = {name: [0, 0, 0, 0] for name in testbed.oss_names}
@@ -93,7 +97,8 @@ class Server:
             self.testbed.mds.set("used", used[i], i)
         if self.forwarded:
             rows = zip(of_clients, self.of_clients, strict=True)
-            self.forwarded.carry([[max(0, a - b) for a, b in zip(*row, strict=True)] for row in rows], now)
+            written = [[max(0, a - b) for a, b in zip(*row, strict=True)] for row in rows]
+            self.forwarded.carry(written, self.testbed.dead(), now)
         self.bytes, self.objects, self.of_clients = used, objects, of_clients
         self._cpu(grown, speeds, max(now - self.last_s, 1e-3))
         self._write(now)
@@ -179,13 +184,13 @@ class Server:
             )
 
     def _write_routers(self, forwarded: routers.Forwarded, now: float) -> None:
-        routes = forwarded.routes()
+        dead = self.testbed.dead()
+        routes = forwarded.routes(dead)
         states = [(net, nid, down is None or down > now) for net, nid, down in routes]
         for number, name in enumerate(self.testbed.oss_names, 1):
             root = self.testbed.oss_root(name)
             routers.write_routes(root, routes)
             roots.write_tree(root, roots.lnet_files([str(routers.oss_nid(number))], False, states))
-        dead = self.testbed.dead()
         for number, name in enumerate(self.testbed.router_names, 1):
             if name in dead:
                 continue
