@@ -84,6 +84,13 @@ class Ossd:
     exports: bool = setting(
         False, "also publish what each client wrote and read: reads a file a client and OST"
     )
+    lnetctl: str = setting(
+        "lnetctl", "tarazu-ossd --routers: the program that sets rules of LNet, and words before its own"
+    )
+    state: str = setting(
+        "/var/lib/tarazu/routers",
+        "tarazu-ossd --routers: where it notes the rules that it sets, before it sets them",
+    )
 
 
 @dataclass(frozen=True)
@@ -262,8 +269,8 @@ class Forwarding:
     )
     routers: str = setting(
         "observe",
-        "LNet routers of jobs: observe: nothing; advise: plan, and show what would be set; apply: OSSs that say so too "
-        "set it",
+        "LNet routers of jobs: observe: nothing; advise: plan, and show what would be set; apply: OSSs that say so "
+        "too set it",
         one_of("observe", "advise", "apply"),
     )
     nids: str = setting(
@@ -282,6 +289,13 @@ class Forwarding:
         0.05,
         "running jobs get other routers only where the mean slowdown of their I/O falls by this share",
         SHARE,
+    )
+    interval_s: float = setting(
+        10.0, "how often an OSS asks mdsd for the rules that it should have", POSITIVE
+    )
+    rules: int = setting(64, "rules that one OSS sets at most", NOT_NEGATIVE)
+    rules_per_minute: int = setting(
+        60, "rules that one OSS adds in a minute at most; taking back has no limit", POSITIVE
     )
 
 
@@ -402,7 +416,7 @@ RELOADED = {
     "clientd": {"keep_plans", "user_plan_bytes", "forecast_s", "forecast_bytes"},
     "layout": {f.name for f in dataclasses.fields(LayoutSettings)} - {"lists"},
     "predict": {"model", "runs", "horizon_s"},
-    "forwarding": {"routers", "gain"},
+    "forwarding": {"routers", "gain", "interval_s", "rules"},
 }
 """Settings that a running daemon takes over on SIGHUP; those of others need its restart."""
 READ_EACH_STEP = {
