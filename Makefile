@@ -8,7 +8,7 @@ ROUNDS ?= 20
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.stamp
 
-.PHONY: help setup build demo test lint bench bench-alloc bench-daemons bench-mixtures bench-sim chaos compat docs clean packages fuzz hostile sanitize soak
+.PHONY: help setup build demo test lint bench bench-alloc bench-daemons bench-forward bench-mixtures bench-sim chaos compat docs clean packages fuzz hostile sanitize soak
 
 help:
 	@echo "make setup   a virtual environment in $(VENV) with tarazu and all extras; compiles the C"
@@ -22,6 +22,7 @@ help:
 	@echo "make bench   speed and growth; results as a table"
 	@echo "make bench-alloc   of the allocator alone (about 5 minutes)"
 	@echo "make bench-daemons of the daemons at scale: 10,000 servers, 1,000 clients at once … (BENCH_ARGS='--only servers')"
+	@echo "make bench-forward how many and which I/O resources: the papers' figures and claims, docs/forwarding.md (BENCH_ARGS='--only study')"
 	@echo "make bench-mixtures   random mixtures of files on equal and unequal OSTs, against bounds (BENCH_ARGS='--search 6': CP-SAT)"
 	@echo "make bench-sim     the simulator beside formulas, SimGrid, measured systems and the daemons (BENCH_ARGS='--only table-6')"
 	@echo "make fuzz    map reader, lustre.lov codec and name templates fuzzed for a minute (clang)"
@@ -90,6 +91,9 @@ bench-alloc: setup
 
 bench-daemons: setup
 	$(BIN)/python -m tests.benchmarks.daemons $(BENCH_ARGS)
+
+bench-forward: setup
+	$(BIN)/python -m tests.benchmarks.forwarding $(BENCH_ARGS)
 
 bench-mixtures: setup
 	$(BIN)/python tests/benchmarks/allocate/mixtures.py $(BENCH_ARGS)

@@ -400,9 +400,13 @@ def listen(path: Path) -> socket.socket:
             raise ConfigError(f"clientd.socket {path}", "a path where a socket can be made", "another file")
         path.unlink(missing_ok=True)
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        listener.bind(str(path))
-        path.chmod(0o666)
-        listener.listen(512)
+        try:
+            listener.bind(str(path))
+            path.chmod(0o666)
+            listener.listen(512)
+        except OSError:
+            listener.close()
+            raise
     except OSError as error:
         raise ConfigError(f"clientd.socket {path}", "a path where a socket can be made", str(error)) from None
     return listener

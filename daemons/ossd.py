@@ -143,6 +143,11 @@ def as_text(report: OssReport) -> str:
         f"{report.oss}: CPU {report.cpu_load:.0%}, memory {report.memory_load:.0%}, "
         f"LNet {report.lnet_bytes_per_s / 1e6:.1f} MB/s, {len(report.osts)} OSTs"
     ]
+    if report.router:
+        lines.append(
+            f"routes {report.router.bytes_per_s / 1e6:.1f} MB/s as {', '.join(report.router.nids) or 'unknown'}"
+        )
+    lines += [f"router {r.nid} to {r.net} is down" for r in report.routes if not r.up]
     counted = "obdfilter.*.stats" not in report.unreadable
     for ost in report.osts:
         flags = [name for name in ("degraded", "no_create", "readonly") if getattr(ost, name)]

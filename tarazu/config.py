@@ -238,6 +238,40 @@ class Predict:
 
 
 @dataclass(frozen=True)
+class Forwarding:
+    policy: str = setting(
+        "joint",
+        "by which policy running jobs get I/O resources: how many, and which",
+        Check(
+            "the name of a policy, such as joint or ta-gnc", lambda v: re.fullmatch(r"[a-z-]+", v) is not None
+        ),
+    )
+    routers: str = setting(
+        "observe",
+        "LNet routers of jobs: observe: nothing; advise: plan, and show what would be set; apply: OSSs that say so too "
+        "set it",
+        one_of("observe", "advise", "apply"),
+    )
+    nids: str = setting(
+        "",
+        "where hosts' NIDs are known from: a file of lines `HOST NID…`; @NET, such as @tcp1: the address of the name on "
+        "that net; empty: on the net of the leader's own node, where its name is its address there",
+        Check("an absolute path, @ and a net, or nothing", lambda v: v == "" or v[0] in "/@"),
+    )
+    scheduler: str = setting(
+        "",
+        "where mdsd learns which nodes are whose job's: slurm (squeue), or a file of lines `JOB UID HOSTS`; empty: from "
+        "jobs' leaders alone",
+        Check("slurm, an absolute path, or nothing", lambda v: v in ("", "slurm") or v.startswith("/")),
+    )
+    gain: float = setting(
+        0.05,
+        "running jobs get other routers only where the mean slowdown of their I/O falls by this share",
+        SHARE,
+    )
+
+
+@dataclass(frozen=True)
 class Run:
     mode: str = setting(
         "observe",
@@ -311,6 +345,7 @@ class Settings:
     clientd: Clientd = field(default_factory=Clientd)
     layout: LayoutSettings = field(default_factory=LayoutSettings)
     predict: Predict = field(default_factory=Predict)
+    forwarding: Forwarding = field(default_factory=Forwarding)
     run: Run = field(default_factory=Run)
     metrics: Metrics = field(default_factory=Metrics)
 
@@ -332,6 +367,7 @@ SECTIONS: dict[str, type] = {
     "clientd": Clientd,
     "layout": LayoutSettings,
     "predict": Predict,
+    "forwarding": Forwarding,
     "run": Run,
     "metrics": Metrics,
 }
@@ -352,6 +388,7 @@ RELOADED = {
     "clientd": {"keep_plans", "user_plan_bytes", "forecast_s", "forecast_bytes"},
     "layout": {f.name for f in dataclasses.fields(LayoutSettings)} - {"lists"},
     "predict": {"model", "runs", "horizon_s"},
+    "forwarding": {"routers", "gain"},
 }
 """Settings that a running daemon takes over on SIGHUP; those of others need its restart."""
 READ_EACH_STEP = {

@@ -6,7 +6,14 @@ import os
 from collections.abc import Generator
 from typing import Any
 
+import hypothesis
 import pytest
+
+# How fast examples are made says something of the machine that day, not of the code.
+hypothesis.settings.register_profile(
+    "tarazu", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("tarazu")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -75,6 +75,11 @@ class Case(msgspec.Struct, frozen=True):
         return hashlib.sha256(encoded).hexdigest()[:16]
 
     @property
+    def computed_by(self) -> str:
+        """Module that computes its rows."""
+        return "tarazu.sim.study.simulate"
+
+    @property
     def label(self) -> str:
         """For people: what is different from the other cases of the study."""
         swept = [f"{key}={value}" for key, value in self.sweep.items()]

@@ -1,4 +1,4 @@
-"""Compute cases: one after another, on this machine's cores, or on an existing Dask cluster.
+"""Compute the cases of any study: one after another, on this machine's cores, or on an existing Dask cluster.
 
 Each way yields (case, rows) as they are done, in any order; rows do not depend on the way. A worker that dies is told
 and its case repeated once, alone, so that nobody else's death is counted against it.
@@ -15,16 +15,42 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from importlib import import_module
 from multiprocessing import connection
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from tarazu.errors import BadInput, TarazuError, Unavailable
 from tarazu.sim.study import scheduler
-from tarazu.sim.study.cases import Case, fingerprint
-from tarazu.sim.study.results import Row
+from tarazu.sim.study.cases import fingerprint
 
-Done = tuple[Case, list[Row] | Exception]
+LOOK_S = 0.2
+"""How often a wait for workers looks whether Ctrl-C has come."""
+
+
+class Case(Protocol):
+    """A part of a study that is computed on its own."""
+
+    @property
+    def id(self) -> str:
+        """Hash of all that its result depends on."""
+
+    @property
+    def label(self) -> str:
+        """For people: what is different from the other cases of the study."""
+
+    @property
+    def weight(self) -> float:
+        """How long it takes, in a unit of the study's own."""
+
+    @property
+    def computed_by(self) -> str:
+        """Module with `rows(case, progress)`, which computes it."""
+
+
+Rows = list[Any]
+"""Of the study's type (`results.Result`)."""
+Done = tuple[Case, Rows | Exception]
 Tell = Callable[[str], object]
 
 
@@ -36,15 +62,13 @@ class CaseFailed(TarazuError):
     """A defect: computing a case raised what no input should raise."""
 
 
-def compute(case: Case, progress: Callable[[float, float], object] | None = None) -> list[Row]:
+def compute(case: Case, progress: Callable[[float, float], object] | None = None) -> Rows:
     """The rows of one case: what every worker calls. Raises TarazuError alone, which goes through a pipe.
 
     progress: is told seconds simulated, and the share of the bytes that have moved.
     """
-    from tarazu.sim.study import simulate
-
     try:
-        return simulate.rows(case, progress)
+        return import_module(case.computed_by).rows(case, progress)  # type: ignore[no-any-return]
     except TarazuError:
         raise
     except Exception as error:
@@ -58,7 +82,7 @@ def serial(cases: Sequence[Case]) -> Generator[Done]:
         yield case, _outcome(lambda case=case: compute(case))  # type: ignore[misc]
 
 
-def _outcome(answer: Callable[[], list[Row]]) -> list[Row] | Exception:
+def _outcome(answer: Callable[[], Rows]) -> Rows | Exception:
     try:
         return answer()
     except Exception as error:
@@ -72,11 +96,16 @@ def cores() -> int:
 
 def processes(cases: Sequence[Case], jobs: int, tell: Tell) -> Generator[Done]:
     """On `jobs` processes of this machine, the longest cases first."""
+    with _interrupts() as look:
+        yield from _on_processes(cases, jobs, tell, look)
+
+
+def _on_processes(cases: Sequence[Case], jobs: int, tell: Tell, look: Callable[[], None]) -> Generator[Done]:
     waiting = sorted(cases, key=lambda case: -case.weight)
     while waiting:
         suspects: list[Case] = []
-        with _pool(min(jobs, len(waiting))) as pool:
-            running: dict[Future[list[Row]], Case] = {}
+        with _pool(min(jobs, len(waiting)), waiting[0].computed_by) as pool:
+            running: dict[Future[Rows], Case] = {}
             while waiting or running:
                 # No more than there are workers: whoever is in flight when one dies must be asked again.
                 while waiting and len(running) < jobs and not suspects:
@@ -85,7 +114,8 @@ def processes(cases: Sequence[Case], jobs: int, tell: Tell) -> Generator[Done]:
                         running[pool.submit(compute, case)] = case
                     except BrokenProcessPool:
                         suspects.append(case)
-                finished, _ = wait(running, return_when=FIRST_COMPLETED)
+                look()
+                finished, _ = wait(running, LOOK_S, return_when=FIRST_COMPLETED)
                 for future in finished:
                     case = running.pop(future)
                     outcome = _outcome(future.result)
@@ -98,23 +128,50 @@ def processes(cases: Sequence[Case], jobs: int, tell: Tell) -> Generator[Done]:
         for case in suspects:
             tell(f"a worker died; once more, alone: {case.label}")
             # With others in flight nobody knows whose worker it was.
-            yield case, _alone(case, 1 if len(suspects) == 1 else 2)
+            yield case, _alone(case, 1 if len(suspects) == 1 else 2, look)
 
 
-def _alone(case: Case, times: int) -> list[Row] | Exception:
+def _alone(case: Case, times: int, look: Callable[[], None]) -> Rows | Exception:
     for _ in range(times):
-        with _pool(1) as pool:
-            outcome = _outcome(pool.submit(compute, case).result)
+        with _pool(1, case.computed_by) as pool:
+            future = pool.submit(compute, case)
+            while not wait([future], LOOK_S).done:
+                look()
+            outcome = _outcome(future.result)
         if not isinstance(outcome, BrokenProcessPool):
             return outcome
     return WorkerDied(f"{case.label}: its worker died twice (memory?)")
 
 
 @contextmanager
-def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Processes that end with this one, whatever its end."""
+def _interrupts() -> Iterator[Callable[[], None]]:
+    """Ctrl-C raises KeyboardInterrupt only where the function that is given is called.
+
+    Anywhere else it could leave a lock of a pool's future held, for which the pool's own thread then waits for ever.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: None
+        return
+    seen = threading.Event()
+
+    def look() -> None:
+        if seen.is_set():
+            raise KeyboardInterrupt
+
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, lambda *_: seen.set())
+    try:
+        yield look
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _pool(workers: int, module: str) -> Iterator[ProcessPoolExecutor]:
+    """Processes that end with this one, whatever its end; all have `module` once it is imported."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tarazu.sim.study.simulate"])
+    context.set_forkserver_preload([module])
     before = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker)
     try:

@@ -20,6 +20,7 @@ from tarazu.names import shown
 COMMANDS = {
     "run": ("tarazu.cli.run", "run a program or a parallel job; record it, and place its files"),
     "predict": ("tarazu.cli.predict", "forecast the files of an application's next run"),
+    "phases": ("tarazu.cli.phases", "print the I/O phases of Darshan logs and of recorded runs"),
     "db": ("tarazu.cli.db", "show the interaction database"),
     "explain": ("tarazu.cli.explain", "say why a file lies where it lies"),
     "drain": ("tarazu.cli.drain", "keep new files off hot and sick OSTs with Lustre's own parameters"),

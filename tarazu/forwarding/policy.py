@@ -48,8 +48,11 @@ class Placer(Protocol):
 class Scheduler(Protocol):
     """Both."""
 
-    name: str
-    needs: frozenset[Need]
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def needs(self) -> frozenset[Need]: ...
 
     def schedule(self, applications: Sequence[Application], resources: Resources) -> Schedule: ...
 

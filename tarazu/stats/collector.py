@@ -14,11 +14,22 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from tarazu.stats import brw_stats, counters, diskstats, export_rates, host, job_stats, lnet, reading, service
+from tarazu.stats import (
+    brw_stats,
+    counters,
+    diskstats,
+    export_rates,
+    host,
+    job_stats,
+    lnet,
+    reading,
+    routing,
+    service,
+)
 from tarazu.stats.job_rates import JobRates
 from tarazu.stats.params import PARAMETERS, barred, find, find_exports, ost_target
 from tarazu.units import KIB, MIB
-from tarazu.wire.messages import MAX_ID_CHARACTERS, OssReport, OstReport
+from tarazu.wire.messages import MAX_ID_CHARACTERS, OssReport, OstReport, RouterLoad
 
 log = logging.getLogger("tarazu.stats")
 
@@ -55,6 +66,8 @@ class Collector:
         self._jobs = JobRates()
         self._failed: dict[str, str] = {}
         self._said: set[str] = set()
+        self._only_routes = False
+        """An LNet router without targets: nothing is missing where they would be."""
 
     def collect(self, now: float, clock_s: float | None = None) -> OssReport:
         """Counters and state as they are; rates over the time since the last call (0 in the first).
@@ -67,6 +80,8 @@ class Collector:
         clock_s = now if clock_s is None else clock_s
         node = self._guard("host", lambda: host.read(self.root))
         net = self._file("lnet.stats", lnet.parse)
+        routes = self._file("lnet.routes", str) or ""
+        self._only_routes = routing.is_routing(routes) and not find(self.root, "obdfilter.*.kbytestotal")
         ost_io = self._file("ost.OSS.ost_io.stats", counters.parse)
         osts = self._osts(ost_io)
         self._read_jobs()
@@ -75,6 +90,8 @@ class Collector:
         self._before = _Sample(clock_s, node.cpu if node else None, net, ost_io, exports)
         self._sequence += 1
         elapsed_s = max(0.0, clock_s - before.clock_s) if before else 0.0
+        known = self._guard("lnet.routes", lambda: routing.parse_routes(routes)) or ()
+        router = self._router(routes, net, before, elapsed_s)
         return OssReport(
             oss=self.oss_name,
             sequence=self._sequence,
@@ -93,7 +110,17 @@ class Collector:
             unreadable=self._tell(),
             clients=export_rates.rates(exports, before.exports) if before else (),
             incarnation=self._incarnation,
+            router=router,
+            routes=known,
         )
+
+    def _router(
+        self, routes: str, net: lnet.LnetStats | None, before: _Sample | None, elapsed_s: float
+    ) -> RouterLoad | None:
+        if net is None or not routing.is_routing(routes):
+            return None
+        nids = self._file("lnet.nis", routing.parse_nis) or ()
+        return routing.load(nids, net, before.lnet if before else None, elapsed_s)
 
     def _osts(self, ost_io: counters.Stats | None) -> list[OstReport]:
         stats = self._files("obdfilter.*.stats", counters.parse)
@@ -179,7 +206,10 @@ class Collector:
 
     def _found(self, parameter: str) -> dict[str, Path]:
         found = self._guard(parameter, lambda: find(self.root, parameter)) or {}
-        if not found and PARAMETERS[parameter].expected:
+        expected = PARAMETERS[parameter].expected and not (
+            self._only_routes and PARAMETERS[parameter].role == "oss"
+        )
+        if not found and expected:
             closed = barred(self.root, parameter)
             self._failed.setdefault(
                 parameter,

@@ -107,6 +107,18 @@ PARAMETERS: dict[str, Parameter] = {
         "LNet bytes of the node",
         {"sys/kernel/debug/lnet/stats": ALL, "proc/sys/lnet/stats": "fallback (a link)"},
     ),
+    "lnet.routes": Parameter(
+        "node",
+        "LNet routers that it uses, and whether it is one",
+        {"sys/kernel/debug/lnet/routes": ALL, "proc/sys/lnet/routes": "fallback (a link)"},
+        expected=False,
+    ),
+    "lnet.nis": Parameter(
+        "node",
+        "own NIDs of an LNet router",
+        {"sys/kernel/debug/lnet/nis": ALL, "proc/sys/lnet/nis": "fallback (a link)"},
+        expected=False,
+    ),
     "lod.*.pools.*": _mds(
         "OST pools",
         {

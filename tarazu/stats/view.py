@@ -312,7 +312,9 @@ class ViewBuilder:
 
 def _is_plausible(report: OssReport) -> bool:
     """One report with a NaN or a negative rate must not spoil what the allocator computes for all."""
-    rates = (report.interval_s, report.lnet_bytes_per_s, report.queue_wait_s, report.age_s)
+    rates = [report.interval_s, report.lnet_bytes_per_s, report.queue_wait_s, report.age_s]
+    if report.router:
+        rates += [report.router.bytes_per_s, report.router.messages_per_s]
     loads = (report.cpu_load, report.memory_load)
     return all(0 <= rate < math.inf for rate in rates) and all(0 <= load <= 1 for load in loads)
 

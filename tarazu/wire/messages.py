@@ -127,6 +127,25 @@ class ClientRate(msgspec.Struct, frozen=True, array_like=True):
     """Requests."""
 
 
+class RouterState(msgspec.Struct, frozen=True, array_like=True):
+    """An LNet router as one OSS sees it."""
+
+    nid: Id
+    """On the server's own net, as its routes name it: `10.77.0.11@tcp`."""
+    up: bool
+    net: Id = ""
+    """The net to which it leads, `tcp1`; a router that leads to several is named once for each."""
+
+
+class RouterLoad(msgspec.Struct, frozen=True, array_like=True):
+    """What an LNet router forwarded in the last interval (lnet `stats`, `route_length` and `route_count`)."""
+
+    nids: Annotated[tuple[Id, ...], msgspec.Meta(max_length=MAX_MOUNTED)]
+    """Its own, on every network on which it is."""
+    bytes_per_s: float = 0.0
+    messages_per_s: float = 0.0
+
+
 class OssReport(msgspec.Struct, frozen=True, tag="oss-report", omit_defaults=True):
     """Everything one OSS publishes in one interval."""
 
@@ -152,6 +171,10 @@ class OssReport(msgspec.Struct, frozen=True, tag="oss-report", omit_defaults=Tru
     """A random number of this ossd's start: `sequence` counts within it. 0 from an ossd that has none."""
     age_s: float = 0.0
     """How long ago its values were read, when it is sent again to an mdsd that has just come."""
+    router: RouterLoad | None = None
+    """Where this node forwards what others send: an LNet router, which mostly serves no target."""
+    routes: Annotated[tuple[RouterState, ...], msgspec.Meta(max_length=MAX_ROUTERS)] = ()
+    """The routers by which this server reaches other networks."""
     protocol: int = PROTOCOL
 
 
@@ -308,16 +331,6 @@ class StepNodes(msgspec.Struct, frozen=True, tag="nodes", omit_defaults=True):
     """Seconds without another one after which the step counts as dead; mdsd takes at least 2 s, at most an hour."""
     profile: StepProfile | None = None
     protocol: int = PROTOCOL
-
-
-class RouterState(msgspec.Struct, frozen=True, array_like=True):
-    """An LNet router as one OSS sees it."""
-
-    nid: Id
-    """On the server's own net, as its routes name it: `10.77.0.11@tcp`."""
-    up: bool
-    net: Id = ""
-    """The net to which it leads, `tcp1`; a router that leads to several is named once for each."""
 
 
 class RouterRule(msgspec.Struct, frozen=True, array_like=True):

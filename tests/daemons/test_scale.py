@@ -7,7 +7,7 @@ import zmq
 from tarazu.wire.sockets import ZmqTransport
 from tarazu.wire.transport import Servers
 from tests.benchmarks.daemons import clients, servers
-from tests.benchmarks.daemons.figure import Figure
+from tests.benchmarks.figure import Figure
 
 
 def value(figures: list[Figure], beginning: str) -> float:

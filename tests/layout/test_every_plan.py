@@ -81,7 +81,11 @@ def rows_of(files: list[Forecast], default: Layout | None, policy: LayoutPolicy)
     ]  # fmt: skip
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=80,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(
     default=st.none() | defaults(),
     sizes=st.lists(

@@ -37,7 +37,7 @@ FIXED = settings(
     deadline=None,
     max_examples=50,
     derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 

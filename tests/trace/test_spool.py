@@ -15,7 +15,7 @@ Make = dict[str, Callable[..., Any]]
 FIXED = settings(
     deadline=None,
     max_examples=60,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     derandomize=True,
 )
 

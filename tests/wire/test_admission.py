@@ -108,7 +108,13 @@ def test_a_list_that_says_something_else_admits_nobody(
         admission.check(directory)
 
 
-@hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture])
+@hypothesis.settings(
+    deadline=None,
+    suppress_health_check=[
+        hypothesis.HealthCheck.function_scoped_fixture,
+        hypothesis.HealthCheck.too_slow,
+    ],
+)
 @given(st.text(max_size=60))
 def test_any_list_is_ranges_or_a_wire_error(directory: Path, text: str) -> None:
     path = directory

@@ -21,6 +21,8 @@ from tarazu.trace.darshan.regions import check_regions
 _CHUNK = 4096
 """Records in one array while their number is not known."""
 _PIECE = 1 << 20
+_OF_FILES = ("H5D", "PNETCDF_VAR")
+"""Modules whose records are parts of files."""
 _HEAD = np.dtype([("record", np.uint64), ("rank", np.int64), ("components", np.int64), ("stripes", np.int64)])
 _COMPONENT = np.dtype([("counters", np.int64, (7,)), ("pool", "S16")])
 """`struct darshan_lustre_component`; in the log, a record is a head, its components, and their OSTs."""
@@ -92,13 +94,14 @@ class OpenLog:
         return names
 
     def table(self, module: str) -> Module:
-        """All records of a module whose records have one length: POSIX, STDIO, MPI-IO."""
+        """All records of a module whose records have one length: POSIX, STDIO, MPI-IO, H5D, PNETCDF_VAR."""
         counters = self._backend.counter_names(module)
         fcounters = self._backend.fcounter_names(module)
         dtype = np.dtype(
             [
                 ("record", np.uint64),
                 ("rank", np.int64),
+                *([("file", np.uint64)] if module in _OF_FILES else []),
                 ("counters", np.int64, (len(counters),)),
                 ("fcounters", np.float64, (len(fcounters),)),
             ]
@@ -125,6 +128,7 @@ class OpenLog:
             rows["rank"].copy(),
             {name: rows["counters"][:, at].copy() for at, name in enumerate(counters)},
             {name: rows["fcounters"][:, at].copy() for at, name in enumerate(fcounters)},
+            rows["file" if module in _OF_FILES else "record"].copy(),
         )
 
     def components(self) -> Iterator[LoggedComponents]:

@@ -54,6 +54,8 @@ class Module(msgspec.Struct, frozen=True):
     """By Darshan's own names, `POSIX_BYTES_READ`."""
     fcounters: dict[str, NDArray[np.float64]]
     """Seconds; timestamps are after the start of the job."""
+    files: NDArray[np.uint64]
+    """Record of the file; other than `records` where those are data sets in it (H5D) or variables (PNETCDF_VAR)."""
 
     def __len__(self) -> int:
         return len(self.records)

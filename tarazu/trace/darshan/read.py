@@ -17,6 +17,7 @@ from tarazu.trace.darshan.log import ACCESS, SEGMENT, Log, Module
 
 TABLES = ("POSIX", "STDIO", "MPI-IO")
 ACCESSES = ("POSIX", "STDIO")
+LIBRARIES = ("H5D", "PNETCDF_VAR")
 MOST_RANKS = 2**31
 
 
@@ -46,12 +47,21 @@ def read(path: str | os.PathLike[str]) -> Log:
     return msgspec.structs.replace(log, gaps=find_gaps(log, odd))
 
 
-def segments(log: Log) -> NDArray[np.void]:
-    """The trace (DXT_POSIX) of a log, of dtype SEGMENT, by rank and time; empty without one."""
-    if "DXT_POSIX" not in log.present:
+def library_tables(log: Log) -> dict[str, Module]:
+    """What the log has of LIBRARIES, which count again what they move through MPI-IO and POSIX. Raises as `read`."""
+    names = [name for name in LIBRARIES if name in log.present]
+    if not names:
+        return {}
+    with open_log(log.path) as opened:
+        return {name: opened.table(name) for name in names}
+
+
+def segments(log: Log, module: str = "DXT_POSIX") -> NDArray[np.void]:
+    """The trace of a log (DXT_POSIX or DXT_MPIIO), of dtype SEGMENT, by rank and time; empty without one."""
+    if module not in log.present:
         return np.zeros(0, SEGMENT)
     with open_log(log.path) as opened:
-        found = opened.segments()
+        found = opened.segments(module)
     order: NDArray[np.intp] = np.lexsort((found["end_s"], found["start_s"], found["rank"]))
     return found[order]
 

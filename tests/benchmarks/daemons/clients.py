@@ -7,8 +7,9 @@ import subprocess
 import time
 from collections import Counter
 
-from tests.benchmarks.daemons.figure import Figure, cpu_s, memory_bytes
 from tests.benchmarks.daemons.site import Site, Views
+from tests.benchmarks.daemons.usage import cpu_s, memory_bytes
+from tests.benchmarks.figure import Figure
 
 FILES, STRIPES, OSTS = 16, 8, 8
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from tarazu.allocate.ledger import Ledger, Stripes
 from tarazu.daemons.health import LONGEST_LOOK_S, LOOK_S
 from tarazu.stats.osp import Osps
-from tests.benchmarks.daemons.figure import Figure
+from tests.benchmarks.figure import Figure
 
 OSTS = 3600
 STRIPES_A_FILE, FILES_A_STEP = 8, 125

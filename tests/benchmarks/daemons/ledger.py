@@ -15,7 +15,7 @@ from tarazu.allocate.records import Closed, Promised, packed
 from tarazu.daemons.book import Book
 from tarazu.daemons.ledger_clock import LedgerClock
 from tarazu.wire.messages import AllocationReply, encode
-from tests.benchmarks.daemons.figure import Figure
+from tests.benchmarks.figure import Figure
 
 STRIPES = 1_000_000
 OSTS = 3_600

@@ -12,7 +12,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.benchmarks.daemons.figure import Figure, cpu_s, memory_bytes
+from tests.benchmarks.daemons.usage import cpu_s, memory_bytes
+from tests.benchmarks.figure import Figure
 
 DATA = Path(__file__).parents[2] / "data" / "lustre"
 OSTS, JOB_OSTS, JOBS = 8, 20, 10_000

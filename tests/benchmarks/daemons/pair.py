@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tarazu.wire.messages import StepEnded
-from tests.benchmarks.daemons.figure import Figure
+from tests.benchmarks.figure import Figure
 from tests.daemons.test_standby import TwoMdsds
 
 PATIENCE_S = 30.0

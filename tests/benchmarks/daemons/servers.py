@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 
-from tests.benchmarks.daemons.figure import Figure, cpu_s, memory_bytes
 from tests.benchmarks.daemons.site import Site, Views
+from tests.benchmarks.daemons.usage import cpu_s, memory_bytes
+from tests.benchmarks.figure import Figure
 
 OSTS = 8
 OSTS_A_FILE_SYSTEM = 4000

@@ -1,26 +1,9 @@
-"""What a benchmark of the daemons gives: figures, some of them with the most that they may be."""
+"""What a process has taken so far."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import NamedTuple
-
-
-class Figure(NamedTuple):
-    what: str
-    value: float
-    unit: str
-    most: float | None = None
-    """None: a figure to know, not one to hold."""
-
-    @property
-    def holds(self) -> bool:
-        return self.most is None or self.value <= self.most
-
-    def __str__(self) -> str:
-        limit = "" if self.most is None else f"   at most {self.most:g}{'' if self.holds else ': NOT HELD'}"
-        return f"  {self.what:<64} {self.value:>12,.4g} {self.unit:<8}{limit}"
 
 
 def cpu_s(pid: int) -> float:

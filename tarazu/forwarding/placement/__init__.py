@@ -1,0 +1,1 @@
+"""Which I/O resources each application gets (paper A, section 4.2)."""

@@ -1,0 +1,6 @@
+"""Which LNet routers carry a job's bulk data: set on the servers, by the NIDs of the job's nodes.
+
+nids         NIDs and their folded patterns
+udsp         what `lnetctl udsp show` and `lnetctl route show -v` say, and the commands that change rules
+difference   which rules to delete and to add
+"""

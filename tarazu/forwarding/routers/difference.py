@@ -1,0 +1,79 @@
+"""From the rules that are set and those that are wanted to the changes; what is not tarazu's is never among them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from tarazu.forwarding.routers import nids
+from tarazu.forwarding.routers.udsp import Route, Rule, Udsp
+
+
+class Difference(NamedTuple):
+    """What to do, deletions first."""
+
+    delete: tuple[Rule, ...] = ()
+    """Ours, set and not wanted."""
+    add: tuple[Rule, ...] = ()
+    gone: tuple[Rule, ...] = ()
+    """Noted as ours and not set any more: somebody else deleted them, or the node was started anew."""
+    foreign: tuple[Rule, ...] = ()
+    """Wanted, and set by somebody else: good as it is, and not ours to take back."""
+
+
+def difference(own: Collection[Rule], shown: Sequence[Udsp], wanted: Sequence[Rule]) -> Difference:
+    """`own`: what is noted as tarazu's."""
+    present = {rule for each in shown if (rule := each.rule)}
+    return Difference(
+        tuple(rule for rule in own if rule in present and rule not in wanted),
+        tuple(rule for rule in wanted if rule not in present),
+        tuple(rule for rule in own if rule not in present),
+        tuple(rule for rule in wanted if rule in present and rule not in own),
+    )
+
+
+def index_of(rule: Rule, shown: Sequence[Udsp]) -> int | None:
+    """The number that a rule has now."""
+    return next((each.idx for each in shown if each.rule == rule), None)
+
+
+class Usable(NamedTuple):
+    rules: tuple[Rule, ...]
+    refused: tuple[tuple[Rule, str], ...]
+    """With the reason."""
+
+
+def usable(wanted: Sequence[Rule], routes: Sequence[Route], most: int) -> Usable:
+    """The rules that this server can follow now: a router that they name leads to the nodes' network, and is up.
+
+    Beyond `most` rules the later ones are refused.
+    """
+    leads: dict[tuple[nids.Nid, str], bool] = {}
+    for route in routes:
+        key = (route.gateway, route.net)
+        leads[key] = leads.get(key, False) or route.up
+    rules: dict[Rule, None] = {}
+    refused = []
+    for rule in dict.fromkeys(wanted):
+        if why := _refusal(rule, leads):
+            refused.append((rule, why))
+        elif len(rules) >= most:
+            refused.append((rule, f"expected at most {most} rules (forwarding.rules)"))
+        else:
+            rules[rule] = None
+    return Usable(tuple(rules), tuple(refused))
+
+
+def _refusal(rule: Rule, leads: dict[tuple[nids.Nid, str], bool]) -> str:
+    found = [up for (gateway, net), up in leads.items() if net == rule.dst.net and _is_in(gateway, rule.rte)]
+    if not found:
+        return f"no route to {rule.dst.net} by {rule.rte}"
+    return "" if any(found) else f"{rule.rte} is down"
+
+
+def _is_in(nid: nids.Nid, pattern: nids.Pattern) -> bool:
+    return (
+        nid.net == pattern.net
+        and len(nid.address) == len(pattern.places)
+        and all(number in place for number, place in zip(nid.address, pattern.places, strict=True))
+    )
