@@ -28,6 +28,7 @@ from tarazu.units import MIB
 MAX_BYTES = 16 << 20
 APIS: dict[str, Api] = {"POSIX": "POSIX", "MPIIO": "MPI-IO", "HDF5": "HDF5", "NCMPI": "PNETCDF"}
 """IOR's word → ours."""
+NAMES: dict[Kind, str] = {"ost": "OSTs", "io-node": "I/O nodes"}
 CONSECUTIVE = 0.8
 """Share of a process's requests that must follow the one before for `contiguous` (paper E, appendix A)."""
 _STRIPES = re.compile(r"(?:lustrestripecount|posix\.lustre\.stripecount)[= ](-?\d+)", re.IGNORECASE)
@@ -208,7 +209,9 @@ def _resources(output: _Output, test: _Test, place: str, told: Told) -> tuple[Ki
         said = told.resources
     if said is None or said < 1:
         raise BadInput(
-            place, f"the number of {kind}s in it or --resources N", "stripe count -1" if said else "none"
+            place,
+            f"the number of {NAMES[kind]} in it, or --resources N",
+            "stripe count -1" if said else "none",
         )
     if said > MOST_RESOURCES:
         raise BadInput(place, f"at most {MOST_RESOURCES} resources", said)
