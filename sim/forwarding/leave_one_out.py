@@ -25,7 +25,7 @@ from tarazu.units import KIB, MIB
 PROCESSES = (4, 8, 16, 32)
 PROCESS_BYTES = (4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB)
 REQUESTS = {
-    "contiguous": (16 * KIB, MIB),
+    "contiguous": (16 * KIB, MIB, 16 * MIB),
     "sequential": (16 * KIB, 64 * KIB, 256 * KIB, MIB),
     "collective": (MIB,),
 }
@@ -51,6 +51,7 @@ def grid(kind: Kind, every: int = 1) -> list[Pattern]:
         for request in REQUESTS[spatiality]
         for moved in PROCESS_BYTES
         for processes in PROCESSES[::every]
+        if request <= moved
     ]  # fmt: skip
 
 
@@ -127,7 +128,8 @@ def _pattern(
     api, sharing, spatiality = WAYS[int(rng.integers(len(WAYS)))]
     requests = REQUESTS[spatiality]
     if on_grid:
-        request, moved = int(rng.choice(requests)), int(rng.choice(PROCESS_BYTES))
+        moved = int(rng.choice(PROCESS_BYTES))
+        request = int(rng.choice([r for r in requests if r <= moved]))
     else:
         low, high = np.log2(requests[0]), np.log2(requests[-1])
         request = round(2 ** float(rng.uniform(low, high)) / KIB) * KIB
