@@ -20,6 +20,7 @@ from tarazu.wire.messages import (
     OstReport,
     StepAlive,
     StepEnded,
+    StepNodes,
     TargetsTold,
 )
 from tarazu.wire.said import SaidOnce
@@ -50,6 +51,15 @@ class Rights:
         if owner not in (None, message.uid):
             return self._refuse(peer, "expected an id of this request's own, found one of another user's")
         return ""
+
+    def may_tell(self, peer: Peer, message: StepNodes) -> bool:
+        """Whether this peer may say where this user's steps run."""
+        if self._may_ask_for(peer, message.uid):
+            return True
+        self._refuse(
+            peer, f"the key {peer.key} told of nodes of uid {message.uid}, for whom it may not speak"
+        )
+        return False
 
     def heeded(self, peer: Peer, notice: Notice) -> Notice | None:
         """The notice, as far as this peer may give it; None for one that is none of its business."""

@@ -254,14 +254,14 @@ class Forwarding:
     )
     nids: str = setting(
         "",
-        "where hosts' NIDs are known from: a file of lines `HOST NID…`; @NET, such as @tcp1: the address of the name on "
+        "where hosts' NIDs are known from: a file of lines `HOST NID…`; @NET, such as @tcp1: the name's address on "
         "that net; empty: on the net of the leader's own node, where its name is its address there",
         Check("an absolute path, @ and a net, or nothing", lambda v: v == "" or v[0] in "/@"),
     )
     scheduler: str = setting(
         "",
-        "where mdsd learns which nodes are whose job's: slurm (squeue), or a file of lines `JOB UID HOSTS`; empty: from "
-        "jobs' leaders alone",
+        "where mdsd learns which nodes are whose job's: slurm (squeue), or a file of lines `JOB UID HOSTS`; empty: "
+        "from jobs' leaders alone",
         Check("slurm, an absolute path, or nothing", lambda v: v in ("", "slurm") or v.startswith("/")),
     )
     gain: float = setting(

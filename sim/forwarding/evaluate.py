@@ -8,8 +8,7 @@ print(means(found["joint"]))
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from statistics import fmean
 
 import msgspec
@@ -37,28 +36,14 @@ def evaluate(
     schedulers: Sequence[Scheduler], sets: Sequence[Set], kind: Kind, known: Known | None = None
 ) -> dict[str, list[Measures]]:
     """For each scheduler, by name, the measures of each set."""
-    return {
-        name: [found for found, _ in results]
-        for name, results in timed(
-            {scheduler.name: scheduler for scheduler in schedulers}, sets, kind, known
-        ).items()
-    }
-
-
-def timed(
-    schedulers: Mapping[str, Scheduler], sets: Sequence[Set], kind: Kind, known: Known | None = None
-) -> dict[str, list[tuple[Measures, float]]]:
-    """As `evaluate`, with the CPU seconds that each decision took; schedulers by the caller's names."""
     among = resources(kind)
-    found: dict[str, list[tuple[Measures, float]]] = {name: [] for name in schedulers}
+    found: dict[str, list[Measures]] = {scheduler.name: [] for scheduler in schedulers}
     for one in sets:
         best_s = best_io_s(one.applications, among)
         told = one.applications if known is None else known(one)
-        for name, scheduler in schedulers.items():
-            began = time.process_time()
+        for scheduler in schedulers:
             schedule = scheduler.schedule(told, among)
-            took_s = time.process_time() - began
-            found[name].append((measure(one.applications, schedule, among, best_s=best_s), took_s))
+            found[scheduler.name].append(measure(one.applications, schedule, among, best_s=best_s))
     return found
 
 

@@ -52,6 +52,10 @@ COMMANDS = {
     "testbed": ("tarazu.sim.testbed.cli", "an emulated Lustre on this machine, for trying and testing"),
     "demo": ("tarazu.cli.demo", "record, predict, allocate and place on the testbed, and show the balance"),
     "sim": ("tarazu.cli.sim", "simulate clusters: one case, whole studies with a report, validation"),
+    "forward": (
+        "tarazu.cli.forward",
+        "how many and which LNet routers or OSTs applications get: compare policies",
+    ),
     "scenarios": ("tarazu.cli.scenarios", "the paper's scenarios under every policy, beside their bounds"),
 }
 

@@ -365,7 +365,7 @@ class RouterRules(msgspec.Struct, frozen=True, tag="rules", omit_defaults=True):
 
     message_id: str
     generation: int
-    """Changes whenever the rules do; not 0. It counts on in a mdsd that takes over."""
+    """Equal rules have equal ones, also of another mdsd; not 0."""
     mode: Literal["observe", "advise", "apply", "learning"]
     """mdsd's own `forwarding.routers`: observe: an empty list; advise: what would be set; apply: set them, where the
     OSS's own setting agrees. learning: mdsd has just begun and has not heard of all running jobs: what is set stays.
