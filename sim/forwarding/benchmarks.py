@@ -85,9 +85,8 @@ def seed_of(*what: object) -> int:
     return int.from_bytes(hashlib.sha256(repr(what).encode()).digest()[:4], "big")
 
 
-def cluster(kind: Kind, resources: int, rng: np.random.Generator) -> ClusterSpec:
+def cluster(kind: Kind, resources: int, speeds: tuple[float, ...]) -> ClusterSpec:
     """The site as it is during one run."""
-    speeds = tuple(np.exp(rng.normal(0.0, OST_NOISE, SITE.osts)).tolist())
     if kind == "ost":
         return msgspec.structs.replace(SITE, speeds=speeds)
     return msgspec.structs.replace(
@@ -100,12 +99,16 @@ def striping(kind: Kind, resources: int, shared: bool) -> str:
     return f"-c {count} -S 1M"
 
 
-def seconds(works: Sequence[tuple[Workload, bool]], kind: Kind, resources: int, seed: int) -> list[float]:
+def seconds(
+    works: Sequence[tuple[Workload, bool]], kind: Kind, resources: int, seed: int, quiet: bool = False
+) -> list[float]:
     """How long each of these takes, one after the other on one machine as it is in one run; with each whether all its
-    ranks share a file."""
+    ranks share a file. quiet: OSTs are alike, and nobody else is there."""
     rng = np.random.default_rng(seed)
-    simulation = Simulation(cluster(kind, resources, rng), "lsa", seed)
-    left = float(np.exp(rng.normal(0.0, RUN_NOISE)))
+    noise = 0.0 if quiet else 1.0
+    speeds = tuple(np.exp(noise * rng.normal(0.0, OST_NOISE, SITE.osts)).tolist())
+    left = float(np.exp(noise * rng.normal(0.0, RUN_NOISE)))
+    simulation = Simulation(cluster(kind, resources, speeds), "lsa", seed)
     taken = []
     for work, shared in works:
         (outcome,) = simulation.run([Job(work, striping(kind, resources, shared))]).jobs

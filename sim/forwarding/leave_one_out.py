@@ -199,12 +199,12 @@ def _work(step: Step, number: int) -> tuple[Workload, bool]:
     return made, False
 
 
-def bandwidth(task: tuple[Made, int, int]) -> float:
-    """Bytes over seconds of I/O of one run: (application, resources, repetition)."""
-    made, resources, repetition = task
+def bandwidth(task: tuple[Made, int, int, bool]) -> float:
+    """Bytes over seconds of I/O of one run: (application, resources, repetition, quiet)."""
+    made, resources, repetition, quiet = task
     works = [_work(step, at) for at, step in enumerate(made.steps)]
     seed = seed_of("application", made.name, resources, repetition)
-    taken = seconds(works, made.kind, resources, seed)
+    taken = seconds(works, made.kind, resources, seed, quiet)
     moved = sum(phase_of(step).bytes * step.times for step in made.steps)
     return moved / sum(s * step.times for s, step in zip(taken, made.steps, strict=True))
 
@@ -212,10 +212,13 @@ def bandwidth(task: tuple[Made, int, int]) -> float:
 def true_curves(
     made: Sequence[Made],
     repetitions: int = REPETITIONS,
+    quiet: bool = False,
     progress: Callable[[str], object] = lambda text: None,
     processes: int | None = None,
 ) -> list[Curve]:
-    tasks = [(one, n, r) for one in made for n in NUMBERS for r in range(repetitions)]
+    """Their bandwidth over all their phases, by number of resources. quiet: without noise, but for where Lustre's
+    allocator begins."""
+    tasks = [(one, n, r, quiet) for one in made for n in NUMBERS for r in range(repetitions)]
     found = []
     for at, rate in enumerate(spread_out(bandwidth, tasks, processes), 1):
         found.append(rate)
@@ -232,20 +235,32 @@ class Judged(msgspec.Struct, frozen=True):
 
     made: Made
     true: Curve
+    usual: Curve
+    """Without noise."""
     estimated: Curve
     accuracy: Accuracy
+    lucky: Accuracy
+    """The same, where the best number is that of the few repetitions."""
     plain: Accuracy
     """Of paper E's own way: the one nearest benchmark of each phase, its mean."""
 
 
-def judge(made: Made, true: Curve, benchmarks: Benchmarks) -> Judged:
+def judge(made: Made, true: Curve, usual: Curve, benchmarks: Benchmarks) -> Judged:
     """Estimate it without the benchmarks that equal its phases."""
     own = {step.what for step in made.steps if isinstance(step.what, Pattern)}
     left = Benchmarks(m for m in benchmarks.measurements if m.pattern not in own)
     phases = [phase_of(step) for step in made.steps for _ in range(step.times)]
     found = estimate(phases, left, made.nodes, made.kind)
     assert found, "the grid has something like every phase"
-    return Judged(made, true, found.curve, accuracy(found.curve, true), accuracy(nearest(made, left), true))
+    return Judged(
+        made,
+        true,
+        usual,
+        found.curve,
+        accuracy(found.curve, true, usual),
+        accuracy(found.curve, true),
+        accuracy(nearest(made, left), true, usual),
+    )
 
 
 def nearest(made: Made, benchmarks: Benchmarks) -> Curve:

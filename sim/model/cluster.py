@@ -119,7 +119,8 @@ class Cluster:
         if asked:
             used = np.concatenate([used, asked.lock_links])
             parts.append(asked.lock_s / largest)
-            limit = 1 / (1 / limit + asked.per_byte_s * float(shares.sum()))
+            if asked.per_byte_s:
+                limit = 1 / (1 / limit + asked.per_byte_s * float(shares.sum()))
         count = np.ones(len(used), np.int64)
         count[: len(streams)] = streams
         return self.network.start(used, np.concatenate(parts), largest, limit, count)

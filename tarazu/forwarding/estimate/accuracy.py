@@ -47,11 +47,13 @@ class Accuracy(msgspec.Struct, frozen=True):
         return self.regret <= AS_GOOD
 
 
-def accuracy(estimated: Curve, true: Curve) -> Accuracy:
-    """At the points of the true curve."""
+def accuracy(estimated: Curve, true: Curve, usual: Curve | None = None) -> Accuracy:
+    """At the points of the true curve. usual: what is true but for the luck of a few repetitions, at the same points;
+    orders and best numbers are then its, while errors are those of the repetitions.
+    """
     numbers = [p.resources for p in true.points]
     ours = [estimated.bandwidth(n) for n in numbers]
-    theirs = [p.median for p in true.points]
+    theirs = [(usual or true).bandwidth(n) for n in numbers]
     errors = [abs(our - b) / b for our, p in zip(ours, true.points, strict=True) for b in p.bytes_per_s]
     at, best = _first_best(ours), _first_best(theirs)
     limits = range(1, len(numbers) + 1)
