@@ -115,6 +115,8 @@ def _summary_line(step: Step, runs: Sequence[RunRecord], problems: Sequence[str]
         if p.last:
             because = f" because={name}{p.last.reason!r}" if p.last.reason else ""
             states.append(f"plan={name}{p.last.status!r}{because}")
+        if p.last_placed and p.last_placed.stripes:
+            states.append(f"stripes={name}{p.last_placed.stripes!r}")
         if p.left:
             why = ", ".join(f"{text} ({count})" for text, count in p.left.most_common(3))
             states.append(f"left={name}{p.left.total()} because={why!r}")

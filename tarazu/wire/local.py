@@ -124,6 +124,8 @@ class PlanReply(msgspec.Struct, frozen=True, tag="planned"):
     """Of histories left out and of the forecast; equal ones come with every plan."""
     left: dict[str, int] = {}
     """Why files of it are left to Lustre → how many."""
+    stripes: str = ""
+    """With `layout.stripe_count = curve`: how many, and by what; empty otherwise."""
     odd: tuple[int, ...] = ()
     """On the way only: places in `files` whose names are those of `names.to_text`."""
 
