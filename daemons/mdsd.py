@@ -1,7 +1,7 @@
 """tarazu-mdsd: knows the state of all OSSs and OSTs, and answers where files should go.
 
 Follows: `OssReport`s of all ossds (bound at `mdsd.statistics`) and requests of clientds (bound at
-`mdsd.requests`). Publishes: it answers each request: `AllocationReply`, `Acknowledged`, `ViewReply`,
+`mdsd.requests`). Publishes: it answers each request: `AllocationReply`, `CountReply`, `Acknowledged`, `ViewReply`,
 `StatusReply`; by itself it tells of OSTs of running steps' promises that are dead, refusing, full, sick or well
 again (`TargetsChanged`; health.py, target_news.py). OSSs it tells which routers running jobs' nodes should get
 (`RouterRules`; router_plan/). When an OSS is silent for `mdsd.stale_after_s` its OSTs get
@@ -33,6 +33,7 @@ from tarazu.allocate.records import Closed, Joined
 from tarazu.daemons.allocating import Allocating, not_active
 from tarazu.daemons.audit import Audit
 from tarazu.daemons.book import Book
+from tarazu.daemons.counting import Counting
 from tarazu.daemons.exclusions import Exclusions
 from tarazu.daemons.health import Change, Health, text_of_change
 from tarazu.daemons.ledger_clock import LedgerClock
@@ -55,6 +56,7 @@ from tarazu.wire import messages
 from tarazu.wire.messages import (
     Acknowledged,
     AllocationRequest,
+    CountRequest,
     FileClosed,
     Request,
     RulesRequest,
@@ -147,6 +149,7 @@ class Mdsd:
         self.allocating = Allocating(
             settings, self.book, self.system, self.gate, self.outbox, audit, wake=wakeup.wake
         )
+        self.counting = Counting(settings.forwarding.policy, self.replier.reply, wakeup.wake)
         self.rights = Rights(settings.keys.uids == "required", self._owner)
         self.pair = self._pair(options.replication, second)
         self.metrics = Exporter(settings.metrics.mdsd, wakeup.wake, self._families)
@@ -183,6 +186,7 @@ class Mdsd:
                 self.pair.look()
             if self.active:
                 self.allocating.look(now)
+                self.counting.look(now)
                 self._look_at_health(now)
                 self.routers.look(now)
             self._pass_time(now, drained)
@@ -195,9 +199,11 @@ class Mdsd:
             self.pair.leave(self.outbox.send)
 
     def _owner(self, id: str) -> int | None:
-        """The user whose allocation, or step with nodes, this is."""
-        owner = self.allocating.owner(id)
-        return self.routers.nodes.owner(id) if owner is None else owner
+        """The user whose allocation, or step with nodes or a profile, this is."""
+        for known in (self.allocating, self.routers.nodes, self.counting):
+            if (owner := known.owner(id)) is not None:
+                return owner
+        return None
 
     @property
     def active(self) -> bool:
@@ -233,6 +239,7 @@ class Mdsd:
         exclusions = Exclusions(settings.mdsd.exclude)
         self.allocating.take_over(settings)
         self.system.take_over(settings.mdsd, exclusions)
+        self.counting.policy = settings.forwarding.policy
         self.routers.take_over(settings)
         self.weights = weights_of(settings)
         self.gate.cpu_limit, self.gate.memory_limit = settings.mdsd.cpu_limit, settings.mdsd.memory_limit
@@ -265,6 +272,7 @@ class Mdsd:
         self.mds.close()
         self.metrics.close()
         self.allocating.close()
+        self.counting.close()
         self.routers.close()
         self.transport.close()
         self.book.close()
@@ -280,6 +288,10 @@ class Mdsd:
                 return
             self._hear(message.id)
             self.allocating.ask(peer, message, now)
+        elif isinstance(message, CountRequest):
+            refusal = self.rights.refusal(peer, message)
+            osts = 0 if refusal else sum(o.usable for o in self.system.view(message.fs_name, now).osts)
+            self.counting.ask(peer, message, osts, now, refusal)
         elif isinstance(message, ViewRequest | StatusRequest):
             self._question(peer, message)
         elif isinstance(message, RulesRequest):
@@ -332,6 +344,7 @@ class Mdsd:
             weights=self.weights,
             why_closed=self.gate.why_closed(),
             fs_names=tuple(known),
+            counts=True,
         )
 
     def _take_notice(self, peer: Peer, notice: FileClosed | StepEnded | StepAlive | TargetsTold) -> None:
@@ -347,12 +360,14 @@ class Mdsd:
         elif isinstance(notice, StepEnded):
             self.routers.nodes.ended(notice.id)
             self.allocating.step_ended(notice.id, self.clock.now())
+            self.counting.ended(notice.id)
         else:
             for id in notice.ids:
                 self._hear(id)
             self.news.heard(notice.ids, peer, time.monotonic())
 
     def _hear(self, id: str) -> None:
+        self.counting.hear((id,), time.monotonic())
         if self.book.hear(id, self.clock.now()):
             log.info("job step of %s speaks again: what it has open is promised again", id)
             for fs_name in self.system.views.fs_names():

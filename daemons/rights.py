@@ -15,6 +15,7 @@ from tarazu.daemons.limits import MAX_TARGETS
 from tarazu.wire.admission import Admission
 from tarazu.wire.messages import (
     AllocationRequest,
+    CountRequest,
     FileClosed,
     OssReport,
     OstReport,
@@ -41,7 +42,7 @@ class Rights:
         self._said = SaidOnce(log)
         self._reporters: dict[tuple[str, int], _Reporter] = {}
 
-    def refusal(self, peer: Peer, message: AllocationRequest) -> str:
+    def refusal(self, peer: Peer, message: AllocationRequest | CountRequest) -> str:
         """Why this peer may not ask this; empty when it may."""
         if not self._may_ask_for(peer, message.uid):
             return self._refuse(

@@ -199,9 +199,11 @@ class LayoutSettings:
     stripe_count: str = setting(
         "auto",
         "stripe count of plain layouts: site (as the default), paper (8), auto (the fewest that balance all files "
-        "of the step, never worse than the default), or n",
+        "of the step, never worse than the default), curve (by the application's bandwidth curve among the steps that "
+        "run; auto where it has none), or n",
         Check(
-            "site, paper, auto or a number above 0", lambda v: v in ("site", "paper", "auto") or v.isdecimal()
+            "site, paper, auto, curve or a number above 0",
+            lambda v: v in ("site", "paper", "auto", "curve") or v.isdecimal(),
         ),
     )
     striping: str = setting(
@@ -252,6 +254,18 @@ class Forwarding:
         Check(
             "the name of a policy, such as joint or ta-gnc", lambda v: re.fullmatch(r"[a-z-]+", v) is not None
         ),
+    )
+    benchmarks: str = setting(
+        "",
+        "the site's benchmarks, from which applications' bandwidth curves are estimated (`tarazu benchmarks import`); "
+        "readable by everyone; empty: none",
+        Check("an absolute path, or nothing", lambda v: v == "" or v.startswith("/")),
+    )
+    curves: str = setting(
+        "",
+        "CSV of measured bandwidth curves (application,resources,bytes_per_s), which go before estimated ones; "
+        "readable by everyone; empty: none",
+        Check("an absolute path, or nothing", lambda v: v == "" or v.startswith("/")),
     )
     routers: str = setting(
         "observe",
