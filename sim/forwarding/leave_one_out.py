@@ -16,6 +16,8 @@ from tarazu.forwarding.application import Kind
 from tarazu.forwarding.curve import Curve, curve
 from tarazu.forwarding.estimate import Benchmarks, Pattern, estimate
 from tarazu.forwarding.estimate.accuracy import Accuracy, accuracy
+from tarazu.forwarding.estimate.match import category, place
+from tarazu.forwarding.estimate.wanted import wanted
 from tarazu.sim.forwarding.benchmarks import (
     NUMBERS,
     RANKS_PER_NODE,
@@ -282,9 +284,6 @@ def judge(made: Made, true: Curve, usual: Curve, benchmarks: Benchmarks) -> Judg
 def nearest(made: Made, benchmarks: Benchmarks) -> Curve:
     """What paper E does, where no benchmark is the phase: the nearest one, its mean over repetitions, and the mean size
     of requests."""
-    from tarazu.forwarding.estimate.match import place
-    from tarazu.forwarding.estimate.wanted import wanted
-
     taken: Counter[int] = Counter()
     moved = 0
     for step in made.steps:
@@ -292,12 +291,7 @@ def nearest(made: Made, benchmarks: Benchmarks) -> Curve:
         moved += phase.bytes * step.times
         (want,) = wanted(msgspec.structs.replace(phase, request_sizes=()), made.nodes, made.kind)
         p = want.pattern
-        like = [
-            b
-            for b in benchmarks.all
-            if (b.pattern.kind, b.pattern.operation, b.pattern.api, b.pattern.sharing, b.pattern.spatiality)
-            == (p.kind, p.operation, p.api, p.sharing, p.spatiality)
-        ]
+        like = [b for b in benchmarks.all if category(b.pattern) == category(p)]
         best = min(like, key=lambda b: float(((place(b.pattern) - place(p)) ** 2).sum()))
         for point in best.curve.points:
             taken[point.resources] += phase.bytes * step.times / fmean(point.bytes_per_s)  # type: ignore[assignment]
@@ -351,7 +345,12 @@ def study(
     made = applications(of.kind, of.applications, of.seed, of.processes)
     true = true_curves(made, of.repetitions, False, of.numbers, progress, jobs)
     usual = true_curves(made, -(-of.repetitions // 2), True, of.numbers, progress, jobs)
-    benchmarks = Benchmarks(
-        measure(grid(of.kind, of.processes), of.numbers, of.benchmark_repetitions, progress, jobs)
-    )
+    asked = {
+        category(w.pattern)
+        for one in made
+        for s in one.steps
+        for w in wanted(phase_of(s), one.nodes, of.kind)
+    }
+    patterns = [p for p in grid(of.kind, of.processes) if category(p) in asked]
+    benchmarks = Benchmarks(measure(patterns, of.numbers, of.benchmark_repetitions, progress, jobs))
     return [judge(*each, benchmarks) for each in zip(made, true, usual, strict=True)]
