@@ -22,7 +22,7 @@ COLOURS = {
 }
 MARKERS = dict(zip(COLOURS, "osv^D<>oDs"))
 ABOVE = 3.0
-"""A line that lies so many times above the next one is cut off: else nothing would be seen of the others."""
+"""A line that lies so many times above all others is told, not shown: else nothing would be seen of those."""
 
 
 def pictures(figures: Iterable[Figure]) -> list[drawing.Picture]:
@@ -83,7 +83,14 @@ def _line(axis: Any, line: Line, place: float) -> None:
 
 
 def _cut(axis: Any, panel: Panel) -> None:
-    tops = sorted(max(band.mean for _, band in line.points) for line in panel.lines)
-    if len(tops) > 1 and tops[-1] > ABOVE * tops[-2] > 0:
-        highest = sorted(max(band.high for _, band in line.points) for line in panel.lines)[-2]
-        axis.set_ylim(top=1.1 * highest)
+    lines = sorted(panel.lines, key=lambda line: max(band.mean for _, band in line.points))
+    if len(lines) < 2:
+        return
+    *others, last = lines
+    means = [band.mean for _, band in last.points]
+    top = max(band.high for line in others for _, band in line.points)
+    low = min(band.low for line in others for _, band in line.points)
+    if max(means) > ABOVE * top > 0:
+        axis.set_ylim(low - 0.05 * (top - low), top + 0.15 * (top - low))
+        said = f"{last.label}: {min(means):.3g} to {max(means):.3g}"
+        axis.text(0.98, 0.98, said, ha="right", va="top", fontsize=8, transform=axis.transAxes)
