@@ -1,4 +1,6 @@
-"""mdsd's audit log: one line per answered allocation request, per step that died, per change of an OST's health."""
+"""mdsd's audit log: one line per answered allocation request, per step that died, per change of an OST's health or of a
+step's routers.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ from pathlib import Path
 
 from tarazu.allocate.ledger import Dead
 from tarazu.daemons.health import Change
+from tarazu.daemons.router_plan.nodes import Step
 from tarazu.errors import ConfigError
 from tarazu.wire.messages import MAX_ID_CHARACTERS, AllocationReply, AllocationRequest
 
@@ -65,6 +68,26 @@ class Audit:
                 "allocations": allocations,
             }
         )
+
+    def routers(
+        self, mode: str, step: Step, nodes: int, routers: str, expected: tuple[float, float] | None
+    ) -> None:
+        """A job step has other routers than it had; `routers` empty: all alike. `expected`: I/O-SlowDown with them,
+        and with all alike.
+        """
+        fields = {
+            "time": _now(),
+            "status": "routers",
+            "mode": mode,
+            "fs": json.dumps(step.fs_name),
+            "uid": step.uid,
+            "job": json.dumps(step.job_id),
+            "nodes": nodes,
+            "routers": json.dumps(routers),
+        }
+        if expected:
+            fields |= {"slowdown": f"{expected[0]:.3f}", "alike": f"{expected[1]:.3f}"}
+        self._line(fields)
 
     def _line(self, fields: Mapping[str, object]) -> None:
         line = " ".join(f"{name}={value}" for name, value in fields.items())

@@ -1,9 +1,10 @@
 """tarazu-mdsd: knows the state of all OSSs and OSTs, and answers where files should go.
 
 Follows: `OssReport`s of all ossds (bound at `mdsd.statistics`) and requests of clientds (bound at
-`mdsd.requests`). Publishes: it answers each request: `AllocationReply`, `Acknowledged`, `ViewReply`,
+`mdsd.requests`). Publishes: it answers each request: `AllocationReply`, `CountReply`, `Acknowledged`, `ViewReply`,
 `StatusReply`; by itself it tells of OSTs of running steps' promises that are dead, refusing, full, sick or well
-again (`TargetsChanged`; health.py, target_news.py). When an OSS is silent for `mdsd.stale_after_s` its OSTs get
+again (`TargetsChanged`; health.py, target_news.py). OSSs it tells which routers running jobs' nodes should get
+(`RouterRules`; router_plan/). When an OSS is silent for `mdsd.stale_after_s` its OSTs get
 no stripes until it reports again. When this node is busier than `mdsd.cpu_limit` or `mdsd.memory_limit`,
 requests wait; one whose deadline comes is `declined`, and the job runs unplaced. Without mdsd files are created
 as Lustre always did. Allocations run in a worker thread, so that statistics and status are served meanwhile; what
@@ -32,6 +33,7 @@ from tarazu.allocate.records import Closed, Joined
 from tarazu.daemons.allocating import Allocating, not_active
 from tarazu.daemons.audit import Audit
 from tarazu.daemons.book import Book
+from tarazu.daemons.counting import Counting
 from tarazu.daemons.exclusions import Exclusions
 from tarazu.daemons.health import Change, Health, text_of_change
 from tarazu.daemons.ledger_clock import LedgerClock
@@ -42,6 +44,7 @@ from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.outbox import Outbox
 from tarazu.daemons.process import Reread, Wakeup, parser, run
 from tarazu.daemons.rights import Rights
+from tarazu.daemons.router_plan.planner import RouterPlan
 from tarazu.daemons.service_manager import ServiceManager
 from tarazu.daemons.standby.roles import Pair
 from tarazu.daemons.system import System
@@ -53,9 +56,9 @@ from tarazu.wire import messages
 from tarazu.wire.messages import (
     Acknowledged,
     AllocationRequest,
+    CountRequest,
     FileClosed,
     Request,
-    RouterRules,
     RulesRequest,
     StatusReply,
     StatusRequest,
@@ -77,7 +80,16 @@ if TYPE_CHECKING:
 log = logging.getLogger("tarazu.mdsd")
 
 NAME = "tarazu-mdsd"
-USED = ("keys.", "mdsd.", "standby.", "allocate.", "run.stop_file", "metrics.mdsd")
+USED = (
+    "keys.",
+    "mdsd.",
+    "standby.",
+    "allocate.",
+    "forwarding.",
+    "run.alive_s",
+    "run.stop_file",
+    "metrics.mdsd",
+)
 """Settings that it looks at, or their beginnings."""
 
 LONGEST_WAIT_S = 1.0
@@ -107,6 +119,7 @@ class Mdsd:
         self.started = time.monotonic()
         self.weights = weights_of(settings)
         audit = Audit(options.audit_log)
+        self.routers = RouterPlan(settings, audit, wakeup.wake)
         self.gate = Gate(options.root, options.cpu_limit, options.memory_limit)
         self.site = SiteWatch(settings.run.stop_file)
         self.mds = MdsWatch(options.root)
@@ -136,7 +149,8 @@ class Mdsd:
         self.allocating = Allocating(
             settings, self.book, self.system, self.gate, self.outbox, audit, wake=wakeup.wake
         )
-        self.rights = Rights(settings.keys.uids == "required", self.allocating.owner)
+        self.counting = Counting(settings.forwarding.policy, self.replier.reply, wakeup.wake)
+        self.rights = Rights(settings.keys.uids == "required", self._owner)
         self.pair = self._pair(options.replication, second)
         self.metrics = Exporter(settings.metrics.mdsd, wakeup.wake, self._families)
         log.info("%s", self.book)
@@ -163,6 +177,7 @@ class Mdsd:
                 self.book.ledger.excuse(paused_s)
             if (paused_s := now - self.listened_at - LONGEST_WAIT_S) > LONGEST_WAIT_S:
                 self.system.excuse(paused_s)
+                self.routers.nodes.excuse(paused_s)
             self.listened_at, self.listened_s = now, now_s
             drained = self._receive(now)
             self.gate.sample(now)
@@ -171,7 +186,9 @@ class Mdsd:
                 self.pair.look()
             if self.active:
                 self.allocating.look(now)
+                self.counting.look(now)
                 self._look_at_health(now)
+                self.routers.look(now)
             self._pass_time(now, drained)
             self._commit()
             if self.book.trouble:
@@ -180,6 +197,13 @@ class Mdsd:
         self.manager.stopping()
         if self.pair:
             self.pair.leave(self.outbox.send)
+
+    def _owner(self, id: str) -> int | None:
+        """The user whose allocation, or step with nodes or a profile, this is."""
+        for known in (self.allocating, self.routers.nodes, self.counting):
+            if (owner := known.owner(id)) is not None:
+                return owner
+        return None
 
     @property
     def active(self) -> bool:
@@ -193,8 +217,12 @@ class Mdsd:
                 self.book.note(Joined(self.book.alone.term, self.clock.now()))
             return None
         link = Link(self.transport, address, second)
-        allocating = self.allocating
-        return Pair(self.book, link, second, allocating.begin_again, allocating.leave_to_other)
+        return Pair(self.book, link, second, self._begin_again, self.allocating.leave_to_other)
+
+    def _begin_again(self) -> None:
+        """We are the one of two that answers, from now on."""
+        self.allocating.begin_again()
+        self.routers.begin_again(time.monotonic())
 
     def _commit(self) -> None:
         """What was noted in this turn is made durable, and the answers that rest on it go out."""
@@ -211,6 +239,8 @@ class Mdsd:
         exclusions = Exclusions(settings.mdsd.exclude)
         self.allocating.take_over(settings)
         self.system.take_over(settings.mdsd, exclusions)
+        self.counting.policy = settings.forwarding.policy
+        self.routers.take_over(settings)
         self.weights = weights_of(settings)
         self.gate.cpu_limit, self.gate.memory_limit = settings.mdsd.cpu_limit, settings.mdsd.memory_limit
 
@@ -242,6 +272,8 @@ class Mdsd:
         self.mds.close()
         self.metrics.close()
         self.allocating.close()
+        self.counting.close()
+        self.routers.close()
         self.transport.close()
         self.book.close()
         self.manager.close()
@@ -256,11 +288,17 @@ class Mdsd:
                 return
             self._hear(message.id)
             self.allocating.ask(peer, message, now)
+        elif isinstance(message, CountRequest):
+            refusal = self.rights.refusal(peer, message)
+            osts = 0 if refusal else sum(o.usable for o in self.system.view(message.fs_name, now).osts)
+            self.counting.ask(peer, message, osts, now, refusal)
         elif isinstance(message, ViewRequest | StatusRequest):
             self._question(peer, message)
         elif isinstance(message, RulesRequest):
-            self.replier.reply(peer, RouterRules(message.message_id, 1, "observe"))
+            self.replier.reply(peer, self.routers.answer(message, now, stopped=bool(self.site.why)))
         elif isinstance(message, StepNodes):
+            if self.rights.may_tell(peer, message):
+                self.routers.tell(message, now)
             self.replier.reply(peer, Acknowledged(message.message_id))
         elif not self.outbox.again(peer, message.message_id):
             if heeded := self.rights.heeded(peer, message):
@@ -306,6 +344,7 @@ class Mdsd:
             weights=self.weights,
             why_closed=self.gate.why_closed(),
             fs_names=tuple(known),
+            counts=True,
         )
 
     def _take_notice(self, peer: Peer, notice: FileClosed | StepEnded | StepAlive | TargetsTold) -> None:
@@ -319,13 +358,16 @@ class Mdsd:
             if known := self.book.ledger.known(notice.id, notice.files):
                 self.book.note(Closed(notice.id, now_s, release_at_s, known))
         elif isinstance(notice, StepEnded):
+            self.routers.nodes.ended(notice.id)
             self.allocating.step_ended(notice.id, self.clock.now())
+            self.counting.ended(notice.id)
         else:
             for id in notice.ids:
                 self._hear(id)
             self.news.heard(notice.ids, peer, time.monotonic())
 
     def _hear(self, id: str) -> None:
+        self.counting.hear((id,), time.monotonic())
         if self.book.hear(id, self.clock.now()):
             log.info("job step of %s speaks again: what it has open is promised again", id)
             for fs_name in self.system.views.fs_names():
@@ -341,6 +383,8 @@ class Mdsd:
         if not self.active:
             return
         # What a step has said may still wait to be read.
+        if drained:
+            self.routers.pass_time(now)
         for dead in self.book.pass_time(self.clock.now(), listening=drained):
             if not dead.again:
                 self.dead_steps += 1
@@ -364,6 +408,7 @@ class Mdsd:
             longest_s = min(longest_s, self.pair.next_s())
         if self.active:
             longest_s = min(longest_s, self.allocating.next_due() - now, self.news_due - now)
+            longest_s = min(longest_s, self.routers.next_s(now) - now)
         return max(0.0, longest_s)
 
 

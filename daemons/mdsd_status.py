@@ -61,6 +61,8 @@ def status_of(mdsd: Mdsd, now: float) -> dict[str, Any]:
             "answers": dict(mdsd.allocating.answers),
         },
         "untold": len(mdsd.news),
+        "stripe_counts": {"steps": len(mdsd.counting), **mdsd.counting.answers},
+        "routers": mdsd.routers.status(now),
         "mds": msgspec.to_builtins(load),
         "osses": {
             name: {

@@ -16,7 +16,7 @@ import math
 import socket
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -177,11 +177,27 @@ def settings_from(options: argparse.Namespace) -> config.Settings:
     return config.override(settings, "keys", directory=options.keys)
 
 
+def follow_rules(settings: config.Settings, read: Callable[[], config.Settings]) -> int:
+    """The other half of this program, with rights of its own: see `tarazu.daemons.routers.service`."""
+    from tarazu.daemons.routers.service import USED, RulesService
+
+    reread = Reread(settings, read, USED)
+    with Wakeup() as wakeup, contextlib.closing(RulesService(settings, wakeup, reread)) as service:
+        service.loop()
+    log.info("stopped")
+    return 0
+
+
 def main(argv: list[str] | None = None) -> int:
     options = parser(NAME, "Publish the statistics of this OSS to tarazu-mdsd.")
     options.add_argument("--name", help="name of this OSS (default: host name)")
     options.add_argument("--interval", type=float, metavar="SECONDS", help="time between two reports")
     options.add_argument("--mdsd", metavar="ADDRESS", help="statistics address of mdsd, tcp://mds1:5770")
+    options.add_argument(
+        "--routers",
+        action="store_true",
+        help="publish nothing: set which LNet routers running jobs' data take (forwarding.routers)",
+    )
     options.add_argument("--once", action="store_true", help="print one report and end")
     options.add_argument("--json", action="store_true", help="with --once: as JSON")
     chosen = options.parse_args(argv)
@@ -190,6 +206,8 @@ def main(argv: list[str] | None = None) -> int:
         settings = settings_from(chosen)
         if chosen.once:
             return once(settings, chosen.json)
+        if chosen.routers:
+            return follow_rules(settings, lambda: settings_from(chosen))
         reread = Reread(settings, lambda: settings_from(chosen), USED)
         with Wakeup() as wakeup, contextlib.closing(Ossd(settings, wakeup, reread)) as ossd:
             ossd.loop()

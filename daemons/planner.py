@@ -13,6 +13,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -27,12 +28,13 @@ from tarazu.daemons.left_to_lustre import checked, commonest
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.questions import Questions
 from tarazu.errors import TarazuError, Unavailable
-from tarazu.layout.manager import Targets
+from tarazu.layout.manager import LayoutPolicy, Targets
 from tarazu.model import FilePlacement, Forecast, JobStep, Layout
 from tarazu.predict.waves import waves
 from tarazu.store.database import open_database
 from tarazu.store.rows import NewFile
 from tarazu.wire import local, messages
+from tarazu.wire.messages import CountRequest
 from tarazu.wire.transport import Requester
 
 log = logging.getLogger("tarazu.clientd")
@@ -101,7 +103,17 @@ class Planner:
             if known.why_closed:
                 return local.PlanReply("declined", known.why_closed)
         until_s = request.from_s + self.settings.predict.horizon_s
-        job = Job(step, request.from_s, until_s, request.in_run, self.settings.predict)
+        forwarding = self.settings.forwarding if self.policy.stripe_count == "curve" else None
+        job = Job(
+            step,
+            request.from_s,
+            until_s,
+            request.in_run,
+            self.settings.predict,
+            forwarding.curves if forwarding else "",
+            forwarding.benchmarks if forwarding else "",
+        )
+        request_id = uuid.uuid4().hex
         with ExitStack() as stack:
             try:
                 # Its process has no more to do once the layouts are known.
@@ -114,24 +126,60 @@ class Planner:
                     if not found.files:
                         return outline
                     mdsd = stack.enter_context(self.mdsd.connection())
-                    targets, problem = self._targets(mdsd, request, outline.forecast_bytes)
+                    targets, counts, problem = self._targets(mdsd, request, outline.forecast_bytes)
+                    policy, stripes = self._policy(mdsd, request, found, counts, request_id, uid)
+                    outline = msgspec.structs.replace(outline, stripes=stripes)
                     layouts = directories(found.parents)
                     foreign = self.settings.layout.foreign_defaults
-                    expected = forecast.choose(Choose(targets, layouts, self.policy, foreign), found.files)
+                    expected = forecast.choose(Choose(targets, layouts, policy, foreign), found.files)
             except ForecastFailed as error:
                 return local.PlanReply("nothing", str(error))
-            return self._store_and_place(step, request, expected, outline, mdsd, problem)
+            return self._store_and_place(step, request, expected, outline, mdsd, problem, request_id)
 
     def _targets(
         self, mdsd: Requester, request: local.PlanRequest, forecast_bytes: int
-    ) -> tuple[Targets, str]:
-        """By what layouts are chosen; and why mdsd need not be asked for OSTs."""
+    ) -> tuple[Targets, bool, str]:
+        """By what layouts are chosen; does mdsd count stripes; and why it need not be asked for OSTs."""
         try:
             known = self.mdsd.view(mdsd, request.step.fs_name)
-            return usable_targets(known, request, forecast_bytes), ""
+            return usable_targets(known, request, forecast_bytes), known.counts, ""
         except TarazuError as error:
             pools = {name: len({*members} & {*request.active}) for name, members in request.pools.items()}
-            return Targets(len(request.active), pools), str(error)
+            return Targets(len(request.active), pools), False, str(error)
+
+    def _policy(
+        self,
+        mdsd: Requester,
+        request: local.PlanRequest,
+        found: Found,
+        counts: bool,
+        request_id: str,
+        uid: int,
+    ) -> tuple[LayoutPolicy, str]:
+        """The site's choices for this step; with `layout.stripe_count = curve`, how many stripes and why."""
+        policy = self.policy
+        if policy.stripe_count != "curve":
+            return policy, ""
+        if found.profile is None:
+            return (
+                policy,
+                f"as auto: {found.curve or 'neither forwarding.benchmarks nor forwarding.curves is set'}",
+            )
+        if not counts:
+            return policy, "as auto: mdsd does not answer, or is of a version that counts no stripes"
+        wanted = CountRequest(
+            uuid.uuid4().hex,
+            request_id,
+            request.step.fs_name,
+            uid,
+            request.step.job_id,
+            found.profile,
+            silent_after_s(request.alive_s) if request.place else 0.0,
+        )
+        reply = questions.count(mdsd, wanted)
+        if reply.count < 1:
+            return policy, f"as auto: {reply.why}"
+        return replace(policy, curve_count=reply.count), f"{reply.count} {reply.why}; {found.curve}"
 
     def _store_and_place(
         self,
@@ -141,12 +189,13 @@ class Planner:
         outline: local.PlanReply,
         mdsd: Requester,
         problem: str,
+        request_id: str,
     ) -> local.PlanReply:
         answers: list[messages.AllocationReply] = []
         wishes = [(e.forecast, e.layout) for e in expected if e.layout]
         if request.attempt and request.place and wishes:
             # Only what comes of it is stored: attempts in vain would push out plans that were in force.
-            answer = self._allocate(step, wishes, mdsd, problem, request.alive_s)
+            answer = self._allocate(step, wishes, mdsd, problem, request.alive_s, request_id)
             if answer.status != "allocated":
                 return msgspec.structs.replace(outline, status=answer.status, reason=answer.reason)
             answers.append(answer)
@@ -170,7 +219,7 @@ class Planner:
                 database.set_allocation(plan_id, status=status)
                 return msgspec.structs.replace(reply, status=status)
             if not answers:
-                answers.append(self._allocate(step, wishes, mdsd, problem, request.alive_s))
+                answers.append(self._allocate(step, wishes, mdsd, problem, request.alive_s, request_id))
             answer, ost_count = answers[0], max(request.osts, default=0) + 1
             allocated, refused = checked(placeable, answer.osts, ost_count, answer.left)
             left.update(refused.values())
@@ -179,7 +228,7 @@ class Planner:
                 plan_id,
                 status=answer.status,
                 request_id=answer.id,
-                reason=answer.reason,
+                reason=answer.reason or outline.stripes,
                 policy=answer.policy,
                 ost_cost=answer.ost_cost,
                 ost_cost_bound=answer.ost_cost_bound,
@@ -205,9 +254,9 @@ class Planner:
         mdsd: Requester,
         problem: str,
         alive_s: float,
+        request_id: str,
     ) -> messages.AllocationReply:
         """mdsd's answer; `unavailable` when there is a problem with asking it."""
-        request_id = uuid.uuid4().hex
         if problem:
             return messages.AllocationReply(request_id, "unavailable", problem)
         request = allocation_request(request_id, step, wishes, self.settings.predict.horizon_s, alive_s)
@@ -247,8 +296,13 @@ def allocation_request(
         files=files,
         deadline_s=questions.ALLOCATION_S - questions.ANSWER_S,
         expires_s=2 * horizon_s,
-        alive_s=2 * alive_s if 0 < alive_s < LONGEST_ALIVE_S else 0.0,
+        alive_s=silent_after_s(alive_s),
     )
+
+
+def silent_after_s(alive_s: float) -> float:
+    """So long without a sign of life a step counts as dead, which gives one that often; 0: never."""
+    return 2 * alive_s if 0 < alive_s < LONGEST_ALIVE_S else 0.0
 
 
 @contextmanager

@@ -18,6 +18,8 @@ from tarazu.errors import Unavailable, WireError
 from tarazu.wire.messages import (
     AllocationReply,
     AllocationRequest,
+    CountReply,
+    CountRequest,
     StatusReply,
     StatusRequest,
     StepEnded,
@@ -32,6 +34,8 @@ ALLOCATION_S = 30.0
 """What mdsd gets to answer an allocation request before the job runs unplaced."""
 ANSWER_S = 3.0
 """And for everything else."""
+COUNT_S = 1.0
+"""And for a number of stripes: whoever has none gets on without."""
 SILENT_S = 2.0
 """For so long after it did not answer nobody waits for it."""
 
@@ -107,6 +111,14 @@ def allocate(mdsd: Requester, request: AllocationRequest) -> AllocationReply:
         return _of_kind(mdsd.request(request, ALLOCATION_S), AllocationReply)
     except Unavailable as error:
         return AllocationReply(request.id, "unavailable", str(error))
+
+
+def count(mdsd: Requester, request: CountRequest) -> CountReply:
+    """mdsd's answer; one without a number when it is silent."""
+    try:
+        return _of_kind(mdsd.request(request, COUNT_S), CountReply)
+    except Unavailable as error:
+        return CountReply(request.message_id, 0, str(error))
 
 
 def give_back(mdsd: Requester, request_id: str) -> None:

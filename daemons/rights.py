@@ -15,11 +15,13 @@ from tarazu.daemons.limits import MAX_TARGETS
 from tarazu.wire.admission import Admission
 from tarazu.wire.messages import (
     AllocationRequest,
+    CountRequest,
     FileClosed,
     OssReport,
     OstReport,
     StepAlive,
     StepEnded,
+    StepNodes,
     TargetsTold,
 )
 from tarazu.wire.said import SaidOnce
@@ -40,7 +42,7 @@ class Rights:
         self._said = SaidOnce(log)
         self._reporters: dict[tuple[str, int], _Reporter] = {}
 
-    def refusal(self, peer: Peer, message: AllocationRequest) -> str:
+    def refusal(self, peer: Peer, message: AllocationRequest | CountRequest) -> str:
         """Why this peer may not ask this; empty when it may."""
         if not self._may_ask_for(peer, message.uid):
             return self._refuse(
@@ -50,6 +52,15 @@ class Rights:
         if owner not in (None, message.uid):
             return self._refuse(peer, "expected an id of this request's own, found one of another user's")
         return ""
+
+    def may_tell(self, peer: Peer, message: StepNodes) -> bool:
+        """Whether this peer may say where this user's steps run."""
+        if self._may_ask_for(peer, message.uid):
+            return True
+        self._refuse(
+            peer, f"the key {peer.key} told of nodes of uid {message.uid}, for whom it may not speak"
+        )
+        return False
 
     def heeded(self, peer: Peer, notice: Notice) -> Notice | None:
         """The notice, as far as this peer may give it; None for one that is none of its business."""

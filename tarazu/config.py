@@ -84,6 +84,13 @@ class Ossd:
     exports: bool = setting(
         False, "also publish what each client wrote and read: reads a file a client and OST"
     )
+    lnetctl: str = setting(
+        "lnetctl", "tarazu-ossd --routers: the program that sets rules of LNet, and words before its own"
+    )
+    state: str = setting(
+        "/var/lib/tarazu-routers",
+        "tarazu-ossd --routers: where it notes the rules that it sets, before it sets them",
+    )
 
 
 @dataclass(frozen=True)
@@ -192,9 +199,11 @@ class LayoutSettings:
     stripe_count: str = setting(
         "auto",
         "stripe count of plain layouts: site (as the default), paper (8), auto (the fewest that balance all files "
-        "of the step, never worse than the default), or n",
+        "of the step, never worse than the default), curve (by the application's bandwidth curve among the steps that "
+        "run; auto where it has none), or n",
         Check(
-            "site, paper, auto or a number above 0", lambda v: v in ("site", "paper", "auto") or v.isdecimal()
+            "site, paper, auto, curve or a number above 0",
+            lambda v: v in ("site", "paper", "auto", "curve") or v.isdecimal(),
         ),
     )
     striping: str = setting(
@@ -246,28 +255,47 @@ class Forwarding:
             "the name of a policy, such as joint or ta-gnc", lambda v: re.fullmatch(r"[a-z-]+", v) is not None
         ),
     )
+    benchmarks: str = setting(
+        "",
+        "the site's benchmarks, from which applications' bandwidth curves are estimated (`tarazu benchmarks import`); "
+        "readable by everyone; empty: none",
+        Check("an absolute path, or nothing", lambda v: v == "" or v.startswith("/")),
+    )
+    curves: str = setting(
+        "",
+        "CSV of measured bandwidth curves (application,resources,bytes_per_s), which go before estimated ones; "
+        "readable by everyone; empty: none",
+        Check("an absolute path, or nothing", lambda v: v == "" or v.startswith("/")),
+    )
     routers: str = setting(
         "observe",
-        "LNet routers of jobs: observe: nothing; advise: plan, and show what would be set; apply: OSSs that say so too "
-        "set it",
+        "LNet routers of jobs: observe: nothing; advise: plan, and show what would be set; apply: OSSs that say so "
+        "too set it",
         one_of("observe", "advise", "apply"),
     )
     nids: str = setting(
         "",
-        "where hosts' NIDs are known from: a file of lines `HOST NID…`; @NET, such as @tcp1: the address of the name on "
+        "where hosts' NIDs are known from: a file of lines `HOST NID…`; @NET, such as @tcp1: the name's address on "
         "that net; empty: on the net of the leader's own node, where its name is its address there",
         Check("an absolute path, @ and a net, or nothing", lambda v: v == "" or v[0] in "/@"),
     )
     scheduler: str = setting(
         "",
-        "where mdsd learns which nodes are whose job's: slurm (squeue), or a file of lines `JOB UID HOSTS`; empty: from "
-        "jobs' leaders alone",
+        "where mdsd learns which nodes are whose job's: slurm (squeue), or a file of lines `JOB UID HOSTS`; empty: "
+        "from jobs' leaders alone",
         Check("slurm, an absolute path, or nothing", lambda v: v in ("", "slurm") or v.startswith("/")),
     )
     gain: float = setting(
         0.05,
         "running jobs get other routers only where the mean slowdown of their I/O falls by this share",
         SHARE,
+    )
+    interval_s: float = setting(
+        10.0, "how often an OSS asks mdsd for the rules that it should have", POSITIVE
+    )
+    rules: int = setting(64, "rules that one OSS sets at most", NOT_NEGATIVE)
+    rules_per_minute: int = setting(
+        60, "rules that one OSS adds in a minute at most; taking back has no limit", POSITIVE
     )
 
 
@@ -388,7 +416,7 @@ RELOADED = {
     "clientd": {"keep_plans", "user_plan_bytes", "forecast_s", "forecast_bytes"},
     "layout": {f.name for f in dataclasses.fields(LayoutSettings)} - {"lists"},
     "predict": {"model", "runs", "horizon_s"},
-    "forwarding": {"routers", "gain"},
+    "forwarding": {"routers", "gain", "interval_s", "rules"},
 }
 """Settings that a running daemon takes over on SIGHUP; those of others need its restart."""
 READ_EACH_STEP = {

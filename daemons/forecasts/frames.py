@@ -21,8 +21,10 @@ from tarazu.model import JobStep
 from tarazu.predict.aipa import MOST_FILES
 from tarazu.store.rows import NewFile
 from tarazu.wire import local
+from tarazu.wire.messages import StepProfile
 
 MOST_TEXTS = 100
+MOST_CHARACTERS = 500
 FILES_AT_ONCE = 1_000
 """Decoding more of them holds up clientd's other threads."""
 MAX_FRAME_BYTES = 64 << 20
@@ -53,6 +55,9 @@ class Job(msgspec.Struct, frozen=True, tag="job"):
     until_s: float
     in_run: bool
     settings: Predict
+    curves: str = ""
+    """Files from which the application's bandwidth curve comes (`forwarding.curves`, `forwarding.benchmarks`)."""
+    benchmarks: str = ""
 
 
 class Found(msgspec.Struct, frozen=True, tag="found"):
@@ -70,6 +75,10 @@ class Found(msgspec.Struct, frozen=True, tag="found"):
     """Of reading the histories."""
     warnings: Annotated[tuple[str, ...], msgspec.Meta(max_length=MOST_TEXTS)] = ()
     """Of the forecast."""
+    profile: StepProfile | None = None
+    """Of its I/O, where it has a bandwidth curve."""
+    curve: Annotated[str, msgspec.Meta(max_length=MOST_CHARACTERS)] = ""
+    """Where the curve comes from, or why there is none."""
 
 
 class Choose(msgspec.Struct, frozen=True, tag="choose"):

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from tarazu.config import Predict
 from tarazu.daemons.configure import configure, parents_of
+from tarazu.daemons.forecasts.curves import profile_of
 from tarazu.daemons.forecasts.frames import (
     FILES_AT_ONCE,
     MOST_TEXTS,
@@ -91,6 +92,10 @@ def _forecast(pipe: Pipe, job: Job) -> list[Forecast]:
     history, problems = read_past(pipe.descriptors, job.settings.runs)
     pipe.close_descriptors()
     prediction = predicted(history, job.step, job.settings, in_run=job.in_run)
+    profile, curve = None, ""
+    if wants_curve(job):
+        earlier = history[:-1] if job.in_run else history
+        profile, curve = profile_of(earlier, job.step, job.curves, job.benchmarks)
     del history
     wanted = [f for f in prediction.files if job.from_s <= f.at_s < job.until_s or job.in_run]
     pipe.put(
@@ -102,9 +107,15 @@ def _forecast(pipe: Pipe, job: Job) -> list[Forecast]:
             parents=parents_of(wanted),
             problems=_lines(problems),
             warnings=_lines(prediction.warnings),
+            profile=profile,
+            curve=_line(curve),
         )
     )
     return wanted
+
+
+def wants_curve(job: Job) -> bool:
+    return bool(job.curves or job.benchmarks)
 
 
 def predicted(

@@ -8,14 +8,13 @@ print(means(found["joint"]))
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from statistics import fmean
 
 import msgspec
 
 from tarazu.forwarding.application import Application, Kind
-from tarazu.forwarding.policy import Scheduler
+from tarazu.forwarding.policy import Schedule, Scheduler
 from tarazu.sim.forwarding.metrics import Measures, best_io_s, measure
 from tarazu.sim.forwarding.workload import Set, resources
 
@@ -37,28 +36,17 @@ def evaluate(
     schedulers: Sequence[Scheduler], sets: Sequence[Set], kind: Kind, known: Known | None = None
 ) -> dict[str, list[Measures]]:
     """For each scheduler, by name, the measures of each set."""
-    return {
-        name: [found for found, _ in results]
-        for name, results in timed(
-            {scheduler.name: scheduler for scheduler in schedulers}, sets, kind, known
-        ).items()
-    }
-
-
-def timed(
-    schedulers: Mapping[str, Scheduler], sets: Sequence[Set], kind: Kind, known: Known | None = None
-) -> dict[str, list[tuple[Measures, float]]]:
-    """As `evaluate`, with the CPU seconds that each decision took; schedulers by the caller's names."""
     among = resources(kind)
-    found: dict[str, list[tuple[Measures, float]]] = {name: [] for name in schedulers}
+    found: dict[str, list[Measures]] = {scheduler.name: [] for scheduler in schedulers}
     for one in sets:
         best_s = best_io_s(one.applications, among)
         told = one.applications if known is None else known(one)
-        for name, scheduler in schedulers.items():
-            began = time.process_time()
+        measured: dict[Schedule, Measures] = {}  # at low load TA is BBA
+        for scheduler in schedulers:
             schedule = scheduler.schedule(told, among)
-            took_s = time.process_time() - began
-            found[name].append((measure(one.applications, schedule, among, best_s=best_s), took_s))
+            if schedule not in measured:
+                measured[schedule] = measure(one.applications, schedule, among, best_s=best_s)
+            found[scheduler.name].append(measured[schedule])
     return found
 
 

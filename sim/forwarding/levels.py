@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tarazu.errors import TarazuError
 from tarazu.forwarding.application import Kind, io_load, n_sys
 from tarazu.forwarding.curve import Curve
 from tarazu.sim.forwarding.workload import Set, generate, resources
@@ -18,30 +19,45 @@ APPLICATIONS = 40
 resources Θ can be up to 2."""
 SETS = 100
 """At least so many at each level (section 5.4)."""
+BLOCK = 10_000
+"""Seeds of a block; so many are tried."""
+HIGHEST = 0.99
+"""Of Θ * N / K, which is below 1."""
 
 
 def sets_at(
-    level: float, curves: Sequence[Curve], kind: Kind, count: int = SETS, applications: int = APPLICATIONS
+    level: float,
+    curves: Sequence[Curve],
+    kind: Kind,
+    count: int = SETS,
+    block: int = 0,
+    applications: int = APPLICATIONS,
 ) -> list[Set]:
     """`count` sets with level - WIDTH <= I/O-load(π_sys) <= level + WIDTH; the same arguments give the same ones.
 
-    Θ is drawn so that the load falls there more often than not; what falls elsewhere is left out.
+    Those of another block are others. Θ is drawn so that the load falls there more often than not; what falls
+    elsewhere is left out.
     """
     among = resources(kind)
-    random = np.random.default_rng([round(1000 * level), applications])
+    random = np.random.default_rng([round(1000 * level), applications, block])
     found: list[Set] = []
-    asked, got = 0.0, 0.0
-    number = 0
+    asked = got = 0.0
+    seed = BLOCK * block
     while len(found) < count:
         ratio = (got + level) / (asked + level)  # of the least load to Θ, as seen so far
         theta = random.uniform(level - WIDTH, level + WIDTH) / ratio
-        share = min(theta / applications * among.count, 0.999)
-        number += 1
-        one = generate(curves, applications, share * applications / among.count, number, among)
+        highest = HIGHEST * applications / among.count
+        one = generate(curves, applications, min(theta, highest), seed, among)
+        seed += 1
         load = least_load(one, kind)
         asked, got = asked + one.theta, got + load
         if abs(load - level) <= WIDTH:
             found.append(one)
+        elif seed - BLOCK * block == BLOCK:
+            raise TarazuError(
+                f"expected sets of applications with an I/O load of {level:g}, found {len(found)} "
+                f"of {count} in {BLOCK} with these curves"
+            )
     return found
 
 

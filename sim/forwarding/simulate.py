@@ -58,23 +58,19 @@ def observe(jobs: Sequence[Job], resources: int, horizon_s: float) -> Seen:
     without = len(jobs)
     until = horizon_s
     while True:
-        now = servers.next_s
-        if computing and computing[0][0] < now:
-            now = computing[0][0]
-            if now > until and not without:
+        limit = math.inf if without else until
+        wakes = computing[0][0] if computing else math.inf
+        number = servers.serve(min(limit, wakes))
+        if number is None:
+            if wakes > limit:
                 break
-            number = heappop(computing)[1]
+            now, number = heappop(computing)
             began[number] = now
             if io[number] > 0:
                 servers.start(number, places[number], io[number], now)
                 continue
         else:
-            if now > until and not without:
-                break
-            ended = servers.end()
-            if ended is None:
-                continue
-            number = ended
+            now = servers.now_s
         whole[number] += now - began[number]
         began[number] = math.inf
         phases[number] += 1

@@ -13,18 +13,21 @@ import math
 from collections.abc import Sequence
 from heapq import heappop, heappush
 
+ROUNDING = 1e-12
+"""Part of the time passed by which a part may leave too soon."""
+
 
 class Servers:
     """`count` servers and the jobs at them. A job is served at several at once, independently of one another.
 
-    Time is the caller's: calls come with times that do not fall, and none later than `next_s` before `end` was called.
+    Time is the caller's, and does not fall: before a job starts at a time, `serve` has said that none ends up to then.
     The same calls in the same order give the same result, bit for bit.
     """
 
     def __init__(self, count: int) -> None:
-        self.next_s = math.inf
-        """When something changes next, at the latest; `end` is to be called then. inf: not before a job starts."""
-        self.busy_s = [0.0] * count
+        self.now_s = 0.0
+        """When the last job ended."""
+        self._busy_s = [0.0] * count
         """Seconds for which each was busy, up to when it was last idle."""
         self._queues: list[list[tuple[float, int]]] = [[] for _ in range(count)]
         """For each server the parts that it serves: virtual time at which it leaves, job. A heap."""
@@ -62,45 +65,43 @@ class Servers:
                 if end < due[server]:
                     due[server] = end
                     heappush(ends, (end, server))
-        self.next_s = ends[0][0]
 
-    def end(self) -> int | None:
-        """At `next_s`: the job whose last part leaves then, if one does; again while `next_s` stays the same."""
-        ends, due = self._ends, self._due
-        now, server = heappop(ends)
-        ended = None
-        if now == due[server]:
-            queue = self._queues[server]
+    def serve(self, until: float) -> int | None:
+        """The next job whose last part leaves, if one does up to `until`; `now_s` is then when. None: none does."""
+        queues, virtual, since, due, ends = self._queues, self._virtual, self._since, self._due, self._ends
+        while ends and ends[0][0] <= until:
+            now, server = heappop(ends)
+            if now != due[server]:
+                continue
+            queue = queues[server]
             k = len(queue)
-            leaves = queue[0][0]
-            left = (leaves - self._virtual[server]) * k - (now - self._since[server])
-            if left > 1e-12 * now:  # others came since: later
-                end = self._since[server] + (leaves - self._virtual[server]) * k
-                due[server] = end
+            leaves, job = queue[0]
+            left = (leaves - virtual[server]) * k
+            if left - (now - since[server]) > ROUNDING * now:  # others have come since it was thought due
+                due[server] = end = since[server] + left
+                heappush(ends, (end, server))
+                continue
+            heappop(queue)
+            virtual[server] = leaves
+            since[server] = now
+            if k > 1:
+                due[server] = end = now + (queue[0][0] - leaves) * (k - 1)
                 heappush(ends, (end, server))
             else:
-                job = heappop(queue)[1]
-                self._virtual[server] = leaves
-                self._since[server] = now
-                if k > 1:
-                    end = now + (queue[0][0] - leaves) * (k - 1)
-                    due[server] = end
-                    heappush(ends, (end, server))
-                else:
-                    due[server] = math.inf
-                    self.busy_s[server] += now - self._idle_until[server]
-                parts = self._parts[job] - 1
-                if parts:
-                    self._parts[job] = parts
-                else:
-                    del self._parts[job]
-                    ended = job
-        self.next_s = ends[0][0] if ends else math.inf
-        return ended
+                due[server] = math.inf
+                self._busy_s[server] += now - self._idle_until[server]
+            parts = self._parts[job] - 1
+            if parts:
+                self._parts[job] = parts
+            else:
+                del self._parts[job]
+                self.now_s = now
+                return job
+        return None
 
     def busy(self, now: float) -> list[float]:
         """Seconds for which each server was busy up to now (servers,)."""
         return [
             done + (now - began if queue else 0.0)
-            for done, began, queue in zip(self.busy_s, self._idle_until, self._queues)
+            for done, began, queue in zip(self._busy_s, self._idle_until, self._queues)
         ]

@@ -75,6 +75,11 @@ class Case(msgspec.Struct, frozen=True):
         return hashlib.sha256(encoded).hexdigest()[:16]
 
     @property
+    def computed_by(self) -> str:
+        """Module that computes its rows."""
+        return "tarazu.sim.study.simulate"
+
+    @property
     def label(self) -> str:
         """For people: what is different from the other cases of the study."""
         swept = [f"{key}={value}" for key, value in self.sweep.items()]
@@ -98,14 +103,17 @@ def _plain(value: Any) -> Any:
 
 
 @cache
-def fingerprint() -> str:
-    """Of the source code that a result depends on: equal on two machines if and only if that is."""
+def fingerprint(model: tuple[str, ...] = MODEL) -> str:
+    """Of the source code that a result depends on: equal on two machines if and only if that is.
+
+    model: files and folders as in `MODEL`.
+    """
     import tarazu
     import tarazu.sim
 
     package, simulator = Path(tarazu.__file__).parent, Path(str(tarazu.sim.__file__)).parent
     digest = hashlib.sha256()
-    for part in MODEL:
+    for part in model:
         root = simulator / part.removeprefix("sim/") if part.startswith("sim/") else package / part
         for path in sorted(root.rglob("*.py")) if root.is_dir() else [root]:
             digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
 
-import msgspec
-
-from tarazu.errors import Unavailable
+from tarazu.sim.study import drawing
+from tarazu.sim.study.drawing import Picture
 from tarazu.sim.study.results import Row
 from tarazu.sim.study.scenario import Scenario
 from tarazu.sim.study.statistics import Estimate, estimate
@@ -25,30 +23,10 @@ MOST_COMBINATIONS = 6
 LISTED_OSTS = 100
 """Up to so many OSTs stand in order of their index; more are drawn from the fullest to the emptiest."""
 
-THEMES = {
-    "light": {"ground": "#ffffff", "ink": "#222222", "grid": "#dddddd"},
-    "dark": {"ground": "#15181d", "ink": "#d8dbe0", "grid": "#3a3f47"},
-}
-
-
-class Picture(msgspec.Struct, frozen=True):
-    """One figure as PNG."""
-
-    name: str
-    """Of the file, without its ending."""
-    title: str
-    caption: str
-    light: bytes
-    dark: bytes
-
-
-Draw = Callable[[Any], Any]
-"""Makes the figure with the pyplot that it is given."""
-
 
 def pictures(rows: Sequence[Row], scenario: Scenario) -> tuple[list[Picture], list[str]]:
     """All that these rows allow, and what was left out. Raises Unavailable without matplotlib."""
-    pyplot = _pyplot()
+    pyplot = drawing.pyplot()
     whole = [row for row in rows if not row.error]
     if not whole:
         return [], ["no case has a result"]
@@ -73,7 +51,7 @@ def _of_combination(
 ) -> list[Picture]:
     lines = summaries(rows)
     found = [
-        _picture(
+        drawing.picture(
             pyplot,
             f"bandwidth{suffix}",
             f"Bandwidth{of}",
@@ -81,7 +59,7 @@ def _of_combination(
             "exceed (only drawn where it is near).",
             lambda plt: _bandwidth(plt, lines, axis),
         ),
-        _picture(
+        drawing.picture(
             pyplot,
             f"ost-cost{suffix}",
             f"OST cost{of}",
@@ -98,7 +76,7 @@ def _of_combination(
     if all(row.ost_fill for row in last):
         at = f", {axis} = {last[-1].sweep[axis]}" if axis else ""
         found.append(
-            _picture(
+            drawing.picture(
                 pyplot,
                 f"osts{suffix}",
                 f"OSTs one by one{of}",
@@ -109,7 +87,7 @@ def _of_combination(
         )
     if rows[0].runs > 1:
         found.append(
-            _picture(
+            drawing.picture(
                 pyplot,
                 f"runs{suffix}",
                 f"Runs in a row{of}",
@@ -124,42 +102,6 @@ def _others(row: Row, axis: str) -> tuple[tuple[str, object], ...]:
     return tuple((key, value) for key, value in row.sweep.items() if key != axis)
 
 
-def _pyplot() -> Any:
-    try:
-        import matplotlib as mpl
-    except ImportError:
-        raise Unavailable("pictures: expected matplotlib (pip install 'tarazu[viz]'), found none") from None
-    mpl.use("Agg")
-    from matplotlib import pyplot
-
-    return pyplot
-
-
-def _picture(pyplot: Any, name: str, title: str, caption: str, draw: Draw) -> Picture:
-    drawn = {}
-    for theme, colours in THEMES.items():
-        ink = colours["ink"]
-        style = {
-            **dict.fromkeys(("figure.facecolor", "axes.facecolor", "legend.facecolor"), colours["ground"]),
-            **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor"), ink),
-            **dict.fromkeys(("xtick.color", "ytick.color", "legend.labelcolor"), ink),
-            "grid.color": colours["grid"],
-            "axes.grid": True,
-            "axes.axisbelow": True,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "font.size": 9,
-            "legend.fontsize": 8,
-        }
-        with pyplot.rc_context(style):
-            figure = draw(pyplot)
-            buffer = io.BytesIO()
-            figure.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
-            pyplot.close(figure)
-        drawn[theme] = buffer.getvalue()
-    return Picture(name, title, caption, drawn["light"], drawn["dark"])
-
-
 def _colour(policy: str) -> str:
     return COLOURS[ORDER.index(policy) if policy in ORDER else -1]
 
@@ -168,32 +110,10 @@ def _marker(policy: str) -> str:
     return MARKERS[ORDER.index(policy) if policy in ORDER else -1]
 
 
-def _panels(plt: Any, lines: int, columns: int, width: float = 3.6) -> tuple[Any, Any]:
-    return plt.subplots(  # type: ignore[no-any-return]
-        lines,
-        columns,
-        figsize=(max(5.5, width * columns), 2.9 * lines),
-        squeeze=False,
-        sharey="row",
-        layout="constrained",
-    )
-
-
-def _legend(figure: Any, axes: Any) -> None:
-    """Below all panels, where it covers none of what they show."""
-    found: dict[str, Any] = {}
-    for panel in axes.flat:
-        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
-            found.setdefault(label, handle)
-    labels = sorted(found, key=lambda label: label in ("bound", "limit"))
-    handles = [found[label] for label in labels]
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(found), 5), frameon=False)
-
-
 def _bandwidth(plt: Any, lines: Sequence[Summary], axis: str) -> Any:
     layouts = list(dict.fromkeys(line.layout for line in lines))
     kinds = [k for k in ("read", "write") if any(getattr(line, k).mean > 0 for line in lines)] or ["write"]
-    figure, axes = _panels(plt, len(kinds), len(layouts))
+    figure, axes = drawing.panels(plt, len(kinds), len(layouts))
     for kind, panels in zip(kinds, axes):
         for layout, panel in zip(layouts, panels):
             chosen = [line for line in lines if line.layout == layout]
@@ -202,7 +122,7 @@ def _bandwidth(plt: Any, lines: Sequence[Summary], axis: str) -> Any:
             panel.set_title(f"{kind}, {layout}", fontsize=10)
             panel.set_ylim(bottom=0)
         panels[0].set_ylabel("GB/s")
-    _legend(figure, axes)
+    drawing.legend(figure, axes)
     return figure
 
 
@@ -264,7 +184,7 @@ def _x_axis(panel: Any, values: Sequence[float], axis: str) -> None:
 def _costs(plt: Any, lines: Sequence[Summary], axis: str) -> Any:
     layouts = list(dict.fromkeys(line.layout for line in lines))
     policies = list(dict.fromkeys(line.policy for line in lines))
-    figure, axes = _panels(plt, 1, len(layouts))
+    figure, axes = drawing.panels(plt, 1, len(layouts))
     width = 0.8 / len(policies)
     for layout, panel in zip(layouts, axes[0]):
         chosen = [line for line in lines if line.layout == layout]
@@ -295,13 +215,13 @@ def _costs(plt: Any, lines: Sequence[Summary], axis: str) -> Any:
         panel.set_xlabel("OSTs" if axis == "cluster.osts" else axis)
         panel.set_title(layout, fontsize=10)
     axes[0][0].set_ylabel("OST cost")
-    _legend(figure, axes)
+    drawing.legend(figure, axes)
     return figure
 
 
 def _osts(plt: Any, rows: Sequence[Row]) -> Any:
     layouts = list(dict.fromkeys(row.layout for row in rows))
-    figure, axes = _panels(plt, 2, len(layouts))
+    figure, axes = drawing.panels(plt, 2, len(layouts))
     ranked = rows[0].osts > LISTED_OSTS
     for column, layout in enumerate(layouts):
         for row in (row for row in rows if row.layout == layout):
@@ -316,14 +236,14 @@ def _osts(plt: Any, rows: Sequence[Row]) -> Any:
         panel.set_ylim(bottom=0)
     axes[0][0].set_ylabel("in use, %")
     axes[1][0].set_ylabel("done after, s")
-    _legend(figure, axes)
+    drawing.legend(figure, axes)
     return figure
 
 
 def _runs(plt: Any, rows: Sequence[Row], scenario: Scenario) -> Any:
     layouts = list(dict.fromkeys(row.layout for row in rows))
     policies = list(dict.fromkeys(row.policy for row in rows))
-    figure, axes = _panels(plt, 1, len(layouts), width=5.5)
+    figure, axes = drawing.panels(plt, 1, len(layouts), width=5.5)
     for layout, panel in zip(layouts, axes[0]):
         for policy in policies:
             chosen = [row for row in rows if row.layout == layout and row.policy == policy]
@@ -353,5 +273,5 @@ def _runs(plt: Any, rows: Sequence[Row], scenario: Scenario) -> Any:
         panel.set_xlabel("run")
         panel.set_ylim(bottom=0)
     axes[0][0].set_ylabel("completion, s")
-    _legend(figure, axes)
+    drawing.legend(figure, axes)
     return figure

@@ -14,7 +14,8 @@ import msgspec
 
 from tarazu.errors import Unavailable
 from tarazu.sim.study.cases import Case, fingerprint
-from tarazu.sim.study.plots import Picture, pictures
+from tarazu.sim.study.drawing import Picture
+from tarazu.sim.study.plots import pictures
 from tarazu.sim.study.results import Row
 from tarazu.sim.study.scenario import ScenarioFile, seeds_of
 from tarazu.sim.study.summary import Summary, baseline_of, gain_text, summaries
@@ -69,7 +70,7 @@ def page(
         _paragraphs(scenario.description),
         _what(file, cases, rows),
         _warnings(cases, rows, notes),
-        *(_figure(picture) for picture in drawn),
+        *(figure(picture) for picture in drawn),
         "<h2>Means over seeds</h2>",
         f"<p class=quiet>Gains are over {escape(baseline_of(scenario.policies))} with the same seed, with 95 % "
         "intervals (Student's t); an interval that holds 0 is no gain.</p>",
@@ -81,10 +82,15 @@ def page(
         "<h2>Made with</h2>",
         table(("what", "version"), versions(), left=2),
     ]
+    return document(scenario.name, parts)
+
+
+def document(title: str, parts: Iterable[str]) -> str:
+    """A whole page around parts that are HTML."""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(scenario.name)}</title><style>{STYLE}</style></head><body>{''.join(parts)}</body></html>\n"
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>{''.join(parts)}</body></html>\n"
     )
 
 
@@ -113,7 +119,9 @@ def _warnings(cases: Sequence[Case], rows: Sequence[Row], notes: Sequence[str]) 
     return "".join(f"<p class=warning>{escape(text)}</p>" for text in found)
 
 
-def _figure(picture: Picture) -> str:
+def figure(picture: Picture) -> str:
+    """Both forms of a picture, in the page itself."""
+
     def inline(png: bytes) -> str:
         return "data:image/png;base64," + base64.b64encode(png).decode()
 

@@ -10,7 +10,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Generic, Protocol, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -18,6 +18,25 @@ from msgspec import Meta
 from tarazu.errors import BadInput, Unavailable
 from tarazu.sim.model.outcome import JobOutcome
 from tarazu.sim.study.scenario import Scalar
+
+
+class Result(Protocol):
+    """A row of whatever study."""
+
+    @property
+    def case(self) -> str:
+        """Id of the case."""
+
+    @property
+    def run(self) -> int:
+        """Which of the case's rows, from 1."""
+
+    @property
+    def runs(self) -> int:
+        """Rows of this case."""
+
+
+R = TypeVar("R", bound=Result)
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -79,19 +98,16 @@ class Row(msgspec.Struct, frozen=True):
     ] = ()
 
 
-_decoder = msgspec.json.Decoder(Row)
-
-
-def encode(rows: Iterable[Row]) -> bytes:
+def encode(rows: Iterable[Result]) -> bytes:
     return b"".join(msgspec.json.encode(row) + b"\n" for row in rows)
 
 
 def read(path: Path) -> list[Row]:
     """The rows of a file of JSON Lines or Parquet. Raises BadInput, Unavailable without pyarrow."""
-    return _read_parquet(path) if path.suffix == ".parquet" else _read_lines(path)[0]
+    return _read_parquet(path) if path.suffix == ".parquet" else read_lines(path, Row)[0]
 
 
-def _read_lines(path: Path) -> tuple[list[Row], int]:
+def read_lines(path: Path, kind: type[R]) -> tuple[list[R], int]:
     """Rows, and how many bytes of the file they are: what follows is a torn last line."""
     try:
         content = path.read_bytes()
@@ -99,26 +115,27 @@ def _read_lines(path: Path) -> tuple[list[Row], int]:
         return [], 0
     except OSError as error:
         raise BadInput(str(path), "rows of a study", error.strerror) from None
-    rows: list[Row] = []
+    rows: list[R] = []
+    decoder = msgspec.json.Decoder(kind)
     whole = content.rfind(b"\n") + 1
     for number, line in enumerate(content[:whole].splitlines(), 1):
         try:
-            rows.append(_decoder.decode(line))
+            rows.append(decoder.decode(line))
         except msgspec.DecodeError as error:
             raise BadInput(f"{path}:{number}", "a row of a study (--fresh starts anew)", str(error)) from None
     return rows, whole
 
 
-class Journal:
+class Journal(Generic[R]):
     """`rows.jsonl` of one study: what is done, and where new rows go.
 
-    order: id → place in the canonical order, of the cases that the study has now.
+    order: id → place in the canonical order, of the cases that the study has now; kind: what a row is.
     """
 
-    def __init__(self, path: Path, order: Mapping[str, int]) -> None:
+    def __init__(self, path: Path, order: Mapping[str, int], kind: type[R]) -> None:
         self.path = path
         self.order = order
-        rows, whole = _read_lines(path)
+        rows, whole = read_lines(path, kind)
         counted = Counter(row.case for row in rows)
         self.rows = [row for row in rows if row.case in order and counted[row.case] == row.runs]
         """Of complete cases of this study."""
@@ -137,12 +154,12 @@ class Journal:
     def done(self) -> set[str]:
         return {row.case for row in self.rows}
 
-    def append(self, rows: Sequence[Row]) -> None:
+    def append(self, rows: Sequence[R]) -> None:
         """All rows of one case, on the disk when this returns."""
         _whole(self._file, encode(rows))
         self.rows += rows
 
-    def finish(self) -> list[Row]:
+    def finish(self) -> list[R]:
         """Sort by the canonical order: the file is the same whoever computed its rows, and when."""
         self.rows.sort(key=lambda row: (self.order[row.case], row.run))
         self._replace()

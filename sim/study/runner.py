@@ -1,4 +1,4 @@
-"""Compute cases: one after another, on this machine's cores, or on an existing Dask cluster.
+"""Compute the cases of any study: one after another, on this machine's cores, or on an existing Dask cluster.
 
 Each way yields (case, rows) as they are done, in any order; rows do not depend on the way. A worker that dies is told
 and its case repeated once, alone, so that nobody else's death is counted against it.
@@ -15,19 +15,42 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from importlib import import_module
 from multiprocessing import connection
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from tarazu.errors import BadInput, TarazuError, Unavailable
 from tarazu.sim.study import scheduler
-from tarazu.sim.study.cases import Case, fingerprint
-from tarazu.sim.study.results import Row
+from tarazu.sim.study.cases import fingerprint
 
 LOOK_S = 0.2
 """How often a wait for workers looks whether Ctrl-C has come."""
 
-Done = tuple[Case, list[Row] | Exception]
+
+class Case(Protocol):
+    """A part of a study that is computed on its own."""
+
+    @property
+    def id(self) -> str:
+        """Hash of all that its result depends on."""
+
+    @property
+    def label(self) -> str:
+        """For people: what is different from the other cases of the study."""
+
+    @property
+    def weight(self) -> float:
+        """How long it takes, in a unit of the study's own."""
+
+    @property
+    def computed_by(self) -> str:
+        """Module with `rows(case, progress)`, which computes it."""
+
+
+Rows = list[Any]
+"""Of the study's type (`results.Result`)."""
+Done = tuple[Case, Rows | Exception]
 Tell = Callable[[str], object]
 
 
@@ -39,15 +62,13 @@ class CaseFailed(TarazuError):
     """A defect: computing a case raised what no input should raise."""
 
 
-def compute(case: Case, progress: Callable[[float, float], object] | None = None) -> list[Row]:
+def compute(case: Case, progress: Callable[[float, float], object] | None = None) -> Rows:
     """The rows of one case: what every worker calls. Raises TarazuError alone, which goes through a pipe.
 
     progress: is told seconds simulated, and the share of the bytes that have moved.
     """
-    from tarazu.sim.study import simulate
-
     try:
-        return simulate.rows(case, progress)
+        return import_module(case.computed_by).rows(case, progress)  # type: ignore[no-any-return]
     except TarazuError:
         raise
     except Exception as error:
@@ -61,7 +82,7 @@ def serial(cases: Sequence[Case]) -> Generator[Done]:
         yield case, _outcome(lambda case=case: compute(case))  # type: ignore[misc]
 
 
-def _outcome(answer: Callable[[], list[Row]]) -> list[Row] | Exception:
+def _outcome(answer: Callable[[], Rows]) -> Rows | Exception:
     try:
         return answer()
     except Exception as error:
@@ -83,8 +104,8 @@ def _on_processes(cases: Sequence[Case], jobs: int, tell: Tell, look: Callable[[
     waiting = sorted(cases, key=lambda case: -case.weight)
     while waiting:
         suspects: list[Case] = []
-        with _pool(min(jobs, len(waiting))) as pool:
-            running: dict[Future[list[Row]], Case] = {}
+        with _pool(min(jobs, len(waiting)), waiting[0].computed_by) as pool:
+            running: dict[Future[Rows], Case] = {}
             while waiting or running:
                 # No more than there are workers: whoever is in flight when one dies must be asked again.
                 while waiting and len(running) < jobs and not suspects:
@@ -110,9 +131,9 @@ def _on_processes(cases: Sequence[Case], jobs: int, tell: Tell, look: Callable[[
             yield case, _alone(case, 1 if len(suspects) == 1 else 2, look)
 
 
-def _alone(case: Case, times: int, look: Callable[[], None]) -> list[Row] | Exception:
+def _alone(case: Case, times: int, look: Callable[[], None]) -> Rows | Exception:
     for _ in range(times):
-        with _pool(1) as pool:
+        with _pool(1, case.computed_by) as pool:
             future = pool.submit(compute, case)
             while not wait([future], LOOK_S).done:
                 look()
@@ -147,10 +168,10 @@ def _interrupts() -> Iterator[Callable[[], None]]:
 
 
 @contextmanager
-def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Processes that end with this one, whatever its end."""
+def _pool(workers: int, module: str) -> Iterator[ProcessPoolExecutor]:
+    """Processes that end with this one, whatever its end; all have `module` once it is imported."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tarazu.sim.study.simulate"])
+    context.set_forkserver_preload([module])
     before = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker)
     try:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Generic
 
 import msgspec
 
@@ -14,21 +15,26 @@ from tarazu.errors import BadInput, Unavailable
 from tarazu.sim.study import runner
 from tarazu.sim.study.cases import Case, expand
 from tarazu.sim.study.progress import Progress
-from tarazu.sim.study.results import Journal, Row
+from tarazu.sim.study.results import Journal, R, Row
 from tarazu.sim.study.scenario import ScenarioFile
 from tarazu.sim.study.scheduler import checked
 
 
-class Computed(msgspec.Struct, frozen=True):
+class Answers(msgspec.Struct, Generic[R], frozen=True):
     """What came of the cases."""
 
-    cases: tuple[Case, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[R, ...]
     """In the canonical order."""
     computed: int
     """Cases; the others were done already."""
     lost: tuple[str, ...]
     """Cases without rows, and why: a defect, or a worker that died twice. They are computed again next time."""
+
+
+class Computed(Answers[Row], frozen=True, kw_only=True):
+    """What came of a scenario."""
+
+    cases: tuple[Case, ...]
 
 
 def run(
@@ -42,13 +48,33 @@ def run(
     if scheduler:
         checked(scheduler)
     cases = expand(file)
+    done = answers(
+        cases, Row, folder, ("scenario.toml", file.text), jobs=jobs, scheduler=scheduler, fresh=fresh
+    )
+    return Computed(done.rows, done.computed, done.lost, cases=cases)
+
+
+def answers(
+    cases: Sequence[runner.Case],
+    kind: type[R],
+    folder: Path,
+    asked: tuple[str, str],
+    *,
+    jobs: int = 0,
+    scheduler: str = "",
+    fresh: bool = False,
+) -> Answers[R]:
+    """The rows of the cases of any study, as `run`.
+
+    kind: type of a row; asked: name and text of a file that says what was asked.
+    """
     _folder(folder)
     with _alone(folder):
         if fresh:
             (folder / "rows.jsonl").unlink(missing_ok=True)
-        journal = Journal(folder / "rows.jsonl", {case.id: number for number, case in enumerate(cases)})
+        journal = Journal(folder / "rows.jsonl", {case.id: number for number, case in enumerate(cases)}, kind)
         try:
-            (folder / "scenario.toml").write_text(file.text)
+            (folder / asked[0]).write_text(asked[1])
             done = journal.done
             todo = [case for case in cases if case.id not in done]
             progress = Progress(len(todo), sum(case.weight for case in todo))
@@ -59,13 +85,13 @@ def run(
                 progress.tell(f"{len(done)} of {len(cases)} cases were done before")
             with progress:
                 lost = _compute(todo, journal, progress, jobs, scheduler)
-            return Computed(cases, tuple(journal.finish()), len(todo), lost)
+            return Answers(tuple(journal.finish()), len(todo), lost)
         finally:
             journal.close()
 
 
 def _compute(
-    todo: Sequence[Case], journal: Journal, progress: Progress, jobs: int, scheduler: str
+    todo: Sequence[runner.Case], journal: Journal[R], progress: Progress, jobs: int, scheduler: str
 ) -> tuple[str, ...]:
     lost = []
     wanted = jobs or runner.cores()
@@ -82,7 +108,9 @@ def _compute(
     return tuple(lost)
 
 
-def _way(todo: Sequence[Case], jobs: int, scheduler: str, progress: Progress) -> Generator[runner.Done]:
+def _way(
+    todo: Sequence[runner.Case], jobs: int, scheduler: str, progress: Progress
+) -> Generator[runner.Done]:
     if not todo:
         return runner.serial(())
     if scheduler:

@@ -4,6 +4,7 @@ tarazu testbed up /tmp/tb                     1 MDS, 7 OSSs x 5 OSTs x 10 GiB, a
 tarazu testbed exec /tmp/tb -- dd if=/dev/zero of=/tmp/tb/clients/client1/mnt/f bs=1M count=100
 tarazu testbed usage /tmp/tb                  bytes per OST and OSS, max/mean
 tarazu testbed kill /tmp/tb oss2              a power cut; tarazu testbed revive /tmp/tb oss2
+tarazu testbed up /tmp/tb --routers 2         clients behind two LNet routers; kill and revive take router1 too
 tarazu testbed down /tmp/tb
 
 eval "$(tarazu testbed env /tmp/tb)"          this shell becomes a client; its mount is $TESTBED_MOUNT
@@ -69,13 +70,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     down.add_argument("--keep", action="store_true", help="leave the files")
     status = command("status", _status, "what it is and which of its processes run")
     usage = command("usage", _usage, "bytes per OST and OSS, from the files' actual layouts")
-    kill = command("kill", _kill, "cut the power of a server: what has to reach its targets waits")
-    kill.add_argument("oss", metavar="OSS", help="such as oss2")
-    kill.add_argument(
-        "--notice", type=float, default=0.0, metavar="S", help="when the MDS notices (default: at once)"
+    kill = command(
+        "kill",
+        _kill,
+        "cut the power of a server, so that what has to reach its targets waits; or stop an LNet router",
     )
-    command("revive", _revive, "start a server that was killed").add_argument(
-        "oss", metavar="OSS", help="such as oss2"
+    kill.add_argument("node", metavar="NODE", help="such as oss2, router1")
+    kill.add_argument(
+        "--notice",
+        type=float,
+        default=0.0,
+        metavar="S",
+        help="when the MDS notices, or the servers a router's end (default: at once)",
+    )
+    command("revive", _revive, "start a server or router that was killed").add_argument(
+        "node", metavar="NODE", help="such as oss2, router1"
     )
     execute = command("exec", _exec, "run a program on an emulated client")
     execute.add_argument(
@@ -101,6 +110,9 @@ def _add_up(up: argparse.ArgumentParser) -> None:
     )
     up.add_argument(
         "--ost-size", type=size, default=beds.OST_BYTES, metavar="SIZE", help="of each target (default 10G)"
+    )
+    up.add_argument(
+        "--routers", type=int, default=0, metavar="N", help="LNet routers between clients and servers"
     )
     up.add_argument("--clients", type=int, default=1, metavar="N", help="client nodes (default 1)")
     up.add_argument(
@@ -153,6 +165,7 @@ def _up(arguments: argparse.Namespace) -> int:
         seed=arguments.seed,
         default_layout=arguments.layout,
         pools=dict(arguments.pool),
+        routers=arguments.routers,
     )
     write_configuration(made)
     if not arguments.no_daemons:
@@ -177,6 +190,7 @@ def _describe(status: dict[str, Any]) -> str:
     ]
     pairs = zip(status["clients"], status["mounts"], strict=True)
     lines += [f"  {name:<24} {mount}" for name, mount in pairs]
+    lines += [f"  {name:<24} {'routes' if up else 'down'}" for name, up in status["routers"].items()]
     for name, pid in status["processes"].items():
         lines.append(f"  {name:<24} {'pid ' + str(pid) if pid else 'not running'}")
     lines += [f"  OST {index:<20} {', '.join(names)}" for index, names in status["flags"].items()]
@@ -192,12 +206,16 @@ def _status(arguments: argparse.Namespace) -> int:
 
 
 def _kill(arguments: argparse.Namespace) -> int:
-    beds.open_testbed(arguments.directory).kill_oss(arguments.oss, notice_s=arguments.notice)
+    testbed = beds.open_testbed(arguments.directory)
+    kill = testbed.kill_router if arguments.node in testbed.router_names else testbed.kill_oss
+    kill(arguments.node, notice_s=arguments.notice)
     return 0
 
 
 def _revive(arguments: argparse.Namespace) -> int:
-    beds.open_testbed(arguments.directory).revive_oss(arguments.oss)
+    testbed = beds.open_testbed(arguments.directory)
+    revive = testbed.revive_router if arguments.node in testbed.router_names else testbed.revive_oss
+    revive(arguments.node)
     return 0
 
 

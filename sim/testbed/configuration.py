@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from tarazu.sim.testbed.routers import client_nid
 from tarazu.wire import keys
 
 if TYPE_CHECKING:
@@ -40,9 +41,14 @@ def configure(testbed: Testbed, changes: Mapping[str, Mapping[str, Any]] | None 
             "gather": gather_command(testbed),
         },
     }
+    if testbed.router_names:
+        # What a site has in its own tables: which NID each node has.
+        lines = [f"{name} {client_nid(n)}\n" for n, name in enumerate(testbed.client_names, 1)]
+        (etc / "nids").write_text("".join(lines))
+        sections["forwarding"] = {"nids": str(etc / "nids"), "interval_s": testbed.interval_s}
     for section, values in (changes or {}).items():
         sections.setdefault(section, {}).update(values)
-    lines: list[str] = []
+    lines = []
     for section, values in sections.items():
         lines += [f"[{section}]", *(f"{name} = {json.dumps(value)}" for name, value in values.items()), ""]
     temporary = etc / "tarazu.toml.new"

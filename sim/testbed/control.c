@@ -245,9 +245,10 @@ static void add_objects(const struct tb_layout *layout, uint64_t size, uint64_t 
     }
 }
 
-/* Adds to bytes[ost] and objects[ost] what one file holds there. A file that grew by ways that are not interposed
- * gets the components that it needs first. Returns the file's size, or a negative errno. */
-PUBLIC int64_t testbed_account(const char *path, uint64_t *bytes, uint32_t *objects)
+/* Adds to bytes[client][ost] and objects[ost] what one file holds there; clients from `clients` on count as 0, which
+ * nobody is. A file that grew by ways that are not interposed gets the components that it needs first. Returns the
+ * file's size, or a negative errno. */
+PUBLIC int64_t testbed_account(const char *path, uint32_t clients, uint64_t *bytes, uint32_t *objects)
 {
     struct tb_layout *layout = layout_scratch(2);
     int fd = real_open(path, O_PATH | O_NOFOLLOW, 0);
@@ -268,7 +269,8 @@ PUBLIC int64_t testbed_account(const char *path, uint64_t *bytes, uint32_t *obje
     if (rc == 0 && size > 0 && layout_cover(fd, size, false, &covered) == 0)
         rc = sidecar_load(fd, layout);
     if (rc == 0)
-        add_objects(layout, size, bytes, objects);
+        add_objects(layout, size, bytes + (size_t)tb_state->n_osts * (layout->client < clients ? layout->client : 0),
+                    objects);
     tb_unlock();
     real_close(fd);
     return rc && rc != -ENODATA ? rc : (int64_t)size;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 READY_S = 60.0
 ANSWER_S = 10.0
+LNETCTL = Path(__file__).with_name("lnetctl.py")
 
 
 def _program(name: str) -> str:
@@ -32,18 +34,45 @@ def oss_daemon(name: str, config: Path, root: Path) -> Daemon:
     return Daemon(f"tarazu-ossd-{name}", argv, _server_environment())
 
 
+def rules_daemon(testbed: Testbed, name: str, config: Path) -> Daemon:
+    """What sets rules for LNet routers on a server, with the stand-in for lnetctl."""
+    root = testbed.oss_root(name)
+    argv = [
+        _program("tarazu-ossd"),
+        "--routers",
+        "--config",
+        str(config),
+        "--root",
+        str(root),
+        "--name",
+        name,
+    ]
+    env = {
+        "TARAZU_OSSD_LNETCTL": shlex.join([sys.executable, "-I", "-S", str(LNETCTL), str(root)]),
+        "TARAZU_OSSD_STATE": str(testbed.directory / "var" / "routers" / name),
+    }
+    return Daemon(f"tarazu-routers-{name}", argv, _server_environment() | env)
+
+
 def _server_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
 
 
 def daemon_commands(testbed: Testbed) -> list[Daemon]:
-    """One `tarazu-mdsd`, one `tarazu-ossd` per OSS, one `tarazu-clientd` per client, with TB/etc/tarazu.toml."""
+    """One `tarazu-mdsd`, one `tarazu-ossd` per OSS, one `tarazu-clientd` per client, with TB/etc/tarazu.toml. With
+    routers: one `tarazu-ossd` on each, and one `tarazu-ossd --routers` per OSS.
+    """
     config = ["--config", str(testbed.directory / "etc" / "tarazu.toml")]
     server_env = _server_environment()
     daemons = [
         Daemon("tarazu-mdsd", [_program("tarazu-mdsd"), *config, "--root", str(testbed.mds_root)], server_env)
     ]
     daemons += [oss_daemon(name, Path(config[1]), testbed.oss_root(name)) for name in testbed.oss_names]
+    for name in testbed.router_names:
+        if name not in testbed.dead():
+            daemons.append(oss_daemon(name, Path(config[1]), testbed.router_root(name)))
+    if testbed.router_names:
+        daemons += [rules_daemon(testbed, name, Path(config[1])) for name in testbed.oss_names]
     for number, name in enumerate(testbed.client_names):
         root = testbed.client_root(number)
         argv = [_program("tarazu-clientd"), *config, "--name", name, "--socket", str(root / "clientd.sock")]

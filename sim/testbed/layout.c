@@ -61,6 +61,7 @@ static int create(int fd, const struct stat *st, struct tb_layout *layout, bool 
 
     layout_fill_defaults(layout);
     layout->file_oid = tb_state->next_file_oid++;
+    layout->client = tb_client();
     layout->gen = layout->composite;
     rc = instantiate(layout, st->st_size + (st->st_size == 0), default_layout, &changed);
     return rc ? rc : sidecar_store(fd, layout, true);
@@ -111,6 +112,7 @@ int layout_set_dir(int fd, const void *data, size_t size)
         rc = rc == -ENOENT ? 0 : rc;
     } else if (rc == 0 && (rc = layout_check(layout, 0, NULL)) == 0) {
         layout->file_oid = tb_state->next_file_oid++;
+        layout->client = 0;
         rc = sidecar_store(fd, layout, false);
     }
     tb_unlock();

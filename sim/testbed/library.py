@@ -56,7 +56,7 @@ def _library() -> ctypes.CDLL:
         library.testbed_layout.argtypes = [text, text, ctypes.c_size_t]
         library.testbed_layout.restype = ctypes.c_ssize_t
         library.testbed_requests.argtypes = [ctypes.POINTER(u64)]
-        library.testbed_account.argtypes = [text, ctypes.POINTER(u64), words]
+        library.testbed_account.argtypes = [text, u32, ctypes.POINTER(u64), words]
         library.testbed_account.restype = ctypes.c_int64
         _loaded = library
     return _loaded
@@ -146,8 +146,15 @@ class Mds:
 
     def account(self, paths: Sequence[str]) -> tuple[list[int], list[int]]:
         """Bytes and objects on each OST of the files at `paths`; files that vanished meanwhile count nothing."""
-        library, count = self._library(), self.osts()
-        used, objects = (ctypes.c_uint64 * count)(), (ctypes.c_uint32 * count)()
+        used, objects = self.account_of_clients(paths, 0)
+        return used[0], objects
+
+    def account_of_clients(self, paths: Sequence[str], clients: int) -> tuple[list[list[int]], list[int]]:
+        """The same, bytes by the client that made a file: row 0 is of files that were made elsewhere, or nobody knows
+        where, row i of client i.
+        """
+        library, count, rows = self._library(), self.osts(), clients + 1
+        used, objects = (ctypes.c_uint64 * (rows * count))(), (ctypes.c_uint32 * count)()
         for path in paths:
-            library.testbed_account(os.fsencode(path), used, objects)
-        return list(used), list(objects)
+            library.testbed_account(os.fsencode(path), rows, used, objects)
+        return [list(used[i * count : (i + 1) * count]) for i in range(rows)], list(objects)

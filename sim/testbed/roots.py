@@ -60,13 +60,25 @@ def capacity(total_bytes: int, free_bytes: int, avail_bytes: int) -> dict[str, o
     }
 
 
-def oss_static(nid: str) -> dict[str, object]:
+def lnet_files(
+    nids: Sequence[str], routing: bool, routes: Sequence[tuple[str, str, bool]] = ()
+) -> dict[str, object]:
+    """LNet of one node: its own NIDs, whether it forwards, (net, router, is it up)."""
     return {
+        "sys/fs/lustre/version": statfiles.VERSION,
+        f"{DEBUG}/lnet/nis": statfiles.lnet_nis(*nids),
+        f"{DEBUG}/lnet/routes": statfiles.lnet_routes(routing, routes),
+    }
+
+
+def oss_static(nid: str | None) -> dict[str, object]:
+    """`nid` None: LNet's files come from `lnet_files`."""
+    lnet: dict[str, object] = {f"{DEBUG}/lnet/nis": statfiles.lnet_nis(nid)} if nid else {}
+    return lnet | {
         "sys/fs/lustre/version": statfiles.VERSION,
         "sys/fs/lustre/jobid_var": "procname_uid",
         "sys/fs/lustre/jobid_name": "%e.%u",
         "sys/fs/lustre/health_check": "healthy",
-        f"{DEBUG}/lnet/nis": statfiles.lnet_nis(nid),
         "proc/mounts": "proc /proc proc rw 0 0\nsysfs /sys sysfs rw 0 0\ndebugfs /sys/kernel/debug debugfs rw 0 0\n",
     }
 

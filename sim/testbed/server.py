@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tarazu.sim.testbed import roots, statfiles
+from tarazu.sim.testbed import roots, routers, statfiles
 from tarazu.sim.testbed.statfiles import RPC_BYTES, Counter
 from tarazu.sim.testbed.testbed import Testbed, open_testbed
 from tarazu.sim.testbed.usage import regular_files
@@ -67,7 +67,12 @@ class Server:
         count = len(testbed.oss_of_ost)
         self.counters = [OstCounters() for _ in range(count)]
         self.jobs = [{name: c.stats[name] for name in ("write_bytes", "write")} for c in self.counters]
-        self.bytes, self.objects = testbed.mds.account(list(regular_files(testbed.mount)))
+        self.bytes, self.objects, self.of_clients = self._account()
+        osts_of = {
+            testbed.oss_root(name): [i for i, oss in enumerate(testbed.oss_of_ost) if oss == name]
+            for name in testbed.oss_names
+        }
+        self.forwarded = routers.Forwarded(testbed.router_names, osts_of) if testbed.router_names else None
         self.waits = {name: Counter("usecs") for name in testbed.oss_names}
         self.requests = {name: Counter("usecs") for name in testbed.oss_names}
         self.lnet = {name: [0, 0, 0, 0] for name in testbed.oss_names}
@@ -78,7 +83,7 @@ class Server:
 
     def tick(self) -> None:
         now = time.time()
-        used, objects = self.testbed.mds.account(list(regular_files(self.testbed.mount)))
+        used, objects, of_clients = self._account()
         grown = [max(0, new - old) for new, old in zip(used, self.bytes, strict=True)]
         speeds = self.testbed.speeds()
         for i, counters in enumerate(self.counters):
@@ -90,12 +95,23 @@ class Server:
             counters.stats["statfs"].add(50)
             self._network(self.testbed.oss_of_ost[i], rpcs, grown[i], int(spent))
             self.testbed.mds.set("used", used[i], i)
-        self.bytes, self.objects = used, objects
+        if self.forwarded:
+            rows = zip(of_clients, self.of_clients, strict=True)
+            written = [[max(0, a - b) for a, b in zip(*row, strict=True)] for row in rows]
+            self.forwarded.carry(written, self.testbed.dead(), now)
+        self.bytes, self.objects, self.of_clients = used, objects, of_clients
         self._cpu(grown, speeds, max(now - self.last_s, 1e-3))
         self._write(now)
         self.last_s = now
         self.ticks += 1
         roots.write(self.testbed.directory / "run" / "ticks", f"{self.ticks}\n")
+
+    def _account(self) -> tuple[list[int], list[int], list[list[int]]]:
+        """Bytes and objects of each OST; its bytes by the client that made the file, where there are routers."""
+        clients = len(self.testbed.client_names) if self.testbed.router_names else 0
+        paths = list(regular_files(self.testbed.mount))
+        rows, objects = self.testbed.mds.account_of_clients(paths, clients)
+        return [sum(column) for column in zip(*rows, strict=True)], objects, rows
 
     def _network(self, oss: str, rpcs: int, amount: int, usecs: int) -> None:
         lnet = self.lnet[oss]
@@ -128,6 +144,8 @@ class Server:
             sizes.append(roots.capacity(total, free, 0 if state["full"] else free))
         dead = testbed.dead()
         lost = [i for i, oss in enumerate(testbed.oss_of_ost) if dead.get(oss, now + 1) <= now]
+        if self.forwarded:
+            self._write_routers(self.forwarded, now)
         self.next_s = min((at - now for at in dead.values() if at > now), default=testbed.interval_s)
         for i, counters in enumerate(self.counters):
             if testbed.oss_of_ost[i] in dead:
@@ -165,6 +183,23 @@ class Server:
                 ),
             )
 
+    def _write_routers(self, forwarded: routers.Forwarded, now: float) -> None:
+        dead = self.testbed.dead()
+        routes = forwarded.routes(dead)
+        states = [(net, nid, down is None or down > now) for net, nid, down in routes]
+        for number, name in enumerate(self.testbed.oss_names, 1):
+            root = self.testbed.oss_root(name)
+            routers.write_routes(root, routes)
+            roots.write_tree(root, roots.lnet_files([str(routers.oss_nid(number))], False, states))
+        for number, name in enumerate(self.testbed.router_names, 1):
+            own = [str(routers.router_nid(number, net)) for net in (routers.SERVER_NET, routers.CLIENT_NET)]
+            count, length = forwarded.counts[name], forwarded.lengths[name]
+            stats = {
+                f"{roots.DEBUG}/lnet/stats": statfiles.lnet_stats(count, count, length, length, count, length)
+            }
+            files = self._host(name, now, 0.0, 0.1) | roots.lnet_files(own, True) | stats
+            roots.write_tree(self.testbed.router_root(name), files)
+
     def _host(self, name: str, now: float, cpu: float, memory: float) -> dict[str, object]:
         busy, idle = self.cpu_ticks.get(name, [0.0, 100 * (now - self.start_s)])
         return {
@@ -179,7 +214,7 @@ class Server:
             load = loads.get(name, {})
             io_stats = {"req_waittime": self.waits[name], "ost_write": self.requests[name]}
             files = self._host(name, now, load.get("cpu", 0.0), load.get("memory", 0.2))
-            files |= roots.oss_static(f"{name}@tcp")
+            files |= roots.oss_static(None if self.forwarded else f"{name}@tcp")
             files[f"{roots.DEBUG}/lnet/stats"] = statfiles.lnet_stats(*self.lnet[name])
             files[f"{roots.DEBUG}/lustre/ost/OSS/ost_io/stats"] = statfiles.stats(io_stats, now, self.start_s)
             files["proc/diskstats"] = statfiles.diskstats(self._disks(name))

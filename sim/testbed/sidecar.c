@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SIDECAR_MAGIC "TBLAY001"
+#define SIDECAR_MAGIC "TBLAY002"
 #define DEPTH_MAX 64
 
 /* Then the blob, then for every component u16 n and n × u16: the list that the MDS keeps for later. */
@@ -17,7 +17,7 @@ struct sidecar_head {
     char magic[8];
     uint64_t ino, handle;
     int64_t btime_ns;
-    uint32_t file_oid, blob_size, is_file, n_comps;
+    uint32_t file_oid, blob_size, is_file, n_comps, client, pad;
 };
 
 struct identity {
@@ -120,6 +120,7 @@ int sidecar_load(int fd, struct tb_layout *layout)
     if (rc)
         return -EIO;
     layout->file_oid = head.file_oid;
+    layout->client = head.client;
     return decode_lists(data + sizeof(head) + head.blob_size, got - sizeof(head) - head.blob_size, layout);
 }
 
@@ -142,6 +143,7 @@ int sidecar_store(int fd, const struct tb_layout *layout, bool file)
     head.handle = identity.handle;
     head.btime_ns = identity.btime_ns;
     head.file_oid = layout->file_oid;
+    head.client = layout->client;
     head.blob_size = size;
     memcpy(data, &head, sizeof(head));
     at = sizeof(head) + size;

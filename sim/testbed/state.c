@@ -77,6 +77,14 @@ bool tb_attach(void)
     return __atomic_load_n(&tb_state, __ATOMIC_ACQUIRE) != NULL;
 }
 
+/* The number of the client on which this process runs, from 1; 0 on a server. */
+uint32_t tb_client(void)
+{
+    const char *name = getenv("TESTBED_CLIENT");
+
+    return name && strncmp(name, "client", 6) == 0 ? (uint32_t)strtoul(name + 6, NULL, 10) : 0;
+}
+
 static __thread int lock_depth;
 
 void tb_lock(void)

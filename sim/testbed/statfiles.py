@@ -160,17 +160,29 @@ def diskstats(devices: Mapping[str, tuple[int, int, int, int]]) -> str:
     )
 
 
-def lnet_stats(sends: int, receives: int, sent_bytes: int, received_bytes: int) -> str:
+def lnet_stats(
+    sends: int, receives: int, sent_bytes: int, received_bytes: int, routed: int = 0, routed_bytes: int = 0
+) -> str:
     """`lnet/stats`: the counts are 32 bits wide and wrap, the lengths 64."""
-    counts = (0, 12, 0, sends % 2**32, receives % 2**32, 0, 0, sent_bytes, received_bytes, 0, 0)
+    numbers = (sends, receives, routed)
+    wrapped = [n % 2**32 for n in numbers]
+    counts = (0, 12, 0, *wrapped, 0, sent_bytes, received_bytes, routed_bytes, 0)
     return " ".join(map(str, counts)) + "\n"
 
 
-def lnet_nis(nid: str) -> str:
+def lnet_nis(*nids: str) -> str:
+    """`lnet/nis`."""
     return (
         "nid                      status alive refs peer  rtr   max    tx   min\n"
         "0@lo                         up     0    2    0    0     0     0     0\n"
-        f"{nid:<29}up    -1    1    8    0   256   256   246\n"
+    ) + "".join(f"{nid:<29}up    -1    1    8    0   256   256   246\n" for nid in nids)
+
+
+def lnet_routes(routing: bool, routes: Sequence[tuple[str, str, bool]] = ()) -> str:
+    """`lnet/routes`, in the form of `proc_lnet_routes`: (net, router, is it up)."""
+    text = f"Routing {'enabled' if routing else 'disabled'}\nnet      hops priority   state router\n"
+    return text + "".join(
+        f"{net:<8} {-1:4} {0:8} {'up' if up else 'down':>7} {nid}\n" for net, nid, up in routes
     )
 
 

@@ -92,6 +92,7 @@ struct tb_comp {
 
 struct tb_layout {
     uint32_t composite, gen, n_comps, file_oid;
+    uint32_t client; /* that made the file, from 1; 0: nobody knows */
     struct tb_comp comp[TB_MAX_COMPS];
 };
 
@@ -100,6 +101,7 @@ extern char tb_dir[], tb_mount[], tb_mds[];
 
 /* state.c */
 bool tb_attach(void);
+uint32_t tb_client(void);
 int tb_attach_to(const char *dir);
 void tb_lock(void);
 void tb_unlock(void);

@@ -3,6 +3,7 @@
 TB/testbed.json     what it is          TB/mnt              what lies in the file system
 TB/settings.json    speeds and loads    TB/mds              the MDS's state and layouts; mds/root its parameters
 TB/oss/NAME         alternate roots     TB/clients/NAME     the same for clients; mnt is their view of the mount
+TB/routers/NAME     the same of LNet routers, where there are some
 TB/run, TB/log      pids and logs       TB/etc              the daemons' configuration, when somebody puts one there
 """
 
@@ -27,6 +28,7 @@ from tarazu.sim.testbed import lov, processes
 from tarazu.sim.testbed.daemons import daemon_commands
 from tarazu.sim.testbed.layout_text import parse_layout
 from tarazu.sim.testbed.library import FLAGS, Mds, library_directory
+from tarazu.sim.testbed.routers import MAX_ROUTERS
 from tarazu.sim.testbed.usage import Usage, regular_files, usage
 from tarazu.units import GIB
 
@@ -55,6 +57,8 @@ class Config(msgspec.Struct, frozen=True):
     pools: dict[str, list[int]]
     ports: dict[str, int]
     """Free TCP ports for the daemons: `statistics` and `allocation`."""
+    router_names: list[str] = []
+    """LNet routers between clients and servers; without any all are on one net."""
 
 
 class Settings(msgspec.Struct):
@@ -64,7 +68,8 @@ class Settings(msgspec.Struct):
     """Bytes per second of each OST."""
     oss_loads: dict[str, dict[str, float]] = {}
     dead: dict[str, float] = {}
-    """OSS that is gone → Unix time from which the MDS's connections to its OSTs say so."""
+    """OSS that is gone → Unix time from which the MDS's connections to its OSTs say so; likewise routers, of which the
+    servers say so."""
 
 
 class Testbed:
@@ -80,6 +85,7 @@ class Testbed:
         self.oss_names = config.oss_names
         self.oss_of_ost = config.oss_of_ost
         self.client_names = config.client_names
+        self.router_names = config.router_names
         self.interval_s = config.interval_s
         self.pools = config.pools
 
@@ -94,6 +100,9 @@ class Testbed:
 
     def oss_root(self, name: str) -> Path:
         return self.directory / "oss" / name
+
+    def router_root(self, name: str) -> Path:
+        return self.directory / "routers" / name
 
     def client_root(self, client: int = 0) -> Path:
         return self.directory / "clients" / self.client_names[client]
@@ -186,7 +195,9 @@ class Testbed:
         settings.dead[self._oss(name)] = time.time() + notice_s
         self._save(settings)
         self._set_dead(name, True)
-        processes.kill(self.directory, f"tarazu-ossd-{name}")
+        for daemon in ("tarazu-ossd", "tarazu-routers"):
+            processes.kill(self.directory, f"{daemon}-{name}")
+        (self.oss_root(name) / "lnet" / "rules.json").unlink(missing_ok=True)
 
     def revive_oss(self, name: str) -> None:
         """The inverse of `kill_oss`; its ossd starts again where daemons run here."""
@@ -197,6 +208,28 @@ class Testbed:
         if processes.states(self.directory).get("tarazu-mdsd"):
             self.start_daemons()
 
+    def kill_router(self, name: str, *, notice_s: float = 0.0) -> None:
+        """A router that forwards no more; the servers go on using it until they notice, after `notice_s`."""
+        settings = self._settings()
+        settings.dead[self._router(name)] = time.time() + notice_s
+        self._save(settings)
+        self._tick()
+        processes.kill(self.directory, f"tarazu-ossd-{name}")
+
+    def revive_router(self, name: str) -> None:
+        """The inverse of `kill_router`."""
+        settings = self._settings()
+        settings.dead.pop(self._router(name), None)
+        self._save(settings)
+        self._tick()
+        if processes.states(self.directory).get("tarazu-mdsd"):
+            self.start_daemons()
+
+    def _router(self, name: str) -> str:
+        if name not in self.router_names:
+            raise BadInput("testbed", f"one of {', '.join(self.router_names) or 'no routers'}", name)
+        return name
+
     def _oss(self, name: str) -> str:
         if name not in self.oss_names:
             raise BadInput("testbed", f"one of {', '.join(self.oss_names)}", name)
@@ -206,11 +239,14 @@ class Testbed:
         for index, oss in enumerate(self.oss_of_ost):
             if oss == name:
                 self.mds.set_flags(index, {"dead": dead})
+        self._tick()
+
+    def _tick(self) -> None:
         if pid := processes.running(self.directory, SERVER):
             os.kill(pid, signal.SIGUSR1)
 
     def dead(self) -> dict[str, float]:
-        """OSSs that are gone → Unix time from which the MDS's connections to their OSTs say so."""
+        """OSSs and routers that are gone → Unix time from which MDS and servers say so."""
         return self._settings().dead
 
     def set_default_layout(self, layout: Layout | str, directory: Path | None = None) -> None:
@@ -285,6 +321,8 @@ def _make_directories(directory: Path, config: Config) -> None:
         (directory / name).mkdir(parents=True, exist_ok=True)
     for name in config.oss_names:
         (directory / "oss" / name).mkdir(parents=True, exist_ok=True)
+    for name in config.router_names:
+        (directory / "routers" / name).mkdir(parents=True, exist_ok=True)
     for name in config.client_names:
         root = directory / "clients" / name
         for part in ("spool", "shm", "state"):
@@ -310,18 +348,22 @@ def up(
     default_layout: Layout | str | None = None,
     pools: Mapping[str, Sequence[int]] | None = None,
     fs_name: str = FS_NAME,
+    routers: int = 0,
 ) -> Testbed:
     """Makes a testbed in a new or empty directory and starts its server.
 
     `fill`: share of each OST that is used already, 0-1. `slow`: OST index → how many times slower than the others (a
-    factor below 1 is taken as the share of their speed). `pools`: name → OST indices. Raises BadInput for values that
-    make no sense and for a directory that holds something else.
+    factor below 1 is taken as the share of their speed). `pools`: name → OST indices. `routers`: how many LNet routers
+    stand between clients and servers. Raises BadInput for values that make no sense and for a directory that holds
+    something else.
     """
     path, count = Path(directory).resolve(), osss * osts_per_oss
     fills = list(fill or [0.0] * count)
     factors = dict(slow or {})
     if osss < 1 or osts_per_oss < 1 or count > 1024 or clients < 1 or interval_s <= 0 or ost_bytes < 1 << 20:
         raise BadInput("testbed", "1-1024 OSTs of 1 MiB or more, one client or more, an interval above 0")
+    if not 0 <= routers <= MAX_ROUTERS:
+        raise BadInput("routers", f"0-{MAX_ROUTERS}", routers)
     if len(fills) != count or any(not 0 <= f <= 1 for f in fills):
         raise BadInput("fill", f"{count} shares between 0 and 1", fills)
     if any(not 0 <= i < count or f <= 0 for i, f in factors.items()):
@@ -341,6 +383,7 @@ def up(
         seed,
         {name: list(osts) for name, osts in (pools or {}).items()},
         {"statistics": statistics, "allocation": allocation},
+        [f"router{i + 1}" for i in range(routers)],
     )
     library_directory()
     path.mkdir(parents=True, exist_ok=True)
@@ -420,6 +463,7 @@ def status(directory: Path | str) -> dict[str, Any]:
         "osts": count,
         "ost_bytes": testbed.config.ost_bytes,
         "clients": testbed.client_names,
+        "routers": {name: name not in testbed.dead() for name in testbed.router_names},
         "mounts": [str(testbed.client_mount(i)) for i in range(len(testbed.client_names))],
         "interval_s": testbed.interval_s,
         "sparse": testbed.config.sparse,

@@ -20,6 +20,7 @@ from tarazu.names import shown
 COMMANDS = {
     "run": ("tarazu.cli.run", "run a program or a parallel job; record it, and place its files"),
     "predict": ("tarazu.cli.predict", "forecast the files of an application's next run"),
+    "phases": ("tarazu.cli.phases", "print the I/O phases of Darshan logs and of recorded runs"),
     "db": ("tarazu.cli.db", "show the interaction database"),
     "explain": ("tarazu.cli.explain", "say why a file lies where it lies"),
     "drain": ("tarazu.cli.drain", "keep new files off hot and sick OSTs with Lustre's own parameters"),
@@ -33,6 +34,10 @@ COMMANDS = {
         "say which remembered runs would have gained by placement, and why not the others",
     ),
     "history": ("tarazu.cli.history", "list the remembered runs of your applications"),
+    "benchmarks": (
+        "tarazu.cli.benchmarks",
+        "which IOR runs tell how applications' bandwidth depends on OSTs or I/O nodes, and what came of them",
+    ),
     "disable": ("tarazu.cli.disable", "switch tarazu off: one job, all of yours, or the whole site"),
     "enable": ("tarazu.cli.enable", "undo `disable`"),
     "ledger": (
@@ -47,6 +52,10 @@ COMMANDS = {
     "testbed": ("tarazu.sim.testbed.cli", "an emulated Lustre on this machine, for trying and testing"),
     "demo": ("tarazu.cli.demo", "record, predict, allocate and place on the testbed, and show the balance"),
     "sim": ("tarazu.cli.sim", "simulate clusters: one case, whole studies with a report, validation"),
+    "forward": (
+        "tarazu.cli.forward",
+        "how many and which LNet routers or OSTs applications get: compare policies",
+    ),
     "scenarios": ("tarazu.cli.scenarios", "the paper's scenarios under every policy, beside their bounds"),
 }
 

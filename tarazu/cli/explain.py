@@ -118,6 +118,8 @@ def _print_plan(plan: PlanRow, row: FileRow) -> None:
         print(f"  left to Lustre: {row.left_because}")
     elif plan.policy:
         print(f"  policy {plan.policy}: OST cost {plan.ost_cost:.3f}, lower bound {plan.ost_cost_bound:.3f}")
+        if plan.reason:
+            print(f"  stripes: {plan.reason}")
     elif plan.reason:
         print(f"  no OSTs: {plan.reason}")
     if row.outcome:

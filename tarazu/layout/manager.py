@@ -55,6 +55,13 @@ class LayoutPolicy:
     rules: tuple[PflRule, ...] = ()
     min_size_bytes: int = LayoutSettings.min_size
     least_object_bytes: int = LayoutSettings.least_object_bytes
+    curve_count: int = 0
+    """With stripe count `curve`: what its bandwidth curve gives this step; 0: it has none, and gets those of `auto`."""
+
+    @property
+    def together(self) -> bool:
+        """Stripe counts depend on all files of the step."""
+        return self.stripe_count == "auto" or (self.stripe_count == "curve" and not self.curve_count)
 
 
 class Choice(NamedTuple):
@@ -106,7 +113,7 @@ class ConfigurationManager:
         """The stripings of `auto`, as `stripe_count.choose`; none where stripe counts are settled otherwise."""
         default = self._plain_default()
         fit = self.targets.fit(default.pool)
-        settled = self.policy.stripe_count != "auto" or default.pattern != "raid0"
+        settled = not self.policy.together or default.pattern != "raid0"
         if settled or fit < 1 or (self.site_default and self.site_default.composite):
             return {}
         count = min(stripes_of(default, fit), lustre.LOV_MAX_STRIPE_COUNT)
@@ -189,16 +196,20 @@ class ConfigurationManager:
                 "the default's stripes, all files together, are more than a plan holds; fewer balance worse"
             )
         file = self._class(forecast)
-        count, size = together.get(file) or striping(file, self._settled_count(default, available))
+        count, size = together.get(file) or striping(file, self._settled_count(default, available, file))
         return Choice(Layout((Component(0, lustre.EOF, size, count, pattern, pool),)))
 
     def _plain_default(self) -> Component:
         return self._default_components()[0] if self._default_components() else FILE_SYSTEMS_OWN
 
-    def _settled_count(self, default: Component, available: int) -> int:
-        """A stripe count that does not depend on the files. Overstriping is kept as it is by `auto` too."""
+    def _settled_count(self, default: Component, available: int, file: FileClass) -> int:
+        """A stripe count that does not depend on the other files. Overstriping is kept as it is by `auto` too."""
         setting = self.policy.stripe_count
-        if setting in ("site", "auto"):
+        if setting == "curve" and default.pattern == "raid0" and self.policy.curve_count:
+            # Small files beside those that the curve is about do not come to smaller objects by it.
+            most = max(1, file.size_bytes // self.policy.least_object_bytes)
+            return min(self.policy.curve_count, available, most, lustre.LOV_MAX_STRIPE_COUNT)
+        if setting in ("site", "auto", "curve"):
             return min(stripes_of(default, available), lustre.LOV_MAX_STRIPE_COUNT)
         count = PAPER_STRIPE_COUNT if setting == "paper" else int(setting)
         return min(count, lustre.LOV_MAX_STRIPE_COUNT if default.pattern == "overstriped" else available)

@@ -132,7 +132,7 @@ class Watch:
         for path in used:
             with contextlib.suppress(TraceError):  # also one that a process is about to begin
                 spools += read_spools(path)
-        return parse_runs(spools, self._step) if spools else {}
+        return parse_runs(spools, self._step, with_phases=False) if spools else {}
 
     def _headers(self) -> dict[str, tuple[int, ...]]:
         """Of every spool of this step that is ours: bytes in use, and what tells whether it has changed.

@@ -12,6 +12,7 @@ import msgspec
 
 from tarazu.errors import TraceError
 from tarazu.model import ANY_RANK, JobStep
+from tarazu.trace.phases import own
 from tarazu.trace.records import FOUND, OUTCOMES, FileRecord, RunRecord
 from tarazu.trace.spool import CloseRecord, CreateRecord, Spool, read_spools
 
@@ -63,7 +64,9 @@ def parse_all_files(
     return {n: msgspec.structs.replace(r, lost_bytes=r.lost_bytes + foreign) for n, r in runs.items()}
 
 
-def parse_runs(spools: Sequence[Spool], step: JobStep, *, exit_status: int = 0) -> dict[str, RunRecord]:
+def parse_runs(
+    spools: Sequence[Spool], step: JobStep, *, exit_status: int = 0, with_phases: bool = True
+) -> dict[str, RunRecord]:
     """One RunRecord for each file system on which the run created files, and for `step.fs_name` in any case.
 
     Each has its own file system in its step; what is known of the processes is the same in all. The start of
@@ -107,9 +110,11 @@ def parse_runs(spools: Sequence[Spool], step: JobStep, *, exit_status: int = 0) 
         passed_over=sum(s.header.passed_over for s in spools),
         exit_status=exit_status,
     )
+    io = own.of_spools(spools, start_s, run.ranks_expected) if with_phases else {}
     return {
         fs_name: msgspec.structs.replace(
             run,
+            phases=own.kept(io.get(fs_name, ())),
             step=msgspec.structs.replace(step, fs_name=fs_name),
             files=tuple(sorted(of, key=lambda f: (f.at_s, f.key))),
         )

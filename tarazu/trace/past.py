@@ -17,6 +17,7 @@ from tarazu.trace.records import (
     CONTIGUOUS,
     COUNTED,
     LARGEST_BYTES,
+    LATEST_S,
     MOST_RANKS,
     OUTCOMES,
     PastFile,
@@ -24,7 +25,7 @@ from tarazu.trace.records import (
     spans,
 )
 from tarazu.trace.runfile import MAX_RUN_BYTES, TooLarge, bytes_read, check_count, read_header, reader
-from tarazu.trace.table import LATEST_S, LONGEST_NAME, convert_rows
+from tarazu.trace.table import LONGEST_NAME, convert_rows
 
 MAX_BYTES = 256 << 20
 """Of all histories of one forecast; the newest ones win."""
@@ -146,6 +147,8 @@ class _Reading:
             lost_bytes=run.lost_bytes,
             partial=run.partial,
             exit_status=run.exit_status,
+            duration_s=run.duration_s,
+            phases=run.phases,
         )
 
     def _converter(self, most: int, counts: dict[str, int]) -> Callable[[list[str]], PastFile]:

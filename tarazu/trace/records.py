@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from tarazu.model import ANY_RANK, JobStep
+from tarazu.trace.phases.phase import Phase
 
 OUTCOMES = ("unmanaged", "hit", "late", "miss", "refused", "advised", "skipped", "raced", "partly")
 """Outcome of a create by its number in the spool (`docs/formats.md`, "Spool")."""
@@ -29,6 +30,7 @@ LONGEST_ID = 256
 MOST_NUMBERS = 4096
 """Numeric arguments of one command line."""
 LARGEST_BYTES = 2**63 - 1
+LATEST_S = 1e9
 
 Mode = Literal["full", "light"]
 
@@ -125,6 +127,8 @@ class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """Opens that could have made a file while tarazu was stopped; then `partial` too."""
     exit_status: int = 0
     source: str = "recorder"
+    phases: tuple[Phase, ...] = ()
+    """Of its I/O on the step's file system, in order of their start; none where nobody looked for them."""
 
     @property
     def complete(self) -> bool:
@@ -192,6 +196,8 @@ class PastRun(msgspec.Struct, frozen=True):
     lost_bytes: int = 0
     partial: bool = False
     exit_status: int = 0
+    duration_s: float = 0.0
+    phases: tuple[Phase, ...] = ()
 
 
 KnownFile = FileRecord | PastFile
@@ -211,6 +217,18 @@ def why_absurd(step: JobStep) -> str:
         return (
             f"expected the id of a job array of at most {LONGEST_ID} characters, found {len(step.array_job)}"
         )
+    return ""
+
+
+def why_impossible(phases: Sequence[Phase]) -> str:
+    """Empty for phases that can be true, else what was expected and found: users write these numbers too."""
+    for phase in phases:
+        times = (phase.start_s, phase.end_s, phase.io_s)
+        if not all(0 <= value <= LATEST_S for value in times):
+            return f"expected phases with times of 0 to {LATEST_S:g} s, found {times}"
+        numbers = (phase.bytes, phase.requests, phase.files, phase.processes_per_file, phase.rank_count)
+        if not all(0 <= value <= LARGEST_BYTES for value in numbers):
+            return f"expected phases with numbers of 0 to {LARGEST_BYTES}, found {numbers}"
     return ""
 
 

@@ -17,7 +17,7 @@ import msgspec
 
 from tarazu.errors import TraceError
 from tarazu.native import without_identity
-from tarazu.trace.records import RunRecord, why_absurd
+from tarazu.trace.records import RunRecord, why_absurd, why_impossible
 from tarazu.trace.table import read_rows, to_csv
 
 FORMAT = "tarazu-run"
@@ -47,7 +47,7 @@ class Header(NamedTuple):
             run = msgspec.convert({**self.fields, "files": ()}, RunRecord)
         except (msgspec.ValidationError, TypeError, ValueError, OverflowError) as error:
             raise TraceError(f"{where}:1", "the header of a run", str(error)) from None
-        absurd = why_absurd(run.step)
+        absurd = why_absurd(run.step) or why_impossible(run.phases)
         if absurd:
             raise TraceError(f"{where}:1", "the header of a run", absurd)
         return run

@@ -11,6 +11,7 @@ from tarazu.errors import TraceError
 from tarazu.trace.records import (
     FOUND,
     LARGEST_BYTES,
+    LATEST_S,
     MOST_RANKS,
     OUTCOMES,
     FileRecord,
@@ -52,7 +53,6 @@ MOST_UNFOLDED = 1 << 21
 """Ranks that the creators of one run's files may name in all; equal lists count once."""
 LONGEST_NAME = 4096
 """PATH_MAX."""
-LATEST_S = 1e9
 MOST = 2**64 - 1
 
 

@@ -1,10 +1,11 @@
 """What the daemons say to one another: msgpack of tagged structs, each with the protocol version.
 
 ossd ──OssReport──► mdsd            PUB → SUB, may be lost
-clientd ──AllocationRequest, FileClosed, StepEnded, StepAlive, StepNodes, ViewRequest, StatusRequest──► mdsd
+clientd ──AllocationRequest, CountRequest, FileClosed, StepEnded, StepAlive, StepNodes, ViewRequest,
+                                                                 StatusRequest──► mdsd
                                                                                         DEALER → ROUTER
 ossd ──RulesRequest──► mdsd ──RouterRules, NotActive──► ossd    DEALER → ROUTER; with ossd's key nothing else there
-mdsd ──AllocationReply, Acknowledged, ViewReply, StatusReply, NotActive──► clientd        resent until answered
+mdsd ──AllocationReply, CountReply, Acknowledged, ViewReply, StatusReply, NotActive──► clientd  resent until answered
 mdsd ──TargetsChanged──► clientd ──TargetsTold──► mdsd        by itself, repeated until told
 
 mdsd never sees a path: a request carries sizes and layouts only. What a program decides by comes in fields with types;
@@ -314,6 +315,30 @@ class StepProfile(msgspec.Struct, frozen=True):
     """Times that it computes and then does I/O."""
 
 
+class CountRequest(msgspec.Struct, frozen=True, tag="count?", omit_defaults=True):
+    """Over how many OSTs should the files of this job step be striped? Only to an mdsd whose ViewReply `counts`."""
+
+    message_id: Id
+    id: Id
+    """That of its AllocationRequest to come: its end, and silence, end the profile too."""
+    fs_name: Id
+    uid: int
+    job_id: Id
+    profile: StepProfile
+    alive_s: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    """As in AllocationRequest; 0: a question only, mdsd keeps no profile."""
+    protocol: int = PROTOCOL
+
+
+class CountReply(msgspec.Struct, frozen=True, tag="count", omit_defaults=True):
+    message_id: str
+    count: int
+    """Stripes of each file; 0: mdsd does not say."""
+    why: str = ""
+    """By what it was chosen, or why it was not; for people."""
+    protocol: int = PROTOCOL
+
+
 class StepNodes(msgspec.Struct, frozen=True, tag="nodes", omit_defaults=True):
     """The nodes on which a job step runs. Sent again as often as its signs of life; a StepEnded of its id, or silence,
     ends it.
@@ -365,7 +390,7 @@ class RouterRules(msgspec.Struct, frozen=True, tag="rules", omit_defaults=True):
 
     message_id: str
     generation: int
-    """Changes whenever the rules do; not 0. It counts on in a mdsd that takes over."""
+    """Equal rules have equal ones, also of another mdsd; not 0."""
     mode: Literal["observe", "advise", "apply", "learning"]
     """mdsd's own `forwarding.routers`: observe: an empty list; advise: what would be set; apply: set them, where the
     OSS's own setting agrees. learning: mdsd has just begun and has not heard of all running jobs: what is set stays.
@@ -399,6 +424,8 @@ class ViewReply(msgspec.Struct, frozen=True, tag="view", omit_defaults=True):
     """Why the gate holds allocations back; empty when it is open."""
     fs_names: tuple[str, ...] = ()
     """Every file system that OSSs have reported."""
+    counts: bool = False
+    """It answers CountRequests."""
     protocol: int = PROTOCOL
 
 
@@ -428,6 +455,7 @@ class NotActive(msgspec.Struct, frozen=True, tag="not-active", omit_defaults=Tru
 
 Request = (
     AllocationRequest
+    | CountRequest
     | FileClosed
     | StepEnded
     | StepAlive
@@ -437,7 +465,16 @@ Request = (
     | TargetsTold
     | RulesRequest
 )
-Reply = AllocationReply | Acknowledged | ViewReply | StatusReply | NotActive | TargetsChanged | RouterRules
+Reply = (
+    AllocationReply
+    | CountReply
+    | Acknowledged
+    | ViewReply
+    | StatusReply
+    | NotActive
+    | TargetsChanged
+    | RouterRules
+)
 Message = OssReport | Request | Reply
 
 _encoder = msgspec.msgpack.Encoder()

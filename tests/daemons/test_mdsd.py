@@ -182,13 +182,14 @@ def test_a_wrong_key_is_refused_counted_and_the_others_go_on(running: Site, tmp_
     assert status["statistics"]["refused"] == 0
 
 
-def test_an_oss_key_does_not_open_the_request_socket(running: Site) -> None:
+def test_an_oss_key_asks_for_no_allocation(running: Site) -> None:
     transport = ZmqTransport(curve_for("oss", running.keys))
     requester = transport.requester(running.requests)
     requester.submit(allocation("from-oss"))
     assert requester.receive(0.5) is None
     transport.close()
-    running.wait_status(lambda status: status["requests"]["refused"] > 0)
+    status = running.wait_status(lambda status: status["requests"]["dropped"] > 0)
+    assert status["requests"]["answers"] == {} and status["requests"]["promises"] == 0
 
 
 def test_malformed_messages_are_dropped_and_the_daemon_lives(running: Site) -> None:

@@ -87,7 +87,7 @@ def patient(changes: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, 
 
 
 def make_loop(directory: Path, changes: Mapping[str, Mapping[str, Any]], **options: Any) -> Iterator[Loop]:
-    testbed = testbeds.up(directory, **options)
+    testbed = testbeds.up(directory, **{"clients": 1, **options})
     try:
         configure(testbed, patient(changes))
         testbed.start_daemons()
@@ -99,10 +99,12 @@ def make_loop(directory: Path, changes: Mapping[str, Mapping[str, Any]], **optio
 
 
 @pytest.fixture(scope="module")
-def loop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loop]:
-    """Four clients, stripe count 8, every file placed however small; data are sparse."""
+def loop(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loop]:
+    """The module's CLIENTS (one), stripe count 8, every file placed however small; data are sparse."""
     changes = {"layout": {"stripe_count": "paper", "striping": "raid0", "min_size": 0}}
-    yield from make_loop(tmp_path_factory.mktemp("loop") / "tb", changes, clients=4)
+    yield from make_loop(
+        tmp_path_factory.mktemp("loop") / "tb", changes, clients=getattr(request.module, "CLIENTS", 1)
+    )
 
 
 @pytest.fixture

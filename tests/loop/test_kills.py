@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.soak
 
-KILLS = 50 if os.environ.get("TARAZU_SOAK") else 12
+KILLS = 50 if os.environ.get("TARAZU_SOAK") else 4
 PROCESSES, STEPS = 8, 25
 SPAN_S = 0.8
 """From before the plan is asked for to after the outcomes are reported."""

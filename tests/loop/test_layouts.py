@@ -14,6 +14,7 @@ from tarazu.units import GIB, MIB
 if TYPE_CHECKING:
     from tests.loop.conftest import Loop
 
+RANKS = 4
 RULES = """\
 [pfl-1]
 match = /pfl1/*
@@ -34,7 +35,7 @@ def pfl_loop(loop: Loop) -> Iterator[Loop]:
 
 
 def write(
-    loop: Loop, iorlike: Path, app: str, block: int, *, run: int, ranks: int = 8, shared: bool = False
+    loop: Loop, iorlike: Path, app: str, block: int, *, run: int, ranks: int = RANKS, shared: bool = False
 ) -> None:
     name = f"{app}/run{{run}}/data" + ("" if shared else ".{rank:04}")
     own = [] if shared else ["-F"]
@@ -53,7 +54,7 @@ def test_actual_layouts_equal_the_databases_rows(
         write(pfl_loop, iorlike, app, block, run=run, shared=shared)
         if run == 1:
             pfl_loop.clear()
-    files = 1 if shared else 8
+    files = 1 if shared else RANKS
     assert pfl_loop.outcomes(app) == {"hit": files}
     rows = pfl_loop.rows(app)
     assert len(rows) == files
@@ -72,17 +73,17 @@ def test_three_times_the_forecast_can_be_written_into_every_placed_file(
 ) -> None:
     name = f"{app}/third"
     for block in (GIB, 3 * GIB):
-        sizes = ["-F", "-n", 8, "-b", block, "-t", 4 * MIB]
+        sizes = ["-F", "-n", RANKS, "-b", block, "-t", 4 * MIB]
         # The size stands in a script, so that nothing announces that this run writes more.
         script = pfl_loop.testbed.directory / "job.sh"
         out = pfl_loop.mount() / name
         script.write_text(f"exec {iorlike} {' '.join(map(str, sizes))} -o {out}\n")
         pfl_loop.run("sh", script, app=f"{app}-3x")
         written = [p.stat().st_size for p in out.parent.glob("third*")]
-        assert written == [block] * 8
+        assert written == [block] * RANKS
         if block == GIB:
             pfl_loop.clear()
-    assert pfl_loop.outcomes(f"{app}-3x") == {"hit": 8}
+    assert pfl_loop.outcomes(f"{app}-3x") == {"hit": RANKS}
     rows = pfl_loop.rows(f"{app}-3x")
     assert {r["forecast"]["size_bytes"] for r in rows} == {GIB}
     for row in rows:
@@ -104,9 +105,9 @@ def test_a_target_that_fails_after_the_plan_does_not_fail_the_program(pfl_loop: 
     finally:
         pfl_loop.testbed.set_ost(index, full=False)
     outcomes = pfl_loop.outcomes("pfl1")
-    assert sum(outcomes.values()) == 8 and set(outcomes) <= {"hit", "partly", "refused"}, outcomes
+    assert sum(outcomes.values()) == RANKS and set(outcomes) <= {"hit", "partly", "refused"}, outcomes
     sizes = [p.stat().st_size for p in (pfl_loop.mount() / "pfl1" / "run8").iterdir()]
-    assert sizes == [3 * GIB] * 8
+    assert sizes == [3 * GIB] * RANKS
 
 
 def test_a_users_own_directory_default_is_left_alone(pfl_loop: Loop, iorlike: Path) -> None:
@@ -118,6 +119,42 @@ def test_a_users_own_directory_default_is_left_alone(pfl_loop: Loop, iorlike: Pa
         if run == 1:
             pfl_loop.clear()
     assert "hit" not in pfl_loop.outcomes("chosen")
-    assert [r["layout"] for r in pfl_loop.rows("chosen")] == [None] * 8
+    assert [r["layout"] for r in pfl_loop.rows("chosen")] == [None] * RANKS
     for path in (pfl_loop.testbed.mount / "chosen" / "run2").iterdir():
         assert len(pfl_loop.testbed.layout(path).osts[0]) == 2
+
+
+def test_a_job_whose_curve_says_4_gets_4_stripes_beside_auto(pfl_loop: Loop, iorlike: Path) -> None:
+    """`layout.stripe_count = curve`: a job with a curve, one without, and the first with `auto`."""
+
+    def stripes(app: str) -> set[int]:
+        pfl_loop.clear()
+        write(pfl_loop, iorlike, app, GIB, run=2, shared=True)
+        assert pfl_loop.outcomes(app) == {"hit": 1}
+        components = pfl_loop.testbed.layout(
+            pfl_loop.rows(app)[0]["actual_key"].lstrip("/")
+        ).layout.components
+        return {component.stripe_count for component in components}
+
+    for app in ("curved", "uncurved"):
+        write(pfl_loop, iorlike, app, GIB, run=1, shared=True)
+    auto = stripes("curved")
+    curves = pfl_loop.testbed.directory / "etc" / "curves.csv"
+    rows = [(1, 1.0), (2, 1.9), (4, 3.6), (8, 3.0), (16, 2.5), (35, 2.0)]
+    lines = ["application,resources,bytes_per_s", *(f"curved,{n},{rate * 1e9}" for n, rate in rows)]
+    curves.write_text("\n".join(lines))
+    pfl_loop.configure(
+        {
+            "layout": {"stripe_count": "curve"},
+            "forwarding": {"curves": str(curves), "policy": "ta-gnc"},
+        }
+    )
+    assert stripes("curved") == {4} and auto != {4}
+    path = str(pfl_loop.mount() / pfl_loop.rows("curved")[0]["actual_key"].lstrip("/"))
+    told = pfl_loop.tarazu("explain", path).stdout
+    assert "stripes: 4 by ta-gnc among 1 running step on 35 OSTs; the curve of curved" in told
+    log = pfl_loop.home / "jobs.log"
+    assert "stripes='4 by ta-gnc" in log.read_text().splitlines()[-1]
+    assert pfl_loop.json("status")["mdsd"]["stripe_counts"] == {"steps": 0, "counted": 1}
+    assert stripes("uncurved") == auto
+    assert "stripes='as auto: " in log.read_text().splitlines()[-1]

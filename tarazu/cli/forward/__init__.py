@@ -1,5 +1,7 @@
 """How many and which I/O resources (LNet routers, OSTs) applications get: what policies make of them.
 
+tarazu forward study --out my-study     policies over many sets of applications: figures, claims, a report
+
 `tarazu forward VERB --help` says more.
 """
 
@@ -10,8 +12,9 @@ import importlib
 
 from tarazu.cli.output import common_options
 
-VERBS: dict[str, tuple[str, str]] = {}
-"""Verb → (module here with `configure(parser)` and `execute(options) -> exit status`, what it does)."""
+VERBS = {
+    "study": ("study", "compare policies over many sets of applications, and write a report"),
+}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

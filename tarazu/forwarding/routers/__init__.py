@@ -3,4 +3,6 @@
 nids         NIDs and their folded patterns
 udsp         what `lnetctl udsp show` and `lnetctl route show -v` say, and the commands that change rules
 difference   which rules to delete and to add
+hosts        host names, and the NIDs of each
+placing      which routers each running job gets, as rules
 """

@@ -101,11 +101,14 @@ def patterns(text: str) -> tuple[Pattern, ...]:
     return tuple(map(pattern, _PATTERN.findall(text)))
 
 
-def unfold(text: str) -> tuple[Nid, ...]:
-    """Every NID of `patterns(text)`, in order, each once. Raises BadInput, also for more than MAX_NIDS."""
-    found = patterns(text)
-    if sum(each.size for each in found) > MAX_NIDS:
-        raise BadInput(text[:80], f"at most {MAX_NIDS} NIDs")
+def unfold(text: str, most: int = MAX_NIDS) -> tuple[Nid, ...]:
+    """Every NID of `patterns(text)`, in order, each once. Raises BadInput, also for more than `most`, soon."""
+    found, size = [], 0
+    for matched in _PATTERN.finditer(text):
+        found.append(pattern(matched[0]))
+        size += found[-1].size
+        if size > most:
+            raise BadInput(text[:80], f"at most {most} NIDs")
     return tuple(sorted({nid for each in found for nid in each.nids()}, key=_order))
 
 

@@ -13,6 +13,8 @@ from tarazu.trace.arguments import numeric_arguments
 from tarazu.trace.darshan.log import Log
 from tarazu.trace.darshan.read import read
 from tarazu.trace.parser import dropped_name
+from tarazu.trace.phases.darshan import phases
+from tarazu.trace.phases.own import kept
 from tarazu.trace.records import FileRecord, RunRecord
 
 Template = Callable[[str, str, int], tuple[str, str]]
@@ -73,6 +75,7 @@ def run_of(
         processes=step.ranks,
         partial=log.partial,
         source="darshan",
+        phases=kept(phases(log, wanted=lambda name: key_of(name) is not None)),
     )
 
 

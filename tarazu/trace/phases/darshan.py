@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
 from math import ceil, floor
 from typing import Literal, get_args
@@ -58,25 +58,24 @@ def phases(
     distance_s: float = DISTANCE_S,
     *,
     api: Choice = "top",
-    under: str = "",
+    wanted: Callable[[str], bool] | None = None,
 ) -> tuple[Phase, ...]:
-    """Phases in order of their start; `under`: only of files below that directory.
+    """Phases in order of their start; of the files whose names are `wanted`, and never of standard input and output.
 
     Raises TraceError for records that cannot be read or cannot be.
     """
-    return combine(parts(log, distance_s, api=api, under=under), log.ranks, threshold, distance_s)
+    return combine(parts(log, distance_s, api=api, wanted=wanted), log.ranks, threshold, distance_s)
 
 
 def parts(
-    log: Log, distance_s: float = DISTANCE_S, *, api: Choice = "top", under: str = ""
+    log: Log,
+    distance_s: float = DISTANCE_S,
+    *,
+    api: Choice = "top",
+    wanted: Callable[[str], bool] | None = None,
 ) -> tuple[Part, ...]:
     """Step 1, before anything is put together."""
-    root = under.rstrip("/")
-    left_out = {
-        record
-        for record, name in log.names.items()
-        if name in _STREAMS or (under and name != root and not name.startswith(f"{root}/"))
-    }
+    left_out = {r for r, name in log.names.items() if name in _STREAMS or (wanted and not wanted(name))}
     found: list[Part] = []
     for module in {**log.modules, **library_tables(log)}.values():
         of = MODULES[module.name]

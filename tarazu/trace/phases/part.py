@@ -30,10 +30,11 @@ class Part(msgspec.Struct, frozen=True, gc=False):
     io_s: float
     """Of the slowest of its ranks."""
     requests: int
+    """0: not known."""
     consecutive: int = -1
-    """Requests that begin where the one before ended; -1: offsets are not known."""
+    """Requests that begin where the one before ended; -1: not known."""
     sequential: int = 0
-    """Those that begin there or behind it."""
+    """Those that begin there or behind it; -1: not known."""
     opens: int = 0
     """Each may begin anywhere; 0: not known."""
     collective: int = 0
@@ -56,18 +57,26 @@ class Order(NamedTuple):
 
 
 def order(parts: Iterable[Part]) -> Order:
-    """The sums; `consecutive` is negative where the offsets of one part are not known."""
+    """The sums; `consecutive` and `sequential` are negative where those of one part are not known."""
     requests = firsts = opens = consecutive = sequential = collective = 0
-    known = True
+    known = ascending = True
     for part in parts:
         requests += part.requests
         firsts += min(part.ranks, part.requests)
         opens += min(max(part.opens, part.ranks), part.requests)
         known = known and part.consecutive >= 0
+        ascending = ascending and part.sequential >= 0
         consecutive += part.consecutive
         sequential += part.sequential
         collective += part.collective
-    return Order(requests, firsts, opens, consecutive if known else -1, sequential, collective)
+    return Order(
+        requests,
+        firsts,
+        opens,
+        consecutive if known else -1,
+        sequential if ascending else -1,
+        collective,
+    )
 
 
 def spatiality(found: Order, threshold: float = THRESHOLD) -> Spatiality:
@@ -84,12 +93,12 @@ def spatiality(found: Order, threshold: float = THRESHOLD) -> Spatiality:
     following = [found.requests - found.firsts]
     if found.opens <= found.requests / 2:
         following.append(found.requests - found.opens)
-    if not following[0]:
+    least = min((1 - threshold) * of for of in following) - 1e-9
+    if found.consecutive >= least:
         return "contiguous"
-    for number, word in ((found.consecutive, "contiguous"), (found.sequential, "sequential")):
-        if any(number >= (1 - threshold) * of - 1e-9 for of in following):
-            return "contiguous" if word == "contiguous" else "sequential"
-    return "random"
+    if found.sequential >= least:
+        return "sequential"
+    return "random" if found.sequential >= 0 else "unknown"
 
 
 def io_s(parts: Sequence[Part]) -> float:

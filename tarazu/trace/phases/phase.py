@@ -27,9 +27,10 @@ class Phase(msgspec.Struct, frozen=True, omit_defaults=True):
     rank_count: int
     bytes: int
     io_s: float
-    """Seconds spent in I/O by the slowest rank: the phase's parallel I/O time."""
+    """Seconds spent in I/O by the slowest rank: the phase's parallel I/O time. 0: not known."""
     api: Api
     requests: int
+    """0: not known."""
     spatiality: Spatiality
     sharing: Sharing
     files: int

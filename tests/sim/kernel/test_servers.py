@@ -36,21 +36,15 @@ def served(jobs: list[Job]) -> tuple[list[float], list[float]]:
     """When each job ended, and how long each server was busy."""
     servers = Servers(SERVERS)
     ends = [math.nan] * len(jobs)
-    waiting = list(enumerate(jobs))
-    now = 0.0
-    while waiting or servers.next_s < math.inf:
-        if waiting and waiting[0][1].start_s <= servers.next_s:
-            number, job = waiting.pop(0)
-            now = job.start_s
-            servers.start(number, job.at, job.service_s, now)
-            continue
-        assert servers.next_s >= now - 1e-9, "time does not fall"
-        now = servers.next_s
-        ended = servers.end()
-        if ended is not None:
-            ends[ended] = now
-    assert servers.busy_s == servers.busy(now), "all are idle in the end"
-    return ends, servers.busy_s
+    ended_s = 0.0
+    for number, job in enumerate([*jobs, None]):
+        until = math.inf if job is None else job.start_s
+        while (ended := servers.serve(until)) is not None:
+            assert ended_s - 1e-9 <= servers.now_s <= until, "time does not fall"
+            ends[ended] = ended_s = servers.now_s
+        if job is not None:
+            servers.start(number, job.at, job.service_s, job.start_s)
+    return ends, servers.busy(ended_s)
 
 
 def flowed(jobs: list[Job]) -> list[float]:

@@ -19,8 +19,8 @@ def row(case: str, run: int = 1, runs: int = 1, **more: object) -> Row:
     return msgspec.structs.replace(made, **more)
 
 
-def journal(path: Path, *cases: str) -> Journal:
-    return Journal(path, {case: place for place, case in enumerate(cases)})
+def journal(path: Path, *cases: str) -> Journal[Row]:
+    return Journal(path, {case: place for place, case in enumerate(cases)}, Row)
 
 
 @pytest.mark.parametrize("kept", [1, 40, -1])

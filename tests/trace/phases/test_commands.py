@@ -85,7 +85,11 @@ SERIAL_MUST = {
 @pytest.mark.parametrize("name", SERIAL_MUST)
 def test_serial_programs(name: str) -> None:
     api, files, requests = SERIAL_MUST[name]
-    found = [p for p in phases(log_of(name), under="/scratch/run") if p.operation == "write"]
+    found = [
+        p
+        for p in phases(log_of(name), wanted=lambda path: path.startswith("/scratch/run/"))
+        if p.operation == "write"
+    ]
     main = [p for p in found if p.api == api]
     assert sum(p.files for p in main) == files
     assert sum(p.bytes for p in found) == int(INDEX[name]["bytes_written"])

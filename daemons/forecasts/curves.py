@@ -1,0 +1,68 @@
+"""The bandwidth curve of an application, and what else an allocation of OSTs looks at: from its earlier runs.
+
+In the process of a forecast: the runs are a user's files, and matching benchmarks takes time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tarazu.errors import TarazuError
+from tarazu.forwarding.curve import Curve
+from tarazu.forwarding.curve_csv import read as read_curves
+from tarazu.forwarding.estimate import estimate, load
+from tarazu.forwarding.profile import application
+from tarazu.model import JobStep
+from tarazu.trace.records import KnownRun
+from tarazu.wire.messages import MAX_POINTS, StepProfile
+
+
+def profile_of(
+    history: Sequence[KnownRun], step: JobStep, curves: str, benchmarks: str
+) -> tuple[StepProfile | None, str]:
+    """The profile of the next run; and where its curve comes from, or why there is none.
+
+    A curve that was measured (`curves`) goes before one that is estimated from `benchmarks`. Phases and duration are
+    those of the newest complete run. Never raises for files that cannot be read.
+    """
+    run = _newest(history)
+    if run is None:
+        return None, "no complete earlier run"
+    try:
+        if curves and (measured := _measured(Path(curves), step.application)):
+            return _profile(run, step, measured), f"the curve of {step.application} in {curves}"
+        if not benchmarks:
+            return None, f"{curves} has no curve of {step.application}"
+        if not run.phases:
+            return None, "no phases were kept with its last complete run"
+        found = estimate(run.phases, load(benchmarks), max(step.nodes, 1), "ost")
+    except TarazuError as error:
+        return None, str(error)
+    if found is None:
+        return None, f"{benchmarks} has nothing like its phases"
+    return _profile(run, step, found.curve), (
+        f"curve estimated from benchmarks, which {found.covered:.0%} of its last run's bytes are like"
+    )
+
+
+def _newest(history: Sequence[KnownRun]) -> KnownRun | None:
+    whole = (run for run in reversed(history) if not (run.exit_status or run.partial))
+    return next((run for run in whole if run.phases or run.files), None)
+
+
+def _measured(path: Path, name: str) -> Curve | None:
+    return next((of.curve for of in read_curves(path).curves if of.application == name), None)
+
+
+def _profile(run: KnownRun, step: JobStep, curve: Curve) -> StepProfile | None:
+    made = application(step.application, step.nodes, run.phases, run.duration_s, curve)
+    io_bytes, cpu_s = made.io_bytes, made.cpu_s
+    if not run.phases:
+        # Of a run of before phases were kept: what its files came to, and all the rest is computing.
+        io_bytes = float(sum(file.size_bytes for file in run.files))
+        cpu_s = max(run.duration_s - io_bytes / max(p.median for p in curve.points), 0.0)
+    if not io_bytes:
+        return None
+    points = tuple((point.resources, point.median) for point in curve.points[:MAX_POINTS])
+    return StepProfile(made.nodes, cpu_s, io_bytes, points, made.phases)

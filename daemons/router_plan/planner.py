@@ -1,0 +1,386 @@
+"""Which routers each running job gets, and the rules that OSSs are told.
+
+Follows: `StepNodes` of leaders, `RulesRequest`s of OSSs, which say what routers there are. All of it is soft state: a
+mdsd that has just begun answers `learning` until every leader has had the time to speak, so that no OSS takes back what
+it has. Plans are made in a thread, one at a time. The rules are no promise: without them all routes are taken alike.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import zlib
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import msgspec
+
+from tarazu import config
+from tarazu.daemons.audit import Audit
+from tarazu.daemons.limits import MAX_SERVERS
+from tarazu.daemons.router_plan.confirmed import Confirmed, Hosts, by_leaders, by_scheduler
+from tarazu.daemons.router_plan.nodes import Nodes, Step
+from tarazu.daemons.router_plan.scheduler import Listed, Scheduler
+from tarazu.errors import BadInput, ConfigError
+from tarazu.forwarding.policies import named
+from tarazu.forwarding.policy import Scheduler as Policy
+from tarazu.forwarding.routers import nids, placing
+from tarazu.forwarding.routers.nids import Nid
+from tarazu.forwarding.routers.udsp import Rule
+from tarazu.wire.messages import MAX_RULES, RouterRule, RouterRules, RulesRequest, StepNodes
+from tarazu.wire.said import SaidOnce
+
+log = logging.getLogger("tarazu.mdsd")
+
+LEARN_INTERVALS = 2
+"""A leader whose clientd was asked again has spoken within so many `run.alive_s`."""
+RETURNS_S = 30.0
+"""A router that was down is used again after it was up for so long."""
+PLAN_S, PLAN_TIMES = 1.0, 10.0
+"""Plans begin so far apart at least, and so many times as long as one takes."""
+LOOK_S = 15.0
+"""So often what the scheduler says is looked at."""
+MAX_SHOWN = 1_000
+
+Way = tuple[str, str]
+"""(the servers' network, the nodes' network)."""
+
+
+class _Oss(NamedTuple):
+    request: RulesRequest
+    heard: float
+
+
+class _Task(NamedTuple):
+    """What a plan is made of."""
+
+    steps: tuple[Step, ...]
+    listed: Mapping[str, Listed] | None
+    """None: there is no scheduler."""
+    routers: Mapping[Way, tuple[Nid, ...]]
+    current: Mapping[Way, placing.Placed]
+    before: Mapping[Nid, frozenset[Nid]]
+    """Node → routers, as OSSs had it set when they first asked."""
+    policy: Policy
+    gain: float
+
+
+class Result(NamedTuple):
+    confirmed: tuple[Confirmed, ...] = ()
+    plans: Mapping[Way, placing.Plan] = {}
+    rules: Mapping[Way, Mapping[str, tuple[Rule, ...]]] = {}
+    """By file system."""
+
+
+class RouterPlan:
+    """All of it. `wake` ends mdsd's sleep, from any thread. Times are monotonic seconds."""
+
+    def __init__(self, settings: config.Settings, audit: Audit, wake: Callable[[], None]) -> None:
+        """Raises ConfigError for a policy that there is not."""
+        own = settings.forwarding
+        self.mode, self.gain = own.routers, own.gain
+        self.nodes = Nodes()
+        self._learn_s = LEARN_INTERVALS * settings.run.alive_s
+        self.learn_until = time.monotonic() + self._learn_s
+        self._learned = False
+        """A plan was made of all that leaders have said."""
+        self.result = Result()
+        self.plans = 0
+        self.scheduler = Scheduler(own.scheduler) if own.scheduler else None
+        self._audit, self._wake = audit, wake
+        self._osses: dict[str, _Oss] = {}
+        self._forget_s = settings.mdsd.stale_after_s
+        self._down: dict[tuple[str, str], float] = {}
+        """(router, network) → when it was last seen down."""
+        self._sort_at = 0.0
+        """When the usable routers may be others than they were."""
+        self._routers: dict[Way, tuple[Nid, ...]] = {}
+        self._before: dict[Nid, frozenset[Nid]] = {}
+        self._due = self._look = 0.0
+        self._running: Future[Result] | None = None
+        self._began = 0.0
+        self._worker = ThreadPoolExecutor(1, "tarazu-routers")
+        self._said = SaidOnce(log)
+        self._started = False
+        self._policy = _policy_of(own)
+        try:
+            self._hosts = Hosts(own.nids)
+        except BadInput as error:
+            raise ConfigError("forwarding.nids", error.expected, error.found) from None
+
+    def take_over(self, settings: config.Settings) -> None:
+        """New settings; another mode has its effect at once. Raises ConfigError, and changes nothing."""
+        self._policy = _policy_of(settings.forwarding)
+        if self.mode == "observe":
+            self.begin_again(time.monotonic())
+        self.mode, self.gain = settings.forwarding.routers, settings.forwarding.gain
+        self.nodes.changed = True
+
+    def begin_again(self, now: float) -> None:
+        """We answer from now on: what the other mdsd knew is to be learned anew."""
+        self.learn_until, self._learned = now + self._learn_s, False
+        self._osses.clear()
+
+    def tell(self, message: StepNodes, now: float) -> str:
+        """A leader says where its step runs; why that is not taken."""
+        why = self.nodes.take(message, now)
+        if why:
+            self._said.warning(f"nodes of a step: {why}")
+        return why
+
+    def answer(self, request: RulesRequest, now: float, stopped: bool = False) -> RouterRules:
+        """What one OSS should have set now. `stopped`: the site has stopped tarazu."""
+        if request.oss not in self._osses and len(self._osses) >= MAX_SERVERS:
+            return RouterRules(request.message_id, 1, "observe")
+        known = self._osses.get(request.oss)
+        self._osses[request.oss] = _Oss(request, now)
+        if known is None or known.request.routers != request.routers:
+            self._sort_at = 0.0
+        if self.mode == "observe" or stopped:
+            return RouterRules(request.message_id, 1, "observe")
+        if not self._learned:
+            if known is None:
+                self._remember(request)
+            return RouterRules(request.message_id, 1, "learning")
+        rules = self.rules_of(request)
+        sent = tuple(RouterRule(str(rule.dst), str(rule.rte)) for rule in rules)
+        number = zlib.crc32(msgspec.msgpack.encode(sent)) or 1
+        return RouterRules(request.message_id, number, "apply" if self.mode == "apply" else "advise", sent)
+
+    def rules_of(self, request: RulesRequest) -> tuple[Rule, ...]:
+        """Those of the routers that it sees, for the steps on its file systems."""
+        ways = {(_net_of(state.nid), state.net) for state in request.routers}
+        found: dict[Rule, None] = {}
+        for way, by_fs in self.result.rules.items():
+            if way not in ways:
+                continue
+            for fs_name, rules in by_fs.items():
+                if not request.fs_names or fs_name in request.fs_names:
+                    found.update(dict.fromkeys(rules))
+        return tuple(found)[:MAX_RULES]
+
+    def look(self, now: float) -> None:
+        """Take what the thread has done; let it plan when there is something new, and time for it."""
+        if self._policy and self.scheduler and not self._started:
+            self._started = True
+            self.scheduler.start()
+        if self._running and self._running.done():
+            self._finish(self._running, now)
+            self._running = None
+        if self._policy is None:
+            self.result, self.nodes.changed = Result(), False
+            return
+        if self._running or now < self._due:
+            return
+        routers = self._usable(now)
+        again = self.scheduler is not None and now >= self._look and len(self.nodes) > 0
+        again |= not self._learned and now >= self.learn_until
+        if not (self.nodes.changed or again or routers != self._routers):
+            return
+        self.nodes.changed = False
+        self._routers, self._look, self._began = routers, now + LOOK_S, now
+        task = _Task(
+            self.nodes.steps(),
+            self.scheduler.jobs if self.scheduler else None,
+            routers,
+            {way: plan.placed for way, plan in self.result.plans.items()},
+            dict(self._before),
+            self._policy,
+            self.gain,
+        )
+        self._running = self._worker.submit(self._plan, task)
+        self._running.add_done_callback(lambda _: self._wake())
+
+    def next_s(self, now: float) -> float:
+        """When `look` may have something to do, on the monotonic clock."""
+        return self._due if self.nodes.changed and not self._running else now + 60.0
+
+    def pass_time(self, now: float) -> None:
+        """Once a second."""
+        for step in self.nodes.pass_time(now):
+            log.info(
+                "job step %s on %s is silent: it has no routers of its own any more",
+                step.job_id,
+                step.fs_name,
+            )
+        if any(now - oss.heard >= self._forget_s for oss in self._osses.values()):
+            self._osses = {n: oss for n, oss in self._osses.items() if now - oss.heard < self._forget_s}
+            self._sort_at = 0.0
+        if self._before and now > self.learn_until + RETURNS_S:
+            self._before = {}
+
+    def close(self) -> None:
+        if self.scheduler:
+            self.scheduler.close()
+        self._worker.shutdown(wait=True)
+
+    def _usable(self, now: float) -> dict[Way, tuple[Nid, ...]]:
+        """Routers that an OSS sees up, and that none saw down a moment ago."""
+        if now < self._sort_at:
+            return self._routers
+        up: dict[Way, set[Nid]] = {}
+        # Most OSSs see the same.
+        seen = {state for routers in {o.request.routers for o in self._osses.values()} for state in routers}
+        down = {(state.nid, state.net) for state in seen if not state.up}
+        self._down = {key: at for key, at in self._down.items() if now - at < RETURNS_S}
+        self._down |= dict.fromkeys(down, now)
+        for state in seen:
+            router = _parsed(state.nid)
+            if state.up and router and state.net and (state.nid, state.net) not in self._down:
+                up.setdefault((router.net, state.net), set()).add(router)
+        self._sort_at = (
+            min(self._down.values(), default=now + LOOK_S) + RETURNS_S if not down else now + LOOK_S
+        )
+        return {way: tuple(sorted(routers)) for way, routers in up.items()}
+
+    def _remember(self, request: RulesRequest) -> None:
+        """What an OSS has set tells which routers jobs had."""
+        for rule in request.rules:
+            try:
+                nodes, routers = nids.unfold(rule.dst, 65_536), frozenset(nids.unfold(rule.rte, 65_536))
+            except BadInput:
+                continue
+            for node in nodes:
+                self._before[node] = self._before.get(node, frozenset()) | routers
+
+    def _plan(self, task: _Task) -> Result:
+        """In the thread."""
+        if task.listed is None:
+            confirmed = by_leaders(task.steps)
+        else:
+            confirmed = by_scheduler(task.steps, task.listed, self._hosts)
+        plans: dict[Way, placing.Plan] = {}
+        rules: dict[Way, dict[str, tuple[Rule, ...]]] = {}
+        for way, routers in task.routers.items():
+            jobs = [
+                (one.step.fs_name, placing.Job(one.step.id, nodes, one.step.application))
+                for one in confirmed
+                if (nodes := frozenset(node for node in one.nodes if node.net == way[1]))
+            ]
+            current = dict(task.current.get(way, {}))
+            for _, job in jobs:
+                had = {task.before.get(node) for node in job.nodes}
+                if job.id not in current and len(had) == 1 and (set_before := had.pop()):
+                    current[job.id] = tuple(sorted(set_before))
+            plan = placing.plan([job for _, job in jobs], routers, task.policy, current, task.gain)
+            plans[way] = plan
+            rules[way] = {
+                fs_name: placing.rules([job for of, job in jobs if of == fs_name], plan.placed, len(routers))
+                for fs_name in dict.fromkeys(of for of, _ in jobs)
+            }
+        return Result(tuple(confirmed), plans, rules)
+
+    def _finish(self, done: Future[Result], now: float) -> None:
+        self._due = now + max(PLAN_S, PLAN_TIMES * (now - self._began))
+        try:
+            new = done.result()
+        except Exception:
+            log.exception("planning routers failed")
+            self._due = now + LOOK_S
+            return
+        before, self.result = self.result, new
+        self._learned |= self._began >= self.learn_until
+        self.plans += 1
+        for one in new.confirmed:
+            if one.why:
+                self._said.warning(f"routers of job {one.step.job_id} of uid {one.step.uid}: {one.why}")
+        self._write_down(before, new)
+
+    def _write_down(self, before: Result, now: Result) -> None:
+        """A line for each step whose routers have changed."""
+        steps = {one.step.id: one for one in (*before.confirmed, *now.confirmed)}
+        for way in {**before.plans, **now.plans}:
+            was = before.plans[way].placed if way in before.plans else {}
+            plan = now.plans.get(way)
+            placed = plan.placed if plan else {}
+            for id in {**was, **placed}:
+                if was.get(id) == placed.get(id):
+                    continue
+                one = steps[id]
+                expected = (plan.slowdown[id], plan.alike[id]) if plan and id in placed else None
+                self._audit.routers(
+                    self.mode, one.step, len(one.nodes), nids.text(nids.fold(placed.get(id, ()))), expected
+                )
+
+    def status(self, now: float) -> dict[str, Any]:
+        """For people; who may see which of it is up to clientd."""
+        return {
+            "mode": self.mode,
+            "policy": self._policy.name if self._policy else "",
+            "learning": not self._learned and self.mode != "observe",
+            "steps": len(self.nodes),
+            "refused": self.nodes.refused,
+            "plans": self.plans,
+            "scheduler": self._status_of_scheduler(),
+            "routers": {
+                f"{servers} to {net}": nids.text(nids.fold(routers))
+                for (servers, net), routers in self._routers.items()
+            },
+            "osses": {
+                name: {
+                    "age_s": now - oss.heard,
+                    "mode": oss.request.mode,
+                    "up": sum(state.up for state in oss.request.routers),
+                    "down": [state.nid for state in oss.request.routers if not state.up],
+                    "rules_set": len(oss.request.rules),
+                    "rules": [str(rule) for rule in self.rules_of(oss.request)[:MAX_SHOWN]],
+                }
+                for name, oss in sorted(self._osses.items())[:MAX_SHOWN]
+            },
+            "jobs": self._status_of_jobs(),
+        }
+
+    def _status_of_scheduler(self) -> dict[str, Any] | None:
+        if not self.scheduler:
+            return None
+        return {
+            "source": self.scheduler.source,
+            "jobs": len(self.scheduler.jobs),
+            "problem": self.scheduler.problem,
+        }
+
+    def _status_of_jobs(self) -> list[dict[str, Any]]:
+        jobs = []
+        for one in self.result.confirmed[:MAX_SHOWN]:
+            its = [(plan, way) for way, plan in self.result.plans.items() if one.step.id in plan.placed]
+            routers = [router for plan, _ in its for router in plan.placed[one.step.id]]
+            jobs.append(
+                {
+                    "job": one.step.job_id,
+                    "uid": one.step.uid,
+                    "fs": one.step.fs_name,
+                    "nodes": len(one.nodes),
+                    "why": one.why,
+                    "known": one.step.application is not None,
+                    "count": len(routers),
+                    "routers": nids.text(nids.fold(routers)),
+                    "slowdown": max((p.slowdown[one.step.id] for p, _ in its), default=None),
+                    "alike": max((p.alike[one.step.id] for p, _ in its), default=None),
+                }
+            )
+        return jobs
+
+
+def _policy_of(own: config.Forwarding) -> Policy | None:
+    """None where nothing is planned."""
+    if own.routers == "observe":
+        return None
+    try:
+        return named(own.policy)
+    except BadInput as error:
+        raise ConfigError("forwarding.policy", error.expected, error.found) from None
+
+
+@lru_cache(4096)
+def _parsed(text: str) -> Nid | None:
+    try:
+        return nids.parse(text)
+    except BadInput:
+        return None
+
+
+def _net_of(text: str) -> str:
+    router = _parsed(text)
+    return router.net if router else ""

@@ -1,0 +1,234 @@
+"""tarazu-ossd --routers: which LNet routers carry running jobs' bulk data, by rules on one OSS.
+
+Follows: mdsd, asked every `forwarding.interval_s` with the OSS's key for the rules of the jobs that run now. Publishes
+nothing. Sets rules only where `forwarding.routers` is `apply`, here and at mdsd; with `advise` it says what it would
+set. A rule is taken back when mdsd names it no more (its job has ended), when its routers are down, when mdsd is silent
+for `SILENT_INTERVALS`, when this program starts (after a crash) or ends, and by `tarazu routers --undo`. When lnetctl
+fails it says so once and tries again later, and later each time. A process of its own, with rights of its own: the
+statistics, which `tarazu-ossd` publishes, wait for nothing here.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import socket
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tarazu import config
+from tarazu.daemons.process import Reread, Wakeup
+from tarazu.daemons.routers.keeper import LONGEST_PAUSE_S, Done, keeper_of
+from tarazu.daemons.service_manager import ServiceManager
+from tarazu.errors import BadInput, TarazuError
+from tarazu.forwarding.routers import nids, udsp
+from tarazu.forwarding.routers.difference import usable
+from tarazu.forwarding.routers.udsp import Route, Rule
+from tarazu.stats import reading, routing
+from tarazu.stats.params import find, ost_target
+from tarazu.wire.messages import MAX_MOUNTED, MAX_ROUTERS, RouterRule, RouterRules, RouterState, RulesRequest
+from tarazu.wire.said import SaidOnce
+from tarazu.wire.security import curve_for
+from tarazu.wire.sockets import ZmqTransport
+from tarazu.wire.transport import Servers
+
+log = logging.getLogger("tarazu.routers")
+
+SILENT_INTERVALS = 6
+"""Without an answer of mdsd for so long, nobody knows whether the jobs still run."""
+RESEND_S = 0.2
+"""While there is no answer, a look at what is to be sent again."""
+USED = ("keys.", "ossd.", "mdsd.requests", "standby.requests", "forwarding.")
+
+
+class RulesService:
+    """All state of the daemon."""
+
+    def __init__(self, settings: config.Settings, wakeup: Wakeup, reread: Reread | None = None) -> None:
+        self.options = settings.forwarding
+        self.root = Path(settings.ossd.root)
+        self.oss = settings.ossd.name or socket.gethostname()
+        self.wakeup = wakeup
+        self.reread = reread
+        self.manager = ServiceManager()
+        self.keeper = keeper_of(settings, self.manager.alive)
+        self.wanted: tuple[Rule, ...] = ()
+        """What mdsd said last."""
+        self.generation = 0
+        self.routes: tuple[Route, ...] | None = None
+        """None: they cannot be read."""
+        self.heard_at = time.monotonic()
+        self.asked = ""
+        """Id of the question that has no answer yet."""
+        self._why = "mdsd names it no more"
+        """Why a rule goes that is wanted no more."""
+        self._trusted = False
+        """What a former run left has been taken back."""
+        self._failures = 0
+        self._pause_until = 0.0
+        self._said = SaidOnce(log)
+        self._advised: tuple[Rule, ...] = ()
+        self.transport = ZmqTransport(
+            curve_for("oss", settings.keys.directory, settings.keys.insecure),
+            insecure=settings.keys.insecure,
+            wake_fd=wakeup.fd,
+        )
+        self.requester = self.transport.requester(Servers(settings.requests()))
+        log.info(
+            "%s, routers: %s; asks %s every %g s",
+            self.oss,
+            self.options.routers,
+            self.requester.servers,
+            self.options.interval_s,
+        )
+
+    @property
+    def mode(self) -> str:
+        return self.options.routers
+
+    def loop(self) -> None:
+        """Until told to stop; then everything of ours is taken back."""
+        due = time.monotonic()
+        self.manager.ready()
+        while not self.wakeup.stopping:
+            if time.monotonic() >= due:
+                self._turn()
+                due = max(due + self.options.interval_s, time.monotonic())
+            wait_s = due - time.monotonic()
+            wait_s = min(wait_s, RESEND_S) if self.asked else wait_s
+            self.transport.wait(max(0.0, self.manager.longest_wait_s(wait_s)))
+            self.wakeup.drain()
+            self.manager.alive()
+            while (reply := self.requester.receive(0.0)) is not None:
+                if isinstance(reply, RouterRules) and reply.message_id == self.asked:
+                    self._take(reply)
+            if self.wakeup.reload and self.reread:
+                self.wakeup.reload = False
+                self.reread(self.manager, self._take_over)
+                due = time.monotonic()
+        self.manager.stopping()
+        self._try(lambda: self.keeper.take_back("tarazu-ossd --routers ends", wait_s=5.0), whatever=True)
+
+    def _turn(self) -> None:
+        """Every interval: what a former run left goes, dead routers' rules go; then mdsd is asked."""
+        if not self._trusted:
+            self._trusted = self._try(lambda: self.keeper.take_back("left by a former run"))
+        silent_s = time.monotonic() - self.heard_at
+        if self.mode != "apply":
+            self.wanted, self._why = (), f"forwarding.routers is {self.mode}"
+        elif silent_s > SILENT_INTERVALS * self.options.interval_s and self.wanted:
+            self._said.warning(f"mdsd is silent for {silent_s:.0f} s: its rules are taken back", "silent")
+            self.wanted, self._why = (), "mdsd is silent"
+        if self.mode != "observe":
+            self.routes = self._routes()
+            self._ask()
+        self._follow()
+
+    def _ask(self) -> None:
+        if self.asked:
+            self.requester.forget(self.asked)
+        self.asked = f"rules-{secrets.token_hex(8)}"
+        states = [RouterState(str(r.gateway), r.up, r.net) for r in self.routes or ()]
+        ours = self.keeper.kept.rules
+        self.requester.submit(
+            RulesRequest(
+                self.asked,
+                self.oss,
+                tuple(states[:MAX_ROUTERS]),
+                self.keeper.kept.generation if ours else 0,
+                tuple(RouterRule(str(rule.dst), str(rule.rte)) for rule in ours),
+                "apply" if self.mode == "apply" and not self.keeper.kept.held else "advise",
+                self._fs_names(),
+            )
+        )
+
+    def _take(self, reply: RouterRules) -> None:
+        self.asked = ""
+        self.heard_at = time.monotonic()
+        if reply.mode == "learning":
+            return
+        rules = self._understood(reply.rules) if reply.mode != "observe" else ()
+        if "advise" in (reply.mode, self.mode):
+            self._advise(rules)
+            rules = ()
+        changed = rules != self.wanted
+        self.wanted, self.generation = rules, reply.generation
+        self._why = "mdsd names it no more" if reply.mode == "apply" else f"mdsd's mode is {reply.mode}"
+        if changed:
+            self._follow()
+
+    def _follow(self) -> None:
+        """Set what is wanted, as far as it can be now."""
+        if self.wanted and self.routes is None:
+            return
+        found = usable(self.wanted, self.routes or (), self.options.rules)
+        for rule, reason in found.refused:
+            self._said.warning(f"{rule} is not set: {reason}")
+        if self._trusted and (found.rules or self.keeper.kept.rules):
+            why = dict(found.refused)
+            self._try(lambda: self.keeper.apply(found.rules, self.generation, self._why, why))
+        self.manager.status(f"{len(self.keeper.kept.rules)} rules set")
+
+    def _understood(self, rules: Sequence[RouterRule]) -> tuple[Rule, ...]:
+        found = []
+        for each in rules:
+            try:
+                found.append(udsp.rule(each.dst, each.rte))
+            except BadInput as error:
+                self._said.warning(f"a rule of mdsd is not set: {error}")
+        return tuple(found)
+
+    def _advise(self, rules: tuple[Rule, ...]) -> None:
+        if rules != self._advised:
+            shown = "; ".join(map(str, rules[: self.options.rules])) or "no rule"
+            log.info("with apply would be set: %s", shown)
+        self._advised = rules
+
+    def _routes(self) -> tuple[Route, ...] | None:
+        """As debugfs says, which takes no process; where it does not and rules may be set, as lnetctl does."""
+        try:
+            path = find(self.root, "lnet.routes").get("")
+            if path:
+                states = routing.parse_routes(reading.text(path))
+                return tuple(Route(nids.net(s.net), nids.parse(s.nid), s.up) for s in states)
+        except (OSError, ValueError, BadInput) as error:
+            self._said.warning(f"lnet.routes: {error}", "lnet.routes")
+        if self.mode != "apply":
+            return None
+        found: list[tuple[Route, ...]] = []
+        self._try(lambda: found.append(self.keeper.lnetctl.routes()))
+        return found[0] if found else None
+
+    def _fs_names(self) -> tuple[str, ...]:
+        found = (ost_target(device) for device in find(self.root, "obdfilter.*.kbytestotal"))
+        return tuple(sorted({target[0] for target in found if target}))[:MAX_MOUNTED]
+
+    def _try(self, call: Callable[[], Done | None], *, whatever: bool = False) -> bool:
+        """True when it was done. What fails is said once, and not tried again for a while (`whatever`: it is)."""
+        now = time.monotonic()
+        if now < self._pause_until and not whatever:
+            return False
+        try:
+            done = call()
+        except TarazuError as error:
+            self._failures += 1
+            pause_s = min(LONGEST_PAUSE_S, self.options.interval_s * 2.0 ** min(self._failures, 16))
+            self._pause_until = now + pause_s
+            self._said.warning(f"{error}; the next try in {pause_s:.0f} s, and later each time", str(error))
+            return False
+        if self._failures and isinstance(done, Done):
+            log.info("rules can be set again")
+            self._failures = 0
+        if done and done.postponed:
+            self._said.warning(f"{done.postponed} rules wait (forwarding.rules_per_minute)", "postponed")
+        for said in done.refused if done else ():
+            self._said.warning(f"{said}; this rule is tried again later, and later each time")
+        return True
+
+    def _take_over(self, settings: config.Settings) -> None:
+        self.options = settings.forwarding
+
+    def close(self) -> None:
+        self.transport.close()
+        self.manager.close()

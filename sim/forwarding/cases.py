@@ -1,0 +1,187 @@
+"""The cases of the study: some sets of applications at one level of load, and what they give under each policy."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from tarazu.forwarding import curve_csv, curve_sets, families, policies
+from tarazu.forwarding.application import Application, Kind
+from tarazu.forwarding.curve import Curve
+from tarazu.forwarding.families import Family, FamilyCurve
+from tarazu.sim.forwarding.evaluate import evaluate
+from tarazu.sim.forwarding.levels import LEVELS, SETS, least_load, sets_at
+from tarazu.sim.forwarding.workload import Set
+from tarazu.sim.study.cases import fingerprint
+
+MODEL = (
+    "forwarding",
+    "sim/kernel/servers.py",
+    *(
+        f"sim/forwarding/{name}.py"
+        for name in ("cases", "evaluate", "levels", "metrics", "simulate", "workload")
+    ),
+)
+"""What computes a row."""
+KINDS: tuple[Kind, ...] = ("io-node", "ost")
+IN_A_CASE = 10
+"""Sets of one case."""
+OURS = "joint"
+PROFILE = ("ta-gnc", "bba-gnc", "bba-gc", OURS)
+"""Policies that are also asked with what is known of an application's family alone (figure 11)."""
+
+Told = Literal["truth", "profile"]
+"""What a policy is told of an application: its curve, or its family's (paper A, section 6.2)."""
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One set of applications under one policy. The same seed gives the same row, bit for bit."""
+
+    case: Annotated[str, Meta(description="id of the case: hash of all that its result depends on")]
+    run: Annotated[int, Meta(description="which row of the case, from 1")]
+    runs: Annotated[int, Meta(description="rows of this case")]
+    kind: Annotated[Kind, Meta(description="what the resources are, and so which curves")]
+    level: Annotated[float, Meta(description="I/O-load(π_sys), to 0.05")]
+    block: Annotated[int, Meta(description="with `seed`: which set")]
+    seed: Annotated[int, Meta(description="with `block`: which set")]
+    load: Annotated[float, Meta(description="I/O-load(π_sys) of this set")]
+    told: Annotated[Told, Meta(description="what the policy was told of the applications' curves")]
+    policy: Annotated[str, Meta(description="the policy")]
+    mean_slowdown: Annotated[float, Meta(description="Mean-I/O-SlowDown")]
+    rho_io: Annotated[float, Meta(description="its part by the number of resources")]
+    rho_con: Annotated[float, Meta(description="its part by congestion")]
+    spread: Annotated[float, Meta(description="I/O-spread")]
+    idletime: Annotated[float, Meta(description="Machine-Idletime")]
+    interval_s: Annotated[float, Meta(description="seconds that were measured")]
+
+
+class Case(msgspec.Struct, frozen=True):
+    """Some sets at one level under all policies."""
+
+    kind: Kind
+    level: float
+    block: int
+    sets: int
+    policies: tuple[str, ...]
+    curves: str
+    """A CSV file, or empty for the generated ones."""
+    digest: str
+    """Of that file's content."""
+    model: str
+
+    @property
+    def id(self) -> str:
+        content = msgspec.structs.astuple(msgspec.structs.replace(self, curves="", model=fingerprint(MODEL)))
+        return hashlib.sha256(msgspec.json.encode(content)).hexdigest()[:16]
+
+    @property
+    def label(self) -> str:
+        first = self.block * IN_A_CASE
+        return f"{self.kind} load {self.level:g} sets {first} to {first + self.sets - 1}"
+
+    @property
+    def weight(self) -> float:
+        return float(self.sets)
+
+    @property
+    def computed_by(self) -> str:
+        """Module that computes its rows."""
+        return "tarazu.sim.forwarding.cases"
+
+
+def cases(
+    curves: Path | None = None,
+    kinds: Sequence[Kind] = KINDS,
+    levels: Sequence[float] = LEVELS,
+    sets: int = SETS,
+) -> tuple[Case, ...]:
+    """Every case of a study. curves: a CSV in the place of the generated ones. Raises BadInput."""
+    if curves is not None:
+        curve_csv.read(curves)
+    digest = "" if curves is None else hashlib.sha256(curves.read_bytes()).hexdigest()
+    path = "" if curves is None else str(curves.absolute())
+    return tuple(
+        Case(
+            kind,
+            level,
+            first // IN_A_CASE,
+            min(IN_A_CASE, sets - first),
+            policies.NAMES,
+            path,
+            digest,
+            fingerprint(MODEL),
+        )
+        for kind in kinds
+        for level in levels
+        for first in range(0, sets, IN_A_CASE)
+    )
+
+
+class _Known(msgspec.Struct, frozen=True):
+    """Curves, and the function of each family of them."""
+
+    curves: tuple[Curve, ...]
+    families: dict[Family, FamilyCurve]
+
+
+@cache
+def _known(kind: Kind, path: str, digest: str) -> _Known:
+    found = curve_csv.read(Path(path)) if path else curve_sets.generated(kind)
+    curves = tuple(named.curve for named in found.curves)
+    return _Known(curves, families.regressions(curves))
+
+
+def rows(case: Case, progress: Callable[[float, float], object] | None = None) -> list[Row]:
+    """A row for each set and policy, and for each policy of `PROFILE` one more."""
+    known = _known(case.kind, case.curves, case.digest)
+
+    def profile(one: Set) -> list[Application]:
+        return [families.profile_level(application, known.families) for application in one.applications]
+
+    found: list[Row] = []
+    asked: tuple[tuple[Told, Sequence[str]], ...] = (
+        ("truth", case.policies),
+        ("profile", [name for name in PROFILE if name in case.policies]),
+    )
+    sets = sets_at(case.level, known.curves, case.kind, case.sets, case.block)
+    runs = sum(len(names) for _, names in asked) * len(sets)
+    for done, one in enumerate(sets):
+        load = least_load(one, case.kind)
+        for told, names in asked:
+            schedulers = [policies.named(name, one.seed) for name in names]
+            measured = evaluate(schedulers, [one], case.kind, profile if told == "profile" else None)
+            for name, (measures,) in measured.items():
+                found.append(
+                    Row(
+                        case=case.id,
+                        run=len(found) + 1,
+                        runs=runs,
+                        kind=case.kind,
+                        level=case.level,
+                        block=case.block,
+                        seed=one.seed,
+                        load=load,
+                        told=told,
+                        policy=name,
+                        mean_slowdown=measures.mean_slowdown,
+                        rho_io=measures.rho_io,
+                        rho_con=measures.rho_con,
+                        spread=measures.spread,
+                        idletime=measures.idletime,
+                        interval_s=measures.interval_s,
+                    )
+                )
+        if progress is not None:
+            progress(0.0, (done + 1) / len(sets))
+    return found
+
+
+def note(curves: Path | None) -> str:
+    """What the curves are, for whoever looks at figures that rest on them."""
+    return curve_sets.GENERATED if curves is None else f"curves of {curves}"

@@ -1,0 +1,96 @@
+"""The I/O phases of a run: when it read or wrote what, how, and with how many processes.
+
+tarazu phases ~/darshan/*.darshan          of Darshan logs; with DXT in them by the calls' own times
+tarazu phases ~/.local/state/tarazu/history/lustre/ior/*    of recorded runs
+tarazu phases LOG --csv > phases.csv       for pandas, DuckDB, a spreadsheet
+
+LOG is a Darshan log, a run of the history or a spool of the recorder. A phase is what ranks did at the same time to one
+shared file, or each to its own: what is alike and less than a second apart (--distance) is one phase. Requests are
+contiguous, sequential (ascending with gaps) or random where all but a fifth (--threshold) of them are.
+
+The same bytes go through several interfaces: HDF5 calls MPI-IO, and that POSIX. Without --api each file is told by
+the uppermost one, and bytes may be summed; with `--api all` they may not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+import msgspec
+
+from tarazu.cli.output import Progress, print_json, print_table
+from tarazu.errors import BadInput
+from tarazu.trace.phases.combine import DISTANCE_S
+from tarazu.trace.phases.load import Loaded, load
+from tarazu.trace.phases.part import THRESHOLD
+from tarazu.trace.phases.table import COLUMNS, rows
+from tarazu.trace.table import csv_writer
+
+APIS = ("top", "all", "POSIX", "STDIO", "MPI-IO", "HDF5", "PNETCDF")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("logs", nargs="+", metavar="LOG", help="Darshan log, run of the history, or spool")
+    parser.add_argument(
+        "--api", choices=APIS, default="top", help="which interface counts (default: a file's uppermost)"
+    )
+    parser.add_argument("--under", metavar="DIR", default="", help="only files below this directory")
+    parser.add_argument(
+        "--threshold",
+        type=float,
+        default=THRESHOLD,
+        metavar="SHARE",
+        help=f"share of a phase's requests that may be other than the rest (default: {THRESHOLD:g})",
+    )
+    parser.add_argument(
+        "--distance",
+        type=float,
+        default=DISTANCE_S,
+        metavar="S",
+        help=f"phases that are alike and no more seconds apart are one (default: {DISTANCE_S:g})",
+    )
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--csv", action="store_true", help="as CSV")
+    form.add_argument("--json", action="store_true", help="as JSON, with the sizes of requests")
+
+
+def execute(options: argparse.Namespace) -> int:
+    if not 0 <= options.threshold < 1:
+        raise BadInput("--threshold", "0 or more, and less than 1", options.threshold)
+    if not 0 <= options.distance < float("inf"):
+        raise BadInput("--distance", "0 seconds or more", options.distance)
+    found = []
+    with Progress() as progress:
+        for number, path in enumerate(options.logs, 1):
+            progress(f"{number} of {len(options.logs)}: {path}")
+            found.append(
+                load(
+                    path,
+                    threshold=options.threshold,
+                    distance_s=options.distance,
+                    api=options.api,
+                    under=os.path.abspath(options.under) if options.under else "",
+                )
+            )
+    if options.json:
+        print_json([msgspec.structs.asdict(one) for one in found])
+    elif options.csv:
+        write = csv_writer(sys.stdout)
+        write(COLUMNS)
+        for one in found:
+            for row in _rows(one):
+                write(row)
+    else:
+        print_table(COLUMNS, [row for one in found for row in _rows(one)], left=1)
+    if not options.json:
+        for one in found:
+            for note in one.notes:
+                print(f"{Path(one.path).name}: {note}", file=sys.stderr)
+    return 0
+
+
+def _rows(one: Loaded) -> list[tuple[object, ...]]:
+    return list(rows(one.job, one.phases, one.ranks))

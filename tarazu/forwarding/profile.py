@@ -1,0 +1,52 @@
+"""From the phases of an earlier run, and a bandwidth curve, to the application that an allocation looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tarazu.forwarding.application import Application
+from tarazu.forwarding.curve import Curve
+from tarazu.trace.phases.phase import Phase
+
+_PAUSE_S = 1.0
+"""Phases that begin within so long after those before ended are one alternation of computing and I/O."""
+
+
+def application(
+    name: str, nodes: int, phases: Sequence[Phase], duration_s: float, curve: Curve
+) -> Application:
+    """Its computing time is what is left of the run's duration, once its I/O time is taken away.
+
+    `phases`: each byte once, as `tarazu.trace.phases` gives them without more being asked for.
+    """
+    io_bytes = float(sum(phase.bytes for phase in phases))
+    # Recorded times last from opening to closing: no I/O took longer than it does with the fewest bytes a second.
+    slowest = min(point.median for point in curve.points)
+    busy = min(io_time_s(phases), io_bytes / slowest)
+    return Application(
+        name=name,
+        nodes=max(nodes, 1),
+        curve=curve,
+        cpu_s=max(duration_s - busy, 0.0),
+        io_bytes=io_bytes,
+        phases=max(len(_stretches(phases, _PAUSE_S)), 1),
+    )
+
+
+def io_time_s(phases: Sequence[Phase]) -> float:
+    """Seconds in which any of them did I/O: those of phases that overlap add up, but to no more than they last."""
+    return sum(
+        min(sum(phase.io_s for phase in of), max(p.end_s for p in of) - of[0].start_s)
+        for of in _stretches(phases, 0.0)
+    )
+
+
+def _stretches(phases: Sequence[Phase], pause_s: float) -> list[list[Phase]]:
+    found: list[list[Phase]] = []
+    end = float("-inf")
+    for phase in sorted(phases, key=lambda p: p.start_s):
+        if phase.start_s > end + pause_s:
+            found.append([])
+        found[-1].append(phase)
+        end = max(end, phase.end_s)
+    return found

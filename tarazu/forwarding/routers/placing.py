@@ -1,0 +1,118 @@
+"""Which routers carry which running job's bulk data, and the rules that say so to the servers.
+
+A job of which nothing is known gets no rule: its data take all routes alike, as without tarazu. Neither does one that
+may use all routers. What running jobs have is changed only where that helps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from tarazu.forwarding.application import Application, Resources, io_s
+from tarazu.forwarding.policy import Scheduler
+from tarazu.forwarding.routers import nids
+from tarazu.forwarding.routers.nids import Nid
+from tarazu.forwarding.routers.udsp import Rule
+
+Placed = Mapping[str, tuple[Nid, ...]]
+"""Job → its routers, ascending."""
+
+
+class Job(NamedTuple):
+    """A running job on nodes of one network."""
+
+    id: str
+    nodes: frozenset[Nid]
+    application: Application | None
+    """None: nothing is known of its I/O."""
+
+
+class Plan(NamedTuple):
+    placed: Placed
+    """Of the jobs of which something is known."""
+    slowdown: Mapping[str, float]
+    """Expected I/O-SlowDown of each."""
+    alike: Mapping[str, float]
+    """The same, if all took all routes alike."""
+    moved: int = 0
+    """Running jobs that get other routers than they had, though those are there."""
+
+
+def plan(
+    jobs: Sequence[Job], routers: Sequence[Nid], scheduler: Scheduler, current: Placed, gain: float
+) -> Plan:
+    """What `scheduler` would do now, if it lowers the mean slowdown by the share `gain` at least; else running jobs
+    keep what is there of their `current` routers, and newcomers get what it says.
+    """
+    known = [job for job in jobs if job.application]
+    if not known or not routers:
+        return Plan({}, {}, {})
+    applications = [job.application for job in known if job.application]
+    among = Resources("io-node", len(routers), sum(a.nodes for a in applications))
+    schedule = scheduler.schedule(applications, among)
+    number = {router: n for n, router in enumerate(routers)}
+    kept: list[tuple[int, ...]] = []
+    for job, wanted in zip(known, schedule.placed, strict=True):
+        there = tuple(sorted(number[router] for router in current.get(job.id, ()) if router in number))
+        kept.append(there or tuple(sorted(wanted)))
+    fresh = [tuple(sorted(placed)) for placed in schedule.placed]
+    everywhere = [tuple(range(len(routers)))] * len(known)
+    before, after, alike = (slowdowns(applications, p, len(routers)) for p in (kept, fresh, everywhere))
+    chosen, expected = (fresh, after) if sum(after) < (1 - gain) * sum(before) else (kept, before)
+    ids = [job.id for job in known]
+    return Plan(
+        {id: tuple(routers[n] for n in placed) for id, placed in zip(ids, chosen, strict=True)},
+        dict(zip(ids, expected, strict=True)),
+        dict(zip(ids, alike, strict=True)),
+        sum(a != b and id in current for id, a, b in zip(ids, chosen, kept, strict=True)),
+    )
+
+
+def slowdowns(
+    applications: Sequence[Application], placed: Sequence[Sequence[int]], routers: int
+) -> list[float]:
+    """Expected I/O-SlowDown of each: its I/O time with so many routers over that with the best number, times the
+    transfers that share the busiest of its routers while it does I/O.
+    """
+    alone = [io_s(a, len(p)) for a, p in zip(applications, placed, strict=True)]
+    whole = [a.cpu_s + s for a, s in zip(applications, alone, strict=True)]
+    busy = [s / w if w else 0.0 for s, w in zip(alone, whole, strict=True)]
+    load = [0.0] * routers
+    for share, its in zip(busy, placed, strict=True):
+        for router in its:
+            load[router] += share
+    found = []
+    for a, seconds, share, its in zip(applications, alone, busy, placed, strict=True):
+        least = io_s(a, _best(a, routers))
+        crowd = 1 + max(load[router] for router in its) - share
+        found.append(seconds / least * crowd if least else 1.0)
+    return found
+
+
+def _best(application: Application, most: int) -> int:
+    """n_perf: between two points of a curve there is none that is better than both."""
+    numbers = {p.resources for p in application.curve.points if p.resources <= most} | {most}
+    return max(numbers, key=application.curve.bandwidth)
+
+
+def rules(jobs: Iterable[Job], placed: Placed, routers: int) -> tuple[Rule, ...]:
+    """Few rules: nodes of the same jobs are one group; a node of several jobs may use the routers of all of them.
+
+    routers: how many there are; who may use all of them needs no rule.
+    """
+    of_node: dict[Nid, tuple[str, ...]] = {}
+    for job in jobs:
+        if job.id in placed:
+            for node in job.nodes:
+                of_node[node] = (*of_node.get(node, ()), job.id)
+    groups: dict[tuple[str, ...], list[Nid]] = {}
+    for node, ids in of_node.items():
+        groups.setdefault(ids, []).append(node)
+    found: list[Rule] = []
+    for its_jobs, nodes in sorted(groups.items()):
+        its = {router for id in its_jobs for router in placed[id]}
+        if len(its) < routers:
+            rte = nids.fold(its)
+            found += [Rule(dst, each) for dst in nids.fold(nodes) for each in rte]
+    return tuple(found)

@@ -1,0 +1,62 @@
+"""The figures and claims of paper A, our policy beside the best of the paper's, and how long it all takes."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tarazu.sim.forwarding import study
+from tarazu.sim.forwarding.levels import LEVELS, SETS
+from tarazu.sim.study.runner import cores
+from tests.benchmarks.figure import Figure
+
+MOST_S = 600.0
+"""For all of it on two cores."""
+MOST_OVER = 1.01
+"""Our policy beside the best of the paper's, at each level."""
+NAMES = {"io-node": "I/O nodes", "ost": "OSTs"}
+
+
+def measure(short: bool) -> list[Figure]:
+    """The short form judges nothing but that it works: so few sets say nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.monotonic()
+        found = study.run(
+            Path(folder),
+            levels=study.SHORT_LEVELS if short else LEVELS,
+            sets=study.SHORT_SETS if short else SETS,
+            jobs=1 if short else 0,
+        )
+        took_s = time.monotonic() - began
+    # Not on standard output, which may be JSON.
+    print(f"  {found.sets} sets at each load; {found.curves}", file=sys.stderr)
+    return figures(found, took_s, judged=not short)
+
+
+def figures(found: study.Found, took_s: float, judged: bool) -> list[Figure]:
+    """Claims of the paper are 1 where they hold here and 0 where not: docs/forwarding.md has the reasons."""
+    return [
+        Figure("study, on so many cores as there are", took_s, "s", most=MOST_S if judged else None),
+        Figure("cores", cores(), ""),
+        Figure("cases without a result", len(found.lost), "", most=0),
+        *(Figure(f"{NAMES[claim.kind]}: {claim.paper}", float(claim.holds), "") for claim in found.claims),
+        *_beside(found, judged),
+    ]
+
+
+def _beside(found: study.Found, judged: bool) -> list[Figure]:
+    most = MOST_OVER if judged else None
+    figures = []
+    for kind, told in dict.fromkeys((one.kind, one.told) for one in found.beside):
+        chosen = [one for one in found.beside if (one.kind, one.told) == (kind, told)]
+        known = "" if told == "truth" else ", families alone known"
+        for what, ratios in (
+            ("Mean-I/O-SlowDown", [one.slowdown_ratio for one in chosen]),
+            ("Machine-Idletime", [one.idletime_ratio for one in chosen]),
+        ):
+            figures.append(
+                Figure(f"{NAMES[kind]}{known}: ours / best, {what}, worst load", max(ratios), "", most=most)
+            )
+    return figures

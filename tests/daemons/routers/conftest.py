@@ -1,0 +1,58 @@
+"""A server's rules as a program beside us keeps them: the testbed's stand-in for lnetctl, with the captured answers."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tarazu.forwarding.routers import udsp
+from tarazu.forwarding.routers.udsp import Rule, Udsp
+from tarazu.sim.testbed.daemons import LNETCTL
+
+FOREIGN = {"src": "tcp", "priority": 0}
+GATEWAYS = ("10.77.0.11@tcp", "10.77.0.12@tcp")
+A, B, C = (udsp.rule(f"10.77.64.{n}@tcp1", GATEWAYS[0]) for n in (1, 2, 3))
+
+
+class Server:
+    """One OSS: its rules and routes."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.command = shlex.join([sys.executable, "-I", "-S", str(LNETCTL), str(root)])
+        (root / "lnet").mkdir(parents=True)
+        self.set_routes()
+        self.foreign(FOREIGN)
+
+    def set_routes(self, *down: str) -> None:
+        routes = [["tcp1", gateway, 0.0 if gateway in down else None] for gateway in GATEWAYS]
+        beside = self.root / "lnet" / "routes.new"
+        beside.write_text(json.dumps(routes))
+        beside.replace(self.root / "lnet" / "routes.json")
+
+    def foreign(self, *rules: Mapping[str, object]) -> None:
+        (self.root / "lnet" / "rules.json").write_text(json.dumps(rules))
+
+    def lnetctl(self, *words: str) -> str:
+        command = [*shlex.split(self.command), *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    def shown(self) -> tuple[Udsp, ...]:
+        """What is in force, as the stand-in's own file has it: asking it would take a process each time."""
+        rules = json.loads((self.root / "lnet" / "rules.json").read_text())
+        return tuple(Udsp(idx, **rule) for idx, rule in enumerate(rules))
+
+    def rules(self) -> list[Rule]:
+        """Without those that cannot be tarazu's."""
+        return [rule for each in self.shown() if (rule := each.rule)]
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Server:
+    return Server(tmp_path / "oss1")

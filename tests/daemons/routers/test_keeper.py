@@ -1,0 +1,231 @@
+"""Rules are set and taken back through a real lnetctl process; what is noted is always more than what is set."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tarazu import config
+from tarazu.daemons.routers import keeper as keepers
+from tarazu.daemons.routers.keeper import Keeper, resume, set_here, undo
+from tarazu.daemons.routers.kept import Kept
+from tarazu.daemons.routers.lnetctl import Lnetctl, LnetctlError, LnetctlSilent
+from tarazu.errors import StoreError, Unavailable
+from tarazu.forwarding.routers import udsp
+
+from .conftest import FOREIGN, GATEWAYS, A, B, C, Server
+
+
+@pytest.fixture
+def keeper(server: Server, tmp_path: Path) -> Keeper:
+    return Keeper(Kept(tmp_path / "state"), Lnetctl(server.command), per_minute=60)
+
+
+def noted(directory: Path) -> list[list[str]]:
+    found: list[list[str]] = json.loads((directory / "rules.json").read_text())["rules"]
+    return found
+
+
+def test_rules_come_and_go_beside_those_of_others(
+    server: Server, keeper: Keeper, caplog: pytest.LogCaptureFixture
+) -> None:
+    foreign = {"dst": "10.77.64.9@tcp1", "rte": GATEWAYS[1]}
+    server.foreign(FOREIGN, foreign)
+    with caplog.at_level(logging.INFO, "tarazu.routers"):
+        assert keeper.apply([A, B], 7, "").added == (A, B)
+        assert keeper.apply([A, B], 7, "") == ((), (), 0, ())
+        done = keeper.apply([B, C], 8, "mdsd names it no more")
+    assert (done.added, done.deleted) == ((C,), (A,))
+    assert [r[1:] for r in server.shown()[:2]] == [
+        ("tcp", "", "", 0),
+        ("", foreign["dst"], foreign["rte"], None),
+    ]
+    assert server.rules()[1:] == [B, C]
+    lines = [record.getMessage() for record in caplog.records]
+    assert len(lines) == 4 and " rule=added dst=10.77.64.1@tcp1 rte=10.77.0.11@tcp generation=7" in lines[0]
+    assert lines[2].endswith(
+        'rule=deleted dst=10.77.64.1@tcp1 rte=10.77.0.11@tcp generation=8 why="mdsd names it no more"'
+    )
+    keeper.take_back("the end")
+    assert [r[1:] for r in server.shown()] == [("tcp", "", "", 0), ("", foreign["dst"], foreign["rte"], None)]
+    assert noted(keeper.kept.directory) == []
+
+
+def test_what_is_noted_is_on_disk_before_anything_is_set(server: Server, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    # It looks at the notes when it is asked to add.
+    spy = tmp_path / "spy.sh"
+    spy.write_text(
+        f'#!/bin/sh\n[ "$2" = add ] && cp {state}/rules.json {state}/seen\nexec {server.command} "$@"\n'
+    )
+    spy.chmod(0o755)
+    Keeper(Kept(state), Lnetctl(str(spy)), per_minute=60).apply([A, B], 1, "")
+    assert json.loads((state / "seen").read_text())["rules"] == [[str(r.dst), str(r.rte)] for r in (A, B)]
+
+
+def test_a_rule_that_somebody_else_set_is_not_ours_to_delete(server: Server, keeper: Keeper) -> None:
+    server.foreign({"dst": str(A.dst), "rte": str(A.rte)})
+    assert keeper.apply([A, B], 1, "").added == (B,)
+    keeper.take_back("the end")
+    assert server.rules() == [A]
+
+
+def test_a_rule_that_somebody_else_deleted_is_not_deleted_again(server: Server, keeper: Keeper) -> None:
+    keeper.apply([A, B], 1, "")
+    server.lnetctl("udsp", "del", "--idx", "1")
+    keeper.take_back("the end")
+    assert [r[1:] for r in server.shown()] == [("tcp", "", "", 0)] and noted(keeper.kept.directory) == []
+
+
+def test_what_somebody_deletes_comes_back_at_the_next_look(
+    server: Server, keeper: Keeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keeper.apply([A], 1, "")
+    server.foreign()
+    assert keeper.apply([A], 1, "").added == (), "nothing is to be changed: nothing is looked at"
+    monkeypatch.setattr("tarazu.daemons.routers.keeper.LOOK_S", 0.0)
+    keeper.apply([A, B], 1, "")
+    server.foreign()
+    assert keeper.apply([A, B], 1, "").added == (A, B)
+
+
+def test_routes(server: Server, keeper: Keeper) -> None:
+    server.set_routes(GATEWAYS[1])
+    assert [(str(r.gateway), r.up) for r in keeper.lnetctl.routes()] == [
+        (GATEWAYS[0], True),
+        (GATEWAYS[1], False),
+    ]
+
+
+def test_only_so_many_are_added_in_a_minute(server: Server, tmp_path: Path) -> None:
+    keeper = Keeper(Kept(tmp_path / "state"), Lnetctl(server.command), per_minute=2)
+    done = keeper.apply([A, B, C], 1, "")
+    assert done.added == (A, B) and done.postponed == 1
+    assert keeper.take_back("the end").deleted == (A, B)
+    assert keeper.apply([C], 2, "").added == ()
+
+
+def test_one_refused_rule_keeps_no_other_from_its_place(
+    server: Server, keeper: Keeper, tmp_path: Path
+) -> None:
+    wrapper = tmp_path / "picky.sh"
+    calls = tmp_path / "calls"
+    wrapper.write_text(
+        f'#!/bin/sh\necho "$*" >> {calls}\ncase "$*" in *"add --dst {A.dst}"*) '
+        f"printf 'add:\\n    - udsp:\\n          errno: -22\\n          descr: \"no\"\\n' >&2; exit 234;; esac\n"
+        f'exec {server.command} "$@"\n'
+    )
+    wrapper.chmod(0o755)
+    keeper.lnetctl = Lnetctl(str(wrapper))
+    done = keeper.apply([A, B], 1, "")
+    assert done.added == (B,) and len(done.refused) == 1 and done.refused[0].endswith("status 234: no")
+    assert keeper.apply([A, B], 1, "").refused == (), "not tried again at once"
+    assert calls.read_text().count(f"add --dst {A.dst}") == 1
+    assert noted(keeper.kept.directory) == [[str(B.dst), str(B.rte)]]
+
+
+def test_a_lnetctl_that_hangs_is_ended_and_what_it_may_have_done_stays_noted(
+    server: Server, tmp_path: Path
+) -> None:
+    hangs = tmp_path / "hangs.sh"
+    hangs.write_text(f'#!/bin/sh\n[ "$2" = add ] && exec sleep 60\nexec {server.command} "$@"\n')
+    hangs.chmod(0o755)
+    keeper = Keeper(Kept(tmp_path / "state"), Lnetctl(str(hangs), timeout_s=0.5), per_minute=60)
+    with pytest.raises(LnetctlSilent, match=r"expected an answer within 0\.5 s"):
+        keeper.apply([A, B], 1, "")
+    assert noted(tmp_path / "state") == [[str(A.dst), str(A.rte)]]
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("/nowhere/lnetctl", "/nowhere/lnetctl: .*No such file"),
+        ("", "lnetctl"),
+        ("sh -c 'echo udsp: nonsense'", "line 1"),
+        ("sh -c 'echo no LNet here >&2; exit 5'", "status 5: no LNet here"),
+    ],
+)
+def test_failures_say_what_lnetctl_said(tmp_path: Path, command: str, says: str) -> None:
+    with pytest.raises(LnetctlError, match=says):
+        Keeper(Kept(tmp_path / "state"), Lnetctl(command), per_minute=60).apply([A], 1, "")
+
+
+def settings_of(server: Server, state: Path) -> config.Settings:
+    return dataclasses.replace(
+        config.Settings(), ossd=dataclasses.replace(config.Ossd(), lnetctl=server.command, state=str(state))
+    )
+
+
+def test_undo_takes_back_and_holds_until_it_is_resumed(server: Server, tmp_path: Path) -> None:
+    settings = settings_of(server, tmp_path / "state")
+    daemon = keepers.keeper_of(settings)
+    daemon.apply([A, B], 3, "")
+    assert set_here(settings) == ((A, B), 3, False)
+    assert undo(settings).deleted == (A, B) and server.rules() == []
+    assert daemon.apply([A, B], 3, "").added == () and set_here(settings).held
+    assert undo(settings).deleted == ()
+    assert resume(settings) and not resume(settings)
+    assert daemon.apply([A], 4, "").added == (A,)
+
+
+def test_undo_says_what_it_could_not_take_back(server: Server, tmp_path: Path) -> None:
+    settings = settings_of(server, tmp_path / "state")
+    keepers.keeper_of(settings).apply([A], 3, "")
+    broken = dataclasses.replace(settings.ossd, lnetctl="false")
+    undone = undo(dataclasses.replace(settings, ossd=broken))
+    assert undone.left == (A,) and "status 1" in undone.why and server.rules() == [A]
+    assert undo(settings).deleted == (A,)
+
+
+def test_notes_of_an_earlier_boot_are_nobodys_rules(
+    server: Server, keeper: Keeper, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    keeper.apply([A], 1, "")
+    boot = tmp_path / "boot_id"
+    boot.write_text("another\n")
+    monkeypatch.setattr("tarazu.daemons.routers.kept.BOOT_ID", boot)
+    # As if the node's own scripts had set it at boot.
+    assert keeper.take_back("left by a former run").deleted == () and server.rules() == [A]
+
+
+@pytest.mark.parametrize(
+    "garbage", [b"", b"{", b"[1]", b'{"format": 9, "boot": "", "generation": 0, "rules": []}']
+)
+def test_notes_that_cannot_be_read_are_an_error_not_an_empty_list(keeper: Keeper, garbage: bytes) -> None:
+    keeper.kept.directory.mkdir()
+    (keeper.kept.directory / "rules.json").write_bytes(garbage)
+    with pytest.raises(StoreError, match=r"rules\.json"):
+        keeper.apply([A], 1, "")
+
+
+def test_who_comes_after_a_killed_one_waits_for_its_lnetctl(server: Server, tmp_path: Path) -> None:
+    """Else a rule would be set after everything was taken back."""
+    state, slow, begun = tmp_path / "state", tmp_path / "slow.sh", tmp_path / "begun"
+    slow.write_text(f'#!/bin/sh\n[ "$2" = add ] && touch {begun} && sleep 0.5\nexec {server.command} "$@"\n')
+    slow.chmod(0o755)
+    code = (
+        "import sys; from tarazu.daemons.routers.keeper import Keeper; from tarazu.daemons.routers.kept import Kept\n"
+        "from tarazu.daemons.routers.lnetctl import Lnetctl; from tarazu.forwarding.routers import udsp\n"
+        f"Keeper(Kept({str(state)!r}), Lnetctl({str(slow)!r}), per_minute=9).apply("
+        f"[udsp.rule({str(A.dst)!r}, {str(A.rte)!r})], 1, '')"
+    )
+    with subprocess.Popen([sys.executable, "-c", code]) as killed:
+        while not begun.exists():
+            assert killed.poll() is None
+        killed.kill()
+    after = Keeper(Kept(state), Lnetctl(server.command), per_minute=60)
+    with pytest.raises(Unavailable, match="lock"):
+        after.take_back("left by a former run")
+    assert after.take_back("left by a former run", wait_s=10.0).deleted == (A,)
+    assert server.rules() == []
+
+
+def test_long_patterns_are_refused_before_lnetctl_cuts_them() -> None:
+    with pytest.raises(Exception, match="at most 100 characters"):
+        udsp.rule(f"10.77.0.[{','.join(f'{n}-{n + 1}' for n in range(0, 90, 3))}]@tcp", GATEWAYS[0])

@@ -1,0 +1,154 @@
+"""Stripe counts by curves in mdsd: what it keeps of running steps, and what it answers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tarazu.daemons.counting import MOST_OF_USER, Counting
+from tarazu.wire.messages import CountReply, CountRequest, StepProfile
+from tarazu.wire.transport import Peer
+
+OSTS = 8
+PEAK = ((1, 1e9), (2, 1.9e9), (4, 3.5e9), (6, 3e9), (8, 2.5e9))
+FLAT = ((1, 1e9), (8, 1.01e9))
+
+
+class Asked:
+    """A Counting, and what it has answered."""
+
+    def __init__(self, policy: str = "ta-gnc") -> None:
+        self.replies: list[CountReply] = []
+        self.now = 0.0
+        self.counting = Counting(policy, lambda _peer, reply: self.replies.append(reply), lambda: None)
+
+    def ask(self, id: str, *, wait: bool = True, **more: Any) -> CountReply | None:
+        profile = {"nodes": 4, "cpu_s": 100.0, "io_bytes": 1e10, "points": PEAK, **more.pop("profile", {})}
+        request = CountRequest(
+            **{
+                "message_id": f"m-{id}",
+                "id": id,
+                "fs_name": "lustre",
+                "uid": 1000,
+                "job_id": "",
+                "profile": StepProfile(**profile),
+                "alive_s": 10.0,
+                **more,
+            }
+        )
+        before = len(self.replies)
+        self.counting.ask(Peer(b"", "client"), request, OSTS if request.fs_name == "lustre" else 0, self.now)
+        return self.answer(lambda: len(self.replies) > before) if wait else None
+
+    def answer(self, there: Callable[[], bool]) -> CountReply:
+        deadline = time.monotonic() + 20
+        while not there():
+            assert time.monotonic() < deadline
+            self.counting.look(self.now)
+            time.sleep(0.001)
+        return self.replies[-1]
+
+
+@pytest.fixture
+def asked() -> Iterator[Asked]:
+    made = Asked()
+    yield made
+    made.counting.close()
+
+
+def test_a_step_alone_gets_what_its_curve_says(asked: Asked) -> None:
+    reply = asked.ask("a")
+    assert reply == CountReply("m-a", 4, f"by ta-gnc among 1 running step on {OSTS} OSTs")
+    assert asked.ask("b", fs_name="other") == CountReply("m-b", 0, "no usable OST of other has been reported")
+
+
+def test_those_that_run_take_part(asked: Asked) -> None:
+    """T_cpu: what computes little gets fewer where all together are too much."""
+    counts = [(asked.ask(str(n), profile={"cpu_s": 0.1}) or CountReply("", 0)).count for n in range(12)]
+    assert counts[0] == 4 and counts[-1] < 4 and len(asked.counting) == 12
+    assert "among 12 running steps" in asked.replies[-1].why
+    asked.ask("one of another file system", fs_name="lustre", profile={"points": FLAT})
+    assert len(asked.counting) == 13
+
+
+def test_asked_again_it_says_the_same(asked: Asked) -> None:
+    first = asked.ask("a")
+    for n in range(8):
+        asked.ask(f"other{n}", profile={"cpu_s": 0.1})
+    again = asked.ask("a", message_id="m-2")
+    assert first and again == CountReply("m-2", first.count, first.why) and len(asked.counting) == 9
+
+
+def test_further_plans_of_a_step_are_no_further_step(asked: Asked) -> None:
+    first, second = asked.ask("a", job_id="77"), asked.ask("b", job_id="77")
+    assert first and second and (first.count, len(asked.counting)) == (second.count, 1)
+    asked.counting.ended("a")
+    assert len(asked.counting) == 1
+    asked.counting.ended("b")
+    assert len(asked.counting) == 0
+    asked.ask("c", job_id="77")
+    asked.ask("d", job_id="77", uid=1001)
+    asked.ask("e", job_id="77", profile={"io_bytes": 7.0})
+    assert len(asked.counting) == 3
+
+
+def test_silence_ends_a_step_and_signs_of_life_do_not(asked: Asked) -> None:
+    asked.ask("a"), asked.ask("b")
+    asked.now = 8.0
+    asked.counting.hear(["a", "nobody's"], asked.now)
+    asked.now = 15.0
+    asked.counting.look(asked.now)
+    assert len(asked.counting) == 1
+    asked.now = 30.0
+    asked.counting.look(asked.now)
+    assert len(asked.counting) == 0
+
+
+def test_a_question_only_is_not_kept(asked: Asked) -> None:
+    reply = asked.ask("a", alive_s=0.0)
+    assert reply and reply.count == 4 and len(asked.counting) == 0
+
+
+def test_what_ends_before_its_answer_is_answered_and_forgotten(asked: Asked) -> None:
+    asked.ask("a", wait=False)
+    asked.ask("b", wait=False)
+    asked.counting.ended("b")
+    asked.answer(lambda: len(asked.replies) == 2)
+    assert {r.message_id for r in asked.replies} == {"m-a", "m-b"} and len(asked.counting) == 1
+
+
+def test_no_user_keeps_too_many(asked: Asked) -> None:
+    for n in range(MOST_OF_USER):
+        asked.ask(str(n), profile={"points": FLAT}, fs_name="lustre")
+    reply = asked.ask("more")
+    assert reply and reply.count == 0 and f"at most {MOST_OF_USER}" in reply.why
+    other = asked.ask("other", uid=7)
+    assert other and other.count > 0
+
+
+@pytest.mark.parametrize(
+    ("profile", "why"),
+    [
+        ({"points": ()}, "at least one point"),
+        ({"points": ((0, 1.0),)}, "resources >= 1"),
+        ({"points": ((1, float("nan")),)}, "positive bandwidth"),
+        ({"cpu_s": float("inf")}, "finite"),
+        ({"io_bytes": 0.0}, "finite"),
+    ],
+)
+def test_a_profile_that_cannot_be_is_refused(asked: Asked, profile: dict[str, Any], why: str) -> None:
+    reply = asked.ask("a", profile=profile)
+    assert reply and reply.count == 0 and why in reply.why and len(asked.counting) == 0
+
+
+def test_a_policy_that_there_is_not_counts_nothing() -> None:
+    made = Asked("no-such")
+    reply = made.ask("a")
+    assert reply and reply.count == 0 and "forwarding.policy" in reply.why and len(made.counting) == 0
+    made.counting.policy = "bba-gc"
+    again = made.ask("a")
+    assert again and again.count == 4
+    made.counting.close()

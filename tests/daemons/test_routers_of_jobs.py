@@ -1,0 +1,157 @@
+"""Which routers running jobs get, at the real mdsd: rules for their nodes, rights, the end, what is relearned."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tarazu.wire import keys
+from tarazu.wire.messages import (
+    Acknowledged,
+    RouterRule,
+    RouterRules,
+    RouterState,
+    RulesRequest,
+    StepEnded,
+    StepNodes,
+    StepProfile,
+)
+from tarazu.wire.security import curve_for
+from tarazu.wire.sockets import ZmqTransport
+from tests.daemons.conftest import PATIENCE_S, Site, patiently
+
+BEST_WITH_ONE = StepProfile(4, 100.0, 1e12, ((1, 1e9), (2, 5e8), (4, 2e8)))
+ROUTERS = tuple(RouterState(f"10.0.0.{n}@tcp", True, "tcp1") for n in (11, 12))
+NODES = "10.77.0.[31-34]@tcp1"
+
+
+class Routed:
+    """A mdsd that is told of nodes, and an OSS that asks."""
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.client = site.client()
+        transport = ZmqTransport(curve_for("oss", site.keys))
+        site.transports.append(transport)
+        self.oss = transport.requester(site.requests)
+        self.number = 0
+
+    def tell(self, id: str, nids: str, uid: int = 1000, client: Any = None, **more: Any) -> None:
+        self.number += 1
+        more = {"alive_s": 60.0, "profile": BEST_WITH_ONE, **more}
+        message = StepNodes(id, f"n{self.number}", f"job-{id}", uid, "lustre", nids, **more)
+        assert (client or self.client).request(message, PATIENCE_S) == Acknowledged(message.message_id)
+
+    def rules(self, **more: Any) -> RouterRules:
+        self.number += 1
+        more = {"routers": ROUTERS, **more}
+        reply = self.oss.request(RulesRequest(f"r{self.number}", "oss1", **more), PATIENCE_S)
+        assert isinstance(reply, RouterRules)
+        return reply
+
+
+def start(site: Site, more: str = "", alive_s: float = 0.01, **started: Any) -> Routed:
+    with site.config.open("a") as file:
+        file.write(f"[run]\nalive_s = {alive_s}\n[forwarding]\nrouters = 'apply'\npolicy = 'ta-gc'\n{more}\n")
+    site.mdsd()
+    return Routed(site)
+
+
+@pytest.fixture
+def routed(site: Site) -> Iterator[Routed]:
+    yield start(site)
+
+
+def test_a_steps_nodes_have_routers_of_their_own_until_it_ends(routed: Routed) -> None:
+    """Two jobs that are best with one router each, and a third of which nothing is known."""
+    routed.tell("a", NODES)
+    routed.tell("b", "10.77.0.[41-44]@tcp1", uid=1001)
+    routed.tell("c", "10.77.0.[51-54]@tcp1", profile=None)
+    found = patiently(lambda: len((reply := routed.rules()).rules) == 2 and reply)
+    assert {rule.dst for rule in found.rules} == {NODES, "10.77.0.[41-44]@tcp1"}
+    assert {rule.rte for rule in found.rules} == {"10.0.0.11@tcp", "10.0.0.12@tcp"}
+    assert (found.mode, routed.rules().generation) == ("apply", found.generation)
+    assert routed.rules(routers=ROUTERS[:1]).rules == found.rules, "what a server cannot follow it leaves out"
+    assert not routed.rules(fs_names=("other",)).rules
+    status = routed.site.status()["routers"]
+    assert [job["routers"] for job in status["jobs"]] == [*(r.rte for r in found.rules), ""]
+    assert status["jobs"][0]["slowdown"] < status["jobs"][0]["alike"]
+    routed.client.request(StepEnded("a", "end"), PATIENCE_S)
+    left = patiently(lambda: len((reply := routed.rules()).rules) == 1 and reply)
+    assert left.rules == tuple(rule for rule in found.rules if rule.dst != NODES)
+    assert left.generation != found.generation
+    lines = [line for line in routed.site.audit.read_text().splitlines() if "status=routers" in line]
+    assert [line.partition('routers="')[2].partition('"')[0] for line in lines] == [
+        *(rule.rte for rule in found.rules),
+        "",
+    ]
+    assert "slowdown=1.0" in lines[0] and 'job="job-a"' in lines[0] and "nodes=4" in lines[0]
+
+
+def test_who_may_speak_for_nodes(routed: Routed, tmp_path: Path) -> None:
+    """A key with a list of uids; a second user, who claims the first one's nodes, or his step."""
+    site, node = routed.site, tmp_path / "login1"
+    keys.write_list(site.keys, "client-login1.uids", "2000")
+    secret, _ = keys.create(site.keys, "client", name="login1")
+    node.mkdir()
+    secret.rename(node / "client.key")
+    shutil.copy(site.keys / "server.pub", node)
+    login = site.client(node)
+    routed.tell("a", NODES)
+    (rule,) = patiently(lambda: routed.rules().rules)
+    routed.tell("b", "10.77.0.99@tcp1", uid=1000, client=login)
+    routed.tell("a", "10.77.0.99@tcp1", uid=2000, client=login)
+    login.request(StepEnded("a", "end"), PATIENCE_S)
+    status = site.wait_status(lambda status: status["refused_by_rights"] == 2)
+    assert (status["routers"]["steps"], status["routers"]["refused"]) == (1, 1)
+    assert routed.rules().rules == (rule,)
+    # What two users claim is nobody's: it has all routes, as without tarazu.
+    routed.tell("c", "10.77.0.[33-40]@tcp1", uid=2000, client=login)
+    found = patiently(lambda: (new := routed.rules().rules) != (rule,) and new)
+    assert "10.77.0.[31-32]@tcp1" in {r.dst for r in found}
+    assert {r.dst for r in found} <= {"10.77.0.[31-32]@tcp1", "10.77.0.[35-40]@tcp1"}
+    assert "2 of 4 nodes are another user's too" in site.log("mdsd")
+
+
+def test_the_schedulers_word_counts(site: Site, tmp_path: Path) -> None:
+    nids, jobs = tmp_path / "nids", tmp_path / "jobs"
+    nids.write_text("n[01-20] 10.77.0.[31-50]@tcp1\n")
+    jobs.write_text("job-a 1000 n[01-04]\njob-b 1001 n[05-06]\njob-c 1002 n07\n")
+    routed = start(site, f"nids = '{nids}'\nscheduler = '{jobs}'")
+    routed.tell("a", "10.77.0.[31-50]@tcp1")
+    routed.tell("b", "", uid=1001)
+    routed.tell("c", "10.77.0.37@tcp1", uid=1000)
+    found = patiently(lambda: len((reply := routed.rules()).rules) == 2 and reply)
+    assert {rule.dst for rule in found.rules} == {NODES, "10.77.0.[35-36]@tcp1"}
+    assert [job["nodes"] for job in site.status()["routers"]["jobs"]] == [4, 2, 0]
+
+
+def test_a_mdsd_that_has_just_begun_takes_nothing_back(site: Site) -> None:
+    """It answers `learning` until leaders have spoken, and then keeps what was set."""
+    routed = start(site, alive_s=1.0)
+    set_before = (RouterRule(NODES, "10.0.0.12@tcp"),)
+    reply = routed.rules(rules=set_before, applied=7)
+    assert (reply.mode, reply.rules) == ("learning", ())
+    routed.tell("a", NODES)
+    found = patiently(lambda: (new := routed.rules(rules=set_before)).mode != "learning" and new)
+    assert found.rules == set_before
+    assert not site.status()["routers"]["learning"]
+
+
+def test_a_silent_step_and_a_router_that_is_down(routed: Routed) -> None:
+    routed.tell("a", NODES, alive_s=0.1)
+    (rule,) = patiently(lambda: routed.rules().rules)
+    states = tuple(RouterState(r.nid, r.nid != rule.rte, r.net) for r in ROUTERS)
+    other = next(r.nid for r in ROUTERS if r.nid != rule.rte)
+    routed.tell("a", NODES, alive_s=0.1)
+    # With a single router left there is nothing to choose.
+    assert patiently(lambda: not routed.rules(routers=states).rules)
+    assert routed.site.status()["routers"]["routers"] == {"tcp to tcp1": other}
+    begin = time.monotonic()
+    routed.site.wait_status(lambda status: not status["routers"]["steps"])
+    assert time.monotonic() - begin < 10

@@ -1,0 +1,154 @@
+"""The study in its shortest form: rows, figures, claims, report, and what the benchmark makes of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tarazu.cli import main
+from tarazu.forwarding import curve_csv, curve_sets, policies
+from tarazu.sim.forwarding import cases, claims, figures, pictures, study
+from tarazu.sim.forwarding.cases import Row
+from tarazu.sim.forwarding.summary import Beside, Summary, beside, slowdown
+from tarazu.sim.study.drawing import Picture
+from tarazu.sim.study.results import read_lines
+from tests.benchmarks import suite
+from tests.benchmarks.forwarding import study as benchmark
+
+SHORT = ["--short", "--sets", "1", "--jobs", "1", "--json"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where the command has written."""
+    yield tmp_path_factory.mktemp("study")
+
+
+def two_pictures(figures: Sequence[figures.Figure]) -> list[Picture]:
+    """Lines, and what stands side by side: all of them would take most of this file's time."""
+    return pictures.pictures(figures[:2])
+
+
+@pytest.fixture(scope="module")
+def rows(folder: Path) -> list[Row]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(study, "pictures", two_pictures)
+        assert main(["forward", "study", "--out", str(folder), *SHORT]) == 0
+    return read_lines(folder / "rows.jsonl", Row)[0]
+
+
+def test_every_policy_has_a_row_for_each_set_of_each_kind(rows: list[Row]) -> None:
+    asked = [row for row in rows if row.told == "truth"]
+    assert {(row.kind, row.level) for row in rows} == {
+        (k, level) for k in cases.KINDS for level in (0.1, 0.8)
+    }
+    assert sorted(row.policy for row in asked) == sorted(4 * policies.NAMES)
+    informed = {row.policy for row in rows if row.told == "profile"}
+    assert informed == set(cases.PROFILE) & set(policies.NAMES)
+    assert all(abs(row.load - row.level) <= 0.05 for row in rows)
+
+
+def test_the_same_command_goes_on_where_it_was_and_says_the_same(
+    rows: list[Row],
+    folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def never(case: Any, progress: Any = None) -> list[Row]:
+        raise AssertionError(f"{case.label} was done before")
+
+    def nothing(figures: Any) -> list[Any]:
+        return []
+
+    before = (folder / "figures.json").read_bytes()
+    monkeypatch.setattr(cases, "rows", never)
+    monkeypatch.setattr(study, "pictures", nothing)
+    (tmp_path / "rows.jsonl").write_bytes((folder / "rows.jsonl").read_bytes())
+    assert main(["forward", "study", "--out", str(tmp_path), *SHORT]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(before)
+    assert (tmp_path / "figures.json").read_bytes() == before
+
+
+def test_the_report_has_every_figure_of_the_paper(rows: list[Row], folder: Path) -> None:
+    page = (folder / "report.html").read_text()
+    numbers = [5, 6, 7, 8, 9, 11, 12, 13, 14, 15, 16, 17, 18]
+    assert [figure.number for figure in figures.figures(Summary(rows))] == numbers
+    for number in numbers:
+        assert f"<h2>Figure {number}: " in page
+    for number in numbers[:2]:
+        assert (folder / f"figure-{number:02d}.png").read_bytes().startswith(b"\x89PNG")
+    assert escape(curve_sets.GENERATED) in page, "whoever sees the figures sees what they rest on"
+
+
+def test_a_claim_holds_or_not_by_the_rows(rows: list[Row]) -> None:
+    def worst(rows: list[Row]) -> bool:
+        found = claims.claims(Summary(rows))
+        return next(c.holds for c in found if c.kind == "ost" and "MCKP" in c.paper)
+
+    assert worst(rows)
+    spoiled = [
+        msgspec.structs.replace(row, mean_slowdown=1.0) if row.policy == "mckp" else row for row in rows
+    ]
+    assert not worst(spoiled)
+
+
+def test_ours_is_beside_the_best_of_the_others_whichever_that_is(rows: list[Row]) -> None:
+    """With rows of TA-GNC in the place of ours: at 0.1 it is BBA, which other placements may beat."""
+    without = [row for row in rows if row.policy != cases.OURS]
+    ours = [msgspec.structs.replace(row, policy=cases.OURS) for row in without if row.policy == "ta-gnc"]
+    of = Summary([*without, *ours])
+    found = beside(of)
+    assert len(found) == 8, "two kinds, two levels, curves and families"
+    for one in found:
+        assert one.best_slowdown == min(of.mean(one.kind, p, slowdown, one.level) for p in of.papers)
+        if one.told == "truth":
+            assert one.slowdown_ratio >= 1 and one.idletime_ratio >= 1
+    assert beside(Summary(without)) == []
+
+
+def test_the_benchmark_fails_where_ours_is_more_than_a_hundredth_worse(rows: list[Row]) -> None:
+    assert "study" in suite.benchmarks("forwarding")
+    one = Beside("ost", 0.5, "truth", 1.0, 1.0, "ta-gc", 0.5, 0.5, "ta-gc")
+    found = study.Found("curves", 1, tuple(claims.claims(Summary(rows))), (one,), (), ())
+
+    def holds(of: study.Found, took_s: float = 1.0) -> bool:
+        return all(figure.holds for figure in benchmark.figures(of, took_s, judged=True))
+
+    assert holds(found)
+    assert not holds(found, took_s=601.0)
+    for spoiled in ({"slowdown": 1.02}, {"idletime": 0.51}):
+        assert not holds(msgspec.structs.replace(found, beside=(msgspec.structs.replace(one, **spoiled),)))
+
+
+def test_a_sites_own_curves_take_the_place_of_the_generated_ones(tmp_path: Path) -> None:
+    generated = curve_sets.generated("ost")
+    mine = tmp_path / "mine.csv"
+    mine.write_text(curve_csv.text(curve_sets.CurveSet("", generated.curves[:6])))
+    chosen = cases.cases(mine, ("ost",), (0.4,), 1)
+    assert chosen[0].id != cases.cases(None, ("ost",), (0.4,), 1)[0].id
+    (case,) = [msgspec.structs.replace(case, policies=("bba-gnc", "ta-gnc")) for case in chosen]
+    found = cases.rows(case)
+    assert len(found) == 4 and {row.case for row in found} == {case.id}
+    mine.write_text(mine.read_text() + "another,1,5\n")
+    assert cases.cases(mine, ("ost",), (0.4,), 1)[0].id != chosen[0].id, "other curves, other rows"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--curves", "mine.csv"], "--curves: expected --kind io-node or --kind ost beside it"),
+        (["--curves", "mine.csv", "--kind", "ost"], "mine.csv: expected a CSV of bandwidth curves"),
+    ],
+)
+def test_bad_input_is_one_line(
+    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["forward", "study", "--out", str(tmp_path / "out"), *arguments]) == 2
+    assert capsys.readouterr().err.startswith(f"tarazu forward: {said}")
