@@ -32,8 +32,8 @@ PRECISION = 1e-3
 """Relative change of all times below which the fixed point is found."""
 ROUNDS = 40
 LEAST_SHARE = 0.01
-"""On top of each share: who does little I/O meets others more often than by chance, where they begin together or have the
-same rhythm. Without it all that do little are put on top of one another."""
+"""On top of each share: who does little I/O meets others more often than by chance, where they begin together or have
+the same rhythm. Without it all that do little are put on top of one another."""
 TINY = 1e-9
 """Seconds of I/O below which there is none; and what keeps divisors above 0."""
 
