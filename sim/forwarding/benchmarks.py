@@ -129,22 +129,22 @@ def measure(
     numbers: Sequence[int] = NUMBERS,
     repetitions: int = REPETITIONS,
     progress: Callable[[str], object] = lambda text: None,
-    processes: int | None = None,
+    jobs: int | None = None,
 ) -> list[Measurement]:
     """Every pattern with every number of resources, so many times."""
     tasks = [(p, n, r) for p in patterns for n in numbers for r in range(repetitions)]
     found = []
-    for at, measured in enumerate(spread_out(one, tasks, processes), 1):
+    for at, measured in enumerate(spread_out(one, tasks, jobs), 1):
         found.append(measured)
         progress(f"{at} of {len(tasks)} simulated benchmark runs")
     return found
 
 
 def spread_out(
-    call: Callable[[Task], Result], tasks: Sequence[Task], processes: int | None = None
+    call: Callable[[Task], Result], tasks: Sequence[Task], jobs: int | None = None
 ) -> Iterator[Result]:
     """The results in order, by as many processes as there are processors (1: by this one)."""
-    count = processes or len(os.sched_getaffinity(0))
+    count = jobs or len(os.sched_getaffinity(0))
     if count == 1:
         yield from map(call, tasks)
         return

@@ -16,7 +16,18 @@ from tarazu.forwarding.application import Kind
 from tarazu.forwarding.curve import Curve, curve
 from tarazu.forwarding.estimate import Benchmarks, Pattern, estimate
 from tarazu.forwarding.estimate.accuracy import Accuracy, accuracy
-from tarazu.sim.forwarding.benchmarks import NUMBERS, RANKS_PER_NODE, seconds, seed_of, spread_out, workload
+from tarazu.forwarding.estimate.match import category, place
+from tarazu.forwarding.estimate.wanted import wanted
+from tarazu.sim.forwarding.benchmarks import (
+    NUMBERS,
+    RANKS_PER_NODE,
+    measure,
+    seconds,
+    seed_of,
+    spread_out,
+    workload,
+)
+from tarazu.sim.forwarding.benchmarks import REPETITIONS as BENCHMARK_REPETITIONS
 from tarazu.sim.workloads import hacc
 from tarazu.sim.workloads.workload import Workload
 from tarazu.trace.phases.phase import Api, Operation, Phase, Sharing, Spatiality
@@ -42,15 +53,15 @@ REPETITIONS = 5
 Family = Literal["ior", "hacc", "checkpoint"]
 
 
-def grid(kind: Kind, every: int = 1) -> list[Pattern]:
-    """What the site has measured: all combinations; of the number of processes only every so many-th."""
+def grid(kind: Kind, processes: Sequence[int] = PROCESSES) -> list[Pattern]:
+    """What the site has measured: all combinations."""
     return [
-        Pattern(kind, operation, api, sharing, spatiality, request, moved, processes, -(-processes // RANKS_PER_NODE))
+        Pattern(kind, operation, api, sharing, spatiality, request, moved, count, -(-count // RANKS_PER_NODE))
         for operation in OPERATIONS
         for api, sharing, spatiality in WAYS
         for request in REQUESTS[spatiality]
         for moved in PROCESS_BYTES
-        for processes in PROCESSES[::every]
+        for count in processes
         if request <= moved
     ]  # fmt: skip
 
@@ -86,16 +97,22 @@ class Made(msgspec.Struct, frozen=True):
         return self.steps[0].what.kind
 
 
-def applications(kind: Kind, count: int, seed: int = 0) -> list[Made]:
+def applications(kind: Kind, count: int, seed: int = 0, processes: Sequence[int] = PROCESSES) -> list[Made]:
     """IOR-like ones of 2 to 4 phases that differ, HACC-like and checkpointing ones; half of the first and the last on
     the grid, the others between its points."""
     rng = np.random.default_rng([seed, seed_of(kind)])
     families: tuple[Family, ...] = ("ior", "checkpoint", "ior", "hacc")
-    return [_made(kind, at, families[at % 4], bool(at // 4 % 2), rng) for at in range(count)]
+    found = []
+    for at in range(count):
+        on_grid = bool(at // 4 % 2)
+        count_of = int(rng.choice(processes) if on_grid else rng.integers(processes[0], processes[-1] + 1))
+        found.append(_made(kind, at, families[at % 4], on_grid, count_of, rng))
+    return found
 
 
-def _made(kind: Kind, number: int, family: Family, on_grid: bool, rng: np.random.Generator) -> Made:
-    processes = int(rng.choice(PROCESSES)) if on_grid else int(rng.integers(4, 33))
+def _made(
+    kind: Kind, number: int, family: Family, on_grid: bool, processes: int, rng: np.random.Generator
+) -> Made:
     nodes = -(-processes // RANKS_PER_NODE)
     steps: tuple[Step, ...]
     if family == "hacc":
@@ -213,17 +230,18 @@ def true_curves(
     made: Sequence[Made],
     repetitions: int = REPETITIONS,
     quiet: bool = False,
+    numbers: Sequence[int] = NUMBERS,
     progress: Callable[[str], object] = lambda text: None,
-    processes: int | None = None,
+    jobs: int | None = None,
 ) -> list[Curve]:
     """Their bandwidth over all their phases, by number of resources. quiet: without noise, but for where Lustre's
     allocator begins."""
-    tasks = [(one, n, r, quiet) for one in made for n in NUMBERS for r in range(repetitions)]
+    tasks = [(one, n, r, quiet) for one in made for n in numbers for r in range(repetitions)]
     found = []
-    for at, rate in enumerate(spread_out(bandwidth, tasks, processes), 1):
+    for at, rate in enumerate(spread_out(bandwidth, tasks, jobs), 1):
         found.append(rate)
         progress(f"{at} of {len(tasks)} simulated runs of applications")
-    each = len(NUMBERS) * repetitions
+    each = len(numbers) * repetitions
     return [
         curve((task[1], rate) for task, rate in zip(tasks[i : i + each], found[i : i + each], strict=True))
         for i in range(0, len(tasks), each)
@@ -266,9 +284,6 @@ def judge(made: Made, true: Curve, usual: Curve, benchmarks: Benchmarks) -> Judg
 def nearest(made: Made, benchmarks: Benchmarks) -> Curve:
     """What paper E does, where no benchmark is the phase: the nearest one, its mean over repetitions, and the mean size
     of requests."""
-    from tarazu.forwarding.estimate.match import place
-    from tarazu.forwarding.estimate.wanted import wanted
-
     taken: Counter[int] = Counter()
     moved = 0
     for step in made.steps:
@@ -276,12 +291,7 @@ def nearest(made: Made, benchmarks: Benchmarks) -> Curve:
         moved += phase.bytes * step.times
         (want,) = wanted(msgspec.structs.replace(phase, request_sizes=()), made.nodes, made.kind)
         p = want.pattern
-        like = [
-            b
-            for b in benchmarks.all
-            if (b.pattern.kind, b.pattern.operation, b.pattern.api, b.pattern.sharing, b.pattern.spatiality)
-            == (p.kind, p.operation, p.api, p.sharing, p.spatiality)
-        ]
+        like = [b for b in benchmarks.all if category(b.pattern) == category(p)]
         best = min(like, key=lambda b: float(((place(b.pattern) - place(p)) ** 2).sum()))
         for point in best.curve.points:
             taken[point.resources] += phase.bytes * step.times / fmean(point.bytes_per_s)  # type: ignore[assignment]
@@ -314,3 +324,33 @@ def summary(found: Sequence[Accuracy]) -> Summary:
         fmean(a.rank_correlation for a in found),
         fmean(a.inside for a in found),
     )
+
+
+class Study(msgspec.Struct, frozen=True):
+    """How large: the defaults are what docs/forwarding.md tells."""
+
+    kind: Kind
+    applications: int = 60
+    processes: tuple[int, ...] = PROCESSES
+    numbers: tuple[int, ...] = NUMBERS
+    repetitions: int = REPETITIONS
+    benchmark_repetitions: int = BENCHMARK_REPETITIONS
+    seed: int = 0
+
+
+def study(
+    of: Study, progress: Callable[[str], object] = lambda text: None, jobs: int | None = None
+) -> list[Judged]:
+    """All of it: benchmarks, applications, estimates. jobs: processes at once (None: as many as processors)."""
+    made = applications(of.kind, of.applications, of.seed, of.processes)
+    true = true_curves(made, of.repetitions, False, of.numbers, progress, jobs)
+    usual = true_curves(made, -(-of.repetitions // 2), True, of.numbers, progress, jobs)
+    asked = {
+        category(w.pattern)
+        for one in made
+        for s in one.steps
+        for w in wanted(phase_of(s), one.nodes, of.kind)
+    }
+    patterns = [p for p in grid(of.kind, of.processes) if category(p) in asked]
+    benchmarks = Benchmarks(measure(patterns, of.numbers, of.benchmark_repetitions, progress, jobs))
+    return [judge(*each, benchmarks) for each in zip(made, true, usual, strict=True)]

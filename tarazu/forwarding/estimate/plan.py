@@ -12,11 +12,12 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Literal, NamedTuple
 
 import msgspec
+import numpy as np
 
 from tarazu.forwarding.application import Kind
 from tarazu.forwarding.estimate.database import Benchmarks
 from tarazu.forwarding.estimate.ior import APIS, directory
-from tarazu.forwarding.estimate.match import place
+from tarazu.forwarding.estimate.match import category, place
 from tarazu.forwarding.estimate.pattern import Pattern
 from tarazu.forwarding.estimate.wanted import wanted
 from tarazu.trace.phases.phase import Api, Operation, Phase
@@ -24,6 +25,8 @@ from tarazu.units import exact_bytes
 
 NEAR = 1.0
 """Doublings, all four numbers together, within which one benchmark stands for a phase."""
+MOST_PATTERNS = 4000
+"""Different ones, those of the most bytes."""
 ALIGNED = 8
 """IOR's transfers are multiples of so many bytes."""
 _IOR_API = {ours: theirs for theirs, ours in APIS.items()}
@@ -78,18 +81,24 @@ def plan(
     if not whole:
         return Plan((), 0.0, 0.0)
     has = _present(benchmarks, repetitions)
-    complete = [p for p, measured in has.items() if measured >= set(numbers)]
-    left = {p: w for p, w in weights.items() if not any(stands_for(b, p) for b in complete)}
+    complete = _Near([p for p, measured in has.items() if measured >= set(numbers)])
+    left = {p: w for p, w in weights.items() if not complete.to(p)}
     there = 1 - sum(left.values()) / whole
+    left = dict(sorted(left.items(), key=lambda item: -item[1])[:MOST_PATTERNS])
+    forgotten = 1 - there - sum(left.values()) / whole
     runs: list[Run] = []
-    covers = {of: [p for p in left if _run_stands_for(of, p)] for of in left}
+    near = _Near(list(left))
+    covers = {
+        of: [p for o in operations(of) for p in near.to(msgspec.structs.replace(of, operation=o))]
+        for of in left
+    }
     while left and len(runs) < most:
         best = max(left, key=lambda of: (sum(left.get(p, 0.0) for p in covers[of]), left[of]))
         gained = sum(left.pop(p, 0.0) for p in covers[best])
         missing = tuple(n for n in sorted(numbers) if n not in _measured(best, has))
         if missing:
             runs.append(Run(best, missing, gained / whole))
-    return Plan(tuple(runs), there, sum(left.values()) / whole)
+    return Plan(tuple(runs), there, forgotten + sum(left.values()) / whole)
 
 
 def _present(benchmarks: Benchmarks, repetitions: int) -> dict[Pattern, set[int]]:
@@ -110,17 +119,21 @@ def operations(of: Pattern) -> tuple[Operation, ...]:
     return ("write", "read") if of.operation == "read" else ("write",)
 
 
-def stands_for(benchmark: Pattern, pattern: Pattern) -> bool:
-    """It is of the same kind, and near."""
-    same = ("kind", "operation", "api", "sharing", "spatiality")
-    if any(getattr(benchmark, name) != getattr(pattern, name) for name in same):
-        return False
-    away = place(benchmark) - place(pattern)
-    return float((away**2).sum()) <= NEAR**2
+class _Near:
+    """Patterns by where they lie: a benchmark stands for those of its kind that are near."""
 
+    def __init__(self, patterns: Sequence[Pattern]) -> None:
+        self._by: dict[tuple[str, ...], list[Pattern]] = {}
+        for pattern in patterns:
+            self._by.setdefault(category(pattern), []).append(pattern)
+        self._places = {key: np.array([place(p) for p in of]) for key, of in self._by.items()}
 
-def _run_stands_for(run: Pattern, pattern: Pattern) -> bool:
-    return any(stands_for(msgspec.structs.replace(run, operation=o), pattern) for o in operations(run))
+    def to(self, pattern: Pattern) -> list[Pattern]:
+        key = category(pattern)
+        if key not in self._by:
+            return []
+        away = ((self._places[key] - place(pattern)) ** 2).sum(1)
+        return [self._by[key][i] for i in np.flatnonzero(away <= NEAR**2 * (1 + 1e-9)).tolist()]
 
 
 def rounded(pattern: Pattern) -> Pattern:
