@@ -18,7 +18,15 @@ from tarazu.sim.testbed.configuration import configure
 from tarazu.sim.testbed.daemons import LNETCTL, daemon_commands
 from tarazu.stats import lnet
 from tarazu.stats.collector import Collector
-from tarazu.wire.messages import RouterLoad, RouterState, StepEnded, StepNodes, StepProfile
+from tarazu.wire.messages import (
+    RouterLoad,
+    RouterState,
+    StatusReply,
+    StatusRequest,
+    StepEnded,
+    StepNodes,
+    StepProfile,
+)
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
 from tests.daemons.conftest import PATIENCE_S, patiently
@@ -121,12 +129,17 @@ class Rules:
     def end(self, id: str) -> None:
         self._ask(StepEnded(id, self._id()))
 
+    def status(self) -> dict[str, Any]:
+        reply = self._ask(StatusRequest(self._id()))
+        assert isinstance(reply, StatusReply)
+        return reply.status
+
     def _id(self) -> str:
         self.number += 1
         return f"m{self.number}"
 
-    def _ask(self, message: Any) -> None:
-        self.client.request(message, PATIENCE_S)
+    def _ask(self, message: Any) -> Any:
+        return self.client.request(message, PATIENCE_S)
 
     def set_now(self) -> list[str]:
         """Routers of the rules that are set, beside the foreign one, which must be there."""
@@ -160,11 +173,16 @@ def rules(routed: Testbed) -> Iterator[Rules]:
 
 def test_the_real_daemons_set_rules_and_take_them_back(routed: Testbed, rules: Rules) -> None:
     name = "tarazu-routers-oss1"
-    rules.start("tarazu-mdsd", name)
+    rules.start("tarazu-mdsd", name, "tarazu-ossd-router1")
     rules.tell("a")
     (router,) = patiently(rules.set_now)
     number = [str(routers.router_nid(n)) for n in (1, 2)].index(router)
     assert moved(routed)[number] == 134 and moved(routed, client=1) == (67, 67)
+
+    loads = patiently(lambda: {n: o["router"] for n, o in rules.status()["osses"].items()})
+    own = [str(routers.router_nid(1, net)) for net in ("tcp", "tcp1")]
+    assert loads == {"router1": {"nids": own, "bytes_per_s": 0.0, "messages_per_s": 0.0}}
+    processes.kill(routed.directory, "tarazu-ossd-router1")
 
     rules.signal(name, signal.SIGKILL)
     assert rules.set_now() == [router], "a killed process takes nothing back"

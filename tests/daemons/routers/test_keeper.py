@@ -76,6 +76,18 @@ def test_a_rule_that_somebody_else_set_is_not_ours_to_delete(server: Server, kee
     assert server.rules() == [A]
 
 
+@pytest.mark.parametrize("dst", ["tcp1", "10.77.64.[1-5]@tcp1", "10.77.64.1.3-4]@tcp1"])
+def test_nodes_for_which_the_site_has_a_rule_of_its_own_get_none(
+    server: Server, keeper: Keeper, dst: str
+) -> None:
+    """To Lustre the later rule would take the place of the site's, and its end would end that one too."""
+    keeper.apply([B], 1, "")
+    server.foreign({"dst": str(B.dst), "rte": str(B.rte)}, {"dst": dst, "rte": GATEWAYS[1]})
+    done = keeper.apply([A], 2, "")
+    assert done.added == () and done.deleted == (B,)
+    assert "not tarazu's (idx 1" in done.refused[0] and f"--dst {dst} " in done.refused[0]
+
+
 def test_a_rule_that_somebody_else_deleted_is_not_deleted_again(server: Server, keeper: Keeper) -> None:
     keeper.apply([A, B], 1, "")
     server.lnetctl("udsp", "del", "--idx", "1")
