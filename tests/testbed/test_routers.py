@@ -144,12 +144,16 @@ class Rules:
     def set_now(self) -> list[str]:
         """Routers of the rules that are set, beside the foreign one, which must be there."""
         first, *others = routers.rules_of(self.bed.oss_root("oss1"))
-        assert (first.src, first.priority) == ("tcp", 0)
+        assert (first.src, first.priority) == ("tcp", "0")
         assert all(rule.dst == str(routers.client_nid(1)) for rule in others)
         return [rule.rte for rule in others]
 
     def log(self) -> str:
         return (self.bed.directory / "log" / "tarazu-routers-oss1.log").read_text()
+
+    @staticmethod
+    def number_of(router: str) -> int:
+        return [str(routers.router_nid(n)) for n in (1, 2)].index(router)
 
     def said(self, text: str) -> None:
         """Waits until it has: what is set changes a moment before."""
@@ -176,7 +180,7 @@ def test_the_real_daemons_set_rules_and_take_them_back(routed: Testbed, rules: R
     rules.start("tarazu-mdsd", name, "tarazu-ossd-router1")
     rules.tell("a")
     (router,) = patiently(rules.set_now)
-    number = [str(routers.router_nid(n)) for n in (1, 2)].index(router)
+    number = rules.number_of(router)
     assert moved(routed)[number] == 134 and moved(routed, client=1) == (67, 67)
 
     loads = patiently(lambda: {n: o["router"] for n, o in rules.status()["osses"].items()})
@@ -202,17 +206,23 @@ def test_the_real_daemons_set_rules_and_take_them_back(routed: Testbed, rules: R
 
     rules.start(name)
     (router,) = patiently(rules.set_now)
-    rules.signal("tarazu-mdsd", signal.SIGKILL)
-    patiently(lambda: not rules.set_now())
-    rules.said('why="mdsd is silent"')
-
-    rules.start("tarazu-mdsd")
-    rules.tell("c")
-    (router,) = patiently(rules.set_now)
-    number = [str(routers.router_nid(n)) for n in (1, 2)].index(router)
+    number = rules.number_of(router)
     routed.kill_router(f"router{number + 1}")
     patiently(lambda: not rules.set_now())
     rules.said(f'why="{router} is down"')
     assert moved(routed)[1 - number] == 134
     routed.revive_router(f"router{number + 1}")
     assert "Traceback" not in rules.log()
+
+
+@pytest.mark.long
+def test_rules_of_a_mdsd_that_has_died_are_taken_back_and_come_again(rules: Rules) -> None:
+    rules.start("tarazu-mdsd", "tarazu-routers-oss1")
+    rules.tell("a")
+    patiently(rules.set_now)
+    rules.signal("tarazu-mdsd", signal.SIGKILL)
+    patiently(lambda: not rules.set_now())
+    rules.said('why="mdsd is silent"')
+    rules.start("tarazu-mdsd")
+    rules.tell("a")
+    patiently(rules.set_now)
