@@ -292,7 +292,7 @@ class RouterPlan:
             plan = placing.plan([job for _, job in jobs], routers, task.policy, current, task.gain)
             plans[way] = plan
             rules[way] = {
-                fs_name: placing.rules([job for of, job in jobs if of == fs_name], plan.placed, routers)
+                fs_name: placing.rules([job for of, job in jobs if of == fs_name], plan, routers)
                 for fs_name in dict.fromkeys(of for of, _ in jobs)
             }
         return Result(tuple(confirmed), plans, rules)
