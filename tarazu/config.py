@@ -267,6 +267,11 @@ class Forwarding:
         "readable by everyone; empty: none",
         Check("an absolute path, or nothing", lambda v: v == "" or v.startswith("/")),
     )
+    router_curves: str = setting(
+        "",
+        "the same over numbers of LNet routers instead of OSTs; empty: none",
+        Check("an absolute path, or nothing", lambda v: v == "" or v.startswith("/")),
+    )
     routers: str = setting(
         "observe",
         "LNet routers of jobs: observe: nothing; advise: plan, and show what would be set; apply: OSSs that say so "
