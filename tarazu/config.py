@@ -88,7 +88,7 @@ class Ossd:
         "lnetctl", "tarazu-ossd --routers: the program that sets rules of LNet, and words before its own"
     )
     state: str = setting(
-        "/var/lib/tarazu/routers",
+        "/var/lib/tarazu-routers",
         "tarazu-ossd --routers: where it notes the rules that it sets, before it sets them",
     )
 
@@ -265,6 +265,11 @@ class Forwarding:
         "",
         "CSV of measured bandwidth curves (application,resources,bytes_per_s), which go before estimated ones; "
         "readable by everyone; empty: none",
+        Check("an absolute path, or nothing", lambda v: v == "" or v.startswith("/")),
+    )
+    router_curves: str = setting(
+        "",
+        "the same over numbers of LNet routers instead of OSTs; empty: none",
         Check("an absolute path, or nothing", lambda v: v == "" or v.startswith("/")),
     )
     routers: str = setting(

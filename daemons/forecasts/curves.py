@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tarazu.errors import TarazuError
+from tarazu.forwarding.application import Kind
 from tarazu.forwarding.curve import Curve
 from tarazu.forwarding.curve_csv import read as read_curves
 from tarazu.forwarding.estimate import estimate, load
@@ -19,9 +20,10 @@ from tarazu.wire.messages import MAX_POINTS, StepProfile
 
 
 def profile_of(
-    history: Sequence[KnownRun], step: JobStep, curves: str, benchmarks: str
+    history: Sequence[KnownRun], step: JobStep, curves: str, benchmarks: str, kind: Kind = "ost"
 ) -> tuple[StepProfile | None, str]:
-    """The profile of the next run; and where its curve comes from, or why there is none.
+    """The profile of the next run over numbers of resources of a kind; and where its curve comes from, or why there is
+    none.
 
     A curve that was measured (`curves`) goes before one that is estimated from `benchmarks`. Phases and duration are
     those of the newest complete run. Never raises for files that cannot be read.
@@ -36,7 +38,7 @@ def profile_of(
             return None, f"{curves} has no curve of {step.application}"
         if not run.phases:
             return None, "no phases were kept with its last complete run"
-        found = estimate(run.phases, load(benchmarks), max(step.nodes, 1), "ost")
+        found = estimate(run.phases, load(benchmarks), max(step.nodes, 1), kind)
     except TarazuError as error:
         return None, str(error)
     if found is None:

@@ -65,15 +65,7 @@ def usable(wanted: Sequence[Rule], routes: Sequence[Route], most: int) -> Usable
 
 
 def _refusal(rule: Rule, leads: dict[tuple[nids.Nid, str], bool]) -> str:
-    found = [up for (gateway, net), up in leads.items() if net == rule.dst.net and _is_in(gateway, rule.rte)]
+    found = [up for (gateway, net), up in leads.items() if net == rule.dst.net and rule.rte.has(gateway)]
     if not found:
         return f"no route to {rule.dst.net} by {rule.rte}"
     return "" if any(found) else f"{rule.rte} is down"
-
-
-def _is_in(nid: nids.Nid, pattern: nids.Pattern) -> bool:
-    return (
-        nid.net == pattern.net
-        and len(nid.address) == len(pattern.places)
-        and all(number in place for number, place in zip(nid.address, pattern.places, strict=True))
-    )
