@@ -216,4 +216,5 @@ def _notes(oss: Mapping[str, Any]) -> str:
         + [f"unreadable: {parameter}" for parameter in oss["unreadable"]]
         + [f"impossible values: {target}" for target in oss.get("impossible", ())]
         + [f"{oss['late']} late reports"] * bool(oss.get("late"))
+        + [f"routes {human_bytes(r['bytes_per_s'])}/s" for r in [oss.get("router")] if r]
     )

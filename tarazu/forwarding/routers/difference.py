@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from tarazu.forwarding.routers import nids
+from tarazu.forwarding.routers.overlap import overlap
 from tarazu.forwarding.routers.udsp import Route, Rule, Udsp
 
 
@@ -59,6 +60,8 @@ def usable(wanted: Sequence[Rule], routes: Sequence[Route], most: int) -> Usable
             refused.append((rule, why))
         elif len(rules) >= most:
             refused.append((rule, f"expected at most {most} rules (forwarding.rules)"))
+        elif any(overlap(rule.dst, other.dst) for other in rules):
+            refused.append((rule, "another rule is for some of the same nodes"))
         else:
             rules[rule] = None
     return Usable(tuple(rules), tuple(refused))
