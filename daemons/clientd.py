@@ -58,6 +58,8 @@ USED = (
     "keys.",
     "clientd.",
     "layout.",
+    "forwarding.curves",
+    "forwarding.benchmarks",
     "predict.",
     "mdsd.requests",
     "standby.requests",

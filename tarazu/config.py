@@ -421,7 +421,7 @@ RELOADED = {
     "clientd": {"keep_plans", "user_plan_bytes", "forecast_s", "forecast_bytes"},
     "layout": {f.name for f in dataclasses.fields(LayoutSettings)} - {"lists"},
     "predict": {"model", "runs", "horizon_s"},
-    "forwarding": {"routers", "gain", "interval_s", "rules"},
+    "forwarding": {"benchmarks", "curves", "routers", "gain", "interval_s", "rules"},
 }
 """Settings that a running daemon takes over on SIGHUP; those of others need its restart."""
 READ_EACH_STEP = {

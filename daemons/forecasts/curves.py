@@ -63,7 +63,7 @@ def _profile(run: KnownRun, step: JobStep, curve: Curve) -> StepProfile | None:
     if not run.phases:
         # Of a run of before phases were kept: what its files came to, and all the rest is computing.
         io_bytes = float(sum(file.size_bytes for file in run.files))
-        cpu_s = max(run.duration_s - io_bytes / max(p.median for p in curve.points), 0.0)
+        cpu_s = max(run.duration_s - io_bytes / max(point.median for point in curve.points), 0.0)
     if not io_bytes:
         return None
     points = tuple((point.resources, point.median) for point in curve.points[:MAX_POINTS])
