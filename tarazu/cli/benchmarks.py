@@ -322,7 +322,8 @@ def _text(pattern: Pattern) -> str:
     sharing = "one file" if pattern.sharing == "shared" else "a file a process"
     return (
         f"{pattern.operation}, {pattern.api}, {sharing}, {pattern.spatiality}, {human_bytes(pattern.request_bytes)} of "
-        f"{human_bytes(pattern.process_bytes)} a process, {_count(pattern.processes, 'process')} on {_count(pattern.nodes, 'node')}"
+        f"{human_bytes(pattern.process_bytes)} a process, {_count(pattern.processes, 'process')} on "
+        f"{_count(pattern.nodes, 'node')}"
     )
 
 
