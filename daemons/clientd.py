@@ -45,7 +45,7 @@ from tarazu.daemons.stored_plans import StoredPlans
 from tarazu.errors import Busy, ConfigError, StoreError, TarazuError, Unavailable, WireError
 from tarazu.store.stop_watch import SiteWatch
 from tarazu.wire import local
-from tarazu.wire.messages import MAX_ID_CHARACTERS, ViewReply
+from tarazu.wire.messages import MAX_ID_CHARACTERS, MAX_NIDS_CHARACTERS, StepNodes, ViewReply
 from tarazu.wire.said import SaidOnce
 
 if TYPE_CHECKING:
@@ -238,6 +238,9 @@ class Clientd:
                 self.counts["progress"] += 1
                 self._progress(message, uid)
                 channel.send(local.Done())
+            case local.StepNodes():
+                self._nodes(message, uid)
+                channel.send(local.Done())
             case local.TargetsWait():
                 check_ids(message.request_ids)
                 check_ids((message.fs_name,))
@@ -304,6 +307,20 @@ class Clientd:
             self.notices.alive(uid, message.request_ids, max(0.0, message.alive_s))
         for id, files in message.closed.items():
             self.notices.closed(uid, id, [(i, size) for i, size in files if i >= 0 and 0 <= size < 2**63])
+
+    def _nodes(self, message: local.StepNodes, uid: int) -> None:
+        check_ids((message.id, message.fs_name, message.job_id or "none"))
+        if message.ended:
+            self.notices.ended(uid, message.id)
+            return
+        if len(message.nids) > MAX_NIDS_CHARACTERS:
+            expected = f"NIDs of at most {MAX_NIDS_CHARACTERS} characters"
+            raise WireError("clientd socket", expected, len(message.nids))
+        alive_s = message.alive_s if message.alive_s > 0 else 0.0
+        said = StepNodes(
+            message.id, "", message.job_id, uid, message.fs_name, message.nids, alive_s, message.profile
+        )
+        self.notices.runs_on(said)
 
     def _answer_question(
         self, channel: local.Channel, uid: int, answer: Callable[[], local.LocalMessage]

@@ -1,4 +1,4 @@
-"""What clientd tells mdsd while and after steps run: files closed, steps ended, signs of life.
+"""What clientd tells mdsd while and after steps run: files closed, steps ended, signs of life, where steps run.
 
 Nobody waits for it: a notice is noted, and sent by one thread until mdsd acknowledges it or has said nothing
 about its allocation for `GIVE_UP_S`. Notices of one allocation go out in order, closes of one are merged, signs
@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
+from tarazu.daemons.node_notices import NodeNotices
 from tarazu.daemons.process import Wakeup
 from tarazu.daemons.shares import Share
 from tarazu.errors import TarazuError
@@ -25,6 +26,7 @@ from tarazu.wire.messages import (
     FileClosed,
     StepAlive,
     StepEnded,
+    StepNodes,
     TargetsChanged,
     TargetsTold,
 )
@@ -99,6 +101,7 @@ class Notices:
         self.allocations = Share(MAX_ALLOCATIONS)
         self.signs = Share(MAX_ALIVE)
         self.open = Share(MAX_OPEN)
+        self.nodes = NodeNotices()
         self.counts = {"told": 0, "given_up": 0, "dropped": 0}
         self._connect = connect
         self._pass_news = pass_news
@@ -142,6 +145,13 @@ class Notices:
             self._alive_due = due if self._alive_due is None else min(due, self._alive_due)
         self._wakeup.wake()
 
+    def runs_on(self, message: StepNodes) -> None:
+        """A step runs on these nodes; it takes the place of what was said of the step before."""
+        with self._lock:
+            if not self.nodes.note(message, time.monotonic()):
+                self.counts["dropped"] += 1
+        self._wakeup.wake()
+
     def closed(self, uid: int, id: str, files: Iterable[tuple[int, int]]) -> None:
         """Files of an allocation, by index in the request, were closed at these sizes."""
         new = dict(files)
@@ -163,8 +173,9 @@ class Notices:
         self._wakeup.wake()
 
     def ended(self, uid: int, id: str) -> None:
-        """The step of an allocation is over."""
+        """The step of an allocation, or of nodes, is over."""
         with self._lock:
+            self.nodes.ended(uid, id)
             if sign := self._alive.pop(id, None):
                 self.signs.give(sign.uid)
             pending = self._pending_of(uid, id)
@@ -222,6 +233,7 @@ class Notices:
 
     def _all_anew(self) -> None:
         """Nothing is on its way any more: the connection is gone."""
+        self.nodes.anew()
         for pending in self._messages.values():
             self._returned(pending)
             self._queue(pending)
@@ -239,6 +251,7 @@ class Notices:
     def _submit(self, mdsd: Requester, now: float) -> float:
         """Send what is due; seconds until something else may be."""
         self._give_up(mdsd, now)
+        self.nodes.submit(mdsd)
         while pending := self._next():
             pending.open = uuid.uuid4().hex
             self._messages[pending.open] = pending
@@ -249,7 +262,8 @@ class Notices:
             if not self._alive:
                 self._alive_due = None
         # Soon again while something is open: only a look at the socket sends what could not be sent before.
-        return min(LOOK_S if self._messages or self._alive_open else 60.0, self._until_alive(now))
+        open = self._messages or self._alive_open or len(self.nodes)
+        return min(LOOK_S if open else 60.0, self._until_alive(now))
 
     def _next(self) -> _Pending | None:
         """What the next user whose share of open messages is not used up has had in his queue for longest."""
@@ -284,6 +298,8 @@ class Notices:
 
     def _acknowledged(self, message_id: str) -> None:
         self.counts["told"] += 1
+        if self.nodes.acknowledged(message_id, time.monotonic()):
+            return
         if signs := self._alive_open.pop(message_id, None):
             self._give_signs(signs)
         pending = self._messages.pop(message_id, None)
@@ -320,6 +336,7 @@ class Notices:
         if now - self._swept < GIVE_UP_S / 30:
             return
         self._swept = now
+        self.nodes.give_up(now)
         late = [pending for pending in self._pending.values() if now - pending.since > GIVE_UP_S]
         for pending in late:
             if pending.open:

@@ -88,7 +88,7 @@ class Ossd:
         "lnetctl", "tarazu-ossd --routers: the program that sets rules of LNet, and words before its own"
     )
     state: str = setting(
-        "/var/lib/tarazu/routers",
+        "/var/lib/tarazu-routers",
         "tarazu-ossd --routers: where it notes the rules that it sets, before it sets them",
     )
 

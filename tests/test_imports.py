@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "predict": BASE | {"trace", "native"},
     "forwarding": BASE | {"trace", "native"},
     "store": BASE | {"layout", "trace", "native"},
-    "run": BASE | {"wire", "stats", "layout", "trace", "predict", "store", "native"},
+    "run": BASE | {"wire", "stats", "layout", "trace", "predict", "store", "forwarding", "native"},
 }
 """Room → the rooms of tarazu that it may import (itself always)."""
 

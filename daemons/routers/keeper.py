@@ -23,6 +23,8 @@ log = logging.getLogger("tarazu.routers")
 
 LONGEST_PAUSE_S = 600.0
 """Between two tries, while lnetctl fails."""
+LOOK_S = 60.0
+"""So often it is looked whether what is noted is still set, when there is nothing to change."""
 MINUTE_S = 60.0
 
 
@@ -59,6 +61,7 @@ class Keeper:
         self._turn = turn
         self._allowance = float(per_minute)
         self._allowed_at = time.monotonic()
+        self._look_at = 0.0
         self._foreign: set[Rule] = set()
         self._refused: dict[Rule, _Refused] = {}
 
@@ -78,7 +81,8 @@ class Keeper:
         with self.kept.locked(wait_s) as lock:
             if self.kept.held:
                 wanted, why, why_this = (), "held by tarazu routers --undo", {}
-            if not wanted and not self.kept.rules:
+            as_wanted = {*wanted} == {*self.kept.rules}
+            if as_wanted and (not wanted or time.monotonic() < self._look_at):
                 return Done()
             self.lnetctl.lock = lock
             try:
@@ -92,6 +96,7 @@ class Keeper:
 
     def _apply(self, wanted: Sequence[Rule], generation: int, why: Callable[[Rule], str]) -> Done:
         shown = self.lnetctl.rules()
+        self._look_at = time.monotonic() + LOOK_S
         todo = difference(self.kept.rules, shown, wanted)
         now = time.monotonic()
         self._refused = {rule: said for rule, said in self._refused.items() if rule in todo.add}

@@ -186,18 +186,19 @@ class RulesService:
         self._advised = rules
 
     def _routes(self) -> tuple[Route, ...] | None:
-        """As lnetctl says; where nothing is to be set, as debugfs does, for which no rights to change are needed."""
-        if self.mode == "apply":
-            found: list[tuple[Route, ...]] = []
-            self._try(lambda: found.append(self.keeper.lnetctl.routes()))
-            return found[0] if found else None
-        path = find(self.root, "lnet.routes").get("")
+        """As debugfs says, which takes no process; where it does not and rules may be set, as lnetctl does."""
         try:
-            states = routing.parse_routes(reading.text(path)) if path else ()
-            return tuple(Route(nids.net(s.net), nids.parse(s.nid), s.up) for s in states)
+            path = find(self.root, "lnet.routes").get("")
+            if path:
+                states = routing.parse_routes(reading.text(path))
+                return tuple(Route(nids.net(s.net), nids.parse(s.nid), s.up) for s in states)
         except (OSError, ValueError, BadInput) as error:
             self._said.warning(f"lnet.routes: {error}", "lnet.routes")
+        if self.mode != "apply":
             return None
+        found: list[tuple[Route, ...]] = []
+        self._try(lambda: found.append(self.keeper.lnetctl.routes()))
+        return found[0] if found else None
 
     def _fs_names(self) -> tuple[str, ...]:
         found = (ost_target(device) for device in find(self.root, "obdfilter.*.kbytestotal"))

@@ -19,6 +19,7 @@ from tarazu.sim.model.cluster import Cluster
 from tarazu.sim.model.links import Direction, Floats, Numbers
 from tarazu.sim.model.mds import PlacedFile, check_osts
 from tarazu.sim.model.outcome import JobOutcome
+from tarazu.sim.model.requests import Locks, Requests, conflicts, requests
 from tarazu.sim.model.spec import Job
 from tarazu.sim.model.timetable import first_touched_s
 from tarazu.sim.workloads.workload import Kind
@@ -53,6 +54,8 @@ class Application:
         self._kept = self._kept_shares()
         self._barriers: dict[int, tuple[Event, int]] = {}
         self._meeting = self._barrier_sizes()
+        self._locks = Locks(cluster.network)
+        self._writer_nodes = self._nodes_that_write() if cluster.spec.costs else np.zeros(0, np.int64)
         self._open = self._closes()
         self.layouts = self._find_layouts()
         for file, layout in zip(work.files, self.layouts, strict=True):
@@ -143,7 +146,8 @@ class Application:
         for start, end in zip(starts.tolist(), ends.tolist()):
             operations = work.operations[start:end]
             node = self.job.first_node + int(ranks[start]) // work.ranks_per_node
-            running.append(self.env.process(self._rank(node, operations.tolist())))
+            calls = [] if work.call_bytes is None else work.call_bytes[start:end].tolist()
+            running.append(self.env.process(self._rank(node, operations.tolist(), calls)))
         for rank in running:
             # Not AllOf: of 65,536 events it looks at all after each.
             if not rank.processed:
@@ -229,17 +233,19 @@ class Application:
             self.cluster.put(given.key, file, self)
         return file
 
-    def _rank(self, node: int, operations: Sequence[Operation]) -> ProcessGenerator:
+    def _rank(self, node: int, operations: Sequence[Operation], calls: Sequence[int]) -> ProcessGenerator:
         env, start_s = self.env, self.start_s
         met = 0
-        for _, number, kind, delay_s, earliest_s, offset, size_bytes, span_bytes in operations:
+        for at, operation in enumerate(operations):
+            _, number, kind, delay_s, earliest_s, offset, size_bytes, span_bytes = operation
             wait_s = max(delay_s, start_s + earliest_s - env.now)
             if wait_s > 0:
                 yield env.timeout(wait_s)
             direction = MOVES.get(kind)
             if direction is not None:
                 if size_bytes > 0:
-                    yield from self._move(node, number, direction, offset, size_bytes, span_bytes)
+                    call_bytes = calls[at] if calls else 0
+                    yield from self._move(node, number, direction, offset, size_bytes, span_bytes, call_bytes)
             elif kind == Kind.BARRIER:
                 yield self._barrier(met)
                 met += 1
@@ -248,7 +254,10 @@ class Application:
                 if not self._open[number]:
                     self._closed(number)
             else:
-                yield from self.cluster.mds.serve()
+                new = self.files[number] is None
+                yield from self.cluster.mds.serve(
+                    self.layouts[number].components[0].stripe_count if new else 0
+                )
                 self._created(number)
 
     def _barrier(self, number: int) -> Event:
@@ -261,7 +270,14 @@ class Application:
         return event
 
     def _move(
-        self, node: int, number: int, direction: Direction, offset: int, size_bytes: int, span_bytes: int
+        self,
+        node: int,
+        number: int,
+        direction: Direction,
+        offset: int,
+        size_bytes: int,
+        span_bytes: int,
+        call_bytes: int,
     ) -> ProcessGenerator:
         """One read or write: component after component, each over all its OSTs at once."""
         cluster, env = self.cluster, self.env
@@ -275,8 +291,16 @@ class Application:
             objects = cluster.mds.instantiate(file, piece.component)
             osts, sizes = _merged(objects[piece.objects], piece.object_bytes)
             kept = self._claim(number, file, osts, sizes) if direction is Direction.WRITE else 1.0
+            asked = None
+            if cluster.spec.costs:
+                stripe_bytes = file.layout.components[piece.component].stripe_size_bytes
+                gaps = span_bytes > size_bytes
+                rpc_bytes, per_byte_s = requests(cluster.spec.costs, sizes, call_bytes, stripe_bytes, gaps)
+                asked = self._asked(
+                    number, piece.component, osts, sizes, direction, rpc_bytes, gaps, per_byte_s
+                )
             cluster.osts.begins(osts)
-            yield cluster.flow(node, osts, sizes, direction)
+            yield cluster.flow(node, osts, sizes, direction, asked)
             cluster.osts.ends(osts)
             if kept < 1:
                 cluster.osts.overwrote(osts, (1 - kept) * sizes.astype(np.float64))
@@ -286,6 +310,36 @@ class Application:
             self._moving_s[direction] += env.now - self._since[direction]
         if self.waited:
             cluster.ends(direction)
+
+    def _asked(
+        self,
+        number: int,
+        component: int,
+        osts: Numbers,
+        sizes: Numbers,
+        direction: Direction,
+        rpc_bytes: Floats,
+        gaps: bool,
+        per_byte_s: float,
+    ) -> Requests:
+        """The requests of one operation on the objects of one component of a file."""
+        costs = self.cluster.spec.costs
+        if not costs or not costs.lock_s or not conflicts(direction, self._writer_nodes[number]):
+            return Requests(rpc_bytes, per_byte_s, osts[:0], rpc_bytes[:0])
+        rpcs = sizes / rpc_bytes / self.job.workload.ranks_per_node if gaps else np.zeros(len(osts))
+        return Requests(
+            rpc_bytes,
+            per_byte_s,
+            self._locks.links(number, component, osts),
+            costs.lock_s * np.maximum(1.0, rpcs),
+        )
+
+    def _nodes_that_write(self) -> Numbers:
+        """(files,) on how many nodes there are ranks that write it."""
+        writes = self._of_kind(Kind.WRITE)
+        nodes = writes["rank"].astype(np.int64) // self.job.workload.ranks_per_node
+        pairs = np.unique(np.stack([writes["file"].astype(np.int64), nodes]), axis=1)
+        return np.bincount(pairs[0], minlength=len(self.job.workload.files))
 
     def _claim(self, number: int, file: PlacedFile, osts: Numbers, sizes: Numbers) -> float:
         """Take the space of a write; the share of it that is new."""

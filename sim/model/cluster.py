@@ -22,6 +22,7 @@ from tarazu.sim.model.oss import Osses
 from tarazu.sim.model.ost import Osts
 from tarazu.sim.model.planner import Planner
 from tarazu.sim.model.publisher import Publisher
+from tarazu.sim.model.requests import Requests
 from tarazu.sim.model.spec import ClusterSpec, Failure
 from tarazu.wire import messages
 
@@ -91,22 +92,35 @@ class Cluster:
             reports = self.publisher.reports(self.env.now)
             self.mdsd.take_in(map(messages.encode, reports), self.env.now)
 
-    def flow(self, node: int, osts: Numbers, sizes: Numbers, direction: Direction) -> simpy.Event:
+    def flow(
+        self, node: int, osts: Numbers, sizes: Numbers, direction: Direction, asked: Requests | None = None
+    ) -> simpy.Event:
         """One node's bytes to or from these (distinct) OSTs, all at once: succeeds when the last has arrived.
 
         The flow's unit is a byte of its largest object: so objects, not operations, have equal parts of a disk or link,
-        as their RPCs do, and a file over c OSTs is c times as fast as one of a stripe beside it.
+        as their RPCs do, and a file over c OSTs is c times as fast as one of a stripe beside it. asked: where requests
+        cost something.
         """
         largest = int(sizes.max())
         shares = sizes / largest
         servers = self.osses.of_ost[osts]
-        own, weights, streams, limit = self.osts.links(osts, shares, direction)
+        costs = self.spec.costs if asked else None
+        disk_s = costs.disk_s / asked.rpc_bytes if costs and asked else 0.0
+        own, weights, streams, limit = self.osts.links(osts, shares, direction, disk_s)
         by_node = self.io_routers.links(node, direction)
         routers = self.lnet_routers.links(servers, direction)
         links = self.osses.links(servers, direction)
         used = np.concatenate([own, by_node, routers, links])
         whole = np.full(len(by_node), float(shares.sum()))
-        parts = [weights, whole, shares[: len(routers)], shares[: len(links)]]
+        by_router = shares[: len(routers)]
+        if costs and asked and len(routers):
+            by_router = shares * (1 + costs.router_s * self.spec.lnet_router_bytes_per_s / asked.rpc_bytes)
+        parts = [weights, whole, by_router, shares[: len(links)]]
+        if asked:
+            used = np.concatenate([used, asked.lock_links])
+            parts.append(asked.lock_s / largest)
+            if asked.per_byte_s:
+                limit = 1 / (1 / limit + asked.per_byte_s * float(shares.sum()))
         count = np.ones(len(used), np.int64)
         count[: len(streams)] = streams
         return self.network.start(used, np.concatenate(parts), largest, limit, count)
@@ -178,6 +192,13 @@ def _check(spec: ClusterSpec) -> None:
     for name, value in times.items():
         if not 0 <= value < math.inf:
             raise BadInput(where, f"{name} of 0 or more", value)
+    if spec.costs:
+        if spec.costs.rpc_bytes < 1:
+            raise BadInput(where, "costs.rpc_bytes of 1 or more", spec.costs.rpc_bytes)
+        for name in ("call_s", "disk_s", "router_s", "lock_s", "object_s"):
+            value = getattr(spec.costs, name)
+            if not 0 <= value < math.inf:
+                raise BadInput(where, f"costs.{name} of 0 or more", value)
     if spec.speeds and not any(spec.speeds[: spec.osts]):
         raise BadInput(where, "an OST with a speed above 0", spec.speeds)
     if math.isinf(max(spec.write.peak_bytes_per_s, spec.read.peak_bytes_per_s)):

@@ -68,16 +68,18 @@ class Mds:
         spec = osts.spec
         self._env, self._osts = env, osts
         self._create_s = spec.create_s
+        self._object_s = spec.costs.object_s if spec.costs else 0.0
         self._threads = simpy.Resource(env, max(1, spec.mds_threads))
         self.lsa = Lsa(view_of(osts, servers, env.now), seed)
         self._looked_s = env.now
 
-    def serve(self) -> simpy.events.ProcessGenerator:
-        """One create or open: waits for a thread, and for its work."""
-        if self._create_s > 0:
+    def serve(self, objects: int = 0) -> simpy.events.ProcessGenerator:
+        """One create or open: waits for a thread, and for its work. objects: of a file that is created."""
+        work_s = self._create_s + objects * self._object_s
+        if work_s > 0:
             with self._threads.request() as turn:
                 yield turn
-                yield self._env.timeout(self._create_s)
+                yield self._env.timeout(work_s)
 
     def create(self, file: PlacedFile, plan: FilePlacement | None) -> bool:
         """Give a new file its first objects: the plan's where every OST of it is active, else Lustre's own choice.

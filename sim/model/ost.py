@@ -64,12 +64,13 @@ class Osts:
     # The path
 
     def links(
-        self, osts: Numbers, shares: Floats, direction: Direction
+        self, osts: Numbers, shares: Floats, direction: Direction, request_s: Floats | float = 0.0
     ) -> tuple[Links, Floats, Numbers, float]:
         """What one operation uses of these OSTs, where each unit of it is `shares` bytes on each: links, weights,
-        streams, and the highest rate that its streams allow.
+        streams, and the highest rate that its streams allow. request_s: of the disk, seconds a byte beside those
+        of the curve.
         """
-        weights = np.concatenate([shares * self._seconds[direction], shares])
+        weights = np.concatenate([shares * (self._seconds[direction] + request_s), shares])
         streams = np.ones(2 * len(osts), np.int64)
         if direction is Direction.READ:
             streams[: len(osts)] = A_READER

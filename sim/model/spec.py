@@ -21,6 +21,24 @@ class ServiceCurve(msgspec.Struct, frozen=True, omit_defaults=True):
     """Loss by each further stream at once: seeks of a rotating disk. 0 for flash."""
 
 
+class RequestCosts(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What each request costs beside its bytes: what makes small ones slow. `sim/model/requests.py`."""
+
+    rpc_bytes: int = 4 << 20
+    """The most that one RPC to an OST holds (`max_pages_per_rpc`)."""
+    call_s: float = 0.0
+    """Of the process: each call of read or write."""
+    disk_s: float = 0.0
+    """Of an OST's disk: each RPC."""
+    router_s: float = 0.0
+    """Of an LNet router: each RPC."""
+    lock_s: float = 0.0
+    """Of an object that several nodes write: its lock's way from one to another, once for an operation without gaps,
+    else for each RPC that is no neighbour of one of the same node."""
+    object_s: float = 0.0
+    """Of the MDS: each object of a file that is created."""
+
+
 class ClusterSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     """A cluster: links are full duplex, an OST's disk serves reads and writes by shares of its time."""
 
@@ -52,6 +70,8 @@ class ClusterSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     """Used share of each OST at the start, repeated as often as needed; empty: all are empty."""
     speeds: tuple[float, ...] = ()
     """Each OST's speed over that of the curves, repeated as often as needed; empty: 1."""
+    costs: RequestCosts | None = None
+    """What requests cost; None: nothing, bytes alone count."""
 
     @property
     def osses(self) -> int:

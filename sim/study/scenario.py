@@ -18,7 +18,7 @@ from msgspec import Meta
 
 from tarazu.errors import BadInput, LayoutError
 from tarazu.sim.model import presets
-from tarazu.sim.model.spec import ClusterSpec, Failure, ServiceCurve
+from tarazu.sim.model.spec import ClusterSpec, Failure, RequestCosts, ServiceCurve
 from tarazu.units import parse_bytes
 
 T = TypeVar("T")
@@ -234,7 +234,9 @@ def _known(table: Mapping[str, Any], kind: type[msgspec.Struct], place: str) -> 
             _known(value, inner, f"{place}.{key}")
 
 
-MAY_BE_ZERO = {"create_s", "interference", "io_routers", "lnet_routers", "speeds", "used"}
+MAY_BE_ZERO = {"create_s", "interference", "io_routers", "lnet_routers", "speeds", "used"} | {
+    field.name for field in msgspec.structs.fields(RequestCosts) if field.default == 0
+}
 
 
 def _physical(struct: msgspec.Struct, place: str) -> None:
@@ -245,7 +247,7 @@ def _physical(struct: msgspec.Struct, place: str) -> None:
             continue
         numbers = value if isinstance(value, tuple) else (value,)
         for number in numbers:
-            if isinstance(number, str):
+            if isinstance(number, str) or number is None:
                 continue
             if name == "used" and not 0 <= number <= 1:
                 raise BadInput(f"{place}.{name}", "shares from 0 to 1", number)

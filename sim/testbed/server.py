@@ -192,8 +192,6 @@ class Server:
             routers.write_routes(root, routes)
             roots.write_tree(root, roots.lnet_files([str(routers.oss_nid(number))], False, states))
         for number, name in enumerate(self.testbed.router_names, 1):
-            if name in dead:
-                continue
             own = [str(routers.router_nid(number, net)) for net in (routers.SERVER_NET, routers.CLIENT_NET)]
             count, length = forwarded.counts[name], forwarded.lengths[name]
             stats = {

@@ -13,7 +13,7 @@ from tarazu.sim.workloads.workload import File, Kind, Workload
 from tarazu.units import MIB
 
 REQUESTS = 16
-"""A rank's blocks of one phase are played as at most so many operations."""
+"""A rank's blocks of one phase are played as at most so many operations, unless others are asked for."""
 _STEPS = 64
 """Room for the steps of one phase in the order of a rank's operations."""
 
@@ -35,6 +35,7 @@ def workload(
     new_files: bool = True,
     interval_s: float = 0.0,
     ranks_per_node: int = 8,
+    operations: int = REQUESTS,
     name: str = "ior",
 ) -> Workload:
     """An IOR run; IOR's own options stand in brackets.
@@ -46,12 +47,12 @@ def workload(
     one file for all (without -F); write (-w), read (-r): files that are only read were there before; reorder
     (-C): each rank reads what one of the next node wrote; interval_s: pause between repetitions (-d). Transfers
     follow one another without a pause, so that those of a block are one operation, as a client's cache makes of
-    them; a rank's segments are at most 16 operations evenly spread over their range. With MPI-IO rank 0 creates a
+    them; a rank's segments are at most `operations` evenly spread over their range. With MPI-IO rank 0 creates a
     shared file before the others open it.
     Raises BadInput for what IOR refuses.
     """
     at_least(name, 1, ranks=ranks, block_bytes=block_bytes, transfer_bytes=transfer_bytes, segments=segments)
-    at_least(name, 1, repetitions=repetitions, ranks_per_node=ranks_per_node)
+    at_least(name, 1, repetitions=repetitions, ranks_per_node=ranks_per_node, operations=operations)
     at_least(name, 0, aggregators=aggregators)
     if block_bytes % transfer_bytes:
         raise BadInput(f"{name}.block_bytes", f"a multiple of transfer_bytes ({transfer_bytes})", block_bytes)
@@ -97,10 +98,15 @@ def workload(
             if collected:
                 parts.append((_collective(kind, first, size, ranks, aggregators or nodes), step + 4))
             else:
-                moves = _blocks(kind, everyone, of, file, block_bytes, segments, ranks if shared else 1)
+                moves = _blocks(
+                    kind, everyone, of, file, block_bytes, segments, ranks if shared else 1, operations
+                )
                 parts.append((moves, step + 4))
             parts += [(rows(Kind.CLOSE, everyone, file), step + 5), (_barrier(ranks), step + 6)]
-    return Workload(name, ranks, ranks_per_node, files, in_order(*parts))
+    played = in_order(*parts)
+    moving = (played["kind"] == Kind.WRITE) | (played["kind"] == Kind.READ)
+    calls = np.where(moving, 0 if collected else transfer_bytes, 0).astype(np.int64)
+    return Workload(name, ranks, ranks_per_node, files, played, call_bytes=calls)
 
 
 def _barrier(ranks: int) -> NDArray[np.void]:
@@ -115,9 +121,10 @@ def _blocks(
     block_bytes: int,
     segments: int,
     writers: int,
+    operations: int,
 ) -> NDArray[np.void]:
     """Each rank's blocks of all segments: those of rank `of`, in a file that has `writers` of them a segment."""
-    number = min(segments, REQUESTS)
+    number = min(segments, operations)
     owner, turn = within(0, np.full(len(ranks), number))
     begin, count = even_parts(segments, number, turn)
     place = of[owner] if writers > 1 else 0

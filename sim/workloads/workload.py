@@ -67,6 +67,9 @@ class Workload(msgspec.Struct, frozen=True):
     """Empty for what was recorded; else which published figures the generator was made to meet."""
     assumed: tuple[str, ...] = ()
     """What was taken for true where the record says nothing, a line each."""
+    call_bytes: NDArray[np.int64] | None = None
+    """(operations,) bytes of one call of each: an operation is many calls. None, 0: one. Counts where requests cost
+    something (`ClusterSpec.costs`)."""
 
     @property
     def nodes(self) -> int:

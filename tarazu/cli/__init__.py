@@ -34,6 +34,10 @@ COMMANDS = {
         "say which remembered runs would have gained by placement, and why not the others",
     ),
     "history": ("tarazu.cli.history", "list the remembered runs of your applications"),
+    "benchmarks": (
+        "tarazu.cli.benchmarks",
+        "which IOR runs tell how applications' bandwidth depends on OSTs or I/O nodes, and what came of them",
+    ),
     "disable": ("tarazu.cli.disable", "switch tarazu off: one job, all of yours, or the whole site"),
     "enable": ("tarazu.cli.enable", "undo `disable`"),
     "ledger": (

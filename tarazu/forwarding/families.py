@@ -9,14 +9,15 @@ difference. The paper names and draws them and says no more; how a curve is told
   medians, as the spread of the repetitions gives it. Where nothing was repeated, 10 % alone.
 
 The function of a family is the regression of all its curves, each divided by its best value (as the figures draw them),
-by a polynomial in n of degree 3 (`DEGREE`), less where there are too few different numbers; its value is taken at the
-numbers that were measured, between them the line is straight: a polynomial swings between points.
+by a polynomial in n of degree 3 (`DEGREE`) at most: of the degrees that the different numbers allow, the one with the
+least Bayesian information criterion, so that Neutral is a constant and has no best number by chance. Its value is taken
+at the numbers that were measured, between them the line is straight: a polynomial swings between points.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from math import sqrt
+from math import log, sqrt
 from typing import Literal, get_args
 
 import msgspec
@@ -31,6 +32,8 @@ FAMILIES: tuple[Family, ...] = get_args(Family)
 LEAST = 0.1
 """Share of the best below which a difference is none."""
 DEGREE = 3
+EXACT = 1e-12
+"""Mean square of what a polynomial leaves over below which it goes through everything."""
 FLOOR = 0.01
 """Least value of a family's function, its best being 1: bandwidth is positive."""
 
@@ -84,37 +87,33 @@ def regression(family: Family, curves: list[Curve]) -> FamilyCurve:
     resources = [p.resources for c in curves for p in c.points]
     values = [p.median / max(q.median for q in c.points) for c in curves for p in c.points]
     different = sorted(set(resources))
-    degree = max(0, min(DEGREE, len(different) - 2))
-    fitted = np.polynomial.Polynomial.fit(resources, values, degree) if degree else None
-    at = fitted(np.array(different, float)) if fitted else _means(different, resources, values)
+    fits = [_fit(resources, values, degree) for degree in range(max(1, min(DEGREE, len(different) - 2) + 1))]
+    coefficients = min(fits, key=lambda fit: fit[0])[1]
+    at = np.polynomial.polynomial.polyval(np.array(different, float), coefficients)
     at = np.maximum(at / max(at.max(), FLOOR), FLOOR)
     points = tuple(Point(n, (float(v),)) for n, v in zip(different, at, strict=True))
-    coefficients = fitted.convert().coef.tolist() if fitted else [float(np.mean(values))]
     return FamilyCurve(family, Curve(points, "family"), tuple(coefficients), len(curves))
 
 
-def _means(
-    different: list[int], resources: list[int], values: list[float]
-) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Of one or two numbers of resources there is nothing to fit: the mean at each."""
-    at, value = np.array(resources), np.array(values)
-    return np.array([value[at == n].mean() for n in different])
+def _fit(resources: list[int], values: list[float], degree: int) -> tuple[float, list[float]]:
+    """Bayesian information criterion and coefficients of the polynomial of that degree."""
+    fitted = np.polynomial.Polynomial.fit(resources, values, degree, domain=[0, max(resources)])
+    rest = float(np.square(fitted(np.array(resources, float)) - values).sum())
+    criterion = len(values) * log(rest / len(values) + EXACT) + (degree + 1) * log(len(values))
+    return criterion, fitted.convert().coef.tolist()
 
 
-def profile_level(
-    application: Application, families: Mapping[Family, FamilyCurve], known: int = 1
-) -> Application:
+def profile_level(application: Application, families: Mapping[Family, FamilyCurve]) -> Application:
     """The application as one knows it who knows its family only (paper A, section 6.2).
 
-    Its curve is its family's, so high that the bandwidth with `known` resources is the right one: volume, compute time
-    and the time of its I/O when it was last run, with so many, are known from that run. (The paper does not say how
-    high it puts the family's curve; with 1, T_cpu + T_cf_io(1) stays its common horizon.) An application of a family
-    that is not in `families` stays as it is.
+    Its curve is its family's, so high that the highest bandwidth is the right one: the figures have every curve divided
+    by its best value, and what an application reached at best is known from its runs. Volume, compute time, phases and
+    nodes stay. (The paper does not say how high it puts a family's function.) An application of a family that is not in
+    `families` stays as it is.
     """
     family = classify(application.curve)
     if family not in families:
         return application
-    curve = families[family].curve
-    scale = application.curve.bandwidth(known) / curve.bandwidth(known)
-    points = tuple(Point(p.resources, (p.median * scale,)) for p in curve.points)
+    best = max(p.median for p in application.curve.points)
+    points = tuple(Point(p.resources, (p.median * best,)) for p in families[family].curve.points)
     return msgspec.structs.replace(application, curve=Curve(points, "family"))

@@ -8,6 +8,7 @@ from tarazu.errors import BadInput
 from tarazu.forwarding.allocation.knapsack import Knapsack
 from tarazu.forwarding.allocation.simple import BestBandwidth, LeastStress, RandomCounts, Static
 from tarazu.forwarding.allocation.tcpu import Tcpu
+from tarazu.forwarding.joint.policy import Joint
 from tarazu.forwarding.placement.simple import LeastStressed, RandomPlacement, RoundRobin
 from tarazu.forwarding.policy import Allocator, Placer, Scheduler, TwoSteps
 
@@ -23,7 +24,7 @@ PLACERS: dict[str, Callable[[int], Placer]] = {
     "gnc": lambda seed: RoundRobin(),
     "gc": lambda seed: LeastStressed(),
 }
-BOTH: dict[str, Callable[[int], Scheduler]] = {"mckp": lambda seed: Knapsack()}
+BOTH: dict[str, Callable[[int], Scheduler]] = {"mckp": lambda seed: Knapsack(), "joint": lambda seed: Joint()}
 
 NAMES = (*(f"{a}-{p}" for a in ALLOCATORS for p in PLACERS), *BOTH)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from tarazu.errors import StoreError, TraceError
+from tarazu.errors import StoreError, TarazuError, TraceError
 from tarazu.run.problems import append_line
 from tarazu.run.step import Step
 from tarazu.store import control
@@ -21,6 +21,8 @@ from tarazu.trace.records import OUTCOMES, RunRecord
 
 def finish(step: Step, status: int, started_s: float) -> None:
     """What came of the step is gathered, remembered and told. `started_s`: by the clock."""
+    with contextlib.suppress(TarazuError):  # else silence ends it
+        step.reports.nodes_ended(step.nodes.ids)
     runs, damaged = _gather(step, status, started_s)
     used = [run for run in runs if run.files]
     give_back(step, step.schedules.keys() - {run.step.fs_name for run in used})

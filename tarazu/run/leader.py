@@ -32,6 +32,8 @@ def lead(step: Step) -> int:
     step.others.program = program
     if step.mode != "observe":
         during.start(step)
+    if step.settings.forwarding.routers != "observe":
+        step.problems.in_background(step.tell_nodes)
     status = program.wait()
     program.hurried |= status != 0  # maybe a node has died
     step.over.set()

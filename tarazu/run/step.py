@@ -14,9 +14,11 @@ import msgspec
 
 from tarazu.config import Settings
 from tarazu.errors import TarazuError
-from tarazu.run.command_line import job_step
+from tarazu.run.command_line import batch_system, job_step
 from tarazu.run.directories import Directories
+from tarazu.run.nodes import reach
 from tarazu.run.nodes.others import OtherNodes
+from tarazu.run.nodes.telling import NodeTelling
 from tarazu.run.plan.accepted import Plans
 from tarazu.run.plan.asking import Asking
 from tarazu.run.plan.map_writer import MapWriter
@@ -28,6 +30,7 @@ from tarazu.store import control
 from tarazu.store.stop import SiteStop
 from tarazu.store.stop_watch import SiteWatch
 from tarazu.trace.history import History
+from tarazu.wire.messages import MAX_ID_CHARACTERS
 
 
 class Step:
@@ -48,6 +51,8 @@ class Step:
         self.argv = list(argv)
         self.environ = dict(environ)
         self.mode = mode or settings.run.mode
+        self.root = root
+        """Where /proc and /sys are found."""
         mounts = client.mounts(root, environ)
         if not mounts:
             raise TarazuError("no Lustre file system is mounted on this node")
@@ -68,6 +73,8 @@ class Step:
         self.started_s = time.monotonic()
         who = f"{self.run_id} {self.job.application}"
         self.problems = Problems(self.state_dir / "tarazu.log", who, self.over)
+        batch_id = (batch_system.job_id(environ) or self.job.job_id)[:MAX_ID_CHARACTERS]
+        self.nodes = NodeTelling(settings, batch_id, self.over, self.site, self.problems)
         self.reports = Reports(self.state_dir / "reports", settings.clientd.socket, self.run_id)
         fs_names = dict.fromkeys(mount.fs_name for mount in mounts)
         self.schedules = {name: self._schedule(name, mounts, root) for name in fs_names}
@@ -89,6 +96,13 @@ class Step:
     def elapsed_s(self) -> float:
         """Since the program was started."""
         return time.monotonic() - self.started_s
+
+    def tell_nodes(self) -> None:
+        """The body of a thread: clientd hears on which nodes the step runs, as long as it runs."""
+        hosts = reach.hosts(self.argv, self.environ)
+        self.nodes.keep(
+            hosts, self.root, lambda: {fs: s.plans.router_profile for fs, s in self.schedules.items()}
+        )
 
     @property
     def plans(self) -> list[Plans]:

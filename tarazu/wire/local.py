@@ -8,6 +8,7 @@ PlanRequest (SCM_RIGHTS), so clientd needs no right to read them; who asks is kn
                ── DirectoryLayouts ──►
                ◄── PlanReply ──
     tarazu run ── StepProgress ──► clientd         ◄── Done ──   while the step runs, at an interval
+    tarazu run ── StepNodes ──► clientd            ◄── Done ──   the same, where routers are chosen for jobs
     tarazu run ── TargetsWait ──► clientd          ◄── TargetsNews ──   when there are any; who waits costs no thread
     tarazu run ── StepReport ──► clientd           ◄── Done ──   as soon as clientd has it; it works on it later
     any        ── PlansQuery, ViewQuery, StatusQuery ──►  ◄── PlansReply, messages.ViewReply, StatusAnswer ──
@@ -34,7 +35,7 @@ import msgspec
 from tarazu import errors, names
 from tarazu.errors import Unavailable, WireError
 from tarazu.model import FileName, JobStep, Layout
-from tarazu.wire.messages import ViewReply
+from tarazu.wire.messages import StepProfile, ViewReply
 
 MAX_REPLY_BYTES = 1 << 30
 """A plan may hold a million files."""
@@ -143,6 +144,20 @@ class StepProgress(msgspec.Struct, frozen=True, tag="step-progress", omit_defaul
     """It does not run any more, and there is no run to report: nothing is promised any longer."""
 
 
+class StepNodes(msgspec.Struct, frozen=True, tag="step-nodes", omit_defaults=True):
+    """The nodes on which the job step runs, as in `messages.StepNodes`."""
+
+    id: str
+    fs_name: str
+    job_id: str
+    nids: str
+    alive_s: float
+    """The next one comes within this."""
+    profile: StepProfile | None = None
+    ended: bool = False
+    """It does not run any more."""
+
+
 class TargetsWait(msgspec.Struct, frozen=True, tag="targets?"):
     """Answer when the health of OSTs has changed on which the promises of these allocations stand."""
 
@@ -225,6 +240,7 @@ LocalMessage = (
     | DirectoryLayouts
     | PlanReply
     | StepProgress
+    | StepNodes
     | TargetsWait
     | TargetsNews
     | StepReport

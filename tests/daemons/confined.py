@@ -22,12 +22,12 @@ def main() -> None:
     parsed = configparser.ConfigParser(interpolation=None, strict=False)
     parsed.read(unit)
     service = parsed["Service"]
-    kept = service.get("CapabilityBoundingSet", "").lower().removeprefix("cap_")
+    kept = [name.removeprefix("cap_") for name in service.get("CapabilityBoundingSet", "").lower().split()]
     if service.get("MemoryDenyWriteExecute") == "yes":
         ctypes.CDLL(None).prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0, 0, 0)
     setpriv = shutil.which("setpriv")
     assert setpriv
-    bounding = "-all" + (f",+{kept}" if kept else "")
+    bounding = ",".join(["-all", *(f"+{name}" for name in kept)])
     command = [
         setpriv,
         "--no-new-privs",

@@ -121,10 +121,9 @@ def _measurement(row: dict[str, str | None], where: str) -> Measurement:
     if not 0 < rate < float("inf"):
         raise BadInput(where, "bytes_per_s above 0", row["bytes_per_s"])
     texts = {name: row[name] or "" for name in ("origin", "measured", "id")}
-    long = next((n for n, t in texts.items() if len(t) > LONGEST_TEXT), None)
-    if long or not texts["id"]:
-        name = long or "id"
-        raise BadInput(where, f"{name} of 1 to {LONGEST_TEXT} characters", row[name])
+    for name, text in texts.items():
+        if len(text) > LONGEST_TEXT or not text.isprintable() or (name == "id" and not text):
+            raise BadInput(where, f"{name} of 1 to {LONGEST_TEXT} printable characters", text)
     return Measurement(
         msgspec.convert(fields, Pattern), _whole(row, "resources", where, MOST_RESOURCES), rate, **texts
     )

@@ -85,19 +85,20 @@ class Index:
     def __init__(self, benchmarks: Benchmarks) -> None:
         self._by: dict[tuple[str, ...], list[Benchmark]] = {}
         for benchmark in benchmarks.all:
-            self._by.setdefault(_category(benchmark.pattern), []).append(benchmark)
+            self._by.setdefault(category(benchmark.pattern), []).append(benchmark)
 
     def find(self, pattern: Pattern, draws: Floats) -> Found | None:
         """What is known of it; None where no benchmark is like it. draws: (2, draws) numbers from 0 to 1."""
         for other in _stand_ins(pattern):
-            candidates = self._by.get(_category(other))
+            candidates = self._by.get(category(other))
             found = _interpolated(other, candidates, draws) if candidates else None
             if found:
                 return found._replace(stand_in=_differences(pattern, other))
         return None
 
 
-def _category(pattern: Pattern) -> tuple[str, ...]:
+def category(pattern: Pattern) -> tuple[str, ...]:
+    """What must be the same. A process that is alone shares with nobody."""
     sharing = "unique" if pattern.processes == 1 else pattern.sharing
     return (pattern.kind, pattern.operation, pattern.api, sharing, pattern.spatiality)
 

@@ -54,8 +54,10 @@ def wanted(phase: Phase, nodes: int, kind: Kind) -> tuple[Wanted, ...]:
 
 
 def _spatiality(phase: Phase) -> Spatiality:
-    """Rule 4: what is not known of MPI-IO is taken for contiguous."""
-    return "contiguous" if phase.spatiality == "unknown" else phase.spatiality
+    """Rule 4: what is not known of MPI-IO is taken for contiguous. Where our recorder does not know, it saw gaps."""
+    if phase.spatiality != "unknown":
+        return phase.spatiality
+    return "sequential" if phase.api in ("POSIX", "STDIO") else "contiguous"
 
 
 def request_sizes(phase: Phase) -> tuple[tuple[float, float], ...]:

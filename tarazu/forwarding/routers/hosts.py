@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from itertools import product, zip_longest
+from math import prod
 from pathlib import Path
 
 from tarazu.errors import BadInput
@@ -25,27 +27,25 @@ def unfold(text: str) -> tuple[str, ...]:
         raise BadInput(text[:80], "hosts such as n[001-004,7],login1")
     hosts: dict[str, None] = {}
     for word in _WORD.findall(text):
-        for host in _unfolded(word, text):
-            hosts[host] = None
-            if len(hosts) > MAX_HOSTS:
-                raise BadInput(text[:80], f"at most {MAX_HOSTS} hosts")
+        places = [_numbers(inside, text) for inside in _BRACKETS.findall(word)]
+        if len(hosts) + prod(map(len, places)) > MAX_HOSTS:
+            raise BadInput(text[:80], f"at most {MAX_HOSTS} hosts")
+        parts = _BRACKETS.split(word)[::2]
+        for numbers in product(*places):
+            hosts["".join(a + b for a, b in zip_longest(parts, numbers, fillvalue=""))] = None
     return tuple(hosts)
 
 
-def _unfolded(word: str, text: str) -> Iterator[str]:
-    found = _BRACKETS.search(word)
-    if not found:
-        yield word
-        return
-    before, after = word[: found.start()], word[found.end() :]
-    for item in found[1].split(","):
+def _numbers(inside: str, text: str) -> list[str]:
+    """`001-004,7`, each with its leading zeros."""
+    found: list[str] = []
+    for item in inside.split(","):
         matched = _RANGE.fullmatch(item)
         first, last = (matched[1], matched[2] or matched[1]) if matched else ("1", "0")
-        if not 0 <= int(last) - int(first) < MAX_HOSTS:
-            raise BadInput(text[:80], "ranges such as [001-004,7], the smaller number first")
-        for number in range(int(first), int(last) + 1):
-            for rest in _unfolded(after, text):
-                yield f"{before}{number:0{len(first)}}{rest}"
+        if not 0 <= int(last) - int(first) < MAX_HOSTS - len(found):
+            raise BadInput(text[:80], f"ranges such as [001-004,7], of at most {MAX_HOSTS} numbers")
+        found += [f"{number:0{len(first)}}" for number in range(int(first), int(last) + 1)]
+    return found
 
 
 def read(path: Path) -> dict[str, tuple[Nid, ...]]:

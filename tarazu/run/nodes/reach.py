@@ -65,6 +65,17 @@ def each_node(argv: Sequence[str], environ: Mapping[str, str]) -> EachNode | Non
     return None
 
 
+def hosts(argv: Sequence[str], environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The hosts of the step that `argv` is, as the launcher or the batch system names them, maybe folded; this one
+    where neither names any. Starts nothing.
+    """
+    if environ.get("SLURM_JOB_ID") and environ.get("SLURM_JOB_NODELIST"):
+        return (environ["SLURM_JOB_NODELIST"],)
+    line = launchers.parse(argv)
+    named = _named_hosts([option for part in line.host_options for option in part])
+    return named or _batch_hosts(environ)[0] or (socket.gethostname(),)
+
+
 def flavor(launcher: str) -> str:
     """`openmpi`, `hydra` (MPICH, MVAPICH, Intel MPI) or empty, as the launcher says of itself."""
     if not shutil.which(launcher):

@@ -27,6 +27,7 @@ from tarazu.store import placement_map
 from tarazu.trace.history import History
 from tarazu.trace.records import RunRecord
 from tarazu.wire import local
+from tarazu.wire.messages import StepProfile
 
 NOT_NOW = {"declined": 5.0, "later": 5.0, "unknown-fs": 5.0, "unavailable": 1.0}
 """Answers after which a plan is asked for again, and the shortest wait in seconds."""
@@ -66,6 +67,8 @@ class Plans:
         self._left: Counter[str] = Counter()
         self._guess_left: Counter[str] = Counter()
         """Why files are left to Lustre → how many: of all plans from histories, of the newest guess."""
+        self.router_profile: StepProfile | None = None
+        """What the newest answer knows of the step's I/O with more or fewer LNet routers."""
         self.generation = 0
         """Of the map that brought the newest rows; 0 while there are none."""
         self.next_s: float | None = 0.0

@@ -6,7 +6,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -65,6 +65,12 @@ class Reports:
         if progress := promises.progress():
             with self._to_clientd() as channel:
                 channel.ask(msgspec.structs.replace(progress, ended=True))
+
+    def nodes_ended(self, ids: Mapping[str, str]) -> None:
+        """The step runs on no nodes any more. `ids`: file system → its id there. Raises TarazuError."""
+        for fs_name, id in ids.items():
+            with self._to_clientd() as channel:
+                channel.ask(local.StepNodes(id, fs_name, "", "", 0.0, ended=True))
 
     @contextlib.contextmanager
     def _to_clientd(self) -> Iterator[local.Channel]:

@@ -83,6 +83,26 @@ def test_a_rule_that_somebody_else_deleted_is_not_deleted_again(server: Server, 
     assert [r[1:] for r in server.shown()] == [("tcp", "", "", 0)] and noted(keeper.kept.directory) == []
 
 
+def test_what_somebody_deletes_comes_back_at_the_next_look(
+    server: Server, keeper: Keeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keeper.apply([A], 1, "")
+    server.foreign()
+    assert keeper.apply([A], 1, "").added == (), "nothing is to be changed: nothing is looked at"
+    monkeypatch.setattr("tarazu.daemons.routers.keeper.LOOK_S", 0.0)
+    keeper.apply([A, B], 1, "")
+    server.foreign()
+    assert keeper.apply([A, B], 1, "").added == (A, B)
+
+
+def test_routes(server: Server, keeper: Keeper) -> None:
+    server.set_routes(GATEWAYS[1])
+    assert [(str(r.gateway), r.up) for r in keeper.lnetctl.routes()] == [
+        (GATEWAYS[0], True),
+        (GATEWAYS[1], False),
+    ]
+
+
 def test_only_so_many_are_added_in_a_minute(server: Server, tmp_path: Path) -> None:
     keeper = Keeper(Kept(tmp_path / "state"), Lnetctl(server.command), per_minute=2)
     done = keeper.apply([A, B, C], 1, "")

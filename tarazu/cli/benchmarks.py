@@ -1,0 +1,333 @@
+"""A site's benchmarks, from which bandwidth curves of applications are estimated: which to run, and what came of them.
+
+tarazu benchmarks plan ~/darshan/*.darshan --ranks-per-node 32 --folder /lustre/bench > runs.sh
+                                                 the IOR runs that stand for what these jobs did, the most useful first
+tarazu benchmarks import results/*.json          take in what IOR wrote
+tarazu benchmarks show                           what is there
+tarazu benchmarks show LOG.darshan --nodes 16    the curve that follows for a job, and from which benchmarks
+
+The file of benchmarks is the setting forwarding.benchmarks, or --file. `tarazu benchmarks VERB --help` says more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+import msgspec
+
+from tarazu.cli.output import Progress, common_options, print_json, print_table
+from tarazu.errors import BadInput
+from tarazu.forwarding.application import Kind
+from tarazu.units import human_bytes
+
+if TYPE_CHECKING:
+    from tarazu.forwarding.estimate import Benchmarks, Estimate, Pattern
+    from tarazu.forwarding.estimate.plan import Need, Plan
+
+MOST_NUMBERS = 64
+SHOWN_MATCHES = 3
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+
+    def verb(name: str, text: str, description: str) -> argparse.ArgumentParser:
+        one = verbs.add_parser(
+            name,
+            help=text,
+            description=description,
+            parents=[common_options()],
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        one.add_argument("--file", metavar="FILE", help="the benchmarks (default: forwarding.benchmarks)")
+        one.add_argument("--json", action="store_true", help="as JSON")
+        return one
+
+    one = verb(
+        "import",
+        "take in what IOR wrote",
+        "Take in IOR's JSON output (-O summaryFormat=JSON; IOR 3.3 and 4.0). How many resources a run had comes from\n"
+        "its Lustre striping, where the output or its command line has it, or from its directory if that is called as\n"
+        "`tarazu benchmarks plan` calls it; else from --resources. A result is counted once, however often it is\n"
+        "imported. Of a file that cannot be used nothing is taken; the others are.\n\n"
+        "tarazu benchmarks import results/*.json\n"
+        "tarazu benchmarks import ior.json --kind io-node --resources 4\n\n"
+        "Exit status 1: a file could not be used.",
+    )
+    one.add_argument("outputs", nargs="+", metavar="OUTPUT", help="IOR's output")
+    one.add_argument("--resources", type=int, metavar="N", help="OSTs, or I/O nodes, that the runs had")
+    one.add_argument("--kind", choices=get_args(Kind), help="what was counted (default: ost)")
+    one.set_defaults(execute=_import)
+
+    one = verb(
+        "plan",
+        "print the IOR runs that a site should make",
+        "Print a shell script of IOR runs that stand for what applications did, the most useful first: the next is\n"
+        "always that for which the most bytes are not yet stood for. What is in the file of benchmarks is left out.\n"
+        "Sizes are rounded to what IOR accepts. Reads are of what another node has written (-C).\n\n"
+        "tarazu benchmarks plan LOG.darshan --ranks-per-node 32 --folder /lustre/bench\n"
+        "tarazu benchmarks plan ~/.local/state/tarazu/history/lustre/*/* --numbers 1,2,4,8,16 --most 10",
+    )
+    one.add_argument("logs", nargs="+", metavar="LOG", help="Darshan log, run of the history, or spool")
+    _history_options(one)
+    one.add_argument("--kind", choices=get_args(Kind), default="ost", help="what is varied (default: ost)")
+    one.add_argument(
+        "--numbers",
+        type=_numbers,
+        default=(1, 2, 4, 8),
+        metavar="N,N-N",
+        help="numbers of resources (default: 1,2,4,8)",
+    )
+    one.add_argument("--repetitions", type=_positive, default=3, metavar="N", help="of each (default: 3)")
+    one.add_argument("--most", type=_positive, default=20, metavar="N", help="runs at most (default: 20)")
+    one.add_argument("--by", choices=("bytes", "time"), default="bytes", help="what is to be stood for")
+    one.add_argument("--folder", default="bench", metavar="DIR", help="on Lustre, for IOR's files")
+    one.add_argument("--results", default="results", metavar="DIR", help="for IOR's outputs")
+    one.add_argument(
+        "--launcher",
+        default="srun -N {nodes} -n {processes}",
+        help="how processes are started (default: %(default)s)",
+    )
+    one.set_defaults(execute=_plan)
+
+    one = verb(
+        "show",
+        "what is there, or what follows from it for a job",
+        "Without LOG: the benchmarks. With LOG: the bandwidth curve that follows from them for each job, with its\n"
+        "spread, and which benchmarks stood in for its phases.",
+    )
+    one.add_argument("logs", nargs="*", metavar="LOG", help="Darshan log, run of the history, or spool")
+    _history_options(one)
+    one.add_argument("--kind", choices=get_args(Kind), default="ost", help="curve by what (default: ost)")
+    one.set_defaults(execute=_show)
+
+
+def _history_options(parser: argparse.ArgumentParser) -> None:
+    nodes = parser.add_mutually_exclusive_group()
+    nodes.add_argument("--nodes", type=_positive, metavar="N", help="of each job, where its log does not say")
+    nodes.add_argument("--ranks-per-node", type=_positive, metavar="N", help="the same by its ranks")
+
+
+def _positive(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 10**7):
+        raise argparse.ArgumentTypeError(f"expected a whole number of 1 or more, found {text!r}")
+    return int(text)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    found: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        low, high = _positive(first), _positive(last or first)
+        if high - low >= MOST_NUMBERS:
+            raise argparse.ArgumentTypeError(f"expected at most {MOST_NUMBERS} numbers, found {part!r}")
+        found |= set(range(low, high + 1))
+    return tuple(sorted(found))
+
+
+def execute(options: argparse.Namespace) -> int:
+    return int(options.execute(options))
+
+
+def _path(options: argparse.Namespace) -> Path:
+    from tarazu import config
+
+    named = options.file or getattr(
+        getattr(config.load(options.config), "forwarding", None), "benchmarks", ""
+    )
+    if not named:
+        raise BadInput("benchmarks", "--file FILE or the setting forwarding.benchmarks", "neither")
+    return Path(named).expanduser()
+
+
+def _import(options: argparse.Namespace) -> int:
+    from tarazu.forwarding.estimate import ior
+    from tarazu.forwarding.estimate.database import changing, load, save
+
+    path = _path(options)
+    if options.resources is not None and options.resources < 1:
+        raise BadInput("--resources", "1 or more", options.resources)
+    told = ior.Told(options.kind, options.resources)
+    rows: list[tuple[str, int, int, str]] = []
+    with changing(path), Progress() as progress:
+        before = load(path, missing_ok=True)
+        known = {m.id for m in before.measurements}
+        new = []
+        for at, output in enumerate(options.outputs, 1):
+            progress(f"{at} of {len(options.outputs)} files")
+            try:
+                found = ior.read(output, told)
+            except BadInput as error:
+                rows.append((output, 0, 0, str(error)))
+                continue
+            fresh = [m for m in {m.id: m for m in found}.values() if m.id not in known]
+            known |= {m.id for m in fresh}
+            new += fresh
+            rows.append((output, len(fresh), len(found) - len(fresh), ""))
+        after = before.with_(new)
+        if new:
+            save(after, path)
+    if options.json:
+        names = ("file", "imported", "there_before", "refused")
+        print_json({"files": [dict(zip(names, row, strict=True)) for row in rows], "benchmarks": len(after)})
+    else:
+        for output, fresh_count, old, why in rows:
+            if not why:
+                again = f", {old} were there" if old else ""
+                print(f"{output}: {fresh_count} measurements{again}")
+        print(f"{path}: {len(after)} benchmarks, {len(after.measurements)} measurements")
+    for *_, why in rows:
+        if why:
+            print(f"tarazu benchmarks: {why}", file=sys.stderr)
+    return 1 if any(why for *_, why in rows) else 0
+
+
+def _needs(options: argparse.Namespace) -> list[tuple[str, Need]]:
+    """Each run, by its path."""
+    from tarazu.forwarding.estimate.plan import Need
+    from tarazu.trace.phases.load import load
+
+    found = []
+    with Progress() as progress:
+        for at, path in enumerate(options.logs, 1):
+            progress(f"{at} of {len(options.logs)}: {path}")
+            run = load(path)
+            by_ranks = -(-run.ranks // options.ranks_per_node) if options.ranks_per_node else 0
+            nodes = run.nodes or options.nodes or by_ranks
+            if not nodes:
+                raise BadInput(path, "a number of nodes: --nodes or --ranks-per-node", "none in the log")
+            found.append((path, Need(run.phases, nodes)))
+    return found
+
+
+def _plan(options: argparse.Namespace) -> int:
+    from tarazu.forwarding.estimate.database import Benchmarks, load
+    from tarazu.forwarding.estimate.plan import command, plan, setup
+
+    try:
+        options.launcher.format(nodes=1, processes=1)
+    except (LookupError, ValueError):
+        raise BadInput(
+            "--launcher", "{nodes} and {processes} in it, and no other braces", options.launcher
+        ) from None
+    try:
+        path = _path(options)
+    except BadInput:
+        benchmarks = Benchmarks()  # nothing has been measured yet
+    else:
+        benchmarks = load(path, missing_ok=True)
+    found = plan(
+        [need for _, need in _needs(options)],
+        benchmarks,
+        options.kind,
+        options.numbers,
+        options.repetitions,
+        options.most,
+        options.by,
+    )
+    if options.json:
+        print_json(found)
+        return 0
+    _say(found, options.by)
+    if not found.runs:
+        return 0
+    used = sorted({n for run in found.runs for n in run.resources})
+    print(f"mkdir -p {options.results}")
+    for number in used:
+        print(setup(options.kind, number, options.folder))
+    stood_for = found.there
+    for at, run in enumerate(found.runs, 1):
+        stood_for += run.share
+        print(
+            f"\n# {run.share:.1%} of the {options.by}, {stood_for:.1%} with all before: {_text(run.pattern)}"
+        )
+        for number in run.resources:
+            if options.kind == "io-node":
+                print(f"# with {number} I/O nodes:")
+            print(
+                command(
+                    run, at, number, options.repetitions, options.folder, options.results, options.launcher
+                )
+            )
+    print(f"\n# then: tarazu benchmarks import {options.results}/run-*.json")
+    return 0
+
+
+def _say(found: Plan, by: str) -> None:
+    count = sum(len(run.resources) for run in found.runs)
+    print(f"# {count} IOR runs; benchmarks that are there stand for {found.there:.1%} of the {by}")
+    if found.left > 0.0005:
+        print(f"# {found.left:.1%} are left for which nothing stands (--most)")
+
+
+def _text(pattern: Pattern) -> str:
+    sharing = "one file" if pattern.sharing == "shared" else "a file a process"
+    return (
+        f"{pattern.operation}, {pattern.api}, {sharing}, {pattern.spatiality}, {human_bytes(pattern.request_bytes)} of "
+        f"{human_bytes(pattern.process_bytes)} a process, {pattern.processes} processes on {pattern.nodes} nodes"
+    )
+
+
+def _show(options: argparse.Namespace) -> int:
+    from tarazu.forwarding.estimate.database import load
+
+    benchmarks = load(_path(options))
+    if not options.logs:
+        if options.json:
+            print_json(benchmarks.all)
+        else:
+            _print_benchmarks(benchmarks)
+        return 0
+    return _show_jobs(options, benchmarks)
+
+
+def _print_benchmarks(benchmarks: Benchmarks) -> None:
+    rows = []
+    for benchmark in benchmarks.all:
+        p = benchmark.pattern
+        curve = ", ".join(f"{c.resources}: {c.median / 1e6:.0f}" for c in benchmark.curve.points)
+        least = min(len(c.bytes_per_s) for c in benchmark.curve.points)
+        rows.append((_text(p), p.kind, least, curve))
+    print_table(("benchmark", "by", "times", "MB/s"), rows, left=2)
+
+
+def _show_jobs(options: argparse.Namespace, benchmarks: Benchmarks) -> int:
+    from tarazu.forwarding.estimate import estimate
+
+    found = [(p, estimate(n.phases, benchmarks, n.nodes, options.kind)) for p, n in _needs(options)]
+    if options.json:
+        print_json([{"log": path, "estimate": msgspec.to_builtins(one)} for path, one in found])
+        return 0
+    for path, one in found:
+        if one is None:
+            print(f"{path}: no benchmarks are like at least half of its bytes")
+        else:
+            _print_estimate(path, one)
+    return 0
+
+
+def _print_estimate(path: str, found: Estimate) -> None:
+    print(f"{path}: estimated from benchmarks like {found.covered:.0%} of its bytes")
+    print_table(
+        ("resources", "MB/s", "5 %", "95 %"),
+        [
+            (p.resources, *(f"{v / 1e6:.0f}" for v in (p.median, p.bytes_per_s[0], p.bytes_per_s[-1])))
+            for p in found.curve.points
+        ],
+    )
+    seen = set()
+    for phase in found.phases:
+        for part in phase.parts:
+            if part.pattern in seen:
+                continue
+            seen.add(part.pattern)
+            if not part.matches:
+                print(f"  like no benchmark: {_text(part.pattern)}")
+                continue
+            stood = f" ({part.stand_in})" if part.stand_in else ""
+            print(f"  {_text(part.pattern)}{stood}, nearest {part.distance:.1f} doublings away:")
+            for match in part.matches[:SHOWN_MATCHES]:
+                print(f"    {match.weight:5.0%} {_text(match.pattern)}")

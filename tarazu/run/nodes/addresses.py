@@ -1,0 +1,95 @@
+"""The LNet NIDs of a job step's nodes, by `forwarding.nids`: what servers choose routers by."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from tarazu.errors import BadInput, TarazuError
+from tarazu.forwarding.routers import hosts as host_names
+from tarazu.forwarding.routers import nids
+from tarazu.forwarding.routers.nids import Nid
+from tarazu.stats.params import find
+from tarazu.stats.routing import parse_nis
+
+LIST_S = 2.0
+"""For `lctl list_nids`."""
+MOST_RESOLVED = 20_000
+_HERE = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def folded(hosts: Sequence[str], setting: str, root: str = "/") -> str:
+    """NIDs of these hosts (maybe folded names), folded: `10.77.0.[31-40]@tcp1`.
+
+    Raises TarazuError where they are not known, with the reason.
+    """
+    names = [socket.gethostname() if name in _HERE else name for name in host_names.unfold(",".join(hosts))]
+    if setting.startswith("/"):
+        known = host_names.read(Path(setting))
+        each = {name: host_names.of(name, known) for name in names}
+        if unknown := [name for name, its in each.items() if not its]:
+            raise BadInput(
+                setting, f"a line of host {unknown[0]}", f"none, of {len(unknown)} of {len(each)} hosts"
+            )
+        found = {nid for its in each.values() for nid in its}
+    else:
+        net = nids.net(setting[1:]) if setting else _own_net(root)
+        found = {Nid(_address(name), net) for name in names[:MOST_RESOLVED]}
+    return nids.text(nids.fold(found))
+
+
+def _own_net(root: str) -> str:
+    """The network of this node on which its own name's address is. Raises TarazuError."""
+    own = _parsed(own_nids(root))
+    here = _address(socket.gethostname())
+    found = next((nid.net for nid in own if nid.address == here), None)
+    if found is None:
+        address = ".".join(map(str, here))
+        listed = ", ".join(map(str, own)) or "none that can be read"
+        raise TarazuError(
+            f"forwarding.nids: expected {address}, this node's name, among its NIDs, found {listed}: names say no NIDs"
+        )
+    return found
+
+
+def own_nids(root: str = "/") -> tuple[str, ...]:
+    """NIDs of this node: by LNet's own list, which is root's to read, else by `lctl list_nids`; none: not known."""
+    try:
+        if path := find(root, "lnet.nis").get(""):
+            return parse_nis(path.read_text(errors="replace"))
+    except (OSError, ValueError):
+        pass
+    lctl = shutil.which("lctl", path="/usr/sbin:/sbin:/usr/bin:/bin")
+    if not lctl or root != "/":
+        return ()
+    try:
+        done = subprocess.run(
+            [lctl, "list_nids"], capture_output=True, stdin=subprocess.DEVNULL, timeout=LIST_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ()
+    return tuple(done.stdout.decode(errors="replace").split())
+
+
+def _parsed(texts: Iterable[str]) -> list[Nid]:
+    found = []
+    for text in texts:
+        try:
+            found.append(nids.parse(text))
+        except BadInput:
+            continue
+    return found
+
+
+def _address(name: str) -> tuple[int, ...]:
+    """IPv4 address of a host. Raises TarazuError."""
+    try:
+        text = str(socket.getaddrinfo(name, None, socket.AF_INET, socket.SOCK_STREAM)[0][4][0])
+    except (OSError, UnicodeError) as error:
+        raise TarazuError(
+            f"forwarding.nids: expected an address of host {name[:80]}, found {error}"
+        ) from None
+    return tuple(map(int, text.split(".")))

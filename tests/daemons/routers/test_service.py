@@ -1,0 +1,195 @@
+"""What `tarazu-ossd --routers` makes of mdsd's answers: modes, routers that are down, failures, silence."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tarazu import config
+from tarazu.daemons.process import Wakeup
+from tarazu.daemons.routers import service as module
+from tarazu.daemons.routers.service import RulesService
+from tarazu.forwarding.routers.udsp import Rule
+from tarazu.wire.messages import RouterRule, RouterRules, RouterState
+
+from .conftest import GATEWAYS, A, B, Server
+
+Make = Callable[..., RulesService]
+
+
+@pytest.fixture
+def make(server: Server, tmp_path: Path) -> Iterator[Make]:
+    """A service beside that server; nobody answers at its address."""
+    made: list[RulesService] = []
+
+    def make(mode: str = "apply", lnetctl: str = server.command, **own: Any) -> RulesService:
+        settings = config.Settings(
+            ossd=config.Ossd(
+                name="oss1", root=str(server.root), lnetctl=lnetctl, state=str(tmp_path / "state")
+            ),
+            keys=config.Keys(directory=str(tmp_path / "keys")),
+            mdsd=config.Mdsd(requests="tcp://127.0.0.1:9"),
+            forwarding=config.Forwarding(routers=mode, **own),
+        )
+        made.append(RulesService(settings, Wakeup()))
+        return made[-1]
+
+    yield make
+    for service in made:
+        service.close()
+        service.wakeup.close()
+
+
+def answer(service: RulesService, *rules: Rule, mode: str = "apply", generation: int = 1) -> None:
+    """mdsd's, to the question that is open."""
+    told = tuple(RouterRule(str(rule.dst), str(rule.rte)) for rule in rules)
+    service._take(RouterRules(service.asked, generation, mode, told))  # type: ignore[arg-type]
+
+
+def asked(service: RulesService) -> Any:
+    return service.requester._open[service.asked].message
+
+
+def test_apply_sets_what_mdsd_names_and_says_so(make: Make, server: Server) -> None:
+    service = make()
+    service._turn()
+    question = asked(service)
+    assert question.routers == tuple(RouterState(gateway, True, "tcp1") for gateway in GATEWAYS)
+    assert (question.oss, question.mode, question.applied, question.rules) == ("oss1", "apply", 0, ())
+    answer(service, A, B, generation=7)
+    assert server.rules() == [A, B]
+    service._turn()
+    question = asked(service)
+    assert (question.applied, [rule.dst for rule in question.rules]) == (7, [str(A.dst), str(B.dst)])
+    answer(service, B, generation=8)
+    assert server.rules() == [B]
+
+
+@pytest.mark.parametrize(("own", "mdsds"), [("advise", "apply"), ("apply", "advise"), ("apply", "observe")])
+def test_both_must_say_apply(
+    make: Make, server: Server, caplog: pytest.LogCaptureFixture, own: str, mdsds: str
+) -> None:
+    service = make(own)
+    service._turn()
+    with caplog.at_level(logging.INFO, "tarazu.routers"):
+        answer(service, A, mode=mdsds)
+        answer(service, A, mode=mdsds)
+    advised = [r.getMessage() for r in caplog.records if "would be set" in r.getMessage()]
+    assert advised == ([f"with apply would be set: {A}"] if mdsds != "observe" else [])
+    assert server.rules() == []
+
+
+def test_observe_asks_nobody_and_needs_no_lnetctl(make: Make, caplog: pytest.LogCaptureFixture) -> None:
+    service = make("observe", lnetctl="/nowhere/lnetctl")
+    service._turn()
+    assert not service.asked and not [r for r in caplog.records if r.levelno >= logging.WARNING]
+
+
+def test_who_has_just_begun_takes_back_nothing_of_a_mdsd_that_is_learning(make: Make, server: Server) -> None:
+    service = make()
+    service._turn()
+    answer(service, A)
+    service._turn()
+    answer(service, mode="learning")
+    service._turn()
+    assert server.rules() == [A]
+
+
+def test_another_mode_takes_back_what_was_set(make: Make, server: Server) -> None:
+    service = make()
+    service._turn()
+    answer(service, A)
+    service._take_over(config.Settings(forwarding=config.Forwarding(routers="observe")))
+    service._turn()
+    assert server.rules() == []
+
+
+def test_a_rule_goes_with_its_router_and_comes_back_with_it(
+    make: Make, server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    service = make()
+    service._turn()
+    answer(service, A)
+    server.set_routes(GATEWAYS[0])
+    with caplog.at_level(logging.INFO, "tarazu.routers"):
+        service._turn()
+    assert server.rules() == [] and f'why="{GATEWAYS[0]} is down"' in caplog.text
+    assert [state.up for state in asked(service).routers] == [False, True]
+    answer(service, A)
+    assert server.rules() == []
+    server.set_routes()
+    service._turn()
+    assert server.rules() == [A]
+
+
+def test_a_silent_mdsds_rules_are_taken_back(
+    make: Make, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = make()
+    service._turn()
+    answer(service, A)
+    service._turn()
+    assert server.rules() == [A]
+    service.heard_at -= module.SILENT_INTERVALS * service.options.interval_s + 1
+    service._turn()
+    assert server.rules() == []
+    answer(service, A)
+    assert server.rules() == [A]
+
+
+def test_no_more_rules_than_the_site_allows(make: Make, server: Server) -> None:
+    service = make(rules=1)
+    service._turn()
+    answer(service, A, B)
+    assert server.rules() == [A]
+
+
+def test_a_rule_that_is_none_is_left_out(
+    make: Make, server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    service = make()
+    service._turn()
+    told = (
+        RouterRule("tcp1", GATEWAYS[0]),
+        RouterRule("$(reboot)@tcp1", "x"),
+        RouterRule(str(A.dst), str(A.rte)),
+    )
+    service._take(RouterRules(service.asked, 1, "apply", told))
+    assert server.rules() == [A] and caplog.text.count("a rule of mdsd is not set") == 2
+
+
+def test_a_failing_lnetctl_is_said_once_and_called_ever_less(
+    make: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    calls = tmp_path / "calls"
+    failing = tmp_path / "failing.sh"
+    failing.write_text(f"#!/bin/sh\necho x >> {calls}\nexit 5\n")
+    failing.chmod(0o755)
+    service = make(lnetctl=str(failing), interval_s=0.001)
+    for _ in range(3):
+        service._turn()
+        answer(service, A, B)
+    service.options = dataclasses.replace(service.options, interval_s=60.0)
+    service._pause_until = 0.0
+    for _ in range(50):
+        service._turn()
+        answer(service, A, B)
+    lines = [r.getMessage() for r in caplog.records if "status 5" in r.getMessage()]
+    assert len(lines) == 1 and lines[0].startswith("lnetctl route show -v: status 5")
+    assert len(calls.read_text()) // 2 < 10, "two lines are two calls"
+
+
+def test_a_former_runs_rules_go_before_new_ones_come(make: Make, server: Server) -> None:
+    first = make()
+    first._turn()
+    answer(first, A, B)
+    second = make()
+    second._turn()
+    assert server.rules() == []
+    answer(second, B)
+    assert server.rules() == [B]
