@@ -58,7 +58,7 @@ class Summary:
             levels = self._rows.setdefault((row.kind, row.told, row.policy), {})
             levels.setdefault(row.level, {})[row.block, row.seed] = row
         self.kinds: list[Kind] = list(dict.fromkeys(kind for kind, _, _ in self._rows))
-        self.policies = list(dict.fromkeys(policy for _, told, policy in self._rows if told == "truth"))
+        self.policies = list(dict.fromkeys(policy for _, _, policy in self._rows))
         self.papers = [policy for policy in self.policies if policy != OURS]
         """Those of paper A."""
         self.levels = sorted({level for levels in self._rows.values() for level in levels})
