@@ -1,6 +1,7 @@
 """The three daemons: each a loop around the rooms of tarazu (installed as `tarazu.daemons`).
 
-ossd      tells mdsd how one OSS is
+ossd      tells mdsd how one OSS is, or an LNet router
+routers/  ossd's other half, a process of its own, sets which LNet routers jobs' data take: service, keeper, kept, …
 mdsd      allocating (from the queue to the answer), batch (what is placed together), allocation_requests (is one sane,
           what does its answer promise), per_user (the queue), limits, request_rate, rights (what a key may say), system
           (what it knows of servers), exclusions, book (what must not be forgotten), ledger_clock, outbox (answers that

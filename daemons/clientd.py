@@ -25,7 +25,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +58,8 @@ USED = (
     "keys.",
     "clientd.",
     "layout.",
+    "forwarding.curves",
+    "forwarding.benchmarks",
     "predict.",
     "mdsd.requests",
     "standby.requests",
@@ -263,7 +265,7 @@ class Clientd:
                 self._answer_question(channel, uid, lambda: self._view(message.fs_name))
             case local.StatusQuery():
                 self.counts["questions"] += 1
-                self._answer_question(channel, uid, self._status)
+                self._answer_question(channel, uid, lambda: self._status(uid))
             case _:
                 raise WireError("clientd socket", "a request", type(message).__name__)
 
@@ -334,8 +336,8 @@ class Clientd:
         with self.mdsd.connection() as mdsd:
             return self.mdsd.view(mdsd, fs_name)
 
-    def _status(self) -> local.StatusAnswer:
-        """What `tarazu status` shows."""
+    def _status(self, uid: int) -> local.StatusAnswer:
+        """What `tarazu status` shows this user."""
         others: dict[str, Any] = {}
         try:
             if len(self.mdsd.servers.addresses) > 1:
@@ -349,6 +351,8 @@ class Clientd:
                 mdsd = self.mdsd.status()
         except TarazuError as error:
             mdsd = {"unavailable": str(error)}
+        if uid and "routers" in mdsd:
+            mdsd = {**mdsd, "routers": of_user(mdsd["routers"], uid)}
         mine = {
             "name": self.name,
             "up_s": round(time.time() - self.started_s, 1),
@@ -377,6 +381,15 @@ def turns_of(descriptors: Sequence[int]) -> int:
     """How many turns a plan from these histories counts for. What is really read is bounded elsewhere."""
     found = [os.fstat(d) for d in descriptors]
     return 1 + sum(f.st_size for f in found if stat.S_ISREG(f.st_mode)) // BYTES_A_TURN
+
+
+def of_user(routing: Mapping[str, Any], uid: int) -> dict[str, Any]:
+    """What of mdsd's plan of routers a user may see: his own jobs, and no rules, which name other jobs' nodes."""
+    osses = {
+        name: {key: value for key, value in oss.items() if key != "rules"}
+        for name, oss in routing["osses"].items()
+    }
+    return {**routing, "jobs": [job for job in routing["jobs"] if job["uid"] == uid], "osses": osses}
 
 
 def check_ids(ids: Sequence[str]) -> None:

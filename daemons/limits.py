@@ -138,6 +138,8 @@ class ReportLimits:
 
     @staticmethod
     def trimmed(report: OssReport) -> OssReport:
-        """Without what nobody asks mdsd for: rates of jobs and clients, a long list of what could not be read."""
+        """Without what nobody asks mdsd for: rates of jobs and clients, routes (an OSS that wants rules tells of its
+        own), a long list of what could not be read.
+        """
         unreadable = tuple(name[:MAX_NAME_CHARACTERS] for name in report.unreadable[:MAX_UNREADABLE])
-        return msgspec.structs.replace(report, jobs=(), clients=(), unreadable=unreadable)
+        return msgspec.structs.replace(report, jobs=(), clients=(), routes=(), unreadable=unreadable)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from tarazu.wire.messages import OssReport
+
 if TYPE_CHECKING:
     from tarazu.daemons.mdsd import Mdsd
 
@@ -76,10 +78,23 @@ def status_of(mdsd: Mdsd, now: float) -> dict[str, Any]:
                 "unreadable": list(report.unreadable),
                 "impossible": list(mdsd.system.views.impossible.get(name, ())),
                 "late": mdsd.system.views.late[name],
+                "router": _router(report),
             }
             for name, (report, received_s) in mdsd.system.views.servers().items()
         },
         "file_systems": {fs: _file_system(mdsd, fs, now) for fs in mdsd.system.views.fs_names()},
+    }
+
+
+def _router(report: OssReport) -> dict[str, Any] | None:
+    """What an LNet router forwards; None for a node that is none."""
+    if report.router is None:
+        return None
+    found = report.router
+    return {
+        "nids": list(found.nids),
+        "bytes_per_s": found.bytes_per_s,
+        "messages_per_s": found.messages_per_s,
     }
 
 

@@ -103,7 +103,9 @@ class Planner:
             if known.why_closed:
                 return local.PlanReply("declined", known.why_closed)
         until_s = request.from_s + self.settings.predict.horizon_s
-        forwarding = self.settings.forwarding if self.policy.stripe_count == "curve" else None
+        own = self.settings.forwarding
+        forwarding = own if self.policy.stripe_count == "curve" else None
+        routing = own if own.routers != "observe" else None
         job = Job(
             step,
             request.from_s,
@@ -112,6 +114,8 @@ class Planner:
             self.settings.predict,
             forwarding.curves if forwarding else "",
             forwarding.benchmarks if forwarding else "",
+            routing.router_curves if routing else "",
+            routing.benchmarks if routing else "",
         )
         request_id = uuid.uuid4().hex
         with ExitStack() as stack:
@@ -274,6 +278,7 @@ def outline_of(request: local.PlanRequest, found: Found, until_s: float) -> loca
         forecast_bytes=found.size_bytes,
         until_s=until_s,
         next_s=max(request.from_s, until_s - EARLY_S) if found.later else None,
+        router_profile=found.router_profile,
     )
 
 

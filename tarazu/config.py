@@ -267,6 +267,11 @@ class Forwarding:
         "readable by everyone; empty: none",
         Check("an absolute path, or nothing", lambda v: v == "" or v.startswith("/")),
     )
+    router_curves: str = setting(
+        "",
+        "the same over numbers of LNet routers instead of OSTs; empty: none",
+        Check("an absolute path, or nothing", lambda v: v == "" or v.startswith("/")),
+    )
     routers: str = setting(
         "observe",
         "LNet routers of jobs: observe: nothing; advise: plan, and show what would be set; apply: OSSs that say so "
@@ -416,7 +421,7 @@ RELOADED = {
     "clientd": {"keep_plans", "user_plan_bytes", "forecast_s", "forecast_bytes"},
     "layout": {f.name for f in dataclasses.fields(LayoutSettings)} - {"lists"},
     "predict": {"model", "runs", "horizon_s"},
-    "forwarding": {"routers", "gain", "interval_s", "rules"},
+    "forwarding": {"benchmarks", "curves", "routers", "gain", "interval_s", "rules"},
 }
 """Settings that a running daemon takes over on SIGHUP; those of others need its restart."""
 READ_EACH_STEP = {

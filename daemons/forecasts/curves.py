@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tarazu.errors import TarazuError
+from tarazu.forwarding.application import Kind
 from tarazu.forwarding.curve import Curve
 from tarazu.forwarding.curve_csv import read as read_curves
 from tarazu.forwarding.estimate import estimate, load
@@ -19,9 +20,10 @@ from tarazu.wire.messages import MAX_POINTS, StepProfile
 
 
 def profile_of(
-    history: Sequence[KnownRun], step: JobStep, curves: str, benchmarks: str
+    history: Sequence[KnownRun], step: JobStep, curves: str, benchmarks: str, kind: Kind = "ost"
 ) -> tuple[StepProfile | None, str]:
-    """The profile of the next run; and where its curve comes from, or why there is none.
+    """The profile of the next run over numbers of resources of a kind; and where its curve comes from, or why there is
+    none.
 
     A curve that was measured (`curves`) goes before one that is estimated from `benchmarks`. Phases and duration are
     those of the newest complete run. Never raises for files that cannot be read.
@@ -36,7 +38,7 @@ def profile_of(
             return None, f"{curves} has no curve of {step.application}"
         if not run.phases:
             return None, "no phases were kept with its last complete run"
-        found = estimate(run.phases, load(benchmarks), max(step.nodes, 1), "ost")
+        found = estimate(run.phases, load(benchmarks), max(step.nodes, 1), kind)
     except TarazuError as error:
         return None, str(error)
     if found is None:
@@ -61,7 +63,7 @@ def _profile(run: KnownRun, step: JobStep, curve: Curve) -> StepProfile | None:
     if not run.phases:
         # Of a run of before phases were kept: what its files came to, and all the rest is computing.
         io_bytes = float(sum(file.size_bytes for file in run.files))
-        cpu_s = max(run.duration_s - io_bytes / max(p.median for p in curve.points), 0.0)
+        cpu_s = max(run.duration_s - io_bytes / max(point.median for point in curve.points), 0.0)
     if not io_bytes:
         return None
     points = tuple((point.resources, point.median) for point in curve.points[:MAX_POINTS])

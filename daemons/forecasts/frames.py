@@ -58,6 +58,9 @@ class Job(msgspec.Struct, frozen=True, tag="job"):
     curves: str = ""
     """Files from which the application's bandwidth curve comes (`forwarding.curves`, `forwarding.benchmarks`)."""
     benchmarks: str = ""
+    router_curves: str = ""
+    """The same over LNet routers (`forwarding.router_curves`, `forwarding.benchmarks`)."""
+    router_benchmarks: str = ""
 
 
 class Found(msgspec.Struct, frozen=True, tag="found"):
@@ -79,6 +82,7 @@ class Found(msgspec.Struct, frozen=True, tag="found"):
     """Of its I/O, where it has a bandwidth curve."""
     curve: Annotated[str, msgspec.Meta(max_length=MOST_CHARACTERS)] = ""
     """Where the curve comes from, or why there is none."""
+    router_profile: StepProfile | None = None
 
 
 class Choose(msgspec.Struct, frozen=True, tag="choose"):

@@ -92,10 +92,13 @@ def _forecast(pipe: Pipe, job: Job) -> list[Forecast]:
     history, problems = read_past(pipe.descriptors, job.settings.runs)
     pipe.close_descriptors()
     prediction = predicted(history, job.step, job.settings, in_run=job.in_run)
-    profile, curve = None, ""
+    profile, curve, router_profile = None, "", None
+    earlier = history[:-1] if job.in_run else history
     if wants_curve(job):
-        earlier = history[:-1] if job.in_run else history
         profile, curve = profile_of(earlier, job.step, job.curves, job.benchmarks)
+    if job.router_curves or job.router_benchmarks:
+        router_profile, _ = profile_of(earlier, job.step, job.router_curves, job.router_benchmarks, "io-node")
+    del earlier
     del history
     wanted = [f for f in prediction.files if job.from_s <= f.at_s < job.until_s or job.in_run]
     pipe.put(
@@ -109,6 +112,7 @@ def _forecast(pipe: Pipe, job: Job) -> list[Forecast]:
             warnings=_lines(prediction.warnings),
             profile=profile,
             curve=_line(curve),
+            router_profile=router_profile,
         )
     )
     return wanted

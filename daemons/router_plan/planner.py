@@ -21,7 +21,7 @@ from tarazu import config
 from tarazu.daemons.audit import Audit
 from tarazu.daemons.limits import MAX_SERVERS
 from tarazu.daemons.router_plan.confirmed import Confirmed, Hosts, by_leaders, by_scheduler
-from tarazu.daemons.router_plan.nodes import Nodes, Step
+from tarazu.daemons.router_plan.nodes import MAX_NODES, MAX_NODES_OF_STEP, Nodes, Step
 from tarazu.daemons.router_plan.scheduler import Listed, Scheduler
 from tarazu.errors import BadInput, ConfigError
 from tarazu.forwarding.policies import named
@@ -29,7 +29,7 @@ from tarazu.forwarding.policy import Scheduler as Policy
 from tarazu.forwarding.routers import nids, placing
 from tarazu.forwarding.routers.nids import Nid
 from tarazu.forwarding.routers.udsp import Rule
-from tarazu.wire.messages import MAX_RULES, RouterRule, RouterRules, RulesRequest, StepNodes
+from tarazu.wire.messages import MAX_ROUTERS, MAX_RULES, RouterRule, RouterRules, RulesRequest, StepNodes
 from tarazu.wire.said import SaidOnce
 
 log = logging.getLogger("tarazu.mdsd")
@@ -42,6 +42,8 @@ PLAN_S, PLAN_TIMES = 1.0, 10.0
 """Plans begin so far apart at least, and so many times as long as one takes."""
 LOOK_S = 15.0
 """So often what the scheduler says is looked at."""
+MAX_PLANNED = 2_000
+"""Steps of which something is known; the data of further ones take all routes."""
 MAX_SHOWN = 1_000
 
 Way = tuple[str, str]
@@ -237,13 +239,15 @@ class RouterPlan:
 
     def _remember(self, request: RulesRequest) -> None:
         """What an OSS has set tells which routers jobs had."""
+        room = MAX_NODES_OF_STEP
         for rule in request.rules:
             try:
-                nodes, routers = nids.unfold(rule.dst, 65_536), frozenset(nids.unfold(rule.rte, 65_536))
+                nodes, routers = nids.unfold(rule.dst, room), frozenset(nids.unfold(rule.rte, MAX_ROUTERS))
             except BadInput:
                 continue
-            for node in nodes:
-                self._before[node] = self._before.get(node, frozenset()) | routers
+            room -= len(nodes)
+            if len(self._before) < MAX_NODES:
+                self._before.update(dict.fromkeys(nodes, routers))
 
     def _plan(self, task: _Task) -> Result:
         """In the thread."""
@@ -257,8 +261,9 @@ class RouterPlan:
             jobs = [
                 (one.step.fs_name, placing.Job(one.step.id, nodes, one.step.application))
                 for one in confirmed
-                if (nodes := frozenset(node for node in one.nodes if node.net == way[1]))
-            ]
+                if one.step.application
+                and (nodes := frozenset(node for node in one.nodes if node.net == way[1]))
+            ][:MAX_PLANNED]
             current = dict(task.current.get(way, {}))
             for _, job in jobs:
                 had = {task.before.get(node) for node in job.nodes}
@@ -267,7 +272,7 @@ class RouterPlan:
             plan = placing.plan([job for _, job in jobs], routers, task.policy, current, task.gain)
             plans[way] = plan
             rules[way] = {
-                fs_name: placing.rules([job for of, job in jobs if of == fs_name], plan.placed, len(routers))
+                fs_name: placing.rules([job for of, job in jobs if of == fs_name], plan.placed, routers)
                 for fs_name in dict.fromkeys(of for of, _ in jobs)
             }
         return Result(tuple(confirmed), plans, rules)

@@ -17,6 +17,7 @@ from tarazu import config
 from tarazu.daemons.routers.kept import LOCK_S, Kept
 from tarazu.daemons.routers.lnetctl import Lnetctl, LnetctlError, LnetctlSilent
 from tarazu.forwarding.routers.difference import Difference, difference, index_of
+from tarazu.forwarding.routers.overlap import in_the_way
 from tarazu.forwarding.routers.udsp import Rule, Udsp
 
 log = logging.getLogger("tarazu.routers")
@@ -97,6 +98,7 @@ class Keeper:
     def _apply(self, wanted: Sequence[Rule], generation: int, why: Callable[[Rule], str]) -> Done:
         shown = self.lnetctl.rules()
         self._look_at = time.monotonic() + LOOK_S
+        wanted, refused = self._free(wanted, shown)
         todo = difference(self.kept.rules, shown, wanted)
         now = time.monotonic()
         self._refused = {rule: said for rule, said in self._refused.items() if rule in todo.add}
@@ -106,7 +108,7 @@ class Keeper:
         kept = [rule for rule in self.kept.rules if rule not in todo.gone]
         self.kept.note([*kept, *new], generation)
         ours = dict.fromkeys(kept)
-        deleted, added, refused = [], [], []
+        deleted, added = [], []
         try:
             for rule in todo.delete:
                 self._turn()
@@ -133,6 +135,18 @@ class Keeper:
         finally:
             self.kept.note(ours, generation)
         return Done(tuple(added), tuple(deleted), len(due) - len(new), tuple(refused))
+
+    def _free(self, wanted: Sequence[Rule], shown: Sequence[Udsp]) -> tuple[list[Rule], list[str]]:
+        """Rules that are in nobody else's way, and why the others are left."""
+        free, refused = [], []
+        for rule in wanted:
+            other = in_the_way(rule, self.kept.rules, shown)
+            if other is None:
+                free.append(rule)
+            else:
+                where = f"a rule that is not tarazu's (idx {other.idx}: --dst {other.dst} --rte {other.rte})"
+                refused.append(f"{rule} is not set: {where} is for some of the same nodes")
+        return free, refused
 
     def _delete(self, rule: Rule, shown: tuple[Udsp, ...]) -> tuple[Udsp, ...]:
         """`shown`: read just now. What is shown afterwards."""

@@ -75,12 +75,9 @@ class RulesService:
             wake_fd=wakeup.fd,
         )
         self.requester = self.transport.requester(Servers(settings.requests()))
+        asks = f"asks {self.requester.servers} every {self.options.interval_s:g} s"
         log.info(
-            "%s, routers: %s; asks %s every %g s",
-            self.oss,
-            self.options.routers,
-            self.requester.servers,
-            self.options.interval_s,
+            "%s, routers: %s; %s", self.oss, self.mode, "asks nobody" if self.mode == "observe" else asks
         )
 
     @property

@@ -3,41 +3,38 @@
 Answers, errors and exit statuses are those captured on Lustre 2.17.57 (tests/data/lustre/control/lnet-routes-udsp.txt);
 what was not captured is as in its source: a rule that is there already gives EALREADY, and a list of numbers that
 begins with a single one is printed without its brackets. Knows rules that `udsp add` makes, and `route show`; imports
-nothing of tarazu.
+nothing of tarazu, and little else: it is started often.
 
-TB/oss/NAME/lnet/rules.json     the rules, in order; gone when that directory is, as after a boot
-TB/oss/NAME/lnet/routes.json    [net, gateway, Unix time from which it is known to be down, or null]
+TB/oss/NAME/lnet/rules     a line a rule: src, dst, rte and priority between tabs, empty what it has not; gone when that
+                           directory is, as after a boot
+TB/oss/NAME/lnet/routes    a line a route: net, gateway, Unix time from which it is known to be down, or nothing
 """
 
 from __future__ import annotations
 
 import errno
 import fcntl
-import json
 import os
-import re
 import sys
 import time
 
-RULE = ("src", "dst", "rte", "priority")
-NIDS = re.compile(
-    r"(?:(?P<address>[\d.\[\],*/-]+)@)?(?P<net>(?:tcp|o2ib|gip|efa|gni|kfi|ptlf|bxi3f)\d{0,5})", re.ASCII
-)
-NUMBERS = re.compile(r"\d+|\*|\[\d+(?:-\d+(?:/\d+)?)?(?:,\d+(?:-\d+(?:/\d+)?)?)*\]")
+NETS = ("tcp", "o2ib", "gip", "efa", "gni", "kfi", "ptlf", "bxi3f")
 
-Rule = dict[str, "str | int"]
+Rule = list[str]
+"""src, dst, rte, priority."""
 
 
 def shown(text: str) -> str:
-    """NIDs as `udsp show` prints them."""
-    found = NIDS.fullmatch(text)
-    if not found:
+    """NIDs as `udsp show` prints them. Raises ValueError."""
+    address, at, net = text.rpartition("@")
+    name = net.rstrip("0123456789")
+    if name not in NETS:
         raise ValueError(text)
-    net = re.sub(r"^([a-z]+|o2ib|bxi3f)0$", r"\1", found["net"])
-    if found["address"] is None:
+    net = name + net[len(name) :].lstrip("0")
+    if not at:
         return net
-    places = found["address"].split(".")
-    if len(places) not in (1, 4) or not all(map(NUMBERS.fullmatch, places)):
+    places = address.split(".")
+    if len(places) not in (1, 4):
         raise ValueError(text)
     return ".".join(map(_place, places)) + "@" + net
 
@@ -45,9 +42,15 @@ def shown(text: str) -> str:
 def _place(text: str) -> str:
     if text == "*":
         return "[0-255]"
-    items, out, bracket = text.strip("[]").split(","), "", False
-    for number, item in enumerate(items):
-        if "-" in item:
+    in_brackets = text[:1] == "[" and text[-1:] == "]"
+    out, bracket = "", False
+    for number, item in enumerate(text[1:-1].split(",") if in_brackets else [text]):
+        first, dash, rest = item.partition("-")
+        last, slash, step = rest.partition("/")
+        wanted = [first] + [last] * bool(dash) + [step] * bool(slash)
+        if not all(map(str.isdecimal, wanted)) or (dash and not in_brackets):
+            raise ValueError(text)
+        if dash:
             out += ("[" if number == 0 else "") + item + ","
             bracket = True
         else:
@@ -60,18 +63,18 @@ class Rules:
 
     def __init__(self, directory: str) -> None:
         os.makedirs(directory, exist_ok=True)
-        self._path = os.path.join(directory, "rules.json")
+        self._path = os.path.join(directory, "rules")
         self._lock = os.open(os.path.join(directory, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         try:
             with open(self._path) as file:
-                self.rules: list[Rule] = json.load(file)
+                self.rules = [line.rstrip("\n").split("\t") for line in file]
         except FileNotFoundError:
             self.rules = []
 
     def save(self) -> None:
         with open(f"{self._path}.new", "w") as file:
-            json.dump(self.rules, file)
+            file.writelines("\t".join(rule) + "\n" for rule in self.rules)
         os.replace(f"{self._path}.new", self._path)
 
 
@@ -84,35 +87,30 @@ def failed(number: int, text: str, status: int) -> int:
 def show(rules: list[Rule]) -> int:
     if rules:
         print("udsp:")
-    for idx, rule in enumerate(rules):
+    for idx, (src, dst, rte, priority) in enumerate(rules):
         print(f"    - idx: {idx}")
-        for name in ("src", "dst", "rte"):
-            if name in rule:
-                print(f"      {name}: {rule[name]}")
-        if "priority" in rule:
-            print(f"      action:\n          priority: {rule['priority']}")
+        for name, text in (("src", src), ("dst", dst), ("rte", rte)):
+            if text:
+                print(f"      {name}: {text}")
+        if priority:
+            print(f"      action:\n          priority: {priority}")
     return 0
 
 
 def add(kept: Rules, options: Options) -> int:
-    rule: Rule = {}
-    for name in ("src", "dst", "rte"):
-        text = getattr(options, name)
-        if text is not None:
-            try:
-                rule[name] = shown(text)
-            except ValueError:
-                return failed(-errno.EINVAL, f"failed to parse {name} parameter", -errno.EINVAL)
-    if not rule or ("src" in rule and "rte" in rule):
+    rule = []
+    for name, text in (("src", options.src), ("dst", options.dst), ("rte", options.rte)):
+        try:
+            rule.append(shown(text) if text else "")
+        except ValueError:
+            return failed(-errno.EINVAL, f"failed to parse {name} parameter", -errno.EINVAL)
+    src, _, rte = rule
+    if not any(rule) or (src and rte):
         return failed(-errno.EINVAL, "Missing required argument(s)", -errno.EINVAL)
-    if any(
-        {name: old.get(name) for name in RULE[:3]} == {n: rule.get(n) for n in RULE[:3]} for old in kept.rules
-    ):
+    if any(old[:3] == rule for old in kept.rules):
         return failed(errno.EALREADY, f"cannot add udsp: {os.strerror(errno.EALREADY)}", errno.EALREADY)
-    if options.priority is not None:
-        rule["priority"] = options.priority
-    elif "rte" not in rule:
-        rule["priority"] = 0
+    priority = options.priority if options.priority is not None else 0 if not rte else None
+    rule.append("" if priority is None else str(priority))
     kept.rules.insert(len(kept.rules) if options.idx is None else options.idx, rule)
     kept.save()
     return 0
@@ -128,14 +126,14 @@ def delete(kept: Rules, idx: int) -> int:
 
 def routes(directory: str) -> int:
     try:
-        with open(os.path.join(directory, "routes.json")) as file:
-            found = json.load(file)
+        with open(os.path.join(directory, "routes")) as file:
+            found = [line.rstrip("\n").split("\t") for line in file]
     except FileNotFoundError:
         found = []
     if found:
         print("route:")
     for net, gateway, down_s in found:
-        state = "down" if down_s is not None and down_s <= time.time() else "up"
+        state = "down" if down_s and float(down_s) <= time.time() else "up"
         print(f"-     net: {net}\n      gateway: {gateway}\n      hop: -1\n      priority: 0")
         print(f"      state: {state}\n      type: single-hop")
     return 0

@@ -7,11 +7,9 @@ carried; what they read is not counted here, as nowhere in the testbed.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-
-import msgspec
+from typing import NamedTuple
 
 from tarazu.errors import BadInput
 from tarazu.forwarding.routers import nids
@@ -43,20 +41,21 @@ def _nid(first: int, number: int, net: str) -> Nid:
     return Nid((10, 77, first + block, host + 1), net)
 
 
-class Rule(msgspec.Struct, frozen=True):
-    """One of `rules.json`, as the stand-in for lnetctl keeps it."""
+class Rule(NamedTuple):
+    """A line of TB/oss/NAME/lnet/rules, as the stand-in for lnetctl keeps it."""
 
-    src: str = ""
-    dst: str = ""
-    rte: str = ""
-    priority: int | None = None
+    src: str
+    dst: str
+    rte: str
+    priority: str
 
 
 def rules_of(oss_root: Path) -> list[Rule]:
     try:
-        return msgspec.json.decode((oss_root / "lnet" / "rules.json").read_bytes(), type=list[Rule])
+        text = (oss_root / "lnet" / "rules").read_text()
     except FileNotFoundError:
         return []
+    return [Rule(*line.split("\t")) for line in text.splitlines()]
 
 
 def preferred(rules: Sequence[Rule], client: Nid, routers: Mapping[str, Nid]) -> list[str]:
@@ -115,8 +114,8 @@ class Forwarded:
 
 def write_routes(oss_root: Path, routes: Sequence[tuple[str, str, float | None]]) -> None:
     """Where the stand-in for lnetctl finds them."""
-    path = oss_root / "lnet" / "routes.json"
+    path = oss_root / "lnet" / "routes"
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_suffix(".new")
-    beside.write_text(json.dumps(routes))
+    beside.write_text("".join(f"{net}\t{nid}\t{'' if down is None else down}\n" for net, nid, down in routes))
     beside.replace(path)

@@ -197,7 +197,7 @@ class Testbed:
         self._set_dead(name, True)
         for daemon in ("tarazu-ossd", "tarazu-routers"):
             processes.kill(self.directory, f"{daemon}-{name}")
-        (self.oss_root(name) / "lnet" / "rules.json").unlink(missing_ok=True)
+        (self.oss_root(name) / "lnet" / "rules").unlink(missing_ok=True)
 
     def revive_oss(self, name: str) -> None:
         """The inverse of `kill_oss`; its ossd starts again where daemons run here."""

@@ -14,6 +14,7 @@ from typing import Any
 from tarazu import config
 from tarazu.cli import disable
 from tarazu.cli.output import print_json, print_table, say
+from tarazu.cli.routers import line_of
 from tarazu.cli.view import TIMEOUT_S
 from tarazu.errors import Unavailable
 from tarazu.store.stop import site_stop
@@ -82,6 +83,8 @@ def _print(status: Mapping[str, Any]) -> None:
         f"  statistics {statistics['address']}: {statistics['received']} received, "
         f"{statistics['dropped']} dropped, {statistics['refused']} handshakes refused"
     )
+    if routing := mdsd.get("routers"):
+        say(f"  {line_of(routing)}")
     _print_mds(mdsd.get("mds") or {})
     _print_servers(mdsd["osses"])
     for fs_name, known in mdsd["file_systems"].items():
@@ -213,4 +216,5 @@ def _notes(oss: Mapping[str, Any]) -> str:
         + [f"unreadable: {parameter}" for parameter in oss["unreadable"]]
         + [f"impossible values: {target}" for target in oss.get("impossible", ())]
         + [f"{oss['late']} late reports"] * bool(oss.get("late"))
+        + [f"routes {human_bytes(r['bytes_per_s'])}/s" for r in [oss.get("router")] if r]
     )

@@ -20,9 +20,10 @@ def application(
     `phases`: each byte once, as `tarazu.trace.phases` gives them without more being asked for.
     """
     io_bytes = float(sum(phase.bytes for phase in phases))
+    rates = [point.median for point in curve.points]
     # Recorded times last from opening to closing: no I/O took longer than it does with the fewest bytes a second.
-    slowest = min(point.median for point in curve.points)
-    busy = min(io_time_s(phases), io_bytes / slowest)
+    # Where no times are known it took as long as it has to.
+    busy = min(io_time_s(phases) or io_bytes / max(rates), io_bytes / min(rates))
     return Application(
         name=name,
         nodes=max(nodes, 1),

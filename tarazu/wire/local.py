@@ -127,6 +127,8 @@ class PlanReply(msgspec.Struct, frozen=True, tag="planned"):
     """Why files of it are left to Lustre → how many."""
     stripes: str = ""
     """With `layout.stripe_count = curve`: how many, and by what; empty otherwise."""
+    router_profile: StepProfile | None = None
+    """Of the application's I/O over numbers of LNet routers, where that is known and wanted."""
     odd: tuple[int, ...] = ()
     """On the way only: places in `files` whose names are those of `names.to_text`."""
 

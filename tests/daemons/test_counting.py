@@ -83,8 +83,8 @@ def test_asked_again_it_says_the_same(asked: Asked) -> None:
 
 
 def test_further_plans_of_a_step_are_no_further_step(asked: Asked) -> None:
-    first, second = asked.ask("a", job_id="77"), asked.ask("b", job_id="77")
-    assert first and second and (first.count, len(asked.counting)) == (second.count, 1)
+    asked.ask("a", job_id="77"), asked.ask("b", job_id="77")
+    assert len(asked.counting) == 1 and "among 1 running step " in asked.replies[-1].why
     asked.counting.ended("a")
     assert len(asked.counting) == 1
     asked.counting.ended("b")
@@ -93,6 +93,16 @@ def test_further_plans_of_a_step_are_no_further_step(asked: Asked) -> None:
     asked.ask("d", job_id="77", uid=1001)
     asked.ask("e", job_id="77", profile={"io_bytes": 7.0})
     assert len(asked.counting) == 3
+
+
+def test_further_files_of_a_step_get_what_suits_now(asked: Asked) -> None:
+    first = asked.ask("a", job_id="77", profile={"cpu_s": 0.1})
+    for n in range(12):
+        asked.ask(f"other{n}", profile={"cpu_s": 0.1})
+    later = asked.ask("b", job_id="77", profile={"cpu_s": 0.1})
+    assert first and later and later.count < first.count == 4
+    again = asked.ask("a", job_id="77", message_id="m-9", profile={"cpu_s": 0.1})
+    assert again and again.count == first.count
 
 
 def test_silence_ends_a_step_and_signs_of_life_do_not(asked: Asked) -> None:

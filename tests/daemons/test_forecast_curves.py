@@ -8,6 +8,8 @@ import msgspec
 import pytest
 
 from tarazu.daemons.forecasts.curves import profile_of
+from tarazu.forwarding.estimate import Benchmarks, Measurement, Pattern
+from tarazu.forwarding.estimate.database import save
 from tarazu.model import JobStep
 from tarazu.trace.phases.phase import Phase
 from tarazu.trace.records import FileRecord, RunRecord
@@ -60,3 +62,34 @@ def test_why_there_is_none(history: list[RunRecord], curves: str, benchmarks: st
 def test_a_name_without_a_measured_curve(curves: str) -> None:
     step = msgspec.structs.replace(STEP, application="unheard")
     assert profile_of([RUN], step, curves, "") == (None, f"{curves} has no curve of unheard")
+
+
+def test_a_curve_estimated_from_benchmarks(tmp_path: Path) -> None:
+    pattern = Pattern("ost", "write", "POSIX", "shared", "contiguous", 1 << 20, 1 << 30, 8, 4)
+    rates = {1: 1e9, 2: 1.9e9, 4: 3.5e9, 8: 3e9}
+    path = tmp_path / "benchmarks.csv"
+    save(
+        Benchmarks(Measurement(pattern, n, rate, "ior-4.0.0", "", f"id{n}") for n, rate in rates.items()),
+        path,
+    )
+    profile, why = profile_of([RUN], STEP, "", str(path))
+    assert profile and "100% of its last run's bytes" in why
+    assert dict(profile.points) == pytest.approx(rates, rel=0.01)
+    reading = msgspec.structs.replace(PHASE, operation="read")
+    other = msgspec.structs.replace(RUN, phases=(reading,))
+    assert profile_of([other], STEP, "", str(path)) == (None, f"{path} has nothing like its phases")
+    before = msgspec.structs.replace(RUN, phases=())
+    file = FileRecord("/a", "/a", "/a", 0, (0,), 0, 0, 5.0, 4 << 30)
+    told = profile_of([msgspec.structs.replace(before, files=(file,))], STEP, "", str(path))
+    assert told == (None, "no phases were kept with its last complete run")
+
+
+def test_of_recorded_phases_what_is_unknown_is_no_hindrance(tmp_path: Path) -> None:
+    """A light recording: no requests, no order."""
+    pattern = Pattern("ost", "write", "POSIX", "shared", "contiguous", 1 << 20, 1 << 30, 8, 4)
+    path = tmp_path / "benchmarks.csv"
+    save(Benchmarks([Measurement(pattern, 2, 1e9, "ior-4.0.0", "", "id")]), path)
+    light = msgspec.structs.replace(PHASE, requests=0, spatiality="unknown", io_s=0.0)
+    profile, why = profile_of([msgspec.structs.replace(RUN, phases=(light,))], STEP, "", str(path))
+    assert profile and dict(profile.points) == pytest.approx({2: 1e9}), why
+    assert profile.cpu_s == pytest.approx(110 - 8.59, abs=0.01)

@@ -11,6 +11,10 @@ from tarazu.wire import local, messages, replication
 
 _LAYOUTS = (Layout((Component(0, EOF, 1 << 20, 2),)), Layout((Component(0, EOF, 1 << 20, 1),)))
 
+_PROFILE = messages.StepProfile(4, 10.0, 1e9, ((1, 1e9), (2, 1.5e9)), 2)
+_ROUTER = messages.RouterState("10.77.0.11@tcp", True, "tcp1")
+_RULE = messages.RouterRule("10.77.0.[31-40]@tcp1", "10.77.0.11@tcp")
+
 
 def report(name: str = "oss-hostile", osts: int = 3) -> messages.OssReport:
     counters = messages.IoCounters("brw_stats", 10, 1 << 30, 10_000, 5, 5, 1.0)
@@ -31,6 +35,8 @@ def requests() -> list[Any]:
         messages.StepAlive(("h1", "h2"), "m3"),
         messages.ViewRequest("m4", "lustre", {"lustre": {"flash": (0, 1)}}),
         messages.StatusRequest("m5"),
+        messages.StepNodes("s1", "m6", "job", 4242, "lustre", "10.77.0.[31-40]@tcp1", 20.0, _PROFILE),
+        messages.RulesRequest("m7", "oss-hostile", (_ROUTER,), 1, (_RULE,), "apply", ("lustre",)),
     ]
 
 
@@ -64,6 +70,7 @@ def of_clientd() -> list[bytes]:
     asked: list[Any] = [
         local.PlanRequest(step, 0, (0, 1), (0, 1), {"flash": (0,)}),
         local.StepProgress(("h1",), 5.0, {"h1": ((0, 1),)}),
+        local.StepNodes("s1", "lustre", "4711", "10.77.0.[31-40]@tcp1", 5.0, _PROFILE),
         local.StepReport("lustre", (1,), ("h1",)),
         local.PlansQuery("app"),
         local.ViewQuery("lustre"),

@@ -18,7 +18,15 @@ from tarazu.sim.testbed.configuration import configure
 from tarazu.sim.testbed.daemons import LNETCTL, daemon_commands
 from tarazu.stats import lnet
 from tarazu.stats.collector import Collector
-from tarazu.wire.messages import RouterLoad, RouterState, StepEnded, StepNodes, StepProfile
+from tarazu.wire.messages import (
+    RouterLoad,
+    RouterState,
+    StatusReply,
+    StatusRequest,
+    StepEnded,
+    StepNodes,
+    StepProfile,
+)
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
 from tests.daemons.conftest import PATIENCE_S, patiently
@@ -121,22 +129,31 @@ class Rules:
     def end(self, id: str) -> None:
         self._ask(StepEnded(id, self._id()))
 
+    def status(self) -> dict[str, Any]:
+        reply = self._ask(StatusRequest(self._id()))
+        assert isinstance(reply, StatusReply)
+        return reply.status
+
     def _id(self) -> str:
         self.number += 1
         return f"m{self.number}"
 
-    def _ask(self, message: Any) -> None:
-        self.client.request(message, PATIENCE_S)
+    def _ask(self, message: Any) -> Any:
+        return self.client.request(message, PATIENCE_S)
 
     def set_now(self) -> list[str]:
         """Routers of the rules that are set, beside the foreign one, which must be there."""
         first, *others = routers.rules_of(self.bed.oss_root("oss1"))
-        assert (first.src, first.priority) == ("tcp", 0)
+        assert (first.src, first.priority) == ("tcp", "0")
         assert all(rule.dst == str(routers.client_nid(1)) for rule in others)
         return [rule.rte for rule in others]
 
     def log(self) -> str:
         return (self.bed.directory / "log" / "tarazu-routers-oss1.log").read_text()
+
+    @staticmethod
+    def number_of(router: str) -> int:
+        return [str(routers.router_nid(n)) for n in (1, 2)].index(router)
 
     def said(self, text: str) -> None:
         """Waits until it has: what is set changes a moment before."""
@@ -160,11 +177,16 @@ def rules(routed: Testbed) -> Iterator[Rules]:
 
 def test_the_real_daemons_set_rules_and_take_them_back(routed: Testbed, rules: Rules) -> None:
     name = "tarazu-routers-oss1"
-    rules.start("tarazu-mdsd", name)
+    rules.start("tarazu-mdsd", name, "tarazu-ossd-router1")
     rules.tell("a")
     (router,) = patiently(rules.set_now)
-    number = [str(routers.router_nid(n)) for n in (1, 2)].index(router)
+    number = rules.number_of(router)
     assert moved(routed)[number] == 134 and moved(routed, client=1) == (67, 67)
+
+    loads = patiently(lambda: {n: o["router"] for n, o in rules.status()["osses"].items()})
+    own = [str(routers.router_nid(1, net)) for net in ("tcp", "tcp1")]
+    assert loads == {"router1": {"nids": own, "bytes_per_s": 0.0, "messages_per_s": 0.0}}
+    processes.kill(routed.directory, "tarazu-ossd-router1")
 
     rules.signal(name, signal.SIGKILL)
     assert rules.set_now() == [router], "a killed process takes nothing back"
@@ -184,17 +206,23 @@ def test_the_real_daemons_set_rules_and_take_them_back(routed: Testbed, rules: R
 
     rules.start(name)
     (router,) = patiently(rules.set_now)
-    rules.signal("tarazu-mdsd", signal.SIGKILL)
-    patiently(lambda: not rules.set_now())
-    rules.said('why="mdsd is silent"')
-
-    rules.start("tarazu-mdsd")
-    rules.tell("c")
-    (router,) = patiently(rules.set_now)
-    number = [str(routers.router_nid(n)) for n in (1, 2)].index(router)
+    number = rules.number_of(router)
     routed.kill_router(f"router{number + 1}")
     patiently(lambda: not rules.set_now())
     rules.said(f'why="{router} is down"')
     assert moved(routed)[1 - number] == 134
     routed.revive_router(f"router{number + 1}")
     assert "Traceback" not in rules.log()
+
+
+@pytest.mark.long
+def test_rules_of_a_mdsd_that_has_died_are_taken_back_and_come_again(rules: Rules) -> None:
+    rules.start("tarazu-mdsd", "tarazu-routers-oss1")
+    rules.tell("a")
+    patiently(rules.set_now)
+    rules.signal("tarazu-mdsd", signal.SIGKILL)
+    patiently(lambda: not rules.set_now())
+    rules.said('why="mdsd is silent"')
+    rules.start("tarazu-mdsd")
+    rules.tell("a")
+    patiently(rules.set_now)

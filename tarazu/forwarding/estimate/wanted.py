@@ -10,6 +10,9 @@ from tarazu.forwarding.application import Kind
 from tarazu.forwarding.estimate.pattern import Pattern
 from tarazu.trace.phases.phase import Phase, Spatiality
 
+USUAL_BYTES = float(1 << 20)
+"""Of a request where none were counted: a light recording."""
+
 
 class Wanted(NamedTuple):
     """A benchmark with one size of requests, for so many of the phase's bytes."""
@@ -54,17 +57,21 @@ def wanted(phase: Phase, nodes: int, kind: Kind) -> tuple[Wanted, ...]:
 
 
 def _spatiality(phase: Phase) -> Spatiality:
-    """Rule 4: what is not known of MPI-IO is taken for contiguous. Where our recorder does not know, it saw gaps."""
+    """Rule 4: what is not known of MPI-IO is taken for contiguous, and what is not known of STDIO, whose buffer makes
+    it so, or of a recording without requests. Where our recorder does not know though it counted them, it saw gaps.
+    """
     if phase.spatiality != "unknown":
         return phase.spatiality
-    return "sequential" if phase.api in ("POSIX", "STDIO") else "contiguous"
+    return "sequential" if phase.api == "POSIX" and phase.requests else "contiguous"
 
 
 def request_sizes(phase: Phase) -> tuple[tuple[float, float], ...]:
     """(bytes of a request, bytes moved by such): the most frequent sizes as they were counted, the others by their
-    mean; without counts all by the mean (rule 3).
+    mean; without counts all by the mean (rule 3); without requests by a usual size.
     """
     moved, requests = float(phase.bytes), max(1, phase.requests)
+    if not phase.requests:
+        return ((min(moved, USUAL_BYTES), moved),)
     counted = [(size, size * count) for size, count in phase.request_sizes if size > 0 and count > 0]
     known = sum(part for _, part in counted)
     left_bytes = moved - known

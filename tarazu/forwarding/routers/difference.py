@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from tarazu.forwarding.routers import nids
+from tarazu.forwarding.routers.overlap import overlap
 from tarazu.forwarding.routers.udsp import Route, Rule, Udsp
 
 
@@ -59,21 +60,15 @@ def usable(wanted: Sequence[Rule], routes: Sequence[Route], most: int) -> Usable
             refused.append((rule, why))
         elif len(rules) >= most:
             refused.append((rule, f"expected at most {most} rules (forwarding.rules)"))
+        elif any(overlap(rule.dst, other.dst) for other in rules):
+            refused.append((rule, "another rule is for some of the same nodes"))
         else:
             rules[rule] = None
     return Usable(tuple(rules), tuple(refused))
 
 
 def _refusal(rule: Rule, leads: dict[tuple[nids.Nid, str], bool]) -> str:
-    found = [up for (gateway, net), up in leads.items() if net == rule.dst.net and _is_in(gateway, rule.rte)]
+    found = [up for (gateway, net), up in leads.items() if net == rule.dst.net and rule.rte.has(gateway)]
     if not found:
         return f"no route to {rule.dst.net} by {rule.rte}"
     return "" if any(found) else f"{rule.rte} is down"
-
-
-def _is_in(nid: nids.Nid, pattern: nids.Pattern) -> bool:
-    return (
-        nid.net == pattern.net
-        and len(nid.address) == len(pattern.places)
-        and all(number in place for number, place in zip(nid.address, pattern.places, strict=True))
-    )

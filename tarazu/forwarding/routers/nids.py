@@ -55,6 +55,14 @@ class Pattern(NamedTuple):
     def size(self) -> int:
         return prod(map(len, self.places))
 
+    def has(self, nid: Nid) -> bool:
+        """Whether it is one of them."""
+        return (
+            nid.net == self.net
+            and len(nid.address) == len(self.places)
+            and all(number in place for number, place in zip(nid.address, self.places, strict=True))
+        )
+
     def nids(self) -> Iterator[Nid]:
         for address in product(*map(sorted, self.places)):
             yield Nid(address, self.net)

@@ -2,17 +2,20 @@
 
 A job of which nothing is known gets no rule: its data take all routes alike, as without tarazu. Neither does one that
 may use all routers. What running jobs have is changed only where that helps.
+
+Each rule for a node takes the place of those before it (`lnet_udsp_apply_rte_list_on_lpni` clears the node's preferred
+routers), so a node has one rule, and its routers are those of one pattern.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from tarazu.forwarding.application import Application, Resources, io_s
 from tarazu.forwarding.policy import Scheduler
 from tarazu.forwarding.routers import nids
-from tarazu.forwarding.routers.nids import Nid
+from tarazu.forwarding.routers.nids import Nid, Pattern
 from tarazu.forwarding.routers.udsp import Rule
 
 Placed = Mapping[str, tuple[Nid, ...]]
@@ -53,10 +56,10 @@ def plan(
     schedule = scheduler.schedule(applications, among)
     number = {router: n for n, router in enumerate(routers)}
     kept: list[tuple[int, ...]] = []
-    for job, wanted in zip(known, schedule.placed, strict=True):
-        there = tuple(sorted(number[router] for router in current.get(job.id, ()) if router in number))
-        kept.append(there or tuple(sorted(wanted)))
-    fresh = [tuple(sorted(placed)) for placed in schedule.placed]
+    fresh = [_expressible(placed, routers) for placed in schedule.placed]
+    for job, wanted in zip(known, fresh, strict=True):
+        there = [number[router] for router in current.get(job.id, ()) if router in number]
+        kept.append(_expressible(there, routers) if there else wanted)
     everywhere = [tuple(range(len(routers)))] * len(known)
     before, after, alike = (slowdowns(applications, p, len(routers)) for p in (kept, fresh, everywhere))
     chosen, expected = (fresh, after) if sum(after) < (1 - gain) * sum(before) else (kept, before)
@@ -96,10 +99,28 @@ def _best(application: Application, most: int) -> int:
     return max(numbers, key=application.curve.bandwidth)
 
 
-def rules(jobs: Iterable[Job], placed: Placed, routers: int) -> tuple[Rule, ...]:
-    """Few rules: nodes of the same jobs are one group; a node of several jobs may use the routers of all of them.
+def _expressible(placed: Iterable[int], routers: Sequence[Nid]) -> tuple[int, ...]:
+    """Those of the routers that one pattern can name."""
+    found = pattern_of({routers[n] for n in placed}, routers)
+    return tuple(n for n, router in enumerate(routers) if found.has(router))
 
-    routers: how many there are; who may use all of them needs no rule.
+
+def pattern_of(wanted: Collection[Nid], routers: Iterable[Nid]) -> Pattern:
+    """One pattern that of `routers` has those `wanted`; where there is none, as many of them as come of it simply.
+
+    It may have other addresses, which are no router's.
+    """
+    address = zip(*(nid.address for nid in wanted), strict=True)
+    net = next(iter(wanted)).net
+    found = Pattern(tuple(frozenset(numbers) for numbers in address), net)
+    if len(str(found)) <= nids.MAX_CHARACTERS and all(r in wanted for r in routers if found.has(r)):
+        return found
+    return max(nids.fold(wanted), key=lambda each: each.size)
+
+
+def rules(jobs: Iterable[Job], placed: Placed, routers: Collection[Nid]) -> tuple[Rule, ...]:
+    """Few rules, of which each node has one at most: nodes of the same jobs are one group; a node of several jobs may
+    use the routers of all of them. Who may use all `routers` needs no rule.
     """
     of_node: dict[Nid, tuple[str, ...]] = {}
     for job in jobs:
@@ -112,7 +133,7 @@ def rules(jobs: Iterable[Job], placed: Placed, routers: int) -> tuple[Rule, ...]
     found: list[Rule] = []
     for its_jobs, nodes in sorted(groups.items()):
         its = {router for id in its_jobs for router in placed[id]}
-        if len(its) < routers:
-            rte = nids.fold(its)
-            found += [Rule(dst, each) for dst in nids.fold(nodes) for each in rte]
+        if len(its) < len(routers):
+            rte = pattern_of(its, routers)
+            found += [Rule(dst, rte) for dst in nids.fold(nodes)]
     return tuple(found)

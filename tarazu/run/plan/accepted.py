@@ -151,6 +151,7 @@ class Plans:
         self._in_vain = (plan.plan_id or self._in_vain) if plan.status in NOT_NOW else 0
         if plan.request_id:
             self.request_ids.append(plan.request_id)
+        self.router_profile = plan.router_profile or self.router_profile
         named = {index for file in plan.files for osts in file.osts for index in osts}
         if named - fs.osts:
             unknown = sorted(named - fs.osts)[:5]

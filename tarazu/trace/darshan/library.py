@@ -212,6 +212,18 @@ class OpenLog:
             found.append(segments)
         return np.concatenate(found)
 
+    def heat(self) -> Iterator[tuple[int, int, float, NDArray[np.int64], NDArray[np.int64]]]:
+        """Record id (its name is that of the interface), rank, seconds of a slice, bytes written and read by slice."""
+        for memory in self._records("HEATMAP"):
+            record = self._ffi.cast("struct darshan_heatmap_record *", memory)
+            size = 8 * int(record.nbins)
+            written, read = (
+                np.frombuffer(bytes(self._ffi.buffer(bins, size)), np.int64)
+                for bins in (record.write_bins, record.read_bins)
+            )
+            head = record.base_rec
+            yield int(head.id), int(head.rank), float(record.bin_width_seconds), written, read
+
     def _records(self, module: str) -> Iterator[Any]:
         """Each record in the library's own memory, which is freed after its use."""
         slot = self._ffi.new("void **")

@@ -101,6 +101,19 @@ SEGMENT = np.dtype(
 """One traced call (DXT), times in seconds after the start of the job."""
 
 
+class Heat(msgspec.Struct, frozen=True):
+    """What one rank moved by one interface, by slices of time from the start of the job (HEATMAP)."""
+
+    module: str
+    """`POSIX`, `STDIO` or `MPI-IO`."""
+    rank: int
+    width_s: float
+    """Of a slice."""
+    written: NDArray[np.int64]
+    """Bytes by slice; a call that lasts longer is spread over several."""
+    read: NDArray[np.int64]
+
+
 class Mount(msgspec.Struct, frozen=True):
     path: str
     kind: str

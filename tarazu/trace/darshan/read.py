@@ -13,7 +13,7 @@ from tarazu.errors import TraceError
 from tarazu.trace.darshan.gaps import find_gaps
 from tarazu.trace.darshan.layouts import logged_layouts
 from tarazu.trace.darshan.library import OpenLog, open_log
-from tarazu.trace.darshan.log import ACCESS, SEGMENT, Log, Module
+from tarazu.trace.darshan.log import ACCESS, SEGMENT, Heat, Log, Module
 
 TABLES = ("POSIX", "STDIO", "MPI-IO")
 ACCESSES = ("POSIX", "STDIO")
@@ -54,6 +54,19 @@ def library_tables(log: Log) -> dict[str, Module]:
         return {}
     with open_log(log.path) as opened:
         return {name: opened.table(name) for name in names}
+
+
+def heat(log: Log) -> list[Heat]:
+    """The bytes of each rank and interface by slices of time; empty where the log has no HEATMAP. Raises as `read`."""
+    if "HEATMAP" not in log.present:
+        return []
+    modules = {f"heatmap:{name.replace('-', '')}": name for name in TABLES}
+    with open_log(log.path) as opened:
+        return [
+            Heat(module, rank, width_s, written, moved)
+            for record, rank, width_s, written, moved in opened.heat()
+            if (module := modules.get(log.names.get(record, ""))) and width_s > 0
+        ]
 
 
 def segments(log: Log, module: str = "DXT_POSIX") -> NDArray[np.void]:

@@ -1,4 +1,4 @@
-"""I/O phases of a Darshan log (paper E, appendix A): from its counters, or by DXT from the calls."""
+"""I/O phases of a Darshan log (paper E, appendix A): from its counters and HEATMAP, or by DXT from the calls."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from tarazu.errors import TraceError
 from tarazu.model import ANY_RANK
-from tarazu.trace.darshan.log import Log, Module
-from tarazu.trace.darshan.read import library_tables, segments
+from tarazu.trace.darshan.log import Heat, Log, Module
+from tarazu.trace.darshan.read import heat, library_tables, segments
 from tarazu.trace.phases.calls import Key, parts_of_calls
 from tarazu.trace.phases.combine import DISTANCE_S, combine
+from tarazu.trace.phases.heat import split
 from tarazu.trace.phases.part import THRESHOLD, Part
 from tarazu.trace.phases.phase import Api, Phase
 
@@ -77,6 +78,7 @@ def parts(
     """Step 1, before anything is put together."""
     left_out = {r for r, name in log.names.items() if name in _STREAMS or (wanted and not wanted(name))}
     found: list[Part] = []
+    heats: list[Heat] | None = None
     for module in {**log.modules, **library_tables(log)}.values():
         of = MODULES[module.name]
         if api not in ("top", "all", of):
@@ -86,7 +88,9 @@ def parts(
         if counted and trace in log.present:
             found += _with_calls(counted, segments(log, trace), distance_s)
         else:
-            found += counted
+            if heats is None:
+                heats = heat(log)
+            found += split(counted, [each for each in heats if each.module == module.name], distance_s)
     return tuple(_top(found) if api == "top" else found)
 
 

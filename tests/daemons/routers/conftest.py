@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import subprocess
 import sys
@@ -14,7 +13,9 @@ import pytest
 from tarazu.forwarding.routers import udsp
 from tarazu.forwarding.routers.udsp import Rule, Udsp
 from tarazu.sim.testbed.daemons import LNETCTL
+from tarazu.sim.testbed.routers import rules_of, write_routes
 
+NAMES = ("src", "dst", "rte", "priority")
 FOREIGN = {"src": "tcp", "priority": 0}
 GATEWAYS = ("10.77.0.11@tcp", "10.77.0.12@tcp")
 A, B, C = (udsp.rule(f"10.77.64.{n}@tcp1", GATEWAYS[0]) for n in (1, 2, 3))
@@ -31,13 +32,12 @@ class Server:
         self.foreign(FOREIGN)
 
     def set_routes(self, *down: str) -> None:
-        routes = [["tcp1", gateway, 0.0 if gateway in down else None] for gateway in GATEWAYS]
-        beside = self.root / "lnet" / "routes.new"
-        beside.write_text(json.dumps(routes))
-        beside.replace(self.root / "lnet" / "routes.json")
+        write_routes(self.root, [("tcp1", gateway, 0.0 if gateway in down else None) for gateway in GATEWAYS])
 
     def foreign(self, *rules: Mapping[str, object]) -> None:
-        (self.root / "lnet" / "rules.json").write_text(json.dumps(rules))
+        """From now on these are all rules that are set."""
+        lines = ["\t".join(str(rule.get(name, "")) for name in NAMES) + "\n" for rule in rules]
+        (self.root / "lnet" / "rules").write_text("".join(lines))
 
     def lnetctl(self, *words: str) -> str:
         command = [*shlex.split(self.command), *words]
@@ -45,8 +45,8 @@ class Server:
 
     def shown(self) -> tuple[Udsp, ...]:
         """What is in force, as the stand-in's own file has it: asking it would take a process each time."""
-        rules = json.loads((self.root / "lnet" / "rules.json").read_text())
-        return tuple(Udsp(idx, **rule) for idx, rule in enumerate(rules))
+        found = enumerate(rules_of(self.root))
+        return tuple(Udsp(idx, *rule[:3], int(rule[3]) if rule[3] else None) for idx, rule in found)
 
     def rules(self) -> list[Rule]:
         """Without those that cannot be tarazu's."""

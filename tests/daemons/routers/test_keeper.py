@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import logging
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -74,6 +76,18 @@ def test_a_rule_that_somebody_else_set_is_not_ours_to_delete(server: Server, kee
     assert keeper.apply([A, B], 1, "").added == (B,)
     keeper.take_back("the end")
     assert server.rules() == [A]
+
+
+@pytest.mark.parametrize("dst", ["tcp1", "10.77.64.[1-5]@tcp1", "10.77.64.1.3-4]@tcp1"])
+def test_nodes_for_which_the_site_has_a_rule_of_its_own_get_none(
+    server: Server, keeper: Keeper, dst: str
+) -> None:
+    """To Lustre the later rule would take the place of the site's, and its end would end that one too."""
+    keeper.apply([B], 1, "")
+    server.foreign({"dst": str(B.dst), "rte": str(B.rte)}, {"dst": dst, "rte": GATEWAYS[1]})
+    done = keeper.apply([A], 2, "")
+    assert done.added == () and done.deleted == (B,)
+    assert "not tarazu's (idx 1" in done.refused[0] and f"--dst {dst} " in done.refused[0]
 
 
 def test_a_rule_that_somebody_else_deleted_is_not_deleted_again(server: Server, keeper: Keeper) -> None:
@@ -224,6 +238,43 @@ def test_who_comes_after_a_killed_one_waits_for_its_lnetctl(server: Server, tmp_
         after.take_back("left by a former run")
     assert after.take_back("left by a former run", wait_s=10.0).deleted == (A,)
     assert server.rules() == []
+
+
+KILLED_AT = [
+    pytest.param(point, marks=() if point in ("after 2", "after 4") else pytest.mark.long)
+    for point in (f"{when} {number}" for number in range(1, 6) for when in ("before", "after"))
+]
+"""The calls of lnetctl: show, del, show, add, add."""
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("point", KILLED_AT)
+def test_wherever_it_is_killed_all_of_ours_is_taken_back_and_nothing_else(
+    server: Server, tmp_path: Path, point: str
+) -> None:
+    state, count, when, number = tmp_path / "state", tmp_path / "count", *point.split()
+    foreign = {"dst": "10.77.64.9@tcp1", "rte": GATEWAYS[1]}
+    server.foreign(foreign, FOREIGN)
+    after = Keeper(Kept(state), Lnetctl(server.command), per_minute=60)
+    after.apply([C], 1, "")
+    before, run = (f"[ $n = {number} ] && kill -9 $PPID || true", f'{server.command} "$@"')
+    steps = [before, run] if when == "before" else [run, before]
+    killer = tmp_path / "killer.sh"
+    killer.write_text(f"#!/bin/sh\necho x >> {count}; n=$(wc -l < {count})\n" + "\n".join(steps) + "\n")
+    killer.chmod(0o755)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            Keeper(Kept(state), Lnetctl(str(killer)), per_minute=60).apply([A, B], 2, "")
+        finally:
+            os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
+    assert {*server.rules()} <= {A, B, C, server.shown()[0].rule}
+    after.take_back("left by a former run", wait_s=10.0)
+    assert [each[1:] for each in server.shown()] == [
+        ("", foreign["dst"], foreign["rte"], None),
+        ("tcp", "", "", 0),
+    ]
 
 
 def test_long_patterns_are_refused_before_lnetctl_cuts_them() -> None:

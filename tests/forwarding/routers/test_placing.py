@@ -65,19 +65,33 @@ def test_of_whom_nothing_is_known_takes_all_routes() -> None:
     unknown = Job("j3", frozenset(nids.unfold("10.7.0.9@tcp1")), None)
     plan = placing.plan([unknown, A], ROUTERS, Always((2,)), {}, 0.05)
     assert plan.placed == {"j1": (ROUTERS[2],)}
-    assert [str(rule.dst) for rule in placing.rules([unknown, A], plan.placed, 4)] == ["10.7.0.[1-4]@tcp1"]
+    assert [str(rule.dst) for rule in placing.rules([unknown, A], plan.placed, ROUTERS)] == [
+        "10.7.0.[1-4]@tcp1"
+    ]
     assert placing.plan([unknown], ROUTERS, Always(), {}, 0.05) == placing.plan([A], (), Always(), {}, 0.05)
-    assert placing.rules([A], {"j1": ROUTERS}, 4) == (), "all routers: as without a rule"
+    assert placing.rules([A], {"j1": ROUTERS}, ROUTERS) == (), "all routers: as without a rule"
 
 
 def test_nodes_of_two_jobs_may_use_the_routers_of_both() -> None:
     shared = job(3, "10.7.0.[3-6]@tcp1")
-    found = placing.rules([A, shared], {"j1": ROUTERS[:1], "j3": ROUTERS[1:2]}, 4)
+    found = placing.rules([A, shared], {"j1": ROUTERS[:1], "j3": ROUTERS[1:2]}, ROUTERS)
     assert {(str(rule.dst), str(rule.rte)) for rule in found} == {
         ("10.7.0.[1-2]@tcp1", "10.0.0.1@tcp"),
         ("10.7.0.[3-4]@tcp1", "10.0.0.[1-2]@tcp"),
         ("10.7.0.[5-6]@tcp1", "10.0.0.2@tcp"),
     }
+
+
+def test_a_job_gets_the_routers_of_one_pattern() -> None:
+    """Of two rules for one node Lustre follows the later one alone."""
+    text = "10.0.1.5@tcp, 10.0.2.9@tcp, 10.0.3.5@tcp"
+    apart = nids.unfold(text)
+    assert str(placing.pattern_of(apart[:2], apart)) == "10.0.[1-2].[5-9/4]@tcp", "no router is at 1.9 or 2.5"
+    square = (*apart, *nids.unfold("10.0.2.5@tcp"))
+    assert str(placing.pattern_of(apart[:2], square)) in ("10.0.1.5@tcp", "10.0.2.9@tcp")
+    plan = placing.plan([A], square, Always((0, 1)), {}, 0.05)
+    (rule,) = placing.rules([A], plan.placed, square)
+    assert set(plan.placed["j1"]) == {r for r in square if rule.rte.has(r)} and len(plan.placed["j1"]) == 1
 
 
 def test_the_expected_slowdown() -> None:
@@ -98,7 +112,7 @@ def test_rules_say_of_every_node_what_the_plan_says_of_its_jobs(seed: int, polic
         made = job(number, "10.7.0.1@tcp1", best=some.choice((1, 2, 4)), cpu_s=some.uniform(0, 1e3))
         jobs.append(made._replace(nodes=frozenset(some.sample(every, some.randint(1, 20)))))
     plan = placing.plan(jobs, ROUTERS, named(policy), {}, 0.05)
-    rules = placing.rules(jobs, plan.placed, len(ROUTERS))
+    rules = placing.rules(jobs, plan.placed, ROUTERS)
     for node in every:
         expected = {router for each in jobs if node in each.nodes for router in plan.placed[each.id]}
         found = {r for rule in rules if node in set(rule.dst.nids()) for r in rule.rte.nids()}

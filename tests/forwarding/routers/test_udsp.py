@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from tarazu.errors import BadInput
 from tarazu.forwarding.routers import udsp
 from tarazu.forwarding.routers.difference import difference, index_of, usable
+from tarazu.forwarding.routers.nids import Pattern, parse
+from tarazu.forwarding.routers.overlap import overlap
 from tarazu.forwarding.routers.udsp import Rule, Udsp, read_routes, read_rules, rule
 
 CAPTURED = Path(__file__).parents[2] / "data" / "lustre" / "control" / "lnet-routes-udsp.txt"
@@ -157,9 +159,7 @@ def test_after_the_changes_all_that_is_wanted_is_there_and_nothing_foreign_has_g
     assert not {*found.delete} - {*own}
 
 
-ROUTES = tuple(
-    udsp.Route("tcp1", udsp.nids.parse(f"10.77.0.{n}@tcp"), up) for n, up in ((11, True), (12, False))
-)
+ROUTES = tuple(udsp.Route("tcp1", parse(f"10.77.0.{n}@tcp"), up) for n, up in ((11, True), (12, False)))
 
 
 @pytest.mark.parametrize(
@@ -177,6 +177,23 @@ def test_a_rule_needs_a_router_that_is_up(rte: str, why: str) -> None:
     found = usable([asked, asked], ROUTES, most=9)
     assert found.rules == (() if why else (asked,))
     assert [reason for _, reason in found.refused] == ([why] if why else [])
+
+
+def test_a_node_has_one_rule() -> None:
+    wide = rule("10.77.0.[30-31]@tcp1", "10.77.0.11@tcp")
+    found = usable([wide, A, B], ROUTES, most=9)
+    assert found.rules == (wide, B)
+    assert found.refused == ((A, "another rule is for some of the same nodes"),)
+
+
+PLACE = st.frozensets(st.integers(0, 3), min_size=1)
+PATTERN = st.builds(Pattern, st.tuples(PLACE, PLACE, PLACE, PLACE), st.sampled_from(["tcp", "tcp1"]))
+
+
+@settings(max_examples=60, deadline=None)
+@given(PATTERN, PATTERN)
+def test_patterns_overlap_when_a_nid_is_one_of_both(one: Pattern, other: Pattern) -> None:
+    assert overlap(one, other) == bool({*one.nids()} & {*other.nids()})
 
 
 def test_no_more_rules_than_the_site_allows() -> None:

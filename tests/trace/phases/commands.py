@@ -66,8 +66,8 @@ def _ior(words: list[str], ranks: int) -> list[Expected]:
         # In a shared file the blocks of the other ranks lie between two segments.
         follow = each - 1 if of.F else of.s * (block // transfer - 1)
         spatiality = "contiguous" if follow >= 0.8 * (each - 1) else "sequential"
-    apart = of.d > 0 and of.m
-    """Repetitions in files of their own; in the same files, counters cannot tell them apart."""
+    apart = of.d > 0
+    """Also of repetitions in the same files."""
     times = 1 if apart else of.i
     files = (ranks if of.F else 1) * (times if of.m else 1)
     once = [

@@ -1,0 +1,202 @@
+"""Which LNet routers running jobs' data take, and why.
+
+    tarazu routers               what is planned for which job, what OSSs have set; on an OSS also what is set there
+    tarazu routers --advise      also the rules of every OSS, as lnetctl commands; changes nothing
+    tarazu routers --apply       on an OSS, as root: let tarazu-ossd --routers set rules (again, after --undo)
+    tarazu routers --undo        on an OSS, as root: take back every rule of tarazu's now, and set none until --apply
+
+Rules are set where `forwarding.routers` is `apply`, on the OSS and at mdsd. --undo needs neither mdsd nor a daemon;
+`tarazu disable --site` does it on all OSSs, through mdsd. `slowdown` is the time that a job's I/O is expected to take,
+over that of the best number of routers for it alone; `all alike` the same without rules. Users see their own jobs.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tarazu import config
+from tarazu.cli.output import print_json, print_table, say
+from tarazu.cli.view import TIMEOUT_S
+from tarazu.errors import BadInput, TarazuError, Unavailable
+from tarazu.wire import local
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    action = parser.add_mutually_exclusive_group()
+    action.add_argument("--advise", action="store_true", help="the rules too; change nothing")
+    action.add_argument("--apply", action="store_true", help="let rules be set on this OSS (again)")
+    action.add_argument("--undo", action="store_true", help="take back what tarazu has set on this OSS")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def execute(options: argparse.Namespace) -> int:
+    settings = config.load(options.config)
+    if options.undo:
+        return _undo(settings, as_json=options.json)
+    if options.apply:
+        return _apply(settings, as_json=options.json)
+    here, problem = _set_here(settings), ""
+    planned: Mapping[str, Any] = {}
+    try:
+        planned = _planned(settings)
+    except TarazuError as error:
+        if here is None:
+            raise
+        problem = str(error)
+    if options.json:
+        print_json({"here": here, "mdsd": planned, "problem": problem})
+        return 0
+    if here:
+        _print_here(here)
+    if problem:
+        say(f"what mdsd plans is not known here: {problem}")
+    else:
+        _print_planned(planned, options.advise)
+    return 0
+
+
+def _planned(settings: config.Settings) -> Mapping[str, Any]:
+    """mdsd's part of its status. Raises Unavailable."""
+    with local.connect(settings.clientd.socket, TIMEOUT_S) as channel:
+        answer = channel.ask(local.StatusQuery())
+    if not isinstance(answer, local.StatusAnswer):
+        raise Unavailable(f"clientd: expected its status, found {type(answer).__name__}")
+    mdsd = answer.status["mdsd"]
+    if "routers" not in mdsd:
+        raise Unavailable(
+            f"mdsd: {mdsd.get('unavailable', 'expected its routers, found an earlier version')}"
+        )
+    found: Mapping[str, Any] = mdsd["routers"]
+    return found
+
+
+def _set_here(settings: config.Settings) -> dict[str, Any] | None:
+    """What tarazu has set on this server; None where it keeps no notes, or they cannot be read."""
+    from tarazu.daemons.routers import keeper
+
+    if not Path(settings.ossd.state).is_dir():
+        return None
+    try:
+        found = keeper.set_here(settings)
+    except TarazuError:
+        return None
+    return {"rules": list(map(str, found.rules)), "generation": found.generation, "held": found.held}
+
+
+def _undo(settings: config.Settings, *, as_json: bool) -> int:
+    from tarazu.daemons.routers import keeper
+
+    done = keeper.undo(settings)
+    if as_json:
+        print_json(
+            {"deleted": list(map(str, done.deleted)), "left": list(map(str, done.left)), "why": done.why}
+        )
+        return 1 if done.left else 0
+    for rule in done.deleted:
+        print(f"deleted: {rule}")
+    for rule in done.left:
+        say(f"still set: {rule}: {done.why}")
+    if not done.deleted and not done.left:
+        print("nothing to undo: tarazu has set no rule on this server")
+    print("none is set again until `tarazu routers --apply`")
+    return 1 if done.left else 0
+
+
+def _apply(settings: config.Settings, *, as_json: bool) -> int:
+    from tarazu.daemons.routers import keeper
+
+    mode = settings.forwarding.routers
+    if mode != "apply":
+        raise BadInput(
+            "forwarding.routers", "apply on this server and at mdsd, before rules can be set", mode
+        )
+    was_held = keeper.resume(settings)
+    here = _set_here(settings)
+    if as_json:
+        print_json({"was_held": was_held, "here": here})
+        return 0
+    print("rules may be set again" if was_held else "rules may be set; they were not held back")
+    print("tarazu-ossd --routers takes them from mdsd within forwarding.interval_s")
+    if here:
+        _print_here(here)
+    return 0
+
+
+def _print_here(here: Mapping[str, Any]) -> None:
+    held = "; held back since --undo (again: tarazu routers --apply)" if here["held"] else ""
+    print(f"this server has {len(here['rules'])} rules of tarazu's{held}")
+    for rule in here["rules"]:
+        print(f"  {rule}")
+
+
+def _print_planned(found: Mapping[str, Any], rules: bool) -> None:
+    say(line_of(found))
+    if found["mode"] == "observe":
+        return
+    for way, names in found["routers"].items():
+        say(f"  {way}: {names or 'no router is up'}")
+    if found["jobs"]:
+        print()
+        print_table(
+            ("job", "user", "fs", "nodes", "routers", "of which", "slowdown", "all alike", "notes"),
+            [
+                (
+                    job["job"] or "-",
+                    job["uid"],
+                    job["fs"],
+                    job["nodes"],
+                    job["count"] or "all",
+                    job["routers"] or "-",
+                    _number(job["slowdown"]),
+                    _number(job["alike"]),
+                    job["why"] or ("" if job["known"] else "nothing is known of its I/O"),
+                )
+                for job in found["jobs"]
+            ],
+        )
+    if found["osses"]:
+        print()
+        print_table(
+            ("OSS", "age s", "its mode", "routers up", "down", "rules set"),
+            [
+                (name, f"{o['age_s']:.0f}", o["mode"], o["up"], " ".join(o["down"]) or "-", o["rules_set"])
+                for name, o in found["osses"].items()
+            ],
+        )
+    if rules:
+        _print_rules(found)
+
+
+def _print_rules(found: Mapping[str, Any]) -> None:
+    servers: dict[tuple[str, ...], list[str]] = {}
+    for name, oss in found["osses"].items():
+        servers.setdefault(tuple(oss.get("rules", ())), []).append(name)
+    for rules, names in servers.items():
+        print()
+        say(f"# on {', '.join(names)}:")
+        for rule in rules:
+            say(f"lnetctl udsp add {rule}")
+        if not rules:
+            print("# no rule")
+
+
+def line_of(found: Mapping[str, Any]) -> str:
+    """mdsd's part in one line."""
+    if found["mode"] == "observe":
+        return "routers of jobs: observe: none are planned (forwarding.routers)"
+    own = sum(job["count"] > 0 for job in found["jobs"])
+    rules = sum(oss["rules_set"] for oss in found["osses"].values())
+    learning = "; has just begun, and learns which jobs run" if found["learning"] else ""
+    scheduler = found["scheduler"]
+    trouble = f"; scheduler: {scheduler['problem']}" if scheduler and scheduler["problem"] else ""
+    return (
+        f"routers of jobs: {found['mode']}, policy {found['policy']}; {found['steps']} steps told, {own} have routers "
+        f"of their own; {len(found['osses'])} OSSs ask, {rules} rules set{learning}{trouble}"
+    )
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"

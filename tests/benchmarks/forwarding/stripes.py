@@ -1,0 +1,27 @@
+"""Mean-I/O-SlowDown of eight jobs with stripe counts by curves over that with those of `auto`, simulated."""
+
+from __future__ import annotations
+
+from statistics import median
+
+from tarazu.sim.forwarding.stripes import LOADS, mixtures
+from tests.benchmarks.figure import Figure
+
+EACH = 50
+POLICY = "joint"
+
+
+def measure(short: bool) -> list[Figure]:
+    """The mean slowdown under `curve` over that under `auto`, at each load: of so many mixtures worst and median."""
+    found = list(mixtures(POLICY, each=2 if short else EACH))
+    figures = []
+    for load in LOADS:
+        of = [mixture for mixture in found if mixture.load == load]
+        for when, ratios, most in (
+            ("as they come", [mixture.first_ratio for mixture in of], None),
+            ("asked again", [mixture.ratio for mixture in of], 1.0),
+        ):
+            what = f"I/O-load(π₁) {load:g}, {when}: curve / auto"
+            figures.append(Figure(f"{what}, median", median(ratios), "", most=1.0))
+            figures.append(Figure(f"{what}, worst of {len(ratios)}", max(ratios), "", most=most))
+    return figures

@@ -1,0 +1,101 @@
+"""LNet routers chosen for a job: from its leader by clientd and mdsd to rules on the server, and back at its end."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tarazu.sim.testbed import routers
+from tarazu.sim.testbed.daemons import daemon_commands
+from tests.daemons.conftest import patiently
+from tests.loop.conftest import Loop, make_loop
+
+WRITER = """
+import os, sys, time
+folder, size, until = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+os.makedirs(folder, exist_ok=True)
+with open(f"{folder}/first", "wb") as file:
+    file.write(bytes(size))
+while until != "-" and not os.path.exists(until):
+    time.sleep(0.05)
+with open(f"{folder}/second", "wb") as file:
+    file.write(bytes(size))
+"""
+SIZE = 8 << 20
+
+
+@pytest.fixture(scope="module")
+def loop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loop]:
+    directory = tmp_path_factory.mktemp("routed")
+    curves = directory / "curves.csv"
+    curves.write_text("application,resources,bytes_per_s\nalone,1,2e9\nalone,2,1e9\n")
+    changes: dict[str, dict[str, Any]] = {
+        "layout": {"stripe_count": "paper", "striping": "raid0", "min_size": 0},
+        "forwarding": {
+            "routers": "apply",
+            "policy": "ta-gc",
+            "interval_s": 0.2,
+            "nids": str(directory / "tb" / "etc" / "nids"),
+            "router_curves": str(curves),
+        },
+        "run": {"alive_s": 0.5},
+    }
+    yield from make_loop(
+        directory / "tb", changes, osss=1, osts_per_oss=2, clients=2, routers=2, interval_s=0.5
+    )
+
+
+def rules(loop: Loop) -> list[tuple[str, str]]:
+    return [(rule.dst, rule.rte) for rule in routers.rules_of(loop.testbed.oss_root("oss1"))]
+
+
+def test_a_job_has_the_router_that_its_curve_says_while_it_runs(loop: Loop) -> None:
+    bed, until = loop.testbed, loop.testbed.directory / "go on"
+    folder = loop.mount() / "out"
+    program = [sys.executable, "-c", WRITER, folder, SIZE]
+    loop.run(*program, "-", app="alone")
+    assert rules(loop) == [], "nothing was known of it"
+    loop.clear()
+    running = threading.Thread(target=loop.run, args=(*program, until), kwargs={"app": "alone"})
+    running.start()
+    ((dst, rte),) = patiently(lambda: rules(loop))
+    assert dst == str(routers.client_nid(1)) and rte in [str(routers.router_nid(n)) for n in (1, 2)]
+    seen = loop.json("routers")["mdsd"]
+    (job,) = [job for job in seen["jobs"] if job["known"]]
+    assert (job["nodes"], job["routers"], job["why"]) == (1, rte, "")
+    assert job["slowdown"] < job["alike"] == pytest.approx(2.0)
+    assert patiently(lambda: loop.json("routers")["mdsd"]["osses"]["oss1"]["rules_set"] == 1)
+    advised = loop.tarazu("routers", "--advise").stdout
+    assert f"lnetctl udsp add --dst {dst} --rte {rte}" in advised and "# on oss1:" in advised
+    assert "routers of jobs: apply, policy ta-gc" in loop.tarazu("status").stdout
+    until.touch()
+    running.join()
+    assert patiently(lambda: not rules(loop) and "gone")
+    audit = (bed.directory / "log" / "audit.log").read_text()
+    assert f'routers="{rte}" slowdown=1.000 alike=2.000' in audit
+
+
+def test_undo_on_the_server_without_mdsd(loop: Loop) -> None:
+    """Taken back and held; set again after --apply."""
+    until = loop.testbed.directory / "go on too"
+    program = [sys.executable, "-c", WRITER, loop.mount() / "out2", SIZE]
+    running = threading.Thread(target=loop.run, args=(*program, until), kwargs={"app": "alone"})
+    running.start()
+    assert patiently(lambda: rules(loop))
+    (service,) = [d for d in daemon_commands(loop.testbed) if d.name == "tarazu-routers-oss1"]
+    environ = {k: v for k, v in service.env.items() if k.startswith("TARAZU_OSSD_")}
+    done = loop.tarazu("routers", "--undo", env=environ)
+    assert done.returncode == 0 and done.stdout.startswith("deleted: --dst "), done
+    assert rules(loop) == []
+    here = loop.tarazu("routers", env=environ).stdout
+    assert "this server has 0 rules of tarazu's; held back since --undo" in here
+    done = loop.tarazu("routers", "--apply", env=environ)
+    assert done.returncode == 0 and "rules may be set again" in done.stdout
+    assert patiently(lambda: rules(loop))
+    until.touch()
+    running.join()
+    assert patiently(lambda: not rules(loop) and "gone")
