@@ -44,8 +44,9 @@ IN_A_CASE = 10
 """Sets of one case."""
 OUR_WEIGHT = 25
 """Time of our policy, in that of one of the others with its simulation."""
-PROFILE = ("ta-gnc", "bba-gnc", "bba-gc", OURS)
-"""Policies that are also asked with what is known of an application's family alone (figure 11)."""
+PROFILE = (*(f"{a}-{p}" for a in ("bba", "nsysa", "ta") for p in ("gnc", "gc")), "static-gc", OURS)
+"""Policies that are also asked with what is known of an application's family alone: those of figure 11, and what else
+may be the best then and needs curves."""
 
 Told = Literal["truth", "profile"]
 """What a policy is told of an application: its curve, or its family's (paper A, section 6.2)."""
