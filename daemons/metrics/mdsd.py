@@ -14,6 +14,7 @@ from tarazu.daemons.metrics.exporter import Ask
 from tarazu.daemons.metrics.families import build, counter, counters, gauge, histogram, of_sockets
 from tarazu.model import Oss, Ost, SystemView
 from tarazu.stats.params import target_name
+from tarazu.wire.messages import RouterLoad
 
 if TYPE_CHECKING:
     from tarazu.daemons.mdsd import Mdsd
@@ -35,6 +36,7 @@ _OF_OSS = (
     ("memory_load_ratio", "Share of its memory in use, page cache apart."),
     ("lnet_load_ratio", "LNet bytes per second over the highest rate seen."),
     ("unreadable_sources", "Statistics that the server could not read."),
+    ("routed_bytes_per_second", "What an LNet router forwards; absent for a server that is none."),
 )
 
 
@@ -49,7 +51,7 @@ def families(mdsd: Mdsd, ask: Ask) -> Iterator[Metric]:
     servers = ask(mdsd.system.views.servers)
     loads = {oss.name: oss for view in views for oss in view.osses}
     rows = [
-        (name, now - received_s, loads.get(name), len(report.unreadable))
+        (name, now - received_s, loads.get(name), len(report.unreadable), report.router)
         for name, (report, received_s) in servers.items()
     ]
     yield from _servers(rows)
@@ -146,10 +148,12 @@ def _health(statuses: Mapping[str, Mapping[str, Mapping[str, object]]]) -> Itera
     yield family
 
 
-def _servers(rows: Sequence[tuple[str, float, Oss | None, int]]) -> Iterator[Metric]:
+def _servers(rows: Sequence[tuple[str, float, Oss | None, int, RouterLoad | None]]) -> Iterator[Metric]:
     of_oss = {name: GaugeMetricFamily(f"tarazu_server_{name}", text, labels=SERVER) for name, text in _OF_OSS}
-    for name, age_s, oss, unreadable in rows:
+    for name, age_s, oss, unreadable, router in rows:
         labels = ("oss", name)
+        if router is not None:
+            of_oss["routed_bytes_per_second"].add_metric(labels, router.bytes_per_s)
         of_oss["report_age_seconds"].add_metric(labels, age_s)
         of_oss["unreadable_sources"].add_metric(labels, unreadable)
         if oss is not None:

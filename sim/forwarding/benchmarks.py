@@ -23,6 +23,7 @@ from tarazu.sim.model.simulation import Simulation
 from tarazu.sim.model.spec import ClusterSpec, Job, RequestCosts, ServiceCurve
 from tarazu.sim.workloads import ior
 from tarazu.sim.workloads.workload import Workload
+from tarazu.trace.phases.phase import Operation
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -80,17 +81,31 @@ def workload(pattern: Pattern, name: str = "benchmark") -> Workload:
     )
 
 
+def playable(pattern: Pattern) -> tuple[Pattern, ...]:
+    """What an IOR run of this pattern measures: its writes, and its reads if it reads. Empty for what cannot be
+    simulated."""
+    if pattern.spatiality == "random":
+        return ()
+    kinds: tuple[Operation, ...] = ("write", "read") if pattern.operation == "read" else ("write",)
+    return tuple(msgspec.structs.replace(pattern, operation=kind) for kind in kinds)
+
+
 def seed_of(*what: object) -> int:
     """The same for the same, whatever Python's hashes are."""
-    return int.from_bytes(hashlib.sha256(repr(what).encode()).digest()[:4], "big")
+    return int(digest_of(*what)[:8], 16)
 
 
-def cluster(kind: Kind, resources: int, speeds: tuple[float, ...]) -> ClusterSpec:
-    """The site as it is during one run."""
+def digest_of(*what: object) -> str:
+    return hashlib.sha256(repr(what).encode()).hexdigest()[:20]
+
+
+def cluster(kind: Kind, resources: int, speeds: tuple[float, ...], nodes: int) -> ClusterSpec:
+    """The site as it is during one run; with as many nodes as that needs."""
+    nodes = max(nodes, SITE.nodes)
     if kind == "ost":
-        return msgspec.structs.replace(SITE, speeds=speeds)
+        return msgspec.structs.replace(SITE, speeds=speeds, nodes=nodes)
     return msgspec.structs.replace(
-        SITE, speeds=speeds, lnet_routers=resources, lnet_router_bytes_per_s=ROUTER_BYTES_PER_S
+        SITE, speeds=speeds, nodes=nodes, lnet_routers=resources, lnet_router_bytes_per_s=ROUTER_BYTES_PER_S
     )
 
 
@@ -105,10 +120,11 @@ def seconds(
     """How long each of these takes, one after the other on one machine as it is in one run; with each whether all its
     ranks share a file. quiet: OSTs are alike, and nobody else is there."""
     rng = np.random.default_rng(seed)
+    nodes = max(work.nodes for work, _ in works)
     noise = 0.0 if quiet else 1.0
     speeds = tuple(np.exp(noise * rng.normal(0.0, OST_NOISE, SITE.osts)).tolist())
     left = float(np.exp(noise * rng.normal(0.0, RUN_NOISE)))
-    simulation = Simulation(cluster(kind, resources, speeds), "lsa", seed)
+    simulation = Simulation(cluster(kind, resources, speeds, nodes), "lsa", seed)
     taken = []
     for work, shared in works:
         (outcome,) = simulation.run([Job(work, striping(kind, resources, shared))]).jobs
@@ -119,9 +135,10 @@ def seconds(
 def one(task: tuple[Pattern, int, int]) -> Measurement:
     """One repetition: (pattern, resources, which)."""
     pattern, resources, repetition = task
-    seed = seed_of("benchmark", msgspec.structs.astuple(pattern), resources, repetition)
-    (taken,) = seconds([(workload(pattern), pattern.sharing == "shared")], pattern.kind, resources, seed)
-    return Measurement(pattern, resources, pattern.bytes / taken, "simulator", "", f"simulator-{seed:08x}")
+    named = ("benchmark", msgspec.structs.astuple(pattern), resources, repetition)
+    works = [(workload(pattern), pattern.sharing == "shared")]
+    (taken,) = seconds(works, pattern.kind, resources, seed_of(*named))
+    return Measurement(pattern, resources, pattern.bytes / taken, "simulator", "", digest_of(*named))
 
 
 def measure(

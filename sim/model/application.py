@@ -19,7 +19,7 @@ from tarazu.sim.model.cluster import Cluster
 from tarazu.sim.model.links import Direction, Floats, Numbers
 from tarazu.sim.model.mds import PlacedFile, check_osts
 from tarazu.sim.model.outcome import JobOutcome
-from tarazu.sim.model.requests import Locks, Requests, conflicts, requests
+from tarazu.sim.model.requests import Asking
 from tarazu.sim.model.spec import Job
 from tarazu.sim.model.timetable import first_touched_s
 from tarazu.sim.workloads.workload import Kind
@@ -54,8 +54,8 @@ class Application:
         self._kept = self._kept_shares()
         self._barriers: dict[int, tuple[Event, int]] = {}
         self._meeting = self._barrier_sizes()
-        self._locks = Locks(cluster.network)
-        self._writer_nodes = self._nodes_that_write() if cluster.spec.costs else np.zeros(0, np.int64)
+        costs = cluster.spec.costs
+        self._asking = Asking(costs, cluster.network, work) if costs else None
         self._open = self._closes()
         self.layouts = self._find_layouts()
         for file, layout in zip(work.files, self.layouts, strict=True):
@@ -292,12 +292,11 @@ class Application:
             osts, sizes = _merged(objects[piece.objects], piece.object_bytes)
             kept = self._claim(number, file, osts, sizes) if direction is Direction.WRITE else 1.0
             asked = None
-            if cluster.spec.costs:
+            if self._asking:
                 stripe_bytes = file.layout.components[piece.component].stripe_size_bytes
                 gaps = span_bytes > size_bytes
-                rpc_bytes, per_byte_s = requests(cluster.spec.costs, sizes, call_bytes, stripe_bytes, gaps)
-                asked = self._asked(
-                    number, piece.component, osts, sizes, direction, rpc_bytes, gaps, per_byte_s
+                asked = self._asking.requests(
+                    number, piece.component, stripe_bytes, osts, sizes, direction, call_bytes, gaps
                 )
             cluster.osts.begins(osts)
             yield cluster.flow(node, osts, sizes, direction, asked)
@@ -310,36 +309,6 @@ class Application:
             self._moving_s[direction] += env.now - self._since[direction]
         if self.waited:
             cluster.ends(direction)
-
-    def _asked(
-        self,
-        number: int,
-        component: int,
-        osts: Numbers,
-        sizes: Numbers,
-        direction: Direction,
-        rpc_bytes: Floats,
-        gaps: bool,
-        per_byte_s: float,
-    ) -> Requests:
-        """The requests of one operation on the objects of one component of a file."""
-        costs = self.cluster.spec.costs
-        if not costs or not costs.lock_s or not conflicts(direction, self._writer_nodes[number]):
-            return Requests(rpc_bytes, per_byte_s, osts[:0], rpc_bytes[:0])
-        rpcs = sizes / rpc_bytes / self.job.workload.ranks_per_node if gaps else np.zeros(len(osts))
-        return Requests(
-            rpc_bytes,
-            per_byte_s,
-            self._locks.links(number, component, osts),
-            costs.lock_s * np.maximum(1.0, rpcs),
-        )
-
-    def _nodes_that_write(self) -> Numbers:
-        """(files,) on how many nodes there are ranks that write it."""
-        writes = self._of_kind(Kind.WRITE)
-        nodes = writes["rank"].astype(np.int64) // self.job.workload.ranks_per_node
-        pairs = np.unique(np.stack([writes["file"].astype(np.int64), nodes]), axis=1)
-        return np.bincount(pairs[0], minlength=len(self.job.workload.files))
 
     def _claim(self, number: int, file: PlacedFile, osts: Numbers, sizes: Numbers) -> float:
         """Take the space of a write; the share of it that is new."""

@@ -13,6 +13,7 @@ import numpy as np
 from tarazu.sim.kernel.network import Network
 from tarazu.sim.model.links import Direction, Floats, Links, Numbers
 from tarazu.sim.model.spec import RequestCosts
+from tarazu.sim.workloads.workload import Kind, Workload
 
 
 class Requests(NamedTuple):
@@ -28,36 +29,52 @@ class Requests(NamedTuple):
     """(objects,) seconds of them for all bytes there."""
 
 
-def requests(
-    costs: RequestCosts, sizes: Numbers, call_bytes: int, stripe_bytes: int, gaps: bool
-) -> tuple[Floats, float]:
-    """(objects,) bytes of an RPC, and the process's seconds a byte; call_bytes: of one call, 0: all in one.
+class Asking:
+    """The requests of one job's operations."""
 
-    Without gaps the client's cache makes full RPCs of the calls, whatever their size; with gaps an RPC holds no more
-    than a call, nor than a stripe.
-    """
-    calls = float(call_bytes or sizes.sum())
-    most = min(costs.rpc_bytes, calls, stripe_bytes) if gaps else costs.rpc_bytes
-    return np.minimum(sizes, most).astype(np.float64), costs.call_s / calls
+    def __init__(self, costs: RequestCosts, network: Network, workload: Workload) -> None:
+        self._costs, self._network = costs, network
+        self._ranks_per_node = workload.ranks_per_node
+        self._locks: dict[tuple[int, int, int], int] = {}
+        """(file, component, OST) → a link: 1 s of handing over the object's lock a second."""
+        operations = workload.operations
+        writes = operations[operations["kind"] == Kind.WRITE]
+        nodes = writes["rank"].astype(np.int64) // workload.ranks_per_node
+        pairs = np.unique(np.stack([writes["file"].astype(np.int64), nodes]), axis=1)
+        self._writer_nodes = np.bincount(pairs[0], minlength=len(workload.files))
 
+    def requests(
+        self,
+        file: int,
+        component: int,
+        stripe_bytes: int,
+        osts: Numbers,
+        sizes: Numbers,
+        direction: Direction,
+        call_bytes: int,
+        gaps: bool,
+    ) -> Requests:
+        """Those of one operation on objects of one component of a file; call_bytes: of one call, 0: all in one.
 
-class Locks:
-    """One link for the lock of each object of a file that several nodes write: 1 s of handing over a second."""
+        Without gaps the client's cache makes full RPCs of the calls, whatever their size; with gaps an RPC holds no
+        more than a call, nor than a stripe.
+        """
+        costs = self._costs
+        calls = float(call_bytes or sizes.sum())
+        most = min(costs.rpc_bytes, calls, stripe_bytes) if gaps else costs.rpc_bytes
+        rpc_bytes = np.minimum(sizes, most).astype(np.float64)
+        locks, lock_s = osts[:0], rpc_bytes[:0]
+        # Readers share locks, and a single node keeps them.
+        if costs.lock_s and direction is Direction.WRITE and self._writer_nodes[file] > 1:
+            rpcs = sizes / rpc_bytes / self._ranks_per_node if gaps else np.zeros(len(osts))
+            locks, lock_s = self._links(file, component, osts), costs.lock_s * np.maximum(1.0, rpcs)
+        return Requests(rpc_bytes, costs.call_s / calls, locks, lock_s)
 
-    def __init__(self, network: Network) -> None:
-        self._network = network
-        self._links: dict[tuple[int, int, int], int] = {}
-
-    def links(self, file: int, component: int, osts: Numbers) -> Links:
+    def _links(self, file: int, component: int, osts: Numbers) -> Links:
         found = []
         for ost in osts.tolist():
             key = (file, component, ost)
-            if key not in self._links:
-                self._links[key] = self._network.link(1.0, f"lock of file {file} on OST {ost}")
-            found.append(self._links[key])
+            if key not in self._locks:
+                self._locks[key] = self._network.link(1.0, f"lock of file {file} on OST {ost}")
+            found.append(self._locks[key])
         return np.array(found, np.int64)
-
-
-def conflicts(direction: Direction, writer_nodes: int) -> bool:
-    """Readers share locks; a single node keeps them."""
-    return direction is Direction.WRITE and writer_nodes > 1

@@ -5,6 +5,7 @@ tarazu benchmarks plan ~/darshan/*.darshan --ranks-per-node 32 --folder /lustre/
 tarazu benchmarks import results/*.json          take in what IOR wrote
 tarazu benchmarks show                           what is there
 tarazu benchmarks show LOG.darshan --nodes 16    the curve that follows for a job, and from which benchmarks
+tarazu benchmarks simulate LOG.darshan --nodes 16 --file try.csv   the same on a simulated cluster
 
 The file of benchmarks is the setting forwarding.benchmarks, or --file. `tarazu benchmarks VERB --help` says more.
 """
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 MOST_NUMBERS = 64
 SHOWN_MATCHES = 3
+MANY = 20
+"""Simulated patterns that are worth further processes."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -71,19 +74,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "tarazu benchmarks plan LOG.darshan --ranks-per-node 32 --folder /lustre/bench\n"
         "tarazu benchmarks plan ~/.local/state/tarazu/history/lustre/*/* --numbers 1,2,4,8,16 --most 10",
     )
-    one.add_argument("logs", nargs="+", metavar="LOG", help="Darshan log, run of the history, or spool")
-    _history_options(one)
-    one.add_argument("--kind", choices=get_args(Kind), default="ost", help="what is varied (default: ost)")
-    one.add_argument(
-        "--numbers",
-        type=_numbers,
-        default=(1, 2, 4, 8),
-        metavar="N,N-N",
-        help="numbers of resources (default: 1,2,4,8)",
-    )
-    one.add_argument("--repetitions", type=_positive, default=3, metavar="N", help="of each (default: 3)")
-    one.add_argument("--most", type=_positive, default=20, metavar="N", help="runs at most (default: 20)")
-    one.add_argument("--by", choices=("bytes", "time"), default="bytes", help="what is to be stood for")
+    _planning_options(one)
     one.add_argument("--folder", default="bench", metavar="DIR", help="on Lustre, for IOR's files")
     one.add_argument("--results", default="results", metavar="DIR", help="for IOR's outputs")
     one.add_argument(
@@ -92,6 +83,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="how processes are started (default: %(default)s)",
     )
     one.set_defaults(execute=_plan)
+
+    one = verb(
+        "simulate",
+        "benchmarks on a simulated cluster instead of a real one",
+        "Run what `tarazu benchmarks plan` would print on a simulated cluster, and take in the results: to try it,\n"
+        "and for the shape of curves before anything is measured. Random accesses are left out.\n\n"
+        "tarazu benchmarks simulate LOG.darshan --nodes 4 --file simulated.csv --numbers 1-8",
+    )
+    _planning_options(one)
+    one.set_defaults(execute=_simulate)
 
     one = verb(
         "show",
@@ -109,6 +110,22 @@ def _history_options(parser: argparse.ArgumentParser) -> None:
     nodes = parser.add_mutually_exclusive_group()
     nodes.add_argument("--nodes", type=_positive, metavar="N", help="of each job, where its log does not say")
     nodes.add_argument("--ranks-per-node", type=_positive, metavar="N", help="the same by its ranks")
+
+
+def _planning_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("logs", nargs="+", metavar="LOG", help="Darshan log, run of the history, or spool")
+    _history_options(parser)
+    parser.add_argument("--kind", choices=get_args(Kind), default="ost", help="what is varied (default: ost)")
+    parser.add_argument(
+        "--numbers",
+        type=_numbers,
+        default=(1, 2, 4, 8),
+        metavar="N,N-N",
+        help="numbers of resources (default: 1,2,4,8)",
+    )
+    parser.add_argument("--repetitions", type=_positive, default=3, metavar="N", help="of each (default: 3)")
+    parser.add_argument("--most", type=_positive, default=20, metavar="N", help="runs at most (default: 20)")
+    parser.add_argument("--by", choices=("bytes", "time"), default="bytes", help="what is to be stood for")
 
 
 def _positive(text: str) -> int:
@@ -203,9 +220,23 @@ def _needs(options: argparse.Namespace) -> list[tuple[str, Need]]:
     return found
 
 
+def _planned(options: argparse.Namespace, benchmarks: Benchmarks) -> Plan:
+    from tarazu.forwarding.estimate.plan import plan
+
+    return plan(
+        [need for _, need in _needs(options)],
+        benchmarks,
+        options.kind,
+        options.numbers,
+        options.repetitions,
+        options.most,
+        options.by,
+    )
+
+
 def _plan(options: argparse.Namespace) -> int:
     from tarazu.forwarding.estimate.database import Benchmarks, load
-    from tarazu.forwarding.estimate.plan import command, plan, setup
+    from tarazu.forwarding.estimate.plan import command, setup
 
     try:
         options.launcher.format(nodes=1, processes=1)
@@ -219,15 +250,7 @@ def _plan(options: argparse.Namespace) -> int:
         benchmarks = Benchmarks()  # nothing has been measured yet
     else:
         benchmarks = load(path, missing_ok=True)
-    found = plan(
-        [need for _, need in _needs(options)],
-        benchmarks,
-        options.kind,
-        options.numbers,
-        options.repetitions,
-        options.most,
-        options.by,
-    )
+    found = _planned(options, benchmarks)
     if options.json:
         print_json(found)
         return 0
@@ -253,6 +276,37 @@ def _plan(options: argparse.Namespace) -> int:
                 )
             )
     print(f"\n# then: tarazu benchmarks import {options.results}/run-*.json")
+    return 0
+
+
+def _simulate(options: argparse.Namespace) -> int:
+    from tarazu.forwarding.estimate.database import changing, load, save
+    from tarazu.sim.forwarding import benchmarks as simulated
+
+    path = _path(options)
+    if options.kind == "ost" and max(options.numbers) > simulated.SITE.osts:
+        raise BadInput(
+            "--numbers", f"at most {simulated.SITE.osts}, the OSTs of that cluster", max(options.numbers)
+        )
+    found = _planned(options, load(path, missing_ok=True))
+    with Progress() as progress:
+        patterns: dict[tuple[int, ...], list[Pattern]] = {}
+        for run in found.runs:
+            patterns.setdefault(run.resources, []).extend(simulated.playable(run.pattern))
+        measured = [
+            m
+            for numbers, of in patterns.items()
+            for m in simulated.measure(
+                of, numbers, options.repetitions, progress, jobs=None if len(of) > MANY else 1
+            )
+        ]
+    with changing(path):
+        after = load(path, missing_ok=True).with_(measured)
+        save(after, path)
+    if options.json:
+        print_json({"simulated": len(measured), "benchmarks": len(after)})
+    else:
+        print(f"{path}: {len(measured)} simulated measurements; {len(after)} benchmarks")
     return 0
 
 

@@ -147,3 +147,17 @@ def test_without_a_file_it_is_said(capsys: pytest.CaptureFixture[str]) -> None:
         "expected --file FILE or the setting forwarding.benchmarks, found 'neither'"
         in capsys.readouterr().err
     )
+
+
+def test_simulated_benchmarks_give_a_curve(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [str(LOG), "--nodes", "2", "--file", str(tmp_path / "f")]
+    assert run("simulate", *words, "--numbers", "1,3", "--repetitions", "2") == 0
+    assert capsys.readouterr().out.endswith("8 simulated measurements; 2 benchmarks\n")
+    assert run("show", *words, "--json") == 0
+    (answer,) = json.loads(capsys.readouterr().out)
+    points = answer["estimate"]["curve"]["points"]
+    assert [n for n, _ in points] == [1, 3] and points[1][1][5] > 1.5 * points[0][1][5]
+    assert run("simulate", *words, "--numbers", "1,3", "--repetitions", "2", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"simulated": 0, "benchmarks": 2}
+    assert run("simulate", *words, "--numbers", "9") == 2
+    assert "expected at most 8, the OSTs of that cluster, found 9" in capsys.readouterr().err

@@ -20,6 +20,7 @@ import pytest
 from tarazu.daemons.metrics.exporter import Ask, Exporter
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.errors import Unavailable
+from tarazu.wire.messages import RouterLoad
 
 from .conftest import PATIENCE_S, Site, allocation, ask, free_port, patiently
 
@@ -222,6 +223,15 @@ def test_an_answer_that_never_comes_is_not_waited_for(monkeypatch: pytest.Monkey
     with pytest.raises(Unavailable, match="main loop"):
         ask(lambda: 1)
     ask.answer_one()  # nobody waits for it any more: not even looked at
+
+
+def test_what_a_router_forwards_is_a_figure_and_of_a_server_that_is_none_there_is_none() -> None:
+    load = RouterLoad(("10.77.0.11@tcp",), 5e6, 10.0)
+    rows = [("router1", 1.0, None, 0, load), ("oss1", 1.0, None, 0, None)]
+    from tarazu.daemons.metrics import mdsd
+
+    (routed,) = (f for f in mdsd._servers(rows) if f.name == "tarazu_server_routed_bytes_per_second")
+    assert [(s.labels["target"], s.value) for s in routed.samples] == [("router1", 5e6)]
 
 
 def test_a_histogram_counts_values_up_to_each_bound() -> None:

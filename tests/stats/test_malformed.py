@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tarazu.stats import arcstats, brw_stats, counters, diskstats, host, job_stats, lnet, mds, osp
+from tarazu.stats import arcstats, brw_stats, counters, diskstats, host, job_stats, lnet, mds, osp, routing
 from tests.hostile.statistics import mutate, mutate_statistics, roots
 
 
@@ -36,6 +36,8 @@ def test_every_parser_gives_its_value_or_refuses(content: bytes, seed: int) -> N
         brw_stats.parse,
         diskstats.parse,
         lnet.parse,
+        routing.parse_routes,
+        routing.parse_nis,
         host.parse_cpu,
         host.parse_memory,
         osp.parse_prealloc_status,
