@@ -12,7 +12,7 @@ a phase alone, Z seconds of computing a phase, for application i on resource r:
 
 The number of others at work on r varies, so the longest of n transfers takes longer than the largest mean: the maximum
 is that of n variables of Gumbel's distribution with the means D_ir, whose scale is `SCALE` times the standard deviation
-of the number of others. R and share depend on one another; the fixed point is found by going round, half way each time.
+of the number of others. R and share depend on one another; the fixed point is found by going round.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ transfer meets others more than once, which evens out. Fitted to the simulator, 
 PRECISION = 1e-3
 """Relative change of all times below which the fixed point is found."""
 ROUNDS = 40
+STEP = 0.9
+"""Each round goes so much of the way: the whole of it swings."""
 LEAST_SHARE = 0.01
 """On top of each share: who does little I/O meets others more often than by chance, where they begin together or have
 the same rhythm. Without it all that do little are put on top of one another."""
@@ -80,12 +82,22 @@ class Modelled:
         self.application = np.repeat(np.arange(len(placed)), self.counts)
         self.resource = np.concatenate(placed)
         self.alone_s = of.io_s[np.arange(len(placed)), np.minimum(self.counts, of.values.most) - 1]
-        longer = np.ones(len(placed)) if like is None else like.longer
-        self._settle(longer)
+        if like is None:
+            self._settle(np.ones(len(placed)), np.ones(len(self.resource)))
+        else:
+            self._settle(like.longer, self._as_in(like))
 
-    def _settle(self, longer: Array) -> None:
+    def _as_in(self, like: Modelled) -> Array:
+        """(slots,) how much slower each transfer is in a schedule like this one, or would be there."""
+        a = self.application
+        place = np.arange(len(a)) - self.starts[a]
+        slot = like.starts[a] + np.minimum(place, like.counts[a] - 1)
+        same = like.resource[slot] == self.resource
+        slowed: Array = np.where(same, like.slowed[slot], 1 + like.present[self.resource])
+        return slowed
+
+    def _settle(self, longer: Array, slowed: Array) -> None:
         a, r, n = self.application, self.resource, self.system.count
-        slowed = longer[a]
         for _ in range(ROUNDS):
             share, falls = self._shares(longer, slowed)
             varies = share * (1 - share)
@@ -96,11 +108,11 @@ class Modelled:
             scale = SCALE * np.sqrt(np.maximum(self.varies[r] - varies, 0))
             longest, weights = self._longest(now, scale)
             change = np.abs(longest / longer - 1).max()
-            longer, slowed = (longer + longest) / 2, (slowed + now) / 2
+            longer, slowed = longer + STEP * (longest - longer), slowed + STEP * (now - slowed)
             if change < PRECISION:
                 break
-        self.longer, self.share, self.weights = longer, share, weights
-        """(K,) R / S; (slots,) share of the time at work; (slots,) how much of R hangs on this slot, 1 in all."""
+        self.longer, self.slowed, self.share, self.weights = longer, slowed, share, weights
+        """(K,) R / S; (slots,) D; (slots,) share of the time at work; (slots,) how much of R hangs on it, 1 in all."""
         self.io_s: Array = self.alone_s * longer
         """(K,) R."""
 

@@ -10,15 +10,16 @@ from tarazu.forwarding.tables import Array
 
 LEAST_GAIN = 1e-5
 """Of the objective: below it a move does not help."""
-LEAST_PROMISE = 1e-3
-"""A move is tried that promises to save at least this share of what the application costs."""
+LEAST_PROMISE = 0.05
+"""A move is tried that promises to save at least this share of what the application costs: smaller ones follow what the
+model does not know, and disturb a placement that is even."""
 TRIALS = 40
 """Moves are tried about so many times in one round through all applications: one by one, or several at once where
 there are more applications, and by halves where several do not help together."""
-EFFORT = 2500.0
+EFFORT = 2000.0
 """Looks at one application, and trials: the search ends where it is when it has made so many. With fewer than some 100
 applications it ends by itself."""
-SLOTS = 300
+SLOTS = 250
 """A trial is as much work as a look, and as one more for each so many pairs of application and resource."""
 SHORTLIST = 48
 """Resources that are looked at closely for one application."""
