@@ -6,12 +6,14 @@ mdsd      allocating (from the queue to the answer), batch (what is placed toget
           what does its answer promise), per_user (the queue), limits, request_rate, rights (what a key may say), system
           (what it knows of servers), exclusions, book (what must not be forgotten), ledger_clock, outbox (answers that
           wait for the disk), audit, mdsd_status, mds_watch (load of the MDS), health (of OSTs), target_news (which
-          steps are told of it)
+          steps are told of it), counting (how many stripes a step's files get by curves)
+router_plan/  of mdsd: which LNet routers running jobs' nodes get; routers/ of ossd: sets them. Both say more
 standby/  two mdsds: roles (which answers), feed (what the active one sends), following, handover (after a split)
 clientd   planner (a step's history → a plan), configure (layouts of the expected files), left_to_lustre (which files it
-          leaves alone, and why), stored_plans, questions (what mdsd is asked), notices (what mdsd is told), reports
-          (ended steps), client_pools, shares, leaders (those that wait for news of OSTs)
-forecasts/  clientd's processes of forecasts: pool (its own side), frames (what is said), server (forks them), work
+          leaves alone, and why), stored_plans, questions (what mdsd is asked), notices and node_notices (what
+          it is told), reports (ended steps), client_pools, shares, leaders (those that wait for news of OSTs)
+forecasts/  clientd's processes of forecasts: pool (its own side), frames (what is said), server (forks them), work,
+          curves (an application's bandwidth curve)
 metrics/  of each daemon: its families (ossd, mdsd, clientd), exporter (the loop is asked), server (HTTP)
 process   what each does the same way; with it log_lines, secrets, service_manager (systemd)
 """

@@ -102,6 +102,6 @@ def test_an_oss_installs_little_and_imports_what_it_must(wheel: Path, tmp_path: 
     run("-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"tarazu[oss] @ file://{wheel}")
     listed = {line.split("==")[0].lower() for line in run("-m", "pip", "freeze").split() if "==" in line}
     assert listed <= {"msgspec", "pyzmq"}, listed
-    run("-c", "import tarazu.daemons.ossd, tarazu.sim, tarazu.daemons; tarazu.daemons.ossd")
+    run("-c", "import tarazu.daemons.ossd, tarazu.daemons.routers.service, tarazu.sim, tarazu.daemons")
     help_text = run("-m", "tarazu.daemons.ossd", "--help")
     assert "--interval" in help_text

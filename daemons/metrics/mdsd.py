@@ -67,6 +67,11 @@ def _own(mdsd: Mdsd) -> Iterator[Metric]:
         "mdsd_allocation_seconds", "Time of the allocation policy for a batch.", allocating.seconds
     )
     yield histogram("mdsd_batch_requests", "Requests that are allocated together.", allocating.batches)
+    routers = mdsd.routers
+    yield gauge("mdsd_router_steps", "Job steps of which nodes are known.", len(routers.nodes))
+    yield gauge("mdsd_router_steps_placed", "Of them, those with LNet routers of their own.", routers.placed)
+    yield counter("mdsd_router_plans", "Plans of LNet routers made.", routers.plans)
+    yield gauge("mdsd_router_servers", "OSSs that ask for rules.", routers.servers)
     yield gauge("mdsd_gate_open", "1 while allocations may run.", not gate.why_closed())
     yield gauge("mdsd_cpu_load_ratio", "Busy share of this node's processors.", gate.cpu_load)
     yield gauge(

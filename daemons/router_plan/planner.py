@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import time
 import zlib
+from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
@@ -213,29 +214,48 @@ class RouterPlan:
         if self._before and now > self.learn_until + RETURNS_S:
             self._before = {}
 
+    @property
+    def servers(self) -> int:
+        """OSSs that ask."""
+        return len(self._osses)
+
+    @property
+    def placed(self) -> int:
+        """Steps with routers of their own."""
+        return len({id for plan in self.result.plans.values() for id in plan.placed})
+
     def close(self) -> None:
         if self.scheduler:
             self.scheduler.close()
         self._worker.shutdown(wait=True)
 
     def _usable(self, now: float) -> dict[Way, tuple[Nid, ...]]:
-        """Routers that an OSS sees up, and that none saw down a moment ago."""
+        """Routers that most OSSs with routes to that network see up, and did for a while."""
         if now < self._sort_at:
             return self._routers
-        up: dict[Way, set[Nid]] = {}
+        up: Counter[tuple[str, str]] = Counter()
+        asking: Counter[Way] = Counter()
+        named: set[tuple[str, str]] = set()
         # Most OSSs see the same.
-        seen = {state for routers in {o.request.routers for o in self._osses.values()} for state in routers}
-        down = {(state.nid, state.net) for state in seen if not state.up}
-        self._down = {key: at for key, at in self._down.items() if now - at < RETURNS_S}
-        self._down |= dict.fromkeys(down, now)
-        for state in seen:
-            router = _parsed(state.nid)
-            if state.up and router and state.net and (state.nid, state.net) not in self._down:
-                up.setdefault((router.net, state.net), set()).add(router)
-        self._sort_at = (
-            min(self._down.values(), default=now + LOOK_S) + RETURNS_S if not down else now + LOOK_S
-        )
-        return {way: tuple(sorted(routers)) for way, routers in up.items()}
+        for states, osses in Counter(oss.request.routers for oss in self._osses.values()).items():
+            named.update((state.nid, state.net) for state in states)
+            for key in {(state.nid, state.net) for state in states if state.up}:
+                up[key] += osses
+            for way in {(_net_of(state.nid), state.net) for state in states}:
+                asking[way] += osses
+        found: dict[Way, set[Nid]] = {way: set() for way in asking if all(way)}
+        down = dict.fromkeys(named, now)
+        for key, osses in up.items():
+            way = (_net_of(key[0]), key[1])
+            if 2 * osses > asking[way]:
+                del down[key]
+                router = _parsed(key[0])
+                if way in found and router and now - self._down.get(key, -RETURNS_S) >= RETURNS_S:
+                    found[way].add(router)
+        self._down = {key: at for key, at in self._down.items() if now - at < RETURNS_S} | down
+        waiting = [at + RETURNS_S for key, at in self._down.items() if key not in down]
+        self._sort_at = min(waiting, default=now + LOOK_S)
+        return {way: tuple(sorted(routers)) for way, routers in found.items()}
 
     def _remember(self, request: RulesRequest) -> None:
         """What an OSS has set tells which routers jobs had."""
@@ -272,7 +292,7 @@ class RouterPlan:
             plan = placing.plan([job for _, job in jobs], routers, task.policy, current, task.gain)
             plans[way] = plan
             rules[way] = {
-                fs_name: placing.rules([job for of, job in jobs if of == fs_name], plan.placed, routers)
+                fs_name: placing.rules([job for of, job in jobs if of == fs_name], plan, routers)
                 for fs_name in dict.fromkeys(of for of, _ in jobs)
             }
         return Result(tuple(confirmed), plans, rules)

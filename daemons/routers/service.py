@@ -10,6 +10,7 @@ statistics, which `tarazu-ossd` publishes, wait for nothing here.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import secrets
 import socket
@@ -187,9 +188,8 @@ class RulesService:
         try:
             path = find(self.root, "lnet.routes").get("")
             if path:
-                states = routing.parse_routes(reading.text(path))
-                return tuple(Route(nids.net(s.net), nids.parse(s.nid), s.up) for s in states)
-        except (OSError, ValueError, BadInput) as error:
+                return _known(routing.parse_routes(reading.text(path)))
+        except (OSError, ValueError) as error:
             self._said.warning(f"lnet.routes: {error}", "lnet.routes")
         if self.mode != "apply":
             return None
@@ -229,3 +229,12 @@ class RulesService:
     def close(self) -> None:
         self.transport.close()
         self.manager.close()
+
+
+def _known(states: Sequence[RouterState]) -> tuple[Route, ...]:
+    """Without routers whose NIDs no rule can name, as IPv6 ones."""
+    found = []
+    for state in states:
+        with contextlib.suppress(BadInput):
+            found.append(Route(nids.net(state.net), nids.parse(state.nid), state.up))
+    return tuple(found)

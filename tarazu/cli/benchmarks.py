@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from tarazu.forwarding.estimate.plan import Need, Plan
 
 MOST_NUMBERS = 64
-SHOWN_MATCHES = 3
+SHOWN_MATCHES, LEAST_SHOWN = 3, 0.05
+"""Benchmarks that are named with a phase, and the weight that they have at least."""
 MANY = 20
 """Simulated patterns that are worth further processes."""
 
@@ -321,8 +322,13 @@ def _text(pattern: Pattern) -> str:
     sharing = "one file" if pattern.sharing == "shared" else "a file a process"
     return (
         f"{pattern.operation}, {pattern.api}, {sharing}, {pattern.spatiality}, {human_bytes(pattern.request_bytes)} of "
-        f"{human_bytes(pattern.process_bytes)} a process, {pattern.processes} processes on {pattern.nodes} nodes"
+        f"{human_bytes(pattern.process_bytes)} a process, {_count(pattern.processes, 'process')} on "
+        f"{_count(pattern.nodes, 'node')}"
     )
+
+
+def _count(number: int, name: str) -> str:
+    return f"{number} {name}" + ("" if number == 1 else "es" if name.endswith("s") else "s")
 
 
 def _show(options: argparse.Namespace) -> int:
@@ -384,4 +390,6 @@ def _print_estimate(path: str, found: Estimate) -> None:
             stood = f" ({part.stand_in})" if part.stand_in else ""
             print(f"  {_text(part.pattern)}{stood}, nearest {part.distance:.1f} doublings away:")
             for match in part.matches[:SHOWN_MATCHES]:
+                if abs(match.weight) < LEAST_SHOWN:
+                    break
                 print(f"    {match.weight:5.0%} {_text(match.pattern)}")

@@ -47,7 +47,7 @@ def test_it_stays_below_40_mb_while_publishing(site: Site) -> None:
 
 def test_it_loads_nothing_heavy() -> None:
     code = (
-        "import sys, tarazu.daemons.ossd\n"
+        "import sys, tarazu.daemons.ossd, tarazu.daemons.routers.service\n"
         "heavy = {'numpy', 'networkx', 'ortools', 'pandas', 'statsmodels', 'scipy', 'matplotlib'}\n"
         "print(sorted(heavy & {name.partition('.')[0] for name in sys.modules}))"
     )

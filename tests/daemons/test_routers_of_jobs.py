@@ -1,19 +1,23 @@
-"""Which routers running jobs get, at the real mdsd: rules for their nodes, rights, the end, what is relearned."""
+"""Which routers running jobs get, at the real mdsd: rules for their nodes, rights, the end."""
 
 from __future__ import annotations
 
 import shutil
-import time
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tarazu import config
+from tarazu.run.nodes.telling import NodeTelling
+from tarazu.run.plan.reports import Reports
+from tarazu.run.problems import Problems
+from tarazu.store.stop_watch import SiteWatch
 from tarazu.wire import keys
 from tarazu.wire.messages import (
     Acknowledged,
-    RouterRule,
     RouterRules,
     RouterState,
     RulesRequest,
@@ -55,16 +59,15 @@ class Routed:
         return reply
 
 
-def start(site: Site, more: str = "", alive_s: float = 0.01, **started: Any) -> Routed:
+@pytest.fixture(scope="module")
+def routed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Routed]:
+    site = Site(tmp_path_factory.mktemp("routed"))
+    keys.write_list(site.keys, "client-login1.uids", "2000")
     with site.config.open("a") as file:
-        file.write(f"[run]\nalive_s = {alive_s}\n[forwarding]\nrouters = 'apply'\npolicy = 'ta-gc'\n{more}\n")
+        file.write("[run]\nalive_s = 0.01\n[forwarding]\nrouters = 'apply'\n")
     site.mdsd()
-    return Routed(site)
-
-
-@pytest.fixture
-def routed(site: Site) -> Iterator[Routed]:
-    yield start(site)
+    yield Routed(site)
+    site.stop()
 
 
 def test_a_steps_nodes_have_routers_of_their_own_until_it_ends(routed: Routed) -> None:
@@ -85,10 +88,13 @@ def test_a_steps_nodes_have_routers_of_their_own_until_it_ends(routed: Routed) -
     left = patiently(lambda: len((reply := routed.rules()).rules) == 1 and reply)
     assert left.rules == tuple(rule for rule in found.rules if rule.dst != NODES)
     assert left.generation != found.generation
+    for id in ("b", "c"):
+        routed.client.request(StepEnded(id, f"end {id}"), PATIENCE_S)
+    assert patiently(lambda: not routed.rules().rules)
     lines = [line for line in routed.site.audit.read_text().splitlines() if "status=routers" in line]
     assert [line.partition('routers="')[2].partition('"')[0] for line in lines] == [
         *(rule.rte for rule in found.rules),
-        "",
+        *("", ""),
     ]
     assert "slowdown=1.0" in lines[0] and 'job="job-a"' in lines[0] and "nodes=4" in lines[0]
 
@@ -96,62 +102,50 @@ def test_a_steps_nodes_have_routers_of_their_own_until_it_ends(routed: Routed) -
 def test_who_may_speak_for_nodes(routed: Routed, tmp_path: Path) -> None:
     """A key with a list of uids; a second user, who claims the first one's nodes, or his step."""
     site, node = routed.site, tmp_path / "login1"
-    keys.write_list(site.keys, "client-login1.uids", "2000")
     secret, _ = keys.create(site.keys, "client", name="login1")
     node.mkdir()
     secret.rename(node / "client.key")
     shutil.copy(site.keys / "server.pub", node)
     login = site.client(node)
-    routed.tell("a", NODES)
+    routed.tell("d", NODES)
     (rule,) = patiently(lambda: routed.rules().rules)
-    routed.tell("b", "10.77.0.99@tcp1", uid=1000, client=login)
-    routed.tell("a", "10.77.0.99@tcp1", uid=2000, client=login)
-    login.request(StepEnded("a", "end"), PATIENCE_S)
+    routed.tell("e", "10.77.0.99@tcp1", uid=1000, client=login)
+    routed.tell("d", "10.77.0.99@tcp1", uid=2000, client=login)
+    login.request(StepEnded("d", "the end"), PATIENCE_S)
     status = site.wait_status(lambda status: status["refused_by_rights"] == 2)
     assert (status["routers"]["steps"], status["routers"]["refused"]) == (1, 1)
     assert routed.rules().rules == (rule,)
     # What two users claim is nobody's: it has all routes, as without tarazu.
-    routed.tell("c", "10.77.0.[33-40]@tcp1", uid=2000, client=login)
+    routed.tell("f", "10.77.0.[33-40]@tcp1", uid=2000, client=login)
     found = patiently(lambda: (new := routed.rules().rules) != (rule,) and new)
     assert "10.77.0.[31-32]@tcp1" in {r.dst for r in found}
     assert {r.dst for r in found} <= {"10.77.0.[31-32]@tcp1", "10.77.0.[35-40]@tcp1"}
     assert "2 of 4 nodes are another user's too" in site.log("mdsd")
 
 
-def test_the_schedulers_word_counts(site: Site, tmp_path: Path) -> None:
-    nids, jobs = tmp_path / "nids", tmp_path / "jobs"
-    nids.write_text("n[01-20] 10.77.0.[31-50]@tcp1\n")
-    jobs.write_text("job-a 1000 n[01-04]\njob-b 1001 n[05-06]\njob-c 1002 n07\n")
-    routed = start(site, f"nids = '{nids}'\nscheduler = '{jobs}'")
-    routed.tell("a", "10.77.0.[31-50]@tcp1")
-    routed.tell("b", "", uid=1001)
-    routed.tell("c", "10.77.0.37@tcp1", uid=1000)
-    found = patiently(lambda: len((reply := routed.rules()).rules) == 2 and reply)
-    assert {rule.dst for rule in found.rules} == {NODES, "10.77.0.[35-36]@tcp1"}
-    assert [job["nodes"] for job in site.status()["routers"]["jobs"]] == [4, 2, 0]
-
-
-def test_a_mdsd_that_has_just_begun_takes_nothing_back(site: Site) -> None:
-    """It answers `learning` until leaders have spoken, and then keeps what was set."""
-    routed = start(site, alive_s=1.0)
-    set_before = (RouterRule(NODES, "10.0.0.12@tcp"),)
-    reply = routed.rules(rules=set_before, applied=7)
-    assert (reply.mode, reply.rules) == ("learning", ())
-    routed.tell("a", NODES)
-    found = patiently(lambda: (new := routed.rules(rules=set_before)).mode != "learning" and new)
-    assert found.rules == set_before
-    assert not site.status()["routers"]["learning"]
-
-
-def test_a_silent_step_and_a_router_that_is_down(routed: Routed) -> None:
-    routed.tell("a", NODES, alive_s=0.1)
-    (rule,) = patiently(lambda: routed.rules().rules)
-    states = tuple(RouterState(r.nid, r.nid != rule.rte, r.net) for r in ROUTERS)
-    other = next(r.nid for r in ROUTERS if r.nid != rule.rte)
-    routed.tell("a", NODES, alive_s=0.1)
-    # With a single router left there is nothing to choose.
-    assert patiently(lambda: not routed.rules(routers=states).rules)
-    assert routed.site.status()["routers"]["routers"] == {"tcp to tcp1": other}
-    begin = time.monotonic()
-    routed.site.wait_status(lambda status: not status["routers"]["steps"])
-    assert time.monotonic() - begin < 10
+def test_a_leaders_word_comes_by_clientd(routed: Routed, tmp_path: Path) -> None:
+    """As long as its step runs, and until it has ended."""
+    site, socket = routed.site, str(tmp_path / "clientd.sock")
+    site.start("clientd", "--socket", socket, "--database", str(tmp_path / "interaction.db"))
+    (tmp_path / "nids").write_text("n[1-9] 10.88.0.[1-9]@tcp1\n")
+    settings = config.Settings(
+        clientd=config.Clientd(socket=socket),
+        forwarding=config.Forwarding(routers="apply", nids=str(tmp_path / "nids")),
+        run=config.Run(alive_s=1.0),
+    )
+    over, lines = threading.Event(), tmp_path / "tarazu.log"
+    telling = NodeTelling(settings, "4711", over, SiteWatch(""), Problems(lines, "test", over))
+    assert patiently(Path(socket).exists)
+    profiles = {"lustre": BEST_WITH_ONE}
+    thread = threading.Thread(target=telling.keep, args=(("n[1-4]",), "/", lambda: profiles))
+    thread.start()
+    (rule,) = patiently(lambda: [r for r in routed.rules().rules if "10.88" in r.dst])
+    assert rule.dst == "10.88.0.[1-4]@tcp1"
+    over.set()
+    thread.join()
+    Reports(tmp_path, socket, "run").nodes_ended(telling.ids)
+    assert patiently(lambda: not [r for r in routed.rules().rules if "10.88" in r.dst])
+    assert not lines.exists()
+    # A step of which nobody knows the nodes tells nothing.
+    NodeTelling(settings, "", over, SiteWatch(""), Problems(lines, "test", over)).keep(("x1",), "/", dict)
+    assert "expected a line of host x1" in lines.read_text()

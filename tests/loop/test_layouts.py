@@ -125,36 +125,26 @@ def test_a_users_own_directory_default_is_left_alone(pfl_loop: Loop, iorlike: Pa
 
 
 def test_a_job_whose_curve_says_4_gets_4_stripes_beside_auto(pfl_loop: Loop, iorlike: Path) -> None:
-    """`layout.stripe_count = curve`: a job with a curve, one without, and the first with `auto`."""
-
-    def stripes(app: str) -> set[int]:
-        pfl_loop.clear()
-        write(pfl_loop, iorlike, app, GIB, run=2, shared=True)
-        assert pfl_loop.outcomes(app) == {"hit": 1}
-        components = pfl_loop.testbed.layout(
-            pfl_loop.rows(app)[0]["actual_key"].lstrip("/")
-        ).layout.components
-        return {component.stripe_count for component in components}
-
-    for app in ("curved", "uncurved"):
-        write(pfl_loop, iorlike, app, GIB, run=1, shared=True)
-    auto = stripes("curved")
+    """`layout.stripe_count = curve`: a job with a curve, and one without, which gets what it had with `auto`."""
     curves = pfl_loop.testbed.directory / "etc" / "curves.csv"
     rows = [(1, 1.0), (2, 1.9), (4, 3.6), (8, 3.0), (16, 2.5), (35, 2.0)]
     lines = ["application,resources,bytes_per_s", *(f"curved,{n},{rate * 1e9}" for n, rate in rows)]
     curves.write_text("\n".join(lines))
-    pfl_loop.configure(
-        {
-            "layout": {"stripe_count": "curve"},
-            "forwarding": {"curves": str(curves), "policy": "ta-gnc"},
-        }
-    )
-    assert stripes("curved") == {4} and auto != {4}
-    path = str(pfl_loop.mount() / pfl_loop.rows("curved")[0]["actual_key"].lstrip("/"))
-    told = pfl_loop.tarazu("explain", path).stdout
-    assert "stripes: 4 by ta-gnc among 1 running step on 35 OSTs; the curve of curved" in told
-    log = pfl_loop.home / "jobs.log"
-    assert "stripes='4 by ta-gnc" in log.read_text().splitlines()[-1]
+    pfl_loop.configure({"layout": {"stripe_count": "curve"}, "forwarding": {"curves": str(curves)}})
+    for run in (1, 2):
+        for app in ("curved", "uncurved"):
+            write(pfl_loop, iorlike, app, GIB, run=run, shared=True)
+        if run == 1:
+            pfl_loop.clear()
+            (kept,) = (pfl_loop.home / "history").glob("*/curved/*.run")
+            ((phase,),) = (one["phases"] for one in pfl_loop.json("phases", kept))
+            assert (phase["bytes"], phase["sharing"], phase["rank_count"]) == (RANKS * GIB, "shared", RANKS)
+    of = {app: pfl_loop.testbed.layout(f"{app}/run2/data").layout for app in ("curved", "uncurved")}
+    assert [c.stripe_count for c in of["curved"].components] == [4]
+    assert [c.stripe_count for c in of["uncurved"].components] == [35], "one file on all OSTs, as with auto"
+    told = pfl_loop.tarazu("explain", pfl_loop.mount() / "curved/run2/data").stdout
+    assert "stripes: 4 by joint among 1 running step on 35 OSTs; the curve of curved" in told
+    first, second = (pfl_loop.home / "jobs.log").read_text().splitlines()[-2:]
+    assert "hit=1" in first and "stripes='4 by joint" in first
+    assert "hit=1" in second and "stripes='as auto: " in second and "no curve of uncurved" in second
     assert pfl_loop.json("status")["mdsd"]["stripe_counts"] == {"steps": 0, "counted": 1}
-    assert stripes("uncurved") == auto
-    assert "stripes='as auto: " in log.read_text().splitlines()[-1]

@@ -13,6 +13,7 @@ import importlib
 from tarazu.cli.output import common_options
 
 VERBS = {
+    "allocate": ("allocate", "say what each policy would do with given jobs"),
     "study": ("study", "compare policies over many sets of applications, and write a report"),
 }
 

@@ -12,7 +12,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from tarazu.forwarding.application import Application, Resources, io_s
+import numpy as np
+
+from tarazu.forwarding.application import Application, Resources
+from tarazu.forwarding.joint.congestion import Modelled, system
 from tarazu.forwarding.policy import Scheduler
 from tarazu.forwarding.routers import nids
 from tarazu.forwarding.routers.nids import Nid, Pattern
@@ -61,7 +64,7 @@ def plan(
         there = [number[router] for router in current.get(job.id, ()) if router in number]
         kept.append(_expressible(there, routers) if there else wanted)
     everywhere = [tuple(range(len(routers)))] * len(known)
-    before, after, alike = (slowdowns(applications, p, len(routers)) for p in (kept, fresh, everywhere))
+    before, after, alike = (slowdowns(applications, p, among) for p in (kept, fresh, everywhere))
     chosen, expected = (fresh, after) if sum(after) < (1 - gain) * sum(before) else (kept, before)
     ids = [job.id for job in known]
     return Plan(
@@ -73,30 +76,11 @@ def plan(
 
 
 def slowdowns(
-    applications: Sequence[Application], placed: Sequence[Sequence[int]], routers: int
+    applications: Sequence[Application], placed: Sequence[Sequence[int]], among: Resources
 ) -> list[float]:
-    """Expected I/O-SlowDown of each: its I/O time with so many routers over that with the best number, times the
-    transfers that share the busiest of its routers while it does I/O.
-    """
-    alone = [io_s(a, len(p)) for a, p in zip(applications, placed, strict=True)]
-    whole = [a.cpu_s + s for a, s in zip(applications, alone, strict=True)]
-    busy = [s / w if w else 0.0 for s, w in zip(alone, whole, strict=True)]
-    load = [0.0] * routers
-    for share, its in zip(busy, placed, strict=True):
-        for router in its:
-            load[router] += share
-    found = []
-    for a, seconds, share, its in zip(applications, alone, busy, placed, strict=True):
-        least = io_s(a, _best(a, routers))
-        crowd = 1 + max(load[router] for router in its) - share
-        found.append(seconds / least * crowd if least else 1.0)
-    return found
-
-
-def _best(application: Application, most: int) -> int:
-    """n_perf: between two points of a curve there is none that is better than both."""
-    numbers = {p.resources for p in application.curve.points if p.resources <= most} | {most}
-    return max(numbers, key=application.curve.bandwidth)
+    """Expected I/O-SlowDown of each, by the model of congestion that `joint` has."""
+    found = Modelled(system(applications, among), [np.array(numbers) for numbers in placed])
+    return [float(value) for value in found.slowdowns]
 
 
 def _expressible(placed: Iterable[int], routers: Sequence[Nid]) -> tuple[int, ...]:
@@ -118,10 +102,12 @@ def pattern_of(wanted: Collection[Nid], routers: Iterable[Nid]) -> Pattern:
     return max(nids.fold(wanted), key=lambda each: each.size)
 
 
-def rules(jobs: Iterable[Job], placed: Placed, routers: Collection[Nid]) -> tuple[Rule, ...]:
-    """Few rules, of which each node has one at most: nodes of the same jobs are one group; a node of several jobs may
-    use the routers of all of them. Who may use all `routers` needs no rule.
+def rules(jobs: Iterable[Job], plan: Plan, routers: Collection[Nid]) -> tuple[Rule, ...]:
+    """Few rules, of which each node has one at most, those that are worth most first: nodes of the same jobs are one
+    group; a node of several jobs may use the routers of all of them. Who may use all `routers` needs no rule.
     """
+    placed = plan.placed
+    worth = {id: plan.alike[id] / plan.slowdown[id] for id in placed}
     of_node: dict[Nid, tuple[str, ...]] = {}
     for job in jobs:
         if job.id in placed:
@@ -131,7 +117,9 @@ def rules(jobs: Iterable[Job], placed: Placed, routers: Collection[Nid]) -> tupl
     for node, ids in of_node.items():
         groups.setdefault(ids, []).append(node)
     found: list[Rule] = []
-    for its_jobs, nodes in sorted(groups.items()):
+    for its_jobs, nodes in sorted(
+        groups.items(), key=lambda group: (-max(map(worth.__getitem__, group[0])), group)
+    ):
         its = {router for id in its_jobs for router in placed[id]}
         if len(its) < len(routers):
             rte = pattern_of(its, routers)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from tarazu.errors import TraceError
 from tarazu.model import ANY_RANK, JobStep
 from tarazu.trace.arguments import numeric_arguments
 from tarazu.trace.darshan.log import Log
@@ -15,6 +16,7 @@ from tarazu.trace.darshan.read import read
 from tarazu.trace.parser import dropped_name
 from tarazu.trace.phases.darshan import phases
 from tarazu.trace.phases.own import kept
+from tarazu.trace.phases.phase import Phase
 from tarazu.trace.records import FileRecord, RunRecord
 
 Template = Callable[[str, str, int], tuple[str, str]]
@@ -75,8 +77,16 @@ def run_of(
         processes=step.ranks,
         partial=log.partial,
         source="darshan",
-        phases=kept(phases(log, wanted=lambda name: key_of(name) is not None)),
+        phases=_phases(log, key_of),
     )
+
+
+def _phases(log: Log, key_of: Callable[[str], str | None]) -> tuple[Phase, ...]:
+    """None where modules that nothing else here needs cannot be read: the run is worth having without."""
+    try:
+        return kept(phases(log, wanted=lambda name: key_of(name) is not None))
+    except TraceError:
+        return ()
 
 
 def _written(log: Log, key_of: Callable[[str], str | None]) -> dict[str, _Sum]:

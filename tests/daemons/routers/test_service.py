@@ -127,6 +127,21 @@ def test_a_rule_goes_with_its_router_and_comes_back_with_it(
     assert server.rules() == [A]
 
 
+def test_routes_come_from_debugfs_where_it_has_them(make: Make, server: Server) -> None:
+    lnet = server.root / "sys/kernel/debug/lnet"
+    lnet.mkdir(parents=True)
+    rows = [f"tcp1 -1 0 down {GATEWAYS[0]}", f"tcp1 -1 0 up {GATEWAYS[1]}", "tcp1 -1 0 up fd00::1@tcp"]
+    (lnet / "routes").write_text(
+        "Routing disabled\nnet hops priority state router\n" + "\n".join(rows) + "\n"
+    )
+    service = make(lnetctl="/nowhere/lnetctl")
+    service._turn()
+    assert asked(service).routers == (
+        RouterState(GATEWAYS[0], False, "tcp1"),
+        RouterState(GATEWAYS[1], True, "tcp1"),
+    )
+
+
 def test_a_silent_mdsds_rules_are_taken_back(
     make: Make, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -145,5 +145,12 @@ def test_an_imported_run_keeps_the_phases_below_the_mount() -> None:
     assert import_log(path, mount="/lustre").phases == ()
 
 
+def test_a_run_is_imported_without_phases_where_its_trace_cannot_be_read(tmp_path: Path) -> None:
+    one = table("POSIX", 1, 0, OPENS=1, WRITES=1, BYTES_WRITTEN=5, MAX_BYTE_WRITTEN=4)
+    content = {"POSIX": one, "MPI-IO": table("MPI-IO", 1, 0, INDEP_WRITES=1, F_WRITE_TIME=float("nan"))}
+    run = import_log(write(tmp_path / "x.darshan", content, {1: "/lustre/a"}), mount="/lustre")
+    assert len(run.files) == 1 and run.phases == ()
+
+
 def test_every_interface_has_a_level() -> None:
     assert set(MODULES.values()) == {"POSIX", "STDIO", "MPI-IO", "HDF5", "PNETCDF"}

@@ -1,0 +1,108 @@
+"""A plan under `layout.stripe_count = curve` beside mdsds that do not say how many stripes."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+
+from tarazu import config
+from tarazu.daemons.planner import Planner
+from tarazu.model import JobStep, Ost, SystemView
+from tarazu.store.database import open_database
+from tarazu.trace.records import FileRecord, RunRecord
+from tarazu.trace.runfile import encode_run
+from tarazu.wire import local
+from tarazu.wire.messages import CountReply, CountRequest, Reply, Request, ViewReply, ViewRequest
+from tarazu.wire.sockets import ZmqTransport
+
+GIB = 1 << 30
+UID = os.getuid()
+"""The forecast's process reads the curves as the user."""
+STEP = JobStep("lustre", UID, "app", "2")
+VIEW = SystemView("lustre", 0.0, tuple(Ost(n, "oss", 1 << 44, 1 << 43, 1 << 43) for n in range(8)))
+
+
+class Mdsd(threading.Thread):
+    """Answers views, and with `counts` questions for a number of stripes; `count` None: it is silent."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.transport = ZmqTransport(None)
+        self.replier = self.transport.replier("tcp://127.0.0.1:*")
+        self.address = self.replier.address
+        self.counts = False
+        self.count: int | None = None
+        self.asked: list[Request] = []
+        self.ended = False
+
+    def run(self) -> None:
+        while not self.ended:
+            if found := self.replier.receive(0.05):
+                self.asked.append(found[1])
+                if (reply := self.answer(found[1])) is not None:
+                    self.replier.reply(found[0], reply)
+        self.transport.close()
+
+    def answer(self, asked: Request) -> Reply | None:
+        if isinstance(asked, ViewRequest):
+            return ViewReply(asked.message_id, VIEW, counts=self.counts)
+        if isinstance(asked, CountRequest) and self.count is not None:
+            return CountReply(asked.message_id, self.count, "by a test")
+        return None
+
+
+class Plans:
+    """A planner, whose plans are only stored."""
+
+    def __init__(self, mdsd: Mdsd, directory: Path) -> None:
+        settings = config.override(config.load(None), "clientd", database=str(directory / "i.db"))
+        settings = config.override(settings, "layout", stripe_count="curve")
+        settings = config.override(settings, "keys", insecure=True)
+        self.settings = config.override(settings, "mdsd", requests=mdsd.address)
+        self.planner = Planner(self.settings)
+        self.history = directory / "past.run"
+        files = (FileRecord("/a", "/a", "/a", 0, (0,), 0, 0, 0.1, 4 * GIB),)
+        self.history.write_bytes(encode_run(RunRecord(STEP, 1.0, 100.0, "light", files, 1, 1)))
+
+    def stripes(self, curves: str) -> str:
+        self.planner.take_over(config.override(self.settings, "forwarding", curves=curves))
+        request = local.PlanRequest(STEP, 1, tuple(range(8)), tuple(range(8)), place=False)
+        with self.history.open("rb") as file:
+            reply = self.planner.plan(
+                request, [file.fileno()], UID, lambda _keys: local.DirectoryLayouts(b"", {})
+            )
+        assert reply.status == "forecast"
+        with open_database(self.settings.clientd.database) as database:
+            (row,) = database.files(reply.plan_id)
+        assert row.layout is not None
+        return f"{row.layout.components[0].stripe_count}: {reply.stripes}"
+
+
+def test_without_an_answer_everything_is_as_with_auto(tmp_path: Path) -> None:
+    path = tmp_path / "curves.csv"
+    path.write_text("application,resources,bytes_per_s\napp,1,1e9\napp,3,2e9\n")
+    mdsd = Mdsd()
+    plans = Plans(mdsd, tmp_path)
+    mdsd.start()
+    try:
+        assert plans.stripes("").startswith("8: as auto: neither forwarding.benchmarks nor")
+        assert plans.stripes(str(tmp_path / "none")).startswith(f"8: as auto: {tmp_path}")
+        assert plans.stripes(str(path)).startswith("8: as auto: mdsd does not answer, or is of a version")
+        assert not any(isinstance(asked, CountRequest) for asked in mdsd.asked)
+        mdsd.counts = True
+        begin = time.monotonic()
+        assert "as auto: tcp://" in (told := plans.stripes(str(path))) and "within 1 s, found none" in told
+        assert time.monotonic() - begin < 10
+        mdsd.count = 0
+        assert plans.stripes(str(path)) == "8: as auto: by a test"
+        mdsd.count = 5
+        assert plans.stripes(str(path)) == f"5: 5 by a test; the curve of app in {path}"
+        asked = [question for question in mdsd.asked if isinstance(question, CountRequest)][-1]
+        assert (asked.profile.io_bytes, asked.alive_s, asked.uid) == (4 * GIB, 0, UID)
+        assert asked.profile.points == ((1, 1e9), (3, 2e9))
+    finally:
+        plans.planner.close()
+        mdsd.ended = True
+        mdsd.join()

@@ -1,0 +1,209 @@
+"""Plans of routers, one after another: which routers count, who keeps what, when OSSs are told to wait."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tarazu import config
+from tarazu.daemons.audit import Audit
+from tarazu.daemons.router_plan.planner import RETURNS_S, Result, RouterPlan
+from tarazu.errors import ConfigError
+from tarazu.forwarding.routers import nids
+from tarazu.wire.messages import RouterRule, RouterRules, RouterState, RulesRequest, StepNodes, StepProfile
+
+BEST_WITH_ONE = StepProfile(4, 100.0, 1e12, ((1, 1e9), (2, 5e8), (4, 2e8)))
+NAMES = ("10.0.0.1@tcp", "10.0.0.2@tcp", "10.0.0.3@tcp")
+BEGAN = 1e6
+
+
+def states(*down: str, names: tuple[str, ...] = NAMES) -> tuple[RouterState, ...]:
+    return tuple(RouterState(name, name not in down, "tcp1") for name in names)
+
+
+class Planner:
+    """With a clock of the test's."""
+
+    def __init__(self, path: Path, **own: object) -> None:
+        forwarding = dataclasses.replace(config.Forwarding(routers="apply"), **own)  # type: ignore[arg-type]
+        self.settings = config.Settings(forwarding=forwarding)
+        self.path = path
+        self.plan = RouterPlan(self.settings, Audit(str(path)), lambda: None)
+        self.plan.begin_again(BEGAN)
+        self.now = BEGAN
+        self.asked = 0
+
+    def ask(self, *down: str, oss: str = "oss1", **more: object) -> RouterRules:
+        self.asked += 1
+        more = {"routers": states(*down), **more}
+        return self.plan.answer(RulesRequest(f"m{self.asked}", oss, **more), self.now)  # type: ignore[arg-type]
+
+    def tell(self, id: str, told: str, alive_s: float = 1e4) -> None:
+        message = StepNodes(id, "m", id, 1000, "lustre", told, alive_s, BEST_WITH_ONE)
+        assert not self.plan.tell(message, self.now)
+
+    def settle(self, after_s: float = 20.0) -> None:
+        """Time passes; what there is to plan is planned."""
+        self.now += after_s
+        self.plan.look(self.now)
+        deadline = time.monotonic() + 10
+        while (running := self.plan._running) and time.monotonic() < deadline:
+            running.result(10)
+            self.plan.look(self.now)
+
+    def rtes(self, *down: str) -> list[str]:
+        return [rule.rte for rule in self.ask(*down).rules]
+
+
+@pytest.fixture
+def planner(tmp_path: Path) -> Iterator[Planner]:
+    made = Planner(tmp_path / "audit.log")
+    yield made
+    made.plan.close()
+
+
+def learned(planner: Planner) -> Planner:
+    planner.ask()
+    planner.settle(100.0)
+    assert planner.ask().mode == "apply"
+    return planner
+
+
+def test_learning_lasts_until_leaders_have_spoken_and_a_plan_was_made(planner: Planner) -> None:
+    assert planner.ask().mode == "learning"
+    planner.settle(59.0)
+    assert planner.ask().mode == "learning"
+    planner.now += 2.0
+    assert planner.ask().mode == "learning", "nothing was planned since"
+    planner.settle(1.0)
+    assert planner.ask() == RouterRules(f"m{planner.asked}", planner.ask().generation, "apply")
+    planner.plan.begin_again(planner.now)
+    assert planner.ask().mode == "learning"
+
+
+def test_who_takes_over_keeps_what_servers_had(planner: Planner) -> None:
+    """Rules that an OSS says it has are those that the mdsd before gave it."""
+    for other in NAMES:
+        planner.plan.begin_again(planner.now)
+        planner.ask(rules=(RouterRule("10.7.0.[1-4]@tcp1", other),))
+        planner.tell("a", "10.7.0.[1-4]@tcp1")
+        planner.plan.result = Result()
+        planner.settle(100.0)
+        assert planner.rtes() == [other]
+
+
+def test_a_silent_step_has_no_rule(planner: Planner) -> None:
+    learned(planner)
+    planner.tell("a", "10.7.0.[1-4]@tcp1", 20.0)
+    planner.settle()
+    assert planner.rtes()
+    planner.now += 21.0
+    planner.plan.pass_time(planner.now)
+    planner.settle()
+    assert not planner.rtes() and not planner.plan.status(planner.now)["jobs"]
+
+
+def test_the_schedulers_word_counts(tmp_path: Path) -> None:
+    (tmp_path / "nids").write_text("n[01-20] 10.77.0.[31-50]@tcp1\n")
+    (tmp_path / "jobs").write_text("a 1000 n[01-04]\nb 1000 n[05-06]\nc 1002 n07\n")
+    one = Planner(tmp_path / "audit", nids=str(tmp_path / "nids"), scheduler=str(tmp_path / "jobs"))
+    assert one.plan.scheduler
+    one.plan.scheduler.look()
+    learned(one)
+    for id, told in (("a", "10.77.0.[31-50]@tcp1"), ("b", ""), ("c", "10.77.0.37@tcp1")):
+        one.tell(id, told)
+    one.settle()
+    assert {rule.dst for rule in one.ask().rules} == {"10.77.0.[31-34]@tcp1", "10.77.0.[35-36]@tcp1"}
+    assert [job["nodes"] for job in one.plan.status(one.now)["jobs"]] == [4, 2, 0]
+    one.plan.close()
+
+
+def test_a_router_that_most_servers_see_down_is_left_and_comes_back_later(planner: Planner) -> None:
+    learned(planner)
+    planner.tell("a", "10.7.0.[1-4]@tcp1")
+    planner.settle()
+    (had,) = planner.rtes()
+    for oss in ("oss2", "oss3"):
+        planner.ask(oss=oss)
+    planner.ask(had, oss="oss2")
+    planner.settle()
+    assert planner.rtes() == [had], "one of three may be cut off itself"
+    planner.ask(had, oss="oss3")
+    planner.settle()
+    (other,) = planner.rtes()
+    assert other != had
+    for oss in ("oss2", "oss3"):
+        planner.ask(oss=oss)
+    planner.settle(RETURNS_S / 2)
+    (left,) = planner.plan.status(planner.now)["routers"].values()
+    assert {str(nid) for nid in nids.unfold(left)} == set(NAMES) - {had}
+    planner.settle(RETURNS_S)
+    assert planner.plan.status(planner.now)["routers"] == {"tcp to tcp1": "10.0.0.[1-3]@tcp"}
+    assert planner.rtes() == [other], "it runs well where it is"
+
+
+def test_a_router_that_one_server_names_is_none(planner: Planner) -> None:
+    learned(planner)
+    for oss in ("oss2", "oss3"):
+        planner.ask(oss=oss)
+    planner.ask(oss="liar", routers=states(names=(*NAMES, "10.0.0.99@tcp", "nonsense")))
+    planner.settle()
+    assert planner.plan.status(planner.now)["routers"] == {"tcp to tcp1": "10.0.0.[1-3]@tcp"}
+
+
+def test_others_keep_what_they_have_when_jobs_come_and_go(planner: Planner) -> None:
+    learned(planner)
+    had: dict[str, str] = {}
+    for number in range(8):
+        planner.tell(f"j{number}", f"10.7.{number}.[1-4]@tcp1")
+        planner.settle()
+        now = {rule.dst: rule.rte for rule in planner.ask().rules}
+        assert len(now) == number + 1
+        moved = [dst for dst in had if now[dst] != had[dst]]
+        assert len(moved) <= 1, "only where it helps"
+        had = now
+    planner.plan.nodes.ended("j3")
+    planner.settle()
+    assert len(planner.ask().rules) == 7
+    assert not planner.plan.status(planner.now)["jobs"][3]["why"]
+
+
+def test_the_sites_stop_and_other_modes(planner: Planner) -> None:
+    learned(planner)
+    planner.tell("a", "10.7.0.[1-4]@tcp1")
+    planner.settle()
+    request = RulesRequest("m", "oss1", states())
+    assert planner.plan.answer(request, planner.now).rules
+    stopped = planner.plan.answer(request, planner.now, stopped=True)
+    assert (stopped.mode, stopped.rules) == ("observe", ())
+    for mode, rules in (("advise", 1), ("observe", 0)):
+        forwarding = dataclasses.replace(planner.settings.forwarding, routers=mode)
+        planner.plan.take_over(dataclasses.replace(planner.settings, forwarding=forwarding))
+        planner.settle()
+        assert (planner.ask().mode, len(planner.ask().rules)) == (mode, rules)
+    planner.plan.take_over(planner.settings)
+    assert planner.ask().mode == "learning", "leaders have to speak first"
+
+
+def test_an_unknown_policy_is_refused_where_it_is_wanted(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"forwarding\.policy: expected one of"):
+        Planner(tmp_path / "audit.log", policy="no-such")
+    with pytest.raises(ConfigError, match=r"forwarding\.nids: expected a network"):
+        Planner(tmp_path / "audit.log", nids="@nonsense")
+    Planner(tmp_path / "audit.log", policy="no-such", routers="observe").plan.close()
+
+
+def test_many_steps_on_many_routers_are_planned_soon(planner: Planner) -> None:
+    names = tuple(f"10.0.{n // 200}.{n % 200 + 1}@tcp" for n in range(100))
+    planner.ask(routers=states(names=names))
+    for number in range(200):
+        planner.tell(f"j{number}", f"10.{number // 200 + 7}.{number % 200}.[1-16]@tcp1")
+    began = time.process_time()
+    planner.settle(100.0)
+    assert time.process_time() - began < 5
+    rules = planner.ask(routers=states(names=names)).rules
+    assert len(rules) == 200 and all(len(rule.rte) <= 100 for rule in rules)
