@@ -1,6 +1,6 @@
 """`joint`: counts and placement chosen together by the slowdown that they cause, improved by moves until none helps.
 
-The start is the best, under the model of `congestion`, of four allocations (TA, NSYSA, BBA, Static) placed round-robin.
+The start is the best, under the model of `congestion`, of three allocations (TA, NSYSA, Static) placed round-robin.
 A move takes one application off its resources and gives it any number of any resources: for each number those that cost
 least, which is what its own I/O takes there and what it costs the others. For that each resource has a price: what one
 more application that is at work there all the time would add to the others' cost. Moves found at the prices of now are
@@ -39,10 +39,12 @@ class Joint:
 
 
 def starts(of: System) -> list[list[Array]]:
-    """The schedules to begin with: four allocations, each placed round-robin with the widest first."""
+    """The schedules to begin with: TA (which is BBA unless that saturates the resources), NSYSA, Static, each placed
+    round-robin with the widest first.
+    """
     values, n = of.values, of.count
     share = np.clip(np.floor(of.nodes * n + 0.5), 1, n).astype(int)
-    allocations = [tcpu.counts(values, n), values.n_sys, values.n_perf, share]
+    allocations = [tcpu.counts(values, n), values.n_sys, share]
     return [_round_robin(counts, n) for counts in allocations]
 
 
