@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarazu.errors import BadInput
@@ -44,7 +44,8 @@ def measured(resources: int, rate: float, id: str, pattern: Pattern = PATTERN) -
     return Measurement(pattern, resources, rate, "ior-4.0.0", "yesterday", id)
 
 
-@given(st.lists(MEASUREMENTS, max_size=6))
+@settings(max_examples=40)
+@given(st.lists(MEASUREMENTS, max_size=3))
 def test_round_trip(measurements: list[Measurement]) -> None:
     benchmarks = Benchmarks(measurements)
     assert decode(encode(benchmarks)).measurements == benchmarks.measurements

@@ -7,7 +7,7 @@ import shlex
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarazu.forwarding.estimate import Benchmarks, Measurement, Pattern
@@ -108,6 +108,7 @@ PATTERNS = st.builds(
 )
 
 
+@settings(max_examples=50)
 @given(PATTERNS)
 def test_ior_accepts_what_is_rounded(pattern: Pattern) -> None:
     words = shlex.split(
@@ -120,6 +121,7 @@ def test_ior_accepts_what_is_rounded(pattern: Pattern) -> None:
     assert rounded(rounded(pattern)) == rounded(pattern)
 
 
+@settings(max_examples=50)
 @given(PATTERNS.filter(lambda p: 64 <= p.request_bytes <= p.process_bytes))
 def test_rounding_goes_no_farther_than_half_a_doubling(pattern: Pattern) -> None:
     away = abs(place(rounded(pattern)) - place(pattern))
