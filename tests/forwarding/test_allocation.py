@@ -83,7 +83,7 @@ def literal(several: list[Application], resources: Resources) -> tuple[int, ...]
     return tuple(pi)
 
 
-@settings(PROFILE, max_examples=40)
+@settings(PROFILE, max_examples=25)
 @given(system=systems())
 def test_ta_is_algorithm_1(system: System) -> None:
     assert Tcpu().allocate(*system) == literal(*system)
@@ -139,7 +139,7 @@ def test_bba_and_nsysa() -> None:
     assert LeastStress().allocate(several, TWENTY) == (1, 2)
 
 
-@settings(PROFILE, max_examples=10)
+@settings(PROFILE, max_examples=6)
 @given(system=systems(largest=5), must=st.booleans())
 def test_mckp_is_the_best_sum(system: System, must: bool) -> None:
     several, resources = system[0][:4], system[1]

@@ -83,7 +83,7 @@ class TestCongestion:
             assert np.mean(ratios, axis=0) == pytest.approx([1, 1], abs=0.13), policy
 
 
-@settings(max_examples=10, deadline=None, derandomize=True)
+@settings(max_examples=6, deadline=None, derandomize=True)
 @given(system_=systems())
 def test_it_is_no_worse_than_where_it_starts(system_) -> None:
     applications, resources = system_
