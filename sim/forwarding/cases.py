@@ -20,21 +20,33 @@ from tarazu.sim.forwarding.levels import LEVELS, SETS, least_load, sets_at
 from tarazu.sim.forwarding.workload import Set
 from tarazu.sim.study.cases import fingerprint
 
+OURS = "joint"
 MODEL = (
-    "forwarding",
+    *(f"forwarding/{name}" for name in ("allocation", "placement")),
+    *(
+        f"forwarding/{name}.py"
+        for name in (
+            *("application", "curve", "curve_csv", "curve_sets", "families"),
+            *("policies", "policy", "tables"),
+        )
+    ),
     "sim/kernel/servers.py",
     *(
         f"sim/forwarding/{name}.py"
         for name in ("cases", "evaluate", "levels", "metrics", "simulate", "workload")
     ),
 )
-"""What computes a row."""
+"""What computes a row of the paper's policies."""
+OUR_MODEL = (*MODEL, "forwarding/joint")
+"""And of ours, which is computed apart: whoever changes it need not compute the others anew."""
 KINDS: tuple[Kind, ...] = ("io-node", "ost")
 IN_A_CASE = 10
 """Sets of one case."""
-OURS = "joint"
-PROFILE = ("ta-gnc", "bba-gnc", "bba-gc", OURS)
-"""Policies that are also asked with what is known of an application's family alone (figure 11)."""
+OUR_WEIGHT = 25
+"""Time of our policy, in that of one of the others with its simulation."""
+PROFILE = (*(f"{a}-{p}" for a in ("bba", "nsysa", "ta") for p in ("gnc", "gc")), "static-gc", OURS)
+"""Policies that are also asked with what is known of an application's family alone: those of figure 11, and what else
+may be the best then and needs curves."""
 
 Told = Literal["truth", "profile"]
 """What a policy is told of an application: its curve, or its family's (paper A, section 6.2)."""
@@ -77,17 +89,22 @@ class Case(msgspec.Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        content = msgspec.structs.astuple(msgspec.structs.replace(self, curves="", model=fingerprint(MODEL)))
+        content = msgspec.structs.astuple(
+            msgspec.structs.replace(self, curves="", model=_model(self.policies))
+        )
         return hashlib.sha256(msgspec.json.encode(content)).hexdigest()[:16]
 
     @property
     def label(self) -> str:
         first = self.block * IN_A_CASE
-        return f"{self.kind} load {self.level:g} sets {first} to {first + self.sets - 1}"
+        who = ", ".join(self.policies) if len(self.policies) < 3 else f"{len(self.policies)} policies"
+        return f"{self.kind} load {self.level:g} sets {first} to {first + self.sets - 1}, {who}"
 
     @property
     def weight(self) -> float:
-        return float(self.sets)
+        return float(
+            self.sets * len(self.policies) + (OUR_WEIGHT * self.sets if OURS in self.policies else 0)
+        )
 
     @property
     def computed_by(self) -> str:
@@ -112,15 +129,20 @@ def cases(
             level,
             first // IN_A_CASE,
             min(IN_A_CASE, sets - first),
-            policies.NAMES,
+            names,
             path,
             digest,
-            fingerprint(MODEL),
+            _model(names),
         )
+        for names in (tuple(name for name in policies.NAMES if name != OURS), (OURS,))
         for kind in kinds
         for level in levels
         for first in range(0, sets, IN_A_CASE)
     )
+
+
+def _model(names: Sequence[str]) -> str:
+    return fingerprint(OUR_MODEL if OURS in names else MODEL)
 
 
 class _Known(msgspec.Struct, frozen=True):

@@ -8,7 +8,9 @@ from operator import attrgetter
 import msgspec
 import numpy as np
 
+from tarazu.forwarding import policies
 from tarazu.forwarding.application import Kind
+from tarazu.forwarding.policy import Need
 from tarazu.sim.forwarding.cases import OURS, Row, Told
 from tarazu.sim.study.statistics import estimate
 
@@ -20,6 +22,8 @@ spread: Metric = attrgetter("spread")
 idletime: Metric = attrgetter("idletime")
 
 PERCENTILES = (10, 90)
+CURVES: frozenset[Need] = frozenset({"n_perf", "curve"})
+"""What a policy may need that its application's family does not tell."""
 
 
 class Band(msgspec.Struct, frozen=True):
@@ -58,7 +62,7 @@ class Summary:
             levels = self._rows.setdefault((row.kind, row.told, row.policy), {})
             levels.setdefault(row.level, {})[row.block, row.seed] = row
         self.kinds: list[Kind] = list(dict.fromkeys(kind for kind, _, _ in self._rows))
-        self.policies = list(dict.fromkeys(policy for _, told, policy in self._rows if told == "truth"))
+        self.policies = list(dict.fromkeys(policy for _, _, policy in self._rows))
         self.papers = [policy for policy in self.policies if policy != OURS]
         """Those of paper A."""
         self.levels = sorted({level for levels in self._rows.values() for level in levels})
@@ -98,9 +102,13 @@ class Summary:
     def mean(self, kind: Kind, policy: str, metric: Metric, level: float, told: Told = "truth") -> float:
         return float(np.mean(self.values(kind, policy, metric, level, told)))
 
-    def best(self, kind: Kind, metric: Metric, level: float) -> tuple[str, float]:
-        """Of the paper's policies the one with the lowest mean, and that."""
-        means = {policy: self.mean(kind, policy, metric, level) for policy in self.papers}
+    def best(self, kind: Kind, metric: Metric, level: float, told: Told = "truth") -> tuple[str, float]:
+        """Of the paper's policies that were told so much the one with the lowest mean, and that."""
+        means = {
+            policy: self.mean(kind, policy, metric, level, told if self.has(kind, policy, told) else "truth")
+            for policy in self.papers
+            if self.has(kind, policy, told) or not policies.named(policy).needs & CURVES
+        }
         name = min(means, key=means.__getitem__)
         return name, means[name]
 
@@ -130,7 +138,7 @@ class Beside(msgspec.Struct, frozen=True):
 def beside(of: Summary) -> list[Beside]:
     """For both kinds, all levels, with the curves and with families alone; empty where our policy is not in the study.
 
-    The paper's policies have the curves in either case.
+    The paper's policies are told the same as ours.
     """
     tolds: tuple[Told, ...] = ("truth", "profile")
     return [
@@ -143,8 +151,8 @@ def beside(of: Summary) -> list[Beside]:
 
 
 def _beside(of: Summary, kind: Kind, level: float, told: Told) -> Beside:
-    by_slowdown, best_slowdown = of.best(kind, slowdown, level)
-    by_idletime, best_idletime = of.best(kind, idletime, level)
+    by_slowdown, best_slowdown = of.best(kind, slowdown, level, told)
+    by_idletime, best_idletime = of.best(kind, idletime, level, told)
     return Beside(
         kind=kind,
         level=level,

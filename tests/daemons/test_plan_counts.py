@@ -7,6 +7,8 @@ import threading
 import time
 from pathlib import Path
 
+import pytest
+
 from tarazu import config
 from tarazu.daemons.planner import Planner
 from tarazu.model import JobStep, Ost, SystemView
@@ -80,6 +82,7 @@ class Plans:
         return f"{row.layout.components[0].stripe_count}: {reply.stripes}"
 
 
+@pytest.mark.long
 def test_without_an_answer_everything_is_as_with_auto(tmp_path: Path) -> None:
     path = tmp_path / "curves.csv"
     path.write_text("application,resources,bytes_per_s\napp,1,1e9\napp,3,2e9\n")

@@ -36,6 +36,7 @@ def requests() -> list[Any]:
         messages.ViewRequest("m4", "lustre", {"lustre": {"flash": (0, 1)}}),
         messages.StatusRequest("m5"),
         messages.StepNodes("s1", "m6", "job", 4242, "lustre", "10.77.0.[31-40]@tcp1", 20.0, _PROFILE),
+        messages.CountRequest("m8", "h3", "lustre", 4242, "job", _PROFILE, 20.0),
         messages.RulesRequest("m7", "oss-hostile", (_ROUTER,), 1, (_RULE,), "apply", ("lustre",)),
     ]
 
@@ -43,6 +44,7 @@ def requests() -> list[Any]:
 def replies() -> list[Any]:
     return [
         messages.AllocationReply("h1", "allocated", osts=(((0, 1),),), policy="tarazu"),
+        messages.CountReply("m8", 4, "by joint"),
         messages.Acknowledged("m1"),
         messages.StatusReply("m5", {"a": 1}),
         messages.ViewReply("m4"),

@@ -52,6 +52,10 @@ class _Climb:
         self.gain: list[list[float]] = values.cpu_load.tolist()
         self.end: list[int] = values.n_perf.tolist()
         self.at: list[int] = values.n_sys.tolist()
+        inside = np.arange(values.most) < values.n_perf[:, None]
+        below = np.where(inside, values.stress, np.inf)[:, ::-1]
+        self.least_from: list[list[float]] = np.minimum.accumulate(below, axis=1)[:, ::-1].tolist()
+        """Of each application the least stress at n + 1 … n_perf, by n."""
         self.available = available * (1 + ROUNDING)
         self.load = float(values.stress[np.arange(len(self.at)), values.n_sys - 1].sum())
         self.turn = [0] * len(self.at)
@@ -90,6 +94,9 @@ class _Climb:
         self.turn[i] = turn = self.turn[i] + 1
         needs, waits = -np.inf, np.inf
         last = now
+        if now < self.end[i] and (least := self.least_from[i][now] - stress[now - 1]) > room:
+            heappush(self.waiting, (least, i, turn))
+            return
         for n in range(now + 1, self.end[i] + 1):
             more = stress[n - 1] - stress[now - 1]
             if more > room:

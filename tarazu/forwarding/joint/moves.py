@@ -16,11 +16,13 @@ model does not know, and disturb a placement that is even."""
 TRIALS = 40
 """Moves are tried about so many times in one round through all applications: one by one, or several at once where
 there are more applications, and by halves where several do not help together."""
-EFFORT = 2000.0
+EFFORT = 1700.0
 """Looks at one application, and trials: the search ends where it is when it has made so many. With fewer than some 100
 applications it ends by itself."""
 SLOTS = 250
 """A trial is as much work as a look, and as one more for each so many pairs of application and resource."""
+CELLS = 4000
+"""A look is as much work again for each so many pairs of resource and number."""
 SHORTLIST = 48
 """Resources that are looked at closely for one application."""
 CHOICES = 12
@@ -101,7 +103,6 @@ class Search:
     def _better(self, i: int) -> Array | None:
         """Number and resources for application i that cost less than what it has, while all others stay as they are."""
         of, found = self.of, self.found
-        self.effort += 1
         begin = found.starts[i]
         slots = slice(begin, begin + found.counts[i])
         own, share = found.resource[slots], found.share[slots]
@@ -112,6 +113,7 @@ class Search:
         counts = self.choices[i]
         alone = self.alone_s[i]
         near = self._near(i, alone, int(counts[-1]))
+        self.effort += 1 + len(near) * len(counts) / CELLS
         slow = 1 + np.maximum(present[near], 0)
         takes = alone * slow
         at_work = takes / np.maximum(of.compute_s[i] + takes, TINY)

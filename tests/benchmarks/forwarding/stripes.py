@@ -24,4 +24,5 @@ def measure(short: bool) -> list[Figure]:
             what = f"I/O-load(π₁) {load:g}, {when}: curve / auto"
             figures.append(Figure(f"{what}, median", median(ratios), "", most=1.0))
             figures.append(Figure(f"{what}, worst of {len(ratios)}", max(ratios), "", most=most))
+            figures.append(Figure(f"{what}, above 1", sum(ratio > 1 for ratio in ratios), ""))
     return figures

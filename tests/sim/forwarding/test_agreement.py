@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from statistics import fmean
 
 import numpy as np
 import pytest
+import simpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +18,7 @@ from tarazu.sim.forwarding import workload
 from tarazu.sim.forwarding.alternate import alternate
 from tarazu.sim.forwarding.metrics import measure
 from tarazu.sim.forwarding.simulate import Job, observe
+from tarazu.sim.kernel.network import Network
 
 RESOURCES = 3
 PLACES = st.lists(st.integers(0, RESOURCES - 1), min_size=1, max_size=RESOURCES, unique=True).map(tuple)
@@ -43,13 +46,13 @@ def apart(jobs: list[Job]) -> list[float]:
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(jobs(most=2))
 def test_where_two_collide_they_agree_within_one_unit_a_phase(jobs: list[Job]) -> None:
     assert all(-1 - 1e-9 <= units <= 1e-9 for units in apart(jobs))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(jobs(most=7))
 def test_where_k_collide_a_phase_differs_by_as_much_as_whole_units_of_each_make(jobs: list[Job]) -> None:
     """Of k that begin together and want one unit each, the first ends after one unit; with equal shares all after k."""
@@ -78,12 +81,51 @@ def test_on_average_they_agree_within_one_unit_a_phase() -> None:
     assert fmean(map(abs, found)) < 1
 
 
+def on_the_network(jobs: Sequence[Job], until: float) -> tuple[list[int], list[float]]:
+    """Whole phases and their I/O seconds as flows on SimPy's clock, each transfer one over a link of 1 s a second."""
+    env = simpy.Environment()
+    network = Network(env)
+    links = [network.link(1.0) for _ in range(RESOURCES)]
+    phases, whole = [0] * len(jobs), [0.0] * len(jobs)
+
+    def application(number: int, job: Job) -> simpy.events.ProcessGenerator:
+        while True:
+            yield env.timeout(job.compute_s)
+            began = env.now
+            yield env.all_of([network.start([links[at]], None, job.io_s) for at in job.resources])
+            phases[number] += 1
+            whole[number] += env.now - began
+
+    for number, job in enumerate(jobs):
+        env.process(application(number, job))
+    env.run(until)
+    return phases, whole
+
+
+def test_applications_do_what_they_do_as_flows_on_the_kernels_network() -> None:
+    random = np.random.default_rng(1)
+    for _ in range(5):
+        jobs = [
+            Job(
+                float(random.uniform(1, 40)),
+                float(random.uniform(1, 20)),
+                tuple(random.permutation(RESOURCES)[: random.integers(1, RESOURCES + 1)].tolist()),
+            )
+            for _ in range(8)
+        ]
+        seen = observe(jobs, RESOURCES, 600.0)
+        phases, whole = on_the_network(jobs, seen.interval_s)
+        assert seen.phases == tuple(phases)
+        assert sum(phases) > 30
+        assert seen.whole_io_s == pytest.approx(whole, rel=1e-9)
+
+
 @pytest.mark.parametrize(("unit_s", "limit"), [(1.0, 0.02), (0.25, 0.005)])
 def test_metrics_agree_the_better_the_shorter_the_unit(unit_s: float, limit: float) -> None:
     among = workload.resources("ost")
     curves = [curve([(1, 1.0), (2, 1.8), (4, 3.0)]), curve([(1, 2.0)]), curve([(1, 1.0), (4, 0.7)])]
     apart = []
-    for seed in range(3):
+    for seed in range(2):
         one = workload.generate(curves, 40, 0.8, seed, among)
         random = np.random.default_rng(seed)
         placed = tuple(tuple(random.permutation(20)[: random.choice([1, 2, 4])].tolist()) for _ in range(40))

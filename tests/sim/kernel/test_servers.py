@@ -65,7 +65,7 @@ def flowed(jobs: list[Job]) -> list[float]:
     return ends
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(jobs())
 def test_ends_are_those_of_the_network(jobs: list[Job]) -> None:
     ends, busy = served(jobs)

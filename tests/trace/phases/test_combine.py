@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarazu.model import ANY_RANK
@@ -138,6 +138,7 @@ parts_ = st.lists(
 )
 
 
+@settings(max_examples=40)
 @given(parts_)
 def test_nothing_is_lost_or_counted_twice(parts: list[Part]) -> None:
     found = combine(parts, 4)
