@@ -107,7 +107,8 @@ def applications(kind: Kind, count: int, seed: int = 0, processes: Sequence[int]
         on_grid = bool(at // 4 % 2)
         count_of = int(rng.choice(processes) if on_grid else rng.integers(processes[0], processes[-1] + 1))
         found.append(_made(kind, at, families[at % 4], on_grid, count_of, rng))
-    return found
+    # Names decide what noise is drawn.
+    return [msgspec.structs.replace(m, name=f"{m.name}-seed{seed}") for m in found] if seed else found
 
 
 def _made(

@@ -30,7 +30,7 @@ PROFILE = settings(max_examples=25, deadline=None, derandomize=True)
 TWENTY = Resources("io-node", 20, 480)
 
 
-@settings(PROFILE, max_examples=60)
+@settings(PROFILE, max_examples=30)
 @given(application=applications(), most=st.integers(1, 15))
 def test_lemma_1(application: Application, most: int) -> None:
     assert 1 <= n_sys(application, most) <= n_perf(application, most) <= most
@@ -83,17 +83,17 @@ def literal(several: list[Application], resources: Resources) -> tuple[int, ...]
     return tuple(pi)
 
 
-@settings(PROFILE, max_examples=40)
+@settings(PROFILE, max_examples=25)
 @given(system=systems())
 def test_ta_is_algorithm_1(system: System) -> None:
     assert Tcpu().allocate(*system) == literal(*system)
 
 
-@settings(PROFILE, max_examples=60)
+@settings(PROFILE, max_examples=25)
 @given(
-    shares=st.lists(st.floats(0.02, 0.9), min_size=4, max_size=16),
-    shapes=st.lists(curves(), min_size=16, max_size=16),
-    nodes=st.lists(st.integers(1, 100), min_size=16, max_size=16),
+    shares=st.lists(st.floats(0.02, 0.9), min_size=4, max_size=10),
+    shapes=st.lists(curves(), min_size=10, max_size=10),
+    nodes=st.lists(st.integers(1, 100), min_size=10, max_size=10),
 )
 def test_ta_is_algorithm_1_where_the_system_is_nearly_saturated(shares, shapes, nodes) -> None:
     """I/O-load(π_sys) is brought near 1, where every step changes what the others may do."""
@@ -139,7 +139,7 @@ def test_bba_and_nsysa() -> None:
     assert LeastStress().allocate(several, TWENTY) == (1, 2)
 
 
-@settings(PROFILE, max_examples=10)
+@settings(PROFILE, max_examples=6)
 @given(system=systems(largest=5), must=st.booleans())
 def test_mckp_is_the_best_sum(system: System, must: bool) -> None:
     several, resources = system[0][:4], system[1]

@@ -16,7 +16,7 @@ from tarazu.forwarding.policy import Schedule
 from tests.forwarding.strategies import systems
 
 PROFILE = settings(
-    max_examples=12, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=6, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 System = tuple[list[Application], Resources]
 
@@ -117,7 +117,7 @@ class TestPlacer:
 
 @pytest.mark.parametrize("name", policies.NAMES)
 class TestScheduler:
-    @settings(PROFILE, max_examples=4)
+    @settings(PROFILE, max_examples=3)
     @given(system=systems())
     def test_each_application_gets_different_resources(self, name: str, system: System) -> None:
         schedule = policies.named(name, seed=3).schedule(*system)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
 import threading
 import time
 from collections.abc import Iterator
@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import Popen
 
-from tarazu.errors import TarazuError
+from tarazu.errors import TarazuError, Unavailable
+from tarazu.units import KIB
 from tarazu.wire import local
 from tarazu.wire.messages import StatusReply, StatusRequest
 from tests.daemons.conftest import Site, allocation, ask
@@ -38,9 +39,18 @@ class Attacked(Site):
         assert ask(mdsd, allocation("first", uid=77, expires_s=5.0)).status == "allocated"
         mdsd.close()
         deadline = time.monotonic() + PATIENCE_S
-        while not self.socket.exists():
+        while not self._forecasts():
             assert time.monotonic() < deadline, self.log("clientd")
             time.sleep(0.05)
+
+    def _forecasts(self) -> bool:
+        """clientd has loaded what its forecasts need, which no attack is to blame for."""
+        try:
+            with local.connect(str(self.socket), PATIENCE_S) as channel:
+                answer = channel.ask(local.StatusQuery())
+        except Unavailable:
+            return False
+        return isinstance(answer, local.StatusAnswer) and answer.ready
 
     def rss_bytes(self, daemon: str) -> int:
         """Of the process and its children (forecasts). 0 for one that is gone."""
@@ -51,19 +61,20 @@ class Attacked(Site):
 
 
 def _family(pid: int) -> list[int]:
-    try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    except OSError:
-        children = []
+    children: list[str] = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):  # of whichever thread
+        with contextlib.suppress(OSError):
+            children += task.read_text().split()
     return [pid, *(each for child in children for each in _family(int(child)))]
 
 
 def _rss_bytes(pid: int) -> int:
+    """Its share of what is in memory: processes of forecasts have most of it from the one that forked them."""
     try:
-        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except OSError:
         return 0
-    return pages * os.sysconf("SC_PAGE_SIZE")
+    return sum(int(line.split()[1]) * KIB for line in lines if line.startswith("Pss:"))
 
 
 @dataclass

@@ -1,6 +1,6 @@
 """`joint`: counts and placement chosen together by the slowdown that they cause, improved by moves until none helps.
 
-The start is the best, under the model of `congestion`, of three allocations (TA, NSYSA, Static) placed round-robin.
+The start is the best, under the model of `congestion`, of some schedules of the paper (`starts`).
 A move takes one application off its resources and gives it any number of any resources: for each number those that cost
 least, which is what its own I/O takes there and what it costs the others. For that each resource has a price: what one
 more application that is at work there all the time would add to the others' cost. Moves found at the prices of now are
@@ -40,12 +40,26 @@ class Joint:
 
 def starts(of: System) -> list[list[Array]]:
     """The schedules to begin with: TA (which is BBA unless that saturates the resources), NSYSA, Static, each placed
-    round-robin with the widest first.
+    round-robin with the widest first; and TA on the least stressed where TA is not BBA.
     """
     values, n = of.values, of.count
     share = np.clip(np.floor(of.nodes * n + 0.5), 1, n).astype(int)
-    allocations = [tcpu.counts(values, n), values.n_sys, share]
-    return [_round_robin(counts, n) for counts in allocations]
+    by_cpu = tcpu.counts(values, n)
+    busy = values.stress[np.arange(len(by_cpu)), by_cpu - 1] / by_cpu
+    found = [_round_robin(counts, n) for counts in (by_cpu, values.n_sys, share)]
+    if (by_cpu != values.n_perf).any():  # little to do is best spread evenly: GC would put it together
+        found.append(_least_stressed(by_cpu, busy, n))
+    return found
+
+
+def _least_stressed(counts: Array, busy: Array, n: int) -> list[Array]:
+    """GC."""
+    placed: list[Array] = [np.empty(0, int)] * len(counts)
+    stressed = np.zeros(n)
+    for i in np.argsort(-busy, kind="stable").tolist():
+        placed[i] = np.argsort(stressed, kind="stable")[: counts[i]]
+        stressed[placed[i]] += busy[i]
+    return placed
 
 
 def _round_robin(counts: Array, n: int) -> list[Array]:
