@@ -23,6 +23,8 @@ MAX_NODES = 200_000
 MAX_NODES_OF_STEP = 50_000
 LEAST_ALIVE_S, LONGEST_ALIVE_S = 2.0, 3600.0
 SILENT_TIMES = 2.0
+LONGEST_S, MOST_BYTES, MOST_RESOURCES = 1e9, 1e21, 1_000_000
+"""Of a profile: what nobody has would only make numbers overflow."""
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -138,7 +140,9 @@ def application_of(name: str, profile: StepProfile | None) -> Application | None
     """None where nothing, or nothing possible, is told."""
     if profile is None or not profile.points:
         return None
-    if not (math.isfinite(profile.cpu_s) and math.isfinite(profile.io_bytes)):
+    if profile.cpu_s > LONGEST_S or not 0 < profile.io_bytes <= MOST_BYTES:
+        return None
+    if any(not 1 <= n <= MOST_RESOURCES or not 1 <= b <= MOST_BYTES for n, b in profile.points):
         return None
     try:
         b = curve(profile.points, "estimated")

@@ -25,6 +25,7 @@ from tarazu.daemons.router_plan.confirmed import Confirmed, Hosts, by_leaders, b
 from tarazu.daemons.router_plan.nodes import MAX_NODES, MAX_NODES_OF_STEP, Nodes, Step
 from tarazu.daemons.router_plan.scheduler import Listed, Scheduler
 from tarazu.errors import BadInput, ConfigError
+from tarazu.forwarding.application import Application
 from tarazu.forwarding.policies import named
 from tarazu.forwarding.policy import Scheduler as Policy
 from tarazu.forwarding.routers import nids, placing
@@ -279,7 +280,7 @@ class RouterPlan:
         rules: dict[Way, dict[str, tuple[Rule, ...]]] = {}
         for way, routers in task.routers.items():
             jobs = [
-                (one.step.fs_name, placing.Job(one.step.id, nodes, one.step.application))
+                (one.step.fs_name, placing.Job(one.step.id, nodes, _on(one.step.application, nodes)))
                 for one in confirmed
                 if one.step.application
                 and (nodes := frozenset(node for node in one.nodes if node.net == way[1]))
@@ -396,6 +397,11 @@ def _policy_of(own: config.Forwarding) -> Policy | None:
         return named(own.policy)
     except BadInput as error:
         raise ConfigError("forwarding.policy", error.expected, error.found) from None
+
+
+def _on(application: Application, nodes: frozenset[Nid]) -> Application:
+    """With as many nodes as count, whatever its profile says: they are its weight among the others."""
+    return msgspec.structs.replace(application, nodes=len(nodes))
 
 
 @lru_cache(4096)

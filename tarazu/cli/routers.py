@@ -172,8 +172,11 @@ def _print_planned(found: Mapping[str, Any], rules: bool) -> None:
 
 def _print_rules(found: Mapping[str, Any]) -> None:
     servers: dict[tuple[str, ...], list[str]] = {}
+    if any("rules" not in oss for oss in found["osses"].values()):
+        print("\nrules, which name the nodes of all jobs, are for root to see")
+        return
     for name, oss in found["osses"].items():
-        servers.setdefault(tuple(oss.get("rules", ())), []).append(name)
+        servers.setdefault(tuple(oss["rules"]), []).append(name)
     for rules, names in servers.items():
         print()
         say(f"# on {', '.join(names)}:")

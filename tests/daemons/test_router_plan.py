@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -207,3 +208,26 @@ def test_many_steps_on_many_routers_are_planned_soon(planner: Planner) -> None:
     assert time.process_time() - began < 5
     rules = planner.ask(routers=states(names=names)).rules
     assert len(rules) == 200 and all(len(rule.rte) <= 100 for rule in rules)
+
+
+def test_a_profile_that_cannot_be_holds_up_nobodys_plan(planner: Planner) -> None:
+    learned(planner)
+    planner.tell("a", "10.7.0.[1-4]@tcp1")
+    extremes = (1.0, 1e21, 1e300, float("inf"), float("nan"))
+    for number, value in enumerate(extremes):
+        for place, profile in enumerate(
+            (
+                StepProfile(1, 1.0, value, ((1, 1.0), (1_000_000, 1e21))),
+                StepProfile(2**40, value, 1e12, ((1, 1e9), (2, 1e9))),
+                StepProfile(1, 0.0, 1e12, ((1, value), (2, 1.0)), 2**40),
+                StepProfile(1, 0.0, 1e12, ((2**60, 1e9),)),
+            )
+        ):
+            told = f"10.8.{number}.{place}@tcp1"
+            message = StepNodes(f"x{number}{place}", "m", "j", 1001, "lustre", told, 1e4, profile)
+            assert not planner.plan.tell(message, planner.now)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        planner.settle()
+    assert planner.plan.plans == 2
+    assert "10.7.0.[1-4]@tcp1" in [rule.dst for rule in planner.ask().rules]

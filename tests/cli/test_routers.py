@@ -1,0 +1,53 @@
+"""What `tarazu routers` prints of mdsd's plan, to root and to others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tarazu.cli import routers
+from tarazu.daemons.clientd import of_user
+
+
+def job(uid: int, **more: Any) -> dict[str, Any]:
+    known = {"job": f"j{uid}", "uid": uid, "fs": "lustre", "nodes": 4, "why": "", "known": True, "count": 1}
+    return {**known, "routers": "10.0.0.1@tcp", "slowdown": 1.02, "alike": 1.5, **more}
+
+
+PLAN: dict[str, Any] = {
+    "mode": "apply",
+    "policy": "joint",
+    "learning": False,
+    "steps": 3,
+    "scheduler": {"source": "slurm", "jobs": 0, "problem": "squeue: no answer"},
+    "routers": {"tcp to tcp1": "10.0.0.[1-2]@tcp"},
+    "osses": {
+        name: {
+            "age_s": 1.0,
+            "mode": "apply",
+            "up": 2,
+            "down": [],
+            "rules_set": 1,
+            "rules": ["--dst 10.7.0.[1-4]@tcp1 --rte 10.0.0.1@tcp"],
+        }
+        for name in ("oss1", "oss2")
+    },
+    "jobs": [job(1000), job(1001, known=False, count=0, routers="", slowdown=None, alike=None)],
+}
+
+
+def test_root_sees_every_job_and_the_rules_of_each_server_once(capsys: pytest.CaptureFixture[str]) -> None:
+    routers._print_planned(PLAN, rules=True)
+    shown = capsys.readouterr().out
+    assert "3 steps told, 1 have routers of their own; 2 OSSs ask, 2 rules set; scheduler: squeue" in shown
+    assert "j1000" in shown and "1.02" in shown and "nothing is known of its I/O" in shown
+    assert shown.count("lnetctl udsp add --dst 10.7.0.[1-4]@tcp1 --rte 10.0.0.1@tcp") == 1
+    assert "# on oss1, oss2:" in shown
+
+
+def test_a_user_sees_his_own_jobs_and_nobodys_nodes(capsys: pytest.CaptureFixture[str]) -> None:
+    routers._print_planned(of_user(PLAN, 1001), rules=True)
+    shown = capsys.readouterr().out
+    assert "j1001" in shown and "j1000" not in shown and "10.7.0" not in shown
+    assert "are for root to see" in shown
