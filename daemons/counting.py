@@ -20,6 +20,7 @@ from tarazu.errors import BadInput, TarazuError
 from tarazu.forwarding import newcomer
 from tarazu.forwarding.application import Application, Resources
 from tarazu.forwarding.curve import curve
+from tarazu.forwarding.profile import why_absurd
 from tarazu.wire.messages import CountReply, CountRequest, StepProfile
 from tarazu.wire.transport import Peer
 
@@ -28,6 +29,7 @@ log = logging.getLogger("tarazu.mdsd")
 MOST_STEPS = 512
 MOST_OF_USER = 128
 MOST_WAITING = 256
+MOST_WAITING_OF_USER = 64
 
 
 @dataclass
@@ -150,8 +152,10 @@ class Counting:
             return f"no usable OST of {request.fs_name} has been reported"
         if wrong := why_malformed(request):
             return wrong
-        if len(self._waiting) >= MOST_WAITING:
-            return f"expected at most {MOST_WAITING} waiting questions for a number of stripes, found more"
+        waiting = sum(asked.request.uid == request.uid for asked in self._waiting)
+        for found, most in ((waiting, MOST_WAITING_OF_USER), (len(self._waiting), MOST_WAITING)):
+            if found >= most:
+                return f"expected at most {most} waiting questions for a number of stripes, found more"
         of_user = sum(of.uid == request.uid for of in self._ids.values())
         for found, most in ((of_user, MOST_OF_USER), (len(self._ids), MOST_STEPS)):
             if found >= most:
@@ -212,14 +216,10 @@ def as_application(name: str, profile: StepProfile) -> Application:
 
 def why_malformed(request: CountRequest) -> str:
     """Empty for a question whose profile can be true."""
-    profile = request.profile
-    if not (profile.cpu_s < float("inf") and 0 < profile.io_bytes < float("inf")):
-        return f"expected finite times and bytes of I/O, found {profile.cpu_s} s and {profile.io_bytes} bytes"
     try:
-        curve(profile.points)
+        return why_absurd(as_application(request.job_id, request.profile))
     except ValueError as error:
         return str(error)
-    return ""
 
 
 def count_of(policy: str, running: Sequence[tuple[Application, int]], new: Application, osts: int) -> int:

@@ -116,6 +116,7 @@ class Planner:
             forwarding.benchmarks if forwarding else "",
             routing.router_curves if routing else "",
             routing.benchmarks if routing else "",
+            self.forecasts.seconds,
         )
         request_id = uuid.uuid4().hex
         with ExitStack() as stack:

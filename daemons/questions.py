@@ -117,7 +117,7 @@ def count(mdsd: Requester, request: CountRequest) -> CountReply:
     """mdsd's answer; one without a number when it is silent."""
     try:
         return _of_kind(mdsd.request(request, COUNT_S), CountReply)
-    except Unavailable as error:
+    except (Unavailable, WireError) as error:
         return CountReply(request.message_id, 0, str(error))
 
 

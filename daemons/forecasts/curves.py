@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
 from tarazu.errors import TarazuError
 from tarazu.forwarding.application import Kind
 from tarazu.forwarding.curve import Curve
 from tarazu.forwarding.curve_csv import read as read_curves
 from tarazu.forwarding.estimate import estimate, load
-from tarazu.forwarding.profile import application
+from tarazu.forwarding.profile import application, why_absurd
 from tarazu.model import JobStep
 from tarazu.trace.records import KnownRun
 from tarazu.wire.messages import MAX_POINTS, StepProfile
@@ -33,7 +35,7 @@ def profile_of(
         return None, "no complete earlier run"
     try:
         if curves and (measured := _measured(Path(curves), step.application)):
-            return _profile(run, step, measured), f"the curve of {step.application} in {curves}"
+            return _profile(run, step, measured, f"the curve of {step.application} in {curves}")
         if not benchmarks:
             return None, f"{curves} has no curve of {step.application}"
         if not run.phases:
@@ -43,9 +45,8 @@ def profile_of(
         return None, str(error)
     if found is None:
         return None, f"{benchmarks} has nothing like its phases"
-    return _profile(run, step, found.curve), (
-        f"curve estimated from benchmarks, which {found.covered:.0%} of its last run's bytes are like"
-    )
+    like = f"curve estimated from benchmarks, which {found.covered:.0%} of its last run's bytes are like"
+    return _profile(run, step, found.curve, like)
 
 
 def _newest(history: Sequence[KnownRun]) -> KnownRun | None:
@@ -57,14 +58,16 @@ def _measured(path: Path, name: str) -> Curve | None:
     return next((of.curve for of in read_curves(path).curves if of.application == name), None)
 
 
-def _profile(run: KnownRun, step: JobStep, curve: Curve) -> StepProfile | None:
+def _profile(run: KnownRun, step: JobStep, curve: Curve, origin: str) -> tuple[StepProfile | None, str]:
+    if len(curve.points) > MAX_POINTS:
+        return None, f"{origin} has more than {MAX_POINTS} numbers of resources"
     made = application(step.application, step.nodes, run.phases, run.duration_s, curve)
     io_bytes, cpu_s = made.io_bytes, made.cpu_s
     if not run.phases:
         # Of a run of before phases were kept: what its files came to, and all the rest is computing.
         io_bytes = float(sum(file.size_bytes for file in run.files))
         cpu_s = max(run.duration_s - io_bytes / max(point.median for point in curve.points), 0.0)
-    if not io_bytes:
-        return None
-    points = tuple((point.resources, point.median) for point in curve.points[:MAX_POINTS])
-    return StepProfile(made.nodes, cpu_s, io_bytes, points, made.phases)
+    if absurd := why_absurd(msgspec.structs.replace(made, io_bytes=io_bytes, cpu_s=cpu_s)):
+        return None, f"{origin}, with its last run: {absurd}"
+    points = tuple((point.resources, point.median) for point in curve.points)
+    return StepProfile(made.nodes, cpu_s, io_bytes, points, made.phases), origin

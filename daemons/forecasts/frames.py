@@ -61,6 +61,8 @@ class Job(msgspec.Struct, frozen=True, tag="job"):
     router_curves: str = ""
     """The same over LNet routers (`forwarding.router_curves`, `forwarding.benchmarks`)."""
     router_benchmarks: str = ""
+    seconds: float = 60.0
+    """In which `Found` has to be told (`clientd.forecast_s`)."""
 
 
 class Found(msgspec.Struct, frozen=True, tag="found"):

@@ -6,7 +6,9 @@ import ctypes
 import os
 import resource
 import signal
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from tarazu.config import Predict
 from tarazu.daemons.configure import configure, parents_of
@@ -28,8 +30,11 @@ from tarazu.predict import aipa, rules
 from tarazu.trace.past import read_past
 from tarazu.trace.records import KnownRun
 from tarazu.wire import local
+from tarazu.wire.messages import StepProfile
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 1, 4, 38
+CURVE_S = 5.0
+"""For an application's curve: benchmarks that take longer to read are no reason to delay a job."""
 MOST_DESCRIPTORS = local.MAX_DESCRIPTORS + 16
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -89,17 +94,22 @@ def serve(pipe: Pipe) -> None:
 
 def _forecast(pipe: Pipe, job: Job) -> list[Forecast]:
     """Tell what was found; the files expected in the job's time."""
+    until = time.monotonic() + job.seconds
     history, problems = read_past(pipe.descriptors, job.settings.runs)
     pipe.close_descriptors()
     prediction = predicted(history, job.step, job.settings, in_run=job.in_run)
     profile, curve, router_profile = None, "", None
     earlier = history[:-1] if job.in_run else history
     if wants_curve(job):
-        profile, curve = profile_of(earlier, job.step, job.curves, job.benchmarks)
+        profile, curve = limited(
+            partial(profile_of, earlier, job.step, job.curves, job.benchmarks), until - time.monotonic()
+        )
     if job.router_curves or job.router_benchmarks:
-        router_profile, _ = profile_of(earlier, job.step, job.router_curves, job.router_benchmarks, "io-node")
-    del earlier
-    del history
+        router_profile, _ = limited(
+            partial(profile_of, earlier, job.step, job.router_curves, job.router_benchmarks, "io-node"),
+            until - time.monotonic(),
+        )
+    del earlier, history
     wanted = [f for f in prediction.files if job.from_s <= f.at_s < job.until_s or job.in_run]
     pipe.put(
         Found(
@@ -116,6 +126,35 @@ def _forecast(pipe: Pipe, job: Job) -> list[Forecast]:
         )
     )
     return wanted
+
+
+def limited(
+    look: Callable[[], tuple[StepProfile | None, str]], left_s: float
+) -> tuple[StepProfile | None, str]:
+    """What `look` finds, or why it does not: the forecast goes on in any case, and with time enough to be told."""
+
+    def too_long(number: int, frame: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, too_long)
+    most_s = min(CURVE_S, max(left_s, 0.0) / 2)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, max(most_s, 1e-3))
+        try:
+            return look()
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    except TimeoutError:
+        return None, f"looking for its curve took longer than {most_s:.1f} s"
+    except MemoryError:
+        return (
+            None,
+            "looking for its curve takes more memory than a forecast may have (clientd.forecast_bytes)",
+        )
+    except Exception as error:
+        return None, f"looking for its curve failed: {type(error).__name__}: {error}"
+    finally:
+        signal.signal(signal.SIGALRM, before)
 
 
 def wants_curve(job: Job) -> bool:

@@ -10,20 +10,20 @@ from pathlib import Path
 from tarazu.errors import BadInput
 from tarazu.forwarding.curve import curve
 from tarazu.forwarding.curve_sets import CurveSet, NamedCurve
+from tarazu.forwarding.reading import content
 
 HEADER = ("application", "resources", "bytes_per_s")
 MOST_RESOURCES = 1_000_000
+MAX_BYTES = 32 << 20
 
 
 def read(path: Path) -> CurveSet:
     """The curves of a file, in the order in which applications first occur. Raises BadInput with file and line."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
+        found = content(path, "a CSV of bandwidth curves", MAX_BYTES)
+    except FileNotFoundError as error:
         raise BadInput(str(path), "a CSV of bandwidth curves", error.strerror) from None
-    except UnicodeDecodeError:
-        raise BadInput(str(path), "a CSV of bandwidth curves in UTF-8", "other bytes") from None
-    return parse(text, str(path))
+    return parse(found, str(path))
 
 
 def parse(text: str, where: str) -> CurveSet:

@@ -8,6 +8,13 @@ from tarazu.forwarding.application import Application
 from tarazu.forwarding.curve import Curve
 from tarazu.trace.phases.phase import Phase
 
+MOST = 1_000_000
+"""Compute nodes, phases, resources."""
+MOST_S = 1e9
+MOST_BYTES = 1e21
+LEAST_RATE, MOST_RATE = 1.0, 1e18
+MOST_RATIO = 1e4
+"""Of the best bandwidth of a curve to its worst."""
 _PAUSE_S = 1.0
 """Phases that begin within so long after those before ended are one alternation of computing and I/O."""
 
@@ -32,6 +39,23 @@ def application(
         io_bytes=io_bytes,
         phases=max(len(_stretches(phases, _PAUSE_S)), 1),
     )
+
+
+def why_absurd(application: Application) -> str:
+    """What of it no application is: with such numbers it alone would decide what all others get. Empty: nothing."""
+    rates = [point.median for point in application.curve.points]
+    for what, found, least, most in (
+        ("compute nodes", application.nodes, 1, MOST),
+        ("phases", application.phases, 1, MOST),
+        ("resources", application.curve.points[-1].resources, 1, MOST),
+        ("seconds of computing", application.cpu_s, 0, MOST_S),
+        ("bytes of I/O", application.io_bytes, 1, MOST_BYTES),
+        ("bytes a second at the least", min(rates), LEAST_RATE, MOST_RATE),
+        ("bytes a second at the most", max(rates), LEAST_RATE, min(rates) * MOST_RATIO),
+    ):
+        if not least <= found <= most:
+            return f"expected {what} from {least:g} to {most:g}, found {found:g}"
+    return ""
 
 
 def io_time_s(phases: Sequence[Phase]) -> float:

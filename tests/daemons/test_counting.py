@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tarazu.daemons.counting import MOST_OF_USER, Counting
+from tarazu.daemons.counting import MOST_OF_USER, MOST_WAITING_OF_USER, Counting
 from tarazu.wire.messages import CountReply, CountRequest, StepProfile
 from tarazu.wire.transport import Peer
 
@@ -145,13 +145,29 @@ def test_no_user_keeps_too_many(asked: Asked) -> None:
         ({"points": ()}, "at least one point"),
         ({"points": ((0, 1.0),)}, "resources >= 1"),
         ({"points": ((1, float("nan")),)}, "positive bandwidth"),
-        ({"cpu_s": float("inf")}, "finite"),
-        ({"io_bytes": 0.0}, "finite"),
+        ({"cpu_s": float("inf")}, "seconds of computing"),
+        ({"io_bytes": 0.0}, "bytes of I/O"),
+        ({"io_bytes": 1e308, "points": ((1, 1e-300), (2, 1e-200))}, "bytes of I/O"),
+        ({"points": ((1, 1e-300), (9, 1e300))}, "bytes a second"),
+        ({"points": ((1, 1.0), (8, 1e18))}, "bytes a second at the most"),
+        ({"points": ((1 << 62, 1e9),)}, "resources from 1"),
+        ({"nodes": 1 << 63}, "compute nodes"),
+        ({"phases": 1 << 62}, "phases"),
     ],
 )
 def test_a_profile_that_cannot_be_is_refused(asked: Asked, profile: dict[str, Any], why: str) -> None:
     reply = asked.ask("a", profile=profile)
     assert reply and reply.count == 0 and why in reply.why and len(asked.counting) == 0
+
+
+def test_one_users_questions_leave_room_for_those_of_others(asked: Asked) -> None:
+    for n in range(MOST_WAITING_OF_USER + 2):
+        asked.ask(str(n), wait=False, alive_s=0.0)
+    asked.ask("of another", wait=False, uid=7)
+    asked.answer(lambda: len(asked.replies) == MOST_WAITING_OF_USER + 3)
+    refused = [r for r in asked.replies if not r.count]
+    assert [r.message_id for r in refused] == [f"m-{MOST_WAITING_OF_USER + 1}"]
+    assert f"at most {MOST_WAITING_OF_USER} waiting" in refused[0].why
 
 
 def test_a_policy_that_there_is_not_counts_nothing() -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from pathlib import Path
+from typing import Never
 
 import msgspec
 import pytest
 
 from tarazu.daemons.forecasts.curves import profile_of
+from tarazu.daemons.forecasts.work import limited
 from tarazu.forwarding.estimate import Benchmarks, Measurement, Pattern
 from tarazu.forwarding.estimate.database import save
 from tarazu.model import JobStep
@@ -82,6 +87,59 @@ def test_a_curve_estimated_from_benchmarks(tmp_path: Path) -> None:
     file = FileRecord("/a", "/a", "/a", 0, (0,), 0, 0, 5.0, 4 << 30)
     told = profile_of([msgspec.structs.replace(before, files=(file,))], STEP, "", str(path))
     assert told == (None, "no phases were kept with its last complete run")
+
+
+@pytest.mark.parametrize("which", ["curves", "benchmarks"])
+@pytest.mark.parametrize("kind", ["fifo", "device", "directory", "binary", "large"])
+def test_what_is_no_file_of_curves_keeps_no_forecast(tmp_path: Path, kind: str, which: str) -> None:
+    path = tmp_path / "file"
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    elif kind == "directory":
+        path.mkdir()
+    elif kind == "binary":
+        path.write_bytes(b"application,resources,bytes_per_s\n\xff\0")
+    else:
+        path.touch()
+        os.truncate(path, (32 << 20) + 1)
+    given = ("", str(path)) if which == "benchmarks" else (str(path), "")
+    profile, why = profile_of([RUN], STEP, *given)
+    assert profile is None and str(path) in why
+
+
+@pytest.mark.parametrize(
+    ("rates", "duration", "why"),
+    [
+        ("app,1,0.001\napp,2,1e18\n", 110.0, "bytes a second"),
+        ("app,1,1e9\n", float("inf"), "seconds of computing"),
+        ("app,1,1e9\n", float("nan"), "seconds of computing"),
+        ("".join(f"app,{n},1e9\n" for n in range(1, 4098)), 110.0, "more than 4096"),
+    ],
+)
+def test_absurd_numbers_are_told_and_not_sent(tmp_path: Path, rates: str, duration: float, why: str) -> None:
+    path = tmp_path / "curves.csv"
+    path.write_text("application,resources,bytes_per_s\n" + rates)
+    run = msgspec.structs.replace(RUN, duration_s=duration)
+    profile, told = profile_of([run], STEP, str(path), "")
+    assert profile is None and why in told
+
+
+def test_a_search_that_takes_too_long_or_fails_or_eats_memory_is_given_up() -> None:
+    def fails() -> Never:
+        raise OverflowError("absurd")
+
+    def eats() -> Never:
+        raise MemoryError
+
+    begin = time.monotonic()
+    profile, why = limited(lambda: (time.sleep(20), (None, ""))[1], 0.4)
+    assert profile is None and "longer than 0.2 s" in why and time.monotonic() - begin < 10
+    assert limited(fails, 10) == (None, "looking for its curve failed: OverflowError: absurd")
+    assert "forecast_bytes" in limited(eats, 10)[1]
+    assert limited(lambda: (None, "found"), 10) == (None, "found")
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0 and signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
 
 
 def test_of_recorded_phases_what_is_unknown_is_no_hindrance(tmp_path: Path) -> None:

@@ -35,6 +35,14 @@ def test_what_the_others_have_counts_and_not_what_a_policy_would_give_them() -> 
     assert count("joint", [(other, 99)] * 6, new, AMONG) == wide
 
 
+@pytest.mark.parametrize("policy", ["joint", "ta-gc", "nsysa-gnc", "static-gc"])
+def test_others_that_are_always_in_the_way_leave_it_a_quarter_of_its_best(policy: str) -> None:
+    rising = curve([(n, n**0.9) for n in (1, 2, 4, 8)])
+    wide = Application("huge", 1_000_000, FLAT, 0.0, 1e21)
+    number = count(policy, [(wide, 8)] * 40, app(of=rising), AMONG)
+    assert rising.bandwidth(number) >= rising.bandwidth(8) / 4
+
+
 def test_a_policy_that_there_is_not() -> None:
     with pytest.raises(BadInput):
         count("no-such", [], app(), AMONG)

@@ -1,6 +1,8 @@
 """How many and which I/O resources (LNet routers, OSTs) applications get: what policies make of them.
 
-tarazu forward study --out my-study     policies over many sets of applications: figures, claims, a report
+tarazu forward allocate --example > jobs.toml     a file of resources and jobs to begin with
+tarazu forward allocate jobs.toml                 what each policy would do with them
+tarazu forward study --out my-study               policies over many sets of applications: figures, claims, a report
 
 `tarazu forward VERB --help` says more.
 """
@@ -8,9 +10,8 @@ tarazu forward study --out my-study     policies over many sets of applications:
 from __future__ import annotations
 
 import argparse
-import importlib
 
-from tarazu.cli.output import common_options
+from tarazu.cli.verbs import add_verbs, execute_verb
 
 VERBS = {
     "allocate": ("allocate", "say what each policy would do with given jobs"),
@@ -18,20 +19,8 @@ VERBS = {
 }
 
 
+execute = execute_verb
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
-    sub = parser.add_subparsers(dest="action", required=True, metavar="VERB")
-    for verb, (module_name, text) in VERBS.items():
-        module = importlib.import_module(f"tarazu.cli.forward.{module_name}")
-        one = sub.add_parser(
-            verb,
-            help=text,
-            description=module.__doc__,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            parents=[common_options()],
-        )
-        module.configure(one)
-        one.set_defaults(execute=module.execute)
-
-
-def execute(options: argparse.Namespace) -> int:
-    return int(options.execute(options))
+    add_verbs(parser, __name__, VERBS)

@@ -13,9 +13,8 @@ tarazu history forget ior --before 2026-01-01
 from __future__ import annotations
 
 import argparse
-import importlib
 
-from tarazu.cli.output import common_options
+from tarazu.cli.verbs import add_verbs, execute_verb
 
 VERBS = {
     "list": ("list_", "list applications, or the runs of one"),
@@ -26,20 +25,8 @@ VERBS = {
 }
 
 
+execute = execute_verb
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
-    sub = parser.add_subparsers(dest="action", required=True, metavar="VERB")
-    for verb, (module_name, text) in VERBS.items():
-        module = importlib.import_module(f"tarazu.cli.history.{module_name}")
-        one = sub.add_parser(
-            verb,
-            help=text,
-            description=module.__doc__,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            parents=[common_options()],
-        )
-        module.configure(one)
-        one.set_defaults(execute=module.execute)
-
-
-def execute(options: argparse.Namespace) -> int:
-    return int(options.execute(options))
+    add_verbs(parser, __name__, VERBS)

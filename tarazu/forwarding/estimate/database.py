@@ -23,6 +23,7 @@ from tarazu.errors import BadInput
 from tarazu.forwarding.application import Kind
 from tarazu.forwarding.curve import curve
 from tarazu.forwarding.estimate.pattern import Benchmark, Measurement, Pattern
+from tarazu.forwarding.reading import content
 from tarazu.trace.phases.phase import Api, Operation, Sharing, Spatiality
 
 VERSION = 1
@@ -71,20 +72,12 @@ def load(path: str | os.PathLike[str], missing_ok: bool = False) -> Benchmarks:
     """The benchmarks of a file. Raises BadInput, with the line, for what is none."""
     where = os.fspath(path)
     try:
-        with open(where, "rb") as file:
-            raw = file.read(MAX_BYTES + 1)
+        text = content(where, "a file of benchmarks", MAX_BYTES)
     except FileNotFoundError:
         if missing_ok:
             return Benchmarks()
         raise BadInput(where, "a file of benchmarks", "nothing there") from None
-    except OSError as error:
-        raise BadInput(where, "a readable file of benchmarks", error.strerror) from None
-    if len(raw) > MAX_BYTES:
-        raise BadInput(where, f"at most {MAX_BYTES >> 20} MiB of benchmarks", "more")
-    try:
-        return decode(raw.decode(), where)
-    except UnicodeDecodeError as error:
-        raise BadInput(where, "UTF-8", str(error)) from None
+    return decode(text, where)
 
 
 def decode(text: str, where: str = "benchmarks") -> Benchmarks:

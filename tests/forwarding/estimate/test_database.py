@@ -44,8 +44,8 @@ def measured(resources: int, rate: float, id: str, pattern: Pattern = PATTERN) -
     return Measurement(pattern, resources, rate, "ior-4.0.0", "yesterday", id)
 
 
-@settings(max_examples=40)
-@given(st.lists(MEASUREMENTS, max_size=3))
+@settings(max_examples=10)
+@given(st.lists(MEASUREMENTS, max_size=2))
 def test_round_trip(measurements: list[Measurement]) -> None:
     benchmarks = Benchmarks(measurements)
     assert decode(encode(benchmarks)).measurements == benchmarks.measurements
