@@ -1,4 +1,4 @@
-"""How often one user may ask mdsd for allocations: a bucket of tokens each, which fills by a steady rate."""
+"""How often one user may ask mdsd for something: a bucket of tokens each, which fills by a steady rate."""
 
 from __future__ import annotations
 
@@ -18,30 +18,49 @@ class _Bucket:
     """When a refusal was last logged."""
 
 
-class RequestRate:
+class Rate:
     """Times are on the monotonic clock."""
 
-    def __init__(self, per_s: float) -> None:
-        """`per_s`: requests a second of one user."""
-        self.per_s = per_s
+    def __init__(self, per_s: float, burst: float) -> None:
+        """What one user may have in a second, and at once."""
+        self.per_s, self.burst = per_s, burst
         self._buckets: dict[int, _Bucket] = {}
 
-    def refusal(self, uid: int, now: float) -> str:
-        """Why this user may not ask now, in words; empty when he may, and it counts as one request."""
+    def take(self, uid: int, now: float, amount: float = 1.0) -> bool:
+        """False when this user may not have it now; then it is not counted."""
         bucket = self._buckets.get(uid)
         if bucket is None:
             if len(self._buckets) >= MOST_USERS:
                 self._forget(now)
-            bucket = self._buckets[uid] = _Bucket(BURST, now)
-        bucket.tokens = min(BURST, bucket.tokens + (now - bucket.at) * self.per_s)
+            bucket = self._buckets[uid] = _Bucket(self.burst, now)
+        bucket.tokens = min(self.burst, bucket.tokens + (now - bucket.at) * self.per_s)
         bucket.at = now
-        if bucket.tokens < 1:
-            return (
-                f"uid {uid} asks too often: expected at most {self.per_s:g} requests a second "
-                f"(mdsd.user_requests_per_s) beyond {BURST} at once"
-            )
-        bucket.tokens -= 1
-        return ""
+        if bucket.tokens < amount:
+            return False
+        bucket.tokens -= amount
+        return True
+
+    def _forget(self, now: float) -> None:
+        full = [u for u, b in self._buckets.items() if b.tokens + (now - b.at) * self.per_s >= self.burst]
+        for uid in full or [next(iter(self._buckets))]:
+            del self._buckets[uid]
+
+
+class RequestRate(Rate):
+    """Of allocations."""
+
+    def __init__(self, per_s: float) -> None:
+        """`per_s`: requests a second of one user."""
+        super().__init__(per_s, BURST)
+
+    def refusal(self, uid: int, now: float) -> str:
+        """Why this user may not ask now, in words; empty when he may, and it counts as one request."""
+        if self.take(uid, now):
+            return ""
+        return (
+            f"uid {uid} asks too often: expected at most {self.per_s:g} requests a second "
+            f"(mdsd.user_requests_per_s) beyond {BURST} at once"
+        )
 
     def to_be_logged(self, uid: int, now: float) -> bool:
         """Of many refusals of one user one a second."""
@@ -50,8 +69,3 @@ class RequestRate:
             return False
         bucket.told = now
         return True
-
-    def _forget(self, now: float) -> None:
-        full = [uid for uid, b in self._buckets.items() if b.tokens + (now - b.at) * self.per_s >= BURST]
-        for uid in full or [next(iter(self._buckets))]:
-            del self._buckets[uid]

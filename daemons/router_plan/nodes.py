@@ -9,6 +9,7 @@ import math
 
 import msgspec
 
+from tarazu.daemons.request_rate import Rate
 from tarazu.daemons.shares import Share
 from tarazu.errors import BadInput
 from tarazu.forwarding.application import Application
@@ -21,6 +22,8 @@ MAX_STEPS = 20_000
 MAX_NODES = 200_000
 """Of all steps; a user has as many as he leaves free, at most half."""
 MAX_NODES_OF_STEP = 50_000
+NODES_AT_ONCE, NODES_PER_S = 200_000, 5_000
+"""New nodes, and characters that name them, of one user: 5,000 nodes take mdsd 0.03 s."""
 LEAST_ALIVE_S, LONGEST_ALIVE_S = 2.0, 3600.0
 SILENT_TIMES = 2.0
 LONGEST_S, MOST_BYTES, MOST_RESOURCES = 1e9, 1e21, 1_000_000
@@ -52,6 +55,7 @@ class Nodes:
         self._until: dict[str, float] = {}
         self._room = Share(MAX_STEPS)
         self._nodes = Share(MAX_NODES)
+        self._rate = Rate(NODES_PER_S, NODES_AT_ONCE)
 
     def __len__(self) -> int:
         return len(self._steps)
@@ -71,11 +75,7 @@ class Nodes:
         if known and known.uid != message.uid:
             return self._refused("expected a step of this user's own, found another's")
         try:
-            told = (
-                known.told
-                if known and known.text == message.nids
-                else frozenset(nids.unfold(message.nids, MAX_NODES_OF_STEP))
-            )
+            told = known.told if known and known.text == message.nids else self._told(message, now)
         except BadInput as error:
             return self._refused(str(error))
         if not known and not self._room.take(message.uid):
@@ -130,6 +130,14 @@ class Nodes:
     def excuse(self, paused_s: float) -> None:
         """We did not listen for so long: that was no silence of theirs."""
         self._until = {id: until + paused_s for id, until in self._until.items()}
+
+    def _told(self, message: StepNodes, now: float) -> frozenset[Nid]:
+        """Raises BadInput, also for a user who tells of ever other nodes: few characters name many."""
+        if self._rate.take(message.uid, now, len(message.nids)):
+            found = nids.few(message.nids, MAX_NODES_OF_STEP)
+            if self._rate.take(message.uid, now, sum(each.size for each in found)):
+                return frozenset(nid for each in found for nid in each.nids())
+        raise BadInput(f"uid {message.uid}", f"at most {NODES_PER_S} new nodes a second", "more")
 
     def _refused(self, why: str) -> str:
         self.refused += 1

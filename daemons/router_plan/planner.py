@@ -265,7 +265,7 @@ class RouterPlan:
             try:
                 nodes, routers = nids.unfold(rule.dst, room), frozenset(nids.unfold(rule.rte, MAX_ROUTERS))
             except BadInput:
-                continue
+                return  # ours can be read: the others are no better, and reading them all takes long
             room -= len(nodes)
             if len(self._before) < MAX_NODES:
                 self._before.update(dict.fromkeys(nodes, routers))

@@ -1,7 +1,8 @@
 """Sets and takes back tarazu's rules on one server, and nobody else's.
 
-What is to be set is noted on disk first (`kept`). A rule is found by what it says, just before it is deleted, because
-numbers shift. lnetctl's failures end a round; the next one is tried later, and later each time.
+What is to be set is noted on disk first (`kept`); to take back needs no space there. A rule is found by what it says,
+just before it is deleted, because numbers shift. lnetctl's failures end a round; the next one is tried later,
+and later each time.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from typing import NamedTuple
 from tarazu import config
 from tarazu.daemons.routers.kept import LOCK_S, Kept
 from tarazu.daemons.routers.lnetctl import Lnetctl, LnetctlError, LnetctlSilent
+from tarazu.errors import StoreError
 from tarazu.forwarding.routers.difference import Difference, difference, index_of
 from tarazu.forwarding.routers.overlap import in_the_way
 from tarazu.forwarding.routers.udsp import Rule, Udsp
+from tarazu.wire.said import SaidOnce
 
 log = logging.getLogger("tarazu.routers")
 
@@ -64,6 +67,9 @@ class Keeper:
         self._allowed_at = time.monotonic()
         self._look_at = 0.0
         self._foreign: set[Rule] = set()
+        self._gone: set[Rule] = set()
+        """Noted and not set, which is said once."""
+        self._said = SaidOnce(log)
         self._refused: dict[Rule, _Refused] = {}
 
     def apply(
@@ -106,7 +112,8 @@ class Keeper:
         new = due[: self._allowed(len(due))]
         self._say(todo)
         kept = [rule for rule in self.kept.rules if rule not in todo.gone]
-        self.kept.note([*kept, *new], generation)
+        if new:
+            self.kept.note([*kept, *new], generation)
         ours = dict.fromkeys(kept)
         deleted, added = [], []
         try:
@@ -115,6 +122,7 @@ class Keeper:
                 shown = self._delete(rule, shown)
                 del ours[rule]
                 deleted.append(rule)
+                self._gone.add(rule)
                 _audit("deleted", rule, generation, why(rule))
             for rule in new:
                 self._turn()
@@ -133,7 +141,11 @@ class Keeper:
                 self._allowance -= 1
                 _audit("added", rule, generation)
         finally:
-            self.kept.note(ours, generation)
+            try:
+                self.kept.note(ours, generation)
+            except StoreError as error:
+                # What is noted is all of this and more: it is looked up again.
+                self._said.warning(f"{error}: rules that are no longer set stay noted")
         return Done(tuple(added), tuple(deleted), len(due) - len(new), tuple(refused))
 
     def _free(self, wanted: Sequence[Rule], shown: Sequence[Udsp]) -> tuple[list[Rule], list[str]]:
@@ -171,7 +183,9 @@ class Keeper:
 
     def _say(self, todo: Difference) -> None:
         for rule in todo.gone:
-            _audit("gone", rule, self.kept.generation, "it is not set any more")
+            if rule not in self._gone:
+                _audit("gone", rule, self.kept.generation, "it is not set any more")
+        self._gone = set(todo.gone)
         for rule in todo.foreign:
             if rule not in self._foreign:
                 _audit("foreign", rule, self.kept.generation, "set by somebody else: left alone")
@@ -210,22 +224,27 @@ class Undone(NamedTuple):
     """Ours that could not be taken back."""
     why: str = ""
     """They could not."""
+    not_held: str = ""
+    """Why a daemon may set rules again, though it should not."""
 
 
 def undo(settings: config.Settings) -> Undone:
     """Take back what tarazu has set on this server, now, and let nothing be set before `resume`; also while no daemon
-    runs. Raises StoreError or Unavailable when the notes cannot be read.
+    runs, and on a full disk. Raises StoreError or Unavailable when the notes cannot be read.
     """
-    keeper = keeper_of(settings)
+    keeper, not_held = keeper_of(settings), ""
     with keeper.kept.locked():
-        keeper.kept.hold(True)
+        try:
+            keeper.kept.hold(True)
+        except StoreError as error:
+            not_held = str(error)
         before = keeper.kept.rules
     try:
         done = keeper.take_back("tarazu routers --undo", LOCK_S)
     except LnetctlError as error:
         left = keeper.kept.rules
-        return Undone(tuple(rule for rule in before if rule not in left), left, str(error))
-    return Undone(done.deleted, ())
+        return Undone(tuple(rule for rule in before if rule not in left), left, str(error), not_held)
+    return Undone(done.deleted, (), not_held=not_held)
 
 
 def resume(settings: config.Settings) -> bool:

@@ -1,6 +1,7 @@
 """What tarazu has set on this server, on disk before it is set, so that it can be taken back after any crash.
 
 rules.json   our rules, as lnetctl shows them; those of an earlier boot are gone with it
+daemon       locked by the daemon for as long as it runs: a second one waits
 held         written by `tarazu routers --undo`: nothing is set until `tarazu routers --apply` removes it
 lock         held by whoever changes rules, the daemon or a command
 """
@@ -60,6 +61,25 @@ class Kept:
             yield descriptor
         finally:
             os.close(descriptor)
+
+    def claim(self) -> int:
+        """For the one daemon of this server: a descriptor that locks out others until it is closed.
+
+        Raises StoreError; Unavailable while there is another daemon.
+        """
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self.directory / "daemon", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StoreError(str(self.directory), "a directory that can be written", error.strerror) from None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(descriptor)
+            raise Unavailable(
+                f"{self.directory}: another tarazu-ossd --routers keeps the rules here"
+            ) from None
+        return descriptor
 
     @property
     def held(self) -> bool:

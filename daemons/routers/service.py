@@ -4,14 +4,15 @@ Follows: mdsd, asked every `forwarding.interval_s` with the OSS's key for the ru
 nothing. Sets rules only where `forwarding.routers` is `apply`, here and at mdsd; with `advise` it says what it would
 set. A rule is taken back when mdsd names it no more (its job has ended), when its routers are down, when mdsd is silent
 for `SILENT_INTERVALS`, when this program starts (after a crash) or ends, and by `tarazu routers --undo`. When lnetctl
-fails it says so once and tries again later, and later each time. A process of its own, with rights of its own: the
-statistics, which `tarazu-ossd` publishes, wait for nothing here.
+fails it says so once and tries again later, and later each time. Of two on one server the second one waits. A process
+of its own, with rights of its own: the statistics, which `tarazu-ossd` publishes, wait for nothing here.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import secrets
 import socket
 import time
@@ -40,6 +41,10 @@ SILENT_INTERVALS = 6
 """Without an answer of mdsd for so long, nobody knows whether the jobs still run."""
 RESEND_S = 0.2
 """While there is no answer, a look at what is to be sent again."""
+RULES_TIMES, MAX_NUMBERS = 4, 400_000
+"""Of one answer so many times `forwarding.rules` are looked at, with so many numbers: mdsd sends those first that are
+worth most, and twelve characters may name 65,536 nodes.
+"""
 USED = ("keys.", "ossd.", "mdsd.requests", "standby.requests", "forwarding.")
 
 
@@ -64,6 +69,8 @@ class RulesService:
         """Id of the question that has no answer yet."""
         self._why = "mdsd names it no more"
         """Why a rule goes that is wanted no more."""
+        self._claim: int | None = None
+        """Held: there is no other daemon on this server."""
         self._trusted = False
         """What a former run left has been taken back."""
         self._failures = 0
@@ -106,10 +113,13 @@ class RulesService:
                 self.reread(self.manager, self._take_over)
                 due = time.monotonic()
         self.manager.stopping()
-        self._try(lambda: self.keeper.take_back("tarazu-ossd --routers ends", wait_s=5.0), whatever=True)
+        if self._claim is not None:
+            self._try(lambda: self.keeper.take_back("tarazu-ossd --routers ends", wait_s=5.0), whatever=True)
 
     def _turn(self) -> None:
         """Every interval: what a former run left goes, dead routers' rules go; then mdsd is asked."""
+        if not self._alone():
+            return
         if not self._trusted:
             self._trusted = self._try(lambda: self.keeper.take_back("left by a former run"))
         silent_s = time.monotonic() - self.heard_at
@@ -122,6 +132,16 @@ class RulesService:
             self.routes = self._routes()
             self._ask()
         self._follow()
+
+    def _alone(self) -> bool:
+        if self._claim is None:
+            try:
+                self._claim = self.keeper.kept.claim()
+            except TarazuError as error:
+                self._said.warning(f"{error}: this one does nothing, and looks again", "claim")
+                self.manager.status("waits: its state cannot be had")
+                return False
+        return True
 
     def _ask(self) -> None:
         if self.asked:
@@ -169,12 +189,21 @@ class RulesService:
         self.manager.status(f"{len(self.keeper.kept.rules)} rules set")
 
     def _understood(self, rules: Sequence[RouterRule]) -> tuple[Rule, ...]:
-        found = []
-        for each in rules:
+        found: list[Rule] = []
+        left = MAX_NUMBERS
+        for each in rules[: RULES_TIMES * self.options.rules]:
             try:
-                found.append(udsp.rule(each.dst, each.rte))
+                rule = udsp.rule(each.dst, each.rte)
             except BadInput as error:
                 self._said.warning(f"a rule of mdsd is not set: {error}")
+                continue
+            left -= sum(len(place) for pattern in rule for place in pattern.places)
+            if left < 0:
+                self._said.warning(
+                    f"rules of mdsd are not set: expected at most {MAX_NUMBERS} numbers in them"
+                )
+                break
+            found.append(rule)
         return tuple(found)
 
     def _advise(self, rules: tuple[Rule, ...]) -> None:
@@ -227,6 +256,9 @@ class RulesService:
         self.options = settings.forwarding
 
     def close(self) -> None:
+        if self._claim is not None:
+            os.close(self._claim)
+            self._claim = None
         self.transport.close()
         self.manager.close()
 

@@ -92,17 +92,25 @@ def _undo(settings: config.Settings, *, as_json: bool) -> int:
     done = keeper.undo(settings)
     if as_json:
         print_json(
-            {"deleted": list(map(str, done.deleted)), "left": list(map(str, done.left)), "why": done.why}
+            {
+                "deleted": list(map(str, done.deleted)),
+                "left": list(map(str, done.left)),
+                "why": done.why,
+                "not_held": done.not_held,
+            }
         )
-        return 1 if done.left else 0
+        return 1 if done.left or done.not_held else 0
     for rule in done.deleted:
         print(f"deleted: {rule}")
     for rule in done.left:
         say(f"still set: {rule}: {done.why}")
     if not done.deleted and not done.left:
         print("nothing to undo: tarazu has set no rule on this server")
-    print("none is set again until `tarazu routers --apply`")
-    return 1 if done.left else 0
+    if done.not_held:
+        say(f"the daemon may set rules again: {done.not_held}; stop it: systemctl stop tarazu-ossd-routers")
+    else:
+        print("none is set again until `tarazu routers --apply`")
+    return 1 if done.left or done.not_held else 0
 
 
 def _apply(settings: config.Settings, *, as_json: bool) -> int:

@@ -89,8 +89,8 @@ def parse(text: str) -> Nid:
     return next(found.nids())
 
 
-def pattern(text: str) -> Pattern:
-    """`10.77.0.[31-40]@tcp1`. Raises BadInput."""
+def pattern(text: str, most_numbers: int = MAX_NUMBERS) -> Pattern:
+    """`10.77.0.[31-40]@tcp1`, of at most so many numbers in one place, as written. Raises BadInput."""
     address, at, name = text.rpartition("@")
     if not at:
         raise BadInput(text[:80], "NIDs such as 10.77.0.[31-40]@tcp1")
@@ -101,7 +101,7 @@ def pattern(text: str) -> Pattern:
             raise BadInput(text[:80], "an IPv4 address such as 10.77.0.[31-40]@tcp1")
     else:
         parts, most = [address], MAX_NUMBER
-    return Pattern(tuple(_numbers(part, most, text) for part in parts), short)
+    return Pattern(tuple(_numbers(part, most, text, most_numbers) for part in parts), short)
 
 
 def patterns(text: str) -> tuple[Pattern, ...]:
@@ -109,15 +109,22 @@ def patterns(text: str) -> tuple[Pattern, ...]:
     return tuple(map(pattern, _PATTERN.findall(text)))
 
 
-def unfold(text: str, most: int = MAX_NIDS) -> tuple[Nid, ...]:
-    """Every NID of `patterns(text)`, in order, each once. Raises BadInput, also for more than `most`, soon."""
-    found, size = [], 0
+def few(text: str, most: int) -> tuple[Pattern, ...]:
+    """`patterns(text)`, of at most so many NIDs together. Raises BadInput, for more of them before they are made."""
+    found, left = [], most
     for matched in _PATTERN.finditer(text):
-        found.append(pattern(matched[0]))
-        size += found[-1].size
-        if size > most:
+        if left <= 0:
             raise BadInput(text[:80], f"at most {most} NIDs")
-    return tuple(sorted({nid for each in found for nid in each.nids()}, key=_order))
+        found.append(pattern(matched[0], min(MAX_NUMBERS, left)))
+        left -= found[-1].size
+    if left < 0:
+        raise BadInput(text[:80], f"at most {most} NIDs")
+    return tuple(found)
+
+
+def unfold(text: str, most: int = MAX_NIDS) -> tuple[Nid, ...]:
+    """Every NID of `few(text, most)`, in order, each once. Raises BadInput."""
+    return tuple(sorted({nid for each in few(text, most) for nid in each.nids()}, key=_order))
 
 
 def fold(nids: Iterable[Nid]) -> tuple[Pattern, ...]:
@@ -165,11 +172,12 @@ def _short(each: Pattern) -> Iterator[Pattern]:
         yield from _short(_with(each, place, frozenset(part)))
 
 
-def _numbers(part: str, most: int, text: str) -> Numbers:
+def _numbers(part: str, most: int, text: str, most_numbers: int) -> Numbers:
     if part == "*":
         part = f"[0-{most}]"
     inside = part[1:-1] if part[:1] == "[" and part[-1:] == "]" else None
     numbers: set[int] = set()
+    left = most_numbers
     for item in [part] if inside is None else inside.split(","):
         found = _ITEM.fullmatch(item)
         if not found or (inside is None and found[2]):
@@ -177,8 +185,10 @@ def _numbers(part: str, most: int, text: str) -> Numbers:
         first, last, step = int(found[1]), int(found[2] or found[1]), int(found[3] or 1)
         if not (first <= last <= most and step):
             raise BadInput(text[:80], f"ranges of numbers up to {most}, the smaller one first")
-        if (last - first) // step >= MAX_NUMBERS - len(numbers):
-            raise BadInput(text[:80], f"at most {MAX_NUMBERS} numbers in one place")
+        # What is named again counts again: it takes as long.
+        left -= (last - first) // step + 1
+        if left < 0:
+            raise BadInput(text[:80], f"at most {most_numbers} numbers in one place")
         numbers.update(range(first, last + 1, step))
     return frozenset(numbers)
 

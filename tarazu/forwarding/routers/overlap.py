@@ -19,7 +19,7 @@ def overlap(one: Pattern, other: Pattern) -> bool:
     return (
         one.net == other.net
         and len(one.places) == len(other.places)
-        and all(a & b for a, b in zip(one.places, other.places, strict=True))
+        and not any(a.isdisjoint(b) for a, b in zip(one.places, other.places, strict=True))
     )
 
 

@@ -62,10 +62,14 @@ class Route(NamedTuple):
 
 def rule(dst: str, rte: str) -> Rule:
     """Raises BadInput for what is no pattern of NIDs, or would not be shown as it is set."""
+    expected = f"NIDs folded into at most {nids.MAX_CHARACTERS} characters"
+    for text in (dst, rte):
+        if len(text) > nids.MAX_CHARACTERS:
+            raise BadInput(text[:80], expected)
     made = Rule(nids.pattern(dst), nids.pattern(rte))
     for each in made:
         if len(str(each)) > nids.MAX_CHARACTERS:
-            raise BadInput(str(each)[:80], f"NIDs folded into at most {nids.MAX_CHARACTERS} characters")
+            raise BadInput(str(each)[:80], expected)
     return made
 
 

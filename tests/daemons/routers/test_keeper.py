@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
 import logging
 import os
@@ -14,7 +15,7 @@ import pytest
 
 from tarazu import config
 from tarazu.daemons.routers import keeper as keepers
-from tarazu.daemons.routers.keeper import Keeper, resume, set_here, undo
+from tarazu.daemons.routers.keeper import Done, Keeper, resume, set_here, undo
 from tarazu.daemons.routers.kept import Kept
 from tarazu.daemons.routers.lnetctl import Lnetctl, LnetctlError, LnetctlSilent
 from tarazu.errors import StoreError, Unavailable
@@ -279,3 +280,34 @@ def test_wherever_it_is_killed_all_of_ours_is_taken_back_and_nothing_else(
 def test_long_patterns_are_refused_before_lnetctl_cuts_them() -> None:
     with pytest.raises(Exception, match="at most 100 characters"):
         udsp.rule(f"10.77.0.[{','.join(f'{n}-{n + 1}' for n in range(0, 90, 3))}]@tcp", GATEWAYS[0])
+
+
+def test_on_a_full_disk_nothing_is_set_and_all_is_taken_back(
+    server: Server, keeper: Keeper, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    keeper.apply([A, B], 7, "")
+    monkeypatch.setattr(Kept, "_replace", full)
+    with pytest.raises(StoreError, match="No space left"):
+        keeper.apply([A, C], 8, "")
+    assert server.rules() == [A, B]
+    with caplog.at_level(logging.INFO, "tarazu.routers"):
+        assert keeper.take_back("the end").deleted == (A, B)
+        assert keeper.take_back("the end") == Done()
+    assert server.rules() == [] and "rule=gone" not in caplog.text
+    monkeypatch.undo()
+    keeper.take_back("the end")
+    assert noted(keeper.kept.directory) == []
+
+
+def test_undo_on_a_full_disk_takes_back_and_says_that_it_holds_nobody(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = settings_of(server, tmp_path / "state")
+    keepers.keeper_of(settings).apply([A], 1, "")
+    monkeypatch.setattr(Kept, "_replace", full)
+    done = undo(settings)
+    assert (done.deleted, done.left, server.rules()) == ((A,), (), []) and "No space left" in done.not_held
+
+
+def full(*_: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -203,8 +204,31 @@ def test_a_former_runs_rules_go_before_new_ones_come(make: Make, server: Server)
     first = make()
     first._turn()
     answer(first, A, B)
+    first.close()
     second = make()
     second._turn()
     assert server.rules() == []
     answer(second, B)
     assert server.rules() == [B]
+
+
+def test_a_second_one_on_the_same_server_waits(make: Make, server: Server) -> None:
+    """One that follows another setting would take back what the first one has set, again and again."""
+    first, second = make(), make("advise")
+    first._turn()
+    answer(first, A)
+    second._turn()
+    assert not second.asked and server.rules() == [A]
+    first.close()
+    second._turn()
+    assert second.asked and server.rules() == [], "what the first one left goes"
+
+
+def test_a_mdsd_that_sends_rules_for_everything_costs_little(make: Make, server: Server) -> None:
+    service = make(rules=8)
+    service._turn()
+    begin = time.process_time()
+    everything = [RouterRule("[0-65535]@gni", "10.77.0.[0-255]@tcp")] * 4096
+    service._take(RouterRules(service.asked, 1, "apply", tuple(everything)))
+    assert server.rules() == [] and len(service.wanted) == 6
+    assert time.process_time() - begin < 2.0

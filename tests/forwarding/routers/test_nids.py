@@ -110,6 +110,9 @@ def test_too_many_are_refused_before_they_are_made() -> None:
     assert pattern("*.*.*.*@tcp").size == 2**32
     with pytest.raises(BadInput, match="at most 1000000 NIDs"):
         unfold("*.*.*.*@tcp")
+    with pytest.raises(BadInput, match="at most 9 "):
+        unfold("10.77.0.1@tcp, [0-65535]@gni", 10)
+    assert len(unfold("[0-4,3-7]@gni, 1@gni, 8@gni", 12)) == 9
 
 
 @settings(max_examples=25, deadline=None)
@@ -122,7 +125,11 @@ def test_any_text_is_read_or_refused(any_text: str) -> None:
     assert patterns(", ".join(map(str, found))) == found
 
 
-@pytest.mark.parametrize("hostile", ["," * 65_536, "[" * 65_536, "[," * 30_000, "1.2.3.4@tcp" * 6_000])
+@pytest.mark.parametrize(
+    "hostile",
+    ["," * 65_536, "[" * 65_536, "[," * 30_000, "1.2.3.4@tcp" * 6_000, f"[{'0-32700,' * 8_000}1]@gni"],
+    ids=["commas", "brackets", "both", "at", "the same numbers again and again"],
+)
 def test_a_hostile_text_takes_no_time(hostile: str) -> None:
     begin = time.process_time()
     with contextlib.suppress(BadInput):
