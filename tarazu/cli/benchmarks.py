@@ -13,6 +13,7 @@ The file of benchmarks is the setting forwarding.benchmarks, or --file. `tarazu 
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
@@ -241,7 +242,7 @@ def _plan(options: argparse.Namespace) -> int:
 
     try:
         options.launcher.format(nodes=1, processes=1)
-    except (LookupError, ValueError):
+    except (AttributeError, LookupError, TypeError, ValueError):
         raise BadInput(
             "--launcher", "{nodes} and {processes} in it, and no other braces", options.launcher
         ) from None
@@ -259,7 +260,7 @@ def _plan(options: argparse.Namespace) -> int:
     if not found.runs:
         return 0
     used = sorted({n for run in found.runs for n in run.resources})
-    print(f"mkdir -p {options.results}")
+    print(f"mkdir -p {shlex.quote(options.results)}")
     for number in used:
         print(setup(options.kind, number, options.folder))
     stood_for = found.there

@@ -111,8 +111,9 @@ def test_plan_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
 def test_what_a_log_does_not_say_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("plan", str(LOG)) == 2
     assert "expected a number of nodes: --nodes or --ranks-per-node" in capsys.readouterr().err
-    assert run("plan", str(LOG), "--nodes", "2", "--launcher", "srun {n}") == 2
-    assert "expected {nodes} and {processes} in it" in capsys.readouterr().err
+    for launcher in ("srun {n}", "srun {", "srun {nodes.x}", "srun {nodes[0]}"):
+        assert run("plan", str(LOG), "--nodes", "2", "--launcher", launcher) == 2
+        assert "expected {nodes} and {processes} in it" in capsys.readouterr().err
 
 
 def test_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,11 +26,11 @@ from tarazu.forwarding.tables import bandwidths, table
 from tests.forwarding.strategies import applications, curves, systems
 
 System = tuple[list[Application], Resources]
-PROFILE = settings(max_examples=25, deadline=None, derandomize=True)
+PROFILE = settings(max_examples=10, deadline=None, derandomize=True)
 TWENTY = Resources("io-node", 20, 480)
 
 
-@settings(PROFILE, max_examples=30)
+@PROFILE
 @given(application=applications(), most=st.integers(1, 15))
 def test_lemma_1(application: Application, most: int) -> None:
     assert 1 <= n_sys(application, most) <= n_perf(application, most) <= most
@@ -83,13 +83,13 @@ def literal(several: list[Application], resources: Resources) -> tuple[int, ...]
     return tuple(pi)
 
 
-@settings(PROFILE, max_examples=25)
+@PROFILE
 @given(system=systems())
 def test_ta_is_algorithm_1(system: System) -> None:
     assert Tcpu().allocate(*system) == literal(*system)
 
 
-@settings(PROFILE, max_examples=25)
+@PROFILE
 @given(
     shares=st.lists(st.floats(0.02, 0.9), min_size=4, max_size=10),
     shapes=st.lists(curves(), min_size=10, max_size=10),

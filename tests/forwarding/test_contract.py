@@ -16,7 +16,7 @@ from tarazu.forwarding.policy import Schedule
 from tests.forwarding.strategies import systems
 
 PROFILE = settings(
-    max_examples=6, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=3, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 System = tuple[list[Application], Resources]
 

@@ -74,7 +74,7 @@ def test_a_regression_goes_through_what_is_a_polynomial() -> None:
     assert (made.members, made.curve.origin) == (2, "family")
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=12, deadline=None, derandomize=True)
 @given(shape=curves())
 def test_any_curve_has_a_family_with_a_positive_function(shape: Curve) -> None:
     (made,) = regressions([shape]).values()
@@ -83,7 +83,7 @@ def test_any_curve_has_a_family_with_a_positive_function(shape: Curve) -> None:
     assert all(p.median > 0 for p in made.curve.points)
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=12, deadline=None, derandomize=True)
 @given(application=applications())
 def test_profile_level_keeps_what_is_known(application: Application) -> None:
     known = profile_level(application, OF_OSTS)

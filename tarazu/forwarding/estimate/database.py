@@ -31,6 +31,7 @@ MAX_BYTES = 32 << 20
 MAX_ROWS = 200_000
 MOST_RESOURCES = 65_535
 LONGEST_TEXT = 100
+LARGEST = 1 << 60
 _WORDS: dict[str, tuple[str, ...]] = {
     "kind": get_args(Kind),
     "operation": get_args(Operation),
@@ -106,7 +107,7 @@ def _measurement(row: dict[str, str | None], where: str) -> Measurement:
     for name, words in _WORDS.items():
         if row[name] not in words:
             raise BadInput(where, f"{name} among {', '.join(words)}", row[name])
-    fields = {n: row[n] if n in _WORDS else _whole(row, n, where, 1 << 62) for n in _PATTERN}
+    fields = {n: row[n] if n in _WORDS else _whole(row, n, where, LARGEST) for n in _PATTERN}
     try:
         rate = float(row["bytes_per_s"] or "")
     except ValueError:

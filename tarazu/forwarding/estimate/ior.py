@@ -20,7 +20,7 @@ import msgspec
 
 from tarazu.errors import BadInput
 from tarazu.forwarding.application import Kind
-from tarazu.forwarding.estimate.database import LONGEST_TEXT, MOST_RESOURCES
+from tarazu.forwarding.estimate.database import LARGEST, LONGEST_TEXT, MOST_RESOURCES
 from tarazu.forwarding.estimate.pattern import Measurement, Pattern
 from tarazu.trace.phases.phase import Api, Spatiality
 from tarazu.units import MIB
@@ -31,7 +31,7 @@ APIS: dict[str, Api] = {"POSIX": "POSIX", "MPIIO": "MPI-IO", "HDF5": "HDF5", "NC
 NAMES: dict[Kind, str] = {"ost": "OSTs", "io-node": "I/O nodes"}
 CONSECUTIVE = 0.8
 """Share of a process's requests that must follow the one before for `contiguous` (paper E, appendix A)."""
-_STRIPES = re.compile(r"(?:lustrestripecount|posix\.lustre\.stripecount)[= ](-?\d+)", re.IGNORECASE)
+_STRIPES = re.compile(r"(?:lustrestripecount|posix\.lustre\.stripecount)[= ](-?\d{1,9})(?!\d)", re.IGNORECASE)
 _DIRECTORY = re.compile(r"/tarazu-(ost|io-node)-(\d{1,5})/")
 
 
@@ -148,10 +148,11 @@ def _measurements(output: _Output, test: _Test, where: str, told: Told) -> Itera
         "transferSize": parameters.transfer_bytes,
         "blockSize": parameters.block_bytes,
         "segmentCount": parameters.segments,
+        "blockSize times segmentCount": parameters.block_bytes * parameters.segments,
     }
     for name, value in sizes.items():
-        if not 1 <= value < 1 << 60:
-            raise BadInput(place, f"{name} of 1 or more", value)
+        if not 1 <= value < LARGEST:
+            raise BadInput(place, f"{name} of 1 or more, below {LARGEST}", value)
     unique = parameters.file_a_process or options.tasks == 1
     seen: Counter[str] = Counter()
     # 3.3 keeps a list for each repetition, 4.0 one for all.

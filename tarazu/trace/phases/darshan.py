@@ -86,7 +86,11 @@ def parts(
         counted = _counted(log, module, left_out)
         trace = _TRACES.get(module.name, "")
         if counted and trace in log.present:
-            found += _with_calls(counted, segments(log, trace), distance_s)
+            calls = segments(log, trace)
+            for name in ("start_s", "end_s"):
+                if not np.isfinite(calls[name]).all():
+                    raise TraceError(log.path, f"a finite {name} of each call in {trace}", "another")
+            found += _with_calls(counted, calls, distance_s)
         else:
             if heats is None:
                 heats = heat(log)

@@ -109,6 +109,7 @@ def test_what_is_not_known_is_taken_for_contiguous_of_mpi_io_and_for_gaps_of_pos
 SIZES = st.lists(st.tuples(st.integers(0, 10**9), st.integers(0, 10**6)), max_size=4)
 
 
+@settings(max_examples=40)
 @given(st.integers(1, 10**15), st.integers(1, 10**9), SIZES)
 def test_sizes_of_requests_make_the_phases_bytes(
     moved: int, requests: int, sizes: list[tuple[int, int]]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarazu.errors import BadInput
@@ -88,6 +88,13 @@ def test_stripes_on_the_command_line(words: str) -> None:
     assert {m.resources for m in ior.decode(json.dumps(document), "x")} == {6}
 
 
+def test_more_stripes_than_there_are_numbers_are_none() -> None:
+    document = output(name="posix-random")
+    document["Command line"] = f"ior -O lustreStripeCount={'9' * 5000}"
+    with pytest.raises(BadInput, match="--resources N"):
+        ior.decode(json.dumps(document), "x")
+
+
 def test_stripes_in_the_output() -> None:
     """IOR 3.3 that was built with Lustre's headers has this line (src/ior-output.c)."""
     document = output("3.3.0", "posix-random")
@@ -114,6 +121,8 @@ def test_what_cannot_be_used_is_said(name: str, told: ior.Told, said: str) -> No
     [
         (("tests", 0, "Parameters", "transferSize"), "64k", "IOR's JSON output"),
         (("tests", 0, "Parameters", "transferSize"), 0, "transferSize of 1 or more"),
+        (("tests", 0, "Parameters", "blockSize"), 1 << 59, "blockSize times segmentCount"),
+        (("tests", 0, "Options", "tasks"), 10**30, "tasks of 1 or more"),
         (("tests", 0, "Parameters", "api"), "DFS", "an API among POSIX, MPIIO, HDF5, NCMPI"),
         (("tests", 0, "Results", 0, "bwMiB"), "inf", "bwMiB above 0"),
         (("tests", 0, "Results", 0), 7, "results as objects"),
@@ -131,6 +140,7 @@ def test_a_malformed_output_is_one_line(keys: tuple[Any, ...], value: object, sa
     assert "\n" not in str(caught.value)
 
 
+@settings(max_examples=40)
 @given(st.integers(0, 3000), st.binary(max_size=3))
 def test_any_damage_is_measurements_or_bad_input(at: int, put: bytes) -> None:
     raw = (DATA / "4.0.0-posix-strided.json").read_bytes()

@@ -108,7 +108,7 @@ PATTERNS = st.builds(
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(PATTERNS)
 def test_ior_accepts_what_is_rounded(pattern: Pattern) -> None:
     words = shlex.split(
@@ -121,7 +121,7 @@ def test_ior_accepts_what_is_rounded(pattern: Pattern) -> None:
     assert rounded(rounded(pattern)) == rounded(pattern)
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(PATTERNS.filter(lambda p: 64 <= p.request_bytes <= p.process_bytes))
 def test_rounding_goes_no_farther_than_half_a_doubling(pattern: Pattern) -> None:
     away = abs(place(rounded(pattern)) - place(pattern))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarazu.errors import BadInput
@@ -20,6 +20,7 @@ def test_as_slurm_unfolds_them() -> None:
     assert hosts.unfold("n[098-102]") == ("n098", "n099", "n100", "n101", "n102")
 
 
+@settings(max_examples=40)
 @given(st.lists(st.integers(0, 9999), unique=True, min_size=1), st.integers(1, 5))
 def test_every_number_comes_out(numbers: list[int], width: int) -> None:
     text = ",".join(f"{n:0{width}}" for n in sorted(numbers))

@@ -45,7 +45,7 @@ def as_lustre_shows(shown: nids.Pattern) -> str:
     return f"{out[:-1]}@{net}"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.sets(st.one_of(IPV4, NUMBERED), max_size=60))
 def test_folded_and_unfolded_they_are_the_same(found: set[Nid]) -> None:
     folded = fold(found)
@@ -115,7 +115,7 @@ def test_too_many_are_refused_before_they_are_made() -> None:
     assert len(unfold("[0-4,3-7]@gni, 1@gni, 8@gni", 12)) == 9
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.text("0123456789[]-/,.@tcp *", max_size=60))
 def test_any_text_is_read_or_refused(any_text: str) -> None:
     try:

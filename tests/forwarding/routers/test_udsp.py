@@ -87,7 +87,7 @@ def printed(rules: list[Udsp]) -> str:
     return text
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(SHOWN, max_size=6))
 def test_what_is_printed_is_read(rules: list[Udsp]) -> None:
     assert read_rules(printed(rules)) == tuple(rules)
@@ -97,7 +97,7 @@ def test_what_is_printed_is_read(rules: list[Udsp]) -> None:
         )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     st.one_of(
         st.text(st.characters(max_codepoint=300), max_size=80),
@@ -148,7 +148,7 @@ def test_only_what_is_noted_as_ours_is_deleted() -> None:
 RULES = st.lists(st.sampled_from([A, B, C]), unique=True, max_size=3)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(RULES, RULES, RULES)
 def test_after_the_changes_all_that_is_wanted_is_there_and_nothing_foreign_has_gone(
     own: list[Rule], there: list[Rule], wanted: list[Rule]
@@ -190,7 +190,7 @@ PLACE = st.frozensets(st.integers(0, 3), min_size=1)
 PATTERN = st.builds(Pattern, st.tuples(PLACE, PLACE, PLACE, PLACE), st.sampled_from(["tcp", "tcp1"]))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(PATTERN, PATTERN)
 def test_patterns_overlap_when_a_nid_is_one_of_both(one: Pattern, other: Pattern) -> None:
     assert overlap(one, other) == bool({*one.nids()} & {*other.nids()})

@@ -70,6 +70,15 @@ def test_a_trace_that_lacks_bytes_is_not_believed(tmp_path: Path) -> None:
     assert (phase.bytes, phase.end_s, phase.io_s) == (20, 9, 0.5)
 
 
+@pytest.mark.parametrize("time", [float("nan"), float("inf")])
+def test_calls_at_no_time_are_one_line(tmp_path: Path, time: float) -> None:
+    counters = table("POSIX", 1, 0, OPENS=1, WRITES=1, BYTES_WRITTEN=10, F_WRITE_END_TIMESTAMP=9.0)
+    trace = writer.trace_record(1, 0, [(0, 10, 1.0, time)], [])
+    log = read(write(tmp_path / "x.darshan", {"POSIX": counters, "DXT_POSIX": trace}, {1: "/a"}))
+    with pytest.raises(TraceError, match="a finite end_s of each call in DXT_POSIX"):
+        phases(log)
+
+
 def test_calls_that_overlap_count_once() -> None:
     calls = np.array(
         [(1, 0, True, 0, 5, 0.0, 2.0), (1, 0, True, 5, 5, 1.0, 3.0), (1, 0, True, 3, 2, 9.0, 9.5)], SEGMENT
