@@ -11,7 +11,7 @@ import logging
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -84,7 +84,7 @@ class RouterPlan:
     def __init__(self, settings: config.Settings, audit: Audit, wake: Callable[[], None]) -> None:
         """Raises ConfigError for a policy that there is not."""
         own = settings.forwarding
-        self.mode, self.gain = own.routers, own.gain
+        self.mode, self.gain, self.most = own.routers, own.gain, own.rules
         self.nodes = Nodes()
         self._learn_s = LEARN_INTERVALS * settings.run.alive_s
         self.learn_until = time.monotonic() + self._learn_s
@@ -119,7 +119,8 @@ class RouterPlan:
         self._policy = _policy_of(settings.forwarding)
         if self.mode == "observe":
             self.begin_again(time.monotonic())
-        self.mode, self.gain = settings.forwarding.routers, settings.forwarding.gain
+        own = settings.forwarding
+        self.mode, self.gain, self.most = own.routers, own.gain, own.rules
         self.nodes.changed = True
 
     def begin_again(self, now: float) -> None:
@@ -351,12 +352,21 @@ class RouterPlan:
                     "up": sum(state.up for state in oss.request.routers),
                     "down": [state.nid for state in oss.request.routers if not state.up],
                     "rules_set": len(oss.request.rules),
-                    "rules": [str(rule) for rule in self.rules_of(oss.request)[:MAX_SHOWN]],
+                    "rules": rules,
                 }
-                for name, oss in sorted(self._osses.items())[:MAX_SHOWN]
+                for name, oss, rules in self._shown()
             },
             "jobs": self._status_of_jobs(),
         }
+
+    def _shown(self) -> Iterator[tuple[str, _Oss, list[str]]]:
+        """OSSs with as many of their rules as they set, most of them alike."""
+        alike: dict[tuple[Any, ...], list[str]] = {}
+        for name, oss in sorted(self._osses.items())[:MAX_SHOWN]:
+            key = oss.request.routers, oss.request.fs_names
+            if key not in alike:
+                alike[key] = [str(rule) for rule in self.rules_of(oss.request)[: min(self.most, MAX_SHOWN)]]
+            yield name, oss, alike[key]
 
     def _status_of_scheduler(self) -> dict[str, Any] | None:
         if not self.scheduler:

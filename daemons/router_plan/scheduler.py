@@ -25,6 +25,7 @@ EVERY_S = 10.0
 ANSWER_S = 30.0
 KEPT_S = 600.0
 MAX_BYTES = 32 << 20
+UID_DIGITS = 10
 
 
 class Listed(NamedTuple):
@@ -106,9 +107,10 @@ def parse(text: str, where: str) -> dict[str, Listed]:
         words = line.partition("#")[0].split()
         if not words:
             continue
-        if len(words) == 2 and words[1].isdecimal():
+        is_uid = len(words) > 1 and words[1].isdecimal() and len(words[1]) <= UID_DIGITS
+        if len(words) == 2 and is_uid:
             continue  # it has no nodes (yet)
-        if len(words) != 3 or not words[1].isdecimal():
+        if len(words) != 3 or not is_uid:
             raise BadInput(f"{where}:{number}", "a line such as 4711 1000 n[001-004]", line[:60])
         job, uid, hosts = words[0], int(words[1]), words[2]
         known = jobs.get(job)

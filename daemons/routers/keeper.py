@@ -230,14 +230,15 @@ class Undone(NamedTuple):
 
 def undo(settings: config.Settings) -> Undone:
     """Take back what tarazu has set on this server, now, and let nothing be set before `resume`; also while no daemon
-    runs, and on a full disk. Raises StoreError or Unavailable when the notes cannot be read.
+    runs, and on a full disk. Raises StoreError or Unavailable when the notes cannot be read; it holds all the same.
     """
     keeper, not_held = keeper_of(settings), ""
-    with keeper.kept.locked():
+    with keeper.kept.locked(load=False):
         try:
             keeper.kept.hold(True)
         except StoreError as error:
             not_held = str(error)
+    with keeper.kept.locked():
         before = keeper.kept.rules
     try:
         done = keeper.take_back("tarazu routers --undo", LOCK_S)

@@ -45,8 +45,8 @@ class Kept:
         self.generation = 0
 
     @contextlib.contextmanager
-    def locked(self, wait_s: float = LOCK_S) -> Iterator[int]:
-        """Alone with this directory, whose newest content is read first; the lock's descriptor.
+    def locked(self, wait_s: float = LOCK_S, *, load: bool = True) -> Iterator[int]:
+        """Alone with this directory, whose newest content is read first (`load`); the lock's descriptor.
 
         Raises StoreError, Unavailable.
         """
@@ -57,7 +57,8 @@ class Kept:
             raise StoreError(str(self.directory), "a directory that can be written", error.strerror) from None
         try:
             _lock(descriptor, self.directory, wait_s)
-            self._load()
+            if load:
+                self._load()
             yield descriptor
         finally:
             os.close(descriptor)

@@ -253,6 +253,8 @@ class RulesService:
         return True
 
     def _take_over(self, settings: config.Settings) -> None:
+        if settings.forwarding.routers != self.mode:
+            log.info("routers: %s", settings.forwarding.routers)
         self.options = settings.forwarding
 
     def close(self) -> None:

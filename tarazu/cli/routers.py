@@ -38,17 +38,23 @@ def execute(options: argparse.Namespace) -> int:
         return _undo(settings, as_json=options.json)
     if options.apply:
         return _apply(settings, as_json=options.json)
-    here, problem = _set_here(settings), ""
+    here, unread, problem = None, "", ""
+    try:
+        here = _set_here(settings)
+    except TarazuError as error:
+        unread = str(error)
     planned: Mapping[str, Any] = {}
     try:
         planned = _planned(settings)
     except TarazuError as error:
-        if here is None:
+        if here is None and not unread:
             raise
         problem = str(error)
     if options.json:
-        print_json({"here": here, "mdsd": planned, "problem": problem})
+        print_json({"here": here, "unread": unread, "mdsd": planned, "problem": problem})
         return 0
+    if unread:
+        say(f"what tarazu has set on this server is not known: {unread}")
     if here:
         _print_here(here)
     if problem:
@@ -74,15 +80,12 @@ def _planned(settings: config.Settings) -> Mapping[str, Any]:
 
 
 def _set_here(settings: config.Settings) -> dict[str, Any] | None:
-    """What tarazu has set on this server; None where it keeps no notes, or they cannot be read."""
+    """What tarazu has set on this server; None where it keeps no notes. Raises TarazuError for unreadable ones."""
     from tarazu.daemons.routers import keeper
 
     if not Path(settings.ossd.state).is_dir():
         return None
-    try:
-        found = keeper.set_here(settings)
-    except TarazuError:
-        return None
+    found = keeper.set_here(settings)
     return {"rules": list(map(str, found.rules)), "generation": found.generation, "held": found.held}
 
 

@@ -235,19 +235,22 @@ def test_a_profile_that_cannot_be_holds_up_nobodys_plan(planner: Planner) -> Non
 
 
 def test_a_user_who_tells_of_ever_other_nodes_keeps_mdsd_from_nothing(planner: Planner) -> None:
-    """27 characters name 48,896 nodes."""
-    begin, told = time.process_time(), StepNodes("a", "m", "a", 1000, "lustre", "", 60.0, BEST_WITH_ONE)
+    """27 characters may name 48,896 nodes."""
+    planner.plan.nodes._rate.burst /= 10
+    told = StepNodes("a", "m", "a", 1000, "lustre", "", 60.0, BEST_WITH_ONE)
+    begin = time.process_time()
     for n in range(200):
-        told = msgspec.structs.replace(told, nids=f"10.{n}.[0-190].[0-255]@tcp1")
+        told = msgspec.structs.replace(told, nids=f"10.{n}.[0-15].[0-255]@tcp1")
         refused = planner.plan.tell(told, planner.now)
-    assert "at most 5000 new nodes a second" in refused and time.process_time() - begin < 3.0
+    assert "at most 5000 new nodes a second" in refused and time.process_time() - begin < 1.0
     assert not planner.plan.tell(msgspec.structs.replace(told, id="b", uid=1001, nids=NAMES[0]), planner.now)
+    planner.now += 1.0
     planner.tell("a", NAMES[1])
     assert planner.plan.nodes.refused == 196
 
 
 def test_a_server_whose_rules_cannot_be_read_is_told_soon_that_mdsd_learns(planner: Planner) -> None:
     begin = time.process_time()
-    lies = (RouterRule("[0-49999]@gni", "no router"),) * 4096
+    lies = (RouterRule("[0-9999]@gni", "no router"),) * 4096
     assert planner.ask(rules=lies).mode == "learning"
     assert time.process_time() - begin < 1.0

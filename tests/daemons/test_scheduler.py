@@ -36,7 +36,7 @@ def test_what_squeue_prints_and_a_sites_file_are_of_one_form() -> None:
     assert parse(SQUEUE, "squeue") == {"1": Listed(0, "n[1-2]"), "4": Listed(0, "n3"), "2": Listed(0, "n3")}
     text = "# prolog\n4711.pbs 1000 a\n4711.pbs 1000 b # more\n12 1001\n\n"
     assert parse(text, "f") == {"4711.pbs": Listed(1000, "a,b")}
-    for wrong in ("a b c", "1 2 3 4", "1", "1 1000 a\n1 1001 b"):
+    for wrong in ("a b c", "1 2 3 4", "1", "1 1000 a\n1 1001 b", f"1 {'9' * 5000} a"):
         with pytest.raises(BadInput, match="f:"):
             parse(wrong, "f")
 

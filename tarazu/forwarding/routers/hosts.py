@@ -14,6 +14,8 @@ from tarazu.forwarding.routers.nids import Nid
 
 MAX_HOSTS = 100_000
 """Of one text that is unfolded."""
+MAX_NIDS = 4 * MAX_HOSTS
+"""Of one line."""
 MAX_FILE_BYTES = 16 << 20
 
 _WORD = re.compile(r"(?:[^\s,\[\]]|\[[\d,-]+\])+")
@@ -68,7 +70,7 @@ def read(path: Path) -> dict[str, tuple[Nid, ...]]:
             continue
         where = f"{path}:{number}"
         try:
-            hosts, patterns = unfold(words[0]), nids.patterns(words[1] if len(words) > 1 else "")
+            hosts, patterns = unfold(words[0]), nids.few(words[1] if len(words) > 1 else "", MAX_NIDS)
         except BadInput as error:
             raise BadInput(where, "a line such as n[001-100] 10.77.0.[31-130]@tcp1", str(error)) from None
         if not patterns:

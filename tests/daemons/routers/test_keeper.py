@@ -309,5 +309,16 @@ def test_undo_on_a_full_disk_takes_back_and_says_that_it_holds_nobody(
     assert (done.deleted, done.left, server.rules()) == ((A,), (), []) and "No space left" in done.not_held
 
 
+def test_undo_with_notes_that_cannot_be_read_holds_the_daemon_back(server: Server, tmp_path: Path) -> None:
+    """Else it would begin again as soon as somebody has put the file away."""
+    settings = settings_of(server, tmp_path / "state")
+    keepers.keeper_of(settings).apply([A], 1, "")
+    (tmp_path / "state" / "rules.json").write_text('{"form')
+    with pytest.raises(StoreError, match="rules that tarazu has set"):
+        undo(settings)
+    (tmp_path / "state" / "rules.json").unlink()
+    assert keepers.keeper_of(settings).apply([B], 1, "").added == () and set_here(settings).held
+
+
 def full(*_: object) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -74,9 +74,9 @@ def test_few_patterns(found: list[str], folded: str) -> None:
 
 def test_a_cluster_is_folded_at_once() -> None:
     begin = time.process_time()
-    found = unfold("10.[1-4].[0-31].[1-100]@tcp1")
-    assert text(fold(found)) == "10.[1-4].[0-31].[1-100]@tcp1"
-    assert len(found) == 12_800 and time.process_time() - begin < 1.0
+    found = unfold("10.[1-2].[0-31].[1-100]@tcp1")
+    assert text(fold(found)) == "10.[1-2].[0-31].[1-100]@tcp1"
+    assert len(found) == 6_400 and time.process_time() - begin < 0.5
 
 
 @pytest.mark.parametrize(

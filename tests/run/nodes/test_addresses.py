@@ -43,6 +43,9 @@ def test_by_a_file_of_folded_lines(tmp_path: Path) -> None:
     file.write_text("n[1-3] 10.77.0.[31-32]@tcp1\n")
     with pytest.raises(TarazuError, match=re.escape(f"{file}:1: expected 3 NIDs, one for each host")):
         addresses.folded(["n1"], str(file))
+    file.write_text("n1 *.*.*.*@tcp1\n")  # a slip of the pen, which would fill the memory
+    with pytest.raises(TarazuError, match="at most 400000 NIDs"):
+        addresses.folded(["n1"], str(file))
 
 
 def test_by_names_on_a_net() -> None:
