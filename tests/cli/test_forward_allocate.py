@@ -68,3 +68,13 @@ def test_errors_are_one_line(words: list[str], message: str, capsys) -> None:
     assert main(["forward", "allocate", *words]) == 2
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
+
+
+def test_a_policy_without_an_answer_in_time_keeps_nobody_from_the_others(
+    example: Path, capsys, monkeypatch
+) -> None:
+    monkeypatch.setattr("tarazu.forwarding.allocation.knapsack.LONGEST_S", 0.0)
+    assert main(["forward", "allocate", str(example), "--model"]) == 0
+    said = " ".join("".join(capsys.readouterr()).split())
+    assert "mckp: expected an answer of CP-SAT within 0 s" in said and "joint, job by job" in said
+    assert main(["forward", "allocate", str(example), "--model", "--policy", "mckp"]) == 1

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tarazu.cli.output import Progress, print_json, print_table, say
-from tarazu.errors import BadInput
+from tarazu.errors import BadInput, TarazuError
 from tarazu.forwarding.application import Application, Resources, io_s
 from tarazu.forwarding.policy import Schedule
 
@@ -72,17 +72,18 @@ def execute(options: argparse.Namespace) -> int:
     names = list(dict.fromkeys((*PAPERS, OURS, options.policy)))
     with Progress() as progress:
         found: list[comparison.Outcome] = []
+        notes = list(given.notes)
         for name in names:
             progress(f"{name}: {len(given.applications)} jobs on {given.resources.count} resources")
-            found += comparison.compare(
-                given.applications,
-                given.resources,
-                [name],
-                _no_judge if options.model else simulated,
-                options.seed,
-            )
+            judge = _no_judge if options.model else simulated
+            try:
+                found += comparison.compare(given.applications, given.resources, [name], judge, options.seed)
+            except TarazuError as error:
+                if name in (options.policy, comparison.TODAY):
+                    raise
+                notes.append(str(error))
     if options.json:
-        print_json({"resources": given.resources, "notes": given.notes, "policies": found})
+        print_json({"resources": given.resources, "notes": notes, "policies": found})
         return 0
     print_table(
         ("policy", "resources", "I/O load", "slowdown", "idle time", "most jobs on one", "by"),
@@ -103,7 +104,7 @@ def execute(options: argparse.Namespace) -> int:
         next(o for o in found if o.policy == options.policy),
         next(o for o in found if o.policy == comparison.TODAY),
     )
-    for note in given.notes:
+    for note in notes:
         say(f"note: {note}")
     return 0
 

@@ -32,6 +32,7 @@ MAX_ROWS = 200_000
 MOST_RESOURCES = 65_535
 LONGEST_TEXT = 100
 LARGEST = 1 << 60
+LEAST_RATE, MOST_RATE = 1e-6, 1e18
 _WORDS: dict[str, tuple[str, ...]] = {
     "kind": get_args(Kind),
     "operation": get_args(Operation),
@@ -112,8 +113,8 @@ def _measurement(row: dict[str, str | None], where: str) -> Measurement:
         rate = float(row["bytes_per_s"] or "")
     except ValueError:
         rate = 0.0
-    if not 0 < rate < float("inf"):
-        raise BadInput(where, "bytes_per_s above 0", row["bytes_per_s"])
+    if not LEAST_RATE <= rate <= MOST_RATE:
+        raise BadInput(where, f"bytes_per_s from {LEAST_RATE:g} to {MOST_RATE:g}", row["bytes_per_s"])
     texts = {name: row[name] or "" for name in ("origin", "measured", "id")}
     for name, text in texts.items():
         if len(text) > LONGEST_TEXT or not text.isprintable() or (name == "id" and not text):

@@ -20,7 +20,13 @@ import msgspec
 
 from tarazu.errors import BadInput
 from tarazu.forwarding.application import Kind
-from tarazu.forwarding.estimate.database import LARGEST, LONGEST_TEXT, MOST_RESOURCES
+from tarazu.forwarding.estimate.database import (
+    LARGEST,
+    LEAST_RATE,
+    LONGEST_TEXT,
+    MOST_RATE,
+    MOST_RESOURCES,
+)
 from tarazu.forwarding.estimate.pattern import Measurement, Pattern
 from tarazu.trace.phases.phase import Api, Spatiality
 from tarazu.units import MIB
@@ -163,7 +169,11 @@ def _measurements(output: _Output, test: _Test, where: str, told: Told) -> Itera
         if access not in ("read", "write"):
             continue  # "remove"
         rate = row.get("bwMiB")
-        if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 < rate < 1e12:
+        if (
+            isinstance(rate, bool)
+            or not isinstance(rate, (int, float))
+            or not LEAST_RATE <= rate * MIB <= MOST_RATE
+        ):
             raise BadInput(f"{place}, {access}", "bwMiB above 0", rate)
         seen[access] += 1
         pattern = Pattern(

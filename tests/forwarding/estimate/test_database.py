@@ -93,8 +93,9 @@ def test_columns_may_stand_in_any_order_beside_others() -> None:
         ("nodes", "0", "nodes as a whole number"),
         ("nodes", "٣", "nodes as a whole number"),
         ("resources", "65536", "resources as a whole number from 1 to 65535"),
-        ("bytes_per_s", "nan", "bytes_per_s above 0"),
-        ("bytes_per_s", "inf", "bytes_per_s above 0"),
+        ("bytes_per_s", "nan", "bytes_per_s from"),
+        ("bytes_per_s", "inf", "bytes_per_s from"),
+        ("bytes_per_s", "1e300", "bytes_per_s from"),
         ("id", "", "id of 1 to 100 printable characters"),
     ],
 )
