@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -189,11 +190,12 @@ def connect(url: str) -> MysqlConnection:
     except ImportError as error:
         raise StoreError(where, "PyMySQL to be installed (tarazu[mysql])", str(error)) from None
 
+    path = parse_qs(parts.query).get("socket", [""])[0]
+
     def open_one() -> Any:
-        return pymysql.connect(
+        connection = pymysql.connect(
             host=parts.hostname or "localhost",
             port=port,
-            unix_socket=parse_qs(parts.query).get("socket", [None])[0],
             user=unquote(parts.username) if parts.username else None,
             password=unquote(parts.password or ""),
             database=name,
@@ -202,7 +204,10 @@ def connect(url: str) -> MysqlConnection:
             read_timeout=ANSWER_S,
             write_timeout=ANSWER_S,
             autocommit=True,
+            defer_connect=True,
         )
+        connection.connect(_unix_socket(path) if path else None)
+        return connection
 
     try:
         opened = MysqlConnection(where, open_one, pymysql.MySQLError)
@@ -215,6 +220,20 @@ def connect(url: str) -> MysqlConnection:
         opened.close()
         raise
     return opened
+
+
+def _unix_socket(path: str) -> socket.socket:
+    """PyMySQL's own attempt leaves a socket open for each failure."""
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    made.settimeout(CONNECT_S)
+    try:
+        made.connect(path)
+    except OSError as error:
+        made.close()
+        raise OSError(
+            error.errno, f"can't connect to the server at {path}: {error.strerror or error}"
+        ) from None
+    return made
 
 
 def _prepare(connection: MysqlConnection) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,11 +22,6 @@ from tests.store.test_database import PFL, STEP, TABLES, count, planned
 
 if TYPE_CHECKING:
     from tests.store.conftest import Server
-
-# PyMySQL leaves a socket that did not connect to the garbage collector.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:Exception ignored in.*socket:pytest.PytestUnraisableExceptionWarning"
-)
 
 NUMBERS = itertools.count()
 
@@ -203,3 +200,13 @@ def test_a_database_whose_creation_broke_off_is_finished_by_the_next(mariadb: Pa
                 plan_id, status="allocated", placements={row_id: FilePlacement(((1, 2),))}
             )
             assert {table for table in TABLES if count(database, table)} == {*TABLES}
+
+
+def test_an_attempt_at_a_server_that_is_not_there_leaves_no_socket_open(tmp_path: Path) -> None:
+    for _ in range(3):
+        with pytest.raises(StoreError, match="can't connect to the server at"):
+            open_database(f"mysql://root@/tarazu?socket={tmp_path}/none.sock")
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        gc.collect()
+    assert not [str(w.message) for w in seen if issubclass(w.category, ResourceWarning)]
