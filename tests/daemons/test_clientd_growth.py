@@ -35,6 +35,7 @@ def _made(path: Path) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_small_plans_go_on_while_a_large_one_of_another_user_is_made(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     found = bench_neighbours.measure(_made(tmp_path / "site"), "shared", 2, 3000, place=False)

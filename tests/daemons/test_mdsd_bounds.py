@@ -153,6 +153,7 @@ def test_a_flood_of_one_user_waits_within_limits_and_others_get_their_turn(site:
     assert any("uid=2000" in line for line in lines[:2]), lines[:5]
 
 
+@pytest.mark.long
 def test_a_flood_of_closes_does_not_keep_an_allocation_waiting_until_it_ends(
     site: Site, mdsd: subprocess.Popen[str]
 ) -> None:

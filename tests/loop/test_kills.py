@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.soak
 
-KILLS = 50 if os.environ.get("TARAZU_SOAK") else 4
+KILLS = 50
 PROCESSES, STEPS = 8, 25
 SPAN_S = 0.8
 """From before the plan is asked for to after the outcomes are reported."""
@@ -47,6 +47,7 @@ def kill_at(loop: Loop, moments: dict[str, float], started: float) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
+@pytest.mark.long
 def test_no_file_is_missing_and_nobody_notices(killed_loop: Loop, iorlike: Path) -> None:
     loop = killed_loop
     chance = random.Random(20240404)
