@@ -27,7 +27,7 @@ MODEL = (
         f"forwarding/{name}.py"
         for name in (
             *("application", "curve", "curve_csv", "curve_sets", "families"),
-            *("policies", "policy", "tables"),
+            *("policies", "policy", "reading", "tables"),
         )
     ),
     "sim/kernel/servers.py",
