@@ -218,7 +218,7 @@ def test_a_first_run_on_two_file_systems_is_predicted_from_itself_on_each(two: T
     two.clear()
     two.run(sys.executable, "-c", STEPPED, *folders, app="stepped")
     for fs_name, outcomes in two.newest("stepped").items():
-        assert sum(outcomes.values()) == STEPS and outcomes["hit"] >= 4, (fs_name, outcomes, two.log())
+        assert sum(outcomes.values()) == STEPS and outcomes.get("hit"), (fs_name, outcomes, two.log())
 
 
 def test_default_layouts_are_seen_through_a_mount_that_shows_the_directory(two: Two, tmp_path: Path) -> None:
