@@ -41,6 +41,7 @@ def test_the_steps_after_the_third_of_a_first_run_are_placed(rolling: Loop, tmp_
     assert outcomes["hit"] >= 3, (outcomes, rolling.log())
 
 
+@pytest.mark.long
 def test_a_long_run_is_planned_horizon_by_horizon(rolling: Loop, tmp_path: Path) -> None:
     (tmp_path / "stepped.py").write_text(STEPPED)
     program = [sys.executable, tmp_path / "stepped.py", rolling.mount()]

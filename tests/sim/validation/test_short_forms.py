@@ -19,6 +19,7 @@ def test_the_short_form_passes(name: str) -> None:
     assert done.passed, [row for row in done.rows if not row.passed]
 
 
+@pytest.mark.long
 def test_the_scalability_study_moves_the_volumes_of_table_7_and_others_fail(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
