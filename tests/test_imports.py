@@ -27,6 +27,7 @@ MAY_IMPORT = {
     "trace": BASE | {"native"},
     "predict": BASE | {"trace", "native"},
     "forwarding": BASE | {"trace", "native"},
+    "tune": BASE | {"stats", "wire"},
     "store": BASE | {"layout", "trace", "native"},
     "run": BASE | {"wire", "stats", "layout", "trace", "predict", "store", "forwarding", "native"},
 }

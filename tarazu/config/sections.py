@@ -1,68 +1,24 @@
-"""Every setting, declared once: its section, name, type, default, one line of help and its check.
-
-The configuration file (TOML), the environment (`TARAZU_<SECTION>_<NAME>`), `--help` and the table in
-`docs/operator-guide.md` all come from these classes. Precedence: environment, file, default.
-"""
+"""Every setting, declared once: its section, name, type, default, one line of help and its check."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
-import logging
-import os
 import re
-import tomllib
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, get_type_hints
 
-from tarazu.errors import ConfigError
-from tarazu.units import MIB, exact_bytes, parse_bytes
-
-log = logging.getLogger("tarazu.config")
-
-DEFAULT_FILE = Path("/etc/tarazu/tarazu.toml")
-
-
-@dataclass(frozen=True)
-class Check:
-    """What a value must be, in words, and the test for it."""
-
-    expected: str
-    holds: Callable[[Any], bool]
-
-
-def one_of(*names: str) -> Check:
-    return Check("one of " + ", ".join(names), lambda v: v in names)
-
-
-POSITIVE = Check("a number above 0", lambda v: v > 0)
-NOT_NEGATIVE = Check("0 or more", lambda v: v >= 0)
-SHARE = Check("a share between 0 and 1", lambda v: 0 <= v <= 1)
-WEIGHT = Check("a number from 0 to 1000000", lambda v: 0 <= v <= 1e6)
-ADDRESS = Check(
-    "an address such as tcp://mds1:5770", lambda v: re.fullmatch(r"(tcp|ipc|inproc)://\S+", v) is not None
+from tarazu.config.check import (
+    ADDRESS,
+    ADDRESS_OR_NOTHING,
+    LISTENS,
+    NOT_NEGATIVE,
+    POSITIVE,
+    SHARE,
+    WEIGHT,
+    Check,
+    one_of,
+    setting,
 )
-ADDRESS_OR_NOTHING = Check(f"{ADDRESS.expected}, or nothing", lambda v: v == "" or ADDRESS.holds(v))
-
-LISTENS = Check("host:port, a port (of loopback), or nothing", lambda v: v == "" or listening(v) is not None)
-
-
-def listening(address: str) -> tuple[str, int] | None:
-    """`host:port`, `[::1]:port` or `port`, of loopback then; None for anything else."""
-    found = re.fullmatch(r"(?:(?:\[([\da-fA-F:.]+)\]|([^\s:\[\]]+)):)?(\d{1,5})", address)
-    if found is None or not 0 < int(found[3]) < 65536:
-        return None
-    return found[1] or found[2] or "127.0.0.1", int(found[3])
-
-
-def setting(default: Any, text: str, check: Check | None = None, *, size: bool = False) -> Any:
-    """One setting. `size=True`: a byte size, also written as `64M`."""
-    metadata = {"help": text, "check": check, "size": size}
-    if isinstance(default, (list, dict)):
-        raise TypeError("settings are immutable: use a tuple")
-    return field(default=default, metadata=metadata)
+from tarazu.units import MIB
 
 
 @dataclass(frozen=True)
@@ -305,6 +261,42 @@ class Forwarding:
 
 
 @dataclass(frozen=True)
+class Tune:
+    mode: str = setting(
+        "observe",
+        "parameters that learn: observe: watch and learn; advise: also say what would be set; apply: set it, on nodes "
+        "that say so too",
+        one_of("observe", "advise", "apply"),
+    )
+    council: str = setting(
+        "",
+        "address of this node's council, tcp://mds1:5773: tarazu-council listens there, tarazu-announcer tells it what "
+        "this node sees; empty: none",
+        ADDRESS_OR_NOTHING,
+    )
+    group: str = setting("", "name of the nodes that one council decides for; its own, and its announcers'")
+    levers: tuple[str, ...] = setting(
+        (), "what may be set on this node: nrs, max_rpcs_in_flight, …; empty: nothing"
+    )
+    learner: str = setting("tarazu", "how the council learns")
+    interval_s: float = setting(1.0, "how often announcers say what they saw, while there is I/O", POSITIVE)
+    dwell_s: float = setting(10.0, "a value stays at least so long, unless it makes things worse", POSITIVE)
+    worse: float = setting(
+        0.2, "a value under which the same pattern is slower by this share is taken back at once", SHARE
+    )
+    silent_s: float = setting(
+        30.0, "when the council is silent for so long, what was there before is restored", POSITIVE
+    )
+    lctl: str = setting("lctl", "the program that sets Lustre's parameters, and words before its own")
+    state: str = setting(
+        "/var/lib/tarazu-announcer", "where the announcer notes what was there, before it sets anything"
+    )
+    knowledge: str = setting(
+        "/var/lib/tarazu-council", "where the council keeps what it has learned, and its mode"
+    )
+
+
+@dataclass(frozen=True)
 class Run:
     mode: str = setting(
         "observe",
@@ -379,6 +371,7 @@ class Settings:
     layout: LayoutSettings = field(default_factory=LayoutSettings)
     predict: Predict = field(default_factory=Predict)
     forwarding: Forwarding = field(default_factory=Forwarding)
+    tune: Tune = field(default_factory=Tune)
     run: Run = field(default_factory=Run)
     metrics: Metrics = field(default_factory=Metrics)
 
@@ -401,6 +394,7 @@ SECTIONS: dict[str, type] = {
     "layout": LayoutSettings,
     "predict": Predict,
     "forwarding": Forwarding,
+    "tune": Tune,
     "run": Run,
     "metrics": Metrics,
 }
@@ -421,6 +415,7 @@ RELOADED = {
     "clientd": {"keep_plans", "user_plan_bytes", "forecast_s", "forecast_bytes"},
     "layout": {f.name for f in dataclasses.fields(LayoutSettings)} - {"lists"},
     "predict": {"model", "runs", "horizon_s"},
+    "tune": {"mode", "dwell_s", "worse"},
     "forwarding": {"benchmarks", "curves", "routers", "gain", "interval_s", "rules"},
 }
 """Settings that a running daemon takes over on SIGHUP; those of others need its restart."""
@@ -437,169 +432,3 @@ FORMER = {
     "layout": ("shared_stripe_bytes", "private_stripe_bytes"),
 }
 """Settings of earlier versions: passed over, with a line in the daemons' logs. An upgrade must not leave them down."""
-
-
-def load(path: str | os.PathLike[str] | None = None, environ: Mapping[str, str] | None = None) -> Settings:
-    """Settings from `path` (else $TARAZU_CONFIG, else /etc/tarazu/tarazu.toml) and the environment.
-
-    Raises ConfigError naming the file and the line or key, what was expected and what was found.
-    """
-    environ = os.environ if environ is None else environ
-    chosen = path or environ.get("TARAZU_CONFIG") or (DEFAULT_FILE if DEFAULT_FILE.exists() else None)
-    text, data = _read(Path(chosen)) if chosen else ("", {})
-    sections: dict[str, Any] = {}
-    for section, values in data.items():
-        if section not in SECTIONS:
-            pattern = rf"\[\s*{re.escape(section)}\b|{re.escape(section)}\s*="
-            where = f"{chosen}{_line_of(text, pattern)}"
-            raise ConfigError(where, "a section among " + ", ".join(SECTIONS), section)
-        if not isinstance(values, dict):
-            raise ConfigError(str(chosen), f"a table [{section}]", values)
-    for section, cls in SECTIONS.items():
-        sections[section] = _section(cls, section, data.get(section, {}), chosen, text, environ)
-    settings = Settings(**sections)
-    pair = (settings.mdsd.replication, settings.standby.statistics, settings.standby.requests)
-    if any(pair) and not all(pair):
-        expected = "mdsd.replication, standby.statistics and standby.requests, or none of them"
-        raise ConfigError(f"{chosen or 'environment'}: [standby]", expected, " ".join(filter(None, pair)))
-    return settings
-
-
-def _read(path: Path) -> tuple[str, dict[str, Any]]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(str(path), "a readable configuration file", error.strerror) from None
-    except UnicodeDecodeError:
-        raise ConfigError(str(path), "a configuration file in UTF-8", "other bytes") from None
-    try:
-        return text, tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(str(path), "TOML", str(error)) from None
-
-
-def _section(
-    cls: type, section: str, values: dict[str, Any], path: Any, text: str, environ: Mapping[str, str]
-) -> Any:
-    known = {f.name: f for f in dataclasses.fields(cls)}
-    hints = get_type_hints(cls)
-    chosen: dict[str, Any] = {}
-    for name, value in values.items():
-        line = _line_of(text, rf"{re.escape(name)}\s*=", section)
-        where = f"{path}{line}: [{section}] {name}"
-        if name in FORMER.get(section, ()):
-            log.info("%s: no setting any more, passed over", where)
-            continue
-        if name not in known:
-            raise ConfigError(where, "a setting among " + ", ".join(known), name)
-        chosen[name] = _convert(value, hints[name], known[name], where)
-    for name, item in known.items():
-        variable = f"TARAZU_{section.upper()}_{name.upper()}"
-        if variable in environ:
-            chosen[name] = _convert(
-                _from_text(environ[variable], hints[name]), hints[name], item, f"${variable}"
-            )
-    return cls(**chosen)
-
-
-def _from_text(text: str, kind: Any) -> Any:
-    if kind is bool:
-        return {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}.get(
-            text.lower(), text
-        )
-    if kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            return text
-    if kind == tuple[str, ...]:
-        return [part for part in text.split(":") if part]
-    return text
-
-
-def _convert(value: Any, kind: Any, item: dataclasses.Field[Any], where: str) -> Any:
-    found = value
-    if item.metadata["size"] and isinstance(value, str):
-        try:
-            value = parse_bytes(value)
-        except ValueError:
-            raise ConfigError(where, "a size such as 64M", found) from None
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
-    if kind is str and isinstance(value, int) and not isinstance(value, bool):
-        value = str(value)
-    if kind == tuple[str, ...]:
-        if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
-            raise ConfigError(where, "a list of strings", found)
-        value = tuple(value)
-    elif not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        words = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}
-        raise ConfigError(where, words[kind], found)
-    check: Check | None = item.metadata["check"]
-    if check and not check.holds(value):
-        raise ConfigError(where, check.expected, found)
-    return value
-
-
-def _line_of(text: str, pattern: str, section: str = "") -> str:
-    """`:12`, the line where `pattern` first stands (below `[section]`), or nothing."""
-    inside = not section
-    for number, line in enumerate(text.splitlines(), 1):
-        if section and (header := re.match(r"\s*\[\s*([\w.-]+)\s*\]", line)):
-            inside = header[1] == section
-        if inside and re.match(rf"\s*(?:{pattern})", line):
-            return f":{number}"
-    return ""
-
-
-def override(settings: Settings, section: str, **values: Any) -> Settings:
-    """`settings` with those values of one section that are not None: options of a command line."""
-    chosen = {name: value for name, value in values.items() if value is not None}
-    changed = dataclasses.replace(getattr(settings, section), **chosen)
-    return dataclasses.replace(settings, **{section: changed})
-
-
-def read_at(section: str, name: str) -> str:
-    """When a setting is read: `start` of a daemon, also at `SIGHUP`, or by `tarazu run` for each `step`."""
-    if name in RELOADED.get(section, ()):
-        return "SIGHUP"
-    return "step" if name in READ_EACH_STEP.get(section, ()) else "start"
-
-
-def reloaded(before: Settings, after: Settings) -> tuple[Settings, list[str]]:
-    """`before` with what a running daemon may take over of `after`; what else differs, as `mdsd.requests`."""
-    sections: dict[str, Any] = {}
-    left = []
-    for section in SECTIONS:
-        old, new = getattr(before, section), getattr(after, section)
-        names = [f.name for f in dataclasses.fields(old) if getattr(old, f.name) != getattr(new, f.name)]
-        left += [f"{section}.{name}" for name in names if read_at(section, name) == "start"]
-        taken = {name: getattr(new, name) for name in names if read_at(section, name) != "start"}
-        sections[section] = dataclasses.replace(old, **taken)
-    return Settings(**sections), left
-
-
-def without_password(location: str) -> str:
-    """A database's location as it may be shown: `mysql://user:***@host/name`."""
-    return re.sub(r"(://[^:/@]*):.*@", r"\1:***@", location)
-
-
-def toml(value: Any) -> str:
-    """A value as the configuration file takes it."""
-    if isinstance(value, (tuple, list)):
-        return f"[{', '.join(map(toml, value))}]"
-    return json.dumps(value, ensure_ascii=False)
-
-
-def table() -> str:
-    """Markdown table of all settings, for the operator guide; defaults as the configuration file takes them."""
-    lines = ["| setting | default | read at | what |", "|---|---|---|---|"]
-    for section, cls in SECTIONS.items():
-        for item in dataclasses.fields(cls):
-            value: Any = item.default
-            shown = toml(exact_bytes(value) if item.metadata["size"] and value else value)
-            text = item.metadata["help"]
-            if item.metadata["check"]:
-                text += f" ({item.metadata['check'].expected})"
-            lines.append(f"| `{section}.{item.name}` | `{shown}` | {read_at(section, item.name)} | {text} |")
-    return "\n".join(lines)

@@ -1,0 +1,57 @@
+"""Every setting, declared once (`sections`): what the configuration file, the environment, `--help` and the table in
+`docs/operator-guide.md` say of it comes from there. Precedence: environment (`TARAZU_<SECTION>_<NAME>`), file, default.
+"""
+
+from tarazu.config.check import listening
+from tarazu.config.reading import DEFAULT_FILE, load, override, read_at, reloaded
+from tarazu.config.sections import (
+    FORMER,
+    READ_EACH_STEP,
+    RELOADED,
+    SECTIONS,
+    Allocate,
+    Clientd,
+    Forwarding,
+    Keys,
+    LayoutSettings,
+    Mdsd,
+    Metrics,
+    Ossd,
+    Predict,
+    Run,
+    Settings,
+    Standby,
+    Tune,
+    Weights,
+)
+from tarazu.config.text import table, toml, without_password
+
+__all__ = [
+    "DEFAULT_FILE",
+    "FORMER",
+    "READ_EACH_STEP",
+    "RELOADED",
+    "SECTIONS",
+    "Allocate",
+    "Clientd",
+    "Forwarding",
+    "Keys",
+    "LayoutSettings",
+    "Mdsd",
+    "Metrics",
+    "Ossd",
+    "Predict",
+    "Run",
+    "Settings",
+    "Standby",
+    "Tune",
+    "Weights",
+    "listening",
+    "load",
+    "override",
+    "read_at",
+    "reloaded",
+    "table",
+    "toml",
+    "without_password",
+]

@@ -1,0 +1,38 @@
+"""Settings as text: as the configuration file takes them, and as the operator guide's table."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from typing import Any
+
+from tarazu.config.reading import read_at
+from tarazu.config.sections import SECTIONS
+from tarazu.units import exact_bytes
+
+
+def without_password(location: str) -> str:
+    """A database's location as it may be shown: `mysql://user:***@host/name`."""
+    return re.sub(r"(://[^:/@]*):.*@", r"\1:***@", location)
+
+
+def toml(value: Any) -> str:
+    """A value as the configuration file takes it."""
+    if isinstance(value, (tuple, list)):
+        return f"[{', '.join(map(toml, value))}]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def table() -> str:
+    """Markdown table of all settings, for the operator guide; defaults as the configuration file takes them."""
+    lines = ["| setting | default | read at | what |", "|---|---|---|---|"]
+    for section, cls in SECTIONS.items():
+        for item in dataclasses.fields(cls):
+            value: Any = item.default
+            shown = toml(exact_bytes(value) if item.metadata["size"] and value else value)
+            text = item.metadata["help"]
+            if item.metadata["check"]:
+                text += f" ({item.metadata['check'].expected})"
+            lines.append(f"| `{section}.{item.name}` | `{shown}` | {read_at(section, item.name)} | {text} |")
+    return "\n".join(lines)

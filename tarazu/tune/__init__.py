@@ -1,0 +1,8 @@
+"""Parameters that learn: which value of a lever serves the access pattern that servers see now.
+
+pattern       what is learned about: the context of a bandit; how alike two patterns are
+observation   what one node saw in one interval
+detect/       from an observation to its pattern
+learning/     learners: from patterns and rewards to the next value; the paper's and ours
+lever         a parameter with its few values; levers/ those that Lustre has: set, read back, restored
+"""

@@ -1,0 +1,1 @@
+"""The levers that Lustre has: how each is set, read back and restored."""

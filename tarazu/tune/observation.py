@@ -1,0 +1,37 @@
+"""What one node (an OSS, an LNet router, a client; in the simulator an I/O node) saw of its I/O in one interval."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Direction(msgspec.Struct, frozen=True, array_like=True):
+    """Reads or writes."""
+
+    bytes: int = 0
+    requests: int = 0
+    files: int = 0
+    """Different files (on an OSS: objects) that were accessed; 0: not known."""
+    features: tuple[float, ...] = ()
+    """Of the requests' offsets, as `detect.features` makes them where requests are seen; empty: they are not."""
+    discontiguous: float = -1.0
+    """Share of bulk I/Os with discontiguous pages (`brw_stats`), 0-1; -1: not known."""
+
+
+class Observation(msgspec.Struct, frozen=True, array_like=True):
+    """One interval. Sent by announcers, as it is; new fields come last."""
+
+    elapsed_s: float
+    read: Direction = Direction()
+    write: Direction = Direction()
+    demand: float = 0.0
+    """Requests that were queued or in service, on average over the interval; 0: not known."""
+
+    @property
+    def bytes(self) -> int:
+        return self.read.bytes + self.write.bytes
+
+    @property
+    def bytes_per_s(self) -> float:
+        """The reward (algorithm 1, line 5)."""
+        return self.bytes / self.elapsed_s if self.elapsed_s > 0 else 0.0
