@@ -1,0 +1,70 @@
+"""Rewards of different demand made comparable: a low demand is no bad choice (section V-F).
+
+With few requests under way a server gives few bytes a second, whatever the value. So rewards are kept by class of
+demand (requests queued or in service, by powers of four), and what a class gives beside the others is taken out: reward
+= what the value gives x what the demand allows, both estimated from all that was seen. Demand that is not known is a
+class of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from tarazu.tune.learning.value import Value
+
+CLASSES = 18
+"""0: not known; 1-17: 4**-4 and less … 4**12 and more."""
+LIKE_OTHERS = 0.5
+"""Observations by which a class of demand is expected to be like the others."""
+ROUNDS = 6
+Factors = dict[int, tuple[float, float]]
+"""Class of demand → (reward beside the pattern's mean, weight: how much it tells of values)."""
+ALONE: Factors = {}
+
+
+def demand_class(demand: float) -> int:
+    if not demand > 0:
+        return 0
+    return 5 + max(-4, min(12, round(math.log(demand, 4))))
+
+
+def fitted(cells: Mapping[int, Sequence[Value]], arms: int) -> tuple[Factors, list[Value]]:
+    """Factors of classes, and each value's rewards without them, as bytes a second at the usual demand.
+
+    A class that allows little tells little, for its limit is the demand: it weighs as much as it allows.
+    """
+    if len(cells) == 1:
+        ((number, values),) = cells.items()
+        return {number: (1.0, 1.0)}, [Value(v.seen, v.mean, v.squares) for v in values]
+    means = [1.0] * arms
+    for arm in range(arms):
+        seen = sum(values[arm].seen for values in cells.values())
+        if seen > 0:
+            means[arm] = sum(values[arm].seen * values[arm].mean for values in cells.values()) / seen
+    factor = dict.fromkeys(cells, 1.0)
+    weight = dict.fromkeys(cells, 1.0)
+    counts = {number: sum(v.seen for v in values) for number, values in cells.items()}
+    for _ in range(ROUNDS):
+        for number, values in cells.items():
+            ratios = sum(v.seen * v.mean / mean for v, mean in zip(values, means) if v.seen > 0)
+            factor[number] = (ratios + LIKE_OTHERS) / (counts[number] + LIKE_OTHERS)
+        usual = sum(counts[n] * factor[n] for n in cells) / max(1e-9, sum(counts.values()))
+        factor = {number: max(1e-9, value / max(1e-300, usual)) for number, value in factor.items()}
+        most = max(factor[number] for number in cells if counts[number] >= 0.25 * max(counts.values()))
+        weight = {number: min(1.0, value / most) for number, value in factor.items()}
+        for arm in range(arms):
+            of = [(weight[n] * values[arm].seen, values[arm].mean / factor[n]) for n, values in cells.items()]
+            total = sum(w for w, _ in of)
+            if total > 0:
+                means[arm] = sum(w * mean for w, mean in of) / total
+    sums = []
+    for arm in range(arms):
+        value = Value(0.0, means[arm], 0.0)
+        for number, values in cells.items():
+            one, by = values[arm], factor[number]
+            value.seen += weight[number] * one.seen
+            off = one.mean / by - means[arm]
+            value.squares += weight[number] * (one.squares / by**2 + one.seen * off**2)
+        sums.append(value if value.seen > 0 else Value())
+    return {number: (factor[number], weight[number]) for number in cells}, sums
