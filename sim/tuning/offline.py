@@ -8,7 +8,7 @@ beside the best one (performance), and what was lost by not using it (regret, in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from random import Random
 
 import numpy as np
@@ -27,7 +27,9 @@ Make = Callable[[int], Learner]
 """A learner, by seed."""
 
 
-def used(measured: Measured, make: Make, start: int, length: int, repetitions: int, seed: int) -> NDArray[np.int8]:
+def used(
+    measured: Measured, make: Make, start: int, length: int, repetitions: int, seed: int
+) -> NDArray[np.int8]:
     """(repetitions, length): the window that each observation was made with. The first is `start`."""
     found = np.empty((repetitions, length), np.int8)
     samples, pattern = lists(measured), measured.pattern

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import math
 
+import msgspec
+
 from tarazu.errors import BadInput
 from tarazu.tune.learner import Belief, Choice
 from tarazu.tune.learning import lending
-from tarazu.tune.learning.levels import CLASSES, Factors, demand_class, fitted
-from tarazu.tune.learning.memory import Context, Remembering
+from tarazu.tune.learning.levels import SLOWEST, Factors, Known, OfLevels, demand_class, fitted
 from tarazu.tune.learning.value import UNSEEN, Value, student
 from tarazu.tune.pattern import Pattern
 
@@ -29,20 +30,17 @@ PRIOR_NOISE = 0.2
 PRIOR_SEEN = 3.0
 OWN_NOISE = 4.0
 """Observations that the pattern's noise counts beside that of a value's own."""
+BOLD = 0.7
+"""Draws are of so many standard errors: Thompson's own explore more than a few hundred observations repay."""
 NO_CHANGE = 0.75
 ALARM = 9.0
 """CUSUM of what is used, in standard deviations: what is no change, and when one is taken as certain."""
-CHANGED = 0.35
-"""By what share the others may have changed beside it, when it has changed."""
+APART = 64
+"""Decisions from one such change to the next; in between another level is taken as one of all values."""
+ALONE = 256
+"""Decisions after it in which similar patterns, which may not have been seen since, are not asked."""
 LEAST = 1e-3
 """Observations; of fewer nothing is kept."""
-
-
-class Known(Context, kw_only=True):
-    """Rewards by class of demand and value; one observation is the mean of a decision's nodes."""
-
-    decisions: int = 0
-    cells: dict[int, list[Value]]
 
 
 class View:
@@ -52,13 +50,13 @@ class View:
         "error",
         "factors",
         "fall",
-        "falling",
+        "fallen",
         "lent",
         "lent_seen",
         "mean",
         "noise2",
         "rise",
-        "rising",
+        "risen",
         "sums",
         "wrong",
     )
@@ -72,11 +70,8 @@ class View:
         self.lent: lending.Lent | None = None
         self.lent_seen = 0.0
         self.wrong = (0.0, 0.0)
-        self.calm()
-
-    def calm(self) -> None:
         self.rise = self.fall = 0.0
-        self.rising, self.falling = Value(), Value()
+        self.risen = self.fallen = (0.0, 0)
 
     def judge(self, arm: int, level: float) -> None:
         """Put together what one value gave and what is lent."""
@@ -97,154 +92,168 @@ class View:
         self.error[arm] = mean * math.sqrt(spread / seen)
 
 
-class Tarazu(Remembering[Known]):
+class Tarazu(OfLevels):
     """Ours. `matters`: share by which a value must be able to be better to be tried again; `sure`: standard errors
     that this is judged by; `half_life`: decisions of a pattern after which an observation counts half; `lend`: whether
     patterns lend.
     """
 
     name = "tarazu"
-    kind = Known
 
     def __init__(
         self,
         arms: int,
         seed: int = 0,
-        matters: float = 0.01,
-        sure: float = 2.0,
-        half_life: float = 400.0,
+        matters: float = 0.02,
+        sure: float = 1.0,
+        half_life: float = 300.0,
         lend: bool = True,
-        bold: float = 1.0,
     ) -> None:
         super().__init__(arms, seed)
         if not (0 <= matters < 1 and sure > 0 and half_life >= 1):
             raise BadInput("options of tarazu", "matters 0 to 1, sure above 0, half_life 1 or more")
         self._bar, self._sure, self._lend = 1.0 + matters, sure, lend
-        self._bold = bold
         self._kept = 0.5 ** (EVERY / half_life)
         self._views: dict[Pattern, View] = {}
         self._lenders: dict[Pattern, list[tuple[Pattern, float]]] = {}
         self._wrong = [lending.COMPARED * lending.STRANGER**2, lending.COMPARED]
-        self._round: dict[tuple[Pattern, int, int], Value] = {}
+        self._round: dict[tuple[Pattern, int, int], list[float]] = {}
+        self._nodes: dict[Pattern, int] = {}
 
     def _restored(self) -> None:
         self._views.clear()
         self._lenders.clear()
         self._round.clear()
+        self._nodes.clear()
         self._wrong = [lending.COMPARED * lending.STRANGER**2, lending.COMPARED]
 
     def _new(self, pattern: Pattern) -> Known:
         self._lenders.clear()
-        self._views.pop(pattern, None)
-        return Known(pattern=pattern, cells={})
+        return super()._new(pattern)
 
-    def _check(self, context: Known) -> bool:
-        return 0 <= context.decisions < 1 << 60 and all(
-            0 <= number < CLASSES and len(values) == self.arms and all(v.fits for v in values)
-            for number, values in context.cells.items()
-        )
+    def _forgotten(self, pattern: Pattern) -> None:
+        self._lenders.clear()
+        self._nodes.pop(pattern, None)
+        self._shown(pattern, None)
+
+    def _shown(self, pattern: Pattern, view: View | None) -> None:
+        """Take a view in place of the one before."""
+        before = self._views.pop(pattern, None)
+        if before is not None:
+            self._wrong[0] -= before.wrong[0]
+            self._wrong[1] -= before.wrong[1]
+        if view is not None:
+            self._views[pattern] = view
+            self._wrong[0] += view.wrong[0]
+            self._wrong[1] += view.wrong[1]
 
     def observe(
         self, host: str, pattern: Pattern, arm: int, reward: float, *, demand: float = 0.0, at_s: float = 0.0
     ) -> None:
         self._context(pattern, arm, reward)
         cell = (pattern, arm, demand_class(demand))
-        value = self._round.get(cell)
-        if value is None:
-            value = self._round[cell] = Value()
-        value.seen += 1.0
-        value.mean += (reward - value.mean) / value.seen
+        if (seen := self._round.get(cell)) is None:
+            self._round[cell] = [max(SLOWEST, reward), 1]
+        else:
+            seen[0] += max(SLOWEST, reward)
+            seen[1] += 1
 
     def choose(self, at_s: float = 0.0) -> Choice:
-        if not self._round:
+        self._learn()
+        nodes = self._nodes
+        if not nodes:
             return Choice(self._arm, False)
-        nodes = self._learn()
         if len(nodes) == 1:
-            (pattern,) = nodes
-            view = self._views[pattern]
+            (view,) = [self._views[pattern] for pattern in nodes]
             mean, error = view.mean, view.error
         else:
             mean, error = self._together(nodes)
-        for arm, unknown in enumerate(error):
-            if unknown == math.inf:
-                self._arm = arm
-                return Choice(arm, True)
+        nodes.clear()
+        if math.inf in error:
+            self._arm = error.index(math.inf)
+            return Choice(self._arm, True)
         top = max(mean)
         best = found = mean.index(top)
         bar, sure = top * self._bar, self._sure
         doubtful = [arm for arm, m in enumerate(mean) if m + sure * error[arm] > bar and arm != best]
         if doubtful:
             gauss = self._random.gauss
-            highest = gauss(top, self._bold * error[best])
+            highest = gauss(top, BOLD * error[best])
             for arm in doubtful:
-                drawn = gauss(mean[arm], self._bold * error[arm])
+                drawn = gauss(mean[arm], BOLD * error[arm])
                 if drawn > highest:
                     highest, found = drawn, arm
         self._arm = found
         return Choice(found, found != best)
 
-    def _learn(self) -> dict[Pattern, float]:
-        """Take what nodes saw since the last choice. Their number by pattern."""
-        nodes: dict[Pattern, float] = {}
-        for (pattern, arm, number), value in self._round.items():
-            nodes[pattern] = nodes.get(pattern, 0.0) + value.seen
+    def _learn(self) -> None:
+        """Take what nodes saw since the last time."""
+        if not self._round:
+            return
+        fresh = {}
+        for (pattern, arm, number), (total, many) in self._round.items():
             context = self._contexts.get(pattern)
-            if context is not None:  # forgotten meanwhile, if there were very many
-                self._take(context, arm, number, value.mean)
-            else:
-                del nodes[pattern]
+            if context is not None:  # else forgotten meanwhile, of very many
+                self._nodes[pattern] = self._nodes.get(pattern, 0) + int(many)
+                fresh[pattern] = context
+                self._take(context, arm, number, total / many)
         self._round.clear()
-        for pattern in nodes:
-            context = self._contexts[pattern]
+        for pattern, context in fresh.items():
             context.decisions += 1
-            view = self._views.get(pattern)
-            if view is None or context.decisions % EVERY == 0 or context.decisions < 2 * EVERY:
+            if context.decisions < 2 * EVERY or context.decisions % EVERY == 0 or pattern not in self._views:
                 self._renew(context)
-        return nodes
 
     def _take(self, context: Known, arm: int, number: int, reward: float) -> None:
-        values = context.cells.get(number)
-        if values is None:
-            values = context.cells[number] = [Value() for _ in range(self.arms)]
-        values[arm].add(reward)
+        context.cell(number, self.arms)[arm].add(reward)
         view = self._views.get(context.pattern)
         if view is None or number not in view.factors:
-            self._views.pop(context.pattern, None)
+            self._shown(context.pattern, None)
             return
         factor, weight = view.factors[number]
         reward /= factor
         value = view.sums[arm]
         if value.seen >= 5.0 and weight > 0.5:
             self._watch(context, view, arm, reward)
+            if self._views[context.pattern] is not view:
+                return
         value.add(reward, weight)
         view.judge(arm, 0.0 if view.lent is None else lending.level(view.sums, view.lent))
 
     def _watch(self, context: Known, view: View, arm: int, reward: float) -> None:
         """CUSUM of what a value gives beside what it gave."""
         mean = view.sums[arm].mean
-        deviation = mean * math.sqrt(view.noise2)
-        off = max(-3.0, min(3.0, (reward - mean) / deviation))
-        view.rise = max(0.0, view.rise + off - NO_CHANGE)
-        view.fall = max(0.0, view.fall - off - NO_CHANGE)
-        if not view.rise:
-            view.rising = Value()
-        else:
-            view.rising.add(reward / mean)
-        if not view.fall:
-            view.falling = Value()
-        else:
-            view.falling.add(reward / mean)
-        if view.rise > ALARM or view.fall > ALARM:
-            now = (view.rising if view.rise > ALARM else view.falling).mean
-            for values in context.cells.values():
-                for other, value in enumerate(values):
-                    most = 8.0 if other == arm else view.noise2 / CHANGED**2
-                    value.mean *= now
+        beside = reward / mean
+        off = max(-3.0, min(3.0, (beside - 1.0) / math.sqrt(view.noise2)))
+        rise, fall = view.rise + off - NO_CHANGE, view.fall - off - NO_CHANGE
+        if rise > 0.0:
+            view.rise, view.risen = rise, (view.risen[0] + beside, view.risen[1] + 1)
+        elif view.rise:
+            view.rise, view.risen = 0.0, (0.0, 0)
+        if fall > 0.0:
+            view.fall, view.fallen = fall, (view.fallen[0] + beside, view.fallen[1] + 1)
+        elif view.fall:
+            view.fall, view.fallen = 0.0, (0.0, 0)
+        if max(rise, fall) > ALARM:
+            total, many = view.risen if rise > ALARM else view.fallen
+            self._changed(context, view, arm, total / many)
+
+    def _changed(self, context: Known, view: View, arm: int, now: float) -> None:
+        """One value gives `now` times what it gave: the system is another one, and the others are to be tried again."""
+        again = not context.changed or context.decisions - context.changed >= APART
+        for values in context.cells.values():
+            for other, value in enumerate(values):
+                if other != arm and again:
+                    values[other] = Value()
+                else:
+                    value.mean = max(SLOWEST, value.mean * now)
                     value.squares *= now * now
-                    if value.seen > most:
-                        value.fade(most / value.seen)
-            self._views.pop(context.pattern)
-            self._renew(context)
+                    if value.seen > 8.0:
+                        value.fade(8.0 / value.seen)
+        if again:
+            context.changed = max(1, context.decisions)
+        view.rise = view.fall = 0.0
+        view.risen = view.fallen = (0.0, 0)
+        self._renew(context)
 
     def _renew(self, context: Known) -> None:
         """Let what was seen fade, and put it together anew."""
@@ -259,12 +268,13 @@ class Tarazu(Remembering[Known]):
                     del context.cells[number]
         view = self._view(context)
         if before is not None:
-            view.rise, view.fall, view.rising, view.falling = before.rise, before.fall, before.rising, before.falling
-            self._wrong[0] -= before.wrong[0]
-            self._wrong[1] -= before.wrong[1]
-        self._wrong[0] += view.wrong[0]
-        self._wrong[1] += view.wrong[1]
-        self._views[context.pattern] = view
+            view.rise, view.fall, view.risen, view.fallen = (
+                before.rise,
+                before.fall,
+                before.risen,
+                before.fallen,
+            )
+        self._shown(context.pattern, view)
 
     def _view(self, context: Known) -> View:
         view = View(self.arms)
@@ -277,7 +287,8 @@ class Tarazu(Remembering[Known]):
                 freedom += value.seen - 1.0
         view.noise2 = max(1e-8, squares / freedom)
         level = 0.0
-        if self._lend and len(self._contexts) > 1:
+        changed = context.changed and context.decisions - context.changed < ALONE
+        if self._lend and len(self._contexts) > 1 and not changed:
             view.lent = self._lent(context)
             view.wrong = lending.wrong(sums, view.lent, view.noise2)
             seen = sum(value.seen for value in sums)
@@ -305,7 +316,7 @@ class Tarazu(Remembering[Known]):
         ]
         return lending.combined(shapes, self.arms)
 
-    def _together(self, nodes: dict[Pattern, float]) -> tuple[list[float], list[float]]:
+    def _together(self, nodes: dict[Pattern, int]) -> tuple[list[float], list[float]]:
         """Nodes that see different patterns: what a value gives each beside its pattern's best, on average. A value of
         which a pattern knows nothing may be as good as its best.
         """
@@ -319,6 +330,10 @@ class Tarazu(Remembering[Known]):
                 mean[arm] += many / total * (1.0 if unknown else view.mean[arm] / top)
                 square[arm] += (many / total * (0.5 if unknown else view.error[arm] / top)) ** 2
         return mean, [math.sqrt(s) for s in square]
+
+    def knowledge(self) -> msgspec.Raw:
+        self._learn()
+        return super().knowledge()
 
     def beliefs(self, pattern: Pattern) -> tuple[Belief, ...]:
         self._learn()
