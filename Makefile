@@ -8,7 +8,7 @@ ROUNDS ?= 20
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.stamp
 
-.PHONY: help setup build demo test lint bench bench-alloc bench-daemons bench-forward bench-mixtures bench-sim chaos compat docs clean packages fuzz hostile sanitize soak
+.PHONY: help setup build demo test lint bench bench-alloc bench-daemons bench-forward bench-mixtures bench-sim bench-tune chaos compat docs clean packages fuzz hostile sanitize soak
 
 help:
 	@echo "make setup   a virtual environment in $(VENV) with tarazu and all extras; compiles the C"
@@ -25,6 +25,7 @@ help:
 	@echo "make bench-forward how many and which I/O resources: the papers' figures and claims, docs/forwarding.md (BENCH_ARGS='--only study')"
 	@echo "make bench-mixtures   random mixtures of files on equal and unequal OSTs, against bounds (BENCH_ARGS='--search 6': CP-SAT)"
 	@echo "make bench-sim     the simulator beside formulas, SimGrid, measured systems and the daemons (BENCH_ARGS='--only table-6')"
+	@echo "make bench-tune    parameters that learn: situations, learners, council, levers, docs/tuning.md (BENCH_ARGS='--only online')"
 	@echo "make fuzz    map reader, lustre.lov codec and name templates fuzzed for a minute (clang)"
 	@echo "make sanitize the library under Address-, UndefinedBehaviour- and ThreadSanitizer and valgrind"
 	@echo "make docs    the generated parts of docs/ (table of settings, stripe counts, the README's picture)"
@@ -56,7 +57,9 @@ packages:
 	@tests/packages.sh
 
 test: packages setup
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@# Hundreds of short programs are started: none of them should compile tarazu's modules for itself.
+	@$(BIN)/python -m compileall -q tarazu daemons sim tests
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest $(PYTEST_ARGS)
 
 soak: packages setup
 	$(BIN)/python -m tests.soak $(ROUNDS) $(PYTEST_ARGS) tests
@@ -100,6 +103,9 @@ bench-mixtures: setup
 
 bench-sim: setup
 	$(BIN)/python tests/benchmarks/sim/validations.py $(BENCH_ARGS)
+
+bench-tune: setup
+	$(BIN)/python -m tests.benchmarks.tuning $(BENCH_ARGS)
 
 docs: setup
 	$(BIN)/python docs/generate.py
