@@ -18,6 +18,7 @@ from tarazu.sim.requests.schedulers.twins import Twins
 from tarazu.sim.requests.situation import INTERVAL_S, SCALE, Situation
 from tarazu.sim.requests.system import GRID5000, Disk, System
 from tarazu.sim.requests.workload import Phase, Workload
+from tarazu.tune.detect.features import features as features_of
 from tarazu.tune.observation import Direction, Observation
 
 HOSTS = 32
@@ -60,15 +61,21 @@ def simulate(
     changes: Sequence[Change] = (),
     part: int = SCALE,
     interval_s: float = INTERVAL_S,
+    until_s: float = math.inf,
+    features: bool = False,
     requests: bool = False,
 ) -> Outcome:
-    """Run it until all bytes have moved.
+    """Run it until all bytes have moved, or until a time.
 
-    part: of a situation only the first 1/part is run; a workload says it itself. requests: Seen has each request that
-    arrived. Raises BadInput.
+    part: of a situation only the first 1/part is run; a workload says it itself. features: observations have those of
+    the requests' offsets, for whoever detects patterns; requests: Seen has each request that arrived. Both take time.
+    Raises BadInput.
+    """
     if isinstance(work, Situation):
         work = Workload(work.nodes, (work.phase(part),))
-    return _Run(work, setting, seed, controller, system, changes, interval_s, requests).run()
+    return _Run(
+        work, setting, seed, controller, system, changes, interval_s, until_s, features, requests
+    ).run()
 
 
 class _Node:
@@ -134,6 +141,8 @@ class _Run:
         system: System,
         changes: Sequence[Change],
         interval_s: float,
+        until_s: float,
+        features: bool,
         requests: bool,
     ) -> None:
         if work.nodes < 1 or not work.phases:
@@ -145,7 +154,8 @@ class _Run:
                 "window and interval", "seconds above 0", f"{setting.window_s:g} and {interval_s:g}"
             )
         self._system, self._work, self._setting = system, work, setting
-        self._controller, self._interval_s, self._log = controller, interval_s, requests
+        self._controller, self._interval_s, self._until_s = controller, interval_s, until_s
+        self._features, self._requests, self._log = features, requests, features or requests
         self._random = Random(seed)
         self._window_s = setting.window_s
         self._nodes = [
@@ -162,6 +172,8 @@ class _Run:
         self._running = 0
         self._times: list[PhaseTimes] = []
         self._begin_s = 0.0
+        self._moved = 0
+        """Bytes of the phase that have."""
         self._bases: dict[tuple[int, int], int] = {}
         self._placed = [0.0] * system.servers
         self._first: dict[int, int] = {}
@@ -180,9 +192,13 @@ class _Run:
         self._next_phase(0.0)
         heap = self._heap
         phases = len(self._work.phases)
-        while self._phase < phases:
+        while self._phase < phases and heap[0][0] <= self._until_s:
             self._now, _, call, argument = heappop(heap)
             call(argument)
+        if self._phase < phases:
+            self._now = self._until_s
+            phase = self._work.phases[self._phase]
+            self._times.append(PhaseTimes(phase.name, self._begin_s, self._now, self._moved))
         if self._now - self._interval_begin_s >= self._interval_s / 2:
             self._look()
         end_s = self._times[-1].end_s
@@ -206,6 +222,7 @@ class _Run:
         phase = self._work.phases[self._phase]
         now += phase.pause_s
         self._begin_s = now
+        self._moved = 0
         self._place(phase)
         self._streams = [iter(phase.accesses(process)) for process in range(phase.processes)]
         self._home = [
@@ -382,6 +399,7 @@ class _Run:
         self._dispatch(node)
 
     def _finished(self, request: Request) -> None:
+        self._moved += request.bytes
         self._issue(request.process, self._now)
 
     # Intervals
@@ -414,16 +432,23 @@ class _Run:
             node.demand += node.inside * (now - node.changed_s)
             node.changed_s = now
             read, write = (
-                Direction(node.bytes[way], node.count[way], len(node.files[way])) for way in (False, True)
+                Direction(
+                    node.bytes[way], node.count[way], len(node.files[way]), self._features_of(node, way)
+                )
+                for way in (False, True)
             )
             observation = Observation(elapsed_s, read, write, node.demand / elapsed_s)
-            found.append(
-                Seen(now, node.number, observation, pattern, self._window_s, number, tuple(node.log))
-            )
+            log = tuple(node.log) if self._requests else ()
+            found.append(Seen(now, node.number, observation, pattern, self._window_s, number, log))
             node.reset()
         self._seen += found
         self._interval_begin_s = now
         return found
+
+    def _features_of(self, node: _Node, way: bool) -> tuple[float, ...]:
+        if not self._features:
+            return ()
+        return features_of((offset, size, file) for file, offset, size, write in node.log if write == way)
 
     def _change(self, change: Change) -> None:
         for number in change.servers or range(len(self._servers)):

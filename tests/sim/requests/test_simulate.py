@@ -77,9 +77,7 @@ def test_windows_matter() -> None:
     assert long.bytes_per_s > 1.15 * short.bytes_per_s
     # And where there are no neighbours, waiting is only waiting.
     lonely = TABLE_III["E"]._replace(operation="read")
-    short, long = (
-        simulate(lonely, Setting("twins", window_s), 1, part=FEW // 8) for window_s in (125e-6, 8e-3)
-    )
+    short, long = (simulate(lonely, Setting("twins", window_s), 1, part=16) for window_s in (125e-6, 8e-3))
     assert long.bytes_per_s < 0.8 * short.bytes_per_s
 
 
@@ -128,3 +126,17 @@ def test_requests_are_told_where_they_are_asked_for() -> None:
 def test_what_cannot_run_is_refused(nodes: int, window_s: float, interval_s: float) -> None:
     with pytest.raises(BadInput):
         simulate(Workload(nodes, (F.phase(FEW),)), Setting("twins", window_s), interval_s=interval_s)
+
+
+def test_features_are_there_for_whoever_detects() -> None:
+    outcome = simulate(F, Setting(), 1, part=FEW, interval_s=0.05, features=True)
+    first = outcome.seen[0].observation
+    assert first.read.features and not any(first.write.features)
+
+
+def test_a_run_ends_where_it_is_told_to() -> None:
+    whole = simulate(F, Setting(), 1, part=FEW, interval_s=0.02)
+    half = simulate(F, Setting(), 1, part=FEW, interval_s=0.02, until_s=0.5 * whole.makespan_s)
+    assert half.makespan_s == 0.5 * whole.makespan_s
+    assert 0.2 * whole.bytes < half.bytes < 0.8 * whole.bytes
+    assert half.seen[:8] == whole.seen[:8]
