@@ -41,7 +41,8 @@ class Sampler:
 
     def __init__(self, root: str | Path, kind: Kind) -> None:
         """`root`: the directory below which /proc and /sys are found."""
-        self._counters: _Counters = {"oss": _Oss, "router": _Router, "client": _Client}[kind](Path(root))
+        kinds: dict[Kind, type[_Counters]] = {"oss": _Oss, "router": _Router, "client": _Client}
+        self._counters = kinds[kind](Path(root))
         self._read_s: float | None = None
 
     def sample(self, now: float, clock_s: float | None = None) -> Observation | None:
@@ -78,7 +79,7 @@ class _Amounts(NamedTuple):
         """What came since; all there is where they began anew."""
         if counters.were_reset(self.start_s, before.start_s, self[:4], before[:4]):
             return self
-        return _Amounts(*(now - then for now, then in zip(self[:4], before[:4])), self.start_s)
+        return _Amounts(*(now - then for now, then in zip(self[:4], before[:4])))
 
 
 def _sum(amounts: list[_Amounts]) -> _Amounts:
