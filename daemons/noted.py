@@ -17,6 +17,7 @@ from typing import TypeVar
 
 import msgspec
 
+from tarazu import durable
 from tarazu.errors import StoreError, Unavailable
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -89,7 +90,7 @@ class Noted:
         """Needs no space on the disk. Raises StoreError."""
         try:
             (self.directory / name).unlink(missing_ok=True)
-            self._sync()
+            durable.sync_directory(self.directory)
         except OSError as error:
             raise self._unwritable(error) from None
 
@@ -106,20 +107,7 @@ class Noted:
             raise StoreError(str(path), what, str(error)) from None
 
     def _replace(self, name: str, data: bytes) -> None:
-        beside = self.directory / f".{name}.new"
-        with open(beside, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.rename(self.directory / name)
-        self._sync()
-
-    def _sync(self) -> None:
-        descriptor = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        durable.replace(self.directory / name, data, mode=0o600, sync_name=True)
 
     def _open(self, name: str) -> int:
         try:
