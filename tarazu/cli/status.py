@@ -15,11 +15,9 @@ from tarazu import config
 from tarazu.cli import disable
 from tarazu.cli.output import print_json, print_table, say
 from tarazu.cli.routers import line_of
-from tarazu.cli.view import TIMEOUT_S
-from tarazu.errors import Unavailable
+from tarazu.cli.view import status_of
 from tarazu.store.stop import site_stop
 from tarazu.units import human_bytes
-from tarazu.wire import local
 
 FLAGS = ("stale", "degraded", "no_create", "readonly")
 
@@ -34,14 +32,11 @@ def execute(options: argparse.Namespace) -> int:
     jobs = disable.steps(disable.running(settings.run))
     if not options.json:
         _print_stops(str(site) if site else "", jobs)
-    with local.connect(settings.clientd.socket, TIMEOUT_S) as channel:
-        answer = channel.ask(local.StatusQuery())
-    if not isinstance(answer, local.StatusAnswer):
-        raise Unavailable(f"clientd: expected its status, found {type(answer).__name__}")
+    status = status_of(settings)
     if options.json:
-        print_json({"site_stop": site._asdict() if site else None, "jobs": jobs, **answer.status})
+        print_json({"site_stop": site._asdict() if site else None, "jobs": jobs, **status})
     else:
-        _print(answer.status)
+        _print(status)
     return 0
 
 
