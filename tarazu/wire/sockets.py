@@ -447,6 +447,13 @@ class ZmqTransport(Transport):
             return self._end(zmq.ROUTER, address, admits=("server",), options=options)
         return self._end(zmq.DEALER, address, options={**options, zmq.IMMEDIATE: 1})
 
+    def council(self, address: str, *, bind: bool, options: Mapping[int, int]) -> _End:
+        """One end between a council and its announcers: bound by the council, which admits everybody's keys."""
+        if bind:
+            admits = ("oss", "client", "server")
+            return self._end(zmq.ROUTER, address, admits=admits, options={**_BOUND, **options})
+        return self._end(zmq.DEALER, address, options={**options, zmq.IMMEDIATE: 1})
+
     def poll(self, ends: Sequence[_End], timeout_s: float) -> set[Any]:
         """Sockets (and `wake_fd`) that can be read, after at most `timeout_s`."""
         poller = zmq.Poller()

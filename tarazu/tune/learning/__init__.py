@@ -1,1 +1,30 @@
-"""Learners by name: the paper's, and those that are better than it."""
+"""Learners by name.
+
+value     what is known of one value: mean, interval
+memory    a context for each pattern, bounded, to disk and back
+epsilon   the paper's algorithm 1; with an epsilon that falls, and with values that forget
+ours      `tarazu`: all of it together
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tarazu.errors import BadInput
+from tarazu.tune.learner import Learner
+from tarazu.tune.learning.epsilon import Decaying, EpsilonGreedy, Forgetting
+from tarazu.tune.learning.ours import Tarazu
+
+LEARNERS: dict[str, Callable[..., Learner]] = {
+    learner.name: learner for learner in (EpsilonGreedy, Decaying, Forgetting, Tarazu)
+}
+
+NAMES = tuple(LEARNERS)
+
+
+def named(name: str, arms: int, seed: int = 0, **options: Any) -> Learner:
+    """The learner of that name for a lever with that many values; options as its class has them. Raises BadInput."""
+    if name not in LEARNERS:
+        raise BadInput("learner", f"one of {', '.join(NAMES)}", name)
+    return LEARNERS[name](arms, seed, **options)

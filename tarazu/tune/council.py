@@ -1,0 +1,512 @@
+"""The council: from what all nodes of a group see to what all of them should have in force (paper, section IV-A).
+
+Pure: no clock, no sockets, no files. The daemon and the simulator give it observations and ask it to decide.
+
+A round: every node with I/O has spoken since the last choice, or the first that did is `round_s` ago: one that is
+silent delays nobody. Then the learner of one lever chooses (the majority of the nodes with I/O, or to explore). One
+lever moves at a time, for a turn of some choices, and rests on a value that was not chosen to explore. A value stays
+for `dwell_s`, unless it makes the same pattern worse: then the one before comes back at once, and it is not tried
+again for a while.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from tarazu.errors import BadInput, TarazuError
+from tarazu.tune import learning
+from tarazu.tune.detect import detect as detect_pattern
+from tarazu.tune.learner import Learner
+from tarazu.tune.observation import Observation
+from tarazu.tune.pattern import Pattern
+from tarazu.tune.trial import PATTERNS, Before, Seen, Trial
+
+FORMAT = 1
+MAX_HOSTS = 8192
+MAX_BYTES_PER_S = 1e12
+"""Of one node; more is no observation."""
+MAX_DEMAND = 1e9
+ROUND_S = 1.5
+"""Once and a half the interval of announcers."""
+CHOICES_PER_VALUE = 3
+"""Of a lever's turn, while other levers wait for theirs."""
+BARRED_DWELLS = 10.0
+"""A value that was taken back is not tried for so many dwells, twice as many the next time …"""
+MOST_BARRED_DWELLS = 1000.0
+
+Mode = Literal["observe", "advise", "apply"]
+Detect = Callable[[Observation], Pattern | None]
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """What the nodes of the group should have in force."""
+
+    values: dict[str, str] = {}
+    """Lever → value; a lever that is not here has what was there before."""
+    generation: int = 0
+    """Counts up with each change."""
+    why: str = "nothing is decided yet"
+    explored: bool = False
+    """The last change was made to learn."""
+    taken_back: bool = False
+    """The last change undid one that made things worse."""
+
+
+class _Host:
+    """What is known of one node."""
+
+    __slots__ = ("before", "epoch", "in_force", "mode", "now", "pattern", "reward")
+
+    def __init__(self) -> None:
+        self.mode: Mode = "observe"
+        self.in_force: Mapping[str, str] = {}
+        self.pattern: Pattern | None = None
+        self.reward = 0.0
+        self.epoch = 0
+        self.before: Before = {}
+        self.now: Before = {}
+        """Since the last change, which was number `epoch`; `before` that."""
+
+
+class Bar(msgspec.Struct):
+    until: float
+    times: int
+
+
+class _Lever:
+    """A lever with its learner."""
+
+    def __init__(self, values: Sequence[str], learner: Learner) -> None:
+        self.values = tuple(values)
+        self.arms = {value: arm for arm, value in enumerate(values)}
+        self.learner = learner
+        self.barred: dict[str, Bar] = {}
+
+
+class _Knowledge(msgspec.Struct):
+    """Of one lever, on disk."""
+
+    values: tuple[str, ...]
+    learner: str
+    knowledge: msgspec.Raw
+
+
+class _File(msgspec.Struct):
+    format: int
+    generation: int
+    values: dict[str, str]
+    levers: dict[str, _Knowledge]
+
+
+class Council:
+    """Decides for one group."""
+
+    def __init__(
+        self,
+        levers: Mapping[str, Sequence[str]],
+        learner: str = "tarazu",
+        *,
+        dwell_s: float = 10.0,
+        worse: float = 0.2,
+        seed: int = 0,
+        mode: Mode = "apply",
+        round_s: float = ROUND_S,
+        detect: Detect = detect_pattern,
+        make: Callable[[str, int, int], Learner] | None = None,
+    ) -> None:
+        """`levers`: each with its values. `worse`: 1 takes nothing back. `make(learner, arms, seed)` instead of
+        `learning.named`.
+        """
+        make = make or learning.named  # type: ignore[attr-defined]
+        self.dwell_s = dwell_s
+        self.worse = worse
+        self.mode: Mode = mode
+        """`observe` and `advise` change no value; what is in force is learned."""
+        self.round_s = round_s
+        self.decision = Decision()
+        self.learner = learner
+        self.taken_back = 0
+        self.choices = 0
+        self.explored = 0
+        self.impossible = 0
+        """Observations that no node can have made."""
+        self._detect = detect
+        self._levers = {
+            name: _Lever(values, make(learner, len(values), seed + number))
+            for number, (name, values) in enumerate(levers.items())
+        }
+        self._hosts: OrderedDict[str, _Host] = OrderedDict()
+        self._active: OrderedDict[str, float] = OrderedDict()
+        """Nodes with I/O that do what is decided, or would: when they spoke last, the one that spoke first first."""
+        self._heard: set[str] = set()
+        self._patterns: Counter[Pattern] = Counter()
+        """Of the active nodes."""
+        self._chosen_for: Pattern | None = None
+        self._round_at = -math.inf
+        self._chosen_at: float | None = None
+        self._changed_at = -math.inf
+        self._epoch = 0
+        self._trial: Trial | None = None
+        self._moving = 0
+        """Number of the lever whose turn it is."""
+        self._left = 0
+        """Choices of its turn."""
+
+    @property
+    def hosts(self) -> int:
+        return len(self._hosts)
+
+    @property
+    def active(self) -> int:
+        """Nodes with I/O."""
+        return len(self._active)
+
+    @property
+    def moving(self) -> str:
+        """The lever whose turn it is."""
+        return list(self._levers)[self._moving] if self._levers else ""
+
+    def receive(
+        self,
+        host: str,
+        observation: Observation | None,
+        in_force: Mapping[str, str],
+        now: float,
+        mode: Mode = "apply",
+    ) -> str:
+        """What a node saw in one interval in which `in_force` was in force; None, and one without I/O: it is there.
+
+        `mode`: what the node allows. Returns why it is not taken; empty when it is.
+        """
+        known = self._hosts.get(host)
+        if known is None:
+            if len(self._hosts) >= MAX_HOSTS and not self._forget_one():
+                return f"expected at most {MAX_HOSTS} nodes"
+            known = self._hosts[host] = _Host()
+        self._hosts.move_to_end(host)
+        known.mode, known.in_force = mode, in_force
+        if observation is None or observation.bytes == 0:
+            self._rests(host)
+            return ""
+        if why := impossible(observation):
+            self.impossible += 1
+            self._rests(host)
+            return why
+        pattern = self._detect(observation)
+        if pattern is None:
+            self._rests(host)
+            return ""
+        self._learn(host, known, pattern, observation, now)
+        return ""
+
+    def _learn(self, host: str, known: _Host, pattern: Pattern, observation: Observation, now: float) -> None:
+        reward = observation.bytes_per_s
+        does = self.mode != "apply" or known.mode == "apply"
+        if does:
+            self._speaks(host, known, pattern, now)
+            self._compare(known, pattern, reward, observation.demand)
+        known.reward = reward
+        if not does:
+            return  # it does not do what is decided: it has no voice
+        moving = self.moving
+        for name, lever in self._levers.items():
+            # While one lever moves, what the others seem to do is its doing.
+            if self.mode == "apply" and name != moving:
+                continue
+            arm = lever.arms.get(known.in_force.get(name, ""))
+            if arm is not None:
+                lever.learner.observe(host, pattern, arm, reward, demand=observation.demand, at_s=now)
+
+    def _speaks(self, host: str, known: _Host, pattern: Pattern, now: float) -> None:
+        if host in self._active:
+            if known.pattern != pattern and known.pattern is not None:
+                self._patterns[known.pattern] -= 1
+                self._patterns[pattern] += 1
+        else:
+            self._patterns[pattern] += 1
+        known.pattern = pattern
+        self._active[host] = now
+        self._active.move_to_end(host)
+        if not self._heard:
+            self._round_at = now
+        self._heard.add(host)
+        if self._chosen_at is None:
+            # What is there is looked at for a dwell before anything is tried.
+            self._chosen_at = self._changed_at = now
+
+    def _compare(self, known: _Host, pattern: Pattern, reward: float, demand: float) -> None:
+        if known.epoch != self._epoch:
+            known.before = known.now if known.epoch == self._epoch - 1 else {}
+            known.now, known.epoch = {}, self._epoch
+        trial = self._trial
+        if trial is not None:
+            if known.in_force.get(trial.lever) != trial.value:
+                return  # not there yet
+            if before := known.before.get(pattern):
+                trial.add(before, reward, demand)
+        seen = known.now.get(pattern)
+        if seen is None:
+            if len(known.now) >= PATTERNS:
+                known.now.pop(next(iter(known.now)))
+            seen = known.now[pattern] = Seen()
+        seen.add(reward, demand)
+
+    def _rests(self, host: str) -> None:
+        """It has no I/O now, and no voice."""
+        if self._active.pop(host, None) is None:
+            return
+        self._heard.discard(host)
+        pattern = self._hosts[host].pattern
+        if pattern is not None:
+            self._patterns[pattern] -= 1
+            if self._patterns[pattern] <= 0:
+                del self._patterns[pattern]
+
+    def _forget_one(self) -> bool:
+        oldest = next(iter(self._hosts))
+        if oldest in self._active:
+            return False
+        del self._hosts[oldest]
+        return True
+
+    def silent(self, host: str) -> None:
+        """Its announcer is gone."""
+        if host in self._hosts:
+            self._rests(host)
+            del self._hosts[host]
+
+    def decide(self, now: float) -> Decision:
+        """What should be in force now. Cheap while there is nothing to decide; call it after each `receive`."""
+        while self._active:
+            host, spoke_at = next(iter(self._active.items()))
+            if now - spoke_at <= 2 * self.round_s:
+                break
+            self._rests(host)
+        if self.mode != "apply":
+            return self.decision
+        if self._trial is not None and self._trial.is_worse(self.worse):
+            return self._take_back(self._trial, now)
+        if not self._due(now):
+            return self.decision
+        return self._choose(now)
+
+    def _due(self, now: float) -> bool:
+        if not self._heard or self._chosen_at is None:
+            return False
+        if now < self._changed_at + self.dwell_s:
+            return False
+        if len(self._heard) < len(self._active) and now < self._round_at + self.round_s:
+            return False
+        # Between choices that changed nothing as between those that did: else what is tried is tried too often. But
+        # what is new is answered in the next round.
+        return now >= self._chosen_at + self.dwell_s or self._main_pattern() != self._chosen_for
+
+    def _main_pattern(self) -> Pattern | None:
+        return max(self._patterns, key=lambda pattern: self._patterns[pattern], default=None)
+
+    def _choose(self, now: float) -> Decision:
+        self._chosen_at, self._chosen_for = now, self._main_pattern()
+        self._heard.clear()
+        name = self._whose_turn()
+        if name is None:
+            return self.decision
+        lever = self._levers[name]
+        choice = lever.learner.choose(now)
+        self.choices += 1
+        self._left = max(0, self._left - 1)
+        value, before = lever.values[choice.arm], self.decision.values.get(name)
+        bar = lever.barred.get(value)
+        if value == before or (bar is not None and now < bar.until):
+            self._resting = value == before and not choice.explored
+            return self.decision
+        self.explored += choice.explored
+        self._resting = not choice.explored
+        self._trial = Trial(name, before, value, now)
+        why = f"{name} {value}: " + (
+            "tried, to learn" if choice.explored else f"the best for most of {len(self._active)} nodes"
+        )
+        return self._change({**self.decision.values, name: value}, now, why, explored=choice.explored)
+
+    _resting = True
+    """What is in force was not chosen to explore: another lever may move."""
+
+    def _whose_turn(self) -> str | None:
+        """The lever that may move; None where no node has any."""
+        names = list(self._levers)
+        if not names:
+            return None
+        if self._left == 0 and self._resting:
+            for step in range(1, len(names) + 1):
+                number = (self._moving + step) % len(names)
+                if self._present(names[number]):
+                    self._moving = number
+                    self._left = CHOICES_PER_VALUE * len(self._levers[names[number]].values)
+                    break
+        return self.moving if self._present(self.moving) else None
+
+    def _present(self, lever: str) -> bool:
+        return any(lever in self._hosts[host].in_force for host in self._active)
+
+    def _take_back(self, trial: Trial, now: float) -> Decision:
+        found = trial.verdict()
+        assert found is not None
+        lever = self._levers[trial.lever]
+        bar = lever.barred.setdefault(trial.value, Bar(0.0, 0))
+        barred_s = self.dwell_s * min(MOST_BARRED_DWELLS, BARRED_DWELLS * 2.0 ** min(bar.times, 16))
+        bar.until, bar.times = now + barred_s, bar.times + 1
+        values = dict(self.decision.values)
+        if trial.before is None:
+            values.pop(trial.lever, None)
+        else:
+            values[trial.lever] = trial.before
+        self.taken_back += 1
+        self._trial, self._resting = None, True
+        self._chosen_at = now
+        self._heard.clear()
+        why = (
+            f"{trial.lever} {trial.value} is taken back: {1 - found.share:.0%} slower than "
+            f"{trial.before or 'what was there before'} ({found.intervals} intervals of the same patterns)"
+        )
+        return self._change(values, now, why, taken_back=True)
+
+    def _change(
+        self,
+        values: dict[str, str],
+        now: float,
+        why: str,
+        *,
+        explored: bool = False,
+        taken_back: bool = False,
+    ) -> Decision:
+        self._epoch += 1
+        self._changed_at = now
+        self.decision = Decision(values, self.decision.generation + 1, why, explored, taken_back)
+        return self.decision
+
+    def set_mode(self, mode: Mode, now: float, why: str) -> Decision:
+        """Without `apply` nothing is decided: what was set is taken back by the nodes."""
+        if mode == self.mode:
+            return self.decision
+        self.mode = mode
+        self._trial, self._resting, self._left = None, True, 0
+        for host in list(self._active):
+            self._rests(host)
+        self._chosen_at, self._chosen_for = None, None
+        return self._change({}, now, f"{mode}: {why}")
+
+    def advice(self) -> dict[str, str]:
+        """What most of the nodes with I/O would have by what is known, for `advise`: nothing is tried."""
+        found: dict[str, str] = {}
+        for name, lever in self._levers.items():
+            votes: Counter[int] = Counter()
+            for pattern, nodes in self._patterns.items():
+                beliefs = lever.learner.beliefs(pattern)
+                seen = [arm for arm, belief in enumerate(beliefs) if belief.seen > 0]
+                if seen and nodes > 0:
+                    votes[max(seen, key=lambda arm: beliefs[arm].mean)] += nodes
+            if votes:
+                found[name] = lever.values[votes.most_common(1)[0][0]]
+        return found
+
+    def explain(self) -> list[dict[str, Any]]:
+        """A row for each lever, pattern and value: what was learned, with counts and 95 % intervals (bytes/s)."""
+        rows: list[dict[str, Any]] = []
+        for name, lever in self._levers.items():
+            for pattern in lever.learner.patterns():
+                beliefs = lever.learner.beliefs(pattern)
+                tried = [arm for arm, belief in enumerate(beliefs) if belief.seen > 0]
+                best = max(tried, key=lambda arm: beliefs[arm].mean, default=-1)
+                rows += [
+                    {
+                        "lever": name,
+                        "pattern": str(pattern),
+                        "nodes_now": max(0, self._patterns.get(pattern, 0)),
+                        "value": value,
+                        "bytes_per_s": belief.mean,
+                        "low": belief.low,
+                        "high": None if math.isinf(belief.high) else belief.high,
+                        "seen": belief.seen,
+                        "best": arm == best,
+                        "decided": self.decision.values.get(name) == value,
+                    }
+                    for arm, (value, belief) in enumerate(zip(lever.values, beliefs, strict=True))
+                ]
+        return rows
+
+    def in_force(self) -> dict[str, dict[str, int]]:
+        """Lever → value → nodes that said they have it."""
+        found: dict[str, Counter[str]] = {}
+        for host in self._hosts.values():
+            for lever, value in host.in_force.items():
+                found.setdefault(lever, Counter())[value] += 1
+        return {lever: dict(values) for lever, values in found.items()}
+
+    def knowledge(self) -> bytes:
+        """All that was learned and is decided, as JSON of bounded size: what `restore` takes."""
+        file = _File(
+            FORMAT,
+            self.decision.generation,
+            self.decision.values,
+            {
+                name: _Knowledge(lever.values, self.learner, lever.learner.knowledge())
+                for name, lever in self._levers.items()
+            },
+        )
+        return msgspec.json.encode(file)
+
+    def restore(self, knowledge: bytes, *, values: bool = True) -> tuple[str, ...]:
+        """Go on from there (`values`: with what was decided, too). Returns what of it is of no use here any more: a
+        lever with other values, another learner. Raises BadInput for what is no council's knowledge.
+        """
+        try:
+            file = msgspec.json.decode(knowledge, type=_File)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise BadInput("knowledge", "what a council has learned", str(error)) from None
+        if file.format != FORMAT:
+            raise BadInput("knowledge", f"format {FORMAT}", file.format)
+        left = []
+        for name, lever in self._levers.items():
+            known = file.levers.get(name)
+            if known is None:
+                continue
+            if known.values != lever.values or known.learner != self.learner:
+                left.append(f"{name}: it was learned by {known.learner} for {', '.join(known.values)}")
+                continue
+            try:
+                lever.learner.restore(known.knowledge)
+            except TarazuError as error:
+                raise BadInput(f"knowledge of {name}", "what its learner wrote", str(error)) from None
+        kept = {
+            name: value
+            for name, value in file.values.items()
+            if name in self._levers and value in self._levers[name].arms
+        }
+        if values and kept and self.mode == "apply":
+            self.decision = Decision(
+                kept, max(0, file.generation) + 1, "as decided before the council began anew"
+            )
+        return tuple(left)
+
+
+def impossible(observation: Observation) -> str:
+    """Why no node can have seen this; empty when one can."""
+    numbers = (observation.elapsed_s, observation.demand)
+    if not all(map(math.isfinite, numbers)) or not 0 < observation.elapsed_s <= 3600:
+        return f"expected an interval of at most an hour, found {observation.elapsed_s:g} s"
+    if not 0 <= observation.demand <= MAX_DEMAND:
+        return f"expected a demand of at most {MAX_DEMAND:g}, found {observation.demand:g}"
+    for of in (observation.read, observation.write):
+        if min(of.bytes, of.requests, of.files) < 0:
+            return "expected bytes, requests and files of 0 and more"
+        if max(of.requests, of.files) > MAX_DEMAND * 1000:
+            return f"expected at most {MAX_DEMAND * 1000:g} requests"
+        if not all(map(math.isfinite, (*of.features, of.discontiguous))):
+            return "expected finite features"
+    if observation.bytes_per_s > MAX_BYTES_PER_S:
+        return f"expected at most {MAX_BYTES_PER_S:g} bytes/s, found {observation.bytes_per_s:g}"
+    return ""

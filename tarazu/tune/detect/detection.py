@@ -1,0 +1,48 @@
+"""From an observation to the access pattern that it shows (paper, section IV-B; algorithm 1, line 6)."""
+
+from __future__ import annotations
+
+from tarazu.tune.detect import classifier
+from tarazu.tune.observation import Direction, Observation
+from tarazu.tune.pattern import Operation, Pattern, Spatiality, files_class, request_class
+
+MIN_REQUESTS = 8
+"""In an interval. Fewer show no pattern: nothing is decided by them."""
+ONE_DIRECTION = 0.9
+"""Share of the bytes from which the rest is not worth a pattern of its own: opening, closing, small looks."""
+DISCONTIGUOUS = 0.5
+"""Share of a server's bulk I/Os with discontiguous pages from which they are taken to be strided."""
+
+
+def detect(observation: Observation) -> Pattern | None:
+    """The one pattern of an interval; None where too few requests show one.
+
+    Where reads and writes are mixed, the spatiality is that of both where they agree, else of more bytes.
+    """
+    read, write = observation.read, observation.write
+    requests, size_bytes = read.requests + write.requests, observation.bytes
+    if requests < MIN_REQUESTS or size_bytes <= 0:
+        return None
+    more = read if read.bytes >= write.bytes else write
+    operation: Operation = "read" if more is read else "write"
+    spatiality = spatiality_of(more)
+    seen = more
+    if more.bytes < ONE_DIRECTION * size_bytes:
+        operation = "both"
+        less = write if more is read else read
+        if spatiality == "unknown":
+            spatiality = spatiality_of(less)
+        # The same files may be read and written.
+        files, mean = max(read.files, write.files), size_bytes / requests
+    else:
+        files, mean = seen.files, seen.bytes / max(seen.requests, 1)
+    return Pattern(operation, spatiality, files_class(files), request_class(mean))
+
+
+def spatiality_of(direction: Direction) -> Spatiality:
+    """By the classifier where requests were seen, else by `brw_stats`; `unknown` where neither says."""
+    if direction.features:
+        return classifier.spatiality(direction.features)
+    if direction.discontiguous < 0:
+        return "unknown"
+    return "strided" if direction.discontiguous >= DISCONTIGUOUS else "contiguous"

@@ -1,0 +1,209 @@
+"""What announcers and a council say to one another: msgpack of tagged structs over the sockets of `tarazu.wire`.
+
+announcer ──Observed──► council      each `tune.interval_s` while there is I/O; else a sign of life
+council ──Decided──► announcer       to each Observed at once; by itself to all when what is decided changes
+any ──Asked──► council ──Told──► any  how is it, what has it learned
+another group's, another's name, too many ──► council ──Refused──► that announcer
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Annotated, Any, Literal
+
+import msgspec
+import zmq
+
+from tarazu.errors import WireError
+from tarazu.tune.observation import Observation
+from tarazu.wire.messages import PROTOCOL, Id
+from tarazu.wire.sockets import ZmqTransport
+from tarazu.wire.transport import Counts, Peer
+
+Mode = Literal["observe", "advise", "apply"]
+Kind = Literal["oss", "router", "client"]
+
+MODES: tuple[Mode, ...] = ("observe", "advise", "apply")
+"""From the least to the most."""
+MAX_LEVERS = 16
+MAX_BYTES = 32 << 10
+"""Of one message of an announcer, and of a decision."""
+MAX_TOLD_BYTES = 16 << 20
+QUEUED = 64
+"""Messages to or from one peer that wait."""
+
+Text = Annotated[str, msgspec.Meta(max_length=512)]
+Values = Annotated[dict[Id, Id], msgspec.Meta(max_length=MAX_LEVERS)]
+"""Lever → value."""
+
+
+class Observed(msgspec.Struct, frozen=True, tag="observed", omit_defaults=True):
+    """What one node saw in one interval, and what was in force there all the time."""
+
+    message_id: Id
+    group: Id
+    host: Id
+    kind: Kind
+    start: Annotated[int, msgspec.Meta(ge=0, lt=1 << 63)]
+    """A random number of this start of the announcer: `sequence` counts up within it."""
+    sequence: Annotated[int, msgspec.Meta(ge=0, lt=1 << 63)]
+    observation: Observation | None = None
+    """None: no I/O, or not of one value alone; a sign of life."""
+    in_force: Values = {}
+    """Of the node's levers."""
+    mode: Mode = "observe"
+    """What this node allows: the least of its `tune.mode` and what holds it."""
+    problem: Text = ""
+    """Why a lever is not what was decided; for people."""
+    protocol: int = PROTOCOL
+
+
+class Decided(msgspec.Struct, frozen=True, tag="decided", omit_defaults=True):
+    """What all nodes of a group should have in force now."""
+
+    message_id: Id
+    """Of the Observed that it answers; empty: by itself."""
+    council: Id
+    """Its name."""
+    start: int
+    """A random number of this start of the council: `generation` counts up within it."""
+    group: Id
+    generation: int
+    mode: Mode
+    values: Values = {}
+    """A lever that is not here has what was there before. With `advise` they are what would be set."""
+    why: Text = ""
+    protocol: int = PROTOCOL
+
+
+class Refused(msgspec.Struct, frozen=True, tag="not-ours", omit_defaults=True):
+    """The council does not listen to this announcer."""
+
+    message_id: Id
+    why: Text
+    protocol: int = PROTOCOL
+
+
+class Asked(msgspec.Struct, frozen=True, tag="tune?", omit_defaults=True):
+    """How is the council?"""
+
+    message_id: Id
+    protocol: int = PROTOCOL
+
+
+class Told(msgspec.Struct, frozen=True, tag="tune", omit_defaults=True):
+    """What `tarazu tune show --json` prints: plain values, for people."""
+
+    message_id: Id
+    status: dict[str, Any]
+    protocol: int = PROTOCOL
+
+
+ToCouncil = Observed | Asked
+FromCouncil = Decided | Refused | Told
+
+_encoder = msgspec.msgpack.Encoder()
+_to_council: msgspec.msgpack.Decoder[ToCouncil] = msgspec.msgpack.Decoder(ToCouncil)
+_from_council: msgspec.msgpack.Decoder[FromCouncil] = msgspec.msgpack.Decoder(FromCouncil)
+
+
+def encode(message: ToCouncil | FromCouncil) -> bytes:
+    return _encoder.encode(message)
+
+
+def to_council(data: bytes, peer: str = "announcer") -> ToCouncil:
+    """Raises WireError for anything else than what a council is told."""
+    message: ToCouncil = _decoded(_to_council, data, peer, "what an announcer says")
+    return message
+
+
+def from_council(data: bytes, peer: str = "council") -> FromCouncil:
+    """Raises WireError for anything else than what a council says."""
+    message: FromCouncil = _decoded(_from_council, data, peer, "what a council says")
+    return message
+
+
+def _decoded(decoder: msgspec.msgpack.Decoder[Any], data: bytes, peer: str, expected: str) -> Any:
+    try:
+        message = decoder.decode(data)
+    except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
+        raise WireError(peer, expected, str(error)) from None
+    if message.protocol != PROTOCOL:
+        raise WireError(peer, f"protocol {PROTOCOL}", message.protocol)
+    return message
+
+
+_OPTIONS: dict[int, int] = {zmq.SNDHWM: QUEUED, zmq.RCVHWM: QUEUED}
+
+
+class CouncilEnd:
+    """The council's socket: many connect to it, with an OSS's, a client's or the server's own key."""
+
+    counts: Counts
+
+    def __init__(self, transport: ZmqTransport, address: str) -> None:
+        """Raises ConfigError for an address that needs keys and has none, WireError for one that cannot be bound."""
+        self._end = transport.council(address, bind=True, options={**_OPTIONS, zmq.MAXMSGSIZE: MAX_BYTES})
+        self.counts = self._end.counts
+        self.address = self._end.address
+
+    def receive(self) -> tuple[Peer, ToCouncil] | None:
+        """What came next, if anything did. Bad messages are dropped and counted."""
+        while self._end.wait(0):
+            if (got := self._end.frames()) is None:
+                continue
+            frames, peer = got
+            try:
+                message = to_council(frames[-1], peer.name)
+            except WireError as error:
+                self.counts.drop(error.where, error.expected)
+                continue
+            self.counts.received += 1
+            return peer, message
+        return None
+
+    def send(self, route: bytes, data: bytes) -> None:
+        """One that has gone, or does not read, is no error: it will say something again."""
+        with contextlib.suppress(zmq.ZMQError):
+            self._end.socket.send_multipart([route, data], zmq.NOBLOCK)
+
+
+class AnnouncerEnd:
+    """The socket of an announcer, or of who asks a council."""
+
+    counts: Counts
+
+    def __init__(self, transport: ZmqTransport, address: str) -> None:
+        """Raises ConfigError, WireError as `CouncilEnd`."""
+        options: dict[int, int] = {**_OPTIONS, zmq.MAXMSGSIZE: MAX_TOLD_BYTES}
+        self._end = transport.council(address, bind=False, options=options)
+        self.counts = self._end.counts
+        self.address = address
+
+    def send(self, message: ToCouncil) -> bool:
+        """False when nobody is connected: what was seen is soon too old to be worth it."""
+        self._end.look()
+        try:
+            self._end.socket.send(encode(message), zmq.NOBLOCK)
+        except zmq.Again:
+            return False
+        return True
+
+    def wait(self, timeout_s: float) -> bool:
+        """True when there is something to `receive`."""
+        return self._end.wait(timeout_s)
+
+    def receive(self) -> FromCouncil | None:
+        """What came next, if anything did. Bad messages are dropped and counted."""
+        while self._end.wait(0):
+            if (got := self._end.frames()) is None:
+                continue
+            frames, peer = got
+            try:
+                message = from_council(frames[-1], peer.name)
+            except WireError as error:
+                self.counts.drop(error.where, error.expected)
+                continue
+            self.counts.received += 1
+            return message
+        return None

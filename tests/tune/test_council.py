@@ -1,0 +1,315 @@
+"""The council's rules, without clock or sockets: rounds, dwell, turns, what is taken back, who has a voice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+import pytest
+
+from tarazu.errors import BadInput
+from tarazu.tune.council import MAX_HOSTS, Council, Decision
+from tarazu.tune.learner import Belief, Choice, Learner
+from tarazu.tune.observation import Direction, Observation
+from tarazu.tune.pattern import Pattern
+
+VALUES = ("a", "b", "c")
+WRITES = Pattern("write", "contiguous", 1, 1 << 20)
+READS = Pattern("read", "strided", 1, 1 << 15)
+
+
+class Scripted(Learner):
+    """Says what it is told to say."""
+
+    def __init__(self, arms: int, *script: int | Choice) -> None:
+        super().__init__(arms)
+        self.arms = arms
+        self.script = list(script)
+        self.seen: list[tuple[str, Pattern, int, float]] = []
+        self.chosen = 0
+
+    def observe(
+        self, host: str, pattern: Pattern, arm: int, reward: float, *, demand: float = 0.0, at_s: float = 0.0
+    ) -> None:
+        self.seen.append((host, pattern, arm, reward))
+
+    def choose(self, at_s: float = 0.0) -> Choice:
+        self.chosen += 1
+        said = self.script.pop(0) if len(self.script) > 1 else self.script[0]
+        return said if isinstance(said, Choice) else Choice(said, False)
+
+    def beliefs(self, pattern: Pattern) -> tuple[Belief, ...]:
+        of = [[r for _, p, arm, r in self.seen if (p, arm) == (pattern, a)] for a in range(self.arms)]
+        return tuple(Belief(sum(r) / len(r) if r else 0.0, 0.0, float("inf"), float(len(r))) for r in of)
+
+    def patterns(self) -> tuple[Pattern, ...]:
+        return tuple(dict.fromkeys(p for _, p, _, _ in self.seen))
+
+    def knowledge(self) -> msgspec.Raw:
+        return msgspec.Raw(msgspec.json.encode(len(self.seen)))
+
+    def restore(self, knowledge: msgspec.Raw) -> None:
+        if not isinstance(msgspec.json.decode(knowledge), int):
+            raise BadInput("knowledge", "a number")
+
+
+def seen(mb_per_s: float, pattern: Pattern = WRITES, demand: float = 0.0) -> Observation:
+    moved = Direction(int(mb_per_s * 1e6), 10, 1)
+    return (
+        Observation(1.0, write=moved, demand=demand)
+        if pattern == WRITES
+        else Observation(1.0, read=moved, demand=demand)
+    )
+
+
+class Group:
+    """A council and its nodes, which do what it says."""
+
+    def __init__(
+        self,
+        *script: int | Choice,
+        hosts: int = 3,
+        levers: Mapping[str, tuple[str, ...]] | None = None,
+        **own: object,
+    ) -> None:
+        self.learners: list[Scripted] = []
+
+        def make(name: str, arms: int, seed: int) -> Scripted:
+            self.learners.append(Scripted(arms, *script))
+            return self.learners[-1]
+
+        self.levers = levers or {"window": VALUES}
+        self.council = Council(
+            self.levers,
+            "scripted",
+            detect=lambda o: WRITES if o.write.bytes else READS,
+            make=make,
+            **own,  # type: ignore[arg-type]
+        )
+        self.hosts = [f"ion{n}" for n in range(hosts)]
+        self.now = 0.0
+
+    def second(
+        self, mb_per_s: Mapping[str, float] | float, pattern: Pattern = WRITES, demand: float = 0.0
+    ) -> Decision:
+        """All nodes say what they saw; a number: all the same, a mapping: by the value of the first lever."""
+        self.now += 1.0
+        values = self.council.decision.values
+        in_force = {lever: values.get(lever, "other") for lever in self.levers}
+        first = next(iter(self.levers))
+        speed = mb_per_s if isinstance(mb_per_s, int | float) else mb_per_s[in_force[first]]
+        for host in self.hosts:
+            assert self.council.receive(host, seen(speed, pattern, demand), in_force, self.now) == ""
+            decision = self.council.decide(self.now)
+        return decision
+
+
+def test_nothing_is_decided_before_all_with_io_have_spoken() -> None:
+    group = Group(1, dwell_s=0.0)
+    council = group.council
+    for host in ("ion0", "ion1", "ion2"):
+        council.receive(host, seen(100), {"window": "a"}, 0.0)
+    assert council.decide(0.0).values == {"window": "b"}
+    assert council.receive("ion0", seen(100), {"window": "b"}, 1.0) == ""
+    assert council.decide(1.0).generation == 1 and group.learners[0].chosen == 1
+    for host in ("ion1", "ion2"):
+        council.receive(host, seen(100), {"window": "b"}, 1.0)
+    council.decide(1.0)
+    assert group.learners[0].chosen == 2
+
+
+def test_one_silent_node_delays_nobody_for_long() -> None:
+    group = Group(0, 1, dwell_s=0.0, round_s=1.5)
+    council = group.council
+    for host in group.hosts:
+        council.receive(host, seen(100), {"window": "a"}, 1.0)
+    council.decide(1.0)
+    before = group.learners[0].chosen
+    council.receive("ion0", seen(100), {"window": "a"}, 2.0)
+    council.decide(2.0)
+    assert group.learners[0].chosen == before
+    council.decide(3.6)
+    assert group.learners[0].chosen == before + 1
+    council.receive("ion0", seen(100), {"window": "a"}, 5.0)
+    council.decide(5.0)
+    assert council.active == 1 and group.learners[0].chosen == before + 2
+
+
+def test_who_has_no_io_has_no_voice_and_is_not_waited_for() -> None:
+    group = Group(1, dwell_s=0.0)
+    council = group.council
+    council.receive("idle", None, {"window": "a"}, 0.0)
+    council.receive("nothing", Observation(1.0), {"window": "a"}, 0.0)
+    council.receive("busy", seen(100), {"window": "a"}, 0.0)
+    assert council.decide(0.0).values == {"window": "b"} and council.active == 1
+    assert [host for host, *_ in group.learners[0].seen] == ["busy"]
+
+
+def test_a_value_stays_for_the_dwell_and_what_was_there_is_looked_at_first() -> None:
+    group = Group(0, 1, 2, dwell_s=5.0)
+    found = [group.second(100).values.get("window") for _ in range(16)]
+    assert found == [None] * 5 + ["a"] * 5 + ["b"] * 5 + ["c"]
+
+
+def test_another_pattern_is_answered_at_once_after_the_dwell() -> None:
+    group = Group(0, 0, 1, dwell_s=5.0)
+    for _ in range(12):
+        group.second(100)
+    assert group.council.decision.values == {"window": "a"} and group.learners[0].chosen == 2
+    group.second(100, READS)
+    assert group.learners[0].chosen == 3
+
+
+def test_what_makes_the_same_pattern_worse_is_taken_back_at_once_and_not_tried_again_soon() -> None:
+    group = Group(0, 1, 1, dwell_s=5.0, worse=0.2)
+    speeds = {"other": 100.0, "a": 100.0, "b": 70.0}
+    for _ in range(11):
+        group.second(speeds)
+    assert group.council.decision.values == {"window": "b"}
+    decision = group.second(speeds)
+    assert decision.taken_back and decision.values == {"window": "a"} and "30% slower than a" in decision.why
+    for _ in range(49):
+        group.second(speeds)
+        assert group.council.decision.values == {"window": "a"}
+    for _ in range(3):
+        group.second(speeds)
+    assert group.council.decision.values == {"window": "b"} or group.council.taken_back == 2
+
+
+def test_what_was_there_before_anything_was_decided_comes_back_too() -> None:
+    group = Group(1, dwell_s=3.0)
+    for _ in range(5):
+        decision = group.second({"other": 100.0, "b": 50.0})
+    assert decision.taken_back and decision.values == {} and "what was there before" in decision.why
+
+
+def test_a_low_demand_is_not_a_bad_choice() -> None:
+    group = Group(0, 1, dwell_s=5.0)
+    for _ in range(11):
+        group.second(100, demand=8.0)
+    assert group.council.decision.values == {"window": "b"}
+    for _ in range(4):
+        group.second(50, demand=4.0)
+    assert group.council.taken_back == 0
+    group = Group(0, 1, dwell_s=5.0)
+    for _ in range(11):
+        group.second(100, demand=8.0)
+    group.second(50, demand=8.0)
+    assert group.council.taken_back == 1
+
+
+def test_another_pattern_that_is_slower_is_no_reason_to_take_anything_back() -> None:
+    group = Group(0, 1, dwell_s=5.0)
+    for _ in range(11):
+        group.second(100)
+    group.second(10, READS)
+    assert group.council.taken_back == 0
+
+
+def test_noise_is_not_taken_for_worse() -> None:
+    group = Group(0, 1, dwell_s=20.0, hosts=1)
+    for n in range(41):
+        group.second(100 if n % 2 else 40)
+    assert group.council.decision.values == {"window": "b"}
+    group.second(40)
+    assert group.council.taken_back == 0
+
+
+def test_one_lever_moves_at_a_time_and_rests_on_a_value_that_is_no_trial() -> None:
+    group = Group(
+        Choice(1, True), Choice(2, True), Choice(0, False), levers={"x": VALUES, "y": VALUES}, dwell_s=0.0
+    )
+    former: dict[str, str] = {}
+    for _ in range(60):
+        values = dict(group.second(100).values)
+        assert sum(values.get(lever) != former.get(lever) for lever in ("x", "y")) <= 1
+        former = values
+    assert former == {"x": "a", "y": "a"}
+
+
+def test_a_lever_that_no_node_has_is_not_moved() -> None:
+    group = Group(1, levers={"x": VALUES, "y": VALUES}, dwell_s=0.0)
+    for n in range(30):
+        group.council.receive(
+            "ion0", seen(100), {"y": group.council.decision.values.get("y", "other")}, float(n)
+        )
+        group.council.decide(float(n))
+    assert group.council.decision.values == {"y": "b"}
+
+
+def test_only_who_does_what_is_decided_has_a_voice() -> None:
+    group = Group(1, dwell_s=0.0)
+    council = group.council
+    council.receive("observer", seen(100), {"window": "a"}, 0.0, "observe")
+    assert council.decide(0.0).values == {} and council.active == 0 and not group.learners[0].seen
+
+
+@pytest.mark.parametrize("mode", ["observe", "advise"])
+def test_without_apply_nothing_is_set_and_what_is_in_force_is_learned(mode: str) -> None:
+    group = Group(1, mode=mode, dwell_s=0.0)
+    for n in range(10):
+        for host, value, speed in (("ion0", "a", 100), ("ion1", "c", 150)):
+            group.council.receive(host, seen(speed), {"window": value}, float(n), "observe")
+            assert group.council.decide(float(n)).values == {}
+    assert group.learners[0].chosen == 0 and len(group.learners[0].seen) == 20
+    assert group.council.advice() == {"window": "c"}
+    best = [row for row in group.council.explain() if row["best"]]
+    assert [(row["value"], row["seen"], row["nodes_now"]) for row in best] == [("c", 10, 2)]
+
+
+def test_another_mode_takes_everything_back() -> None:
+    group = Group(1, dwell_s=0.0)
+    group.second(100)
+    assert group.council.decision.values
+    decision = group.council.set_mode("observe", 2.0, "tarazu tune --undo")
+    assert decision.values == {} and decision.generation == 2
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        Observation(0.0, write=Direction(1, 1)),
+        Observation(float("nan"), write=Direction(1, 1)),
+        Observation(1.0, write=Direction(10**13, 1)),
+        Observation(1.0, write=Direction(-1, 1), read=Direction(5, 1)),
+        Observation(1.0, write=Direction(1, 1), demand=float("inf")),
+        Observation(1.0, write=Direction(1, 1, features=(float("nan"),))),
+    ],
+    ids=range(6),
+)
+def test_what_no_node_can_have_seen_is_not_learned(wrong: Observation) -> None:
+    group = Group(1, dwell_s=0.0)
+    assert group.council.receive("liar", wrong, {"window": "a"}, 0.0).startswith("expected")
+    assert (
+        group.council.decide(0.0).values == {}
+        and group.council.impossible == 1
+        and not group.learners[0].seen
+    )
+
+
+def test_nodes_are_bounded() -> None:
+    group = Group(1)
+    for n in range(MAX_HOSTS):
+        assert group.council.receive(f"n{n}", None, {}, 0.0) == ""
+    assert group.council.receive("more", None, {}, 1.0) == "" and group.council.hosts == MAX_HOSTS
+
+
+def test_what_was_learned_and_decided_comes_back() -> None:
+    group = Group(1, dwell_s=0.0)
+    group.second(100)
+    again = Group(0, dwell_s=0.0)
+    assert again.council.restore(group.council.knowledge()) == ()
+    assert again.council.decision.values == {"window": "b"}
+    other = Group(0, levers={"window": ("a", "d")})
+    assert "for a, b, c" in other.council.restore(group.council.knowledge())[0]
+    assert other.council.decision.values == {}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [b"", b"{}", b"[]", b"\xff\xfe", b'{"format":9,"generation":0,"values":{},"levers":{}}'],
+    ids=range(5),
+)
+def test_what_is_no_knowledge_is_refused(wrong: bytes) -> None:
+    with pytest.raises(BadInput):
+        Group(0).council.restore(wrong)
