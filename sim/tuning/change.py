@@ -73,7 +73,7 @@ def rows(case: Replaced, progress: object = None) -> list[Course]:
     """Compute a case."""
     other = GRID5000.disk.faster(FASTER)
     before, after = (GRID5000.disk, other) if case.to == "faster" else (other, GRID5000.disk)
-    phase = TABLE_III["F"]._replace(operation=case.operation).phase(ENDLESS)
+    phase = TABLE_III["F"]._replace(operation=case.operation).phase(1)._replace(total_bytes=ENDLESS)
     outcome = simulate(
         Workload(TABLE_III["F"].nodes, (phase,)),
         Setting("twins", WINDOWS_S[case.window]),
@@ -82,7 +82,7 @@ def rows(case: Replaced, progress: object = None) -> list[Course]:
         system=GRID5000._replace(disk=before),
         changes=(Change(BEFORE_S * INTERVAL_S, after),),
         until_s=(BEFORE_S + AFTER_S) * INTERVAL_S,
-        requests=case.manner is not None and case.manner.classifier,
+        features=case.manner is not None and case.manner.classifier,
     )
     windows, rates = [], []
     for _, nodes in groupby(outcome.seen, key=lambda seen: seen.at_s):

@@ -9,14 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import msgspec
-
 from tarazu.sim.requests.outcome import Seen
 from tarazu.sim.requests.situation import INTERVAL_S, WINDOWS, WINDOWS_S
 from tarazu.tune.council import Council
 from tarazu.tune.detect import detect
-from tarazu.tune.detect.features import features
-from tarazu.tune.observation import Direction, Observation
+from tarazu.tune.observation import Observation
 from tarazu.tune.pattern import Pattern
 
 LEVER = "window"
@@ -71,7 +68,6 @@ class Control:
             seed=seed,
             detect=detect if manner.classifier else self._true,
         )
-        self._classifier = manner.classifier
         self._interval_s = interval_s
         self._seen: Seen | None = None
 
@@ -82,9 +78,8 @@ class Control:
         window = WINDOWS_S.index(first.window_s)
         self.steps.append(Step(second, first.phase, first.pattern, window, decision.explored))
         for self._seen in seen:
-            observation = _with_features(self._seen) if self._classifier else self._seen.observation
             in_force = {LEVER: WINDOWS[WINDOWS_S.index(self._seen.window_s)]}
-            self.council.receive(f"node{self._seen.node}", observation, in_force, second)
+            self.council.receive(f"node{self._seen.node}", self._seen.observation, in_force, second)
         decision = self.council.decide(second)
         chosen = decision.values.get(LEVER)
         return WINDOWS_S[FIRST if chosen is None else WINDOWS.index(chosen)]
@@ -95,16 +90,3 @@ class Control:
         assert seen is not None
         mixed = observation.read.bytes > 0 and observation.write.bytes > 0
         return None if mixed and seen.pattern.operation != "both" else seen.pattern
-
-
-def _with_features(seen: Seen) -> Observation:
-    """As an announcer sends it that sees requests."""
-
-    def of(way: Direction, written: bool) -> Direction:
-        requests = [(offset, size, file) for file, offset, size, write in seen.requests if write == written]
-        return msgspec.structs.replace(way, features=features(requests))
-
-    observation = seen.observation
-    return msgspec.structs.replace(
-        observation, read=of(observation.read, False), write=of(observation.write, True)
-    )

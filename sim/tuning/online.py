@@ -15,13 +15,11 @@ from tarazu.sim.requests.situation import INTERVAL_S, SCALE, TABLE_III, WINDOWS,
 from tarazu.sim.requests.workload import Phase, Workload
 from tarazu.sim.tuning.control import FIRST, Control, Manner, Step
 
-KiB, MiB = 1 << 10, 1 << 20
-
 NODES = 4
 """I/O nodes of both applications (section V-C)."""
 F_RUNS = 120
-F_BYTES = 4096 * MiB // SCALE // 2
-"""That one run of situation F writes, and then reads: half of the paper's 4 GB, scaled."""
+F_PART = 2 * SCALE
+"""Of one run of situation F each process makes the first half of the requests that the paper's would make, scaled."""
 MADBENCH_RUNS = 20
 PIXELS, BINS, RANKS = 1280, 80, 256
 """N_pix, N_bin, N_p of MADbench2 (section V-D); N_gang is 1."""
@@ -32,19 +30,17 @@ MATRIX_BYTES = 8 * PIXELS**2
 def situation_f() -> tuple[Phase, ...]:
     """One run of the benchmark of section V-C: written, then read."""
     f = TABLE_III["F"]
-    return tuple(f._replace(operation=way).phase(F_BYTES)._replace(name=way) for way in ("write", "read"))
+    return tuple(f._replace(operation=way).phase(F_PART)._replace(name=way) for way in ("write", "read"))
 
 
 def madbench() -> tuple[Phase, ...]:
-    """One run of a MADbench2-like S, W, C (table V), scaled: S writes each bin's matrix, W reads and writes each, C reads
-    each once. (MADbench2's C reads each bin N_bin times; the paper's times for C are those of a short phase.)"""
-    bins = BINS // SCALE
-    each = Phase("S", "write", "strided", True, RANKS, MATRIX_BYTES // RANKS, bins * MATRIX_BYTES)
-    return (
-        each,
-        each._replace(name="W", operation="both", total_bytes=2 * bins * MATRIX_BYTES),
-        each._replace(name="C", operation="read"),
-    )
+    """One run of a MADbench2-like S, W, C (table V): S writes each bin's matrix, W reads and writes each, C reads each.
+
+    (The table's C reads each bin's matrix N_bin times; the paper has its times as those of a short phase.)
+    """
+    s = Phase("S", "write", "strided", True, RANKS, MATRIX_BYTES // RANKS, BINS * MATRIX_BYTES, SCALE)
+    w = s._replace(name="W", operation="both", total_bytes=2 * BINS * MATRIX_BYTES)
+    return s, w, s._replace(name="C", operation="read")
 
 
 APPLICATIONS: dict[str, Callable[[], tuple[Phase, ...]]] = {"F": situation_f, "MADbench2": madbench}
@@ -72,7 +68,9 @@ class Runs(NamedTuple):
 
     @property
     def weight(self) -> float:
-        return float(self.runs * sum(phase.requests * phase.processes for phase in APPLICATIONS[self.application]()))
+        return float(
+            self.runs * sum(phase.requests * phase.processes for phase in APPLICATIONS[self.application]())
+        )
 
     @property
     def computed_by(self) -> str:
@@ -103,7 +101,7 @@ def rows(case: Runs, progress: object = None) -> list[Ran]:
         Setting("twins", WINDOWS_S[case.window]),
         case.seed,
         controller=control,
-        requests=case.manner is not None and case.manner.classifier,
+        features=case.manner is not None and case.manner.classifier,
     )
     of_phase = [outcome.phases[number :: len(phases)] for number in range(len(phases))]
     return [
