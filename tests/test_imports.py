@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-BASE = {"errors", "units", "names", "lustre", "model", "config"}
+BASE = {"durable", "errors", "units", "names", "lustre", "model", "config"}
 MAY_IMPORT = {
+    "durable": set(),
     "errors": set(),
     "units": set(),
     "names": set(),

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 
+from tarazu import durable
 from tarazu.errors import BadInput, StoreError, Unavailable
 from tarazu.forwarding.routers import udsp
 from tarazu.forwarding.routers.udsp import Rule
@@ -129,17 +130,7 @@ class Kept:
             self.rules, self.generation = (rules, file.generation) if same else ((), 0)
 
     def _replace(self, name: str, data: bytes) -> None:
-        beside = self.directory / f".{name}.new"
-        with open(beside, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.rename(self.directory / name)
-        descriptor = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        durable.replace(self.directory / name, data, mode=0o600, sync_name=True)
 
 
 def _lock(descriptor: int, directory: Path, wait_s: float) -> None:
