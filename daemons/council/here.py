@@ -53,7 +53,9 @@ def here(settings: config.Settings) -> Here | None:
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             unread = unread or f"{kept.directory}/status.json: {error}"
     mode: Mode = ordered.mode if ordered else settings.tune.mode  # type: ignore[assignment]
-    return Here(mode, ordered.reason if ordered else "tune.mode", ordered is not None, learned, unread, status)
+    return Here(
+        mode, ordered.reason if ordered else "tune.mode", ordered is not None, learned, unread, status
+    )
 
 
 def _learned(settings: config.Settings, kept: Kept) -> list[dict[str, Any]]:

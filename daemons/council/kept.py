@@ -19,6 +19,7 @@ from pathlib import Path
 
 import msgspec
 
+from tarazu import durable
 from tarazu.errors import StoreError, Unavailable
 from tarazu.tune.exchange import Mode
 
@@ -51,6 +52,8 @@ class Kept:
         except OSError:
             os.close(descriptor)
             raise Unavailable(f"{self.directory}: another tarazu-council has its knowledge here") from None
+        for left in self.directory.glob(".*.part"):  # of a crash
+            left.unlink(missing_ok=True)
         return descriptor
 
     def knowledge(self) -> tuple[bytes, float] | None:
@@ -99,24 +102,12 @@ class Kept:
 
     def write_status(self, data: bytes) -> None:
         """Raises StoreError."""
-        self._replace("status.json", data, sync=False)
+        self._replace("status.json", data)
 
-    def _replace(self, name: str, data: bytes, *, sync: bool = True) -> None:
-        beside = self.directory / f".{name}.new"
+    def _replace(self, name: str, data: bytes) -> None:
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
-            with open(beside, "wb") as file:
-                file.write(data)
-                if sync:
-                    file.flush()
-                    os.fsync(file.fileno())
-            beside.rename(self.directory / name)
-            if sync:
-                descriptor = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY)
-                try:
-                    os.fsync(descriptor)
-                finally:
-                    os.close(descriptor)
+            durable.replace(self.directory / name, data)
         except OSError as error:
             raise StoreError(str(self.directory), "a directory that can be written", error.strerror) from None
 

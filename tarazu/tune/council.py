@@ -438,6 +438,10 @@ class Council:
                 ]
         return rows
 
+    def patterns(self) -> dict[Pattern, int]:
+        """What nodes with I/O do now → how many of them."""
+        return {pattern: nodes for pattern, nodes in self._patterns.most_common() if nodes > 0}
+
     def in_force(self) -> dict[str, dict[str, int]]:
         """Lever → value → nodes that said they have it."""
         found: dict[str, Counter[str]] = {}
