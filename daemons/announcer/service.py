@@ -56,7 +56,11 @@ class Announcer:
     """All state of the daemon."""
 
     def __init__(
-        self, settings: config.Settings, wakeup: Wakeup, reread: Reread | None = None, kind: Kind | None = None
+        self,
+        settings: config.Settings,
+        wakeup: Wakeup,
+        reread: Reread | None = None,
+        kind: Kind | None = None,
     ) -> None:
         """`kind`: what this node is, where Lustre does not show it (yet). Raises ConfigError, BadInput, WireError."""
         self.options = settings.tune
@@ -91,7 +95,9 @@ class Announcer:
         self._said = SaidOnce(log)
         self.following = Following(self.options.group, self.options.silent_s, time.monotonic())
         self.transport = ZmqTransport(
-            curve_for("client" if self.kind == "client" else "oss", settings.keys.directory, settings.keys.insecure),
+            curve_for(
+                "client" if self.kind == "client" else "oss", settings.keys.directory, settings.keys.insecure
+            ),
             insecure=settings.keys.insecure,
             wake_fd=wakeup.fd,
         )
@@ -207,7 +213,9 @@ class Announcer:
         if not isinstance(said, Decided):
             return
         if why := self.following.take(said, now):
-            self._said.warning(f"a decision of {said.council} is not followed: {why}", f"council {said.council}")
+            self._said.warning(
+                f"a decision of {said.council} is not followed: {why}", f"council {said.council}"
+            )
             return
         self._follow(now)
 
@@ -291,7 +299,9 @@ class Announcer:
 def main(argv: list[str] | None = None) -> int:
     options = parser(NAME, "Tell the council what this node sees of its I/O, and do what it decides.")
     options.add_argument("--name", help="name of this node (default: host name)")
-    options.add_argument("--kind", choices=("oss", "router", "client"), help="default: what Lustre shows here")
+    options.add_argument(
+        "--kind", choices=("oss", "router", "client"), help="default: what Lustre shows here"
+    )
     options.add_argument("--council", metavar="ADDRESS", help="instead of tune.council: tcp://mds1:5773")
     chosen = options.parse_args(argv)
 

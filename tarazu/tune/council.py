@@ -122,7 +122,7 @@ class Council:
         """`levers`: each with its values. `worse`: 1 takes nothing back. `make(learner, arms, seed)` instead of
         `learning.named`.
         """
-        make = make or learning.named  # type: ignore[attr-defined]
+        make = make or learning.named
         self.dwell_s = dwell_s
         self.worse = worse
         self.mode: Mode = mode

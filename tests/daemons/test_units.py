@@ -33,16 +33,22 @@ def test_a_unit_starts_a_program_of_the_package(unit: Path) -> None:
     # It would hide /proc/fs/lustre.
     assert "ProcSubset" not in service
     user = service["User"]
-    if user == "root":
+    if unit.stem == "tarazu-ossd-routers":
         # Who may change LNet's rules: see the unit.
-        assert service["CapabilityBoundingSet"] == "CAP_SYS_ADMIN CAP_DAC_READ_SEARCH"
+        assert user == "root" and service["CapabilityBoundingSet"] == "CAP_SYS_ADMIN CAP_DAC_READ_SEARCH"
         assert (service["DevicePolicy"], service["DeviceAllow"]) == ("closed", "/dev/lnet rw")
+        return
+    if unit.stem == "tarazu-announcer":
+        # Who may write Lustre's parameters, and no others.
+        assert user == "root" and service["CapabilityBoundingSet"] == "CAP_DAC_READ_SEARCH"
+        assert (service["ReadOnlyPaths"], service["PrivateDevices"]) == ("/sys /proc/sys", "yes")
         return
     assert f"\nu {user} " in (ROOT / "daemons/systemd/tarazu.sysusers").read_text()
 
 
-def test_all_three_daemons_have_one() -> None:
-    names = ["tarazu-clientd", "tarazu-mdsd", "tarazu-ossd", "tarazu-ossd-routers"]
+def test_all_daemons_have_one() -> None:
+    names = ["tarazu-announcer", "tarazu-clientd", "tarazu-council", "tarazu-mdsd"]
+    names += ["tarazu-ossd", "tarazu-ossd-routers"]
     assert sorted(unit.stem for unit in UNITS) == names
 
 
