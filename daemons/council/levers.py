@@ -10,7 +10,7 @@ from tarazu.tune import levers
 class _Nobody:
     """A council sets nothing."""
 
-    def set(self, *parameters: str) -> None:
+    def set(self, settings: Sequence[tuple[str, str]]) -> None:
         raise AssertionError("a council sets nothing")
 
 
