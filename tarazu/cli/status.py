@@ -1,4 +1,5 @@
-"""What is stopped; then ask clientd, and through it mdsd, how they are: servers, targets, promises, answers.
+"""What is stopped, and what tarazu has set here; then ask clientd, and through it mdsd, how they are: servers, targets,
+promises, answers.
 
 The speed of an OST is bytes per second of I/O time, no bandwidth, by the best source that its server has; `of peers`
 compares it with OSTs of its pools and kind that were measured alike. `-`: nothing reliable was seen.
@@ -15,6 +16,7 @@ from tarazu import config
 from tarazu.cli import disable
 from tarazu.cli.output import print_json, print_table, say
 from tarazu.cli.routers import line_of
+from tarazu.cli.tune import here_lines
 from tarazu.cli.view import status_of
 from tarazu.store.stop import site_stop
 from tarazu.units import human_bytes
@@ -32,6 +34,8 @@ def execute(options: argparse.Namespace) -> int:
     jobs = disable.steps(disable.running(settings.run))
     if not options.json:
         _print_stops(str(site) if site else "", jobs)
+        for line in here_lines(settings):
+            say(line)
     status = status_of(settings)
     if options.json:
         print_json({"site_stop": site._asdict() if site else None, "jobs": jobs, **status})
