@@ -135,7 +135,7 @@ def test_what_waits_goes_over_to_another_scheduler_of_the_servers() -> None:
         return Setting("twins", 1e-3, names.pop()) if names else None
 
     outcome = simulate(
-        F, Setting("twins", 1e-3, "trr 256"), 1, controller=controller, part=FEW, interval_s=0.03
+        F, Setting("twins", 1e-3, "trr 256"), 1, controller=controller, part=FEW, interval_s=0.015
     )
     assert outcome.bytes == BYTES and not names
 
