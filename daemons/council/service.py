@@ -53,7 +53,7 @@ AT_ONCE = 256
 LOOK_S = 1.0
 """So often it is looked which mode was ordered, and who is silent."""
 STATUS_S = 5.0
-SAVE_S = 10.0
+SAVE_S = 5.0
 """So much learning a crash costs at most."""
 TELL_AGAIN_S = 1.0
 """A status for whoever asks is made so often at most: it takes a while."""
@@ -85,8 +85,8 @@ class CouncilService:
         """From a message's receipt to its answer."""
         self.changed_at = self.started
         self._said = SaidOnce(log)
-        self._saved_at = self._looked_at = self._status_at = self.started
-        self._told: tuple[float, bytes] = (-TELL_AGAIN_S, b"")
+        self._saved_at = self._looked_at = self._status_at = self.started - STATUS_S
+        self._told: tuple[float, bytes] = (self.started - TELL_AGAIN_S, b"")
         self._trouble = ""
         self.site = SiteWatch(settings.run.stop_file)
         self.site.start()
@@ -222,6 +222,7 @@ class CouncilService:
     def _tell_all(self, decision: Decision, now: float) -> None:
         self._decision = decision
         self.changed_at = now
+        self._told = (now - TELL_AGAIN_S, b"")
         data = self._decided("")
         for node in self.nodes.of.values():
             self.end.send(node.route, data)
