@@ -57,7 +57,9 @@ packages:
 	@tests/packages.sh
 
 test: packages setup
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@# Hundreds of short programs are started: none of them should compile tarazu's modules for itself.
+	@$(BIN)/python -m compileall -q tarazu daemons sim tests
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest $(PYTEST_ARGS)
 
 soak: packages setup
 	$(BIN)/python -m tests.soak $(ROUNDS) $(PYTEST_ARGS) tests

@@ -15,7 +15,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from tarazu import config
-from tarazu.daemons.routers.kept import LOCK_S, Kept
+from tarazu.daemons.noted import LOCK_S
+from tarazu.daemons.routers.kept import Kept
 from tarazu.daemons.routers.lnetctl import Lnetctl, LnetctlError, LnetctlSilent
 from tarazu.errors import StoreError
 from tarazu.forwarding.routers.difference import Difference, difference, index_of

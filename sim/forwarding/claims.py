@@ -30,6 +30,17 @@ class Claim(msgspec.Struct, frozen=True):
     holds: bool
 
 
+NOT_HERE = frozenset(
+    {
+        "to know families alone costs TA less than 1 % of Mean-I/O-SlowDown",
+        "and leaves TA the best for the machine, beside BBA",
+        "Static is excellent with OSTs",
+        "OSTs and I/O nodes differ by less than 5 %",
+    }
+)
+"""What docs/forwarding.md says does not hold for the generated curves, with the reasons; all else does."""
+
+
 def claims(of: Summary) -> list[Claim]:
     """Each claim for each kind of resources that the rows have."""
     found: list[Claim] = []

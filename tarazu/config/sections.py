@@ -358,6 +358,8 @@ class Metrics:
     )
     mdsd: str = setting("", "where it finds mdsd's", LISTENS)
     clientd: str = setting("", "where it finds clientd's", LISTENS)
+    council: str = setting("", "where it finds tarazu-council's", LISTENS)
+    announcer: str = setting("", "where it finds tarazu-announcer's", LISTENS)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ class Parameter(NamedTuple):
     """One parameter: who has it, what it is read for, and where it lies."""
 
     role: str
-    """`oss`, `mds` or `node` (both)."""
+    """`oss`, `mds`, `node` (both) or `announcer` (a client whose parameters are tuned)."""
     use: str
     places: Mapping[str, str]
     """Pattern below the root → versions that have it there, as `2.12-2.16`; the preferred pattern first."""
@@ -37,6 +37,10 @@ def _oss(use: str, places: Mapping[str, str], *, expected: bool = True) -> Param
 
 def _mds(use: str, places: Mapping[str, str], *, expected: bool = True) -> Parameter:
     return Parameter("mds", use, places, expected)
+
+
+def _announcer(use: str, places: Mapping[str, str]) -> Parameter:
+    return Parameter("announcer", use, places, expected=False)
 
 
 ALL = "2.12-2.17"
@@ -176,6 +180,18 @@ PARAMETERS: dict[str, Parameter] = {
             f"{PROC}/osd-*/*/filesfree": "2.12",
         },
     ),
+    "llite.*.stats": _announcer(
+        "bytes and requests of programs, where parameters learn",
+        {f"{DEBUG}/llite/*/stats": ALL, f"{PROC}/llite/*/stats": "fallback"},
+    ),
+    "llite.*.offset_stats": _announcer(
+        "where requests of programs jump, when it is on",
+        {f"{DEBUG}/llite/*/offset_stats": ALL, f"{PROC}/llite/*/offset_stats": "fallback"},
+    ),
+    "osc.*.rpc_stats": _announcer(
+        "requests in flight to each OST, where parameters learn",
+        {f"{DEBUG}/osc/*/rpc_stats": "2.17", f"{PROC}/osc/*/rpc_stats": "2.12-2.16"},
+    ),
 }
 
 CANDIDATES: dict[str, tuple[str, ...]] = {name: tuple(p.places) for name, p in PARAMETERS.items()}
@@ -190,7 +206,7 @@ def table() -> str:
     ]
     for name, (role, use, places, expected) in PARAMETERS.items():
         where = "; ".join(f"`{place}` {versions}" for place, versions in places.items())
-        on = {"oss": "OSS", "mds": "MDS", "node": "both"}[role]
+        on = {"oss": "OSS", "mds": "MDS", "node": "both", "announcer": "client"}[role]
         rows.append(f"| `{name}`{'' if expected else ' (if there)'} | {on} | {use} | {where} |")
     return "\n".join(rows)
 

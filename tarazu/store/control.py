@@ -9,6 +9,7 @@ import struct
 from pathlib import Path
 from typing import NamedTuple
 
+from tarazu import durable
 from tarazu.errors import StoreError
 
 MAGIC = b"TZCTRL01"
@@ -109,19 +110,8 @@ def _store(path: Path, offset: int, value: int, text_at: int = 0, text: bytes = 
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Write beside, sync, rename: a reader sees the old file or the whole new one."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    """As `durable.replace`. Raises StoreError."""
     try:
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-        try:
-            with open(descriptor, "wb") as file:
-                os.fchmod(file.fileno(), 0o644)
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            part.rename(path)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
+        durable.replace(path, data)
     except OSError as error:
         raise StoreError(str(path), "a place that a file can be written to", str(error)) from None

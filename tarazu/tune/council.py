@@ -122,7 +122,7 @@ class Council:
         """`levers`: each with its values. `worse`: 1 takes nothing back. `make(learner, arms, seed)` instead of
         `learning.named`.
         """
-        make = make or learning.named  # type: ignore[attr-defined]
+        make = make or learning.named
         self.dwell_s = dwell_s
         self.worse = worse
         self.mode: Mode = mode
@@ -437,6 +437,10 @@ class Council:
                     for arm, (value, belief) in enumerate(zip(lever.values, beliefs, strict=True))
                 ]
         return rows
+
+    def patterns(self) -> dict[Pattern, int]:
+        """What nodes with I/O do now → how many of them."""
+        return {pattern: nodes for pattern, nodes in self._patterns.most_common() if nodes > 0}
 
     def in_force(self) -> dict[str, dict[str, int]]:
         """Lever → value → nodes that said they have it."""

@@ -8,7 +8,6 @@ another group's, another's name, too many ──► council ──Refused──�
 
 from __future__ import annotations
 
-import contextlib
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -44,9 +43,9 @@ class Observed(msgspec.Struct, frozen=True, tag="observed", omit_defaults=True):
     group: Id
     host: Id
     kind: Kind
-    start: Annotated[int, msgspec.Meta(ge=0, lt=1 << 63)]
+    start: Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
     """A random number of this start of the announcer: `sequence` counts up within it."""
-    sequence: Annotated[int, msgspec.Meta(ge=0, lt=1 << 63)]
+    sequence: Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
     observation: Observation | None = None
     """None: no I/O, or not of one value alone; a sign of life."""
     in_force: Values = {}
@@ -143,7 +142,8 @@ class CouncilEnd:
 
     def __init__(self, transport: ZmqTransport, address: str) -> None:
         """Raises ConfigError for an address that needs keys and has none, WireError for one that cannot be bound."""
-        self._end = transport.council(address, bind=True, options={**_OPTIONS, zmq.MAXMSGSIZE: MAX_BYTES})
+        options = {**_OPTIONS, zmq.MAXMSGSIZE: MAX_BYTES, zmq.ROUTER_MANDATORY: 1}
+        self._end = transport.council(address, bind=True, options=options)
         self.counts = self._end.counts
         self.address = self._end.address
 
@@ -162,10 +162,15 @@ class CouncilEnd:
             return peer, message
         return None
 
-    def send(self, route: bytes, data: bytes) -> None:
-        """One that has gone, or does not read, is no error: it will say something again."""
-        with contextlib.suppress(zmq.ZMQError):
+    def send(self, route: bytes, data: bytes) -> bool:
+        """False when nobody is there any more. One that does not read is no error: it will say something again."""
+        try:
             self._end.socket.send_multipart([route, data], zmq.NOBLOCK)
+        except zmq.Again:
+            return True
+        except zmq.ZMQError:
+            return False
+        return True
 
 
 class AnnouncerEnd:

@@ -9,7 +9,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tarazu.stats import arcstats, brw_stats, counters, diskstats, host, job_stats, lnet, mds, osp, routing
+from tarazu.stats import (
+    arcstats,
+    brw_stats,
+    counters,
+    diskstats,
+    host,
+    job_stats,
+    lnet,
+    mds,
+    offset_stats,
+    osp,
+    routing,
+    rpc_stats,
+)
 from tests.hostile.statistics import mutate, mutate_statistics, roots
 
 
@@ -33,7 +46,11 @@ def test_every_parser_gives_its_value_or_refuses(content: bytes, seed: int) -> N
     for parse in (
         counters.parse,
         counters.whole_number,
+        lambda text: counters.parse(text, ("read_bytes", "write_bytes")),
         brw_stats.parse,
+        brw_stats.pieces,
+        rpc_stats.parse,
+        offset_stats.parse,
         diskstats.parse,
         lnet.parse,
         routing.parse_routes,

@@ -12,13 +12,13 @@ import csv
 import fcntl
 import io
 import os
-import secrets
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import get_args
 
 import msgspec
 
+from tarazu import durable
 from tarazu.errors import BadInput
 from tarazu.forwarding.application import Kind
 from tarazu.forwarding.curve import curve
@@ -165,17 +165,7 @@ def save(benchmarks: Benchmarks, path: str | os.PathLike[str]) -> None:
         raise BadInput(
             os.fspath(path), f"at most {MAX_BYTES >> 20} MiB of benchmarks", f"{len(content)} bytes"
         )
-    target = Path(path)
-    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
-        try:
-            with open(part, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            part.rename(target)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
+        durable.replace(path, content)
     except OSError as error:
         raise BadInput(os.fspath(path), "a file that benchmarks can be written to", error.strerror) from None

@@ -105,9 +105,12 @@ def brw_stats(version: Version) -> str:
     zfs = version.osd == "osd-zfs"
     old = f"snapshot_time:         {NOW}.000000001 (secs.nsecs)\n"
     text = old if version.old else header(version, 25, ":")
+    together = (
+        "1" if not zfs and version.number >= (2, 16) else "0"
+    )  # pieces (`dr_lextents`), before that gaps
     tables: list[tuple[str, str, Sequence[tuple[str, int, int]]]] = [
         ("pages per bulk r/w", "rpcs", [("256", 10, 0), ("512", 0, 0), ("1K", 0, 80)]),
-        ("discontiguous pages", "rpcs", [("0", 10, 80)]),
+        ("discontiguous pages", "rpcs", [(together, 10, 80)]),
         *(
             []
             if zfs

@@ -1,0 +1,329 @@
+"""tarazu-announcer: tells the council what this node sees of its I/O, and does what it decides.
+
+Publishes: while there is I/O, once in `tune.interval_s` what was read and written and what is in force, to the council
+at `tune.council`; without I/O a sign of life now and then. Follows: one council of its own group. Sets a lever of
+`tune.levers` only with `tune.mode` apply, here and at the council, and never without a note of what was there. It
+restores that when the council says so or is silent for `tune.silent_s`, while the site is stopped or this node is held
+(`tarazu tune --undo`), when this program starts (after a crash) or ends. What fails is said once and tried again later.
+A process of its own, with rights of its own: nothing waits for it. Of two on one node the second one waits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import secrets
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from tarazu import config
+from tarazu.daemons.announcer.following import Following, least
+from tarazu.daemons.announcer.kind import kind_of
+from tarazu.daemons.levers.keeper import Done, keeper_of
+from tarazu.daemons.metrics.exporter import Ask, Exporter
+from tarazu.daemons.metrics.histogram import Histogram
+from tarazu.daemons.process import Reread, Wakeup, parser, run
+from tarazu.daemons.service_manager import ServiceManager
+from tarazu.errors import ConfigError, TarazuError
+from tarazu.tune.detect.counters import Sampler
+from tarazu.tune.exchange import AnnouncerEnd, Decided, Kind, Mode, Observed, Refused
+from tarazu.tune.observation import Observation
+from tarazu.wire.said import SaidOnce
+from tarazu.wire.security import curve_for
+from tarazu.wire.sockets import ZmqTransport
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
+
+log = logging.getLogger("tarazu.announcer")
+
+NAME = "tarazu-announcer"
+USED = ("keys.", "ossd.root", "ossd.name", "tune.", "run.stop_file", "metrics.announcer")
+LOOK_S = 10.0
+"""So often it is looked whether what should be set is set, when nothing changes."""
+LONGEST_PAUSE_S = 600.0
+SIGNS = 3.0
+"""Signs of life in `tune.silent_s`, without I/O."""
+SECONDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+PROBLEM_CHARACTERS = 500
+
+
+class Announcer:
+    """All state of the daemon."""
+
+    def __init__(
+        self,
+        settings: config.Settings,
+        wakeup: Wakeup,
+        reread: Reread | None = None,
+        kind: Kind | None = None,
+    ) -> None:
+        """`kind`: what this node is, where Lustre does not show it (yet). Raises ConfigError, BadInput, WireError."""
+        self.options = settings.tune
+        if not self.options.council:
+            raise ConfigError("tune.council", "the address of the council, tcp://mds1:5773", "")
+        self.wakeup = wakeup
+        self.reread = reread
+        self.manager = ServiceManager()
+        self.host = settings.ossd.name or socket.gethostname()
+        self.kind: Kind = kind or kind_of(settings.ossd.root)
+        self.start = secrets.randbits(62)
+        self.sequence = 0
+        self.observed = 0
+        """Intervals with I/O that were told."""
+        self.unsent = 0
+        self.samples = Histogram(SECONDS)
+        self.sampler = Sampler(settings.ossd.root, self.kind)
+        self.keeper = keeper_of(settings, self.manager.alive)
+        self.problem = ""
+        self._claim: int | None = None
+        """Held: there is no other announcer on this node."""
+        self._trusted = False
+        """What a former run left has been restored."""
+        self._mixed = True
+        """Not all of this interval had the same in force."""
+        self._sent_at = float("-inf")
+        self._look_at = 0.0
+        self._failures = 0
+        self._pause_until = 0.0
+        self._acted: tuple[object, ...] = ()
+        self._advised: dict[str, str] = {}
+        self._said = SaidOnce(log)
+        self.following = Following(self.options.group, self.options.silent_s, time.monotonic())
+        self.transport = ZmqTransport(
+            curve_for(
+                "client" if self.kind == "client" else "oss", settings.keys.directory, settings.keys.insecure
+            ),
+            insecure=settings.keys.insecure,
+            wake_fd=wakeup.fd,
+        )
+        self.end = AnnouncerEnd(self.transport, self.options.council)
+        log.info(
+            "%s (%s) tells the council at %s every %g s; %s; levers: %s",
+            self.host,
+            self.kind,
+            self.options.council,
+            self.options.interval_s,
+            self.options.mode,
+            ", ".join(self.keeper.levers) or "none",
+        )
+        self.metrics = Exporter(settings.metrics.announcer, wakeup.wake, self._families)
+
+    @property
+    def mode(self) -> Mode:
+        """What this node allows."""
+        if self._claim is None or not self._trusted or self.keeper.held:
+            return "observe"
+        mode: Mode = self.options.mode  # type: ignore[assignment]
+        return mode
+
+    def loop(self) -> None:
+        """Until told to stop; then what was there before is restored."""
+        due = time.monotonic() + self.options.interval_s * secrets.randbelow(1000) / 1000
+        self.manager.ready()
+        while not self.wakeup.stopping:
+            now = time.monotonic()
+            if now >= due:
+                self._tick(now)
+                missed = int((time.monotonic() - due) / self.options.interval_s)
+                due += (missed + 1) * self.options.interval_s
+            self.transport.wait(max(0.0, self.manager.longest_wait_s(due - time.monotonic())))
+            self.wakeup.drain()
+            self.manager.alive()
+            self.metrics.answer_one()
+            while (said := self.end.receive()) is not None:
+                self._heard(said, time.monotonic())
+            if self.wakeup.reload and self.reread:
+                self.wakeup.reload = False
+                self.reread(self.manager, self._take_over)
+                self._follow(time.monotonic(), anew=True)
+        self.manager.stopping()
+        if self._claim is not None:
+            self._try(lambda: self.keeper.take_back("tarazu-announcer ends", wait_s=5.0), whatever=True)
+
+    def _tick(self, now: float) -> None:
+        """Every interval: silence is noticed, what is due is set or restored; then the council is told."""
+        if self._alone():
+            if not self._trusted:
+                self._trusted = self._try(lambda: self.keeper.take_back("left by a former run"))
+            followed = self.following.council
+            if self.following.is_silent(now):
+                self._said.warning(
+                    f"the council {followed} is silent for {self.options.silent_s:g} s: what was there is restored",
+                    "silent",
+                )
+                self._follow(now)
+            elif now >= self._look_at:
+                self._follow(now, anew=True)
+        before = time.monotonic()
+        observation = self.sampler.sample(time.time(), before)
+        self.samples.observe(time.monotonic() - before)
+        if self._mixed:
+            observation, self._mixed = None, False
+        if observation is not None or now - self._sent_at >= self.options.silent_s / SIGNS:
+            self._tell(observation, now)
+
+    def _alone(self) -> bool:
+        if self._claim is None:
+            try:
+                self._claim = self.keeper.kept.claim()
+            except TarazuError as error:
+                self._said.warning(f"{error}: this one sets nothing, and looks again", "claim")
+                self.manager.status("sets nothing: its state cannot be had")
+                return False
+        return True
+
+    def _tell(self, observation: Observation | None, now: float) -> None:
+        if self._claim is None:
+            return  # the other one speaks for this node
+        self.sequence += 1
+        message = Observed(
+            f"{self.sequence}",
+            self.options.group,
+            self.host,
+            self.kind,
+            self.start,
+            self.sequence,
+            observation,
+            self._in_force(),
+            self.mode,
+            self.problem[:PROBLEM_CHARACTERS],
+        )
+        self._sent_at = now
+        if self.end.send(message):
+            self.observed += observation is not None
+        else:
+            self.unsent += 1
+
+    def _in_force(self) -> dict[str, str]:
+        try:
+            return {name: value[:120] for name, value in self.keeper.in_force().items()}
+        except TarazuError as error:
+            self._said.warning(str(error))
+            return {}
+
+    def _heard(self, said: object, now: float) -> None:
+        if isinstance(said, Refused):
+            self._said.warning(f"the council does not listen to this node: {said.why}", "refused")
+            return
+        if not isinstance(said, Decided):
+            return
+        if why := self.following.take(said, now):
+            self._said.warning(
+                f"a decision of {said.council} is not followed: {why}", f"council {said.council}"
+            )
+            return
+        self._follow(now)
+
+    def _follow(self, now: float, *, anew: bool = False) -> None:
+        """Do what is decided, as far as it is allowed. `anew`: also where it is what was done last."""
+        decided = self.following.decided
+        mode = least(self.mode, decided.mode)
+        act = (decided.council, decided.start, decided.generation, mode)
+        if act == self._acted and not anew:
+            return
+        if "advise" in (decided.mode, self.mode) and decided.values != self._advised:
+            shown = ", ".join(f"{lever} {value}" for lever, value in decided.values.items()) or "nothing"
+            log.info("with apply would be set: %s (%s)", shown, decided.why)
+            self._advised = decided.values
+        self._acted, self._look_at = act, now + LOOK_S
+        if not self._trusted:
+            return
+        wanted = {}
+        if mode == "apply":
+            wanted = {lever: value for lever, value in decided.values.items() if lever in self.keeper.levers}
+        if wanted or self.keeper.kept.levers:
+            self._try(lambda: self.keeper.apply(wanted, self._why(decided, mode)))
+        self.manager.status(f"{mode}; {len(self.keeper.kept.levers)} levers set")
+
+    def _why(self, decided: Decided, mode: Mode) -> str:
+        if not decided.council:
+            return "no council speaks"
+        if self.mode != "apply":
+            return self.keeper.held or f"tune.mode is {self.options.mode}"
+        if mode != "apply":
+            return f"the council {decided.council} says {decided.mode}: {decided.why}"
+        return f"{decided.council}, generation {decided.generation}: {decided.why}"
+
+    def _try(self, call: Callable[[], Done], *, whatever: bool = False) -> bool:
+        """True when it was done. What fails is said once, and not tried again for a while (`whatever`: it is)."""
+        now = time.monotonic()
+        if now < self._pause_until and not whatever:
+            self._acted = ()
+            return False
+        try:
+            done = call()
+        except TarazuError as error:
+            self._failures += 1
+            pause_s = min(LONGEST_PAUSE_S, self.options.interval_s * 2.0 ** min(self._failures, 16))
+            self._pause_until = now + pause_s
+            self.problem, self._mixed, self._acted = str(error), True, ()
+            self._said.warning(f"{error}; the next try in {pause_s:.0f} s, and later each time", str(error))
+            return False
+        if self._failures:
+            log.info("levers can be set again")
+            self._failures = 0
+        self._mixed = self._mixed or any(done)
+        wrong = [*done.failed, *((name, f"somebody else has set it: {found}") for name, found in done.left)]
+        if wrong or any(done):
+            self.problem = "; ".join(f"{name}: {why}" for name, why in wrong)
+        if any(done):
+            # What is seen from now on is of what is in force now alone.
+            self.sampler.sample(time.time(), time.monotonic())
+            self._mixed = False
+        return True
+
+    def _take_over(self, settings: config.Settings) -> None:
+        if settings.tune.mode != self.options.mode:
+            log.info("mode: %s", settings.tune.mode)
+        self.options = settings.tune
+
+    def _families(self, ask: Ask) -> Iterable[Metric]:
+        from tarazu.daemons.metrics.announcer import families
+
+        return families(self, ask)
+
+    def close(self) -> None:
+        self.metrics.close()
+        if self._claim is not None:
+            os.close(self._claim)
+            self._claim = None
+        self.transport.close()
+        self.manager.close()
+
+
+def main(argv: list[str] | None = None) -> int:
+    options = parser(NAME, "Tell the council what this node sees of its I/O, and do what it decides.")
+    options.add_argument("--name", help="name of this node (default: host name)")
+    options.add_argument(
+        "--kind", choices=("oss", "router", "client"), help="default: what Lustre shows here"
+    )
+    options.add_argument("--council", metavar="ADDRESS", help="instead of tune.council: tcp://mds1:5773")
+    chosen = options.parse_args(argv)
+
+    def read() -> config.Settings:
+        settings = config.override(config.load(chosen.config), "ossd", name=chosen.name, root=chosen.root)
+        settings = config.override(settings, "tune", council=chosen.council)
+        return config.override(settings, "keys", directory=chosen.keys)
+
+    def body() -> int:
+        settings = read()
+        with (
+            Wakeup() as wakeup,
+            contextlib.closing(
+                Announcer(settings, wakeup, Reread(settings, read, USED), chosen.kind)
+            ) as announcer,
+        ):
+            announcer.loop()
+        log.info("stopped")
+        return 0
+
+    return run(NAME, chosen, body)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

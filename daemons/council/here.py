@@ -1,0 +1,113 @@
+"""The council on this node as its files tell, for `tarazu tune`: with a daemon or without one."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from tarazu import config
+from tarazu.daemons.council.kept import Kept
+from tarazu.daemons.council.levers import values_of
+from tarazu.errors import TarazuError, Unavailable
+from tarazu.tune.council import Council
+from tarazu.tune.exchange import AnnouncerEnd, Asked, Mode, Told
+from tarazu.wire.security import curve_for
+from tarazu.wire.sockets import ZmqTransport
+
+log = logging.getLogger("tarazu.council")
+
+
+class Here(NamedTuple):
+    mode: Mode
+    """What was ordered, or `tune.mode`."""
+    why: str
+    ordered: bool
+    learned: list[dict[str, Any]]
+    """`Council.explain()`'s rows, of what was written last."""
+    unread: str
+    """Why they are not to be had."""
+    status: dict[str, Any]
+    """As the daemon wrote it last (`written_s`); empty: it never has."""
+
+
+def here(settings: config.Settings) -> Here | None:
+    """None where this node keeps no council's knowledge. Raises StoreError for an order that cannot be read."""
+    kept = Kept(settings.tune.knowledge)
+    if not kept.directory.is_dir():
+        return None
+    ordered = kept.ordered()
+    learned, unread = [], ""
+    try:
+        learned = _learned(settings, kept)
+    except TarazuError as error:
+        unread = str(error)
+    status: dict[str, Any] = {}
+    if (data := kept.status()) is not None:
+        try:
+            status = msgspec.json.decode(data, type=dict[str, Any])
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            unread = unread or f"{kept.directory}/status.json: {error}"
+    mode: Mode = ordered.mode if ordered else settings.tune.mode  # type: ignore[assignment]
+    return Here(
+        mode, ordered.reason if ordered else "tune.mode", ordered is not None, learned, unread, status
+    )
+
+
+def _learned(settings: config.Settings, kept: Kept) -> list[dict[str, Any]]:
+    found = kept.knowledge()
+    if found is None:
+        return []
+    council = Council(values_of(settings.tune.levers), settings.tune.learner)
+    council.restore(found[0])
+    return council.explain()
+
+
+def set_mode(settings: config.Settings, mode: Mode, reason: str) -> Mode:
+    """From now on, and after a restart too, this council's mode, whatever `tune.mode` is; the one before. A daemon sees
+    it within a second, and with `observe` all nodes of its group take back what they have set. Raises StoreError.
+    """
+    kept = Kept(settings.tune.knowledge)
+    try:
+        ordered = kept.ordered()
+    except TarazuError as error:
+        log.warning("%s: it is replaced", error)
+        ordered = None
+    before: Mode = ordered.mode if ordered else settings.tune.mode  # type: ignore[assignment]
+    kept.order(mode, reason)
+    return before
+
+
+def ask(settings: config.Settings, timeout_s: float = 5.0) -> dict[str, Any]:
+    """The council at `tune.council`, as it is now, with what it has learned; with the first of this node's keys that
+    we may read: the server's, an OSS's, a client's. Raises Unavailable, WireError.
+    """
+    curve, problem = None, None
+    for role in ("server", "oss", "client"):
+        if (Path(settings.keys.directory) / f"{role}.key").exists():
+            try:
+                curve, problem = curve_for(role, settings.keys.directory, settings.keys.insecure), None
+                break
+            except TarazuError as error:
+                problem = error
+    if problem is not None:
+        raise problem
+    transport = ZmqTransport(curve, insecure=settings.keys.insecure)
+    try:
+        end = AnnouncerEnd(transport, settings.tune.council)
+        wanted = f"ask-{secrets.token_hex(8)}"
+        deadline, sent = time.monotonic() + timeout_s, False
+        while (left_s := deadline - time.monotonic()) > 0:
+            sent = sent or end.send(Asked(wanted))
+            if not end.wait(min(left_s, 0.1 if not sent else left_s)):
+                continue
+            told = end.receive()
+            if isinstance(told, Told) and told.message_id == wanted:
+                return told.status
+    finally:
+        transport.close()
+    raise Unavailable(f"{settings.tune.council}: expected an answer within {timeout_s:g} s, found none")

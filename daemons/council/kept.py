@@ -1,0 +1,153 @@
+"""What a council has on disk, below `tune.knowledge`.
+
+knowledge.json   what it has learned, and what is decided; of bounded size
+unreadable.json  knowledge that could not be read, set aside
+mode             what `tarazu tune` ordered last: it counts instead of `tune.mode`
+status.json      how the daemon was a few seconds ago
+daemon           locked by the daemon for as long as it runs: a second one ends
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from tarazu import durable
+from tarazu.errors import StoreError, Unavailable
+from tarazu.tune.exchange import Mode
+
+MAX_BYTES = 64 << 20
+"""Of knowledge: more is none."""
+
+
+class Ordered(msgspec.Struct, frozen=True):
+    """The mode that `tarazu tune` ordered."""
+
+    mode: Mode
+    reason: str
+    at_s: float
+    """Unix time."""
+
+
+class Kept:
+    def __init__(self, directory: str | Path) -> None:
+        self.directory = Path(directory)
+
+    def claim(self) -> int:
+        """For the one daemon: a descriptor that locks out others until it is closed. Raises StoreError, Unavailable."""
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self.directory / "daemon", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StoreError(str(self.directory), "a directory that can be written", error.strerror) from None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(descriptor)
+            raise Unavailable(f"{self.directory}: another tarazu-council has its knowledge here") from None
+        for left in self.directory.glob(".*.part"):  # of a crash
+            left.unlink(missing_ok=True)
+        return descriptor
+
+    def knowledge(self) -> tuple[bytes, float] | None:
+        """What was written last, and how old it is (s). Raises StoreError."""
+        path = self.directory / "knowledge.json"
+        try:
+            with path.open("rb") as file:
+                data, age_s = file.read(MAX_BYTES + 1), time.time() - os.fstat(file.fileno()).st_mtime
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StoreError(str(path), "a readable file", error.strerror) from None
+        if len(data) > MAX_BYTES:
+            raise StoreError(str(path), f"at most {MAX_BYTES} bytes", "more")
+        return data, max(0.0, age_s)
+
+    def set_aside(self) -> None:
+        """Knowledge that is none: it is not overwritten."""
+        with contextlib.suppress(OSError):
+            (self.directory / "knowledge.json").rename(self.directory / "unreadable.json")
+
+    def write_knowledge(self, data: bytes) -> None:
+        """On disk when this returns. Raises StoreError."""
+        self._replace("knowledge.json", data)
+
+    def ordered(self) -> Ordered | None:
+        """None where nothing was. Raises StoreError for what cannot be read."""
+        path = self.directory / "mode"
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=Ordered)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StoreError(str(path), "a readable file", error.strerror) from None
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise StoreError(str(path), "a mode that was ordered", str(error)) from None
+
+    def order(self, mode: Mode, reason: str) -> None:
+        """On disk when this returns. Raises StoreError."""
+        self._replace("mode", msgspec.json.encode(Ordered(mode, reason, time.time())) + b"\n")
+
+    def status(self) -> bytes | None:
+        with contextlib.suppress(OSError):
+            return (self.directory / "status.json").read_bytes()
+        return None
+
+    def write_status(self, data: bytes) -> None:
+        """Raises StoreError."""
+        self._replace("status.json", data)
+
+    def _replace(self, name: str, data: bytes) -> None:
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            durable.replace(self.directory / name, data)
+        except OSError as error:
+            raise StoreError(str(self.directory), "a directory that can be written", error.strerror) from None
+
+
+class Writer:
+    """Writes beside the loop, which no disk must hold up. Of what waits, the newest of each kind is written."""
+
+    def __init__(self) -> None:
+        self.trouble = ""
+        """Why what was to be written last is not."""
+        self._waiting: dict[Callable[[bytes], None], Callable[[], bytes]] = {}
+        self._changed = threading.Condition()
+        self._over = False
+        self._thread = threading.Thread(target=self._write, name="tarazu-council-writer", daemon=True)
+        self._thread.start()
+
+    def write(self, how: Callable[[bytes], None], what: Callable[[], bytes]) -> None:
+        """Soon `how(what())`; both in the writer's thread."""
+        with self._changed:
+            self._waiting[how] = what
+            self._changed.notify()
+
+    def _write(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: bool(self._waiting) or self._over)
+                waiting, self._waiting = self._waiting, {}
+            if not waiting:
+                return
+            for how, what in waiting.items():
+                try:
+                    how(what())
+                except StoreError as error:
+                    self.trouble = str(error)
+                else:
+                    self.trouble = ""
+
+    def close(self) -> None:
+        """What waits is written first."""
+        with self._changed:
+            self._over = True
+            self._changed.notify()
+        self._thread.join(10.0)

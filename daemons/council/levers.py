@@ -1,0 +1,20 @@
+"""Which levers a council decides on: those of `tune.levers`, or all there are, each with its values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tarazu.tune import levers
+
+
+class _Nobody:
+    """A council sets nothing."""
+
+    def set(self, settings: Sequence[tuple[str, str]]) -> None:
+        raise AssertionError("a council sets nothing")
+
+
+def values_of(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Lever → its values. Raises BadInput for one that is none."""
+    made = [levers.lever(name, _Nobody()) for name in names or levers.NAMES]
+    return {lever.name: lever.values for lever in made}

@@ -1,0 +1,363 @@
+"""tarazu-council: what the nodes of one group should have in force, learned from what they see.
+
+Follows: announcers, which say once a second what their node saw while it has I/O; each is answered at once, and all
+are told when a decision changes. Publishes nothing. Decides only with mode `apply`; with `observe`, the default, it
+learns what is in force, with `advise` it also says what it would decide. What it has learned is on disk, and is
+written beside the loop. A node that is silent delays nobody. While the site's stop file is there its mode is
+`observe`: nodes take back what they have set; so they do when this program is silent. SIGTERM and SIGINT end it,
+SIGHUP makes it read its settings again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import secrets
+import socket
+import sys
+import time
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tarazu import config
+from tarazu.daemons.council.kept import Kept, Writer
+from tarazu.daemons.council.levers import values_of
+from tarazu.daemons.council.nodes import Nodes
+from tarazu.daemons.council.status import status_of
+from tarazu.daemons.metrics.exporter import Ask, Exporter
+from tarazu.daemons.metrics.histogram import Histogram
+from tarazu.daemons.process import Reread, Wakeup, parser, run
+from tarazu.daemons.service_manager import ServiceManager
+from tarazu.errors import ConfigError, TarazuError
+from tarazu.store.stop_watch import SiteWatch
+from tarazu.tune.council import ROUND_S, Council, Decision
+from tarazu.tune.exchange import Asked, CouncilEnd, Decided, Mode, Observed, Refused, Told, encode
+from tarazu.wire.said import SaidOnce
+from tarazu.wire.security import curve_for
+from tarazu.wire.sockets import ZmqTransport
+from tarazu.wire.transport import Peer
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
+
+log = logging.getLogger("tarazu.council")
+
+NAME = "tarazu-council"
+USED = ("keys.", "tune.", "run.stop_file", "metrics.council")
+AT_ONCE, BATCH_S = 1024, 0.02
+"""So many messages, or so long, then those are answered: of a crowd that speaks at once most get one answer."""
+LOOK_S = 1.0
+"""So often it is looked which mode was ordered, and who is silent."""
+STATUS_S = 5.0
+SAVE_S = 5.0
+"""So much learning a crash costs at most."""
+TELL_AGAIN_S = 1.0
+"""A status for whoever asks is made so often at most: it takes a while."""
+SECONDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+
+
+class CouncilService:
+    """All state of the daemon."""
+
+    def __init__(self, settings: config.Settings, wakeup: Wakeup, reread: Reread | None = None) -> None:
+        """Raises ConfigError, BadInput, StoreError, WireError; Unavailable where there is another one."""
+        self.options = settings.tune
+        if not self.options.council:
+            raise ConfigError(
+                "tune.council", "the address at which this council listens, tcp://mds1:5773", ""
+            )
+        self.wakeup = wakeup
+        self.reread = reread
+        self.manager = ServiceManager()
+        self.started = time.monotonic()
+        self.start = secrets.randbits(62)
+        self.name = socket.gethostname()
+        self.levers = values_of(self.options.levers)
+        self.kept = Kept(self.options.knowledge)
+        self._claim = self.kept.claim()
+        self.writer = Writer()
+        self.refused = 0
+        self.answers = Histogram(SECONDS)
+        """From the receipt of a message to the answers of all that were there with it."""
+        self.changed_at = self.started
+        self._said = SaidOnce(log)
+        self._saved_at = self._looked_at = self._status_at = self.started - STATUS_S
+        self._told: tuple[float, bytes] = (self.started - TELL_AGAIN_S, b"")
+        self._trouble = ""
+        self.site = SiteWatch(settings.run.stop_file)
+        self.site.start()
+        self.why_mode = ""
+        self.council = Council(
+            self.levers,
+            self.options.learner,
+            dwell_s=self.options.dwell_s,
+            worse=self.options.worse,
+            seed=secrets.randbits(32),
+            mode=self._mode(),
+            round_s=ROUND_S * self.options.interval_s,
+        )
+        self._remember()
+        self.nodes = Nodes(self.options.group, self.options.interval_s, self.options.silent_s)
+        self._decision = self.council.decision
+        self._advised: dict[str, str] = {}
+        self.transport = ZmqTransport(
+            curve_for("server", settings.keys.directory, settings.keys.insecure),
+            insecure=settings.keys.insecure,
+            wake_fd=wakeup.fd,
+        )
+        self.end = CouncilEnd(self.transport, self.options.council)
+        log.info(
+            "council of group %s at %s (%s): %s (%s); levers: %s",
+            json.dumps(self.options.group),
+            self.end.address,
+            "with keys" if self.transport.curve else "without keys",
+            self.council.mode,
+            self.why_mode,
+            ", ".join(self.levers) or "none",
+        )
+        self.metrics = Exporter(settings.metrics.council, wakeup.wake, self._families)
+
+    def _remember(self) -> None:
+        """Go on from what was learned. Knowledge that is none is set aside: it costs learning, never the daemon."""
+        try:
+            found = self.kept.knowledge()
+            if found is None:
+                return
+            data, age_s = found
+            left = self.council.restore(data, values=age_s < self.options.silent_s)
+        except TarazuError as error:
+            self.kept.set_aside()
+            log.error("%s: set aside as unreadable.json; learning begins anew", error)
+            return
+        for text in left:
+            log.warning("not used any more: what was learned of %s", text)
+        log.info("goes on from what was learned %.0f s ago", age_s)
+
+    def _mode(self) -> Mode:
+        """What was ordered, or the setting; `observe` while the site is stopped, or nobody knows what was ordered."""
+        if self.site.why:
+            self.why_mode = self.site.why
+            return "observe"
+        try:
+            ordered = self.kept.ordered()
+        except TarazuError as error:
+            self._said.warning(f"{error}: taken for observe", "mode")
+            self.why_mode = str(error)
+            return "observe"
+        if ordered is not None:
+            self.why_mode = ordered.reason or "ordered by tarazu tune"
+            return ordered.mode
+        self.why_mode = "tune.mode"
+        mode: Mode = self.options.mode  # type: ignore[assignment]
+        return mode
+
+    def loop(self) -> None:
+        """Until told to stop; what was learned is written then."""
+        self._audit("mode", mode=self.council.mode, why=self.why_mode)
+        self.manager.ready()
+        while not self.wakeup.stopping:
+            now = time.monotonic()
+            wait_s = min(
+                self._looked_at + LOOK_S - now, self.options.interval_s / 2, LOOK_S if self.nodes.of else 60.0
+            )
+            self.transport.wait(max(0.0, self.manager.longest_wait_s(wait_s)))
+            self.wakeup.drain()
+            self.manager.alive()
+            self.metrics.answer_one()
+            self._hear()
+            self._decide(time.monotonic())
+            if time.monotonic() >= self._looked_at + LOOK_S:
+                self._look()
+            if self.wakeup.reload and self.reread:
+                self.wakeup.reload = False
+                self.reread(self.manager, self._take_over)
+                self._look()
+        self.manager.stopping()
+        self._save()
+
+    def _hear(self) -> None:
+        """All that is there; each is answered with what is decided by then."""
+        answered: dict[bytes, str] = {}
+        begin = time.monotonic()
+        for _ in range(AT_ONCE):
+            if (got := self.end.receive()) is None:
+                break
+            peer, message = got
+            now = time.monotonic()
+            if isinstance(message, Asked):
+                self.end.send(peer.route, self._status(message, now))
+            elif self._listens(peer, message, now):
+                if peer.route in answered:
+                    self.end.send(peer.route, self._decided(answered[peer.route]))
+                answered[peer.route] = message.message_id
+            if now > begin + BATCH_S:
+                break
+        if not answered:
+            return
+        self._decide(time.monotonic(), answered)
+        for route, message_id in answered.items():
+            self.end.send(route, self._decided(message_id))
+        self.answers.observe(time.monotonic() - begin)
+
+    def _listens(self, peer: Peer, message: Observed, now: float) -> bool:
+        """False for an announcer that is refused."""
+        why = self.nodes.refusal(peer, message, now, self._gone)
+        if why:
+            self.refused += 1
+            who = f"{message.host} at {peer.name}"
+            self._said.warning(f"{who} is not listened to: {why}", f"{peer.name} {peer.key} {why[:24]}")
+            self.end.send(peer.route, encode(Refused(message.message_id, why)))
+            return False
+        if self.nodes.take(message, now):
+            if message.problem:
+                self._said.warning(f"{message.host}: {message.problem}", f"{message.host} {message.problem}")
+            why = self.council.receive(message.host, message.observation, message.in_force, now, message.mode)
+            if why:
+                self._said.warning(f"{message.host} saw what cannot be: {why}", f"impossible {message.host}")
+        return True
+
+    def _gone(self, route: bytes) -> bool:
+        """Whether an announcer that speaks no more has hung up. One that is there hears what it knows."""
+        return not self.end.send(route, self._decided(""))
+
+    def _decide(self, now: float, answered: Collection[bytes] = ()) -> None:
+        """All are told when it changes, but those that are about to be answered."""
+        decision = self.council.decide(now)
+        if decision is not self._decision:
+            self._tell_all(decision, now, answered)
+
+    def _tell_all(self, decision: Decision, now: float, answered: Collection[bytes] = ()) -> None:
+        self._decision = decision
+        self.changed_at = now
+        self._told = (now - TELL_AGAIN_S, b"")
+        data = self._decided("")
+        for node in self.nodes.of.values():
+            if node.route not in answered:
+                self.end.send(node.route, data)
+        kind = "taken-back" if decision.taken_back else "tried" if decision.explored else "decided"
+        self._audit(
+            kind,
+            generation=decision.generation,
+            values=" ".join(f"{lever}={value}" for lever, value in decision.values.items()),
+            why=decision.why,
+            nodes=self.council.active,
+        )
+        self._save()
+
+    def _decided(self, message_id: str) -> bytes:
+        decision, mode = self.council.decision, self.council.mode
+        values = decision.values if mode != "advise" else self._advised
+        return encode(
+            Decided(
+                message_id,
+                self.name,
+                self.start,
+                self.nodes.group,
+                decision.generation,
+                mode,
+                values,
+                decision.why,
+            )
+        )
+
+    def _look(self) -> None:
+        """Once a second: orders, silence, what is to be written."""
+        now = self._looked_at = time.monotonic()
+        mode = self._mode()
+        if mode != self.council.mode:
+            self._audit("mode", mode=mode, was=self.council.mode, why=self.why_mode)
+            self.council.set_mode(mode, now, self.why_mode)
+            self._decide(now)
+        self._advised = self.council.advice() if mode == "advise" else {}
+        for host in self.nodes.silent(now):
+            self.nodes.forget(host)
+            self.council.silent(host)
+        if now >= self._saved_at + SAVE_S:
+            self._save()
+        if now >= self._status_at + STATUS_S:
+            self._status_at = now
+            status = status_of(self, now, time.time())
+            self.writer.write(self.kept.write_status, lambda: msgspec.json.encode(status) + b"\n")
+        if self.writer.trouble and self.writer.trouble != self._trouble:
+            self._said.warning(f"what was learned is not kept: {self.writer.trouble}")
+        self._trouble = self.writer.trouble
+        self.manager.status(f"{len(self.nodes)} nodes, {self.council.active} with I/O; {mode}")
+
+    def _save(self) -> None:
+        self._saved_at = time.monotonic()
+        data = self.council.knowledge()
+        self.writer.write(self.kept.write_knowledge, lambda: data)
+
+    def _status(self, asked: Asked, now: float) -> bytes:
+        made_at, _ = self._told
+        if now >= made_at + TELL_AGAIN_S:
+            status = status_of(self, now, time.time())
+            told = Told("", {**status, "learned": self.council.explain()})
+            self._told = now, msgspec.msgpack.encode(told.status)
+        return encode(Told(asked.message_id, msgspec.Raw(self._told[1])))  # type: ignore[arg-type]
+
+    def _take_over(self, settings: config.Settings) -> None:
+        self.options = settings.tune
+        self.council.dwell_s, self.council.worse = self.options.dwell_s, self.options.worse
+
+    def _audit(self, what: str, **fields: object) -> None:
+        """A line of `name=value`, as mdsd's."""
+        shown = " ".join(
+            f"{name}={json.dumps(value) if isinstance(value, str) else value}"
+            for name, value in fields.items()
+        )
+        log.info("time=%s tune=%s %s", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), what, shown)
+
+    def _families(self, ask: Ask) -> Iterable[Metric]:
+        from tarazu.daemons.metrics.council import families
+
+        return families(self, ask)
+
+    def close(self) -> None:
+        self.metrics.close()
+        self.site.end()
+        self.transport.close()
+        self.writer.close()
+        os.close(self._claim)
+        self.manager.close()
+
+
+def settings_from(
+    file: str | None, root: str | None, keys: str | None, address: str | None
+) -> config.Settings:
+    """The configuration with the command line's options on top. Raises ConfigError."""
+    settings = config.load(file)
+    settings = config.override(settings, "ossd", root=root)
+    settings = config.override(settings, "tune", council=address)
+    return config.override(settings, "keys", directory=keys)
+
+
+def main(argv: list[str] | None = None) -> int:
+    options = parser(
+        NAME, "Learn which values of parameters serve access patterns, and decide for a group of nodes."
+    )
+    options.add_argument("--listen", metavar="ADDRESS", help="instead of tune.council: tcp://mds1:5773")
+    chosen = options.parse_args(argv)
+
+    def body() -> int:
+        def read() -> config.Settings:
+            return settings_from(chosen.config, chosen.root, chosen.keys, chosen.listen)
+
+        settings = read()
+        with (
+            Wakeup() as wakeup,
+            contextlib.closing(CouncilService(settings, wakeup, Reread(settings, read, USED))) as service,
+        ):
+            service.loop()
+        log.info("stopped")
+        return 0
+
+    return run(NAME, chosen, body)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

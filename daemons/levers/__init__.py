@@ -1,0 +1,6 @@
+"""Parameters of Lustre that this node's tarazu sets: never without a note of what was there.
+
+keeper       from the wanted values to lctl's calls; what `tarazu tune --undo` calls
+kept         what is noted on disk before anything is set
+lctl         one call of lctl at a time, never longer than a few seconds
+"""

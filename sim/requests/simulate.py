@@ -1,0 +1,51 @@
+"""The way in: one run, from the first request to the last."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from tarazu.errors import BadInput
+from tarazu.sim.requests.outcome import Outcome, Seen
+from tarazu.sim.requests.run import Change, Options, Run, Setting
+from tarazu.sim.requests.situation import INTERVAL_S, SCALE, Situation
+from tarazu.sim.requests.system import GRID5000, System
+from tarazu.sim.requests.workload import Workload
+
+__all__ = ["Change", "Controller", "Setting", "simulate"]
+
+Controller = Callable[[float, Sequence[Seen]], "float | Setting | None"]
+"""Asked at the end of each interval with the time and what each I/O node saw; answers TWINS' next window, seconds, or
+all that schedules next. None: as it is."""
+
+
+def simulate(
+    work: Situation | Workload,
+    setting: Setting = Setting(),  # noqa: B008
+    seed: int = 0,
+    *,
+    controller: Controller | None = None,
+    system: System = GRID5000,
+    changes: Sequence[Change] = (),
+    part: int = SCALE,
+    interval_s: float = INTERVAL_S,
+    until_s: float = math.inf,
+    features: bool = False,
+    requests: bool = False,
+) -> Outcome:
+    """Run it until all bytes have moved, or until a time.
+
+    part: of a situation only the first 1/part is run; a workload says it itself. features: observations have those of
+    the requests' offsets, for whoever detects patterns; requests: Seen has each request that arrived. Both take time.
+    Raises BadInput.
+    """
+    if isinstance(work, Situation):
+        work = Workload(work.nodes, (work.phase(part),))
+    if work.nodes < 1 or not work.phases:
+        raise BadInput(
+            "workload", "an I/O node and a phase, at least", f"{work.nodes} and {len(work.phases)}"
+        )
+    if not setting.window_s > 0 or not interval_s > 0:
+        raise BadInput("window and interval", "seconds above 0", f"{setting.window_s:g} and {interval_s:g}")
+    options = Options(interval_s, until_s, features, requests)
+    return Run(work, setting, seed, controller, system, changes, options).run()

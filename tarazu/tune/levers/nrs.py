@@ -1,0 +1,196 @@
+"""Lever `nrs`: the policy that orders the requests of an OSS (`ost.OSS.ost_io.nrs_policies`), with its quantum.
+
+A service has two queues, regular and high-priority requests, each with a policy of its own. Both get the same: a
+quantum cannot be read while its policy is started in the regular queue alone (nrs_crr.c, nrs_orr.c: the answer of the
+second queue, "No such device", is that of the file), so it could not be restored. What lies in force is restored queue
+by queue. A policy's parameters exist only while it is started, and start anew each time: CRR-N with 8, ORR and TRR with
+256, physical offsets and reads.
+
+Values: `fifo`; `crrn 16`; `orr 256`, `trr 256`, and for these two `logical` (offsets in the file instead of those on
+the disk) and `writes` or `reads_and_writes` (what is ordered at all; the rest goes through FIFO). What is in force and
+none of these, TBF or delay, limits on purpose: it is left alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tarazu.errors import BadInput, Unavailable
+from tarazu.tune.lever import Before, Parameter
+from tarazu.tune.levers import files
+from tarazu.tune.levers.base import Parameters, Setter
+
+SERVICE = "ost.OSS.ost_io"
+POLICIES = f"{SERVICE}.nrs_policies"
+QUEUES = ("reg", "hp")
+SECTIONS = {"regular_requests:": "reg", "high_priority_requests:": "hp"}
+QUANTA = {"crrn": 8, "orr": 256, "trr": 256}
+"""Policies with a quantum → what they start with."""
+MAX_QUANTUM = 65535
+OFFSETS = ("physical", "logical")
+SUPPORTED = ("reads", "writes", "reads_and_writes")
+UNKNOWN = "?"
+"""A quantum that Lustre does not show."""
+VALUES = ("fifo", "crrn 8", "crrn 32", "orr 64", "orr 256", "trr 64", "trr 256")
+
+
+class Policy(NamedTuple):
+    """What orders one queue."""
+
+    name: str
+    quantum: str = ""
+    offset_type: str = ""
+    supported: str = ""
+
+    def __str__(self) -> str:
+        """Without what Lustre starts with."""
+        words = [self.name, self.quantum]
+        words += [w for w in (self.offset_type, self.supported) if w not in (OFFSETS[0], SUPPORTED[0])]
+        return " ".join(filter(None, words))
+
+
+def parse(value: str) -> Policy:
+    """Raises BadInput for what is none of the policies that the lever sets."""
+    name, *words = value.split()
+    wanted = "fifo, or a policy and its quantum such as crrn 16, orr 256, trr 256 reads_and_writes"
+    if (name == "fifo") != (not words):
+        raise BadInput("tune.levers: nrs", wanted, value)
+    if name == "fifo":
+        return Policy(name)
+    quantum, *more = words
+    offset_type = next((w for w in more if w in OFFSETS), OFFSETS[0])
+    supported = next((w for w in more if w in SUPPORTED), SUPPORTED[0])
+    known = name in QUANTA and re.fullmatch(r"\d{1,5}", quantum) and 0 < int(quantum) <= MAX_QUANTUM
+    if not known or set(more) - {offset_type, supported} or (more and name == "crrn"):
+        raise BadInput("tune.levers: nrs", wanted, value)
+    if name == "crrn":
+        return Policy(name, str(int(quantum)))
+    return Policy(name, str(int(quantum)), offset_type, supported)
+
+
+def read_policies(text: str) -> dict[str, str]:
+    """Queue → the policy in force with its argument (`fifo`, `crrn`, `tbf jobid`), from `nrs_policies`.
+
+    Raises BadInput.
+    """
+    found: dict[str, str] = {}
+    queue = name = ""
+    for line in text.splitlines():
+        key, _, value = line.strip().removeprefix("- ").partition(":")
+        if line.strip() in SECTIONS:
+            queue = SECTIONS[line.strip()]
+            found[queue] = ""
+        elif key == "name" and queue:
+            name = value.strip()
+        elif key == "state" and queue and value.strip() in ("started", "starting"):
+            # The fallback is always started; the primary one, where there is one, comes before it in force.
+            if name == "fifo":
+                found[queue] = found[queue] or name
+            else:
+                found[queue] = name
+    if "reg" not in found or not all(found.values()):
+        raise BadInput(POLICIES, "policies of regular_requests, one of them started", text[:80])
+    return found
+
+
+def read_by_queue(text: str, what: str) -> dict[str, str]:
+    """`reg_quantum:8    \\nhp_quantum:8    ` → queue → value."""
+    pairs = (line.strip().partition(":") for line in text.splitlines())
+    return {queue: value for key, _, value in pairs for queue in QUEUES if key == f"{queue}_{what}"}
+
+
+class Nrs(Parameters):
+    name = "nrs"
+
+    def __init__(self, lctl: Setter, root: str | Path) -> None:
+        super().__init__(lctl, root)
+        self.values = VALUES
+
+    def canonical(self, value: str) -> str:
+        return str(parse(value)) if value else value
+
+    def now(self) -> tuple[Parameter, ...]:
+        text = files.read(self.root, POLICIES)
+        if text is None:
+            return ()
+        try:
+            found = read_policies(text)
+        except BadInput as error:
+            raise Unavailable(str(error)) from None
+        of = files.identity(files.directory(self.root, SERVICE, "nrs_policies"))
+        return tuple(
+            Parameter(f"{POLICIES} {queue}", str(self._policy(queue, name)), of)
+            for queue, name in found.items()
+        )
+
+    def _policy(self, queue: str, name: str) -> Policy:
+        if name not in QUANTA:
+            return Policy(name)
+        quantum = self._shown(name, "quantum", queue)
+        if name == "crrn":
+            return Policy(name, quantum)
+        return Policy(
+            name, quantum, self._shown(name, "offset_type", queue), self._shown(name, "supported", queue)
+        )
+
+    def _shown(self, policy: str, what: str, queue: str) -> str:
+        text = files.read(self.root, f"{SERVICE}.nrs_{policy}_{what}") or ""
+        return read_by_queue(text, what).get(queue, UNKNOWN)
+
+    def before(self) -> Before:
+        found = super().before()
+        for parameter in found.parameters:
+            try:
+                parse(parameter.value)
+            except BadInput:
+                raise Unavailable(f"{parameter.name}: {parameter.value} is in force: left alone") from None
+        return found
+
+    def between(self, value: str, steps: Sequence[str]) -> bool:
+        """Of the same policy: with what it starts with, what cannot be read, or part of what was to be set."""
+        found, ends = Policy(*_words(value)), [Policy(*_words(step)) for step in steps]
+        ends = [end for end in ends if end.name == found.name]
+        start = Policy(found.name, str(QUANTA.get(found.name, "")), OFFSETS[0], SUPPORTED[0])
+        return bool(ends) and all(
+            each in (UNKNOWN, begun, *said)
+            for each, begun, *said in zip(found[1:], start[1:], *(end[1:] for end in ends), strict=True)
+        )
+
+    def write(self, wanted: Mapping[str, str]) -> None:
+        policies = {name.rpartition(" ")[2]: parse(value) for name, value in wanted.items()}
+        shown = {parameter.name.rpartition(" ")[2] for parameter in self.now()}
+        if len({*policies.values()}) == 1 and {*policies} == shown:
+            self._write("", next(iter(policies.values())))
+        else:
+            for queue, policy in policies.items():
+                self._write(queue, policy)
+
+    def _write(self, queue: str, policy: Policy) -> None:
+        """`queue` empty: all that there are."""
+        in_force = read_policies(files.read(self.root, POLICIES) or "")
+        if any(in_force.get(each) != policy.name for each in ([queue] if queue else in_force)):
+            self.lctl.set([(POLICIES, f"{policy.name} {queue}".rstrip())])
+        for what, value in (
+            ("quantum", policy.quantum),
+            ("offset_type", policy.offset_type),
+            ("supported", policy.supported),
+        ):
+            shown = {self._shown(policy.name, what, each) for each in ([queue] if queue else QUEUES)}
+            if value and shown - {UNKNOWN} != {value}:
+                prefix = f"{queue}_{what}:" if queue else ""
+                self.lctl.set([(f"{SERVICE}.nrs_{policy.name}_{what}", prefix + value)])
+
+
+def _words(value: str) -> tuple[str, str, str, str]:
+    """Of any text that `now` may give, with what Lustre starts with."""
+    name, *words = value.split()
+    if name not in QUANTA or not words:
+        return value, "", "", ""
+    if name == "crrn":
+        return name, words[0], "", ""
+    offset_type = next((w for w in words[1:] if w in (*OFFSETS[1:], UNKNOWN)), OFFSETS[0])
+    supported = next((w for w in words[1:] if w in SUPPORTED), SUPPORTED[0])
+    return name, words[0], offset_type, supported
