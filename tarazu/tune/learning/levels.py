@@ -18,7 +18,7 @@ from tarazu.tune.pattern import Pattern
 CLASSES = 18
 """0: not known; 1-17: 4**-4 and less … 4**12 and more."""
 LIKE_OTHERS = 0.5
-"""Observations by which a class of demand is expected to be like the others."""
+"""Observations by which a value is expected to be like the others, while factors are sought."""
 ROUNDS = 6
 SLOWEST = 1e-3
 """Bytes a second; less is taken as that."""
@@ -72,27 +72,29 @@ def fitted(cells: Mapping[int, Sequence[Value]], arms: int) -> tuple[Factors, li
     if len(cells) == 1:
         ((number, values),) = cells.items()
         return {number: (1.0, 1.0)}, [Value(v.seen, v.mean, v.squares) for v in values]
-    means = [1.0] * arms
-    for arm in range(arms):
-        seen = sum(values[arm].seen for values in cells.values())
-        if seen > 0:
-            means[arm] = sum(values[arm].seen * values[arm].mean for values in cells.values()) / seen
-    factor = dict.fromkeys(cells, 1.0)
-    weight = dict.fromkeys(cells, 1.0)
-    counts = {number: sum(v.seen for v in values) for number, values in cells.items()}
+    counts = {number: sum(value.seen for value in values) for number, values in cells.items()}
+    total = sum(counts.values())
+    many = 0.25 * max(counts.values())
+    # Values differ by little, what demands allow by any factor: so what only one value was seen with is the demand's.
+    beside, raw = [1.0] * arms, [1.0] * arms
+    factor, weight = dict.fromkeys(cells, 1.0), dict.fromkeys(cells, 1.0)
     for _ in range(ROUNDS):
         for number, values in cells.items():
-            ratios = sum(v.seen * v.mean / mean for v, mean in zip(values, means) if v.seen > 0)
-            factor[number] = (ratios + LIKE_OTHERS) / (counts[number] + LIKE_OTHERS)
-        usual = sum(counts[n] * factor[n] for n in cells) / max(1e-9, sum(counts.values()))
-        factor = {number: max(1e-9, value / max(1e-300, usual)) for number, value in factor.items()}
-        most = max(factor[number] for number in cells if counts[number] >= 0.25 * max(counts.values()))
+            rewards = sum(v.seen * v.mean / by for v, by in zip(values, beside) if v.seen > 0)
+            factor[number] = max(SLOWEST, rewards / counts[number]) if counts[number] > 0 else 1.0
+        most = max(factor[number] for number in cells if counts[number] >= many)
         weight = {number: min(1.0, value / most) for number, value in factor.items()}
         for arm in range(arms):
-            of = [(weight[n] * values[arm].seen, values[arm].mean / factor[n]) for n, values in cells.items()]
-            total = sum(w for w, _ in of)
-            if total > 0:
-                means[arm] = sum(w * mean for w, mean in of) / total
+            seen = gave = 0.0
+            for number, values in cells.items():
+                counted = weight[number] * values[arm].seen
+                seen += counted
+                gave += counted * values[arm].mean / factor[number]
+            raw[arm] = gave / seen if seen > 0 else 1.0
+            beside[arm] = max(1e-3, (gave + LIKE_OTHERS) / (seen + LIKE_OTHERS))
+    usual = sum(counts[number] * factor[number] for number in cells) / total if total > 0 else 1.0
+    factor = {number: value / usual for number, value in factor.items()}
+    means = [usual * share for share in raw]
     sums = []
     for arm in range(arms):
         value = Value(0.0, means[arm], 0.0)

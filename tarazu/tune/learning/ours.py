@@ -35,6 +35,8 @@ BOLD = 0.7
 NO_CHANGE = 0.75
 ALARM = 9.0
 """CUSUM of what is used, in standard deviations: what is no change, and when one is taken as certain."""
+SURPRISE = 4.0
+"""Standard deviations above what was believed of a value that was seldom used, and now the best: as certain."""
 APART = 64
 """Decisions from one such change to the next; in between another level is taken as one of all values."""
 ALONE = 256
@@ -212,8 +214,13 @@ class Tarazu(OfLevels):
         factor, weight = view.factors[number]
         reward /= factor
         value = view.sums[arm]
-        if value.seen >= 5.0 and weight > 0.5:
-            self._watch(context, view, arm, reward)
+        if value.seen > 0.0 and weight > 0.5:
+            if value.seen >= 5.0:
+                self._watch(context, view, arm, reward)
+            elif reward > self._bar * max(view.mean) and reward > value.mean * (
+                1.0 + SURPRISE * math.sqrt(view.noise2)
+            ):
+                self._changed(context, view, arm, reward / value.mean)
             if self._views[context.pattern] is not view:
                 return
         value.add(reward, weight)

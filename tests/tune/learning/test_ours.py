@@ -94,9 +94,9 @@ def test_a_low_demand_is_no_bad_choice(name: str) -> None:
             arm = learner.choose().arm
         return used[200:].count(0)
 
-    assert run(True) > 70
+    assert run(True) > 60
     if name == "tarazu":
-        assert run(False) < 60, "without demand it cannot be seen"
+        assert run(False) < 50, "without demand it cannot be seen"
 
 
 def test_a_system_that_changes_is_learned_anew() -> None:
@@ -110,8 +110,8 @@ def test_a_change_that_what_is_used_does_not_show_is_found_late() -> None:
     learner, random = Tarazu(7), Random(6)
     play(learner, READ, SHAPE, 500, random)
     used = play(learner, READ, [2.0 - share for share in SHAPE], 2500, random, arm=0)
-    assert sum(arm >= 3 for arm in used[-100:]) > 90
-    assert used[:2000].count(0) > 1000
+    assert used[-100:].count(6) > 90
+    assert used[:100].count(0) > 90
 
 
 def test_another_level_again_and_again_is_not_explored_each_time() -> None:
