@@ -140,6 +140,8 @@ class Run:
         self._moved = 0
         """Bytes of the phase that have."""
         self._bases: dict[tuple[int, int], int] = {}
+        self._sizes: dict[int, int] = {}
+        """File → bytes of its object on each server."""
         self._placed = [0.0] * system.servers
         self._first: dict[int, int] = {}
         self._seen: list[Seen] = []
@@ -208,6 +210,11 @@ class Run:
         self._shift = 0 if phase.shared else 2
         for file in files:
             name = file + self._shift
+            before = self._sizes.setdefault(name, size)
+            if size > before:
+                raise BadInput(
+                    f"phase {phase.name}", f"a file no larger than before, {before} B a server", size
+                )
             if (name, 0) in self._bases:
                 continue
             self._first[name] = 0 if phase.shared else self._random.randrange(self._system.servers)
