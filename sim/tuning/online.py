@@ -20,7 +20,7 @@ NODES = 4
 F_RUNS = 120
 F_PART = 2 * SCALE
 """Of one run of situation F each process makes the first half of the requests that the paper's would make, scaled."""
-MADBENCH_RUNS = 20
+MADBENCH_RUNS = 12
 PIXELS, BINS, RANKS = 1280, 80, 256
 """N_pix, N_bin, N_p of MADbench2 (section V-D); N_gang is 1."""
 MATRIX_BYTES = 8 * PIXELS**2
