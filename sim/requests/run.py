@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from heapq import heappop, heappush
-from itertools import count
 from math import log
 from random import Random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tarazu.errors import BadInput
+from tarazu.sim.kernel.calls import Calls
 from tarazu.sim.requests.disk import Drive
 from tarazu.sim.requests.outcome import Outcome, PhaseTimes, Seen
 from tarazu.sim.requests.request import Access, Piece, Request
@@ -125,10 +124,8 @@ class Run:
         self._servers = [
             _Server(system.disk, server_scheduler(setting.server)) for _ in range(system.servers)
         ]
-        self._heap: list[tuple[float, int, Callable[[Any], None], Any]] = []
-        self._number = count().__next__
-        """Events at one time happen in the order in which they were thought of."""
-        self._now = 0.0
+        self._calls = Calls()
+        self._at = self._calls.at
         self._phase = -1
         self._phase_bytes = 0
         self._shift = 0
@@ -151,23 +148,13 @@ class Run:
             self._at(change.at_s, self._change, change)
         self._at(options.interval_s, self._tick, None)
 
-    def _at(self, time_s: float, call: Callable[[Any], None], argument: Any) -> None:
-        heappush(self._heap, (time_s, self._number(), call, argument))
-
     def run(self) -> Outcome:
         self._next_phase(0.0)
-        heap = self._heap
-        phases = len(self._work.phases)
-        until_s = self._options.until_s
-        while self._phase < phases and heap[0][0] <= until_s:
-            self._now, _, call, argument = heappop(heap)
-            call(argument)
-        if self._phase < phases:
-            self._now = until_s
+        if not self._calls.run(self._options.until_s):
             phase = self._work.phases[self._phase]
-            self._times.append(PhaseTimes(phase.name, self._begin_s, self._now, self._moved))
-        if self._now - self._interval_begin_s >= self._options.interval_s / 2:
-            self._look()
+            self._times.append(PhaseTimes(phase.name, self._begin_s, self._calls.now, self._moved))
+        if self._calls.now - self._interval_begin_s >= self._options.interval_s / 2:
+            self._look(self._calls.now)
         return Outcome(
             self._times[-1].end_s,
             sum(phase.bytes for phase in self._times),
@@ -183,6 +170,7 @@ class Run:
     def _next_phase(self, now: float) -> None:
         self._phase += 1
         if self._phase >= len(self._work.phases):
+            self._calls.stop()
             return
         phase = self._work.phases[self._phase]
         now += phase.pause_s
@@ -243,12 +231,11 @@ class Run:
             leaves = max(leaves, node.in_s)
             node.in_s = leaves = leaves + size * self._per_byte_s
         request = Request(process, node, file + self._shift, offset, size, write)
-        heappush(self._heap, (leaves + self._hop_s, self._number(), self._arrive, request))
+        self._at(leaves + self._hop_s, self._arrive, request)
 
     # I/O nodes
 
-    def _arrive(self, request: Request) -> None:
-        now = self._now
+    def _arrive(self, now: float, request: Request) -> None:
         node = request.node
         node.demand += node.inside * (now - node.changed_s)
         node.changed_s = now
@@ -268,7 +255,7 @@ class Run:
         else:
             self._split(request, node.arrived)
         if node.busy < self._threads:
-            self._dispatch(node)
+            self._dispatch(now, node)
 
     def _split(self, request: Request, into: list[Piece]) -> None:
         """By server; what lies on one server in several stripes is contiguous there, and one piece."""
@@ -291,8 +278,7 @@ class Run:
         request.left = len(pieces)
         into.extend(pieces.values())
 
-    def _dispatch(self, node: _Node) -> None:
-        now = self._now
+    def _dispatch(self, now: float, node: _Node) -> None:
         take = node.scheduler.next
         while node.busy < self._threads:
             arrived = node.arrived
@@ -310,24 +296,23 @@ class Run:
             if access.write:
                 leaves = max(leaves, node.out_s)
                 node.out_s = leaves = leaves + (access.end - access.start) * self._per_byte_s
-            heappush(self._heap, (leaves + self._hop_s, self._number(), self._served, access))
+            self._at(leaves + self._hop_s, self._served, access)
 
-    def _wake(self, node: _Node) -> None:
-        if self._now >= node.wake_s:
+    def _wake(self, now: float, node: _Node) -> None:
+        if now >= node.wake_s:
             node.wake_s = math.inf
-            self._dispatch(node)
+            self._dispatch(now, node)
 
     # Servers
 
-    def _served(self, access: Access) -> None:
+    def _served(self, now: float, access: Access) -> None:
         server = self._servers[access.server]
         server.arrived.append(access)
         if len(server.told) + (not server.idle) < self._depth:
-            self._tell(server)
+            self._tell(now, server)
 
-    def _tell(self, server: _Server) -> None:
+    def _tell(self, now: float, server: _Server) -> None:
         """The disk is told of as many accesses as the server has threads, and does the one that it can do first."""
-        now = self._now
         told = server.told
         while len(told) + (not server.idle) < self._depth:
             arrived = server.arrived
@@ -350,26 +335,24 @@ class Run:
                 told.remove(access)
             server.idle = False
             self._accesses += 1
-            heappush(self._heap, (server.drive.serve(access, now), self._number(), self._transferred, access))
+            self._at(server.drive.serve(access, now), self._transferred, access)
 
-    def _wake_server(self, server: _Server) -> None:
-        if self._now >= server.wake_s:
+    def _wake_server(self, now: float, server: _Server) -> None:
+        if now >= server.wake_s:
             server.wake_s = math.inf
-            self._tell(server)
+            self._tell(now, server)
 
-    def _transferred(self, access: Access) -> None:
-        now = self._now
+    def _transferred(self, now: float, access: Access) -> None:
         server = self._servers[access.server]
         server.idle = True
-        self._tell(server)
+        self._tell(now, server)
         if not access.write:
             node = access.node
             now = max(now, node.in_s)
             node.in_s = now = now + (access.end - access.start) * self._per_byte_s
-        heappush(self._heap, (now + self._hop_s, self._number(), self._answered, access))
+        self._at(now + self._hop_s, self._answered, access)
 
-    def _answered(self, access: Access) -> None:
-        now = self._now
+    def _answered(self, now: float, access: Access) -> None:
         node = access.node
         node.busy -= 1
         for piece in access.pieces:
@@ -387,24 +370,26 @@ class Run:
             if not write:
                 back = max(back, node.out_s)
                 node.out_s = back = back + size * self._per_byte_s
-            heappush(self._heap, (back + self._hop_s, self._number(), self._finished, request))
-        self._dispatch(node)
+            self._at(back + self._hop_s, self._finished, request)
+        self._dispatch(now, node)
 
-    def _finished(self, request: Request) -> None:
+    def _finished(self, now: float, request: Request) -> None:
         self._moved += request.bytes
-        self._issue(request.process, self._now)
+        self._issue(request.process, now)
 
     # Intervals
 
-    def _tick(self, _: None) -> None:
-        seen = self._look()
+    def _tick(self, now: float, _: None) -> None:
+        seen = self._look(now)
         if self._controller is not None:
-            answer = self._controller(self._now, seen)
+            answer = self._controller(now, seen)
             if answer is not None:
-                self._set(answer if isinstance(answer, Setting) else self._setting._replace(window_s=answer))
+                self._set(
+                    now, answer if isinstance(answer, Setting) else self._setting._replace(window_s=answer)
+                )
         self._at(self._interval_begin_s + self._options.interval_s, self._tick, None)
 
-    def _set(self, setting: Setting) -> None:
+    def _set(self, now: float, setting: Setting) -> None:
         before, self._setting = self._setting, setting
         if not setting.window_s > 0:
             raise BadInput("window", "seconds above 0", f"{setting.window_s:g}")
@@ -415,9 +400,9 @@ class Run:
         if setting.window_s != before.window_s:
             for node in self._nodes:
                 if isinstance(node.scheduler, Twins):
-                    node.scheduler.change_window(setting.window_s, self._now)
+                    node.scheduler.change_window(setting.window_s, now)
                     node.wake_s = math.inf
-                    self._dispatch(node)
+                    self._dispatch(now, node)
         if setting.server != before.server:
             for server in self._servers:
                 old, server.scheduler = server.scheduler, server_scheduler(setting.server)
@@ -427,10 +412,9 @@ class Run:
                     server.arrived = []
                     waiting.append(access)
                 server.arrived, server.wake_s = waiting, math.inf
-                self._tell(server)
+                self._tell(now, server)
 
-    def _look(self) -> list[Seen]:
-        now = self._now
+    def _look(self, now: float) -> list[Seen]:
         number = min(self._phase, len(self._work.phases) - 1)
         pattern = self._work.phases[number].pattern(len(self._nodes))
         elapsed_s = now - self._interval_begin_s
@@ -457,6 +441,6 @@ class Run:
             return ()
         return features_of((offset, size, file) for file, offset, size, write in node.log if write == way)
 
-    def _change(self, change: Change) -> None:
+    def _change(self, now: float, change: Change) -> None:
         for number in change.servers or range(len(self._servers)):
             self._servers[number].drive.change(change.disk)

@@ -17,6 +17,7 @@ from tarazu.sim.study import study
 from tarazu.sim.study.cases import fingerprint
 
 MODEL = (
+    "sim/kernel/calls.py",
     *(
         f"sim/requests/{name}"
         for name in (

@@ -30,8 +30,8 @@ def madbench2(times: int, part: int = SCALE, nodes: int = 4) -> Workload:
     """MADbench2's components S, W and C on one shared file, again and again (table V).
 
     The matrices lie one after another and each process has its part of each: 1D-strided. S writes N_bin of them, W
-    reads N_bin and writes N_bin into another file, C reads all, `C_PASSES` times, each a phase. The calculations between
-    are left out, as is MPI's part.
+    reads N_bin and writes N_bin into another file, C reads all, `C_PASSES` times, each a phase. The calculations
+    between are left out, as is MPI's part.
     """
     size = MATRIX_BYTES // MADBENCH_PROCESSES
 
