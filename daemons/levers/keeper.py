@@ -294,7 +294,7 @@ def _audit(what: str, name: str, value: str, note: Note, why: str = "") -> None:
 
 
 def keeper_of(settings: config.Settings, turn: Callable[[], None] = lambda: None, root: str = "") -> Keeper:
-    """Raises ConfigError for levers that there are not."""
+    """Raises BadInput for levers and values that there are not."""
     lctl, root = Lctl(settings.tune.lctl), root or settings.ossd.root
     levers = [lever(text, lctl, root) for text in settings.tune.levers]
     return Keeper(
