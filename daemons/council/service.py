@@ -18,7 +18,7 @@ import secrets
 import socket
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -48,12 +48,12 @@ log = logging.getLogger("tarazu.council")
 
 NAME = "tarazu-council"
 USED = ("keys.", "tune.", "run.stop_file", "metrics.council")
-AT_ONCE = 256
-"""Messages, then the rest of the loop has its turn."""
+AT_ONCE, BATCH_S = 1024, 0.02
+"""So many messages, or so long, then those are answered: of a crowd that speaks at once most get one answer."""
 LOOK_S = 1.0
 """So often it is looked which mode was ordered, and who is silent."""
 STATUS_S = 5.0
-SAVE_S = 10.0
+SAVE_S = 5.0
 """So much learning a crash costs at most."""
 TELL_AGAIN_S = 1.0
 """A status for whoever asks is made so often at most: it takes a while."""
@@ -82,11 +82,11 @@ class CouncilService:
         self.writer = Writer()
         self.refused = 0
         self.answers = Histogram(SECONDS)
-        """From a message's receipt to its answer."""
+        """From the receipt of a message to the answers of all that were there with it."""
         self.changed_at = self.started
         self._said = SaidOnce(log)
-        self._saved_at = self._looked_at = self._status_at = self.started
-        self._told: tuple[float, bytes] = (-TELL_AGAIN_S, b"")
+        self._saved_at = self._looked_at = self._status_at = self.started - STATUS_S
+        self._told: tuple[float, bytes] = (self.started - TELL_AGAIN_S, b"")
         self._trouble = ""
         self.site = SiteWatch(settings.run.stop_file)
         self.site.start()
@@ -180,51 +180,64 @@ class CouncilService:
         self._save()
 
     def _hear(self) -> None:
+        """All that is there; each is answered with what is decided by then."""
+        answered: dict[bytes, str] = {}
+        begin = time.monotonic()
         for _ in range(AT_ONCE):
             if (got := self.end.receive()) is None:
-                return
+                break
             peer, message = got
             now = time.monotonic()
-            if isinstance(message, Observed):
-                self._observed(peer, message, now)
-            elif isinstance(message, Asked):
+            if isinstance(message, Asked):
                 self.end.send(peer.route, self._status(message, now))
+            elif self._listens(peer, message, now):
+                if peer.route in answered:
+                    self.end.send(peer.route, self._decided(answered[peer.route]))
+                answered[peer.route] = message.message_id
+            if now > begin + BATCH_S:
+                break
+        if not answered:
+            return
+        self._decide(time.monotonic(), answered)
+        for route, message_id in answered.items():
+            self.end.send(route, self._decided(message_id))
+        self.answers.observe(time.monotonic() - begin)
 
-    def _observed(self, peer: Peer, message: Observed, now: float) -> None:
+    def _listens(self, peer: Peer, message: Observed, now: float) -> bool:
+        """False for an announcer that is refused."""
         why = self.nodes.refusal(peer, message, now, self._gone)
         if why:
             self.refused += 1
             who = f"{message.host} at {peer.name}"
             self._said.warning(f"{who} is not listened to: {why}", f"{peer.name} {peer.key} {why[:24]}")
             self.end.send(peer.route, encode(Refused(message.message_id, why)))
-            return
+            return False
         if self.nodes.take(message, now):
             if message.problem:
                 self._said.warning(f"{message.host}: {message.problem}", f"{message.host} {message.problem}")
             why = self.council.receive(message.host, message.observation, message.in_force, now, message.mode)
             if why:
                 self._said.warning(f"{message.host} saw what cannot be: {why}", f"impossible {message.host}")
-            self._decide(now)
-        self.end.send(peer.route, self._decided(message.message_id))
-        self.answers.observe(time.monotonic() - now)
+        return True
 
     def _gone(self, route: bytes) -> bool:
         """Whether an announcer that speaks no more has hung up. One that is there hears what it knows."""
         return not self.end.send(route, self._decided(""))
 
-    def _decide(self, now: float) -> None:
-        """All are told when it changes."""
+    def _decide(self, now: float, answered: Collection[bytes] = ()) -> None:
+        """All are told when it changes, but those that are about to be answered."""
         decision = self.council.decide(now)
-        if decision is self._decision:
-            return
-        self._tell_all(decision, now)
+        if decision is not self._decision:
+            self._tell_all(decision, now, answered)
 
-    def _tell_all(self, decision: Decision, now: float) -> None:
+    def _tell_all(self, decision: Decision, now: float, answered: Collection[bytes] = ()) -> None:
         self._decision = decision
         self.changed_at = now
+        self._told = (now - TELL_AGAIN_S, b"")
         data = self._decided("")
         for node in self.nodes.of.values():
-            self.end.send(node.route, data)
+            if node.route not in answered:
+                self.end.send(node.route, data)
         kind = "taken-back" if decision.taken_back else "tried" if decision.explored else "decided"
         self._audit(
             kind,

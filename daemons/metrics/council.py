@@ -42,7 +42,9 @@ def _own(service: CouncilService) -> Iterator[Metric]:
         "council_decision_age_seconds", "How long it is in force.", time.monotonic() - service.changed_at
     )
     yield histogram(
-        "council_answer_seconds", "From the receipt of what a node saw to the answer.", service.answers
+        "council_answer_seconds",
+        "From the receipt of what a node saw to the answers of all that were there.",
+        service.answers,
     )
     left = {
         "refused": service.refused,

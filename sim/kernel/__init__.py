@@ -1,4 +1,5 @@
-"""What every study stands on: events (SimPy) and a network whose bandwidth is shared max-min fairly.
+"""What every study stands on: events (SimPy, or calls where they are millions of short ones), and a network whose
+bandwidth is shared max-min fairly.
 
 Nothing here knows of Lustre.
 """

@@ -14,6 +14,8 @@ from tarazu.sim.requests.system import Disk
 
 NEARLY = 1e-9
 """Of a turn: rounding, not lateness."""
+LEAST_KEPT = 32 << 10
+"""Bytes: less than that of what was read ahead is not kept when another place is accessed; it holds no request."""
 
 
 class Drive:
@@ -31,7 +33,7 @@ class Drive:
         self._wanted = 0.0
         """Up to where it has been asked for; the disk stops a segment ahead of that."""
         self._segments: list[tuple[float, float]] = []
-        """What else the buffer holds, the oldest first."""
+        """What else the buffer holds that was read ahead and not asked for yet, the oldest first."""
         self.busy_s = 0.0
         self.turned_s = 0.0
         """Of it, waiting for the disk to turn, and seeking."""
@@ -40,7 +42,10 @@ class Drive:
     def change(self, disk: Disk) -> None:
         """From now on it is another one, which holds the same."""
         self.disk = disk
+        # At hand, for every access asks for them.
         self._rate = disk.bytes_per_s
+        self._track, self._turn_s, self._segment = disk.track_bytes, disk.rotation_s, disk.segment_bytes
+        self._read_track_s, self._write_track_s = disk.track_seek_read_s, disk.track_seek_write_s
         third = disk.capacity_bytes / 3
         self._read_root = (disk.average_seek_read_s - disk.track_seek_read_s) / sqrt(third)
         self._write_root = (disk.average_seek_write_s - disk.track_seek_write_s) / sqrt(third)
@@ -49,28 +54,27 @@ class Drive:
         """Up to where the disk has read."""
         if not self._ahead:
             return self.head
-        return min(
-            self.head + (now - self.ready_s) * self._rate,
-            max(self.head, self._wanted + self.disk.segment_bytes),
-        )
+        reached = self.head + (now - self.ready_s) * self._rate
+        most = self._wanted + self._segment
+        return reached if reached < most else max(self.head, most)
 
     def _kept(self, low: int, high: int) -> bool:
         return any(begin <= low and high <= end for begin, end in self._segments)
 
     def position_s(self, start: int, write: bool, at_s: float) -> float:
         """Seconds until the head is over `start`: seek and turn. `at_s`: when the arm can start to move."""
-        disk = self.disk
         way = abs(start - self.reached(at_s))
         seek = 0.0
-        if way > disk.track_bytes:
-            if write:
-                seek = disk.track_seek_write_s + self._write_root * sqrt(way)
-            else:
-                seek = disk.track_seek_read_s + self._read_root * sqrt(way)
-        turn = (start / disk.track_bytes - (at_s + seek) / disk.rotation_s) % 1.0
+        if way > self._track:
+            seek = (
+                self._write_track_s + self._write_root * sqrt(way)
+                if write
+                else self._read_track_s + self._read_root * sqrt(way)
+            )
+        turn = (start / self._track - (at_s + seek) / self._turn_s) % 1.0
         if turn > 1.0 - NEARLY:
             turn = 0.0
-        return seek + turn * disk.rotation_s
+        return seek + turn * self._turn_s
 
     def serve(self, access: Access, now: float) -> float:
         """When it ends. `now`: the disk is free, at or after `access.queued`."""
@@ -84,14 +88,16 @@ class Drive:
                 end = self._read_on(low, high, begin)
                 self.busy_s += end - now
                 return end
-            if self._kept(low, high):
+            if self._segments and self._kept(low, high):
                 end = begin + (high - low) / disk.buffer_bytes_per_s
                 self.busy_s += end - now
                 return end
         wait = self.position_s(low, access.write, begin)
         end = begin + wait + (high - low) / self._rate
         if self._ahead:
-            self._keep(self._low, self.reached(begin))
+            reached = self.reached(begin)
+            if reached >= self._wanted + LEAST_KEPT:
+                self._keep(self._wanted, reached)
         if access.write and self._segments:
             self._segments = [kept for kept in self._segments if kept[1] <= low or kept[0] >= high]
         self._ahead = not access.write
@@ -106,7 +112,7 @@ class Drive:
         """When an access ends that starts in what the disk has read: from the buffer, the rest from the disk."""
         reached = self.reached(begin)
         on_s = begin
-        if reached >= self._wanted + self.disk.segment_bytes:
+        if reached >= self._wanted + self._segment:
             # It had stopped, and waits for the place to come round.
             on_s += self.position_s(int(reached), False, begin)
         end = begin + (high - low) / self.disk.buffer_bytes_per_s

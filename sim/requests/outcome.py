@@ -49,7 +49,6 @@ class Outcome(NamedTuple):
     """Of it, seeking and waiting for the disk to turn."""
     accesses: int
     """Of the disks; requests of the processes that were dispatched together count as one."""
-    events: int
 
     @property
     def bytes_per_s(self) -> float:

@@ -30,14 +30,19 @@ class Phase(NamedTuple):
     """Before it starts."""
 
     @property
-    def all_requests(self) -> int:
-        """Of each process, if it made all."""
-        return max(1, self.total_bytes // (self.request_bytes * self.processes))
+    def _times(self) -> int:
+        """Requests of a process at one place."""
+        return 2 if self.operation == "both" else 1
+
+    @property
+    def _places(self) -> int:
+        """Of a process in a file."""
+        return max(1, self.total_bytes // (self.request_bytes * self.processes * self._times))
 
     @property
     def requests(self) -> int:
         """Of each process."""
-        return max(1, self.all_requests // self.part)
+        return self._times * max(1, self._places // self.part)
 
     @property
     def bytes(self) -> int:
@@ -52,24 +57,28 @@ class Phase(NamedTuple):
     @property
     def file_bytes(self) -> int:
         """Of one file, with what is not accessed."""
-        return self.all_requests * self.processes * self.request_bytes // self.files
+        return self._places * self.processes * self.request_bytes // self.files
 
     def accesses(self, process: int) -> Iterator[tuple[int, int, bool]]:
         """(file, offset, written) of each request of a process, in its order."""
-        n, size, count = self.processes, self.request_bytes, self.requests
+        n, size = self.processes, self.request_bytes
+        count = self.requests // self._times
         file = 0 if self.shared else process
         if not self.shared:
             first, step = 0, size
         elif self.spatiality == "strided":
             first, step = process * size, n * size
         else:
-            first, step = process * self.all_requests * size, size
+            first, step = process * self._places * size, size
         offsets = range(first, first + count * step, step)
         if self.operation != "both":
             write = self.operation == "write"
             return ((file, offset, write) for offset in offsets)
         other = file + self.files
-        return ((other, offset, True) if i % 2 else (file, offset, False) for i, offset in enumerate(offsets))
+        return (
+            (other, offset, True) if i % 2 else (file, offset, False)
+            for i, offset in enumerate(offset for offset in offsets for _ in range(2))
+        )
 
     def pattern(self, nodes: int) -> Pattern:
         """As each of so many I/O nodes sees it, when it detects perfectly."""

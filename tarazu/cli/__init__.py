@@ -25,6 +25,7 @@ COMMANDS = {
     "explain": ("tarazu.cli.explain", "say why a file lies where it lies"),
     "drain": ("tarazu.cli.drain", "keep new files off hot and sick OSTs with Lustre's own parameters"),
     "routers": ("tarazu.cli.routers", "say which LNet routers running jobs' data take, and why; undo it"),
+    "tune": ("tarazu.cli.tune", "parameters that learn: what is set, what was learned; apply it, undo it"),
     "status": ("tarazu.cli.status", "ask the daemons how they are"),
     "whatif": (
         "tarazu.cli.whatif",

@@ -4,6 +4,7 @@ tarazu disable                         your running job steps, all of them
 tarazu disable --job RUN               one of them, as `tarazu status` and jobs.log name it, or the first part of that
 tarazu disable --site --reason TEXT    every job of the site, new ones too: writes run.stop_file, which must be root's
 
+Nodes that see run.stop_file also restore the parameters that tarazu has set there (`tarazu tune`).
 `tarazu enable`, with the same options, undoes it: files are recorded and placed again. What lies where stays there.
 """
 

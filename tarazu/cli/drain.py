@@ -16,7 +16,7 @@ import os
 from pathlib import Path
 
 from tarazu import config
-from tarazu.cli.output import print_json, print_table
+from tarazu.cli.output import action_options, print_json, print_table
 from tarazu.cli.view import view_of
 from tarazu.errors import BadInput
 from tarazu.stats import drain
@@ -25,10 +25,15 @@ STATE = "/var/lib/tarazu/drain.json"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    action = parser.add_mutually_exclusive_group(required=True)
-    action.add_argument("--advise", action="store_true", help="print what could be done; change nothing")
-    action.add_argument("--apply", action="store_true", help="do it, for the OSTs that this server has")
-    action.add_argument("--undo", action="store_true", help="restore what --apply changed on this server")
+    action_options(
+        parser,
+        {
+            "--advise": "print what could be done; change nothing",
+            "--apply": "do it, for the OSTs that this server has",
+            "--undo": "restore what --apply changed on this server",
+        },
+        required=True,
+    )
     parser.add_argument("--fs", default="", help="which file system, where there are several")
     parser.add_argument(
         "--share", type=_share, default=0.1, metavar="S", help="OSTs that may be out at a time (default 0.1)"
@@ -43,7 +48,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--root", default=os.environ.get("TARAZU_ROOT", "/"), help="root under which /proc and /sys are"
     )
     parser.add_argument("--state", type=Path, default=Path(STATE), metavar="FILE", help=f"default: {STATE}")
-    parser.add_argument("--json", action="store_true", help="as JSON")
 
 
 def _share(text: str) -> float:

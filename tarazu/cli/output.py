@@ -7,7 +7,7 @@ import io
 import json
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -22,6 +22,16 @@ def common_options() -> argparse.ArgumentParser:
     parent.add_argument("--config", metavar="FILE", help="configuration (default: /etc/tarazu/tarazu.toml)")
     parent.add_argument("--debug", action="store_true", help="show where an error comes from")
     return parent
+
+
+def action_options(
+    parser: argparse.ArgumentParser, actions: Mapping[str, str], *, required: bool = False
+) -> None:
+    """Options of commands that change something: one of `actions` (option → help), and --json."""
+    group = parser.add_mutually_exclusive_group(required=required)
+    for option, text in actions.items():
+        group.add_argument(option, action="store_true", help=text)
+    parser.add_argument("--json", action="store_true", help="as JSON")
 
 
 def size(text: str) -> int:

@@ -18,18 +18,20 @@ from pathlib import Path
 from typing import Any
 
 from tarazu import config
-from tarazu.cli.output import print_json, print_table, say
-from tarazu.cli.view import TIMEOUT_S
+from tarazu.cli.output import action_options, print_json, print_table, say
+from tarazu.cli.view import status_of
 from tarazu.errors import BadInput, TarazuError, Unavailable
-from tarazu.wire import local
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    action = parser.add_mutually_exclusive_group()
-    action.add_argument("--advise", action="store_true", help="the rules too; change nothing")
-    action.add_argument("--apply", action="store_true", help="let rules be set on this OSS (again)")
-    action.add_argument("--undo", action="store_true", help="take back what tarazu has set on this OSS")
-    parser.add_argument("--json", action="store_true", help="as JSON")
+    action_options(
+        parser,
+        {
+            "--advise": "the rules too; change nothing",
+            "--apply": "let rules be set on this OSS (again)",
+            "--undo": "take back what tarazu has set on this OSS",
+        },
+    )
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -66,11 +68,7 @@ def execute(options: argparse.Namespace) -> int:
 
 def _planned(settings: config.Settings) -> Mapping[str, Any]:
     """mdsd's part of its status. Raises Unavailable."""
-    with local.connect(settings.clientd.socket, TIMEOUT_S) as channel:
-        answer = channel.ask(local.StatusQuery())
-    if not isinstance(answer, local.StatusAnswer):
-        raise Unavailable(f"clientd: expected its status, found {type(answer).__name__}")
-    mdsd = answer.status["mdsd"]
+    mdsd = status_of(settings)["mdsd"]
     if "routers" not in mdsd:
         raise Unavailable(
             f"mdsd: {mdsd.get('unavailable', 'expected its routers, found an earlier version')}"

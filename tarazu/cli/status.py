@@ -1,4 +1,5 @@
-"""What is stopped; then ask clientd, and through it mdsd, how they are: servers, targets, promises, answers.
+"""What is stopped, and what tarazu has set here; then ask clientd, and through it mdsd, how they are: servers, targets,
+promises, answers.
 
 The speed of an OST is bytes per second of I/O time, no bandwidth, by the best source that its server has; `of peers`
 compares it with OSTs of its pools and kind that were measured alike. `-`: nothing reliable was seen.
@@ -15,11 +16,10 @@ from tarazu import config
 from tarazu.cli import disable
 from tarazu.cli.output import print_json, print_table, say
 from tarazu.cli.routers import line_of
-from tarazu.cli.view import TIMEOUT_S
-from tarazu.errors import Unavailable
+from tarazu.cli.tune import here_lines
+from tarazu.cli.view import status_of
 from tarazu.store.stop import site_stop
 from tarazu.units import human_bytes
-from tarazu.wire import local
 
 FLAGS = ("stale", "degraded", "no_create", "readonly")
 
@@ -34,14 +34,13 @@ def execute(options: argparse.Namespace) -> int:
     jobs = disable.steps(disable.running(settings.run))
     if not options.json:
         _print_stops(str(site) if site else "", jobs)
-    with local.connect(settings.clientd.socket, TIMEOUT_S) as channel:
-        answer = channel.ask(local.StatusQuery())
-    if not isinstance(answer, local.StatusAnswer):
-        raise Unavailable(f"clientd: expected its status, found {type(answer).__name__}")
+        for line in here_lines(settings):
+            say(line)
+    status = status_of(settings)
     if options.json:
-        print_json({"site_stop": site._asdict() if site else None, "jobs": jobs, **answer.status})
+        print_json({"site_stop": site._asdict() if site else None, "jobs": jobs, **status})
     else:
-        _print(answer.status)
+        _print(status)
     return 0
 
 

@@ -1,8 +1,10 @@
-"""How mdsd sees a file system, for the subcommands: through clientd where one runs, else asked directly."""
+"""What the daemons know, for the subcommands: through clientd where one runs, else mdsd is asked directly."""
 
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
+from typing import Any
 
 from tarazu.config import Settings
 from tarazu.errors import Unavailable, WireError
@@ -11,6 +13,16 @@ from tarazu.wire import local
 from tarazu.wire.messages import ViewReply, ViewRequest
 
 TIMEOUT_S = 5.0
+
+
+def status_of(settings: Settings) -> Mapping[str, Any]:
+    """What clientd says of itself, and of what it was told by mdsd. Raises Unavailable."""
+    with local.connect(settings.clientd.socket, TIMEOUT_S) as channel:
+        answer = channel.ask(local.StatusQuery())
+    if not isinstance(answer, local.StatusAnswer):
+        raise Unavailable(f"clientd: expected its status, found {type(answer).__name__}")
+    found: Mapping[str, Any] = answer.status
+    return found
 
 
 def view_of(settings: Settings, fs_name: str) -> tuple[SystemView, ViewReply]:

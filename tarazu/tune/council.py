@@ -60,13 +60,12 @@ class Decision(msgspec.Struct, frozen=True):
 class _Host:
     """What is known of one node."""
 
-    __slots__ = ("before", "epoch", "in_force", "mode", "now", "pattern", "reward")
+    __slots__ = ("before", "epoch", "in_force", "mode", "now", "pattern")
 
     def __init__(self) -> None:
         self.mode: Mode = "observe"
         self.in_force: Mapping[str, str] = {}
         self.pattern: Pattern | None = None
-        self.reward = 0.0
         self.epoch = 0
         self.before: Before = {}
         self.now: Before = {}
@@ -206,13 +205,11 @@ class Council:
 
     def _learn(self, host: str, known: _Host, pattern: Pattern, observation: Observation, now: float) -> None:
         reward = observation.bytes_per_s
-        does = self.mode != "apply" or known.mode == "apply"
-        if does:
-            self._speaks(host, known, pattern, now)
-            self._compare(known, pattern, reward, observation.demand)
-        known.reward = reward
-        if not does:
-            return  # it does not do what is decided: it has no voice
+        if self.mode == "apply" and known.mode != "apply":
+            self._rests(host)  # it does not do what is decided: it has no voice
+            return
+        self._speaks(host, known, pattern, now)
+        self._compare(known, pattern, reward, observation.demand)
         moving = self.moving
         for name, lever in self._levers.items():
             # While one lever moves, what the others seem to do is its doing.
@@ -225,7 +222,7 @@ class Council:
     def _speaks(self, host: str, known: _Host, pattern: Pattern, now: float) -> None:
         if host in self._active:
             if known.pattern != pattern and known.pattern is not None:
-                self._patterns[known.pattern] -= 1
+                self._forget_pattern(known.pattern)
                 self._patterns[pattern] += 1
         else:
             self._patterns[pattern] += 1
@@ -263,9 +260,12 @@ class Council:
         self._heard.discard(host)
         pattern = self._hosts[host].pattern
         if pattern is not None:
-            self._patterns[pattern] -= 1
-            if self._patterns[pattern] <= 0:
-                del self._patterns[pattern]
+            self._forget_pattern(pattern)
+
+    def _forget_pattern(self, pattern: Pattern) -> None:
+        self._patterns[pattern] -= 1
+        if self._patterns[pattern] <= 0:
+            del self._patterns[pattern]
 
     def _forget_one(self) -> bool:
         oldest = next(iter(self._hosts))
@@ -328,7 +328,9 @@ class Council:
         self._resting = not choice.explored
         self._trial = Trial(name, before, value, now)
         why = f"{name} {value}: " + (
-            "tried, to learn" if choice.explored else f"the best for most of {len(self._active)} nodes"
+            "tried, to learn"
+            if choice.explored
+            else f"thought the best for most of the nodes with I/O ({len(self._active)})"
         )
         return self._change({**self.decision.values, name: value}, now, why, explored=choice.explored)
 
@@ -407,7 +409,7 @@ class Council:
             for pattern, nodes in self._patterns.items():
                 beliefs = lever.learner.beliefs(pattern)
                 seen = [arm for arm, belief in enumerate(beliefs) if belief.seen > 0]
-                if seen and nodes > 0:
+                if seen:
                     votes[max(seen, key=lambda arm: beliefs[arm].mean)] += nodes
             if votes:
                 found[name] = lever.values[votes.most_common(1)[0][0]]
@@ -425,7 +427,7 @@ class Council:
                     {
                         "lever": name,
                         "pattern": str(pattern),
-                        "nodes_now": max(0, self._patterns.get(pattern, 0)),
+                        "nodes_now": self._patterns.get(pattern, 0),
                         "value": value,
                         "bytes_per_s": belief.mean,
                         "low": belief.low,
@@ -440,7 +442,7 @@ class Council:
 
     def patterns(self) -> dict[Pattern, int]:
         """What nodes with I/O do now → how many of them."""
-        return {pattern: nodes for pattern, nodes in self._patterns.most_common() if nodes > 0}
+        return dict(self._patterns.most_common())
 
     def in_force(self) -> dict[str, dict[str, int]]:
         """Lever → value → nodes that said they have it."""

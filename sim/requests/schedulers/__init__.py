@@ -8,11 +8,20 @@ from __future__ import annotations
 from tarazu.errors import BadInput
 from tarazu.sim.requests.schedulers.fifo import Fifo
 from tarazu.sim.requests.schedulers.hbrr import Hbrr
+from tarazu.sim.requests.schedulers.nrs import Fifo as ServerFifo
+from tarazu.sim.requests.schedulers.nrs import RoundRobin, ServerScheduler, TokenBucket
 from tarazu.sim.requests.schedulers.scheduler import NodeScheduler
 from tarazu.sim.requests.schedulers.sjf import ShortestJobFirst
 from tarazu.sim.requests.schedulers.twins import Twins
 
+__all__ = ["NODE", "SERVER", "NodeScheduler", "ServerScheduler", "node_scheduler", "server_scheduler"]
+
 NODE = ("fifo", "hbrr", "sjf", "twins")
+SERVER = ("fifo", "crrn", "orr", "trr", "tbf")
+QUANTUM = {"crrn": 8, "orr": 256, "trr": 256}
+"""Lustre's defaults (2.15 and later), requests."""
+RATE = 10_000.0
+"""Lustre's `tbf_rate`, requests a second."""
 
 
 def node_scheduler(name: str, node: int, servers: int, window_s: float, aggregate: int) -> NodeScheduler:
@@ -27,3 +36,21 @@ def node_scheduler(name: str, node: int, servers: int, window_s: float, aggregat
     if name == "twins":
         return Twins(node, servers, window_s, aggregate)
     raise BadInput("scheduler of I/O nodes", f"one of {', '.join(NODE)}", name)
+
+
+def server_scheduler(name: str) -> ServerScheduler:
+    """A server's, as the lever `nrs` writes it: `fifo`, `crrn 16`, `orr 256`, `trr 256`, `tbf 500`; without a number
+    Lustre's default. Raises BadInput."""
+    kind, _, number = name.partition(" ")
+    if (
+        kind not in SERVER
+        or (kind == "fifo" and number)
+        or (number and not number.isdigit())
+        or number == "0"
+    ):
+        raise BadInput("scheduler of servers", f"one of {', '.join(SERVER)}, most with a whole number", name)
+    if kind == "fifo":
+        return ServerFifo()
+    if kind == "tbf":
+        return TokenBucket(float(number or RATE))
+    return RoundRobin(kind, int(number or QUANTUM[kind]))

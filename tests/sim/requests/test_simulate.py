@@ -128,6 +128,26 @@ def test_what_cannot_run_is_refused(nodes: int, window_s: float, interval_s: flo
         simulate(Workload(nodes, (F.phase(FEW),)), Setting("twins", window_s), interval_s=interval_s)
 
 
+def test_what_waits_goes_over_to_another_scheduler_of_the_servers() -> None:
+    names = ["orr 256", "tbf 100000", "crrn 1", "fifo"]
+
+    def controller(now: float, seen) -> Setting | None:  # type: ignore[no-untyped-def]
+        return Setting("twins", 1e-3, names.pop()) if names else None
+
+    outcome = simulate(
+        F, Setting("twins", 1e-3, "trr 256"), 1, controller=controller, part=FEW, interval_s=0.015
+    )
+    assert outcome.bytes == BYTES and not names
+
+
+def test_order_on_the_servers_matters_too() -> None:
+    """Where requests queue there: sorted by their offsets they take less time than as they come."""
+    fifo, trr = (
+        simulate(F, Setting("fifo", server=server), 1, part=FEW // 4) for server in ("fifo", "trr 256")
+    )
+    assert trr.makespan_s < 0.9 * fifo.makespan_s
+
+
 def test_features_are_there_for_whoever_detects() -> None:
     outcome = simulate(F, Setting(), 1, part=FEW, interval_s=0.05, features=True)
     first = outcome.seen[0].observation

@@ -1,0 +1,91 @@
+"""The observations of all situations and windows as arrays, in one file: what the offline evaluation samples from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarazu.errors import BadInput
+from tarazu.sim.requests.situation import SITUATIONS, WINDOWS
+from tarazu.sim.requests.situations import BASELINES, Row
+
+SCHEDULERS = (*WINDOWS, *BASELINES)
+"""The windows first: their numbers are the bandit's actions."""
+FORMAT = 1
+
+
+class Dataset(NamedTuple):
+    """Runs, R, and their observations one after another, O."""
+
+    situation: NDArray[np.int16]
+    """(R,) number in SITUATIONS."""
+    scheduler: NDArray[np.int16]
+    """(R,) number in SCHEDULERS."""
+    seed: NDArray[np.int64]
+    """(R,)"""
+    makespan_s: NDArray[np.float64]
+    """(R,)"""
+    bytes: NDArray[np.int64]
+    """(R,) that moved."""
+    first: NDArray[np.int64]
+    """(R + 1,) run r's observations are first[r]:first[r + 1]."""
+    node: NDArray[np.int16]
+    """(O,) the I/O node."""
+    end_s: NDArray[np.float64]
+    """(O,) when the interval ended, since the run's start."""
+    reward: NDArray[np.float64]
+    """(O,) bytes/s of one node in one interval; without I/O there is no observation."""
+    demand: NDArray[np.float32]
+    """(O,) requests queued or in service, on average."""
+
+    def rewards(self, situation: int, scheduler: int) -> NDArray[np.float64]:
+        """All that was observed of it, over all seeds, in the order of time."""
+        runs = np.flatnonzero((self.situation == situation) & (self.scheduler == scheduler))
+        return np.concatenate([self.reward[self.first[r] : self.first[r + 1]] for r in runs] or [np.zeros(0)])
+
+    def makespans(self, seed: int) -> NDArray[np.float64]:
+        """(144, 10) seconds, situations by SCHEDULERS; NaN where there is no run."""
+        found = np.full((len(SITUATIONS), len(SCHEDULERS)), np.nan)
+        runs = np.flatnonzero(self.seed == seed)
+        found[self.situation[runs], self.scheduler[runs]] = self.makespan_s[runs]
+        return found
+
+
+def gathered(rows: Iterable[Row]) -> Dataset:
+    rows = list(rows)
+    return Dataset(
+        np.array([row.situation for row in rows], np.int16),
+        np.array([SCHEDULERS.index(row.scheduler) for row in rows], np.int16),
+        np.array([row.seed for row in rows], np.int64),
+        np.array([row.makespan_s for row in rows]),
+        np.array([row.bytes for row in rows], np.int64),
+        np.cumsum([0, *(len(row.rewards) for row in rows)]),
+        np.array([node for row in rows for node in row.nodes], np.int16),
+        np.array([end for row in rows for end in row.ends_s]),
+        np.array([reward for row in rows for reward in row.rewards]),
+        np.array([demand for row in rows for demand in row.demands], np.float32),
+    )
+
+
+def write(data: Dataset, path: Path) -> None:
+    with path.open("wb") as file:
+        np.savez_compressed(file, format=np.array(FORMAT), **data._asdict())
+
+
+def read(path: Path) -> Dataset:
+    """Raises BadInput for what is not such a file."""
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            found = int(arrays["format"])
+            if found != FORMAT:
+                raise BadInput(str(path), f"a data set of format {FORMAT}", f"format {found}")
+            return Dataset(*(arrays[name] for name in Dataset._fields))
+    except (OSError, KeyError, ValueError, EOFError, BadZipFile) as error:
+        raise BadInput(
+            str(path), "a data set of situations (numpy .npz)", f"{type(error).__name__}: {error}"
+        ) from None

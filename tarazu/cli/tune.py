@@ -1,0 +1,330 @@
+"""Parameters that learn: what is set on this node, what its council has decided and learned, and why.
+
+    tarazu tune                  what is in force here, what the council has decided, what its nodes have
+    tarazu tune show             what was learned: pattern by pattern the rate of each value, how sure, how often
+    tarazu tune --observe        on the council's node, as root: learn only; all nodes restore what was there
+    tarazu tune --advise         likewise; and say what would be set
+    tarazu tune --apply          on the council's node: have it set, on nodes whose tune.mode says so too
+                                 on such a node: let it be set there again, after --undo
+    tarazu tune --undo           on a node: restore what was there, now, and set nothing until --apply there;
+                                 needs neither daemon nor council. On the council's node: as --observe
+
+When one OSS behaves oddly: `tarazu tune --undo` there. When all do: the same on the council's node, or
+`tarazu disable --site`. The council's mode is kept over restarts, and counts instead of its tune.mode.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tarazu import config
+from tarazu.cli.output import action_options, print_json, print_table, say
+from tarazu.errors import BadInput, TarazuError, Unavailable
+
+if TYPE_CHECKING:
+    from tarazu.daemons.levers.keeper import SetHere, Undone
+
+MODES = ("observe", "advise", "apply")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", nargs="?", choices=["show"], help="what was learned, too")
+    action_options(
+        parser,
+        {
+            "--observe": "on the council's node: only learn",
+            "--advise": "on the council's node: say what would be set",
+            "--apply": "on the council's node: have it set; on a node: (again) after --undo",
+            "--undo": "restore what was there",
+        },
+    )
+
+
+def execute(options: argparse.Namespace) -> int:
+    settings = config.load(options.config)
+    mode = next((mode for mode in MODES if getattr(options, mode)), "")
+    if options.what and (mode or options.undo):
+        raise BadInput("tarazu tune show", "no option that changes something", "one")
+    if options.undo:
+        return _undo(settings, as_json=options.json)
+    if mode:
+        return _order(settings, mode, as_json=options.json)
+    return _show(settings, learned=options.what == "show", as_json=options.json)
+
+
+def _is_council(settings: config.Settings) -> bool:
+    return Path(settings.tune.knowledge).is_dir()
+
+
+def _is_node(settings: config.Settings) -> bool:
+    """Something may have been set here."""
+    return Path(settings.tune.state).is_dir()
+
+
+def _nothing_here(settings: config.Settings) -> BadInput:
+    return BadInput(
+        "this node",
+        f"a council's ({settings.tune.knowledge}) or an announcer's ({settings.tune.state})",
+        "neither directory",
+    )
+
+
+def _show(settings: config.Settings, *, learned: bool, as_json: bool) -> int:
+    here, unread, council, problem = None, "", {}, ""
+    if _is_node(settings):
+        try:
+            here = _set_here(settings)
+        except TarazuError as error:
+            unread = str(error)
+    try:
+        council = _council(settings)
+    except TarazuError as error:
+        if here is None and not unread:
+            raise
+        problem = str(error)
+    if as_json:
+        told = council if learned else {name: value for name, value in council.items() if name != "learned"}
+        print_json(
+            {"here": here._asdict() if here else None, "unread": unread, "council": told, "problem": problem}
+        )
+        return 0
+    if unread:
+        say(f"what tarazu has set on this node is not known: {unread}")
+    if here:
+        _print_here(here, settings.tune.mode)
+    if problem:
+        say(f"what the council decides is not known here: {problem}")
+        return 0
+    _print_council(council)
+    if learned:
+        print()
+        for line in learned_lines(council["learned"]) or ["nothing was learned yet"]:
+            say(line)
+    return 0
+
+
+def _set_here(settings: config.Settings) -> SetHere:
+    from tarazu.daemons.levers import keeper
+
+    return keeper.set_here(settings)
+
+
+def _council(settings: config.Settings) -> dict[str, Any]:
+    """How the council is, with what it has learned: it is asked; on its own node its files are read where it does not
+    answer. Raises TarazuError.
+    """
+    from tarazu.daemons.council import here
+
+    try:
+        if not settings.tune.council:
+            raise Unavailable("tune.council is empty: this node has no council")
+        return {**here.ask(settings), "silent": ""}
+    except TarazuError as error:
+        found = here.here(settings)
+        if found is None:
+            if not _is_node(settings) and not settings.tune.council:
+                raise _nothing_here(settings) from None
+            raise
+        if found.unread:
+            raise Unavailable(f"{error}; {found.unread}") from None
+        kept = {"mode": found.mode, "why_mode": found.why, "learned": found.learned, "silent": str(error)}
+        return {**found.status, **kept}
+
+
+def _undo(settings: config.Settings, *, as_json: bool) -> int:
+    from tarazu.daemons.council import here
+    from tarazu.daemons.levers import keeper
+
+    council = _is_council(settings)
+    node = _is_node(settings) or (bool(settings.tune.levers) and not council)
+    if not council and not node:
+        raise _nothing_here(settings)
+    before, problem, done = None, None, None
+    if council:
+        # First: what is restored here it would else have set again.
+        try:
+            before = here.set_mode(settings, "observe", "tarazu tune --undo")
+        except TarazuError as error:
+            problem = error
+    if node:
+        done = keeper.undo(settings)
+    failed = bool(problem or (done and (done.failed or done.not_held)))
+    if as_json:
+        restored = done._asdict() if done else None
+        print_json({"here": restored, "council_was": before, "problem": str(problem or "")})
+        return int(failed)
+    if before is not None:
+        print(f"the council's mode is observe (it was {before}): its nodes restore what was there")
+    if done is not None:
+        _print_undone(done)
+    if problem is not None:
+        say(f"the council's mode is as it was: {problem}")
+    return int(failed)
+
+
+def _print_undone(done: Undone) -> None:
+    for name in done.restored:
+        say(f"restored: {name}")
+    for name, found in done.left:
+        say(f"left alone: {name}: somebody else has set {found}")
+    for name, why in done.failed:
+        say(f"not restored: {name}: {why}")
+    if not done.restored and not done.left and not done.failed:
+        print("nothing to restore: tarazu has set nothing on this node")
+    if done.not_held:
+        say(f"the daemon may set values again: {done.not_held}; stop it: systemctl stop tarazu-announcer")
+    else:
+        print("nothing is set here until `tarazu tune --apply` on this node")
+
+
+def _order(settings: config.Settings, mode: str, *, as_json: bool) -> int:
+    from tarazu.daemons.council import here
+    from tarazu.daemons.levers import keeper
+
+    council, node = _is_council(settings), _is_node(settings) and mode == "apply"
+    if not council and not node:
+        if _is_node(settings):
+            raise BadInput(f"--{mode}", "the council's node; a node's own mode is tune.mode", "a node of it")
+        raise _nothing_here(settings)
+    if not council and settings.tune.mode != "apply":
+        raise BadInput("tune.mode", "apply on this node, before anything can be set here", settings.tune.mode)
+    before = here.set_mode(settings, mode, f"tarazu tune --{mode}") if council else None  # type: ignore[arg-type]
+    was_held = keeper.resume(settings) if node else None
+    if as_json:
+        print_json({"council_was": before, "was_held": was_held})
+        return 0
+    if before is not None:
+        print(
+            f"the council's mode is {mode} (it was {before}), within a second and after restarts\n"
+            f"undo: tarazu tune --{before}"
+        )
+    if was_held is not None:
+        held = (
+            "values may be set here again" if was_held else "values may be set here; they were not held back"
+        )
+        own = "" if settings.tune.mode == "apply" else f", but tune.mode of this node is {settings.tune.mode}"
+        print(held + own)
+    return 0
+
+
+def _print_here(here: SetHere, mode: str) -> None:
+    held = f"; nothing is set: {here.held}" if here.held else ""
+    say(f"this node: {mode} (tune.mode){held}")
+    if here.levers:
+        print_table(
+            ("lever", "in force", "set by tarazu", "before"),
+            [
+                (
+                    lever.name,
+                    lever.in_force or "-",
+                    lever.set_to or (f"no: left to {lever.left_to}" if lever.left_to else "no"),
+                    lever.before or "-",
+                )
+                for lever in here.levers
+            ],
+            left=4,
+        )
+
+
+def _print_council(found: Mapping[str, Any]) -> None:
+    if found["silent"]:
+        say(f"the council does not answer ({found['silent']}); as it was when it last wrote:")
+    say(line_of(found))
+    decision = found.get("decision")
+    if not decision:
+        return
+    values = ", ".join(f"{lever} {value}" for lever, value in decision["values"].items()) or "nothing"
+    say(f"  decided {decision['since_s']:.0f} s ago: {values}; {decision['why']}")
+    for lever, value in found["advice"].items():
+        say(f"  would set: {lever} {value}")
+    for lever, values in found["in_force"].items():
+        say(f"  {lever}: " + ", ".join(f"{value} on {count}" for value, count in values.items()))
+    if found["nodes"]:
+        print()
+        print_table(
+            ("node", "kind", "mode", "in force", "age s", "MB/s"),
+            [
+                (
+                    name,
+                    node["kind"],
+                    node["mode"],
+                    ", ".join(f"{lever} {value}" for lever, value in node["in_force"].items()) or "-",
+                    f"{node['age_s']:.0f}",
+                    f"{node['bytes_per_s'] / 1e6:.1f}",
+                )
+                for name, node in found["nodes"].items()
+            ],
+            left=4,
+        )
+        for name, node in found["nodes"].items():
+            if node["problem"]:
+                say(f"{name}: {node['problem']}")
+
+
+def here_lines(settings: config.Settings) -> list[str]:
+    """For `tarazu status`: what of this is on this node, as its files tell; nothing to users, who may not look."""
+    lines: list[str] = []
+    try:
+        if _is_council(settings) and os.access(settings.tune.knowledge, os.W_OK):
+            from tarazu.daemons.council.here import here as council_here
+
+            found = council_here(settings)
+            if found:
+                lines.append(f"this node has a council of parameters that learn: {found.mode} ({found.why})")
+        if _is_node(settings) and os.access(settings.tune.state, os.W_OK):
+            here = _set_here(settings)
+            lines += [
+                f"{one.name} is {one.set_to} here, set by tarazu (undo: tarazu tune --undo)"
+                for one in here.levers
+                if one.set_to
+            ]
+            if here.held:
+                lines.append(f"parameters that learn: nothing is set here: {here.held}")
+    except TarazuError as error:
+        lines.append(f"parameters that learn: what is set here is not known: {error}")
+    return lines
+
+
+def line_of(found: Mapping[str, Any]) -> str:
+    """The council in one line."""
+    mode = f"{found['mode']} ({found['why_mode']})"
+    if "nodes" not in found:
+        return f"council: {mode}; it has never run here"
+    group = f" of {found['group']}" if found["group"] else ""
+    return (
+        f"council {found['council']}{group}: {mode}, learner {found['learner']}; {len(found['nodes'])} nodes, "
+        f"{found['nodes_with_io']} with I/O; {found['choices']} choices, {found['explored']} to learn, "
+        f"{found['taken_back']} taken back"
+    )
+
+
+def learned_lines(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What the council has learned, a paragraph for each lever and pattern, the patterns that are seen now first."""
+    lines: list[str] = []
+    of_pattern = [
+        (key, list(found)) for key, found in groupby(rows, key=lambda r: (r["lever"], r["pattern"]))
+    ]
+    of_pattern.sort(key=lambda each: -each[1][0]["nodes_now"])
+    for (lever, pattern), found in of_pattern:
+        now = found[0]["nodes_now"]
+        seen = f"; seen on {now} node{'s' * (now != 1)} now" if now else ""
+        lines += ["", f"{pattern} ({lever}{seen})"]
+        wide = max(len(row["value"]) for row in found)
+        lines += [f"  {row['value']:<{wide}}  {_belief(row)}".rstrip() for row in found]
+    return lines[1:]
+
+
+def _belief(row: Mapping[str, Any]) -> str:
+    """Of one value: rate, interval, count; whether it is the best, or decided."""
+    if not row["seen"]:
+        return "not tried" + (", decided" if row["decided"] else "")
+    high = f"{row['high'] / 1e6:.1f}" if row["high"] is not None else "?"
+    notes = [word for word in ("best", "decided") if row[word]]
+    count = f"{row['seen']:.0f} interval{'s' * (row['seen'] >= 1.5)}"
+    told = f"{row['bytes_per_s'] / 1e6:9.1f} MB/s [{row['low'] / 1e6:.1f}, {high}]  {count}"
+    return told + (f"  {', '.join(notes)}" if notes else "")

@@ -1,0 +1,83 @@
+"""The 144 situations with TWINS' seven windows, FIFO, HBRR and shortest job first, request by request: who gains."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from functools import cache
+from pathlib import Path
+
+from tarazu.sim.requests import dataset, situations
+from tarazu.sim.requests.dataset import Dataset
+from tarazu.sim.requests.gains import MATTERS, Gain, gains
+from tarazu.sim.requests.situation import SCALE, TABLE_III
+from tarazu.sim.requests.system import GRID5000
+from tarazu.sim.study.runner import cores
+from tests.benchmarks.figure import Figure
+
+MOST_S = 240.0
+"""For all of them on two cores."""
+KEPT = "TARAZU_TUNE_DATA"
+"""A folder in which runs are kept and found again (environment); without it they are made anew."""
+
+
+@cache
+def data(short: bool) -> tuple[Dataset, float, int]:
+    """The data set, how long it took, and how many cases have no result; made once for all modules of this folder."""
+    part = situations.SHORT_PART if short else SCALE
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        kept = os.environ.get(KEPT)
+        found = situations.run(Path(kept or folder), part=part)
+    return dataset.gathered(found.rows), time.monotonic() - began, len(found.lost)
+
+
+def measure(short: bool) -> list[Figure]:
+    """The short form judges nothing but that it works: so few requests say nothing."""
+    found, took_s, lost = data(short)
+    runs = gains(found)
+    print(f"  each process makes the first 1/{SCALE} of its requests (512 MB of 4 GB)", file=sys.stderr)
+    return [
+        Figure(
+            "all runs (1,008, and 432 of other schedulers)",
+            took_s,
+            "s",
+            most=None if short else MOST_S,
+        ),
+        Figure("cores", cores(), ""),
+        Figure("cases without a result", lost, "", most=0),
+        Figure("observations of I/O nodes", len(found.reward), ""),
+        *judged(runs, short),
+    ]
+
+
+def judged(runs: tuple[Gain, ...], short: bool) -> list[Figure]:
+    """What docs/tuning.md says of the situations."""
+
+    def least(value: float) -> float | None:
+        return None if short else value
+
+    limit = GRID5000.servers * GRID5000.disk.bytes_per_s
+    highest = max(max(one.bytes_per_s) for one in runs)
+    best = sorted(one.gain for one in runs)
+    gaining, losing = sum(gain >= 0.05 for gain in best), sum(gain <= -0.01 for gain in best)
+    matters = sum(one.spread >= MATTERS for one in runs)
+    worst = 100 * min(one.loss for one in runs)
+    figures = [
+        Figure("situations", len(runs), "", least=144),
+        Figure("highest rate of all, of the four disks' own", highest / limit, "", most=1.0),
+        Figure("largest gain of the best window (paper: +48 %)", 100 * best[-1], "%", least=least(48.0)),
+        Figure("gain of the best window, median", 100 * best[len(best) // 2], "%"),
+        Figure("the best window gains 5 % or more: situations", gaining, "", least=least(40)),
+        Figure("even the best window loses 1 % or more: situations", losing, "", least=least(1)),
+        Figure("largest loss of a wrong window", worst, "%", most=None if short else -20.0),
+        Figure("a wrong window costs 10 % or more: situations", matters, "", least=least(72)),
+        Figure("one window is clearly the best: situations", sum(one.clear for one in runs), ""),
+    ]
+    by_situation = {one.situation: one for one in runs}
+    for letter, situation in TABLE_III.items():
+        one = by_situation[situation]
+        figures.append(Figure(f"{letter}: best window {one.best}, beside FIFO and HBRR", 100 * one.gain, "%"))
+    return figures

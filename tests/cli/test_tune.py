@@ -1,0 +1,143 @@
+"""What `tarazu tune` does where there is no daemon: on the council's node, on an announcer's, on neither."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tarazu.cli import main
+from tarazu.daemons.council.kept import Kept
+from tarazu.tune.council import Council
+from tarazu.tune.observation import Direction, Observation
+
+Tune = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def tune(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Tune:
+    """`tarazu tune WORDS`: status, standard output, standard error. `mode`: the node's; `more`: settings of [tune]."""
+
+    def run(*words: str, mode: str = "observe", more: str = "") -> tuple[int, str, str]:
+        configuration = tmp_path / "tarazu.toml"
+        configuration.write_text(
+            f'[tune]\nmode = "{mode}"\nstate = "{tmp_path}/state"\nknowledge = "{tmp_path}/knowledge"\n{more}\n'
+            f'[run]\nstop_file = "{tmp_path}/stop"\n[ossd]\nroot = "{tmp_path}/root"\n'
+        )
+        status = main(["tune", *words, "--config", str(configuration)])
+        said = capsys.readouterr()
+        return status, said.out, said.err
+
+    return run
+
+
+@pytest.fixture
+def council(tmp_path: Path) -> Kept:
+    kept = Kept(tmp_path / "knowledge")
+    kept.directory.mkdir()
+    return kept
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Path:
+    state = tmp_path / "state"
+    state.mkdir()
+    return state
+
+
+def learned() -> bytes:
+    """Of a council that has seen strided reads under two quanta."""
+    council = Council({"nrs": ("fifo", "crrn 8")}, "epsilon-greedy", mode="observe")
+    read = Direction(8 << 20, 256, 1, (), 0.9)
+    for second, value in enumerate(("fifo", "fifo", "crrn 8")):
+        elapsed_s = 0.5 if value == "crrn 8" else 1.0
+        council.receive("oss1", Observation(elapsed_s, read=read), {"nrs": value}, float(second))
+    return council.knowledge()
+
+
+@pytest.mark.parametrize("words", [(), ("show",), ("--undo",), ("--apply",), ("--advise",)])
+def test_a_node_of_nothing_is_told_in_one_line(tune: Tune, words: tuple[str, ...]) -> None:
+    status, out, error = tune(*words)
+    assert status == 2 and not out
+    assert "expected a council's" in error and error.count("\n") == 1
+
+
+def test_the_councils_mode_is_ordered_and_undone(tune: Tune, council: Kept) -> None:
+    status, out, _ = tune("--apply")
+    ordered = council.ordered()
+    assert status == 0 and ordered is not None and ordered.mode == "apply"
+    assert "mode is apply (it was observe)" in out and "undo: tarazu tune --observe" in out
+    status, out, _ = tune("--undo")
+    ordered = council.ordered()
+    assert status == 0 and ordered is not None and ordered.mode == "observe"
+    assert "it was apply" in out and "restored" not in out
+    assert json.loads(tune("--advise", "--json")[1]) == {"council_was": "observe", "was_held": None}
+
+
+def test_what_was_learned_is_shown_without_a_daemon(tune: Tune, council: Kept) -> None:
+    council.write_knowledge(learned())
+    more = 'learner = "epsilon-greedy"\nlevers = ["nrs=fifo | crrn 8"]'
+    status, out, error = tune("show", more=more)
+    assert (status, error) == (0, "")
+    assert "it has never run here" in out and "does not answer (tune.council is empty" in out
+    lines = out.splitlines()
+    at = lines.index("read strided, 1 file, 32768 B (nrs)")
+    assert lines[at + 1].split()[:3] == ["fifo", "8.4", "MB/s"] and "2 intervals" in lines[at + 1]
+    assert lines[at + 2].startswith("  crrn 8       16.8 MB/s") and lines[at + 2].endswith("1 interval  best")
+    rows = json.loads(tune("show", "--json", more=more)[1])["council"]["learned"]
+    assert [(row["value"], row["seen"], row["best"]) for row in rows] == [
+        ("fifo", 2, False),
+        ("crrn 8", 1, True),
+    ]
+    assert "learned" not in json.loads(tune("--json", more=more)[1])["council"]
+
+
+def test_an_order_that_cannot_be_read_is_replaced_in_need(tune: Tune, council: Kept) -> None:
+    (council.directory / "mode").write_text('{"mo')
+    status, out, _ = tune("--undo")
+    ordered = council.ordered()
+    assert status == 0 and ordered is not None and ordered.mode == "observe", out
+
+
+def test_undo_on_a_node_holds_until_apply_there(tune: Tune, node: Path) -> None:
+    status, out, _ = tune("--undo", mode="apply")
+    assert status == 0 and "nothing to restore" in out and "nothing is set here until" in out
+    assert "held by tarazu tune --undo" in tune(mode="apply")[1]
+    assert "values may be set here again" in tune("--apply", mode="apply")[1]
+    assert "were not held back" in tune("--apply", mode="apply")[1]
+    found: dict[str, Any] = json.loads(tune("--json", mode="apply")[1])
+    assert found["here"] == {"levers": [], "held": ""}
+    assert "tune.council is empty" in found["problem"]
+
+
+def test_a_node_is_not_told_to_apply_against_its_own_mode(tune: Tune, node: Path) -> None:
+    status, _, error = tune("--apply", mode="advise")
+    assert status == 2 and "tune.mode: expected apply on this node" in error
+    status, _, error = tune("--observe")
+    assert status == 2 and "the council's node; a node's own mode is tune.mode" in error
+
+
+def test_a_node_that_is_a_council_too_undoes_both(tune: Tune, node: Path, council: Kept) -> None:
+    tune("--apply", mode="apply")
+    status, out, _ = tune("--undo")
+    assert status == 0 and "the council's mode is observe (it was apply)" in out
+    assert "nothing is set here until" in out and "tune.mode of this node is observe" in tune("--apply")[1]
+
+
+def test_status_says_what_is_on_this_node(
+    tune: Tune, node: Path, council: Kept, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tune("--undo")
+    main(["status", "--config", str(tmp_path / "tarazu.toml")])
+    out = capsys.readouterr().out
+    assert "a council of parameters that learn: observe (tarazu tune --undo)" in out
+    assert "nothing is set here: held by tarazu tune --undo" in out
+
+
+def test_notes_that_cannot_be_read_are_said(tune: Tune, node: Path) -> None:
+    (node / "levers.json").write_text('{"form')
+    status, out, _ = tune()
+    assert status == 0 and "on this node is not known" in out

@@ -1,0 +1,227 @@
+"""Announcers and a council as they run: what is decided is set, and what was there comes back, whatever dies."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tarazu import config
+from tarazu.daemons.announcer import service
+from tarazu.daemons.announcer.service import Announcer
+from tarazu.daemons.council import here
+from tarazu.daemons.council.service import CouncilService
+from tarazu.daemons.levers import keeper
+from tarazu.daemons.process import Wakeup
+from tests.daemons.tuning import BEFORE, PATIENCE_S, Client, Group
+
+VALUES = ("4", "8", "16")
+Make = Callable[..., Group]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Make]:
+    made: list[Group] = []
+
+    def make(**tune: Any) -> Group:
+        made.append(Group(tmp_path, **tune))
+        return made[-1]
+
+    yield make
+    for group in made:
+        group.close()
+
+
+class Pair:
+    """An announcer and a council in this process, which turn when they are told to."""
+
+    def __init__(self, group: Group, client: Client) -> None:
+        self.group, self.client = group, client
+        self.council: CouncilService | None = None
+        self.announcer = Announcer(
+            config.load(str(group.configuration(client.name, client.root))), Wakeup(), kind="client"
+        )
+
+    def begin(self, name: str, **own: Any) -> None:
+        """The council of this name is the one at the address."""
+        self.end()
+        self.council = CouncilService(self.group.settings(**own), Wakeup())
+        self.council.name = name
+
+    def end(self) -> None:
+        if self.council:
+            self.council.close()
+            self.council.wakeup.close()
+            self.council = None
+
+    def until(self, holds: Callable[[], object]) -> None:
+        deadline, due = time.monotonic() + PATIENCE_S, 0.0
+        while not holds():
+            now = time.monotonic()
+            assert now < deadline
+            if now >= due:
+                self.client.write(100)
+                self.announcer._tick(now)
+                due = now + 0.1
+            self.announcer.transport.wait(0.01)
+            if self.council:
+                self.council._hear()
+                self.council._look()
+                self.council._decide(time.monotonic())
+            while said := self.announcer.end.receive():
+                self.announcer._heard(said, time.monotonic())
+
+    def close(self) -> None:
+        self.end()
+        self.announcer.close()
+        self.announcer.wakeup.close()
+
+
+@pytest.fixture
+def pair(make: Make, tmp_path: Path) -> Iterator[Pair]:
+    pair = Pair(make(worse=1.0, dwell_s=0.1, silent_s=0.5), Client(tmp_path, "login1"))
+    yield pair
+    pair.close()
+
+
+def test_of_two_councils_the_first_is_followed_until_it_is_silent(
+    pair: Pair, caplog: pytest.LogCaptureFixture
+) -> None:
+    client, following = pair.client, pair.announcer.following
+    pair.begin("mds1", knowledge=str(pair.group.directory / "one"))
+    pair.until(lambda: client.in_force in VALUES)
+    pair.begin("mds2", knowledge=str(pair.group.directory / "two"))
+    pair.until(lambda: following.refused)
+    assert following.council == "mds1" and client.in_force in VALUES
+    pair.until(lambda: following.council == "mds2")
+    audit = [r.getMessage() for r in caplog.records]
+    assert any("a decision of mds2 is not followed" in line for line in audit)
+    pair.until(lambda: client.in_force in VALUES)
+
+
+def test_what_an_administrator_sets_meanwhile_is_his(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeper, "LOOK_S", 0.2)
+    monkeypatch.setattr(service, "LOOK_S", 0.2)
+    client = pair.client
+    pair.begin("mds1")
+    pair.until(lambda: client.in_force in VALUES)
+    client.set("7")
+    pair.until(lambda: "somebody else has set it" in pair.announcer.problem)
+    pair.announcer.wakeup.stopping = True
+    pair.announcer.loop()
+    assert client.in_force == "7"
+
+
+@pytest.mark.parametrize("mode", ["observe", "advise"])
+def test_the_node_alone_can_say_no(pair: Pair, mode: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    pair.begin("mds1")
+    pair.until(lambda: pair.client.in_force in VALUES)
+    # As after SIGHUP.
+    pair.announcer._take_over(config.Settings(tune=dataclasses.replace(pair.announcer.options, mode=mode)))
+    pair.announcer._follow(time.monotonic(), anew=True)
+    assert pair.client.in_force == BEFORE and f"tune.mode is {mode}" in caplog.text
+    assert pair.council
+    pair.until(lambda: pair.council and pair.council.nodes.of["login1"].mode == mode)
+    assert pair.council.council.active == 0 or mode != "observe"
+
+
+def test_undo_here_holds_without_a_word_of_the_council(pair: Pair) -> None:
+    pair.begin("mds1")
+    pair.until(lambda: pair.client.in_force in VALUES)
+    settings = config.load(str(pair.group.configuration("login1", pair.client.root)))
+    assert keeper.undo(settings).restored == ("max_rpcs_in_flight",)
+    assert pair.client.in_force == BEFORE and pair.announcer.mode == "observe"
+    told = pair.announcer.sequence
+    pair.until(lambda: pair.announcer.sequence > told + 3)
+    assert pair.client.in_force == BEFORE
+    keeper.resume(settings)
+    pair.until(lambda: pair.client.in_force in VALUES)
+
+
+def test_a_lever_that_fails_is_said_to_the_council_and_what_was_there_stays(pair: Pair) -> None:
+    (pair.client.root / "sys/fs/lustre/osc").rename(pair.client.root / "osc")
+    pair.group.lctl.write_text("#!/bin/sh\necho 'error: set_param: Invalid argument' >&2; exit 22\n")
+    (pair.client.root / "osc").rename(pair.client.root / "sys/fs/lustre/osc")
+    pair.begin("mds1")
+    pair.until(lambda: pair.announcer.problem)
+    assert pair.client.in_force == BEFORE
+    pair.until(lambda: pair.council and (o := pair.council.nodes.of["login1"].observed) and o.problem)
+
+
+def test_an_announcer_without_io_says_only_that_it_lives(pair: Pair) -> None:
+    announcer = pair.announcer
+    for tick in range(20):
+        announcer._tick(100.0 + tick * 0.1)
+    # A sign of life in each third of silent_s, not one in each interval.
+    assert announcer.observed == 0 and 8 <= announcer.sequence <= 13
+
+
+def test_of_two_announcers_on_a_node_the_second_waits(pair: Pair) -> None:
+    pair.begin("mds1")
+    pair.until(lambda: pair.client.in_force in VALUES)
+    second = Announcer(
+        config.load(str(pair.group.configuration("login1", pair.client.root))), Wakeup(), kind="client"
+    )
+    for _ in range(3):
+        second._tick(time.monotonic())
+    assert second.sequence == 0 and second.mode == "observe"
+    second.close()
+    second.wakeup.close()
+
+
+def test_what_is_decided_is_set_and_comes_back_whatever_dies(make: Make, tmp_path: Path) -> None:
+    group = make(worse=1.0)  # this I/O says nothing of values
+    clients = [Client(tmp_path, f"login{n}") for n in (1, 2)]
+    council = group.council()
+    announcers = [group.announcer(client) for client in clients]
+
+    def all_in(values: tuple[str, ...]) -> bool:
+        return all(client.in_force in values for client in clients)
+
+    group.until(lambda: all_in(VALUES), *clients)
+    group.until(lambda: group.status()["learned"], *clients)
+    status = group.status()
+    assert set(status["nodes"]) == {"login1", "login2"}
+    assert status["decision"]["values"] and status["keys"]
+
+    # An announcer that is killed leaves its note; its next start restores before it follows anybody.
+    group.kill(announcers[0])
+    assert (
+        keeper.set_here(group.settings(clients[0].root, state=str(tmp_path / "login1.state")))
+        .levers[0]
+        .set_to
+    )
+    announcers[0] = group.announcer(clients[0])
+    group.until(lambda: "left by a former run" in group.log("login1"), *clients)
+    group.until(lambda: all_in(VALUES), *clients)
+
+    # A council that is killed is silent: all is restored; the next one goes on from what was learned.
+    settings = group.settings()
+    group.until(lambda: (found := here.here(settings)) and found.learned, *clients)
+    group.kill(council)
+    on_disk = here.here(settings)
+    assert on_disk is not None and not on_disk.unread and on_disk.status["group"] == "g"
+    group.until(lambda: all_in((BEFORE,)), *clients)
+    assert "is silent for 0.9 s" in group.log("login2")
+    council = group.council()
+    group.until(lambda: all_in(VALUES), *clients)
+    assert "goes on from what was learned" in group.log("council")
+    seen = {(row["pattern"], row["value"]): row["seen"] for row in group.status()["learned"]}
+    assert all(seen[row["pattern"], row["value"]] >= row["seen"] for row in on_disk.learned)
+
+    # Ordered: all is restored at once, and stays so.
+    assert here.set_mode(group.settings(), "observe", "tarazu tune --undo") == "apply"
+    group.until(lambda: all_in((BEFORE,)), *clients)
+    assert group.status()["mode"] == "observe" and "tarazu tune --undo" in group.log("login1")
+    here.set_mode(group.settings(), "apply", "again")
+    group.until(lambda: all_in(VALUES), *clients)
+    group.end(announcers[1])
+    assert clients[1].in_force == BEFORE and clients[0].in_force in VALUES
+    group.end(council)
+    assert "Traceback" not in group.log("council") + group.log("login1") + group.log("login2")

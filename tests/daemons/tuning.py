@@ -1,0 +1,166 @@
+"""A council and announcers of clients: real processes, real sockets with keys, parameters as files below a root."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tarazu import config
+from tarazu.daemons.council import here
+from tarazu.wire import keys
+
+PATIENCE_S = 20.0
+BEFORE = "2"
+"""What an administrator has set: none of the lever's values."""
+
+_LCTL = """#!/bin/sh
+root=$1
+shift 2
+for each do
+    printf '%s\\n' "${each#*=}" > "$root/sys/fs/lustre/$(printf %s "${each%%=*}" | tr . /)" || exit 2
+done
+"""
+_STATS = """snapshot_time 1795166319.845123420 secs.nsecs
+start_time 1795165937.094547990 secs.nsecs
+elapsed_time 382.750575430 secs.nsecs
+write_bytes {requests} samples [bytes] 1048576 1048576 {bytes} 0
+"""
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Client:
+    """A node that mounts a file system, and writes when it is told to."""
+
+    def __init__(self, directory: Path, name: str) -> None:
+        self.name = name
+        self.root = directory / name
+        self._osc = self.root / "sys/fs/lustre/osc/scratch-OST0000-osc-ffff8881deadbeef"
+        self._osc.mkdir(parents=True)
+        self.set(BEFORE)
+        (self._osc / "max_pages_per_rpc").write_text("1024\n")
+        (self._osc / "max_dirty_mb").write_text("2000\n")
+        self._stats = self.root / "sys/kernel/debug/lustre/llite/scratch-ffff8881deadbeef/stats"
+        self._stats.parent.mkdir(parents=True)
+        self.written = 0
+        self.write(0)
+
+    @property
+    def in_force(self) -> str:
+        return (self._osc / "max_rpcs_in_flight").read_text().strip()
+
+    def set(self, value: str) -> None:
+        (self._osc / "max_rpcs_in_flight").write_text(f"{value}\n")
+
+    def write(self, mib: int) -> None:
+        self.written += mib
+        beside = self._stats.with_name("new")
+        beside.write_text(_STATS.format(requests=self.written, bytes=self.written << 20))
+        beside.rename(self._stats)
+
+
+class Group:
+    """Councils and announcers, and the keys that all of them share."""
+
+    def __init__(self, directory: Path, **tune: Any) -> None:
+        self.directory = directory
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self.keys = directory / "keys"
+        for role in keys.ROLES:
+            keys.create(self.keys, role)
+        self.address = f"tcp://127.0.0.1:{free_port()}"
+        self.lctl = directory / "lctl"
+        self.lctl.write_text(_LCTL)
+        self.lctl.chmod(0o755)
+        self.knowledge = directory / "knowledge"
+        self.tune = {
+            "mode": "apply",
+            "interval_s": 0.1,
+            "dwell_s": 0.3,
+            "silent_s": 0.9,
+            "learner": "epsilon-greedy",
+            "levers": ["max_rpcs_in_flight=4|8|16"],
+            **tune,
+        }
+
+    def settings(self, root: Path | None = None, **own: Any) -> config.Settings:
+        """As a file of them says."""
+        return config.load(str(self.configuration("test", root or Path("/nowhere"), **own)))
+
+    def configuration(self, name: str, root: Path, **own: Any) -> Path:
+        tune: Mapping[str, Any] = {
+            "council": self.address,
+            "group": "g",
+            "knowledge": str(self.knowledge),
+            "state": str(self.directory / f"{name}.state"),
+            "lctl": f"{self.lctl} {root}",
+            **self.tune,
+            **own,
+        }
+        path = self.directory / f"{name}.toml"
+        path.write_text(
+            f"[keys]\ndirectory = '{self.keys}'\n[run]\nstop_file = ''\n"
+            f"[ossd]\nname = '{name}'\nroot = '{root}'\n[tune]\n"
+            + "".join(f"{key} = {value!r}\n" for key, value in tune.items())
+        )
+        return path
+
+    def council(self, **own: Any) -> subprocess.Popen[bytes]:
+        return self._start("council", "council", Path("/nowhere"), **own)
+
+    def announcer(self, client: Client, **own: Any) -> subprocess.Popen[bytes]:
+        return self._start("announcer", client.name, client.root, **own)
+
+    def _start(self, daemon: str, name: str, root: Path, **own: Any) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", f"tarazu.daemons.{daemon}.service"]
+        with self._log(name).open("ab") as log:
+            process = subprocess.Popen(
+                [*command, "--config", str(self.configuration(name, root, **own))],
+                stdout=log,
+                stderr=log,
+                env={**os.environ, "PYTHONWARNINGS": "error"},
+            )
+        self.processes.append(process)
+        return process
+
+    def _log(self, name: str) -> Path:
+        return self.directory / f"{name}.log"
+
+    def log(self, name: str) -> str:
+        return self._log(name).read_text()
+
+    def status(self) -> dict[str, Any]:
+        return here.ask(self.settings(), PATIENCE_S)
+
+    def until(self, holds: Callable[[], object], *writing: Client, mib: int = 10) -> None:
+        """While these write."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not holds():
+            assert time.monotonic() < deadline, "\n".join(p.read_text() for p in self.directory.glob("*.log"))
+            for client in writing:
+                client.write(mib)
+            time.sleep(0.05)
+
+    def kill(self, process: subprocess.Popen[bytes]) -> None:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+    def end(self, process: subprocess.Popen[bytes]) -> None:
+        process.terminate()
+        assert process.wait(PATIENCE_S) == 0
+
+    def close(self) -> None:
+        for process in self.processes:
+            if process.poll() is None:
+                self.kill(process)
