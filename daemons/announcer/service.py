@@ -65,7 +65,7 @@ class Announcer:
         """`kind`: what this node is, where Lustre does not show it (yet). Raises ConfigError, BadInput, WireError."""
         self.options = settings.tune
         if not self.options.council:
-            raise ConfigError("tune.council", "the address of the council, tcp://mds1:5773", "")
+            raise ConfigError("tune.council", "the address of the council, tcp://mds1:5774", "")
         self.wakeup = wakeup
         self.reread = reread
         self.manager = ServiceManager()
@@ -302,7 +302,7 @@ def main(argv: list[str] | None = None) -> int:
     options.add_argument(
         "--kind", choices=("oss", "router", "client"), help="default: what Lustre shows here"
     )
-    options.add_argument("--council", metavar="ADDRESS", help="instead of tune.council: tcp://mds1:5773")
+    options.add_argument("--council", metavar="ADDRESS", help="instead of tune.council: tcp://mds1:5774")
     chosen = options.parse_args(argv)
 
     def read() -> config.Settings:

@@ -68,7 +68,7 @@ class CouncilService:
         self.options = settings.tune
         if not self.options.council:
             raise ConfigError(
-                "tune.council", "the address at which this council listens, tcp://mds1:5773", ""
+                "tune.council", "the address at which this council listens, tcp://mds1:5774", ""
             )
         self.wakeup = wakeup
         self.reread = reread
@@ -340,7 +340,7 @@ def main(argv: list[str] | None = None) -> int:
     options = parser(
         NAME, "Learn which values of parameters serve access patterns, and decide for a group of nodes."
     )
-    options.add_argument("--listen", metavar="ADDRESS", help="instead of tune.council: tcp://mds1:5773")
+    options.add_argument("--listen", metavar="ADDRESS", help="instead of tune.council: tcp://mds1:5774")
     chosen = options.parse_args(argv)
 
     def body() -> int:

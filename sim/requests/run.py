@@ -80,7 +80,8 @@ class _Node:
         self.files: tuple[set[int], set[int]] = (set(), set())
         self.demand = 0.0
         """Integral of `inside`."""
-        self.log: list[tuple[int, int, int, bool]] = []
+        self.log: list[tuple[float, int, int, int, bool]] = []
+        """(when it arrived, file, offset, bytes, written) of each request that was done."""
 
 
 class _Server:
@@ -241,9 +242,7 @@ class Run:
         node.changed_s = now
         node.inside += 1
         file = request.file
-        node.files[request.write].add(file)
-        if self._log:
-            node.log.append((file, request.offset, request.bytes, request.write))
+        request.arrived = now
         stripe = self._system.stripe_bytes
         number, within = divmod(request.offset, stripe)
         if within + request.bytes <= stripe:
@@ -366,6 +365,9 @@ class Run:
             node.inside -= 1
             node.bytes[write] += size
             node.count[write] += 1
+            node.files[write].add(request.file)
+            if self._log:
+                node.log.append((request.arrived, request.file, request.offset, size, write))
             back = now
             if not write:
                 back = max(back, node.out_s)
@@ -422,6 +424,7 @@ class Run:
         for node in self._nodes:
             node.demand += node.inside * (now - node.changed_s)
             node.changed_s = now
+            node.log.sort()
             read, write = (
                 Direction(
                     node.bytes[way], node.count[way], len(node.files[way]), self._features_of(node, way)
@@ -429,7 +432,7 @@ class Run:
                 for way in (False, True)
             )
             observation = Observation(elapsed_s, read, write, node.demand / elapsed_s)
-            log = tuple(node.log) if self._options.requests else ()
+            log = tuple(one[1:] for one in node.log) if self._options.requests else ()
             found.append(Seen(now, node.number, observation, pattern, self._setting.window_s, number, log))
             node.reset()
         self._seen += found
@@ -439,7 +442,7 @@ class Run:
     def _features_of(self, node: _Node, way: bool) -> tuple[float, ...]:
         if not self._options.features:
             return ()
-        return features_of((offset, size, file) for file, offset, size, write in node.log if write == way)
+        return features_of((offset, size, file) for _, file, offset, size, write in node.log if write == way)
 
     def _change(self, now: float, change: Change) -> None:
         for number in change.servers or range(len(self._servers)):

@@ -270,7 +270,7 @@ class Tune:
     )
     council: str = setting(
         "",
-        "address of this node's council, tcp://mds1:5773: tarazu-council listens there, tarazu-announcer tells it what "
+        "address of this node's council, tcp://mds1:5774: tarazu-council listens there, tarazu-announcer tells it what "
         "this node sees; empty: none",
         ADDRESS_OR_NOTHING,
     )

@@ -206,6 +206,22 @@ def test_another_pattern_that_is_slower_is_no_reason_to_take_anything_back() -> 
     assert group.council.taken_back == 0
 
 
+def test_what_becomes_slower_long_after_the_change_has_other_reasons() -> None:
+    group = Group(0, 1, dwell_s=5.0, round_s=0.5)
+    for _ in range(30):
+        group.second(100)
+    for _ in range(30):
+        group.second(20)
+    assert group.council.taken_back == 0 and group.council.decision.values == {"window": "b"}
+
+
+def test_a_value_that_is_barred_keeps_no_other_lever_from_its_turn() -> None:
+    group = Group(0, 1, levers={"x": VALUES, "y": VALUES}, dwell_s=2.0)
+    for _ in range(80):
+        group.second({"other": 100.0, "a": 100.0, "b": 50.0, "c": 100.0})
+    assert group.council.taken_back >= 1 and set(group.council.decision.values) == {"x", "y"}
+
+
 def test_noise_is_not_taken_for_worse() -> None:
     group = Group(0, 1, dwell_s=20.0, hosts=1)
     for n in range(41):

@@ -79,7 +79,9 @@ class Remembering(Learner, Generic[C]):
         found = self._contexts.get(pattern)
         if found is None:
             if len(self._contexts) >= MOST_PATTERNS:
-                del self._contexts[min(self._contexts.values(), key=lambda context: context.last).pattern]
+                oldest = min(self._contexts.values(), key=lambda context: context.last).pattern
+                del self._contexts[oldest]
+                self._forgotten(oldest)
             found = self._contexts[pattern] = self._new(pattern)
         found.last = self._observed
         return found
@@ -126,6 +128,9 @@ class Remembering(Learner, Generic[C]):
                 raise BadInput(where, "what can have been observed", str(context.pattern)[:80])
         self._contexts, self._observed, self._arm = contexts, read.observed, read.arm
         self._restored()
+
+    def _forgotten(self, pattern: Pattern) -> None:
+        """There were too many patterns."""
 
     def _restored(self) -> None:
         """Forget what belongs to the time before."""

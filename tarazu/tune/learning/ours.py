@@ -1,9 +1,362 @@
-"""Ours."""
+"""`tarazu`: learns what matters, and stops where it does not.
+
+Every value is tried once. After that one is drawn from what is believed of each (Thompson), but only of those that
+could be better than the best by a share that matters: where values differ by less, or one is surely worse, nothing is
+explored. What was seen fades, so that in a system that changes the doubtful come into question again soon and the
+hopeless late; and where the value in use gives something else than it did for a while (CUSUM), all is in doubt at once.
+
+Rewards are compared at equal demand (`levels`). Of values that were not tried yet it is expected that they do as in
+similar patterns (`lending`), as far as that has turned out to be right; what so cannot be good need not be tried. The
+nodes of one decision are one observation, their mean: they see the same second of the same application.
+"""
 
 from __future__ import annotations
 
-from tarazu.tune.learning.epsilon import Decaying
+import math
+
+import msgspec
+
+from tarazu.errors import BadInput
+from tarazu.tune.learner import Belief, Choice
+from tarazu.tune.learning import lending
+from tarazu.tune.learning.levels import SLOWEST, Factors, Known, OfLevels, demand_class, fitted
+from tarazu.tune.learning.value import UNSEEN, Value, student
+from tarazu.tune.pattern import Pattern
+
+EVERY = 8
+"""Decisions of a pattern after which what was seen fades and is put together anew; before that many, each time."""
+PRIOR_NOISE = 0.2
+"""By what share observations vary, before any were seen; counts as PRIOR_SEEN."""
+PRIOR_SEEN = 3.0
+OWN_NOISE = 4.0
+"""Observations that the pattern's noise counts beside that of a value's own."""
+BOLD = 0.7
+"""Draws are of so many standard errors: Thompson's own explore more than a few hundred observations repay."""
+NO_CHANGE = 0.75
+ALARM = 9.0
+"""CUSUM of what is used, in standard deviations: what is no change, and when one is taken as certain."""
+SURPRISE = 4.0
+"""Standard deviations above what was believed of a value that was seldom used, and now the best: as certain."""
+APART = 64
+"""Decisions from one such change to the next; in between another level is taken as one of all values."""
+ALONE = 256
+"""Decisions after it in which similar patterns, which may not have been seen since, are not asked."""
+LEAST = 1e-3
+"""Observations; of fewer nothing is kept."""
 
 
-class Tarazu(Decaying):
+class View:
+    """What is believed of a pattern now; computed from what is known, not kept."""
+
+    __slots__ = (
+        "error",
+        "factors",
+        "fall",
+        "fallen",
+        "lent",
+        "lent_seen",
+        "mean",
+        "noise2",
+        "rise",
+        "risen",
+        "sums",
+        "wrong",
+    )
+
+    def __init__(self, arms: int) -> None:
+        self.factors: Factors = {}
+        self.sums: list[Value] = []
+        self.mean = [0.0] * arms
+        self.error = [math.inf] * arms
+        self.noise2 = PRIOR_NOISE**2
+        self.lent: lending.Lent | None = None
+        self.lent_seen = 0.0
+        self.wrong = (0.0, 0.0)
+        self.rise = self.fall = 0.0
+        self.risen = self.fallen = (0.0, 0)
+
+    def judge(self, arm: int, level: float) -> None:
+        """Put together what one value gave and what is lent."""
+        value = self.sums[arm]
+        seen, mean = value.seen, value.mean
+        extra = self.lent_seen if self.lent is not None and level > 0 and self.lent[arm] else 0.0
+        if seen <= 0 and not extra:
+            self.mean[arm], self.error[arm] = 0.0, math.inf
+            return
+        spread = self.noise2
+        if seen > 1:
+            spread = (value.squares / (mean * mean) + OWN_NOISE * spread) / (seen - 1.0 + OWN_NOISE)
+        if extra:
+            assert self.lent is not None
+            mean = (seen * mean + extra * (self.lent[arm] or 0.0) * level) / (seen + extra)
+            seen += extra
+        self.mean[arm] = mean
+        self.error[arm] = mean * math.sqrt(spread / seen)
+
+
+class Tarazu(OfLevels):
+    """Ours. `matters`: share by which a value must be able to be better to be tried again; `sure`: standard errors
+    that this is judged by; `half_life`: decisions of a pattern after which an observation counts half; `lend`: whether
+    patterns lend.
+    """
+
     name = "tarazu"
+
+    def __init__(
+        self,
+        arms: int,
+        seed: int = 0,
+        matters: float = 0.02,
+        sure: float = 1.0,
+        half_life: float = 300.0,
+        lend: bool = True,
+    ) -> None:
+        super().__init__(arms, seed)
+        if not (0 <= matters < 1 and sure > 0 and half_life >= 1):
+            raise BadInput("options of tarazu", "matters 0 to 1, sure above 0, half_life 1 or more")
+        self._bar, self._sure, self._lend = 1.0 + matters, sure, lend
+        self._kept = 0.5 ** (EVERY / half_life)
+        self._views: dict[Pattern, View] = {}
+        self._lenders: dict[Pattern, list[tuple[Pattern, float]]] = {}
+        self._wrong = [lending.COMPARED * lending.STRANGER**2, lending.COMPARED]
+        self._round: dict[tuple[Pattern, int, int], list[float]] = {}
+        self._nodes: dict[Pattern, int] = {}
+
+    def _restored(self) -> None:
+        self._views.clear()
+        self._lenders.clear()
+        self._round.clear()
+        self._nodes.clear()
+        self._wrong = [lending.COMPARED * lending.STRANGER**2, lending.COMPARED]
+
+    def _new(self, pattern: Pattern) -> Known:
+        self._lenders.clear()
+        return super()._new(pattern)
+
+    def _forgotten(self, pattern: Pattern) -> None:
+        self._lenders.clear()
+        self._nodes.pop(pattern, None)
+        self._shown(pattern, None)
+
+    def _shown(self, pattern: Pattern, view: View | None) -> None:
+        """Take a view in place of the one before."""
+        before = self._views.pop(pattern, None)
+        if before is not None:
+            self._wrong[0] -= before.wrong[0]
+            self._wrong[1] -= before.wrong[1]
+        if view is not None:
+            self._views[pattern] = view
+            self._wrong[0] += view.wrong[0]
+            self._wrong[1] += view.wrong[1]
+
+    def observe(
+        self, host: str, pattern: Pattern, arm: int, reward: float, *, demand: float = 0.0, at_s: float = 0.0
+    ) -> None:
+        self._context(pattern, arm, reward)
+        cell = (pattern, arm, demand_class(demand))
+        if (seen := self._round.get(cell)) is None:
+            self._round[cell] = [max(SLOWEST, reward), 1]
+        else:
+            seen[0] += max(SLOWEST, reward)
+            seen[1] += 1
+
+    def choose(self, at_s: float = 0.0) -> Choice:
+        self._learn()
+        nodes = self._nodes
+        if not nodes:
+            return Choice(self._arm, False)
+        if len(nodes) == 1:
+            (view,) = [self._views[pattern] for pattern in nodes]
+            mean, error = view.mean, view.error
+        else:
+            mean, error = self._together(nodes)
+        nodes.clear()
+        if math.inf in error:
+            self._arm = error.index(math.inf)
+            return Choice(self._arm, True)
+        top = max(mean)
+        best = found = mean.index(top)
+        bar, sure = top * self._bar, self._sure
+        doubtful = [arm for arm, m in enumerate(mean) if m + sure * error[arm] > bar and arm != best]
+        if doubtful:
+            gauss = self._random.gauss
+            highest = gauss(top, BOLD * error[best])
+            for arm in doubtful:
+                drawn = gauss(mean[arm], BOLD * error[arm])
+                if drawn > highest:
+                    highest, found = drawn, arm
+        self._arm = found
+        return Choice(found, found != best)
+
+    def _learn(self) -> None:
+        """Take what nodes saw since the last time."""
+        if not self._round:
+            return
+        fresh = {}
+        for (pattern, arm, number), (total, many) in self._round.items():
+            context = self._contexts.get(pattern)
+            if context is not None:  # else forgotten meanwhile, of very many
+                self._nodes[pattern] = self._nodes.get(pattern, 0) + int(many)
+                fresh[pattern] = context
+                self._take(context, arm, number, total / many)
+        self._round.clear()
+        for pattern, context in fresh.items():
+            context.decisions += 1
+            if context.decisions < 2 * EVERY or context.decisions % EVERY == 0 or pattern not in self._views:
+                self._renew(context)
+
+    def _take(self, context: Known, arm: int, number: int, reward: float) -> None:
+        context.cell(number, self.arms)[arm].add(reward)
+        view = self._views.get(context.pattern)
+        if view is None or number not in view.factors:
+            self._shown(context.pattern, None)
+            return
+        factor, weight = view.factors[number]
+        reward /= factor
+        value = view.sums[arm]
+        if value.seen > 0.0 and weight > 0.5:
+            if value.seen >= 5.0:
+                self._watch(context, view, arm, reward)
+            elif reward > self._bar * max(view.mean) and reward > value.mean * (
+                1.0 + SURPRISE * math.sqrt(view.noise2)
+            ):
+                self._changed(context, view, arm, reward / value.mean)
+            if self._views[context.pattern] is not view:
+                return
+        value.add(reward, weight)
+        view.judge(arm, 0.0 if view.lent is None else lending.level(view.sums, view.lent))
+
+    def _watch(self, context: Known, view: View, arm: int, reward: float) -> None:
+        """CUSUM of what a value gives beside what it gave."""
+        mean = view.sums[arm].mean
+        beside = reward / mean
+        off = max(-3.0, min(3.0, (beside - 1.0) / math.sqrt(view.noise2)))
+        rise, fall = view.rise + off - NO_CHANGE, view.fall - off - NO_CHANGE
+        if rise > 0.0:
+            view.rise, view.risen = rise, (view.risen[0] + beside, view.risen[1] + 1)
+        elif view.rise:
+            view.rise, view.risen = 0.0, (0.0, 0)
+        if fall > 0.0:
+            view.fall, view.fallen = fall, (view.fallen[0] + beside, view.fallen[1] + 1)
+        elif view.fall:
+            view.fall, view.fallen = 0.0, (0.0, 0)
+        if max(rise, fall) > ALARM:
+            total, many = view.risen if rise > ALARM else view.fallen
+            self._changed(context, view, arm, total / many)
+
+    def _changed(self, context: Known, view: View, arm: int, now: float) -> None:
+        """One value gives `now` times what it gave: the system is another one, and the others are to be tried again."""
+        again = not context.changed or context.decisions - context.changed >= APART
+        for values in context.cells.values():
+            for other, value in enumerate(values):
+                if other != arm and again:
+                    values[other] = Value()
+                else:
+                    value.mean = max(SLOWEST, value.mean * now)
+                    value.squares *= now * now
+                    if value.seen > 8.0:
+                        value.fade(8.0 / value.seen)
+        if again:
+            context.changed = max(1, context.decisions)
+        view.rise = view.fall = 0.0
+        view.risen = view.fallen = (0.0, 0)
+        self._renew(context)
+
+    def _renew(self, context: Known) -> None:
+        """Let what was seen fade, and put it together anew."""
+        before = self._views.get(context.pattern)
+        if context.decisions % EVERY == 0:
+            for number in list(context.cells):
+                total = 0.0
+                for value in context.cells[number]:
+                    value.fade(self._kept)
+                    total += value.seen
+                if total < LEAST and len(context.cells) > 1:
+                    del context.cells[number]
+        view = self._view(context)
+        if before is not None:
+            view.rise, view.fall, view.risen, view.fallen = (
+                before.rise,
+                before.fall,
+                before.risen,
+                before.fallen,
+            )
+        self._shown(context.pattern, view)
+
+    def _view(self, context: Known) -> View:
+        view = View(self.arms)
+        view.factors, sums = fitted(context.cells, self.arms)
+        view.sums = sums
+        squares, freedom = PRIOR_SEEN * PRIOR_NOISE**2, PRIOR_SEEN
+        for value in sums:
+            if value.seen > 1.0:
+                squares += value.squares / (value.mean * value.mean)
+                freedom += value.seen - 1.0
+        view.noise2 = max(1e-8, squares / freedom)
+        level = 0.0
+        changed = context.changed and context.decisions - context.changed < ALONE
+        if self._lend and len(self._contexts) > 1 and not changed:
+            view.lent = self._lent(context)
+            view.wrong = lending.wrong(sums, view.lent, view.noise2)
+            seen = sum(value.seen for value in sums)
+            tried = sum(value.seen > 0 for value in sums) or 1
+            variance = max(lending.SURE**2, self._variance(view.wrong)) * (1.0 + 1.0 / tried)
+            view.lent_seen = view.noise2 / (variance + view.noise2 / max(seen, 0.1))
+            level = lending.level(sums, view.lent)
+        for arm in range(self.arms):
+            view.judge(arm, level)
+        return view
+
+    def _variance(self, own: tuple[float, float]) -> float:
+        """Of what is lent: as all patterns found it, and this one."""
+        squares, many = max(self._wrong[0], 0.0), max(self._wrong[1], 1.0)
+        return (lending.COMPARED * squares / many + own[0]) / (lending.COMPARED + own[1])
+
+    def _lent(self, context: Known) -> lending.Lent:
+        lenders = self._lenders.get(context.pattern)
+        if lenders is None:
+            lenders = self._lenders[context.pattern] = lending.nearest(context.pattern, self._contexts)
+        shapes = [
+            (lending.shape(view.sums), weight)
+            for pattern, weight in lenders
+            if (view := self._views.get(pattern)) is not None
+        ]
+        return lending.combined(shapes, self.arms)
+
+    def _together(self, nodes: dict[Pattern, int]) -> tuple[list[float], list[float]]:
+        """Nodes that see different patterns: what a value gives each beside its pattern's best, on average. A value of
+        which a pattern knows nothing may be as good as its best.
+        """
+        mean, square = [0.0] * self.arms, [0.0] * self.arms
+        total = sum(nodes.values())
+        for pattern, many in nodes.items():
+            view = self._views[pattern]
+            top = max(view.mean) or 1.0
+            for arm in range(self.arms):
+                unknown = view.error[arm] == math.inf
+                mean[arm] += many / total * (1.0 if unknown else view.mean[arm] / top)
+                square[arm] += (many / total * (0.5 if unknown else view.error[arm] / top)) ** 2
+        return mean, [math.sqrt(s) for s in square]
+
+    def knowledge(self) -> msgspec.Raw:
+        self._learn()
+        return super().knowledge()
+
+    def beliefs(self, pattern: Pattern) -> tuple[Belief, ...]:
+        self._learn()
+        context = self._contexts.get(pattern)
+        if context is None:
+            return (UNSEEN,) * self.arms
+        view = self._view(context)
+        return tuple(self._belief(view, arm) for arm in range(self.arms))
+
+    @staticmethod
+    def _belief(view: View, arm: int) -> Belief:
+        """Of a value's own observations; what is lent makes none more certain."""
+        value = view.sums[arm]
+        if value.seen < LEAST:
+            return UNSEEN
+        freedom = max(0.0, value.seen - 1.0)
+        spread = (value.squares / value.mean**2 + OWN_NOISE * view.noise2) / (freedom + OWN_NOISE)
+        within = student(freedom + OWN_NOISE) * value.mean * math.sqrt(spread / value.seen)
+        return Belief(value.mean, max(0.0, value.mean - within), value.mean + within, value.seen)

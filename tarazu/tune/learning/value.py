@@ -48,12 +48,12 @@ class Value(msgspec.Struct, array_like=True):
     squares: float = 0.0
     """Sum of squared deviations from the mean."""
 
-    def add(self, reward: float) -> None:
+    def add(self, reward: float, weight: float = 1.0) -> None:
         """Equation 1."""
-        self.seen += 1.0
+        self.seen += weight
         off = reward - self.mean
-        self.mean += off / self.seen
-        self.squares += off * (reward - self.mean)
+        self.mean += weight * off / self.seen
+        self.squares += weight * off * (reward - self.mean)
 
     def fade(self, share: float) -> None:
         """Let what was seen count less: `share` of what it counted."""
