@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple
 
 
 class Confusion(NamedTuple):
     """(true, detected) → how often."""
 
-    counts: Counter[tuple[Hashable, Hashable]]
+    counts: Counter[tuple[object, object]]
 
     @classmethod
-    def of(cls, pairs: Iterable[tuple[Hashable, Hashable]]) -> Confusion:
+    def of(cls, pairs: Iterable[tuple[object, object]]) -> Confusion:
         return cls(Counter(pairs))
 
     @property
@@ -26,7 +26,7 @@ class Confusion(NamedTuple):
         right = sum(n for (true, seen), n in self.counts.items() if true == seen)
         return right / self.total if self.counts else 0.0
 
-    def recall(self, true: Hashable) -> float:
+    def recall(self, true: object) -> float:
         """Share of what is there that is detected; 0 for what never was."""
         of = sum(n for (there, _), n in self.counts.items() if there == true)
         return self.counts[true, true] / of if of else 0.0

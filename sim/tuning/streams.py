@@ -141,7 +141,7 @@ def _made(draw: _Draw, kind: str, processes: int, mine: Any, size: int, wanted: 
     process = mine[rank]
     # How many requests each process makes in all, of which some were made before the interval.
     most = int(turn.max()) + 1 if len(turn) else 1
-    each = max(LEAST_EACH, int(most * draw.between(1.0, 200.0)) + 1)
+    each = max(LEAST_EACH, int(most * draw.between(1.0, 1000.0)) + 1)
     turn = turn + int(draw.rng.integers(each - most + 1))
     file = np.zeros_like(turn)
     block = size
@@ -161,7 +161,7 @@ def _made(draw: _Draw, kind: str, processes: int, mine: Any, size: int, wanted: 
         if draw.chance(0.5):
             file, offset = process, turn * step
     else:
-        blocks = max(4 * wanted, each * processes)
+        blocks = int(wanted * draw.between(4.0, 1e5))
         offset = draw.rng.integers(blocks, size=len(turn)) * size
         file = process if draw.chance(0.3) else file
     return [(int(o), block, int(f)) for o, f in zip(offset, file)]
@@ -202,7 +202,7 @@ def _order(draw: _Draw, processes: int, wanted: int) -> tuple[Any, Any]:
 
 def on_server(requests: Requests, server: int, servers: int, stripe: int) -> Requests:
     """Pieces of requests on one server, with offsets in its object, as striping leaves them (Lustre's raid0)."""
-    seen = []
+    seen: Requests = []
     for offset, size, file in requests:
         position, end = offset, offset + size
         while position < end:

@@ -88,6 +88,11 @@ def in_turn(processes: int, nodes: int) -> Requests:
     return [((t * processes + p) * SIZE, SIZE, 1) for t in range(20) for p in source.sample(mine, len(mine))]
 
 
+def at_random() -> Requests:
+    source = random.Random(9)
+    return [(source.randrange(10**6) * SIZE, SIZE, 1) for _ in range(200)]
+
+
 def own_parts(processes: int) -> Requests:
     source = random.Random(9)
     ranks = range(processes)
@@ -99,17 +104,17 @@ def own_parts(processes: int) -> Requests:
     [
         (lambda: [(t * SIZE, SIZE, 1) for t in range(100)], "contiguous"),
         (lambda: own_parts(16), "contiguous"),
-        (lambda: own_parts(128)[:40], "contiguous"),
+        (lambda: own_parts(128)[:200], "contiguous"),
         (lambda: [(t * SIZE, SIZE, p) for t in range(10) for p in range(32)], "contiguous"),
         (lambda: in_turn(128, 1), "strided"),
         (lambda: in_turn(128, 4), "strided"),
         (lambda: in_turn(128, 8)[:20], "strided"),
-        (lambda: [(random.Random(t).randrange(10**6) * SIZE, SIZE, 1) for t in range(200)], "unknown"),
+        (at_random, "unknown"),
     ],
     ids=[
         "one process",
         "16 parts",
-        "128 parts, seen shortly",
+        "128 parts",
         "a file each",
         "in turn, 1 node",
         "in turn, 4 nodes",
