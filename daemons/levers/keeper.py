@@ -31,7 +31,7 @@ log = logging.getLogger("tarazu.tune")
 
 LONGEST_PAUSE_S = 600.0
 """Between two tries, while a lever fails."""
-LOOK_S = 10.0
+LOOK_S = 30.0
 """So often it is looked what is in force, when there is nothing to change."""
 HELD = "held by tarazu tune --undo"
 
@@ -118,8 +118,18 @@ class Keeper:
             done = Done()
             for name in self._order(wanted):
                 done = done.and_(self._one(name, wanted.get(name, ""), why))
+            if done.restored:
+                # What one lever allows may hang on another one, as RPCs in flight on their size.
+                done = self._once_more([name for name, _ in done.failed if name not in wanted], done, why)
         if any(done):
             self._in_force_until = 0.0
+        return done
+
+    def _once_more(self, names: Sequence[str], done: Done, why: str) -> Done:
+        done = done._replace(failed=tuple(each for each in done.failed if each[0] not in names))
+        for name in names:
+            self._failed.pop(name, None)
+            done = done.and_(self._one(name, "", why))
         return done
 
     def take_back(self, why: str, wait_s: float = 0.0) -> Done:
@@ -284,7 +294,7 @@ def _audit(what: str, name: str, value: str, note: Note, why: str = "") -> None:
 
 
 def keeper_of(settings: config.Settings, turn: Callable[[], None] = lambda: None, root: str = "") -> Keeper:
-    """Raises ConfigError for levers that there are not."""
+    """Raises BadInput for levers and values that there are not."""
     lctl, root = Lctl(settings.tune.lctl), root or settings.ossd.root
     levers = [lever(text, lctl, root) for text in settings.tune.levers]
     return Keeper(

@@ -276,7 +276,9 @@ class Tune:
     )
     group: str = setting("", "name of the nodes that one council decides for; its own, and its announcers'")
     levers: tuple[str, ...] = setting(
-        (), "what may be set on this node: nrs, max_rpcs_in_flight, …; empty: nothing"
+        (),
+        "what may be set on this node: nrs, max_rpcs_in_flight, …, each with its values where they are not the usual "
+        "ones: nrs=fifo | crrn 16; empty: nothing",
     )
     learner: str = setting("tarazu", "how the council learns")
     interval_s: float = setting(1.0, "how often announcers say what they saw, while there is I/O", POSITIVE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 
 import msgspec
@@ -329,3 +330,22 @@ def test_what_was_learned_and_decided_comes_back() -> None:
 def test_what_is_no_knowledge_is_refused(wrong: bytes) -> None:
     with pytest.raises(BadInput):
         Group(0).council.restore(wrong)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_with_the_learner_it_finds_the_best_and_what_is_bad_never_stays(seed: int) -> None:
+    """Four nodes whose I/O has 10 % of noise; the real detection and learner."""
+    speeds = {"a": 100.0, "b": 60.0, "c": 110.0, "d": 85.0}
+    council = Council({"nrs": tuple(speeds)}, "tarazu", seed=seed)
+    rng, found = random.Random(seed), []
+    for second in range(800):
+        value = council.decision.values.get("nrs", "other")
+        for host in range(4):
+            moved = int(1e6 * speeds.get(value, 95.0) * rng.gauss(1.0, 0.1))
+            saw = Observation(1.0, write=Direction(moved, 1000, 0, (), 0.1), demand=8.0)
+            council.receive(f"oss{host}", saw, {"nrs": value}, float(second))
+            council.decide(float(second))
+        found.append(value)
+    assert found[400:].count("c") > 300
+    longest_bad = max(len(run) for run in "".join(v if v == "b" else " " for v in found).split())
+    assert longest_bad <= 3 and council.taken_back >= 1

@@ -36,9 +36,6 @@ class Parameters(Lever):
     def write(self, wanted: Mapping[str, str]) -> None:
         """Parameter → value, as `now` has them. Raises BadInput, Unavailable."""
 
-    def check(self, value: str) -> None:
-        """Whether it can be set at all, as things are now. Raises BadInput, Unavailable."""
-
     def between(self, value: str, steps: Sequence[str]) -> bool:
         """Whether a parameter may be so in the middle of a change, from one of these values to another."""
         return False
@@ -56,7 +53,6 @@ class Parameters(Lever):
     def set(self, value: str) -> None:
         if value not in self.values:
             raise BadInput(f"tune.levers: {self.name}", f"one of {', '.join(self.values)}", value)
-        self.check(value)
         self._make({parameter.name: value for parameter in self.now()})
 
     def foreign(self, before: Before, steps: Sequence[str]) -> tuple[Parameter, ...]:

@@ -272,6 +272,21 @@ def test_a_value_that_would_raise_max_dirty_mb_is_not_set(client: Node) -> None:
     assert "max_dirty_mb (60)" in dict(done.failed)["max_rpcs_in_flight"] and client.now() == before
 
 
+def test_levers_that_hang_on_one_another_are_restored_in_an_order_that_fits(client: Node) -> None:
+    client.set("osc.*.max_dirty_mb", "40")
+    before, keeper = client.now(), client.keeper()
+    keeper.apply({"max_pages_per_rpc": "256"}, WHY)
+    keeper.apply({"max_pages_per_rpc": "256", "max_rpcs_in_flight": "32"}, WHY)
+    assert keeper.in_force() == {
+        "max_rpcs_in_flight": "32",
+        "max_pages_per_rpc": "256",
+        "max_read_ahead_mb": "256",
+    }
+    # With 32 in flight 1024 pages do not fit: that comes second.
+    assert undo(settings_of(client)) == (("max_rpcs_in_flight", "max_pages_per_rpc"), (), (), "")
+    assert client.now() == before
+
+
 def test_sizes_of_reads_and_writes_that_differ_are_left_alone(client: Node) -> None:
     osc = client.root / f"sys/fs/lustre/osc/lustre-OST0000-osc-{tunables.instance(0)}"
     (osc / "max_mb_per_rpc_read").write_text("4\n")
