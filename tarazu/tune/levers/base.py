@@ -44,6 +44,10 @@ class Parameters(Lever):
         """Whether what is shown is what was set."""
         return value == step
 
+    def reads_back(self, value: str, wanted: str) -> bool:
+        """Whether what is shown after a setting is as good as can be."""
+        return value == wanted
+
     def before(self) -> Before:
         found = self.now()
         if not found:
@@ -87,11 +91,12 @@ class Parameters(Lever):
         if not different:
             return
         self.write(different)
-        left = _different(found := self.now(), wanted)
-        if left:
-            name = next(iter(left))
-            value = {parameter.name: parameter.value for parameter in found}[name]
-            raise Unavailable(f"{name}: expected {left[name]} to be in force after it was set, found {value}")
+        shown = {parameter.name: parameter.value for parameter in self.now()}
+        for name in different:
+            if name in shown and not self.reads_back(shown[name], wanted[name]):
+                raise Unavailable(
+                    f"{name}: expected {wanted[name]} to be in force after it was set, found {shown[name]}"
+                )
 
 
 def _different(now: Sequence[Parameter], wanted: Mapping[str, str]) -> dict[str, str]:
