@@ -6,7 +6,7 @@ from tarazu.tune.detect import classifier
 from tarazu.tune.observation import Direction, Observation
 from tarazu.tune.pattern import Operation, Pattern, Spatiality, files_class, request_class
 
-MIN_REQUESTS = 8
+MIN_REQUESTS = 4
 """In an interval. Fewer show no pattern: nothing is decided by them."""
 ONE_DIRECTION = 0.9
 """Share of the bytes from which the rest is not worth a pattern of its own: opening, closing, small looks."""

@@ -14,6 +14,9 @@ from typing import NamedTuple
 MAX_REQUESTS = 4096
 """Of an interval: the first ones are looked at. More say no more, and cost as much again."""
 
+NEAR = 16
+"""Requests' sizes."""
+
 
 class Request(NamedTuple):
     """One request as a node sees it. Any tuple of these three does."""
@@ -33,10 +36,12 @@ NAMES = (
     "precedes",
     "forward",
     "jump",
+    "near",
     "advance",
-    "density",
+    "spread",
     "streams",
     "regular",
+    "files",
 )
 """Of the features, in their order; `features` says what they are."""
 
@@ -74,14 +79,16 @@ def features(requests: Iterable[tuple[int, int, int]]) -> tuple[float, ...]:
     - precedes: share that end where one before them began (blocks that arrive in another order than they lie);
     - forward: share of requests that begin at or behind the end of the one before them in the same file;
     - jump: mean log2 of one plus the distance from there, in requests' sizes;
+    - near: share that begin no further than 16 sizes from there;
     - advance: how steadily the offset grows with the order of arrival (correlation, -1 to 1);
-    - density: bytes over the range in which they lie, up to 1;
+    - spread: log2 of one plus the range in which they lie, over their bytes;
     - streams: ends that nothing continued, by request;
-    - regular: share of the most frequent distance to the one before.
+    - regular: share of the most frequent distance to the one before;
+    - files: different ones, by request.
     Those of a file are weighted by its requests.
     """
     files: dict[int, _File] = {}
-    total = continued = precedes = forward = 0
+    total = continued = precedes = forward = near = 0
     lag = jump = 0.0
     log2 = math.log2
     for offset, size, name in requests:
@@ -95,7 +102,9 @@ def features(requests: Iterable[tuple[int, int, int]]) -> tuple[float, ...]:
         else:
             distance = offset - file.last
             forward += distance >= 0
-            jump += log2(1.0 + abs(distance) / size)
+            far = abs(distance)
+            jump += log2(1.0 + far / size)
+            near += far <= NEAR * size
             file.jumps[distance] = file.jumps.get(distance, 0) + 1
         index = file.count
         before = file.ends.pop(offset, -1)
@@ -125,8 +134,10 @@ def features(requests: Iterable[tuple[int, int, int]]) -> tuple[float, ...]:
         precedes / total,
         forward / max(pairs, 1),
         jump / max(pairs, 1),
+        near / max(pairs, 1),
         sum(f.count * f.advance() for f in seen) / total,
-        sum(f.count * min(1.0, f.bytes / max(1, f.high - f.low)) for f in seen) / total,
+        sum(f.count * log2(1.0 + (f.high - f.low) / f.bytes) for f in seen) / total,
         sum(len(f.ends) for f in seen) / total,
         sum(max(f.jumps.values(), default=0) for f in seen) / max(pairs, 1),
+        len(files) / total,
     )
