@@ -274,7 +274,11 @@ class Tune:
         "this node sees; empty: none",
         ADDRESS_OR_NOTHING,
     )
-    group: str = setting("", "name of the nodes that one council decides for; its own, and its announcers'")
+    group: str = setting(
+        "",
+        "name of the nodes that one council decides for; its own, and its announcers'",
+        Check("at most 128 characters", lambda v: len(v) <= 128),
+    )
     levers: tuple[str, ...] = setting(
         (),
         "what may be set on this node: nrs, max_rpcs_in_flight, …, each with its values where they are not the usual "
