@@ -21,6 +21,15 @@ class Setter(Protocol):
         """
 
 
+class TakenOtherwise(Unavailable):
+    """What was set was taken, as another value."""
+
+    def __init__(self, text: str, found: tuple[str, ...]) -> None:
+        super().__init__(text)
+        self.found = found
+        """The values in force now, by our own setting."""
+
+
 class Parameters(Lever):
     """A lever whose parameters all get the same value."""
 
@@ -92,11 +101,15 @@ class Parameters(Lever):
             return
         self.write(different)
         shown = {parameter.name: parameter.value for parameter in self.now()}
-        for name in different:
-            if name in shown and not self.reads_back(shown[name], wanted[name]):
-                raise Unavailable(
-                    f"{name}: expected {wanted[name]} to be in force after it was set, found {shown[name]}"
-                )
+        wrong = [
+            name for name in different if name in shown and not self.reads_back(shown[name], wanted[name])
+        ]
+        if wrong:
+            name = wrong[0]
+            raise TakenOtherwise(
+                f"{name}: expected {wanted[name]} to be in force after it was set, found {shown[name]}",
+                tuple({shown[name] for name in wrong}),
+            )
 
 
 def _different(now: Sequence[Parameter], wanted: Mapping[str, str]) -> dict[str, str]:
