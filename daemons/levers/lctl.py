@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from tarazu.daemons.program import TIMEOUT_S, CannotRun, Program, Silent
 from tarazu.errors import BadInput, Unavailable
 
-WRONG = (errno.EINVAL, errno.ERANGE, errno.ENOENT, errno.EOPNOTSUPP, errno.EPERM)
+WRONG = (errno.EINVAL, errno.ERANGE, errno.ENOENT)
 """By these Lustre says that it will never be so; others may pass: a policy that is just stopping (EAGAIN, EBUSY), a
 device that is just going (ENODEV).
 """

@@ -45,6 +45,11 @@ def test_nrs_answers_as_captured(tmp_path: Path, name: str, count: int) -> None:
         assert asked(tmp_path, words) == (status, text), words
 
 
+def test_an_oss_has_the_captured_parameters_of_nrs() -> None:
+    listed = (CAPTURED / "list-ost_io.txt").read_text().split()
+    assert lctl.Nrs.names() == sorted(n.rpartition(".")[2] for n in listed if ".nrs_" in n)
+
+
 def test_a_clients_tunables_answer_as_captured(tmp_path: Path) -> None:
     """The node was an MDS, too: its MDT's devices take other ranges."""
     mount, mdt = "ffff88810f466800", "MDT0000"
