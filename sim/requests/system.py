@@ -36,6 +36,9 @@ class Disk(NamedTuple):
     segments: int = 16
     """Read streams whose data the buffer keeps: 16 MB buffer in segments of 1 MB. (None is kept of writes: no write
     cache, for PVFS writes to the disk directly.)"""
+    journal: bool = False
+    """Each write is followed by one of 4 KB at another place, one behind the other: the commit of a file system with a
+    journal that has to sync each write."""
 
     @property
     def bytes_per_s(self) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from statistics import fmean, median
 from typing import NamedTuple, TypeVar
@@ -17,8 +16,8 @@ from tarazu.sim.tuning.online import F_RUNS, MADBENCH_RUNS, Ran, Runs
 DETECTED = OURS._replace(name="ours, patterns detected", classifier=True)
 MANNERS = (PAPER, OURS, DETECTED)
 DIRECTIONS: tuple[To, ...] = ("faster", "slower")
-ALONE_RUNS = 3
-"""Of an application under one window (figure 9: five)."""
+ALONE_RUNS = 5
+"""Of an application under one window, as in figure 9."""
 
 
 class Size(NamedTuple):
@@ -82,6 +81,9 @@ class Again(NamedTuple):
 
     def median_s(self, manner: str) -> float:
         return median(self.found_s[manner])
+
+    def median_share(self, manner: str) -> float:
+        return median(self.shares[manner])
 
 
 class Found(NamedTuple):
@@ -161,21 +163,3 @@ def _again(to: To, courses: Sequence[Course]) -> Again:
             found[name] = (*found.get(name, ()), found_again_s(one.windows, wanted))
             shares[name] = (*shares.get(name, ()), one.rate(BEFORE_S) / best)
     return Again(to, alone, found, shares)
-
-
-def main() -> int:
-    """For people: `python -m tarazu.sim.tuning.evaluate`."""
-    found = evaluate(tell=lambda text: print(text, file=sys.stderr))
-    for phase in found.phases:
-        print(phase.application, phase.phase, [round(s, 1) for s in phase.alone_s])
-        for name in phase.times_s:
-            print(f"  {name}: {phase.learned_s(name):.1f} s")
-    for one in found.again:
-        print(one.to, {WINDOWS[w]: round(r / 1e6, 1) for w, r in one.alone.items()})
-        for name in one.found_s:
-            print(f"  {name}: {one.found_s[name]} {[round(s, 2) for s in one.shares[name]]}")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -39,7 +39,7 @@ def shares(rows: Iterable[Row]) -> dict[tuple[int, int], Shares]:
 
 
 def used(
-    measured: Measured,
+    of: Measured,
     seen: Sequence[Shares],
     make: Make,
     start: int,

@@ -238,8 +238,11 @@ def _print_council(found: Mapping[str, Any]) -> None:
     decision = found.get("decision")
     if not decision:
         return
-    values = ", ".join(f"{lever} {value}" for lever, value in decision["values"].items()) or "nothing"
-    say(f"  decided {decision['since_s']:.0f} s ago: {values}; {decision['why']}")
+    if decision["generation"]:
+        values = ", ".join(f"{lever} {value}" for lever, value in decision["values"].items())
+        say(f"  decided: {values or 'nothing'}; {decision['since_s']:.0f} s ago, {decision['why']}")
+    else:
+        say(f"  {decision['why']}")
     for lever, value in found["advice"].items():
         say(f"  would set: {lever} {value}")
     for lever, values in found["in_force"].items():
