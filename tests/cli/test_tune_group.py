@@ -14,7 +14,7 @@ from tests.daemons.tuning import BEFORE, Client, Group
 
 @pytest.fixture
 def group(tmp_path: Path) -> Iterator[Group]:
-    made = Group(tmp_path, silent_s=20.0)
+    made = Group(tmp_path, silent_s=20.0, worse=1.0)
     yield made
     made.close()
 
