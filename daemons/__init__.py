@@ -1,4 +1,4 @@
-"""The three daemons: each a loop around the rooms of tarazu (installed as `tarazu.daemons`).
+"""The daemons: each a loop around the rooms of tarazu (installed as `tarazu.daemons`).
 
 ossd      tells mdsd how one OSS is, or an LNet router
 routers/  ossd's other half, a process of its own, sets which LNet routers jobs' data take: service, keeper, kept, …
@@ -14,6 +14,9 @@ clientd   planner (a step's history → a plan), configure (layouts of the expec
           it is told), reports (ended steps), client_pools, shares, leaders (those that wait for news of OSTs)
 forecasts/  clientd's processes of forecasts: pool (its own side), frames (what is said), server (forks them), work,
           curves (an application's bandwidth curve)
-metrics/  of each daemon: its families (ossd, mdsd, clientd), exporter (the loop is asked), server (HTTP)
-process   what each does the same way; with it log_lines, secrets, service_manager (systemd)
+council/  what nodes of a group should have in force, learned from what they see; announcer/ tells it what a node sees,
+          and has set what it decides; levers/ sets it, and restores what was there. All say more
+metrics/  of each daemon: its families (mdsd, ossd …), exporter (the loop is asked), server (HTTP)
+process   what each does the same way; with it log_lines, secrets, service_manager (systemd); noted (what is set on a
+          node is on disk before), program (calls of lnetctl and lctl)
 """

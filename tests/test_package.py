@@ -82,6 +82,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
         "tarazu/daemons/ossd.py",
         "tarazu/sim/testbed/testbed.py",
         "tarazu/sim/study/examples/quick.toml",
+        "tarazu/tune/detect/spatiality.json",
     ):
         assert wanted in names
     assert not [n for n in names if n.endswith((".c", ".h")) or "/tests/" in n]

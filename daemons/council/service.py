@@ -55,6 +55,8 @@ LOOK_S = 1.0
 STATUS_S = 5.0
 SAVE_S = 5.0
 """So much learning a crash costs at most."""
+WHY_CHARACTERS = 500
+"""Of what is told: who gave a reason may have written more."""
 TELL_AGAIN_S = 1.0
 """A status for whoever asks is made so often at most: it takes a while."""
 SECONDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
@@ -68,7 +70,7 @@ class CouncilService:
         self.options = settings.tune
         if not self.options.council:
             raise ConfigError(
-                "tune.council", "the address at which this council listens, tcp://mds1:5773", ""
+                "tune.council", "the address at which this council listens, tcp://mds1:5774", ""
             )
         self.wakeup = wakeup
         self.reread = reread
@@ -161,11 +163,9 @@ class CouncilService:
         self.manager.ready()
         while not self.wakeup.stopping:
             now = time.monotonic()
-            wait_s = min(
-                self._looked_at + LOOK_S - now, self.options.interval_s / 2, LOOK_S if self.nodes.of else 60.0
-            )
-            self.transport.wait(max(0.0, self.manager.longest_wait_s(wait_s)))
-            self.wakeup.drain()
+            wait_s = min(self._looked_at + LOOK_S - now, self.options.interval_s / 2)  # a round may be over
+            if self.transport.wait(max(0.0, self.manager.longest_wait_s(wait_s))):
+                self.wakeup.drain()
             self.manager.alive()
             self.metrics.answer_one()
             self._hear()
@@ -260,7 +260,7 @@ class CouncilService:
                 decision.generation,
                 mode,
                 values,
-                decision.why,
+                decision.why[:WHY_CHARACTERS],
             )
         )
 
@@ -340,7 +340,7 @@ def main(argv: list[str] | None = None) -> int:
     options = parser(
         NAME, "Learn which values of parameters serve access patterns, and decide for a group of nodes."
     )
-    options.add_argument("--listen", metavar="ADDRESS", help="instead of tune.council: tcp://mds1:5773")
+    options.add_argument("--listen", metavar="ADDRESS", help="instead of tune.council: tcp://mds1:5774")
     chosen = options.parse_args(argv)
 
     def body() -> int:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 
 from tarazu.daemons.program import TIMEOUT_S, CannotRun, Program, Silent
 from tarazu.errors import BadInput, Unavailable
 
-WRONG = (errno.EINVAL, errno.ERANGE, errno.ENOENT, errno.EOPNOTSUPP, errno.EPERM)
-"""Statuses by which Lustre says that it will never be so; others may pass: a policy that is just stopping (EAGAIN,
-EBUSY), a device that is just going (ENODEV).
+WRONG = (errno.EINVAL, errno.ERANGE, errno.ENOENT)
+"""By these Lustre says that it will never be so; others may pass: a policy that is just stopping (EAGAIN, EBUSY), a
+device that is just going (ENODEV).
 """
+_ERROR = "error: set_param:"
 
 
 class LctlSilent(Unavailable):
@@ -19,21 +21,34 @@ class LctlSilent(Unavailable):
 
 
 class Lctl:
-    def __init__(self, command: str, timeout_s: float = TIMEOUT_S) -> None:
-        """`command`: the program, and words before its own (`tune.lctl`)."""
+    def __init__(
+        self, command: str, timeout_s: float = TIMEOUT_S, turn: Callable[[], None] = lambda: None
+    ) -> None:
+        """`command`: the program, and words before its own (`tune.lctl`); `turn` is called before each call of it."""
         self.program = Program("lctl", command, timeout_s)
+        self._turn = turn
 
     def set(self, settings: Sequence[tuple[str, str]]) -> None:
         """As `tune.levers.base.Setter`; raises LctlSilent too."""
+        self._turn()
         try:
             answer = self.program.call(("set_param", *(f"{name}={value}" for name, value in settings)))
         except Silent as error:
-            raise LctlSilent(str(error)[:500]) from None
+            raise LctlSilent(_short(str(error))) from None
         except CannotRun as error:
-            raise Unavailable(str(error)) from None
-        if answer.status:
-            said = (answer.err or answer.out).strip().splitlines() or ["no reason given"]
-            where, why = answer.words[:200], f"status {answer.status}: {said[-1][:200]}"
-            if answer.status in WRONG:
-                raise BadInput(where, "a value that Lustre takes", why)
-            raise Unavailable(f"{where}: {why}")
+            raise Unavailable(_short(str(error))) from None
+        # Of several parameters the status is the last one's: an error counts wherever it stands.
+        lines = answer.err.splitlines()
+        errors = [line for line in lines if line.startswith(_ERROR)]
+        if not answer.status and not errors:
+            return
+        said = (errors or lines or answer.out.splitlines() or ["no reason given"])[0]
+        if any(said.endswith(f": {os.strerror(number)}") for number in WRONG):
+            raise BadInput(
+                _short(answer.words), "a value that Lustre takes", _short(said.removeprefix(_ERROR))
+            )
+        raise Unavailable(f"{_short(answer.words)}: status {answer.status}: {_short(said)}")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 200 else f"{text[:197]}..."

@@ -1,4 +1,4 @@
-"""Families that all three daemons have, and the short way to write one."""
+"""Families that all daemons have, and the short way to write one."""
 
 from __future__ import annotations
 

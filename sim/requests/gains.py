@@ -91,18 +91,18 @@ def cells(gain: Gain) -> tuple[str, ...]:
     )
 
 
-def write(found: Sequence[Gain], folder: Path) -> list[Path]:
+def write_table(found: Iterable[Gain], path: Path) -> None:
+    """All lines as CSV."""
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([HEAD, *map(cells, found)])
+
+
+def write(found: Sequence[Gain], folder: Path) -> None:
     """`gains.csv` and the pictures. Raises Unavailable without matplotlib, after the table is written."""
     folder.mkdir(parents=True, exist_ok=True)
-    table = folder / "gains.csv"
-    with table.open("w", newline="") as file:
-        csv.writer(file).writerows([HEAD, *map(cells, found)])
-    written = [table]
+    write_table(found, folder / "gains.csv")
     for picture in pictures(found):
-        path = folder / f"{picture.name}.png"
-        path.write_bytes(picture.light)
-        written.append(path)
-    return written
+        (folder / f"{picture.name}.png").write_bytes(picture.light)
 
 
 def pictures(found: Sequence[Gain]) -> list[drawing.Picture]:

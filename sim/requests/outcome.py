@@ -22,7 +22,7 @@ class Seen(NamedTuple):
     phase: int
     """Number of the phase that ran at the end."""
     requests: tuple[tuple[int, int, int, bool], ...] = ()
-    """(file, offset, bytes, written) of each request that arrived, in order; empty unless they were asked for."""
+    """(file, offset, bytes, written) of each request that was done, in the order of arrival; empty unless asked for."""
 
 
 class PhaseTimes(NamedTuple):

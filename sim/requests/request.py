@@ -8,7 +8,7 @@ from typing import Any
 class Request:
     """Of one process; done when all of its pieces are."""
 
-    __slots__ = ("bytes", "file", "left", "node", "offset", "process", "write")
+    __slots__ = ("arrived", "bytes", "file", "left", "node", "offset", "process", "write")
 
     def __init__(self, process: int, node: Any, file: int, offset: int, size: int, write: bool) -> None:
         self.process = process
@@ -20,6 +20,8 @@ class Request:
         self.write = write
         self.left = 0
         """Pieces that are not done."""
+        self.arrived = 0.0
+        """When, at the I/O node."""
 
 
 class Piece:

@@ -14,18 +14,16 @@ from typing import NamedTuple
 
 from tarazu.errors import BadInput
 from tarazu.sim.kernel.calls import Calls
-from tarazu.sim.requests.disk import Drive
 from tarazu.sim.requests.outcome import Outcome, PhaseTimes, Seen
-from tarazu.sim.requests.request import Access, Piece, Request
-from tarazu.sim.requests.schedulers import NodeScheduler, ServerScheduler, node_scheduler, server_scheduler
+from tarazu.sim.requests.parts import Node, Server
+from tarazu.sim.requests.placement import SHARED, Placement
+from tarazu.sim.requests.request import Access, Request
+from tarazu.sim.requests.schedulers import node_scheduler, server_scheduler
 from tarazu.sim.requests.schedulers.twins import Twins
 from tarazu.sim.requests.system import Disk, System
-from tarazu.sim.requests.workload import Phase, Workload
+from tarazu.sim.requests.workload import Workload
 from tarazu.tune.detect.features import features as features_of
 from tarazu.tune.observation import Direction, Observation
-
-GAP_BYTES = 1 << 20
-"""Between two files' objects on a disk."""
 
 
 class Setting(NamedTuple):
@@ -57,43 +55,6 @@ class Options(NamedTuple):
     requests: bool
 
 
-class _Node:
-    """An I/O node."""
-
-    def __init__(self, number: int, scheduler: NodeScheduler) -> None:
-        self.number, self.scheduler = number, scheduler
-        self.arrived: list[Piece] = []
-        """Since the scheduler was asked last."""
-        self.busy = 0
-        """Threads with a dispatch under way."""
-        self.wake_s = math.inf
-        self.in_s = self.out_s = 0.0
-        """When the link's two directions are free again."""
-        self.inside = 0
-        """Requests that have arrived and are not done."""
-        self.changed_s = 0.0
-        self.reset()
-
-    def reset(self) -> None:
-        """A new interval."""
-        self.bytes, self.count = [0, 0], [0, 0]
-        self.files: tuple[set[int], set[int]] = (set(), set())
-        self.demand = 0.0
-        """Integral of `inside`."""
-        self.log: list[tuple[int, int, int, bool]] = []
-
-
-class _Server:
-    def __init__(self, disk: Disk, scheduler: ServerScheduler) -> None:
-        self.drive = Drive(disk)
-        self.scheduler = scheduler
-        self.arrived: list[Access] = []
-        self.told: list[Access] = []
-        """What the disk has been told of and has not begun."""
-        self.idle = True
-        self.wake_s = math.inf
-
-
 class Run:
     """One run; `simulate` says what the arguments are."""
 
@@ -118,29 +79,26 @@ class Run:
         )
         self._threads, self._request_s, self._depth = system.threads, system.request_s, system.server_threads
         self._nodes = [
-            _Node(n, node_scheduler(setting.scheduler, n, system.servers, setting.window_s, system.aggregate))
+            Node(n, node_scheduler(setting.scheduler, n, system.servers, setting.window_s, system.aggregate))
             for n in range(work.nodes)
         ]
-        self._servers = [
-            _Server(system.disk, server_scheduler(setting.server)) for _ in range(system.servers)
-        ]
+        self._servers = [Server(system.disk, server_scheduler(setting.server)) for _ in range(system.servers)]
         self._calls = Calls()
         self._at = self._calls.at
         self._phase = -1
         self._phase_bytes = 0
         self._shift = 0
         self._streams: list[Iterator[tuple[int, int, bool]]] = []
-        self._home: list[_Node] = []
+        self._home: list[Node] = []
+        self._clients: list[int] = []
+        """Of each process, from 1."""
         self._running = 0
         self._times: list[PhaseTimes] = []
         self._begin_s = 0.0
         self._moved = 0
         """Bytes of the phase that have."""
-        self._bases: dict[tuple[int, int], int] = {}
-        self._sizes: dict[int, int] = {}
-        """File → bytes of its object on each server."""
-        self._placed = [0.0] * system.servers
-        self._first: dict[int, int] = {}
+        self._placement = Placement(system, self._random)
+        self._cut = self._placement.cut
         self._seen: list[Seen] = []
         self._accesses = 0
         self._interval_begin_s = 0.0
@@ -177,41 +135,20 @@ class Run:
         self._begin_s = now
         self._moved = 0
         self._phase_bytes = phase.request_bytes
-        self._place(phase)
+        self._placement.place(phase)
+        # Files of processes have other numbers than those that are shared, of which there are two at most.
+        self._shift = SHARED if not phase.shared else 0
         self._streams = [iter(phase.accesses(process)) for process in range(phase.processes)]
         # Processes in blocks: clients are equally distributed among the I/O nodes (paper, section V-A).
         self._home = [
             self._nodes[process * len(self._nodes) // phase.processes] for process in range(phase.processes)
         ]
+        self._clients = [
+            1 + process * self._system.clients // phase.processes for process in range(phase.processes)
+        ]
         self._running = phase.processes
         for process in range(phase.processes):
             self._issue(process, now)
-
-    def _place(self, phase: Phase) -> None:
-        """Where the objects of its files lie on the servers' disks: each in one piece, one after another, in an order
-        by chance. Files that an earlier phase had lie where they were."""
-        files = list(range(phase.files * (2 if phase.operation == "both" else 1)))
-        self._random.shuffle(files)
-        row = self._system.stripe_bytes * self._system.servers
-        size = -(-phase.file_bytes // row) * self._system.stripe_bytes
-        # Files of processes have other numbers than those that are shared, of which there are two at most.
-        self._shift = 0 if phase.shared else 2
-        for file in files:
-            name = file + self._shift
-            before = self._sizes.setdefault(name, size)
-            if size > before:
-                raise BadInput(
-                    f"phase {phase.name}", f"a file no larger than before, {before} B a server", size
-                )
-            if (name, 0) in self._bases:
-                continue
-            self._first[name] = 0 if phase.shared else self._random.randrange(self._system.servers)
-            for server in range(self._system.servers):
-                if not self._placed[server]:
-                    self._placed[server] = self._random.uniform(0.1, 0.5) * self._system.disk.capacity_bytes
-                base = int(self._placed[server])
-                self._bases[name, server] = base
-                self._placed[server] = base + size + GAP_BYTES
 
     def _issue(self, process: int, now: float) -> None:
         """The process's next request, if it has one."""
@@ -240,45 +177,12 @@ class Run:
         node.demand += node.inside * (now - node.changed_s)
         node.changed_s = now
         node.inside += 1
-        file = request.file
-        node.files[request.write].add(file)
-        if self._log:
-            node.log.append((file, request.offset, request.bytes, request.write))
-        stripe = self._system.stripe_bytes
-        number, within = divmod(request.offset, stripe)
-        if within + request.bytes <= stripe:
-            servers = self._system.servers
-            server = (number + self._first[file]) % servers
-            start = self._bases[file, server] + number // servers * stripe + within
-            request.left = 1
-            node.arrived.append(Piece(request, server, start, request.bytes))
-        else:
-            self._split(request, node.arrived)
+        request.arrived = now
+        self._cut(request, node.arrived)
         if node.busy < self._threads:
             self._dispatch(now, node)
 
-    def _split(self, request: Request, into: list[Piece]) -> None:
-        """By server; what lies on one server in several stripes is contiguous there, and one piece."""
-        stripe, servers = self._system.stripe_bytes, self._system.servers
-        file, offset = request.file, request.offset
-        first = self._first[file]
-        end = offset + request.bytes
-        pieces: dict[int, Piece] = {}
-        while offset < end:
-            number, within = divmod(offset, stripe)
-            size = min(stripe - within, end - offset)
-            server = (number + first) % servers
-            start = self._bases[file, server] + number // servers * stripe + within
-            before = pieces.get(server)
-            if before is not None and before.end == start:
-                before.end += size
-            else:
-                pieces[server] = Piece(request, server, start, size)
-            offset += size
-        request.left = len(pieces)
-        into.extend(pieces.values())
-
-    def _dispatch(self, now: float, node: _Node) -> None:
+    def _dispatch(self, now: float, node: Node) -> None:
         take = node.scheduler.next
         while node.busy < self._threads:
             arrived = node.arrived
@@ -298,7 +202,7 @@ class Run:
                 node.out_s = leaves = leaves + (access.end - access.start) * self._per_byte_s
             self._at(leaves + self._hop_s, self._served, access)
 
-    def _wake(self, now: float, node: _Node) -> None:
+    def _wake(self, now: float, node: Node) -> None:
         if now >= node.wake_s:
             node.wake_s = math.inf
             self._dispatch(now, node)
@@ -311,7 +215,7 @@ class Run:
         if len(server.told) + (not server.idle) < self._depth:
             self._tell(now, server)
 
-    def _tell(self, now: float, server: _Server) -> None:
+    def _tell(self, now: float, server: Server) -> None:
         """The disk is told of as many accesses as the server has threads, and does the one that it can do first."""
         told = server.told
         while len(told) + (not server.idle) < self._depth:
@@ -337,7 +241,7 @@ class Run:
             self._accesses += 1
             self._at(server.drive.serve(access, now), self._transferred, access)
 
-    def _wake_server(self, now: float, server: _Server) -> None:
+    def _wake_server(self, now: float, server: Server) -> None:
         if now >= server.wake_s:
             server.wake_s = math.inf
             self._tell(now, server)
@@ -366,6 +270,10 @@ class Run:
             node.inside -= 1
             node.bytes[write] += size
             node.count[write] += 1
+            node.files[write].add(request.file)
+            if self._log:
+                client = self._clients[request.process]
+                node.log.append((request.arrived, request.file, request.offset, size, write, client))
             back = now
             if not write:
                 back = max(back, node.out_s)
@@ -422,6 +330,7 @@ class Run:
         for node in self._nodes:
             node.demand += node.inside * (now - node.changed_s)
             node.changed_s = now
+            node.log.sort()
             read, write = (
                 Direction(
                     node.bytes[way], node.count[way], len(node.files[way]), self._features_of(node, way)
@@ -429,17 +338,19 @@ class Run:
                 for way in (False, True)
             )
             observation = Observation(elapsed_s, read, write, node.demand / elapsed_s)
-            log = tuple(node.log) if self._options.requests else ()
+            log = tuple(one[1:5] for one in node.log) if self._options.requests else ()
             found.append(Seen(now, node.number, observation, pattern, self._setting.window_s, number, log))
             node.reset()
         self._seen += found
         self._interval_begin_s = now
         return found
 
-    def _features_of(self, node: _Node, way: bool) -> tuple[float, ...]:
+    def _features_of(self, node: Node, way: bool) -> tuple[float, ...]:
         if not self._options.features:
             return ()
-        return features_of((offset, size, file) for file, offset, size, write in node.log if write == way)
+        return features_of(
+            (offset, size, file, client) for _, file, offset, size, write, client in node.log if write == way
+        )
 
     def _change(self, now: float, change: Change) -> None:
         for number in change.servers or range(len(self._servers)):

@@ -36,7 +36,7 @@ def simulate(
     """Run it until all bytes have moved, or until a time.
 
     part: of a situation only the first 1/part is run; a workload says it itself. features: observations have those of
-    the requests' offsets, for whoever detects patterns; requests: Seen has each request that arrived. Both take time.
+    the requests' offsets, for whoever detects patterns; requests: Seen has each request that was done. Both take time.
     Raises BadInput.
     """
     if isinstance(work, Situation):

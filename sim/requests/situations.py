@@ -18,11 +18,12 @@ from tarazu.sim.study.cases import fingerprint
 
 MODEL = (
     "sim/kernel/calls.py",
+    "sim/requests/schedulers",
     *(
-        f"sim/requests/{name}"
+        f"sim/requests/{name}.py"
         for name in (
-            *("disk.py", "outcome.py", "request.py", "run.py", "schedulers", "simulate.py", "situation.py"),
-            *("situations.py", "system.py", "workload.py"),
+            *("disk", "outcome", "parts", "placement", "request", "run", "simulate"),
+            *("situation", "situations", "system", "workload"),
         )
     ),
     "tune/observation.py",
@@ -30,7 +31,7 @@ MODEL = (
 )
 """What computes a row."""
 BASELINES = ("fifo", "hbrr", "sjf")
-SHORT_PART = 128
+SHORT_PART = 512
 """To see that it works; nothing follows from so few requests."""
 
 

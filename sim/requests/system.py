@@ -36,6 +36,9 @@ class Disk(NamedTuple):
     segments: int = 16
     """Read streams whose data the buffer keeps: 16 MB buffer in segments of 1 MB. (None is kept of writes: no write
     cache, for PVFS writes to the disk directly.)"""
+    journal: bool = False
+    """Each write is followed by one of 4 KB at another place, one behind the other: the commit of a file system with a
+    journal that has to sync each write."""
 
     @property
     def bytes_per_s(self) -> float:
@@ -73,6 +76,8 @@ class System(NamedTuple):
     """One message one way: TCP over 10 GbE with both kernels' stacks."""
     request_s: float = 10e-6
     """Of an I/O node's dispatcher, for each dispatch."""
+    clients: int = 32
+    """Nodes that the processes are on (section V-A), in blocks."""
     client_s: float = 100e-6
     """Between an answer and the process's next request, on average (exponential): library, scheduler, other noise."""
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 READY_S = 60.0
 ANSWER_S = 10.0
 LNETCTL = Path(__file__).with_name("lnetctl.py")
+LCTL = Path(__file__).with_name("lctl.py")
 
 
 def _program(name: str) -> str:
@@ -32,6 +33,11 @@ def oss_daemon(name: str, config: Path, root: Path) -> Daemon:
     """The ossd of a server of that name."""
     argv = [_program("tarazu-ossd"), "--config", str(config), "--root", str(root), "--name", name]
     return Daemon(f"tarazu-ossd-{name}", argv, _server_environment())
+
+
+def lctl_command(root: Path) -> str:
+    """`tune.lctl` of the node with this root: the stand-in."""
+    return shlex.join([sys.executable, "-I", "-S", str(LCTL), str(root)])
 
 
 def rules_daemon(testbed: Testbed, name: str, config: Path) -> Daemon:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tarazu.sim.testbed import roots, routers, statfiles
+from tarazu.sim.testbed import roots, routers, statfiles, tunables
 from tarazu.sim.testbed.statfiles import RPC_BYTES, Counter
 from tarazu.sim.testbed.testbed import Testbed, open_testbed
 from tarazu.sim.testbed.usage import regular_files
@@ -174,7 +174,7 @@ class Server:
                 testbed.client_root(number),
                 roots.client_files(
                     fs,
-                    f"{0xFF << 56 | number + 1:016x}",
+                    tunables.instance(number),
                     testbed.client_mount(number),
                     flags,
                     sizes,

@@ -24,7 +24,7 @@ import msgspec
 
 from tarazu.errors import BadInput, TarazuError, Unavailable
 from tarazu.model import Layout
-from tarazu.sim.testbed import lov, processes
+from tarazu.sim.testbed import lov, processes, tunables
 from tarazu.sim.testbed.daemons import daemon_commands
 from tarazu.sim.testbed.layout_text import parse_layout
 from tarazu.sim.testbed.library import FLAGS, Mds, library_directory
@@ -198,6 +198,7 @@ class Testbed:
         for daemon in ("tarazu-ossd", "tarazu-routers"):
             processes.kill(self.directory, f"{daemon}-{name}")
         (self.oss_root(name) / "lnet" / "rules").unlink(missing_ok=True)
+        tunables.make_oss(self.oss_root(name))
 
     def revive_oss(self, name: str) -> None:
         """The inverse of `kill_oss`; its ossd starts again where daemons run here."""
@@ -398,6 +399,10 @@ def up(
         for name, osts in config.pools.items():
             mds.add_pool(name, osts)
         testbed = Testbed(path, config)
+        for name in config.oss_names:
+            tunables.make_oss(testbed.oss_root(name))
+        for number in range(clients):
+            tunables.make_client(testbed.client_root(number), fs_name, number, count)
         testbed._save(
             Settings([OST_BYTES_PER_S * min(factors.get(i, 1), 1 / factors.get(i, 1)) for i in range(count)])
         )

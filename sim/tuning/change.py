@@ -1,13 +1,13 @@
 """The system changes while it is in use: the servers' disks are replaced; when is the best window found again?
 
-The benchmark's situation F, one phase without an end; after some time all disks are others. The rate of each window
-before and after is that of runs under it alone. Seconds are the daemons'.
+Situation F's writes, one phase without an end; after some time all disks are others. Which windows are good there is
+told by runs under each alone. Seconds are the daemons'.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Literal, NamedTuple
 
@@ -19,21 +19,24 @@ from tarazu.sim.tuning.control import FIRST, Control, Manner
 
 FASTER = 4.0
 """The other disks turn, seek and transfer so many times faster."""
-BEFORE_S, AFTER_S = 120, 120
+BEFORE_S, AFTER_S = 120, 200
+ALONE_S = 60
+"""Of a run under one window."""
 NEARLY = 0.97
 """Of the best window's rate: as good as the best."""
 LOOK_S = 20
 """A window counts as found when most of so many seconds have it."""
 ENDLESS = 1 << 40
 
+To = Literal["faster", "slower"]
+
 
 class Replaced(NamedTuple):
     """One run in which the disks are replaced. A case of `study.runner`."""
 
-    operation: Literal["read", "write"]
-    to: Literal["faster", "slower"]
+    to: To
     manner: Manner | None
-    """None: one window for all."""
+    """None: one window for all, and the disks are the other ones from the start."""
     window: int = FIRST
     seed: int = 1
 
@@ -44,11 +47,11 @@ class Replaced(NamedTuple):
     @property
     def label(self) -> str:
         how = self.manner.name if self.manner else WINDOWS[self.window]
-        return f"disks are replaced by {self.to} ones, {self.operation}, {how}, seed {self.seed}"
+        return f"disks are replaced by {self.to} ones, {how}, seed {self.seed}"
 
     @property
     def weight(self) -> float:
-        return FASTER * BEFORE_S * 100
+        return 100.0 * (BEFORE_S + AFTER_S if self.manner else ALONE_S)
 
     @property
     def computed_by(self) -> str:
@@ -63,9 +66,9 @@ class Course(NamedTuple):
     bytes_per_s: tuple[float, ...]
     """Of all I/O nodes."""
 
-    def rate(self, begin_s: int, end_s: int) -> float:
-        """Mean of the seconds from `begin_s` to before `end_s`."""
-        part = self.bytes_per_s[begin_s:end_s]
+    def rate(self, begin_s: int = 0) -> float:
+        """Mean from there on."""
+        part = self.bytes_per_s[begin_s:]
         return sum(part) / len(part)
 
 
@@ -73,15 +76,16 @@ def rows(case: Replaced, progress: object = None) -> list[Course]:
     """Compute a case."""
     other = GRID5000.disk.faster(FASTER)
     before, after = (GRID5000.disk, other) if case.to == "faster" else (other, GRID5000.disk)
-    phase = TABLE_III["F"]._replace(operation=case.operation).phase(1)._replace(total_bytes=ENDLESS)
+    learns = case.manner is not None
+    phase = TABLE_III["F"]._replace(operation="write").phase()._replace(total_bytes=ENDLESS, part=1)
     outcome = simulate(
         Workload(TABLE_III["F"].nodes, (phase,)),
         Setting("twins", WINDOWS_S[case.window]),
         case.seed,
         controller=Control(case.manner, case.seed) if case.manner else None,
-        system=GRID5000._replace(disk=before),
-        changes=(Change(BEFORE_S * INTERVAL_S, after),),
-        until_s=(BEFORE_S + AFTER_S) * INTERVAL_S,
+        system=GRID5000._replace(disk=before if learns else after),
+        changes=(Change(BEFORE_S * INTERVAL_S, after),) if learns else (),
+        until_s=(BEFORE_S + AFTER_S if learns else ALONE_S) * INTERVAL_S,
         features=case.manner is not None and case.manner.classifier,
     )
     windows, rates = [], []
@@ -92,13 +96,17 @@ def rows(case: Replaced, progress: object = None) -> list[Course]:
     return [Course(case, tuple(windows), tuple(rates))]
 
 
-def good(fixed: Sequence[Course]) -> set[int]:
-    """Windows that are as good as the best after the change; `fixed`: courses of each window alone."""
-    after: dict[int, list[float]] = {}
+def rates_alone(fixed: Sequence[Course]) -> dict[int, float]:
+    """Window → mean rate over seeds, of courses of each window alone."""
+    of: dict[int, list[float]] = {}
     for course in fixed:
-        after.setdefault(course.case.window, []).append(course.rate(BEFORE_S, BEFORE_S + AFTER_S))
-    means = {window: sum(rates) / len(rates) for window, rates in after.items()}
-    return {window for window, mean in means.items() if mean >= NEARLY * max(means.values())}
+        of.setdefault(course.case.window, []).append(course.rate())
+    return {window: sum(rates) / len(rates) for window, rates in of.items()}
+
+
+def good(rates: Mapping[int, float]) -> set[int]:
+    """Windows that are as good as the best."""
+    return {window for window, rate in rates.items() if rate >= NEARLY * max(rates.values())}
 
 
 def found_again_s(windows: Sequence[int], wanted: set[int], begin_s: int = BEFORE_S) -> float:

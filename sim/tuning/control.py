@@ -9,16 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from tarazu.daemons.announcer.following import Following
 from tarazu.sim.requests.outcome import Seen
 from tarazu.sim.requests.situation import INTERVAL_S, WINDOWS, WINDOWS_S
 from tarazu.tune.council import Council
 from tarazu.tune.detect import detect
+from tarazu.tune.exchange import Decided, Observed, encode, from_council, to_council
 from tarazu.tune.observation import Observation
 from tarazu.tune.pattern import Pattern
 
 LEVER = "window"
 FIRST = 3
 """Index of the window that is in force before anything is decided: 1 ms."""
+
+
+SILENT_S = 30.0
 
 
 class Manner(NamedTuple):
@@ -56,7 +61,7 @@ class Step(NamedTuple):
 
 
 class Control:
-    """What `simulate` asks at the end of each interval."""
+    """What `simulate` asks at the end of each interval: announcers' messages, the council's answer, what follows."""
 
     def __init__(self, manner: Manner, seed: int, interval_s: float = INTERVAL_S) -> None:
         self.steps: list[Step] = []
@@ -69,20 +74,54 @@ class Control:
             detect=detect if manner.classifier else self._true,
         )
         self._interval_s = interval_s
+        self._following: dict[int, Following] = {}
         self._seen: Seen | None = None
+        self._explored = False
 
     def __call__(self, now_s: float, seen: Sequence[Seen]) -> float:
         second = now_s / self._interval_s
-        decision = self.council.decision
         first = seen[0]
         window = WINDOWS_S.index(first.window_s)
-        self.steps.append(Step(second, first.phase, first.pattern, window, decision.explored))
+        self.steps.append(Step(second, first.phase, first.pattern, window, self._explored))
         for self._seen in seen:
+            node = self._seen.node
             in_force = {LEVER: WINDOWS[WINDOWS_S.index(self._seen.window_s)]}
-            self.council.receive(f"node{self._seen.node}", self._seen.observation, in_force, second)
-        decision = self.council.decide(second)
-        chosen = decision.values.get(LEVER)
-        return WINDOWS_S[FIRST if chosen is None else WINDOWS.index(chosen)]
+            sequence = len(self.steps)
+            told = to_council(
+                encode(
+                    Observed(
+                        f"{sequence}",
+                        "",
+                        f"node{node}",
+                        "router",
+                        1,
+                        sequence,
+                        self._seen.observation,
+                        in_force,
+                        "apply",
+                    )
+                )
+            )
+            assert isinstance(told, Observed)
+            self.council.receive(told.host, told.observation, told.in_force, second, told.mode)
+            self.council.decide(second)
+        decision = self.council.decision
+        self._explored = decision.explored
+        data = encode(
+            Decided("", "council", 1, "", decision.generation, "apply", decision.values, decision.why)
+        )
+        chosen = {self._set_by(each.node, data, second) for each in seen}
+        assert len(chosen) == 1, "all I/O nodes follow one council"
+        return WINDOWS_S[chosen.pop()]
+
+    def _set_by(self, node: int, data: bytes, second: float) -> int:
+        """Index of the window that this node's announcer sets."""
+        following = self._following.setdefault(node, Following("", SILENT_S, second))
+        decided = from_council(data)
+        assert isinstance(decided, Decided)
+        following.take(decided, second)
+        value = following.decided.values.get(LEVER)
+        return FIRST if value is None else WINDOWS.index(value)
 
     def _true(self, observation: Observation) -> Pattern | None:
         """A perfect detection. Where two phases met in an interval it shows neither."""

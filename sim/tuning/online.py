@@ -11,39 +11,21 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from tarazu.sim.requests.simulate import Setting, simulate
-from tarazu.sim.requests.situation import INTERVAL_S, SCALE, TABLE_III, WINDOWS, WINDOWS_S
-from tarazu.sim.requests.workload import Phase, Workload
+from tarazu.sim.requests.situation import INTERVAL_S, SCALE, WINDOWS, WINDOWS_S
+from tarazu.sim.requests.workload import Workload
+from tarazu.sim.requests.workloads import madbench2, write_and_read
 from tarazu.sim.tuning.control import FIRST, Control, Manner, Step
 
-NODES = 4
-"""I/O nodes of both applications (section V-C)."""
 F_RUNS = 120
 F_PART = 2 * SCALE
-"""Of one run of situation F each process makes the first half of the requests that the paper's would make, scaled."""
-MADBENCH_RUNS = 20
-PIXELS, BINS, RANKS = 1280, 80, 256
-"""N_pix, N_bin, N_p of MADbench2 (section V-D); N_gang is 1."""
-MATRIX_BYTES = 8 * PIXELS**2
-"""Of doubles. A rank has its share of it, one request."""
+"""Of situation F each process makes half of the requests that it makes in the evaluation of the situations: what 120
+runs may take says so."""
+MADBENCH_RUNS = 12
 
-
-def situation_f() -> tuple[Phase, ...]:
-    """One run of the benchmark of section V-C: written, then read."""
-    f = TABLE_III["F"]
-    return tuple(f._replace(operation=way).phase(F_PART)._replace(name=way) for way in ("write", "read"))
-
-
-def madbench() -> tuple[Phase, ...]:
-    """One run of a MADbench2-like S, W, C (table V): S writes each bin's matrix, W reads and writes each, C reads each.
-
-    (The table's C reads each bin's matrix N_bin times; the paper has its times as those of a short phase.)
-    """
-    s = Phase("S", "write", "strided", True, RANKS, MATRIX_BYTES // RANKS, BINS * MATRIX_BYTES, SCALE)
-    w = s._replace(name="W", operation="both", total_bytes=2 * BINS * MATRIX_BYTES)
-    return s, w, s._replace(name="C", operation="read")
-
-
-APPLICATIONS: dict[str, Callable[[], tuple[Phase, ...]]] = {"F": situation_f, "MADbench2": madbench}
+APPLICATIONS: dict[str, Callable[[int], Workload]] = {
+    "F": lambda times: write_and_read(times, F_PART),
+    "MADbench2": madbench2,
+}
 
 
 class Runs(NamedTuple):
@@ -68,9 +50,7 @@ class Runs(NamedTuple):
 
     @property
     def weight(self) -> float:
-        return float(
-            self.runs * sum(phase.requests * phase.processes for phase in APPLICATIONS[self.application]())
-        )
+        return self.runs * sum(p.requests * p.processes for p in APPLICATIONS[self.application](1).phases)
 
     @property
     def computed_by(self) -> str:
@@ -94,22 +74,26 @@ class Ran(NamedTuple):
 
 def rows(case: Runs, progress: object = None) -> list[Ran]:
     """Compute a case."""
-    phases = APPLICATIONS[case.application]()
+    workload = APPLICATIONS[case.application](case.runs)
     control = Control(case.manner, case.seed) if case.manner else None
     outcome = simulate(
-        Workload(NODES, phases * case.runs),
+        workload,
         Setting("twins", WINDOWS_S[case.window]),
         case.seed,
         controller=control,
         features=case.manner is not None and case.manner.classifier,
     )
-    of_phase = [outcome.phases[number :: len(phases)] for number in range(len(phases))]
+    of_run = len(workload.phases) // case.runs
+    names = tuple(dict.fromkeys(phase.name for phase in workload.phases))
+    runs = [outcome.phases[begin : begin + of_run] for begin in range(0, len(outcome.phases), of_run)]
+    # A component of an application may be several phases of one name, one after another.
+    parts = [[[phase for phase in run if phase.name == name] for run in runs] for name in names]
     return [
         Ran(
             case,
-            tuple(phase.name for phase in phases),
-            tuple(tuple((run.end_s - run.begin_s) / INTERVAL_S for run in one) for one in of_phase),
-            tuple(tuple(run.begin_s / INTERVAL_S for run in one) for one in of_phase),
+            names,
+            tuple(tuple((run[-1].end_s - run[0].begin_s) / INTERVAL_S for run in one) for one in parts),
+            tuple(tuple(run[0].begin_s / INTERVAL_S for run in one) for one in parts),
             tuple(control.steps) if control else (),
             tuple(control.council.explain()) if control else (),
         )

@@ -4,6 +4,7 @@ tarazu sim example > my.toml              a commented scenario to start from (`-
 tarazu sim run my.toml                    one case of it, as a table
 tarazu sim study my.toml --out my-study   all of it on all cores: rows, pictures, one HTML report
 tarazu sim presets                        clusters by name, and where their numbers come from
+tarazu sim tune                           parameters that learn, in simulated time (docs/tuning.md)
 tarazu sim validate                       the simulator beside closed forms, SimGrid and measured systems
 
 docs/simulator.md says what a scenario can hold and what the columns mean.
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from tarazu.cli import sim_tuning
 from tarazu.cli.output import Progress, common_options, print_json, print_table
 from tarazu.errors import TarazuError, Unavailable
 from tarazu.units import human_bytes
@@ -97,6 +99,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     many.add_argument("--parquet", action="store_true", help="write rows.parquet too")
     many.add_argument("--json", action="store_true", help="the means over seeds as JSON")
 
+    sim_tuning.configure(verb("tune", "parameters that learn, online", sim_tuning.ABOUT))
+
     check = verb(
         "validate",
         "hold the simulator against what is known",
@@ -133,7 +137,14 @@ def execute(options: argparse.Namespace) -> int:
             raise Unavailable(
                 f"expected the extra `sim` (pip install 'tarazu[sim]'), found no {', '.join(missing)}"
             )
-    verbs = {"run": _run, "study": _study, "validate": _validate, "presets": _presets, "example": _example}
+    verbs = {
+        "run": _run,
+        "study": _study,
+        "tune": sim_tuning.execute,
+        "validate": _validate,
+        "presets": _presets,
+        "example": _example,
+    }
     try:
         status = verbs[options.verb](options)
         sys.stdout.flush()

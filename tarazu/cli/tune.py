@@ -89,9 +89,8 @@ def _show(settings: config.Settings, *, learned: bool, as_json: bool) -> int:
         problem = str(error)
     if as_json:
         told = council if learned else {name: value for name, value in council.items() if name != "learned"}
-        print_json(
-            {"here": here._asdict() if here else None, "unread": unread, "council": told, "problem": problem}
-        )
+        levers = {"levers": [lever._asdict() for lever in here.levers], "held": here.held} if here else None
+        print_json({"here": levers, "unread": unread, "council": told, "problem": problem})
         return 0
     if unread:
         say(f"what tarazu has set on this node is not known: {unread}")
@@ -238,8 +237,11 @@ def _print_council(found: Mapping[str, Any]) -> None:
     decision = found.get("decision")
     if not decision:
         return
-    values = ", ".join(f"{lever} {value}" for lever, value in decision["values"].items()) or "nothing"
-    say(f"  decided {decision['since_s']:.0f} s ago: {values}; {decision['why']}")
+    if decision["generation"]:
+        values = ", ".join(f"{lever} {value}" for lever, value in decision["values"].items())
+        say(f"  decided: {values or 'nothing'}; {decision['since_s']:.0f} s ago, {decision['why']}")
+    else:
+        say(f"  {decision['why']}")
     for lever, value in found["advice"].items():
         say(f"  would set: {lever} {value}")
     for lever, values in found["in_force"].items():

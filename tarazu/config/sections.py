@@ -270,13 +270,19 @@ class Tune:
     )
     council: str = setting(
         "",
-        "address of this node's council, tcp://mds1:5773: tarazu-council listens there, tarazu-announcer tells it what "
+        "address of this node's council, tcp://mds1:5774: tarazu-council listens there, tarazu-announcer tells it what "
         "this node sees; empty: none",
         ADDRESS_OR_NOTHING,
     )
-    group: str = setting("", "name of the nodes that one council decides for; its own, and its announcers'")
+    group: str = setting(
+        "",
+        "name of the nodes that one council decides for; its own, and its announcers'",
+        Check("at most 128 characters", lambda v: len(v) <= 128),
+    )
     levers: tuple[str, ...] = setting(
-        (), "what may be set on this node: nrs, max_rpcs_in_flight, …; empty: nothing"
+        (),
+        "what may be set on this node: nrs, max_rpcs_in_flight, …, each with its values where they are not the usual "
+        "ones: nrs=fifo | crrn 16; empty: nothing",
     )
     learner: str = setting("tarazu", "how the council learns")
     interval_s: float = setting(1.0, "how often announcers say what they saw, while there is I/O", POSITIVE)

@@ -70,22 +70,15 @@ def params() -> tuple[str, ...]:
     return ("obdfilter.*.stats", "ost.OSS.ost_io.stats")
 
 
-def parse(text: str, only: tuple[str, ...] = ()) -> Stats:
-    """Rows of a `stats` file. Raises ValueError when it has neither a time stamp nor a row.
-
-    With `only`, no other rows are looked at: it takes a fifth of the time.
-    """
+def parse(text: str) -> Stats:
+    """Rows of a `stats` file. Raises ValueError when it has neither a time stamp nor a row."""
     rows: dict[str, Counter] = {}
     start_s = 0.0
     recognised = False
-    for line in (_lines_of(text, ("start_time", *only)) if only else []) or reading.lines(text):
+    for line in reading.lines(text):
         if match := _ROW.match(line):
             name, samples, _unit, low, high, total = match.groups()
-            rows[name] = (
-                Counter(count(samples), count(total), count(low), count(high))
-                if total
-                else Counter(count(samples))
-            )
+            rows[name] = Counter(*(count(n or "0") for n in (samples, total, low, high)))
             recognised = True
             if len(rows) > MAX_ROWS:
                 raise ValueError(f"expected at most {MAX_ROWS} rows, found more")
@@ -98,16 +91,28 @@ def parse(text: str, only: tuple[str, ...] = ()) -> Stats:
     return Stats(rows, start_s)
 
 
-def _lines_of(text: str, names: Iterable[str]) -> list[str]:
-    """The first line of each name."""
-    found = []
-    text = f"\n{text}"
+def some(text: str, names: Iterable[str]) -> Stats:
+    """As `parse`, but these rows alone, without their extremes: for who looks each second, in a tenth of the time."""
+    if not text.startswith("snapshot_time"):
+        return parse(text)
+    rows: dict[str, Counter] = {}
     for name in names:
-        begin = text.find(f"\n{name}") + 1
-        if begin:
-            end = text.find("\n", begin)
-            found.append(text[begin : end if end >= 0 else len(text)][: reading.MAX_LINE_CHARACTERS])
-    return found
+        # NAME  SAMPLES samples [UNIT] MINIMUM MAXIMUM SUM …
+        words = _line(text, name).split(None, 7)
+        if len(words) > 2 and words[2] == "samples":
+            rows[name] = Counter(count(words[1]), count(words[6]) if len(words) > 6 else 0)
+    words = _line(text, "start_time").split(None, 2)
+    try:
+        return Stats(rows, float(words[1][: 2 * MAX_DIGITS]) if len(words) > 1 else 0.0)
+    except ValueError:
+        raise ValueError(f"expected seconds, found {words[1][:40]!r}") from None
+
+
+def _line(text: str, name: str) -> str:
+    """The first line that begins so, but for the first of all; empty where there is none."""
+    begin = text.find(f"\n{name}") + 1
+    end = text.find("\n", begin)
+    return text[begin : end if end >= 0 else len(text)] if begin else ""
 
 
 def start_time(lines: Iterable[str]) -> float:

@@ -33,6 +33,8 @@ MAX_BYTES_PER_S = 1e12
 MAX_DEMAND = 1e9
 ROUND_S = 1.5
 """Once and a half the interval of announcers."""
+TRIAL_DWELLS, TRIAL_ROUNDS = 3.0, 20.0
+"""The longer of both: so long a value that has come is compared with the one before."""
 CHOICES_PER_VALUE = 3
 """Of a lever's turn, while other levers wait for theirs."""
 BARRED_DWELLS = 10.0
@@ -289,8 +291,11 @@ class Council:
             self._rests(host)
         if self.mode != "apply":
             return self.decision
-        if self._trial is not None and self._trial.is_worse(self.worse):
-            return self._take_back(self._trial, now)
+        if self._trial is not None:
+            if self._trial.is_worse(self.worse):
+                return self._take_back(self._trial, now)
+            if now > self._trial.since + max(TRIAL_DWELLS * self.dwell_s, TRIAL_ROUNDS * self.round_s):
+                self._trial = None  # what is slower from now on has other reasons
         if not self._due(now):
             return self.decision
         return self._choose(now)
@@ -321,8 +326,10 @@ class Council:
         self._left = max(0, self._left - 1)
         value, before = lever.values[choice.arm], self.decision.values.get(name)
         bar = lever.barred.get(value)
-        if value == before or (bar is not None and now < bar.until):
-            self._resting = value == before and not choice.explored
+        if value == before:
+            self._resting = self._resting or not choice.explored
+            return self.decision
+        if bar is not None and now < bar.until:
             return self.decision
         self.explored += choice.explored
         self._resting = not choice.explored

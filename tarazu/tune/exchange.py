@@ -28,8 +28,8 @@ MAX_LEVERS = 16
 MAX_BYTES = 32 << 10
 """Of one message of an announcer, and of a decision."""
 MAX_TOLD_BYTES = 16 << 20
-QUEUED = 64
-"""Messages to or from one peer that wait."""
+QUEUED, QUEUED_HERE = 64, 8
+"""Messages to one peer that wait, and from one that wait at the council."""
 
 Text = Annotated[str, msgspec.Meta(max_length=512)]
 Values = Annotated[dict[Id, Id], msgspec.Meta(max_length=MAX_LEVERS)]
@@ -132,9 +132,6 @@ def _decoded(decoder: msgspec.msgpack.Decoder[Any], data: bytes, peer: str, expe
     return message
 
 
-_OPTIONS: dict[int, int] = {zmq.SNDHWM: QUEUED, zmq.RCVHWM: QUEUED}
-
-
 class CouncilEnd:
     """The council's socket: many connect to it, with an OSS's, a client's or the server's own key."""
 
@@ -142,7 +139,13 @@ class CouncilEnd:
 
     def __init__(self, transport: ZmqTransport, address: str) -> None:
         """Raises ConfigError for an address that needs keys and has none, WireError for one that cannot be bound."""
-        options = {**_OPTIONS, zmq.MAXMSGSIZE: MAX_BYTES, zmq.ROUTER_MANDATORY: 1}
+        options: dict[int, int] = {
+            zmq.SNDHWM: QUEUED,
+            zmq.RCVHWM: QUEUED_HERE,
+            zmq.MAXMSGSIZE: MAX_BYTES,
+            # Whether an announcer has gone shows when it is spoken to.
+            zmq.ROUTER_MANDATORY: 1,
+        }
         self._end = transport.council(address, bind=True, options=options)
         self.counts = self._end.counts
         self.address = self._end.address
@@ -180,7 +183,11 @@ class AnnouncerEnd:
 
     def __init__(self, transport: ZmqTransport, address: str) -> None:
         """Raises ConfigError, WireError as `CouncilEnd`."""
-        options: dict[int, int] = {**_OPTIONS, zmq.MAXMSGSIZE: MAX_TOLD_BYTES}
+        options: dict[int, int] = {
+            zmq.SNDHWM: QUEUED_HERE,
+            zmq.RCVHWM: QUEUED,
+            zmq.MAXMSGSIZE: MAX_TOLD_BYTES,
+        }
         self._end = transport.council(address, bind=False, options=options)
         self.counts = self._end.counts
         self.address = address

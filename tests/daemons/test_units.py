@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from tarazu import config
+from tarazu.daemons.council import here
 from tarazu.wire import local
-from tests.daemons.conftest import Site, allocation, ask
+from tests.daemons.conftest import Site, allocation, ask, free_port
 from tests.daemons.listening import until
 
 ROOT = Path(__file__).parents[2]
@@ -78,6 +80,10 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
     oss = ["--name", "oss1", "--root", str(ROOT / "tests/data/lustre/oss")]
     with site.config.open("a") as file:
         file.write("[forwarding]\nrouters = 'advise'\npolicy = 'ta-gc'\n")
+        file.write(
+            f"[tune]\nmode = 'apply'\nlevers = ['nrs']\ncouncil = 'tcp://127.0.0.1:{free_port()}'\n"
+            f"state = '{site.directory}/levers'\nknowledge = '{site.directory}/knowledge'\n"
+        )
     for unit_name, daemon, options in (
         ("mdsd", "mdsd", []),
         ("ossd", "ossd", oss),
@@ -87,6 +93,8 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
             "clientd",
             ["--socket", str(socket), "--database", str(site.directory / "interaction.db")],
         ),
+        ("council", "council.service", []),
+        ("announcer", "announcer.service", oss),
     ):
         unit = str(ROOT / f"daemons/systemd/tarazu-{unit_name}.service")
         with (site.directory / f"{unit_name}.log").open("a") as log:
@@ -116,5 +124,9 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
         assert isinstance(channel.ask(local.StatusQuery()), local.StatusAnswer)
     site.wait_status(lambda status: status["routers"]["osses"])
     assert (site.directory / "rules" / "lock").exists() and "WARNING" not in site.log("ossd-routers")
+    settings = config.load(str(site.config))
+    until(lambda: "oss1" in here.ask(settings)["nodes"])
+    assert here.ask(settings)["nodes"]["oss1"]["kind"] == "oss" and (site.directory / "levers/lock").exists()
+    assert "WARNING" not in site.log("council") + site.log("announcer")
     capabilities = Path(f"/proc/{site.processes[0].pid}/status").read_text()
     assert "CapBnd:\t0000000000000004" in capabilities and "NoNewPrivs:\t1" in capabilities

@@ -76,6 +76,10 @@ def statistics(address: str, keys: str, number: int, seed: int) -> None:
     _zmq(zmq.XPUB, "oss", address, keys, number, seed, valid.of_mdsd())
 
 
+def council(address: str, keys: str, number: int, seed: int) -> None:
+    _zmq(zmq.DEALER, "oss", address, keys, number, seed, valid.of_council())
+
+
 def clientd(path: str, _keys: str, number: int, seed: int) -> None:
     """One conversation for each message: its frame's length is right, wrong, or more than ever comes."""
     rng = random.Random(seed)

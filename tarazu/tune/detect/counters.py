@@ -29,8 +29,9 @@ LOOK_AGAIN_S = 60.0
 """Devices are looked for this often; those that are known are read at each call."""
 MAX_OSC = 16
 """Connections of a client whose `rpc_stats` are read: some say how many are in flight, all of them cost too much."""
-MAX_PAGES = 4
+MAX_PAGES = 2
 """OSTs of which `brw_stats` is read at a time."""
+_BYTES = ("read_bytes", "write_bytes")
 _QUEUE = ("req_qdepth", "req_active")
 MIN_KNOWN = 4
 """Requests of which it must be known whether they are discontiguous."""
@@ -89,7 +90,7 @@ def _sum(amounts: list[_Amounts]) -> _Amounts:
 
 
 def _amounts(text: str) -> _Amounts:
-    stats = counters.parse(text, ("read_bytes ", "write_bytes "))
+    stats = counters.some(text, _BYTES)
     read, write = stats.row("read_bytes"), stats.row("write_bytes")
     return _Amounts(read.sum, read.samples, write.sum, write.samples, stats.start_s)
 
@@ -99,7 +100,9 @@ class _Counters(ABC):
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self._found: dict[str, dict[str, Path]] = {}
+        self._found: dict[str, dict[str, str]] = {}
+        self._known: set[str] = set()
+        """Files that could be read since they were looked for."""
         self._found_s: float | None = None
 
     @abstractmethod
@@ -109,24 +112,31 @@ class _Counters(ABC):
     def look(self, clock_s: float) -> None:
         """Forget now and then where devices lie: some come, some go."""
         if self._found_s is None or not 0 <= clock_s - self._found_s < LOOK_AGAIN_S:
-            self._found, self._found_s = {}, clock_s
+            self._found, self._known, self._found_s = {}, set(), clock_s
 
-    def files(self, parameter: str) -> dict[str, Path]:
+    def files(self, parameter: str) -> dict[str, str]:
         if parameter not in self._found:
-            self._found[parameter] = find(self.root, parameter)
+            self._found[parameter] = {
+                device: str(path) for device, path in find(self.root, parameter).items()
+            }
         return self._found[parameter]
 
-    def read(self, path: Path | None, parse: Callable[[str], T]) -> T | None:
+    def read(self, path: str | None, parse: Callable[[str], T]) -> T | None:
         """None for what cannot be read."""
         if path is None:
             return None
         try:
-            return parse(reading.text(path))
+            if path in self._known:
+                return parse(reading.again(path))
+            answer = parse(reading.text(path, reading.SMALL_BYTES))
         except OSError:
             self._found_s = None  # gone, perhaps to come again elsewhere
+            return None
         except ValueError:
-            pass
-        return None
+            self._known.discard(path)
+            return None
+        self._known.add(path)
+        return answer
 
     def all(self, parameter: str, parse: Callable[[str], T]) -> dict[str, T]:
         answers = {device: self.read(path, parse) for device, path in self.files(parameter).items()}
@@ -147,7 +157,7 @@ class _Oss(_Counters):
         total = _sum(list(moved.values()))
         queue_before, self._queue = (
             self._queue,
-            self.read(self.files("ost.OSS.ost_io.stats").get(""), lambda text: counters.parse(text, _QUEUE)),
+            self.read(self.files("ost.OSS.ost_io.stats").get(""), lambda text: counters.some(text, _QUEUE)),
         )
         read_pages, write_pages = self._discontiguous(moved)
         return _Seen(
@@ -181,7 +191,7 @@ class _Oss(_Counters):
             if then is None:
                 continue
             for column in (READS, WRITES):
-                if column == READS and "/osd-zfs/" in str(path):
+                if column == READS and "/osd-zfs/" in path:
                     continue  # ZFS takes each of its reads for contiguous, without a look
                 since = [n - t for n, t in zip(now[column], then[column])]
                 gaps, count = now[column] if min(since) < 0 else since

@@ -14,9 +14,12 @@ from typing import NamedTuple
 MAX_REQUESTS = 4096
 """Of an interval: the first ones are looked at. More say no more, and cost as much again."""
 
+NEAR = 16
+"""Requests' sizes."""
+
 
 class Request(NamedTuple):
-    """One request as a node sees it. Any tuple of these three does."""
+    """One request as a node sees it. Any tuple of these does, without the source, too."""
 
     offset: int
     """Bytes from the beginning of the file (on a server: of its object)."""
@@ -24,6 +27,8 @@ class Request(NamedTuple):
     """Bytes, above 0."""
     file: int
     """Any number that is the file's own."""
+    source: int = 0
+    """Any number above 0 that is the client's own (a node, at least); 0: not known."""
 
 
 NAMES = (
@@ -33,10 +38,14 @@ NAMES = (
     "precedes",
     "forward",
     "jump",
+    "near",
     "advance",
-    "density",
+    "spread",
     "streams",
     "regular",
+    "files",
+    "sources",
+    "handed",
 )
 """Of the features, in their order; `features` says what they are."""
 
@@ -47,6 +56,8 @@ class _File:
     def __init__(self, offset: int) -> None:
         self.ends: dict[int, int] = {}
         """End that nothing has continued → which request it was, from 0."""
+        self.sources: dict[int, int] = {}
+        """End → who ended there last, or began there."""
         self.starts: set[int] = set()
         self.jumps: dict[int, int] = {}
         """Distance from the end of the request before → how often."""
@@ -66,25 +77,30 @@ class _File:
         return max(-1.0, min(1.0, (n * self.products - order * self.sum) / math.sqrt(vary)))
 
 
-def features(requests: Iterable[tuple[int, int, int]]) -> tuple[float, ...]:
-    """(len(NAMES),) numbers for requests (offset, size, file) of one direction, in order of arrival; () for none.
+def features(requests: Iterable[tuple[int, int, int] | tuple[int, int, int, int]]) -> tuple[float, ...]:
+    """(len(NAMES),) numbers for requests (offset, size, file[, source]) of one direction, by arrival; () for none.
 
     - requests: log2 of their number;
     - continued: share that begin where one before them ended; lag: mean log2 of how many requests ago that was;
     - precedes: share that end where one before them began (blocks that arrive in another order than they lie);
     - forward: share of requests that begin at or behind the end of the one before them in the same file;
     - jump: mean log2 of one plus the distance from there, in requests' sizes;
+    - near: share that begin no further than 16 sizes from there;
     - advance: how steadily the offset grows with the order of arrival (correlation, -1 to 1);
-    - density: bytes over the range in which they lie, up to 1;
+    - spread: log2 of one plus the range in which they lie, over their bytes;
     - streams: ends that nothing continued, by request;
-    - regular: share of the most frequent distance to the one before.
+    - regular: share of the most frequent distance to the one before;
+    - files: different ones, by request;
+    - sources: different ones, by request; 0: not known;
+    - handed: share that touch one of another source, which of what is contiguous only the ends of its parts do.
     Those of a file are weighted by its requests.
     """
     files: dict[int, _File] = {}
-    total = continued = precedes = forward = 0
+    total = continued = precedes = forward = near = handed = 0
+    sources: set[int] = set()
     lag = jump = 0.0
     log2 = math.log2
-    for offset, size, name in requests:
+    for offset, size, name, *known in requests:
         if total == MAX_REQUESTS:
             break
         total += 1
@@ -95,7 +111,9 @@ def features(requests: Iterable[tuple[int, int, int]]) -> tuple[float, ...]:
         else:
             distance = offset - file.last
             forward += distance >= 0
-            jump += log2(1.0 + abs(distance) / size)
+            far = abs(distance)
+            jump += log2(1.0 + far / size)
+            near += far <= NEAR * size
             file.jumps[distance] = file.jumps.get(distance, 0) + 1
         index = file.count
         before = file.ends.pop(offset, -1)
@@ -103,6 +121,11 @@ def features(requests: Iterable[tuple[int, int, int]]) -> tuple[float, ...]:
             continued += 1
             lag += log2(index - before)
         precedes += end in file.starts
+        if known and (source := known[0]):
+            sources.add(source)
+            touched = file.sources
+            handed += touched.get(offset, source) != source or touched.get(end, source) != source
+            touched[offset] = touched[end] = source
         file.ends[end] = index
         file.starts.add(offset)
         file.last = end
@@ -125,8 +148,12 @@ def features(requests: Iterable[tuple[int, int, int]]) -> tuple[float, ...]:
         precedes / total,
         forward / max(pairs, 1),
         jump / max(pairs, 1),
+        near / max(pairs, 1),
         sum(f.count * f.advance() for f in seen) / total,
-        sum(f.count * min(1.0, f.bytes / max(1, f.high - f.low)) for f in seen) / total,
+        sum(f.count * log2(1.0 + (f.high - f.low) / f.bytes) for f in seen) / total,
         sum(len(f.ends) for f in seen) / total,
         sum(max(f.jumps.values(), default=0) for f in seen) / max(pairs, 1),
+        len(files) / total,
+        len(sources) / total,
+        handed / total,
     )

@@ -21,6 +21,15 @@ class Setter(Protocol):
         """
 
 
+class TakenOtherwise(Unavailable):
+    """What was set was taken, as another value."""
+
+    def __init__(self, text: str, found: tuple[str, ...]) -> None:
+        super().__init__(text)
+        self.found = found
+        """The values in force now, by our own setting."""
+
+
 class Parameters(Lever):
     """A lever whose parameters all get the same value."""
 
@@ -36,9 +45,6 @@ class Parameters(Lever):
     def write(self, wanted: Mapping[str, str]) -> None:
         """Parameter → value, as `now` has them. Raises BadInput, Unavailable."""
 
-    def check(self, value: str) -> None:
-        """Whether it can be set at all, as things are now. Raises BadInput, Unavailable."""
-
     def between(self, value: str, steps: Sequence[str]) -> bool:
         """Whether a parameter may be so in the middle of a change, from one of these values to another."""
         return False
@@ -46,6 +52,10 @@ class Parameters(Lever):
     def same(self, value: str, step: str) -> bool:
         """Whether what is shown is what was set."""
         return value == step
+
+    def reads_back(self, value: str, wanted: str) -> bool:
+        """Whether what is shown after a setting is as good as can be."""
+        return value == wanted
 
     def before(self) -> Before:
         found = self.now()
@@ -56,7 +66,6 @@ class Parameters(Lever):
     def set(self, value: str) -> None:
         if value not in self.values:
             raise BadInput(f"tune.levers: {self.name}", f"one of {', '.join(self.values)}", value)
-        self.check(value)
         self._make({parameter.name: value for parameter in self.now()})
 
     def foreign(self, before: Before, steps: Sequence[str]) -> tuple[Parameter, ...]:
@@ -91,11 +100,16 @@ class Parameters(Lever):
         if not different:
             return
         self.write(different)
-        left = _different(found := self.now(), wanted)
-        if left:
-            name = next(iter(left))
-            value = {parameter.name: parameter.value for parameter in found}[name]
-            raise Unavailable(f"{name}: expected {left[name]} to be in force after it was set, found {value}")
+        shown = {parameter.name: parameter.value for parameter in self.now()}
+        wrong = [
+            name for name in different if name in shown and not self.reads_back(shown[name], wanted[name])
+        ]
+        if wrong:
+            name = wrong[0]
+            raise TakenOtherwise(
+                f"{name}: expected {wanted[name]} to be in force after it was set, found {shown[name]}",
+                tuple({shown[name] for name in wrong}),
+            )
 
 
 def _different(now: Sequence[Parameter], wanted: Mapping[str, str]) -> dict[str, str]:

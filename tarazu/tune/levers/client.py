@@ -51,17 +51,17 @@ class Tunable(Parameters):
         self.values = kind.values
 
     def canonical(self, value: str) -> str:
-        if not re.fullmatch(r"\d{1,7}", value) or not 0 < int(value) <= self.kind.most:
+        if not re.fullmatch(r"[0-9]{1,7}", value) or not 0 < int(value) <= self.kind.most:
             raise BadInput(f"tune.levers: {self.name}", f"a whole number from 1 to {self.kind.most}", value)
         return str(int(value))
 
     def now(self) -> tuple[Parameter, ...]:
         found = []
         for device in files.devices(self.root, self.kind.device):
-            if self.kind.named.fullmatch(device) and (value := self._read(device, self.name)) is not None:
-                at = f"{self.kind.device}.{device}"
-                of = files.identity(files.directory(self.root, at, self.name))
-                found.append(Parameter(f"{at}.{self.name}", value, of))
+            if self.kind.named.fullmatch(device):
+                name = f"{self.kind.device}.{device}.{self.name}"
+                if file := files.find(self.root, name):
+                    found.append(Parameter(name, file.text.strip()[:80], file.of))
         return tuple(found)
 
     def _read(self, device: str, parameter: str) -> str | None:
@@ -83,25 +83,23 @@ class Tunable(Parameters):
         if read != write:
             raise Unavailable(f"osc.{device}: max_mb_per_rpc_read {read}, write {write}: left alone")
 
-    def check(self, value: str) -> None:
-        if self.kind.device != "osc":
-            return
-        for parameter in self.now():
-            device = parameter.name.split(".")[1]
-            names = ("max_rpcs_in_flight", "max_pages_per_rpc", "max_dirty_mb")
-            texts = [value if each == self.name else self._read(device, each) for each in names]
-            if not all(text and text.isdecimal() for text in texts):
-                raise Unavailable(f"osc.{device}: expected {', '.join(names)} to be numbers, found {texts}")
-            rpcs, pages, dirty_mb = (int(text or 0) for text in texts)
-            if rpcs * pages * os.sysconf("SC_PAGESIZE") > dirty_mb * MIB:
-                raise BadInput(
-                    parameter.name,
-                    f"RPCs in flight that fit into max_dirty_mb ({dirty_mb})",
-                    f"{rpcs} of {pages} pages",
-                )
+    def _fits(self, device: str, value: str) -> None:
+        names = ("max_rpcs_in_flight", "max_pages_per_rpc", "max_dirty_mb")
+        texts = [value if each == self.name else self._read(device, each) for each in names]
+        if not all(text and text.isdecimal() for text in texts):
+            raise Unavailable(f"osc.{device}: expected {', '.join(names)} to be numbers, found {texts}")
+        rpcs, pages, dirty_mb = (int(text or 0) for text in texts)
+        if rpcs * pages * os.sysconf("SC_PAGESIZE") > dirty_mb * MIB:
+            raise Unavailable(
+                f"osc.{device}.{self.name}: expected RPCs in flight that fit into max_dirty_mb ({dirty_mb}), "
+                f"found {rpcs} of {pages} pages"
+            )
 
     def write(self, wanted: Mapping[str, str]) -> None:
         settings = list(wanted.items())
+        if self.kind.device == "osc":
+            for name, value in settings:
+                self._fits(name.split(".")[1], value)
         failed: Exception | None = None
         for first in range(0, len(settings), AT_ONCE):
             try:

@@ -8,24 +8,36 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from pathlib import Path
+from typing import NamedTuple
 
 from tarazu.errors import Unavailable
-from tarazu.stats import reading
 
 PLACES = ("sys/fs/lustre", "sys/kernel/debug/lustre", "proc/fs/lustre")
 MAX_BYTES = 1 << 20
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ENODEV)
 
 
-def read(root: str | Path, parameter: str) -> str | None:
-    """The text of `ost.OSS.ost_io.nrs_policies`; None where it is not there, or there is no such device.
+class Found(NamedTuple):
+    text: str
+    of: str
+    """The inode of the directory it lies in: another one when the device was taken away and another came under its
+    name.
+    """
+
+
+def find(root: str | Path, parameter: str) -> Found | None:
+    """`ost.OSS.ost_io.nrs_policies`; None where it is not there, or there is no such device. Takes 20 us.
 
     Raises Unavailable when it cannot be read.
     """
+    device, _, name = parameter.replace(".", "/").rpartition("/")
     for place in PLACES:
+        directory = f"{root}/{place}/{device}"
         try:
-            return reading.text(Path(root, place, *parameter.split(".")), MAX_BYTES)
+            text = _text(f"{directory}/{name}")
+            return Found(text, str(os.stat(directory).st_ino))
         except OSError as error:
             if error.errno not in _ABSENT:
                 raise Unavailable(f"{parameter}: {error.strerror}") from None
@@ -34,13 +46,26 @@ def read(root: str | Path, parameter: str) -> str | None:
     return None
 
 
-def directory(root: str | Path, device: str, parameter: str) -> Path | None:
-    """Where `parameter` of `ost.OSS.ost_io` lies."""
-    for place in PLACES:
-        found = Path(root, place, *device.split("."))
-        if os.path.lexists(found / parameter):
-            return found
-    return None
+def read(root: str | Path, parameter: str) -> str | None:
+    """Its text alone. Raises Unavailable."""
+    found = find(root, parameter)
+    return None if found is None else found.text
+
+
+def _text(path: str) -> str:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ValueError("expected a regular file")
+        pieces, left = [], MAX_BYTES
+        while piece := os.read(descriptor, min(left + 1, 1 << 16)):
+            pieces.append(piece)
+            left -= len(piece)
+            if left < 0:
+                raise ValueError(f"expected at most {MAX_BYTES} bytes, found more")
+        return b"".join(pieces).decode("utf-8", "replace")
+    finally:
+        os.close(descriptor)
 
 
 def devices(root: str | Path, kind: str) -> list[str]:
@@ -48,18 +73,8 @@ def devices(root: str | Path, kind: str) -> list[str]:
     found: set[str] = set()
     for place in PLACES:
         try:
-            found.update(os.listdir(Path(root, place, kind)))
+            found.update(os.listdir(f"{root}/{place}/{kind}"))
         except OSError as error:
             if error.errno not in _ABSENT:
                 raise Unavailable(f"{kind}: {error.strerror}") from None
     return sorted(found)
-
-
-def identity(directory: Path | None) -> str:
-    """Of a device's directory: another one when the device was taken away and another came under its name."""
-    if directory is None:
-        return ""
-    try:
-        return str(os.stat(directory).st_ino)
-    except OSError:
-        return ""

@@ -23,9 +23,9 @@ RULE = "tarazu"
 NONE = "none"
 MAX_RATE = 65534
 _LISTED = re.compile(
-    r"(?P<matches>(?:\w+=)?\{[^{}]+\}(?:[&,](?:\w+=)?\{[^{}]+\})*) rate=(?P<rate>[1-9]\d{0,4})"
+    r"(?P<matches>(?:\w+=)?\{[^{}]+\}(?:[&,](?:\w+=)?\{[^{}]+\})*) rate=(?P<rate>[1-9][0-9]{0,4})"
 )
-_SHOWN = re.compile(r"(?P<name>\w+) (?P<matches>.*) (?P<rate>\d+), ref -?\d+")
+_SHOWN = re.compile(r"(?P<name>\w+) (?P<matches>.*) (?P<rate>[0-9]+), ref -?\d+")
 
 
 def read_rules(text: str) -> dict[str, set[str]]:
@@ -65,17 +65,16 @@ class TbfRule(Parameters):
         return value
 
     def now(self) -> tuple[Parameter, ...]:
-        policies = files.read(self.root, POLICIES)
+        policies = files.find(self.root, POLICIES)
         if policies is None:
             return ()
         try:
-            in_force = read_policies(policies)
+            in_force = read_policies(policies.text)
         except BadInput as error:
             raise Unavailable(str(error)) from None
         rules = read_rules(files.read(self.root, RULES) or "")
-        of = files.identity(files.directory(self.root, SERVICE, "nrs_policies"))
         return tuple(
-            Parameter(f"{RULES} {queue}", self._rule(policy, rules.get(queue, set())), of)
+            Parameter(f"{RULES} {queue}", self._rule(policy, rules.get(queue, set())), policies.of)
             for queue, policy in in_force.items()
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from tarazu.daemons.announcer.service import Announcer
 from tarazu.daemons.council import here
 from tarazu.daemons.council.service import CouncilService
 from tarazu.daemons.levers import keeper
+from tarazu.daemons.metrics.exporter import Ask
 from tarazu.daemons.process import Wakeup
 from tests.daemons.tuning import BEFORE, PATIENCE_S, Client, Group
 
@@ -136,10 +138,10 @@ def test_undo_here_holds_without_a_word_of_the_council(pair: Pair) -> None:
     pair.until(lambda: pair.client.in_force in VALUES)
     settings = config.load(str(pair.group.configuration("login1", pair.client.root)))
     assert keeper.undo(settings).restored == ("max_rpcs_in_flight",)
-    assert pair.client.in_force == BEFORE and pair.announcer.mode == "observe"
+    assert pair.client.in_force == BEFORE
     told = pair.announcer.sequence
     pair.until(lambda: pair.announcer.sequence > told + 3)
-    assert pair.client.in_force == BEFORE
+    assert pair.client.in_force == BEFORE and pair.announcer.mode == "observe"
     keeper.resume(settings)
     pair.until(lambda: pair.client.in_force in VALUES)
 
@@ -152,6 +154,23 @@ def test_a_lever_that_fails_is_said_to_the_council_and_what_was_there_stays(pair
     pair.until(lambda: pair.announcer.problem)
     assert pair.client.in_force == BEFORE
     pair.until(lambda: pair.council and (o := pair.council.nodes.of["login1"].observed) and o.problem)
+
+
+def test_how_it_is_comes_into_metrics(pair: Pair) -> None:
+    pytest.importorskip("prometheus_client")
+    from tarazu.daemons.metrics.announcer import families
+
+    def samples() -> dict[str, float]:
+        ask = Ask(pair.announcer.metrics.answer_one)
+        pair.announcer.metrics._ask = ask
+        return {s.name: s.value for family in families(pair.announcer, ask) for s in family.samples}
+
+    assert (samples()["tarazu_announcer_followed"], samples()["tarazu_announcer_mode"]) == (0, 0)
+    pair.begin("mds1")
+    pair.until(lambda: pair.client.in_force in VALUES)
+    found = samples()
+    assert found["tarazu_announcer_levers_set"] == found["tarazu_announcer_followed"] == 1
+    assert found["tarazu_announcer_mode"] == 2 and found["tarazu_announcer_intervals_told_total"] > 0
 
 
 def test_an_announcer_without_io_says_only_that_it_lives(pair: Pair) -> None:
@@ -176,7 +195,7 @@ def test_of_two_announcers_on_a_node_the_second_waits(pair: Pair) -> None:
 
 
 def test_what_is_decided_is_set_and_comes_back_whatever_dies(make: Make, tmp_path: Path) -> None:
-    group = make(worse=1.0)  # this I/O says nothing of values
+    group = make(worse=1.0, silent_s=2.0)  # this I/O says nothing of values
     clients = [Client(tmp_path, f"login{n}") for n in (1, 2)]
     council = group.council()
     announcers = [group.announcer(client) for client in clients]
@@ -208,7 +227,7 @@ def test_what_is_decided_is_set_and_comes_back_whatever_dies(make: Make, tmp_pat
     on_disk = here.here(settings)
     assert on_disk is not None and not on_disk.unread and on_disk.status["group"] == "g"
     group.until(lambda: all_in((BEFORE,)), *clients)
-    assert "is silent for 0.9 s" in group.log("login2")
+    assert "is silent for 2 s" in group.log("login2")
     council = group.council()
     group.until(lambda: all_in(VALUES), *clients)
     assert "goes on from what was learned" in group.log("council")
@@ -223,5 +242,11 @@ def test_what_is_decided_is_set_and_comes_back_whatever_dies(make: Make, tmp_pat
     group.until(lambda: all_in(VALUES), *clients)
     group.end(announcers[1])
     assert clients[1].in_force == BEFORE and clients[0].in_force in VALUES
+
+    # Settings are read again.
+    group.configuration("login1", clients[0].root, mode="advise")
+    announcers[0].send_signal(signal.SIGHUP)
+    group.until(lambda: clients[0].in_force == BEFORE)
+    assert "tune.mode is advise" in group.log("login1")
     group.end(council)
     assert "Traceback" not in group.log("council") + group.log("login1") + group.log("login2")

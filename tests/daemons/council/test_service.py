@@ -168,10 +168,10 @@ def test_an_order_counts_at_once_and_one_that_cannot_be_read_is_observe(site: Si
     settings = site.group.settings()
     site.hear(end, observed())
     assert council.council.mode == "apply"
-    here.set_mode(settings, "advise", "a trial")
+    here.set_mode(settings, "advise", "a trial" + "!" * 1000)
     council._look()
     told = site.hear(end)
-    assert (told.mode, told.generation) == ("advise", 1) and "a trial" in told.why
+    assert (told.mode, told.generation) == ("advise", 1) and "a trial!" in told.why
     here.set_mode(settings, "apply", "")
     council._look()
     (site.group.knowledge / "mode").write_bytes(b"\x00")

@@ -24,7 +24,15 @@ VERSIONS = ("2.12-ldiskfs", "2.15-ldiskfs", "2.16-ldiskfs", "2.16-zfs")
 
 @pytest.fixture
 def series(tmp_path: Path) -> Series:
-    return Series(Path(shutil.copytree(DATA / "oss", tmp_path / "oss")))
+    """Only of what it sets: the captured tree is large."""
+    places = [f"{DEBUG}/ost/OSS/ost_io", "sys/kernel/debug/lnet", "proc"]
+    for ost in range(5):
+        name = f"lustre-OST{ost:04x}"
+        places += [f"{DEBUG}/{of}/{name}" for of in ("obdfilter", "osd-ldiskfs")]
+        places.append(f"sys/fs/lustre/obdfilter/{name}")
+    for place in places:
+        (tmp_path / "oss" / place).mkdir(parents=True)
+    return Series(tmp_path / "oss")
 
 
 @pytest.fixture
@@ -63,14 +71,16 @@ def test_an_oss_under_ior(series: Series) -> None:
 
 def test_ior_on_a_server_is_a_contiguous_write_of_large_requests(sick_disk: SickDisk) -> None:
     sampler = Sampler(sick_disk.roots["oss1"], "oss")
-    patterns = []
+    patterns, known = [], []
     for moment in SickDisk.MOMENTS:
         at_s = sick_disk.set("oss1", moment)
         observation = sampler.sample(at_s)
         if observation and (pattern := detect(observation)):
             patterns.append(pattern)
-            assert observation.write.discontiguous == 0
-    assert patterns and set(patterns) <= {("write", "contiguous", 0, 1 << n) for n in (20, 21, 22)}
+            known.append(observation.write.discontiguous)
+    # An OST that begins to do something is not known at once.
+    assert known[1:] == [0.0] * 5
+    assert set(patterns[1:]) <= {("write", "contiguous", 0, 1 << n) for n in (20, 21, 22)}
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -180,7 +190,7 @@ def test_of_many_busy_osts_a_few_say_how_contiguous_they_are(tmp_path: Path) -> 
             put(root / DEBUG / f"osd-ldiskfs/{name}/brw_stats", table)
 
     sampler = Sampler(root, "oss")
-    read: list[Path] = []
+    read: list[str] = []
     sampler._counters.read = lambda path, parse: (  # type: ignore[method-assign, attr-defined]
         read.append(path),
         type(sampler._counters).read(sampler._counters, path, parse),
@@ -190,7 +200,7 @@ def test_of_many_busy_osts_a_few_say_how_contiguous_they_are(tmp_path: Path) -> 
         set_all(10 * (moment + 1))
         read.clear()
         seen.append(sampler.sample(float(moment)))
-        assert sum(path.name == "brw_stats" for path in read if path) <= MAX_PAGES
+        assert sum(Path(path).name == "brw_stats" for path in read if path) <= MAX_PAGES
     assert [o and (o.write.bytes, o.write.discontiguous) for o in seen] == [None, *[(120 << 20, 0.0)] * 3]
 
 

@@ -1,0 +1,347 @@
+"""A stand-in for `lctl` on a testbed's OSS or client: `python lctl.py TB/oss/NAME set_param NAME=VALUE …`.
+
+Answers, errors and exit statuses are those captured on Lustre 2.17.57 (tests/data/lustre/control/nrs-default.txt,
+nrs-set.txt, client-tunables.txt); what was not captured is as in its source: nrs*.c, lproc_ptlrpc.c, lprocfs_status.c,
+lustre_param.c (of several parameters in one call the status is the last one's). Knows `get_param` of whatever lies
+below that root, and `set_param` of NRS and of the client's tunables; imports nothing of tarazu, and little else: it is
+started often.
+
+ROOT/nrs/state     a line a fact: queue, name, value between tabs; gone, as after a boot, with that directory. Files of
+                   ROOT/sys/kernel/debug/lustre/ost/OSS/ost_io/nrs_* follow it. A parameter whose policy is not started
+                   has no file there, where Lustre's would answer "No such device"
+ROOT/nrs/draining  names of policies that are still stopping: they cannot be started now
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import sys
+from fnmatch import fnmatchcase
+
+PLACES = ("sys/fs/lustre", "sys/kernel/debug/lustre", "proc/fs/lustre")
+IO = "sys/kernel/debug/lustre/ost/OSS/ost_io"
+POLICIES = ("fifo", "crrn", "orr", "trr", "tbf", "delay")
+QUEUES = {"reg": "regular_requests", "hp": "high_priority_requests"}
+STARTS = {
+    "crrn": {"quantum": "8"},
+    "orr": {"quantum": "256", "offset_type": "physical", "supported": "reads"},
+    "trr": {"quantum": "256", "offset_type": "physical", "supported": "reads"},
+    "tbf": {"rule": "default\t*\t10000"},
+    "delay": {"min": "5", "max": "300", "pct": "100"},
+}
+"""What a policy's parameters are when it is started."""
+ALLOWED = {"offset_type": ("physical", "logical"), "supported": ("reads_and_writes", "reads", "writes")}
+RPC_PAGES, PAGE_BYTES = 1024, 4096
+"""What servers take at once (`brw_size` 4)."""
+MEMORY_MB = 64 << 10
+
+
+class No(Exception):
+    """An errno."""
+
+
+class Nrs:
+    """The queues of one OSS's `ost_io`."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self.facts: dict[tuple[str, str], str] = {}
+        try:
+            with open(f"{root}/nrs/state") as file:
+                for line in file:
+                    queue, name, value = line.rstrip("\n").split("\t", 2)
+                    self.facts[queue, name] = value
+        except FileNotFoundError:
+            self.facts = {(queue, "policy"): "fifo" for queue in QUEUES}
+
+    def save(self) -> None:
+        os.makedirs(f"{self.root}/nrs", exist_ok=True)
+        _replace(f"{self.root}/nrs/state", "".join(f"{q}\t{n}\t{v}\n" for (q, n), v in self.facts.items()))
+        for name in self.names():
+            try:
+                _replace(f"{self.root}/{IO}/{name}", self.text(name))
+            except No:
+                if os.path.exists(f"{self.root}/{IO}/{name}"):
+                    os.unlink(f"{self.root}/{IO}/{name}")
+
+    @staticmethod
+    def names() -> list[str]:
+        """As `list_param` has them."""
+        found = [f"nrs_{policy}_{what}" for policy, starts in STARTS.items() for what in starts]
+        return sorted(["nrs_policies", *found])
+
+    def policy(self, queue: str) -> str:
+        return self.facts[queue, "policy"].partition(" ")[0]
+
+    def text(self, name: str) -> str:
+        """What reading gives. Raises No."""
+        if name == "nrs_policies":
+            return "\n" + "".join(self._policies(queue) for queue in QUEUES)
+        policy, what = name.removeprefix("nrs_").split("_", 1)
+        on = [queue for queue in QUEUES if self.policy(queue) == policy]
+        if policy == "delay":
+            return "".join(
+                f"{q}_delay_{what}:{self.facts[q, what]:<{3 if what == 'pct' else 5}}\n" for q in on
+            )
+        if "hp" not in on:  # the answer of the second queue is that of the file
+            raise No(errno.ENODEV)
+        if policy == "tbf":
+            return "".join(f"{QUEUES[q]}:\n{self._rules(q) if q in on else ''}" for q in QUEUES)
+        pad = 5 if what == "quantum" else 0
+        return "".join(f"{queue}_{what}:{self.facts[queue, what]:<{pad}}\n" for queue in on)
+
+    def _policies(self, queue: str) -> str:
+        text = f"{QUEUES[queue]}:\n"
+        for policy in POLICIES:
+            started = policy in ("fifo", self.policy(queue))
+            shown = self.facts[queue, "policy"] if policy == self.policy(queue) else policy
+            text += f"  - name: {shown}\n    state: {'started' if started else 'stopped'}\n"
+            text += f"    fallback: {'yes' if policy == 'fifo' else 'no'}\n"
+            text += f"    queued: {0:<20}\n    active: {0:<20}\n\n"
+        return text
+
+    def _rules(self, queue: str) -> str:
+        text = "CPT 0:\n"
+        for rule in filter(None, self.facts[queue, "rule"].split("\v")):
+            name, matches, rate = rule.split("\t")
+            text += f"{name} {matches} {rate}, ref 0\n"
+        return text
+
+    def set(self, name: str, value: str) -> None:
+        """Raises No."""
+        if name == "nrs_policies":
+            self._start(value)
+            return
+        policy, what = name.removeprefix("nrs_").split("_", 1)
+        queues = list(QUEUES)
+        if policy == "tbf":
+            word = value.split(" ", maxsplit=1)[0]
+            if word in QUEUES:
+                queues, value = [word], value.partition(" ")[2]
+        else:
+            for queue in QUEUES:
+                if f"{queue}_{what}:" in value:
+                    queues, value = [queue], value.partition(":")[2]
+        on = [queue for queue in queues if self.policy(queue) == policy]
+        new = {queue: self._new(queue, what, value) for queue in on or queues}
+        if not on:
+            raise No(errno.ENODEV)
+        for queue, each in new.items():
+            self.facts[queue, what] = each
+
+    def _start(self, value: str) -> None:
+        name, *words = value.split(" ")
+        queues = [words.pop(0)] if words and words[0] in QUEUES else list(QUEUES)
+        if name not in POLICIES:
+            raise No(errno.ENOENT)
+        if words and (name != "tbf" or words[0] not in ("jobid", "nid", "opcode", "uid", "gid")):
+            raise No(errno.EINVAL)
+        try:
+            with open(f"{self.root}/nrs/draining") as file:
+                draining = file.read().split()
+        except FileNotFoundError:
+            draining = []
+        for queue in queues:
+            shown = " ".join([name, *words])
+            if self.facts[queue, "policy"] == shown:
+                continue
+            if name in draining:
+                raise No(errno.EAGAIN)
+            self.facts = {key: fact for key, fact in self.facts.items() if key[0] != queue}
+            self.facts[queue, "policy"] = shown
+            self.facts |= {(queue, what): start for what, start in STARTS.get(name, {}).items()}
+
+    def _new(self, queue: str, what: str, value: str) -> str:
+        if what == "quantum":
+            if not value.isdecimal() or not 0 < int(value) < 65536:
+                raise No(errno.EINVAL)
+            return str(int(value))
+        if what == "rule":
+            return self._rule(self.facts.get((queue, what), ""), self.facts[queue, "policy"], value)
+        for allowed in ALLOWED.get(what, ()):
+            if value.startswith(allowed):
+                return allowed
+        raise No(errno.EINVAL)
+
+    @staticmethod
+    def _rule(old: str, policy: str, value: str) -> str:
+        rules = {rule.split("\t")[0]: rule for rule in filter(None, old.split("\v"))}
+        word, _, rest = value.partition(" ")
+        name, _, rest = rest.partition(" ")
+        rate = rest.rpartition("rate=")[2]
+        if word not in ("start", "change", "stop") or not name.replace("_", "").isalnum():
+            raise No(errno.EINVAL)
+        if word != "stop" and not (rate.isdecimal() and 0 < int(rate) < 1_000_000):
+            raise No(errno.EINVAL)
+        if word != "start" and (name not in rules or name == "default"):
+            raise No(errno.ENOENT if name not in rules else errno.EPERM)
+        if word == "start":
+            matches = rest[: rest.rfind("}") + 1]
+            kind = policy.partition(" ")[2]
+            if not matches or "{" not in matches or (kind and not matches.startswith(f"{kind}={{")):
+                raise No(errno.EINVAL)
+            if name in rules:
+                raise No(errno.EEXIST)
+            rules = {name: f"{name}\t{matches}\t{rate}", **rules}
+        elif word == "change":
+            rules[name] = "\t".join([*rules[name].split("\t")[:2], rate])
+        else:
+            del rules[name]
+        return "\v".join(rules.values())
+
+
+def _pages(value: str) -> int:
+    units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+    number, unit = (value[:-1], units[value[-1:]]) if value[-1:] in units else (value, 0)
+    if not number.isdecimal():
+        raise No(errno.EINVAL)
+    size = int(number) * unit if unit else int(number) * PAGE_BYTES
+    if not 65536 <= size <= RPC_PAGES * PAGE_BYTES:
+        raise No(errno.ERANGE)
+    return size // PAGE_BYTES
+
+
+def _number(value: str) -> int:
+    if not value.isdecimal():
+        raise No(errno.EINVAL)
+    return int(value)
+
+
+def tunable(path: str, value: str) -> str:
+    """What a client's file has after this was written to it. Raises No."""
+    device, name = path.split("/")[-2:]
+    if name == "max_rpcs_in_flight":
+        number = _number(value)
+        if number == 0 or (number > 256 and "-osc-MDT" not in device):
+            raise No(errno.ERANGE)
+        return str(number)
+    if name == "max_pages_per_rpc":
+        return str(_pages(value))
+    if name in ("max_dirty_mb", "max_read_ahead_mb"):
+        number = _number(value)
+        if number > MEMORY_MB:
+            raise No(errno.ERANGE)
+        return str(min(number, MEMORY_MB // 2))
+    raise No(errno.EACCES)
+
+
+def find(root: str, pattern: str) -> list[str]:
+    """Files below `root` that a parameter's name, with `*` or without, stands for."""
+    found = []
+    for place in PLACES:
+        paths = [place]
+        for part in pattern.split("/"):
+            here = [(path, _entries(f"{root}/{path}")) for path in paths]
+            paths = [f"{path}/{name}" for path, names in here for name in names if fnmatchcase(name, part)]
+        found += [path for path in paths if os.path.isfile(f"{root}/{path}")]
+    io = IO.partition("lustre/")[2] + "/"
+    if pattern.startswith(io) and os.path.isdir(f"{root}/{IO}"):
+        hidden = [f"{IO}/{name}" for name in Nrs.names() if fnmatchcase(name, pattern.removeprefix(io))]
+        found += [path for path in hidden if path not in found]
+    return found
+
+
+def _entries(path: str) -> list[str]:
+    try:
+        return sorted(os.listdir(path))
+    except OSError:
+        return []
+
+
+def _shown(path: str) -> str:
+    return path.partition("/lustre/")[2].replace("/", ".")
+
+
+def get(root: str, words: list[str]) -> int:
+    status = 0
+    for word in words:
+        pattern = word.replace(".", "/")
+        paths = find(root, pattern)
+        status = 0 if paths else errno.ENOENT
+        if not paths:
+            say(f"error: get_param: param_path '{pattern}': {os.strerror(errno.ENOENT)}")
+        for path in paths:
+            try:
+                name = path.rpartition("/")[2]
+                text = Nrs(root).text(name) if name in Nrs.names() else _read(f"{root}/{path}")
+            except No as error:
+                status = error.args[0]
+                say(f"error: read_param: '/{path}': {os.strerror(status)}")
+                continue
+            lines = text.rstrip("\n").count("\n")
+            print(
+                f"{_shown(path)}={chr(10) if lines or (name.startswith('nrs_') and text) else ''}{text}",
+                end="",
+            )
+            print("" if text.endswith("\n") else "\n", end="", flush=True)
+    return status
+
+
+def put(root: str, words: list[str]) -> int:
+    status = 0
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals:
+            say(f"error: set_param: setting {word}: {os.strerror(errno.EINVAL)}")
+            return errno.EINVAL
+        pattern = name.replace(".", "/")
+        paths = find(root, pattern)
+        status = 0 if paths else errno.ENOENT
+        if not paths:
+            say(f"error: set_param: param_path '{pattern}': {os.strerror(errno.ENOENT)}")
+        for path in paths:
+            try:
+                _set(root, path, value)
+                print(f"{_shown(path)}={value}", flush=True)
+            except No as error:
+                status = error.args[0]
+                say(f"error: set_param: setting /{path}={value}: {os.strerror(status)}")
+        if status:
+            say(f"error: set_param: setting '{pattern}'='{value}': {os.strerror(status)}")
+    return status
+
+
+def _set(root: str, path: str, value: str) -> None:
+    name = path.rpartition("/")[2]
+    if name not in Nrs.names():
+        _replace(f"{root}/{path}", tunable(path, value) + "\n")
+        return
+    nrs = Nrs(root)
+    nrs.set(name, value)
+    nrs.save()
+
+
+def _read(path: str) -> str:
+    with open(path) as file:
+        return file.read()
+
+
+def _replace(path: str, text: str) -> None:
+    with open(f"{path}.new", "w") as file:
+        file.write(text)
+    os.replace(f"{path}.new", path)
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def main(words: list[str]) -> int:
+    root, command, *words = words
+    if command not in ("get_param", "set_param") or any(word.startswith("-") for word in words):
+        say("usage: get_param NAME …, set_param NAME=VALUE …")
+        return 1
+    if not os.path.isdir(root):
+        return errno.ENOENT
+    lock = os.open(os.path.join(root, ".lctl"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return get(root, words) if command == "get_param" else put(root, words)
+    finally:
+        os.close(lock)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,57 @@
+"""What can be set on a testbed's nodes by the stand-in for lctl: NRS of OSSs, tunables of clients.
+
+Written once, when a testbed is made, with the values with which Lustre starts; from then on whoever sets them has them.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from tarazu.sim.testbed import lctl
+from tarazu.sim.testbed.roots import target_name
+
+OSC = {"max_rpcs_in_flight": 8, "max_pages_per_rpc": 1024, "max_dirty_mb": 490}
+LLITE = {"max_read_ahead_mb": 256}
+
+
+def instance(number: int) -> str:
+    """llite's id of the mount of client `number`, from 0."""
+    return f"{0xFF << 56 | number + 1:016x}"
+
+
+def make_oss(root: Path) -> None:
+    """NRS with FIFO in force. Of a server that has been up before: as after its boot."""
+    io = root / lctl.IO
+    if io.is_dir():
+        # The new one is another directory, as in debugfs, while the old one has its place.
+        gone = root / "nrs" / f"{io.name}.gone"
+        shutil.rmtree(gone, ignore_errors=True)
+        gone.parent.mkdir(exist_ok=True)
+        io.rename(gone)
+        (root / "nrs" / "state").unlink(missing_ok=True)
+        (root / "nrs" / "draining").unlink(missing_ok=True)
+        io.mkdir(parents=True)
+        for each in gone.iterdir():
+            if not each.name.startswith("nrs_"):
+                shutil.copy2(each, io / each.name)
+    io.mkdir(parents=True, exist_ok=True)
+    lctl.Nrs(str(root)).save()
+
+
+def make_client(root: Path, fs_name: str, number: int, osts: int) -> None:
+    mount = instance(number)
+    parameters = root / "sys" / "fs" / "lustre"
+    for device, values in (
+        *((f"osc/{target_name(fs_name, i)}-osc-{mount}", OSC) for i in range(osts)),
+        (f"llite/{fs_name}-{mount}", LLITE),
+    ):
+        (parameters / device).mkdir(parents=True, exist_ok=True)
+        for name, value in values.items():
+            (parameters / device / name).write_text(f"{value}\n")
+
+
+def parameter(root: Path, name: str) -> str:
+    """What is in force of `ost.OSS.ost_io.nrs_policies`, as a file below `root` has it. Raises OSError."""
+    found = lctl.find(str(root), name.replace(".", "/"))
+    return (root / found[0]).read_text() if found else ""

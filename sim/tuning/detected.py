@@ -1,0 +1,138 @@
+"""What the product detects from the requests of the 144 situations, as I/O nodes of the simulator see them.
+
+Each interval of each I/O node is detected as the council would, from its operations, files, sizes and the features of
+its requests, and counted beside the true pattern.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from tarazu.sim.requests.simulate import Setting, simulate
+from tarazu.sim.requests.situation import INTERVAL_S, SCALE, SITUATIONS, WINDOWS, WINDOWS_S, Situation
+from tarazu.sim.requests.situations import MODEL
+from tarazu.sim.study import study
+from tarazu.sim.study.cases import fingerprint
+from tarazu.sim.tuning.confusion import Confusion
+from tarazu.tune.detect import detect
+from tarazu.tune.pattern import Pattern
+
+DETECTED_BY = (
+    *(f"tune/detect/{name}" for name in ("classifier.py", "detection.py", "features.py", "spatiality.json")),
+    "sim/tuning/detected.py",
+)
+PART, ENOUGH = 8 * SCALE, 8
+"""Each process makes the first 1/PART of its requests, but not fewer than ENOUGH, if the data set's runs have as many:
+that shows how they arrive, in a fraction of the time."""
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One situation with one window."""
+
+    case: Annotated[str, Meta(description="id of the case: hash of all that its result depends on")]
+    run: Annotated[int, Meta(description="which row of the case, from 1")]
+    runs: Annotated[int, Meta(description="rows of this case")]
+    situation: Annotated[int, Meta(description="number in SITUATIONS")]
+    seed: Annotated[int, Meta(description="with the rest, which run")]
+    window: Annotated[int, Meta(description="number in WINDOWS")]
+    found: Annotated[
+        tuple[tuple[Pattern, int], ...], Meta(description="pattern that was detected, in how many intervals")
+    ]
+    nothing: Annotated[int, Meta(description="intervals with I/O in which none was")]
+
+
+class Case(msgspec.Struct, frozen=True):
+    """One situation with all windows."""
+
+    situation: int
+    seed: int
+    part: int
+    model: str
+
+    @property
+    def id(self) -> str:
+        return hashlib.sha256(msgspec.json.encode(msgspec.structs.astuple(self))).hexdigest()[:16]
+
+    @property
+    def label(self) -> str:
+        return f"{SITUATIONS[self.situation]}, seed {self.seed}"
+
+    @property
+    def weight(self) -> float:
+        return 1.0 if SITUATIONS[self.situation].request_bytes < 1 << 17 else 0.4
+
+    @property
+    def computed_by(self) -> str:
+        """Module that computes its rows."""
+        return "tarazu.sim.tuning.detected"
+
+
+def cases(
+    situations: Iterable[int] = range(len(SITUATIONS)), seed: int = 1, part: int = PART
+) -> tuple[Case, ...]:
+    model = fingerprint((*MODEL, *DETECTED_BY))
+    return tuple(Case(number, seed, part, model) for number in situations)
+
+
+def rows(case: Case, progress: Callable[[float, float], object] | None = None) -> list[Row]:
+    """One for each window."""
+    made = []
+    situation = SITUATIONS[case.situation]
+    part = max(min(case.part, situation.phase(1).requests // ENOUGH), min(case.part, SCALE))
+    for window, window_s in enumerate(WINDOWS_S):
+        outcome = simulate(
+            situation,
+            Setting("twins", window_s),
+            case.seed,
+            part=part,
+            interval_s=INTERVAL_S,
+            features=True,
+        )
+        seen = Counter(detect(one.observation) for one in outcome.seen if one.observation.bytes)
+        nothing = seen.pop(None, 0)
+        found = tuple((pattern, times) for pattern, times in sorted(seen.items()) if pattern)
+        made.append(Row(case.id, window + 1, len(WINDOWS), case.situation, case.seed, window, found, nothing))
+        if progress is not None:
+            progress(outcome.makespan_s, (window + 1) / len(WINDOWS))
+    return made
+
+
+def run(
+    folder: Path,
+    situations: Sequence[int] = range(len(SITUATIONS)),
+    seed: int = 1,
+    part: int = PART,
+    jobs: int = 0,
+) -> study.Answers[Row]:
+    """Compute what `folder` has no rows of yet (`rows.jsonl`). Raises BadInput, Unavailable."""
+    asked = msgspec.json.format(msgspec.json.encode({"seed": seed, "part": part})).decode() + "\n"
+    return study.answers(cases(situations, seed, part), Row, folder, ("study.json", asked), jobs=jobs)
+
+
+def spatiality(found: Iterable[Row], matters: Callable[[Situation], bool] = lambda _: True) -> Confusion:
+    """Of the situations that matter, by interval; those that show nothing are left out."""
+    return _confusion(found, matters, lambda pattern: pattern.spatiality)
+
+
+def patterns(found: Iterable[Row], matters: Callable[[Situation], bool] = lambda _: True) -> Confusion:
+    """Of the whole pattern, which is what a bandit is kept for."""
+    return _confusion(found, matters, lambda pattern: pattern)
+
+
+def _confusion(
+    found: Iterable[Row], matters: Callable[[Situation], bool], of: Callable[[Pattern], object]
+) -> Confusion:
+    counts: Counter[tuple[object, object]] = Counter()
+    for row in found:
+        situation = SITUATIONS[row.situation]
+        if matters(situation):
+            for pattern, times in row.found:
+                counts[of(situation.pattern), of(pattern)] += times
+    return Confusion(counts)

@@ -1,0 +1,154 @@
+"""How often the pattern that is detected is the one that is there, and what looking at a server's counters costs."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tarazu.sim.requests.situation import SITUATIONS, WINDOWS, Situation
+from tarazu.sim.study import study
+from tarazu.sim.tuning import detected, streams, with_detection
+from tarazu.sim.tuning.confusion import Confusion
+from tarazu.tune.detect.classifier import spatiality, trained
+from tarazu.tune.detect.counters import Sampler
+from tarazu.tune.detect.features import features
+from tarazu.tune.learner import Learner
+from tarazu.tune.learning import named
+from tests.benchmarks.figure import Figure
+from tests.benchmarks.tuning import situations
+from tests.stats.conftest import DATA, blocks, put
+
+HELD_OUT_SEED = 100
+"""Not the one by which the training was looked at."""
+LENGTH, REPETITIONS, LEARNING_SEED = 300, 1, 7
+"""Observations of a scenario, and how often it is made."""
+MOST_LOST = 2.0
+"""Percent of the best performance that detected patterns may cost."""
+OSTS, CALLS = 10, 60
+MOST_S = 1e-3
+"""For a call each second: 0.1 % of a core."""
+
+
+def measure(short: bool) -> list[Figure]:
+    found = _found(short)
+    return [
+        *_generated(300 if short else 4000),
+        *_simulated(found, short),
+        *_lost(found.rows, short),
+        *_sampler(5 if short else CALLS),
+    ]
+
+
+def _generated(count: int) -> list[Figure]:
+    held_out = streams.streams(count, streams.HELD_OUT, HELD_OUT_SEED)
+    seen = Confusion.of((s.spatiality, spatiality(features(s.requests))) for s in held_out)
+    print(f"  held out, generated ({trained().origin}):\n{seen}", file=sys.stderr)
+    return [
+        Figure("held-out streams: right", 100 * seen.accuracy, "%", least=85),
+        *(
+            Figure(f"held-out streams: {name} that are detected", 100 * seen.recall(name), "%", least=least)
+            for name, least in (("contiguous", 92), ("strided", 85), ("unknown", 45))
+        ),
+    ]
+
+
+def _found(short: bool) -> study.Answers[detected.Row]:
+    chosen = range(3, len(SITUATIONS), 29) if short else range(len(SITUATIONS))
+    with tempfile.TemporaryDirectory() as folder:
+        kept = os.environ.get(situations.KEPT)
+        return detected.run(Path(kept) / "detected" if kept else Path(folder), chosen)
+
+
+def _simulated(found: study.Answers[detected.Row], short: bool) -> list[Figure]:
+    seen = detected.spatiality(found.rows)
+    print(f"  simulated, by interval and I/O node:\n{seen}", file=sys.stderr)
+    nothing = sum(row.nothing for row in found.rows)
+    kinds: dict[str, Callable[[Situation], bool]] = {
+        "a shared file, contiguous": lambda one: one.shared and one.spatiality == "contiguous",
+        "a shared file, 1D-strided": lambda one: one.spatiality == "strided",
+        "a file each": lambda one: not one.shared,
+    }
+    figures = [
+        Figure("simulated intervals", seen.total + nothing, ""),
+        Figure("simulated intervals with too few requests", 100 * nothing / (seen.total + nothing), "%"),
+        Figure("simulated: spatiality right", 100 * seen.accuracy, "%", least=None if short else 90),
+        Figure("simulated: whole pattern right", 100 * detected.patterns(found.rows).accuracy, "%"),
+        Figure("cases without a result", len(found.lost), "", most=0),
+    ]
+    for name, matters in kinds.items():
+        of = detected.spatiality(found.rows, matters), detected.patterns(found.rows, matters)
+        figures += [
+            Figure(f"{name}: spatiality right", 100 * of[0].accuracy, "%"),
+            Figure(f"{name}: whole pattern right", 100 * of[1].accuracy, "%"),
+        ]
+    return figures
+
+
+def _lost(rows: Sequence[detected.Row], short: bool) -> list[Figure]:
+    """What learners lose by it: the same scenarios, with the true pattern of each observation and with the detected."""
+    every = with_detection.measured(situations.data(short)[0])
+    seen = with_detection.by_situation(rows, len(WINDOWS))
+    figures = [Figure("scenarios, with true and with detected patterns", len(seen) * len(WINDOWS), "")]
+    for name in ("epsilon-greedy", "tarazu"):
+
+        def make(seed: int, name: str = name) -> Learner:
+            return named(name, len(WINDOWS), seed)
+
+        true, got = (
+            with_detection.evaluated(every, of, make, LENGTH, REPETITIONS, LEARNING_SEED)
+            for of in (with_detection.perfect(every, seen), seen)
+        )
+        figures += [
+            Figure(f"{name}: performance in the last bin, true patterns", 100 * true.performance, "%"),
+            Figure(
+                f"{name}: performance in the last bin, detected patterns",
+                100 * got.performance,
+                "%",
+                least=None if short else 100 * true.performance - MOST_LOST,
+            ),
+            Figure(f"{name}: precision in the last bin, true patterns", 100 * true.precision, "%"),
+            Figure(f"{name}: precision in the last bin, detected patterns", 100 * got.precision, "%"),
+            Figure(f"{name}: observations until 0.95, true patterns", true.observations, ""),
+            Figure(f"{name}: observations until 0.95, detected patterns", got.observations, ""),
+        ]
+    return figures
+
+
+def _sampler(calls: int) -> list[Figure]:
+    """As an announcer calls it: a while after the call before, when the processor has done other things."""
+    moments = []
+    for moment in (1, 8):
+        text = [
+            (DATA / "series" / f"{n}.{moment}.txt").read_text()
+            for n in ("obdfilter.ALL.stats", "osd-ALL.ALL.brw_stats")
+        ]
+        moments.append([list(blocks(part).values()) for part in text])
+    with tempfile.TemporaryDirectory() as folder:
+        root, took = Path(folder), []
+        debug = root / "sys/kernel/debug/lustre"
+        requests = (DATA / "series/ost.OSS.ost_io.stats.8.txt").read_text().partition("=\n")[2]
+        put(debug / "ost/OSS/ost_io/stats", requests)
+        sampler = Sampler(root, "oss")
+        for call in range(calls):
+            stats, pages = moments[call % 2]
+            for ost in range(OSTS):
+                put(debug / f"obdfilter/lustre-OST{ost:04x}/stats", stats[ost % len(stats)])
+                put(debug / f"osd-ldiskfs/lustre-OST{ost:04x}/brw_stats", pages[ost % len(pages)])
+            time.sleep(0.2)
+            began = time.thread_time()
+            sampler.sample(float(call))
+            took.append(time.thread_time() - began)
+    return [
+        Figure(
+            f"a look at a server of {OSTS} OSTs, median",
+            1e3 * statistics.median(took),
+            "ms",
+            most=1e3 * MOST_S,
+        ),
+        Figure("the same, longest", 1e3 * max(took[2:]), "ms"),
+    ]

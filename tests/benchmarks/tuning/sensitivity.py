@@ -1,0 +1,80 @@
+"""What TWINS' gain hangs on: situation F with other parameters; noise; and what order on the servers is worth."""
+
+from __future__ import annotations
+
+from tarazu.sim.requests.simulate import Setting, simulate
+from tarazu.sim.requests.situation import SCALE, TABLE_III, WINDOWS, WINDOWS_S, KiB, Situation
+from tarazu.sim.requests.system import GRID5000, Disk, System
+from tests.benchmarks.figure import Figure
+
+F = TABLE_III["F"]
+CROWD = Situation(1, 512, True, "contiguous", "read", 32 * KiB)
+"""All processes from server to server together, behind one node."""
+SHORT_PART = 64
+OTHERS = {
+    "as it is": GRID5000,
+    "no read-ahead": GRID5000._replace(disk=Disk(segment_bytes=0)),
+    "messages of 200 us": GRID5000._replace(hop_s=200e-6),
+    "1 ms between requests": GRID5000._replace(client_s=1e-3),
+    "4 threads of a node": GRID5000._replace(threads=4),
+    "one request a dispatch": GRID5000._replace(aggregate=1),
+    "4 accesses at a disk": GRID5000._replace(server_threads=4),
+    "16 accesses at a disk": GRID5000._replace(server_threads=16),
+}
+
+
+def rates(situation: Situation, system: System, part: int, *settings: Setting) -> list[float]:
+    """MB/s of each."""
+    return [simulate(situation, one, 1, system=system, part=part).bytes_per_s / 1e6 for one in settings]
+
+
+def measure(short: bool) -> list[Figure]:
+    """The short form judges nothing but that it works."""
+    part = SHORT_PART if short else SCALE
+
+    def least(value: float) -> float | None:
+        return None if short else value
+
+    def most(value: float) -> float | None:
+        return None if short else value
+
+    figures, gains = [], {}
+    for name, system in OTHERS.items():
+        fifo, *windows = rates(F, system, part, Setting("fifo"), *(Setting("twins", s) for s in WINDOWS_S))
+        gains[name] = max(windows) / fifo - 1
+        best = WINDOWS[windows.index(max(windows))]
+        figures.append(Figure(f"F, {name}: FIFO {fifo:.0f} MB/s, best window {best}", max(windows), "MB/s"))
+    fifo, twins = rates(
+        CROWD, GRID5000._replace(client_s=0.1), part, Setting("fifo"), Setting("twins", WINDOWS_S[0])
+    )
+    servers = ("fifo", "crrn 8", "orr 256", "trr 256")
+    by_server = {name: rates(F, GRID5000, part, Setting("fifo", server=name))[0] for name in servers}
+    plain, single, deep = (
+        100 * gains[name] for name in ("as it is", "one request a dispatch", "16 accesses at a disk")
+    )
+    return [
+        *figures,
+        Figure("F as it is: gain over FIFO", plain, "%", least=least(30.0)),
+        Figure(
+            "F, one request a dispatch: gain over FIFO",
+            single,
+            "%",
+            most=most(10.0),
+        ),
+        Figure(
+            "F, 16 accesses at a disk: gain over FIFO",
+            deep,
+            "%",
+            most=most(0.0),
+        ),
+        Figure(
+            "512 processes on a node, 100 ms of noise: 125us / FIFO", twins / fifo, "times", least=least(1.5)
+        ),
+        *(Figure(f"F, servers with {name}", rate, "MB/s") for name, rate in by_server.items()),
+        Figure(
+            "F, servers with trr 256 / fifo",
+            by_server["trr 256"] / by_server["fifo"],
+            "times",
+            least=least(4.0),
+        ),
+    ]
