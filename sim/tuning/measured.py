@@ -120,7 +120,7 @@ def generated(seed: int, many: int = 200) -> tuple[Measured, ...]:
                             1 if shared else 4 ** round(np.log(processes / nodes) / np.log(4)),
                             request_bytes,
                         )
-                        name = f"{nodes} {processes} {spatiality} {operation} {request_bytes >> 10}K"
+                        name = f"{nodes} {processes} {'shared' if shared else 'own'} {spatiality} {operation} {request_bytes >> 10}K"
                         found.append(Measured(name, pattern, tuple(samples)))
     return tuple(found)
 
