@@ -166,7 +166,7 @@ def figures(path: str, repetitions: int, others: int) -> list[Figure]:
                 )
             )
     for name in (PAPER, OURS):
-        for letter, value in zip(TABLE_III, figure_5(path, name, max(2, others or 2))):
+        for letter, value in zip(TABLE_III, figure_5(path, name, max(2, repetitions))):
             found.append(Figure(f"figure 5, {letter}, {name}: precision", float(value), ""))
     for name in (PAPER, OURS):
         lost, together = concurrent(path, name, max(2, others or 2))
