@@ -84,6 +84,8 @@ class Announcer:
         """Held: there is no other announcer on this node."""
         self._trusted = False
         """What a former run left has been restored."""
+        self._held = ""
+        """Why nothing is set here, whatever is decided: looked up once an interval."""
         self._mixed = True
         """Not all of this interval had the same in force."""
         self._sent_at = float("-inf")
@@ -116,7 +118,7 @@ class Announcer:
     @property
     def mode(self) -> Mode:
         """What this node allows."""
-        if self._claim is None or not self._trusted or self.keeper.held:
+        if self._claim is None or not self._trusted or self._held:
             return "observe"
         mode: Mode = self.options.mode  # type: ignore[assignment]
         return mode
@@ -131,8 +133,8 @@ class Announcer:
                 self._tick(now)
                 missed = int((time.monotonic() - due) / self.options.interval_s)
                 due += (missed + 1) * self.options.interval_s
-            self.transport.wait(max(0.0, self.manager.longest_wait_s(due - time.monotonic())))
-            self.wakeup.drain()
+            if self.transport.wait(max(0.0, self.manager.longest_wait_s(due - time.monotonic()))):
+                self.wakeup.drain()
             self.manager.alive()
             self.metrics.answer_one()
             while (said := self.end.receive()) is not None:
@@ -147,6 +149,7 @@ class Announcer:
 
     def _tick(self, now: float) -> None:
         """Every interval: silence is noticed, what is due is set or restored; then the council is told."""
+        self._held = self.keeper.held
         if self._alone():
             if not self._trusted:
                 self._trusted = self._try(lambda: self.keeper.take_back("left by a former run"))
@@ -244,7 +247,7 @@ class Announcer:
         if not decided.council:
             return "no council speaks"
         if self.mode != "apply":
-            return self.keeper.held or f"tune.mode is {self.options.mode}"
+            return self._held or f"tune.mode is {self.options.mode}"
         if mode != "apply":
             return f"the council {decided.council} says {decided.mode}: {decided.why}"
         return f"{decided.council}, generation {decided.generation}: {decided.why}"

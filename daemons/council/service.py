@@ -164,8 +164,8 @@ class CouncilService:
         while not self.wakeup.stopping:
             now = time.monotonic()
             wait_s = min(self._looked_at + LOOK_S - now, self.options.interval_s / 2)  # a round may be over
-            self.transport.wait(max(0.0, self.manager.longest_wait_s(wait_s)))
-            self.wakeup.drain()
+            if self.transport.wait(max(0.0, self.manager.longest_wait_s(wait_s))):
+                self.wakeup.drain()
             self.manager.alive()
             self.metrics.answer_one()
             self._hear()

@@ -465,11 +465,12 @@ class ZmqTransport(Transport):
             poller.register(self.wake_fd, zmq.POLLIN)
         return {source for source, _ in poller.poll(max(0, int(timeout_s * 1000 + 0.999)))}
 
-    def wait(self, timeout_s: float) -> None:
-        """Sleep until any end can be read, `wake_fd` is readable, or `timeout_s` is over."""
-        self.poll(list(self.ends), timeout_s)
+    def wait(self, timeout_s: float) -> bool:
+        """Sleep until any end can be read, `wake_fd` is readable, or `timeout_s` is over. True when `wake_fd` is."""
+        ready = self.poll(list(self.ends), timeout_s)
         for end in list(self.ends):
             end.look()
+        return self.wake_fd in ready
 
     def close(self) -> None:
         for end in list(self.ends):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import resource
 import secrets
+import select
 import sys
 import time
 
@@ -45,6 +46,7 @@ class Announcer:
         self.sequence = 0
         self.sent_at = 0.0
         self.answered = True
+        self.own_at = 0.0
         self.generation = self.at_send = 0
         self.new_at = 0.0
         self.values: dict[str, str] = {"nrs": "fifo"}
@@ -78,6 +80,71 @@ class Announcer:
         return own, new
 
 
+class Crowd:
+    """All announcers of this process, and what they waited for."""
+
+    def __init__(self, every: list[Announcer], features: tuple[float, ...]) -> None:
+        self.every = every
+        self.features = features
+        self.own: list[float] = []
+        """Seconds to its own answer."""
+        self.new: list[float] = []
+        """Seconds to the first decision that is newer than the one that was known when it sent."""
+        # Not zmq's poller, which looks at each of hundreds of sockets each time.
+        self._of = {each.socket.FD: each for each in every}
+        self._poller = select.epoll()
+        for each in every:
+            self._poller.register(each.socket.FD, select.EPOLLIN | select.EPOLLET)
+
+    def send(self, each: Announcer) -> None:
+        each.send(self.features)
+        self._look(each)  # the descriptor tells of changes only, and a send may take one
+
+    def _look(self, each: Announcer) -> None:
+        is_own, is_new = each.receive()
+        if is_own:
+            self.own.append(each.own_at)
+        if is_new:
+            self.new.append(each.new_at)
+
+    def wait(self, seconds: float) -> None:
+        for fd, _ in self._poller.poll(max(0.0, seconds)):
+            self._look(self._of[fd])
+
+    def greet(self) -> None:
+        """All are answered once: connections and sessions stand."""
+        for each in self.every:
+            self.send(each)
+        deadline = time.monotonic() + PATIENCE_S
+        while self.unanswered():
+            assert time.monotonic() < deadline, "the council does not answer"
+            self.wait(0.1)
+            for each in self.every:
+                self._look(each)
+        self.own, self.new = [], []
+
+    def unanswered(self) -> int:
+        return sum(not each.answered for each in self.every)
+
+    def speak(self, begin: float, rounds: int, step_s: float) -> None:
+        """`step_s` apart, in each interval."""
+        due = [
+            (begin + k * INTERVAL_S + n * step_s, e) for k in range(rounds) for n, e in enumerate(self.every)
+        ]
+        at = 0
+        while at < len(due) or (self.unanswered() and time.monotonic() < due[-1][0] + LATE_S):
+            while at < len(due) and due[at][0] <= time.monotonic():
+                self.send(due[at][1])
+                at += 1
+                if step_s:
+                    break
+            self.wait(due[at][0] - time.monotonic() if at < len(due) else 0.1)
+        # What is pushed after the last answer.
+        until = time.monotonic() + 0.5
+        while time.monotonic() < until:
+            self.wait(0.05)
+
+
 def main() -> None:
     file, first, count, how, seconds, with_features = sys.argv[1:]
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
@@ -89,48 +156,13 @@ def main() -> None:
         features = features_of([(n << 20, 1 << 20, 0) for n in range(64)])
     context = zmq.Context()
     context.max_sockets = 4096
-    every = [Announcer(context, settings, int(first) + n) for n in range(int(count))]
-    of = {each.socket: each for each in every}
-    poller = zmq.Poller()
-    for each in every:
-        poller.register(each.socket, zmq.POLLIN)
-        each.send(features)
-    deadline = time.monotonic() + PATIENCE_S
-    while not all(each.answered for each in every):
-        assert time.monotonic() < deadline, "the council does not answer"
-        for socket, _ in poller.poll(100):
-            of[socket].receive()
+    crowd = Crowd([Announcer(context, settings, int(first) + n) for n in range(int(count))], features)
+    crowd.greet()
     print("ready", flush=True)
     begin = float(sys.stdin.readline())
-    step_s = INTERVAL_S / len(every) if how == "as-they-come" else 0.0
-    rounds = int(float(seconds) / INTERVAL_S)
-    due = [(begin + k * INTERVAL_S + n * step_s, each) for k in range(rounds) for n, each in enumerate(every)]
-    own, new, late = [], [], 0.0
-    at = 0
-    while at < len(due) or (time.monotonic() < due[-1][0] + LATE_S and not all(e.answered for e in every)):
-        now = time.monotonic()
-        while at < len(due) and due[at][0] <= now:
-            late = max(late, now - due[at][0])
-            due[at][1].send(features)
-            at += 1
-            if how == "as-they-come":
-                break
-        wait_s = due[at][0] - time.monotonic() if at < len(due) else 0.1
-        for socket, _ in poller.poll(max(0, int(wait_s * 1000))):
-            each = of[socket]
-            is_own, is_new = each.receive()
-            if is_own:
-                own.append(each.own_at)
-            if is_new:
-                new.append(each.new_at)
-    # What was pushed after the last answer.
-    until = time.monotonic() + 0.5
-    while time.monotonic() < until:
-        for socket, _ in poller.poll(50):
-            if of[socket].receive()[1]:
-                new.append(of[socket].new_at)
-    missing = sum(not each.answered for each in every)
-    print(json.dumps({"own": own, "new": new, "missing": missing, "late": late}), flush=True)
+    step_s = INTERVAL_S / len(crowd.every) if how == "as-they-come" else 0.0
+    crowd.speak(begin, int(float(seconds) / INTERVAL_S), step_s)
+    print(json.dumps({"own": crowd.own, "new": crowd.new, "missing": crowd.unanswered()}), flush=True)
     context.destroy(linger=0)
 
 

@@ -138,10 +138,10 @@ def test_undo_here_holds_without_a_word_of_the_council(pair: Pair) -> None:
     pair.until(lambda: pair.client.in_force in VALUES)
     settings = config.load(str(pair.group.configuration("login1", pair.client.root)))
     assert keeper.undo(settings).restored == ("max_rpcs_in_flight",)
-    assert pair.client.in_force == BEFORE and pair.announcer.mode == "observe"
+    assert pair.client.in_force == BEFORE
     told = pair.announcer.sequence
     pair.until(lambda: pair.announcer.sequence > told + 3)
-    assert pair.client.in_force == BEFORE
+    assert pair.client.in_force == BEFORE and pair.announcer.mode == "observe"
     keeper.resume(settings)
     pair.until(lambda: pair.client.in_force in VALUES)
 
@@ -195,7 +195,7 @@ def test_of_two_announcers_on_a_node_the_second_waits(pair: Pair) -> None:
 
 
 def test_what_is_decided_is_set_and_comes_back_whatever_dies(make: Make, tmp_path: Path) -> None:
-    group = make(worse=1.0)  # this I/O says nothing of values
+    group = make(worse=1.0, silent_s=2.0)  # this I/O says nothing of values
     clients = [Client(tmp_path, f"login{n}") for n in (1, 2)]
     council = group.council()
     announcers = [group.announcer(client) for client in clients]
@@ -227,7 +227,7 @@ def test_what_is_decided_is_set_and_comes_back_whatever_dies(make: Make, tmp_pat
     on_disk = here.here(settings)
     assert on_disk is not None and not on_disk.unread and on_disk.status["group"] == "g"
     group.until(lambda: all_in((BEFORE,)), *clients)
-    assert "is silent for 0.9 s" in group.log("login2")
+    assert "is silent for 2 s" in group.log("login2")
     council = group.council()
     group.until(lambda: all_in(VALUES), *clients)
     assert "goes on from what was learned" in group.log("council")
