@@ -25,6 +25,7 @@ from tarazu.errors import BadInput, StoreError, TarazuError, Unavailable
 from tarazu.store import stop
 from tarazu.tune.lever import Before, Lever, Parameter
 from tarazu.tune.levers import known, lever
+from tarazu.tune.levers.base import TakenOtherwise
 from tarazu.wire.said import SaidOnce
 
 log = logging.getLogger("tarazu.tune")
@@ -73,17 +74,15 @@ class Keeper:
         *,
         restores: Mapping[str, Lever] | None = None,
         stopped: Callable[[], str] = lambda: "",
-        turn: Callable[[], None] = lambda: None,
     ) -> None:
         """`levers`: what may be set; `restores`: what may be restored besides. `stopped`: why nothing may be set, if so
-        (the site's stop file). `turn` is called before each lever.
+        (the site's stop file).
         """
         self.kept = kept
         self.levers = dict(levers)
         self._all = {**(restores or {}), **levers}
         self._lctl = lctl
         self._stopped = stopped
-        self._turn = turn
         self._look_at: dict[str, float] = {}
         self._failed: dict[str, _Failed] = {}
         self._in_force: dict[str, str] = {}
@@ -155,7 +154,6 @@ class Keeper:
         failed = self._failed.get(name)
         if failed and failed.value == value and time.monotonic() < failed.until:
             return Done()
-        self._turn()
         try:
             done = self._try(name, value, why)
         except TarazuError as error:
@@ -201,14 +199,17 @@ class Keeper:
             self._again_later(name, value)
             self._said.warning(str(error), f"{name} {error}"[:200])
             _audit("failed", name, value, changing, str(error))
-            done = self._restore(name, "it failed")
+            found = error.found if isinstance(error, TakenOtherwise) else ()
+            done = self._restore(name, "it failed", found)
             return done._replace(failed=((name, str(error)), *done.failed))
         _audit("set", name, value, changing, why)
         failed = self._say_note(name, value, msgspec.structs.replace(changing, steps=(value,)))
         return Done(set=((name, value),), failed=failed)
 
-    def _restore(self, name: str, why: str) -> Done:
-        """Raises; then it stays noted."""
+    def _restore(self, name: str, why: str, ours: tuple[str, ...] = ()) -> Done:
+        """`ours`: values that are in force by our own doing though they are not in the note. Raises; then it stays
+        noted.
+        """
         note = self.kept.levers.get(name)
         if note is None or note.left_to:
             return Done()
@@ -217,7 +218,7 @@ class Keeper:
             raise Unavailable(
                 f"{name}: noted as set by another version: {_text(note.before.parameters)} was there"
             )
-        steps = note.steps if "" in note.steps else (*note.steps, "")
+        steps = (*(step for step in dict.fromkeys((*note.steps, *ours)) if step), "")
         with contextlib.suppress(StoreError):  # what is noted says the same but for a crash just now
             self._note(name, msgspec.structs.replace(note, steps=steps))
         foreign = lever.restore(note.before, steps)
@@ -294,8 +295,8 @@ def _audit(what: str, name: str, value: str, note: Note, why: str = "") -> None:
 
 
 def keeper_of(settings: config.Settings, turn: Callable[[], None] = lambda: None, root: str = "") -> Keeper:
-    """Raises BadInput for levers and values that there are not."""
-    lctl, root = Lctl(settings.tune.lctl), root or settings.ossd.root
+    """`turn` is called before each call of lctl. Raises BadInput for levers and values that there are not."""
+    lctl, root = Lctl(settings.tune.lctl, turn=turn), root or settings.ossd.root
     levers = [lever(text, lctl, root) for text in settings.tune.levers]
     return Keeper(
         Kept(settings.tune.state),
@@ -303,7 +304,6 @@ def keeper_of(settings: config.Settings, turn: Callable[[], None] = lambda: None
         lctl,
         restores=known(lctl, root),
         stopped=lambda: str(stop.site_stop(settings.run.stop_file) or ""),
-        turn=turn,
     )
 
 

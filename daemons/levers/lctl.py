@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tarazu.daemons.program import TIMEOUT_S, CannotRun, Program, Silent
 from tarazu.errors import BadInput, Unavailable
@@ -21,12 +21,16 @@ class LctlSilent(Unavailable):
 
 
 class Lctl:
-    def __init__(self, command: str, timeout_s: float = TIMEOUT_S) -> None:
-        """`command`: the program, and words before its own (`tune.lctl`)."""
+    def __init__(
+        self, command: str, timeout_s: float = TIMEOUT_S, turn: Callable[[], None] = lambda: None
+    ) -> None:
+        """`command`: the program, and words before its own (`tune.lctl`); `turn` is called before each call of it."""
         self.program = Program("lctl", command, timeout_s)
+        self._turn = turn
 
     def set(self, settings: Sequence[tuple[str, str]]) -> None:
         """As `tune.levers.base.Setter`; raises LctlSilent too."""
+        self._turn()
         try:
             answer = self.program.call(("set_param", *(f"{name}={value}" for name, value in settings)))
         except Silent as error:

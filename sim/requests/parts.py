@@ -33,8 +33,8 @@ class Node:
         self.files: tuple[set[int], set[int]] = (set(), set())
         self.demand = 0.0
         """Integral of `inside`."""
-        self.log: list[tuple[float, int, int, int, bool]] = []
-        """(when it arrived, file, offset, bytes, written) of each request that was done."""
+        self.log: list[tuple[float, int, int, int, bool, int]] = []
+        """(when it arrived, file, offset, bytes, written, client) of each request that was done."""
 
 
 class Server:

@@ -90,6 +90,8 @@ class Run:
         self._shift = 0
         self._streams: list[Iterator[tuple[int, int, bool]]] = []
         self._home: list[Node] = []
+        self._clients: list[int] = []
+        """Of each process, from 1."""
         self._running = 0
         self._times: list[PhaseTimes] = []
         self._begin_s = 0.0
@@ -140,6 +142,9 @@ class Run:
         # Processes in blocks: clients are equally distributed among the I/O nodes (paper, section V-A).
         self._home = [
             self._nodes[process * len(self._nodes) // phase.processes] for process in range(phase.processes)
+        ]
+        self._clients = [
+            1 + process * self._system.clients // phase.processes for process in range(phase.processes)
         ]
         self._running = phase.processes
         for process in range(phase.processes):
@@ -267,7 +272,8 @@ class Run:
             node.count[write] += 1
             node.files[write].add(request.file)
             if self._log:
-                node.log.append((request.arrived, request.file, request.offset, size, write))
+                client = self._clients[request.process]
+                node.log.append((request.arrived, request.file, request.offset, size, write, client))
             back = now
             if not write:
                 back = max(back, node.out_s)
@@ -332,7 +338,7 @@ class Run:
                 for way in (False, True)
             )
             observation = Observation(elapsed_s, read, write, node.demand / elapsed_s)
-            log = tuple(one[1:] for one in node.log) if self._options.requests else ()
+            log = tuple(one[1:5] for one in node.log) if self._options.requests else ()
             found.append(Seen(now, node.number, observation, pattern, self._setting.window_s, number, log))
             node.reset()
         self._seen += found
@@ -342,7 +348,9 @@ class Run:
     def _features_of(self, node: Node, way: bool) -> tuple[float, ...]:
         if not self._options.features:
             return ()
-        return features_of((offset, size, file) for _, file, offset, size, write in node.log if write == way)
+        return features_of(
+            (offset, size, file, client) for _, file, offset, size, write, client in node.log if write == way
+        )
 
     def _change(self, now: float, change: Change) -> None:
         for number in change.servers or range(len(self._servers)):

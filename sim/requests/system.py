@@ -76,6 +76,8 @@ class System(NamedTuple):
     """One message one way: TCP over 10 GbE with both kernels' stacks."""
     request_s: float = 10e-6
     """Of an I/O node's dispatcher, for each dispatch."""
+    clients: int = 32
+    """Nodes that the processes are on (section V-A), in blocks."""
     client_s: float = 100e-6
     """Between an answer and the process's next request, on average (exponential): library, scheduler, other noise."""
 

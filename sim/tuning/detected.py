@@ -116,20 +116,6 @@ def run(
     return study.answers(cases(situations, seed, part), Row, folder, ("study.json", asked), jobs=jobs)
 
 
-def shares(found: Iterable[Row]) -> dict[int, tuple[tuple[Pattern | None, float], ...]]:
-    """Situation → what is detected in an interval of it, and how often, over all windows; None for nothing."""
-    counts: dict[int, Counter[Pattern | None]] = {}
-    for row in found:
-        of = counts.setdefault(row.situation, Counter())
-        of.update(dict(row.found))
-        of[None] += row.nothing
-    return {
-        number: tuple((pattern, times / of.total()) for pattern, times in of.items() if times)
-        for number, of in counts.items()
-        if of.total()
-    }
-
-
 def spatiality(found: Iterable[Row], matters: Callable[[Situation], bool] = lambda _: True) -> Confusion:
     """Of the situations that matter, by interval; those that show nothing are left out."""
     return _confusion(found, matters, lambda pattern: pattern.spatiality)

@@ -17,8 +17,8 @@ from tarazu.tune.pattern import Spatiality
 VERSION = 1
 """Of the generator: another one makes other streams for the same seed."""
 KiB, MiB = 1 << 10, 1 << 20
-Requests = list[tuple[int, int, int]]
-"""(offset, size, file) in order of arrival."""
+Requests = list[tuple[int, int, int, int]]
+"""(offset, size, file, source) in order of arrival."""
 
 
 class Domain(NamedTuple):
@@ -29,6 +29,8 @@ class Domain(NamedTuple):
     request_bytes: tuple[int, ...]
     servers: tuple[int, ...]
     stripe_bytes: tuple[int, ...]
+    on_a_client: tuple[int, ...]
+    """Processes."""
 
 
 TRAIN = Domain(
@@ -37,6 +39,7 @@ TRAIN = Domain(
     request_bytes=(4 * KiB, 16 * KiB, 32 * KiB, 64 * KiB, 256 * KiB, MiB, 4 * MiB),
     servers=(2, 4, 8),
     stripe_bytes=(64 * KiB, MiB, 4 * MiB),
+    on_a_client=(1, 2, 4, 8, 16, 32),
 )
 HELD_OUT = Domain(
     processes=(3, 6, 12, 24, 48, 96, 192, 384, 768),
@@ -44,6 +47,7 @@ HELD_OUT = Domain(
     request_bytes=(8 * KiB, 48 * KiB, 128 * KiB, 100_000, 512 * KiB, 2 * MiB),
     servers=(3, 5, 12),
     stripe_bytes=(128 * KiB, 512 * KiB, 2 * MiB),
+    on_a_client=(3, 6, 12, 24),
 )
 """No value of it is in TRAIN."""
 MIN_REQUESTS, MAX_REQUESTS = 4, 1500
@@ -59,6 +63,8 @@ KINDS: dict[str, tuple[Spatiality, float]] = {
     "at random": ("unknown", 0.08),
 }
 """Kind of access → what it is called, share of the streams."""
+SOURCES = 0.7
+"""Share of the streams of which it is known which client a request came from."""
 MIXED = 0.15
 """Share of the streams in which another application does something else meanwhile, less than a third of it."""
 
@@ -101,12 +107,18 @@ def streams(count: int, domain: Domain, seed: int) -> Iterator[Stream]:
         kind = str(draw.rng.choice(kinds, p=weights))
         view = "server" if draw.chance(0.3) else "node"
         requests = _seen(draw, kind, view, wanted)
+        if not draw.chance(SOURCES):
+            requests = [(offset, size, file, 0) for offset, size, file, _ in requests]
         mixed = draw.chance(MIXED)
         if mixed:
             other = _seen(
                 draw, str(draw.rng.choice(kinds)), view, 1 + int(len(requests) * draw.rng.uniform(0, 0.33))
             )
-            requests = _interleaved(draw, requests, [(offset, size, ~file) for offset, size, file in other])
+            source = requests[0][3] if requests else 0
+            apart = [
+                (offset, size, ~file, (1 << 20) + of if source else 0) for offset, size, file, of in other
+            ]
+            requests = _interleaved(draw, requests, apart)
         if len(requests) < MIN_REQUESTS:
             continue
         made += 1
@@ -164,7 +176,8 @@ def _made(draw: _Draw, kind: str, processes: int, mine: Any, size: int, wanted: 
         blocks = int(wanted * draw.between(4.0, 1e5))
         offset = draw.rng.integers(blocks, size=len(turn)) * size
         file = process if draw.chance(0.3) else file
-    return [(int(o), block, int(f)) for o, f in zip(offset, file)]
+    client = process // draw.of(draw.domain.on_a_client) + 1
+    return [(int(o), block, int(f), int(c)) for o, f, c in zip(offset, file, client)]
 
 
 def _order(draw: _Draw, processes: int, wanted: int) -> tuple[Any, Any]:
@@ -203,22 +216,19 @@ def _order(draw: _Draw, processes: int, wanted: int) -> tuple[Any, Any]:
 def on_server(requests: Requests, server: int, servers: int, stripe: int) -> Requests:
     """Pieces of requests on one server, with offsets in its object, as striping leaves them (Lustre's raid0)."""
     seen: Requests = []
-    for offset, size, file in requests:
+    for offset, size, file, source in requests:
         position, end = offset, offset + size
         while position < end:
             number, within = divmod(position, stripe)
             piece = min(stripe - within, end - position)
             if number % servers == server:
                 start = number // servers * stripe + within
-                last = seen[-1] if seen else (0, 0, -1)
+                last = seen[-1] if seen else (0, 0, -1, 0)
                 if last[2] == file and last[0] + last[1] == start and position > offset:
-                    seen[-1] = (
-                        last[0],
-                        last[1] + piece,
-                        file,
-                    )  # one RPC for what lies together in the object
+                    # One RPC for what lies together in the object.
+                    seen[-1] = (last[0], last[1] + piece, file, source)
                 else:
-                    seen.append((start, piece, file))
+                    seen.append((start, piece, file, source))
             position += piece
     return seen
 

@@ -19,7 +19,7 @@ NEAR = 16
 
 
 class Request(NamedTuple):
-    """One request as a node sees it. Any tuple of these three does."""
+    """One request as a node sees it. Any tuple of these does, without the source, too."""
 
     offset: int
     """Bytes from the beginning of the file (on a server: of its object)."""
@@ -27,6 +27,8 @@ class Request(NamedTuple):
     """Bytes, above 0."""
     file: int
     """Any number that is the file's own."""
+    source: int = 0
+    """Any number above 0 that is the client's own (a node, at least); 0: not known."""
 
 
 NAMES = (
@@ -42,6 +44,8 @@ NAMES = (
     "streams",
     "regular",
     "files",
+    "sources",
+    "handed",
 )
 """Of the features, in their order; `features` says what they are."""
 
@@ -52,6 +56,8 @@ class _File:
     def __init__(self, offset: int) -> None:
         self.ends: dict[int, int] = {}
         """End that nothing has continued → which request it was, from 0."""
+        self.sources: dict[int, int] = {}
+        """End → who ended there last, or began there."""
         self.starts: set[int] = set()
         self.jumps: dict[int, int] = {}
         """Distance from the end of the request before → how often."""
@@ -71,8 +77,8 @@ class _File:
         return max(-1.0, min(1.0, (n * self.products - order * self.sum) / math.sqrt(vary)))
 
 
-def features(requests: Iterable[tuple[int, int, int]]) -> tuple[float, ...]:
-    """(len(NAMES),) numbers for requests (offset, size, file) of one direction, in order of arrival; () for none.
+def features(requests: Iterable[tuple[int, int, int] | tuple[int, int, int, int]]) -> tuple[float, ...]:
+    """(len(NAMES),) numbers for requests (offset, size, file[, source]) of one direction, by arrival; () for none.
 
     - requests: log2 of their number;
     - continued: share that begin where one before them ended; lag: mean log2 of how many requests ago that was;
@@ -84,14 +90,17 @@ def features(requests: Iterable[tuple[int, int, int]]) -> tuple[float, ...]:
     - spread: log2 of one plus the range in which they lie, over their bytes;
     - streams: ends that nothing continued, by request;
     - regular: share of the most frequent distance to the one before;
-    - files: different ones, by request.
+    - files: different ones, by request;
+    - sources: different ones, by request; 0: not known;
+    - handed: share that touch one of another source, which of what is contiguous only the ends of its parts do.
     Those of a file are weighted by its requests.
     """
     files: dict[int, _File] = {}
-    total = continued = precedes = forward = near = 0
+    total = continued = precedes = forward = near = handed = 0
+    sources: set[int] = set()
     lag = jump = 0.0
     log2 = math.log2
-    for offset, size, name in requests:
+    for offset, size, name, *known in requests:
         if total == MAX_REQUESTS:
             break
         total += 1
@@ -112,6 +121,11 @@ def features(requests: Iterable[tuple[int, int, int]]) -> tuple[float, ...]:
             continued += 1
             lag += log2(index - before)
         precedes += end in file.starts
+        if known and (source := known[0]):
+            sources.add(source)
+            touched = file.sources
+            handed += touched.get(offset, source) != source or touched.get(end, source) != source
+            touched[offset] = touched[end] = source
         file.ends[end] = index
         file.starts.add(offset)
         file.last = end
@@ -140,4 +154,6 @@ def features(requests: Iterable[tuple[int, int, int]]) -> tuple[float, ...]:
         sum(len(f.ends) for f in seen) / total,
         sum(max(f.jumps.values(), default=0) for f in seen) / max(pairs, 1),
         len(files) / total,
+        len(sources) / total,
+        handed / total,
     )

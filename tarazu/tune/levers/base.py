@@ -21,6 +21,15 @@ class Setter(Protocol):
         """
 
 
+class TakenOtherwise(Unavailable):
+    """What was set was taken, as another value."""
+
+    def __init__(self, text: str, found: tuple[str, ...]) -> None:
+        super().__init__(text)
+        self.found = found
+        """The values in force now, by our own setting."""
+
+
 class Parameters(Lever):
     """A lever whose parameters all get the same value."""
 
@@ -43,6 +52,10 @@ class Parameters(Lever):
     def same(self, value: str, step: str) -> bool:
         """Whether what is shown is what was set."""
         return value == step
+
+    def reads_back(self, value: str, wanted: str) -> bool:
+        """Whether what is shown after a setting is as good as can be."""
+        return value == wanted
 
     def before(self) -> Before:
         found = self.now()
@@ -87,11 +100,16 @@ class Parameters(Lever):
         if not different:
             return
         self.write(different)
-        left = _different(found := self.now(), wanted)
-        if left:
-            name = next(iter(left))
-            value = {parameter.name: parameter.value for parameter in found}[name]
-            raise Unavailable(f"{name}: expected {left[name]} to be in force after it was set, found {value}")
+        shown = {parameter.name: parameter.value for parameter in self.now()}
+        wrong = [
+            name for name in different if name in shown and not self.reads_back(shown[name], wanted[name])
+        ]
+        if wrong:
+            name = wrong[0]
+            raise TakenOtherwise(
+                f"{name}: expected {wanted[name]} to be in force after it was set, found {shown[name]}",
+                tuple({shown[name] for name in wrong}),
+            )
 
 
 def _different(now: Sequence[Parameter], wanted: Mapping[str, str]) -> dict[str, str]:

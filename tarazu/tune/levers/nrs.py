@@ -158,6 +158,14 @@ class Nrs(Parameters):
             for each, begun, *said in zip(found[1:], start[1:], *(end[1:] for end in ends), strict=True)
         )
 
+    def same(self, value: str, step: str) -> bool:
+        """A quantum that is not shown, since somebody has changed the other queue, is taken for ours."""
+        return self.reads_back(value, step)
+
+    def reads_back(self, value: str, wanted: str) -> bool:
+        """Where somebody has changed the other queue, Lustre does not show the quantum of this one."""
+        return value == wanted or (UNKNOWN in value.split() and self.between(value, (wanted,)))
+
     def write(self, wanted: Mapping[str, str]) -> None:
         policies = {name.rpartition(" ")[2]: parse(value) for name, value in wanted.items()}
         shown = {parameter.name.rpartition(" ")[2] for parameter in self.now()}

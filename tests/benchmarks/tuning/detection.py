@@ -7,29 +7,41 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tarazu.sim.requests.situation import SITUATIONS, Situation
-from tarazu.sim.tuning import detected, streams
+from tarazu.sim.requests.situation import SITUATIONS, WINDOWS, Situation
+from tarazu.sim.study import study
+from tarazu.sim.tuning import detected, streams, with_detection
 from tarazu.sim.tuning.confusion import Confusion
 from tarazu.tune.detect.classifier import spatiality, trained
 from tarazu.tune.detect.counters import Sampler
 from tarazu.tune.detect.features import features
+from tarazu.tune.learner import Learner
+from tarazu.tune.learning import named
 from tests.benchmarks.figure import Figure
+from tests.benchmarks.tuning import situations
 from tests.stats.conftest import DATA, blocks, put
 
-KEPT = "TARAZU_TUNE_DATA"
-"""A folder in which runs are kept and found again (environment); without it they are made anew."""
 HELD_OUT_SEED = 100
 """Not the one by which the training was looked at."""
+LENGTH, REPETITIONS, LEARNING_SEED = 300, 1, 7
+"""Observations of a scenario, and how often it is made."""
+MOST_LOST = 2.0
+"""Percent of the best performance that detected patterns may cost."""
 OSTS, CALLS = 10, 60
 MOST_S = 1e-3
 """For a call each second: 0.1 % of a core."""
 
 
 def measure(short: bool) -> list[Figure]:
-    return [*_generated(300 if short else 4000), *_simulated(short), *_sampler(5 if short else CALLS)]
+    found = _found(short)
+    return [
+        *_generated(300 if short else 4000),
+        *_simulated(found, short),
+        *_lost(found.rows, short),
+        *_sampler(5 if short else CALLS),
+    ]
 
 
 def _generated(count: int) -> list[Figure]:
@@ -45,11 +57,14 @@ def _generated(count: int) -> list[Figure]:
     ]
 
 
-def _simulated(short: bool) -> list[Figure]:
+def _found(short: bool) -> study.Answers[detected.Row]:
     chosen = range(3, len(SITUATIONS), 29) if short else range(len(SITUATIONS))
     with tempfile.TemporaryDirectory() as folder:
-        kept = os.environ.get(KEPT)
-        found = detected.run(Path(kept) / "detected" if kept else Path(folder), chosen)
+        kept = os.environ.get(situations.KEPT)
+        return detected.run(Path(kept) / "detected" if kept else Path(folder), chosen)
+
+
+def _simulated(found: study.Answers[detected.Row], short: bool) -> list[Figure]:
     seen = detected.spatiality(found.rows)
     print(f"  simulated, by interval and I/O node:\n{seen}", file=sys.stderr)
     nothing = sum(row.nothing for row in found.rows)
@@ -70,6 +85,36 @@ def _simulated(short: bool) -> list[Figure]:
         figures += [
             Figure(f"{name}: spatiality right", 100 * of[0].accuracy, "%"),
             Figure(f"{name}: whole pattern right", 100 * of[1].accuracy, "%"),
+        ]
+    return figures
+
+
+def _lost(rows: Sequence[detected.Row], short: bool) -> list[Figure]:
+    """What learners lose by it: the same scenarios, with the true pattern of each observation and with the detected."""
+    every = with_detection.measured(situations.data(short)[0])
+    seen = with_detection.by_situation(rows, len(WINDOWS))
+    figures = [Figure("scenarios, with true and with detected patterns", len(seen) * len(WINDOWS), "")]
+    for name in ("epsilon-greedy", "tarazu"):
+
+        def make(seed: int, name: str = name) -> Learner:
+            return named(name, len(WINDOWS), seed)
+
+        true, got = (
+            with_detection.evaluated(every, of, make, LENGTH, REPETITIONS, LEARNING_SEED)
+            for of in (with_detection.perfect(every, seen), seen)
+        )
+        figures += [
+            Figure(f"{name}: performance in the last bin, true patterns", 100 * true.performance, "%"),
+            Figure(
+                f"{name}: performance in the last bin, detected patterns",
+                100 * got.performance,
+                "%",
+                least=None if short else 100 * true.performance - MOST_LOST,
+            ),
+            Figure(f"{name}: precision in the last bin, true patterns", 100 * true.precision, "%"),
+            Figure(f"{name}: precision in the last bin, detected patterns", 100 * got.precision, "%"),
+            Figure(f"{name}: observations until 0.95, true patterns", true.observations, ""),
+            Figure(f"{name}: observations until 0.95, detected patterns", got.observations, ""),
         ]
     return figures
 

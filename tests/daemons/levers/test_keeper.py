@@ -20,6 +20,7 @@ from tarazu.daemons.levers import keeper as keepers
 from tarazu.daemons.levers.keeper import Done, Keeper, resume, set_here, undo
 from tarazu.daemons.levers.kept import Kept
 from tarazu.errors import StoreError, Unavailable
+from tarazu.sim.testbed import lctl as stand_in
 from tarazu.sim.testbed import tunables
 from tarazu.sim.testbed.daemons import lctl_command
 
@@ -136,6 +137,43 @@ def test_a_lever_that_fails_midway_is_put_back_at_once(
     # It is not asked again at once, another value is.
     assert keeper.apply({"max_pages_per_rpc": "512"}, WHY) == Done()
     assert keeper.apply({"max_pages_per_rpc": "256"}, WHY).set
+
+
+def test_an_error_counts_although_the_last_one_of_the_call_was_taken(
+    client: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """lctl's status is the last parameter's."""
+    taken = stand_in.tunable
+
+    def refuses(path: str, value: str) -> str:
+        if "OST0000" in path and value == "16":
+            raise stand_in.No(errno.ERANGE)
+        return taken(path, value)
+
+    monkeypatch.setattr(stand_in, "tunable", refuses)
+    before = client.now()
+    done = client.keeper().apply({"max_rpcs_in_flight": "16"}, WHY)
+    assert "Numerical result out of range" in dict(done.failed)["max_rpcs_in_flight"]
+    assert done.restored == ("max_rpcs_in_flight",) and client.now() == before
+
+
+def test_another_value_than_was_set_is_a_failure(client: Node) -> None:
+    """Lustre 2.17 takes half of the memory where it is told more."""
+    client.texts = ("max_read_ahead_mb=64 | 40000",)
+    before = client.now()
+    done = client.keeper().apply({"max_read_ahead_mb": "40000"}, WHY)
+    assert (
+        "expected 40000 to be in force after it was set, found 32768"
+        in dict(done.failed)["max_read_ahead_mb"]
+    )
+    assert client.now() == before
+
+
+def test_the_watchdog_is_told_before_each_call(client: Node) -> None:
+    told: list[None] = []
+    keeper = keepers.keeper_of(settings_of(client), lambda: told.append(None))
+    keeper.apply({"max_read_ahead_mb": "64", "max_rpcs_in_flight": "16"}, WHY)
+    assert len(told) == 2
 
 
 def test_a_policy_that_is_still_stopping_leaves_what_was_there(oss: Node) -> None:
@@ -364,6 +402,17 @@ def test_an_lctl_that_hangs_is_given_up_and_what_it_may_have_done_is_restored(cl
     assert "expected an answer within 0.2 s" in dict(done.failed)["max_read_ahead_mb"]
     assert time.monotonic() - begun < 5 and noted(client) == {"max_read_ahead_mb": ["", "64"]}
     assert undo(settings_of(client)).restored == ("max_read_ahead_mb",) and client.now() == before
+
+
+def test_what_cannot_be_restored_now_stays_noted(client: Node) -> None:
+    client.keeper().apply({"max_read_ahead_mb": "64"}, WHY)
+    broken = client.keeper("/nonexistent/lctl")
+    for _ in range(3):
+        assert dict(broken.take_back(WHY).failed).keys() <= {"max_read_ahead_mb"}
+        broken._failed.clear()
+    assert noted(client) == {"max_read_ahead_mb": ["64", ""]}
+    assert client.keeper().take_back(WHY).restored == ("max_read_ahead_mb",)
+    assert client.keeper().in_force()["max_read_ahead_mb"] == "256"
 
 
 def test_an_lctl_that_is_not_there_sets_nothing(client: Node) -> None:

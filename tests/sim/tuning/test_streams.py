@@ -28,19 +28,19 @@ def test_every_kind_is_there_and_each_is_what_it_says() -> None:
     for stream in made:
         assert stream.spatiality == streams.KINDS[stream.kind][0]
         assert len(stream.requests) >= streams.MIN_REQUESTS
-        assert all(offset >= 0 and size > 0 for offset, size, _ in stream.requests)
+        assert all(offset >= 0 and size > 0 for offset, size, *_ in stream.requests)
         if stream.kind in ("own part", "own file", "in turn") and stream.view == "node" and not stream.mixed:
             # Nobody accesses what was accessed before.
-            assert max(Counter((offset, file) for offset, _, file in stream.requests).values()) == 1
+            assert max(Counter((offset, file) for offset, _, file, _ in stream.requests).values()) == 1
 
 
 def test_striping_leaves_each_byte_on_one_server() -> None:
-    requests = [(offset, 100_000, 1) for offset in range(0, 2_000_000, 100_000)]
+    requests = [(offset, 100_000, 1, 5) for offset in range(0, 2_000_000, 100_000)]
     pieces = [streams.on_server(requests, server, 3, 65536) for server in range(3)]
-    assert sum(size for seen in pieces for _, size, _ in seen) == 2_000_000
+    assert sum(size for seen in pieces for _, size, *_ in seen) == 2_000_000
     for seen in pieces:
         # Contiguous in the file is contiguous in each object.
-        assert [offset for offset, _, _ in seen][1:] == [offset + size for offset, size, _ in seen][:-1]
+        assert [offset for offset, *_ in seen][1:] == [offset + size for offset, size, *_ in seen][:-1]
 
 
 def test_a_confusion_matrix() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,7 +14,7 @@ from tarazu.tune.detect.features import MAX_REQUESTS, NAMES, features
 KIB = 1024
 
 
-def named(requests: list[tuple[int, int, int]]) -> dict[str, float]:
+def named(requests: Sequence[tuple[int, ...]]) -> dict[str, float]:
     return dict(zip(NAMES, features(requests), strict=True))
 
 
@@ -40,6 +41,19 @@ def test_blocks_in_turn_that_arrive_in_any_order() -> None:
     assert seen["continued"] < 0.7
 
 
+def test_who_goes_on_where_another_ended() -> None:
+    """Of blocks that are taken in turn the order alone may be that of one process: their sources tell."""
+    size = 4096
+    turns = [(block * size, size, 7, 1 + block % 64 // 4) for block in range(256)]
+    parts = [((p << 24) + t * size, size, 7, 1 + p // 4) for t in range(16) for p in range(64)]
+    alone = [(*request[:3], 9) for request in turns]
+    assert named(turns)["handed"] == 63 / 256 and named(turns)["sources"] == 16 / 256
+    assert named(parts)["handed"] == named(alone)["handed"] == 0.0
+    unknown, known = named([request[:3] for request in turns]), named(turns)
+    assert (unknown["sources"], unknown["handed"]) == (0.0, 0.0)
+    assert {n for n in NAMES if unknown[n] != known[n]} == {"sources", "handed"}
+
+
 def test_files_are_apart() -> None:
     one = [(i * 4096, 4096, 1) for i in range(32)]
     two = [(i * 4096, 4096, 2) for i in range(32)]
@@ -59,12 +73,26 @@ def test_nothing_has_no_features_and_many_requests_cost_no_more_than_some() -> N
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(
-        st.tuples(st.integers(0, 2**60), st.integers(1, 2**26), st.integers(0, 3)), min_size=1, max_size=60
+        st.tuples(st.integers(0, 2**60), st.integers(1, 2**26), st.integers(0, 3), st.integers(0, 4)),
+        min_size=1,
+        max_size=60,
     )
 )
-def test_they_are_numbers_within_their_bounds_for_any_requests(requests: list[tuple[int, int, int]]) -> None:
+def test_they_are_numbers_within_their_bounds_for_any_requests(
+    requests: list[tuple[int, int, int, int]],
+) -> None:
     seen = named(requests)
     assert all(math.isfinite(v) for v in seen.values())
-    for share in ("continued", "precedes", "forward", "near", "streams", "regular", "files"):
+    for share in (
+        "continued",
+        "precedes",
+        "forward",
+        "near",
+        "streams",
+        "regular",
+        "files",
+        "sources",
+        "handed",
+    ):
         assert 0 <= seen[share] <= 1, share
     assert -1 <= seen["advance"] <= 1 and seen["lag"] >= 0 and seen["jump"] >= 0 and seen["spread"] >= 0

@@ -1,0 +1,131 @@
+"""The offline evaluation when the pattern of an observation is the one that the product detects, not the true one.
+
+An observation's pattern is drawn from those that were detected in its situation with its window (`detected`), its
+reward from the data set as before. An interval that shows no pattern teaches nothing, and its window stays. What is
+taken for another pattern is learned as that one: the same situation has several bandits then.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarazu.sim.requests.dataset import Dataset
+from tarazu.sim.requests.situation import SITUATIONS, WINDOWS
+from tarazu.sim.tuning.detected import Row
+from tarazu.sim.tuning.measured import Measured, Sample, lists
+from tarazu.sim.tuning.offline import BIN, Make, binned, reached
+from tarazu.tune.pattern import Pattern
+
+Shares = Sequence[tuple[Pattern | None, float]]
+"""What is detected, and in what part of the intervals; None: nothing. 1 together."""
+
+
+def shares(rows: Iterable[Row]) -> dict[tuple[int, int], Shares]:
+    """(situation, window) → what is detected there."""
+    found: dict[tuple[int, int], Shares] = {}
+    for row in rows:
+        counts: list[tuple[Pattern | None, int]] = [*row.found, (None, row.nothing)]
+        total = sum(times for _, times in counts)
+        if total:
+            found[row.situation, row.window] = [(pattern, n / total) for pattern, n in counts if n]
+    return found
+
+
+def used(
+    of: Measured,
+    seen: Sequence[Shares],
+    make: Make,
+    start: int,
+    length: int,
+    repetitions: int,
+    seed: int,
+) -> NDArray[np.int8]:
+    """(repetitions, length): the window that each observation was made with; seen: by window."""
+    found = np.empty((repetitions, length), np.int8)
+    samples = lists(of)
+    patterns = [[pattern for pattern, _ in window] for window in seen]
+    upto = [list(accumulate(share for _, share in window)) for window in seen]
+    for repetition in range(repetitions):
+        own = seed * 1_000_003 + repetition
+        random, learner, arm = Random(own).random, make(own), start
+        arms = []
+        for _ in range(length):
+            arms.append(arm)
+            rewards, demands = samples[arm]
+            at = int(random() * len(rewards))
+            which = min(bisect(upto[arm], random()), len(patterns[arm]) - 1)
+            pattern = patterns[arm][which]
+            if pattern is not None:
+                learner.observe("node", pattern, arm, rewards[at], demand=demands[at])
+                arm = learner.choose().arm
+        found[repetition] = arms
+    return found
+
+
+class Loss(NamedTuple):
+    """One learner over all scenarios."""
+
+    performance: float
+    """In the last bin, beside the best window's, 0-1."""
+    precision: float
+    """How often the best window was used there."""
+    observations: float
+    """Until the performance, on average over all scenarios, stays at 0.95; math.inf: never."""
+
+
+def evaluated(
+    all_: Sequence[Measured],
+    seen: Mapping[int, Sequence[Shares]],
+    make: Make,
+    length: int,
+    repetitions: int,
+    seed: int,
+) -> Loss:
+    """seen: situation → by window; of those that are in it, each begun with each window."""
+    performances, precisions = [], []
+    for number, windows in seen.items():
+        of = all_[number]
+        best = int(of.means.argmax())
+        for start in range(len(of.samples)):
+            arms = used(of, windows, make, start, length, repetitions, seed + number)
+            performances.append(binned(of.shares[arms]).mean(axis=0))
+            precisions.append((arms[:, -BIN:] == best).mean())
+    over = np.mean(performances, axis=0)
+    return Loss(float(over[-1]), float(np.mean(precisions)), reached(over))
+
+
+def measured(data: Dataset) -> tuple[Measured, ...]:
+    """The situations as the simulator gave them, in the order of SITUATIONS; all have all windows."""
+
+    def sample(number: int, window: int) -> Sample:
+        runs = np.flatnonzero((data.situation == number) & (data.scheduler == window))
+        at = np.concatenate([np.arange(data.first[run], data.first[run + 1]) for run in runs])
+        return Sample(data.reward[at], data.demand[at].astype(float))
+
+    return tuple(
+        Measured(str(situation), situation.pattern, tuple(sample(number, w) for w in range(len(WINDOWS))))
+        for number, situation in enumerate(SITUATIONS)
+    )
+
+
+def perfect(all_: Sequence[Measured], numbers: Iterable[int]) -> dict[int, list[Shares]]:
+    """As if each interval showed its true pattern."""
+    return {number: [[(all_[number].pattern, 1.0)]] * len(all_[number].samples) for number in numbers}
+
+
+def by_situation(rows: Iterable[Row], windows: int) -> dict[int, list[Shares]]:
+    """Of situations in which all windows were looked at."""
+    of = shares(rows)
+    numbers = dict.fromkeys(number for number, _ in of)
+    return {
+        number: [of[number, window] for window in range(windows)]
+        for number in numbers
+        if all((number, window) in of for window in range(windows))
+    }
