@@ -89,9 +89,8 @@ def _show(settings: config.Settings, *, learned: bool, as_json: bool) -> int:
         problem = str(error)
     if as_json:
         told = council if learned else {name: value for name, value in council.items() if name != "learned"}
-        print_json(
-            {"here": here._asdict() if here else None, "unread": unread, "council": told, "problem": problem}
-        )
+        levers = {"levers": [lever._asdict() for lever in here.levers], "held": here.held} if here else None
+        print_json({"here": levers, "unread": unread, "council": told, "problem": problem})
         return 0
     if unread:
         say(f"what tarazu has set on this node is not known: {unread}")
