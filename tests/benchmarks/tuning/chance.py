@@ -33,7 +33,7 @@ def measure(short: bool) -> list[Figure]:
         Figure("of them with the same best window for another seed", same, ""),
         Figure(
             "what the first seed's best reaches, mean",
-            sum(reached) / len(reached),
+            mean,
             "",
             least=None if short else 0.95,
         ),

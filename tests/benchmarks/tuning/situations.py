@@ -47,7 +47,8 @@ def measure(short: bool) -> list[Figure]:
     # Runs that were kept took no time.
     judged_s = None if short or os.environ.get(KEPT) else MOST_S
     runs = gains(found)
-    print(f"  each process makes the first 1/{SCALE} of its requests (512 MB of 4 GB)", file=sys.stderr)
+    part = situations.SHORT_PART if short else SCALE
+    print(f"  each process makes the first 1/{part} of its requests (of 4 GB in all)", file=sys.stderr)
     return [
         Figure("all runs (1,008, and 432 of other schedulers)", took_s, "s", most=judged_s),
         Figure("cores", cores(), ""),
