@@ -323,14 +323,14 @@ class Undone(NamedTuple):
 
 def undo(settings: config.Settings) -> Undone:
     """Restore what tarazu has set on this node, now, and let nothing be set before `resume`; also while no daemon runs,
-    and on a full disk. Raises StoreError or Unavailable when the notes cannot be read; it holds all the same.
+    and on a full disk. Raises StoreError or Unavailable when the notes cannot be read, or an lctl that hangs still has
+    the lock; it holds all the same.
     """
     keeper, not_held = keeper_of(settings), ""
-    with keeper.kept.locked(load=False):
-        try:
-            keeper.kept.hold(True)
-        except StoreError as error:
-            not_held = str(error)
+    try:
+        keeper.kept.hold(True)
+    except StoreError as error:
+        not_held = str(error)
     done = keeper.take_back("tarazu tune --undo", LOCK_S)
     with keeper.kept.locked():
         left = tuple((name, note.left_to) for name, note in keeper.kept.levers.items() if note.left_to)
