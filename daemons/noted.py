@@ -107,6 +107,8 @@ class Noted:
             raise StoreError(str(path), what, str(error)) from None
 
     def _replace(self, name: str, data: bytes) -> None:
+        for left in self.directory.glob(f".{name}.*.part"):
+            left.unlink(missing_ok=True)  # by one that was killed: we have the lock
         durable.replace(self.directory / name, data, mode=0o600, sync_name=True)
 
     def _open(self, name: str) -> int:

@@ -101,7 +101,8 @@ class Keeper:
             self._in_force = {}
             for name, each in self.levers.items():
                 with contextlib.suppress(Unavailable):
-                    self._in_force[name] = each.current()
+                    if value := each.current():
+                        self._in_force[name] = value
             self._in_force_until = now + LOOK_S
         return dict(self._in_force)
 
@@ -353,7 +354,7 @@ class LeverHere(NamedTuple):
 
     name: str
     in_force: str
-    """Now; empty where it cannot be read."""
+    """Now; empty where it cannot be read, or is not there."""
     set_to: str
     """By tarazu; empty: nothing of it is tarazu's."""
     before: str

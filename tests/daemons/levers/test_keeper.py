@@ -415,6 +415,13 @@ def test_what_cannot_be_restored_now_stays_noted(client: Node) -> None:
     assert client.keeper().in_force()["max_read_ahead_mb"] == "256"
 
 
+def test_half_written_notes_of_a_killed_one_do_not_pile_up(client: Node) -> None:
+    client.state.mkdir()
+    (client.state / ".levers.json.0123abcd.part").write_text("{")
+    assert client.keeper().apply({"max_read_ahead_mb": "64"}, WHY).set
+    assert sorted(path.name for path in client.state.iterdir()) == ["levers.json", "lock"]
+
+
 def test_an_lctl_that_is_not_there_sets_nothing(client: Node) -> None:
     done = client.keeper("/nonexistent/lctl").apply({"max_read_ahead_mb": "64"}, WHY)
     assert "No such file" in dict(done.failed)["max_read_ahead_mb"] and noted(client) == {}
@@ -538,3 +545,4 @@ def test_an_oss_without_lustre_has_no_levers(tmp_path: Path) -> None:
     assert {name for name, _ in done.failed} == {"nrs", "max_rpcs_in_flight"} and keeper.take_back(
         WHY
     ) == Done()
+    assert keeper.in_force() == {}

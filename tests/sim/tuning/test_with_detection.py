@@ -62,6 +62,8 @@ def test_what_is_detected_in_a_situation(rows: list[detected.Row]) -> None:
     assert seen.total > 50 and seen.accuracy > 0.85, f"\n{seen}"
     assert detected.patterns(rows).accuracy <= seen.accuracy
     assert not detected.spatiality(rows, lambda one: not one.shared).total
+    head, line = detected.table(rows).splitlines()
+    assert "pattern" in head and line.startswith(str(SITUATIONS[F]))
     shares = with_detection.by_situation(rows, len(WINDOWS))
     assert list(shares) == [F] and len(shares[F]) == len(WINDOWS)
     assert all(abs(sum(share for _, share in of) - 1) < 1e-9 for of in shares[F])
