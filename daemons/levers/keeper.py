@@ -101,7 +101,8 @@ class Keeper:
             self._in_force = {}
             for name, each in self.levers.items():
                 with contextlib.suppress(Unavailable):
-                    self._in_force[name] = each.current()
+                    if value := each.current():
+                        self._in_force[name] = value
             self._in_force_until = now + LOOK_S
         return dict(self._in_force)
 
@@ -322,14 +323,14 @@ class Undone(NamedTuple):
 
 def undo(settings: config.Settings) -> Undone:
     """Restore what tarazu has set on this node, now, and let nothing be set before `resume`; also while no daemon runs,
-    and on a full disk. Raises StoreError or Unavailable when the notes cannot be read; it holds all the same.
+    and on a full disk. Raises StoreError or Unavailable when the notes cannot be read, or an lctl that hangs still has
+    the lock; it holds all the same.
     """
     keeper, not_held = keeper_of(settings), ""
-    with keeper.kept.locked(load=False):
-        try:
-            keeper.kept.hold(True)
-        except StoreError as error:
-            not_held = str(error)
+    try:
+        keeper.kept.hold(True)
+    except StoreError as error:
+        not_held = str(error)
     done = keeper.take_back("tarazu tune --undo", LOCK_S)
     with keeper.kept.locked():
         left = tuple((name, note.left_to) for name, note in keeper.kept.levers.items() if note.left_to)
@@ -353,7 +354,7 @@ class LeverHere(NamedTuple):
 
     name: str
     in_force: str
-    """Now; empty where it cannot be read."""
+    """Now; empty where it cannot be read, or is not there."""
     set_to: str
     """By tarazu; empty: nothing of it is tarazu's."""
     before: str

@@ -238,7 +238,7 @@ def test_what_is_decided_is_set_and_comes_back_whatever_dies(make: Make, tmp_pat
     assert here.set_mode(group.settings(), "observe", "tarazu tune --undo") == "apply"
     group.until(lambda: all_in((BEFORE,)), *clients)
     group.until(lambda: "tarazu tune --undo" in group.log("login1"))
-    assert group.status()["mode"] == "observe"
+    group.until(lambda: group.status()["mode"] == "observe")
     here.set_mode(group.settings(), "apply", "again")
     group.until(lambda: all_in(VALUES), *clients)
     group.end(announcers[1])
