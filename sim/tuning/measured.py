@@ -8,6 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tarazu.errors import BadInput
+from tarazu.sim.requests.dataset import Dataset
+from tarazu.sim.requests.situation import SITUATIONS
 from tarazu.tune.pattern import Pattern
 
 Floats = NDArray[np.float64]
@@ -47,6 +50,25 @@ class Measured(NamedTuple):
         return float(first / second - 1)
 
 
+def simulated(data: Dataset) -> tuple[Measured, ...]:
+    """The 144 situations as the request-level simulator gave them, in the order of SITUATIONS. Raises BadInput where
+    one of them, or a window, is not in the data set.
+    """
+    found = []
+    for number, situation in enumerate(SITUATIONS):
+        samples = []
+        for window in range(WINDOWS):
+            runs = np.flatnonzero((data.situation == number) & (data.scheduler == window))
+            if not len(runs):
+                raise BadInput(
+                    "data set", f"observations of each window, in {situation}", f"none of {window}"
+                )
+            at = np.concatenate([np.arange(data.first[r], data.first[r + 1]) for r in runs])
+            samples.append(Sample(data.reward[at], data.demand[at].astype(float)))
+        found.append(Measured(str(situation), situation.pattern, tuple(samples)))
+    return tuple(found)
+
+
 WINDOWS = 7
 NODES = (1, 2, 4, 8)
 PROCESSES = (128, 256, 512)
@@ -59,8 +81,8 @@ def generated(seed: int, many: int = 200) -> tuple[Measured, ...]:
     they are not chosen on what they are judged by.
 
     How performance depends on the window is drawn for each of the 12 patterns (rising, falling, a peak, uneven,
-    nearly none; up to a half) and changed a little for each situation; observations vary log-normally by 3 to 50 %,
-    and one in 20 is of a shorter interval.
+    nearly none; some 15 %) and changed a little for each situation; observations vary log-normally by 10 to 50 %, and
+    one in 5 to 50 is of a shorter interval.
     """
     random = np.random.default_rng(seed)
     found = []
@@ -69,7 +91,7 @@ def generated(seed: int, many: int = 200) -> tuple[Measured, ...]:
         for spatiality, shared in ACCESS:
             for request_bytes in (32 << 10, 256 << 10):
                 kind = random.integers(5)
-                height = random.uniform(0.05, 0.6)
+                height = random.lognormal(np.log(0.15), 0.8)
                 centre = random.uniform(0, 1)
                 uneven = random.normal(0, height / 3, WINDOWS)
                 for nodes in NODES:
@@ -81,14 +103,15 @@ def generated(seed: int, many: int = 200) -> tuple[Measured, ...]:
                             -own * np.abs(places - centre) * 1.5,
                             uneven,
                             0.01 * places,
-                        )[kind] + random.normal(0, 0.01 + 0.1 * own, WINDOWS)
+                        )[kind] + random.normal(0, 0.005 + 0.1 * own, WINDOWS)
                         level = random.lognormal(np.log(2e8 / nodes), 0.4)
-                        vary = random.choice((0.03, 0.1, 0.2, 0.5))
+                        vary = random.choice((0.1, 0.2, 0.3, 0.5))
+                        shorter = random.choice((0.02, 0.1, 0.2))
                         samples = []
                         for share in shape:
                             rewards = level * np.exp(share) * random.lognormal(0, vary, many)
                             rewards *= np.where(
-                                random.random(many) < 0.05, random.uniform(0.1, 1.0, many), 1.0
+                                random.random(many) < shorter, random.uniform(0.1, 1.0, many), 1.0
                             )
                             samples.append(Sample(rewards, np.full(many, processes / nodes)))
                         pattern = Pattern(
@@ -97,7 +120,7 @@ def generated(seed: int, many: int = 200) -> tuple[Measured, ...]:
                             1 if shared else 4 ** round(np.log(processes / nodes) / np.log(4)),
                             request_bytes,
                         )
-                        name = f"{nodes} {processes} {spatiality} {operation} {request_bytes >> 10}K"
+                        name = f"{nodes} {processes} {'shared' if shared else 'own'} {spatiality} {operation} {request_bytes >> 10}K"
                         found.append(Measured(name, pattern, tuple(samples)))
     return tuple(found)
 

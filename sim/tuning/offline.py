@@ -8,23 +8,35 @@ beside the best one (performance), and what was lost by not using it (regret, in
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tarazu.sim.tuning.measured import Floats, Measured, lists
+from tarazu.tune import learning
 from tarazu.tune.learner import Learner
 
 BIN = 10
 """Observations that are shown as one (section V-B)."""
-REPETITIONS = 100
-LENGTH = 500
+LENGTH = 300
 """Observations of a scenario: hundreds, as the paper says; drawn again when there are fewer."""
 
 Make = Callable[[int], Learner]
 """A learner, by seed."""
+
+
+class Curves(NamedTuple):
+    """One learner in one scenario, means of the repetitions."""
+
+    performance: Floats
+    """(LENGTH / BIN,) of the best window's."""
+    precision: Floats
+    """(LENGTH / BIN,) share of observations with the best window."""
+    regret: float
+    """Observations of the best window that the whole scenario lost."""
 
 
 def used(
@@ -46,6 +58,48 @@ def used(
             arm = choose().arm
         found[repetition] = arms
     return found
+
+
+def together(
+    several: Sequence[Measured], learner: Learner, length: int, seed: int, start: int = 0
+) -> tuple[NDArray[np.int16], NDArray[np.int8]]:
+    """Several situations, one drawn for each observation (figure 5): (length,) which, and with which window. Each is
+    observed with the window that was last chosen for it, as where its nodes are a group of their own.
+    """
+    random = Random(seed).random
+    samples = [lists(one) for one in several]
+    arms = [start] * len(several)
+    which = np.empty(length, np.int16)
+    windows = np.empty(length, np.int8)
+    for turn in range(length):
+        at = int(random() * len(several))
+        arm = arms[at]
+        which[turn], windows[turn] = at, arm
+        rewards, demands = samples[at][arm]
+        draw = int(random() * len(rewards))
+        learner.observe(f"node {at}", several[at].pattern, arm, rewards[draw], demand=demands[draw])
+        arms[at] = learner.choose().arm
+    return which, windows
+
+
+def scenario(
+    measured: Measured, name: str, start: int, repetitions: int, seed: int, length: int = LENGTH
+) -> Curves:
+    windows = used(
+        measured,
+        lambda own: learning.named(name, len(measured.samples), own),
+        start,
+        length,
+        repetitions,
+        seed,
+    )
+    shares = measured.shares
+    performance = shares[windows]
+    return Curves(
+        binned(performance).mean(0),
+        binned((windows == int(np.argmax(shares))).astype(float)).mean(0),
+        float((1.0 - performance).sum(1).mean()),
+    )
 
 
 def binned(values: Floats) -> Floats:

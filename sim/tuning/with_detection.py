@@ -101,6 +101,38 @@ def evaluated(
     return Loss(float(over[-1]), float(np.mean(precisions)), reached(over))
 
 
+def together(
+    all_: Sequence[Measured], seen: Mapping[int, Sequence[Shares]], make: Make, length: int, seed: int
+) -> Loss:
+    """All situations with one learner, in turn by chance, each with its own window, as in the paper's figure 5: what is
+    taken for another situation's pattern is learned as that one's, and the other way round. length: observations of
+    each situation, on average.
+    """
+    random, learner = Random(seed).random, make(seed)
+    numbers = list(seen)
+    samples = {number: lists(all_[number]) for number in numbers}
+    upto = {n: [list(accumulate(share for _, share in window)) for window in seen[n]] for n in numbers}
+    arm = {number: int(random() * len(samples[number])) for number in numbers}
+    arms: dict[int, list[int]] = {number: [] for number in numbers}
+    for _ in range(length * len(numbers)):
+        number = numbers[int(random() * len(numbers))]
+        window = arm[number]
+        arms[number].append(window)
+        rewards, demands = samples[number][window]
+        at = int(random() * len(rewards))
+        patterns = seen[number][window]
+        pattern = patterns[min(bisect(upto[number][window], random()), len(patterns) - 1)][0]
+        if pattern is not None:
+            learner.observe("node", pattern, window, rewards[at], demand=demands[at])
+            arm[number] = learner.choose().arm
+    least = min(map(len, arms.values())) // BIN * BIN
+    shares = np.array([all_[number].shares[arms[number][:least]] for number in numbers])
+    best = [int(all_[number].means.argmax()) for number in numbers]
+    over = binned(shares).mean(axis=0)
+    last = [arms[number][-BIN:].count(window) / BIN for number, window in zip(numbers, best)]
+    return Loss(float(over[-1]), float(np.mean(last)), reached(over))
+
+
 def measured(data: Dataset) -> tuple[Measured, ...]:
     """The situations as the simulator gave them, in the order of SITUATIONS; all have all windows."""
 

@@ -19,7 +19,7 @@ CLASSES = 18
 """0: not known; 1-17: 4**-4 and less … 4**12 and more."""
 LIKE_OTHERS = 0.5
 """Observations by which a value is expected to be like the others, while factors are sought."""
-ROUNDS = 6
+ROUNDS = 4
 SLOWEST = 1e-3
 """Bytes a second; less is taken as that."""
 Factors = dict[int, tuple[float, float]]

@@ -5,9 +5,10 @@ could be better than the best by a share that matters: where values differ by le
 explored. What was seen fades, so that in a system that changes the doubtful come into question again soon and the
 hopeless late; and where the value in use gives something else than it did for a while (CUSUM), all is in doubt at once.
 
-Rewards are compared at equal demand (`levels`). Of values that were not tried yet it is expected that they do as in
-similar patterns (`lending`), as far as that has turned out to be right; what so cannot be good need not be tried. The
-nodes of one decision are one observation, their mean: they see the same second of the same application.
+Rewards are compared at equal demand (`levels`), that of the interval before: a value that lets some processes fall
+behind makes the demand low itself, which must not excuse it. Of values that were not tried yet it is expected that they
+do as in similar patterns (`lending`), as far as that has turned out to be right; what so cannot be good need not be
+tried. The nodes of one decision are one observation, their mean: they see the same second of the same application.
 """
 
 from __future__ import annotations
@@ -30,8 +31,6 @@ PRIOR_NOISE = 0.2
 PRIOR_SEEN = 3.0
 OWN_NOISE = 4.0
 """Observations that the pattern's noise counts beside that of a value's own."""
-BOLD = 0.7
-"""Draws are of so many standard errors: Thompson's own explore more than a few hundred observations repay."""
 NO_CHANGE = 0.75
 ALARM = 9.0
 """CUSUM of what is used, in standard deviations: what is no change, and when one is taken as certain."""
@@ -41,6 +40,7 @@ APART = 64
 """Decisions from one such change to the next; in between another level is taken as one of all values."""
 ALONE = 256
 """Decisions after it in which similar patterns, which may not have been seen since, are not asked."""
+MOST_HOSTS = 1 << 16
 LEAST = 1e-3
 """Observations; of fewer nothing is kept."""
 
@@ -60,6 +60,7 @@ class View:
         "rise",
         "risen",
         "sums",
+        "usual",
         "wrong",
     )
 
@@ -68,7 +69,10 @@ class View:
         self.sums: list[Value] = []
         self.mean = [0.0] * arms
         self.error = [math.inf] * arms
+        self.usual = 1.0
+        """Mean of the values', bytes a second."""
         self.noise2 = PRIOR_NOISE**2
+        """Variance of observations, in units of `usual`; like for all values, whether fast or slow."""
         self.lent: lending.Lent | None = None
         self.lent_seen = 0.0
         self.wrong = (0.0, 0.0)
@@ -83,15 +87,15 @@ class View:
         if seen <= 0 and not extra:
             self.mean[arm], self.error[arm] = 0.0, math.inf
             return
-        spread = self.noise2
+        spread = self.noise2 * self.usual * self.usual
         if seen > 1:
-            spread = (value.squares / (mean * mean) + OWN_NOISE * spread) / (seen - 1.0 + OWN_NOISE)
+            spread = (value.squares + OWN_NOISE * spread) / (seen - 1.0 + OWN_NOISE)
         if extra:
             assert self.lent is not None
             mean = (seen * mean + extra * (self.lent[arm] or 0.0) * level) / (seen + extra)
             seen += extra
         self.mean[arm] = mean
-        self.error[arm] = mean * math.sqrt(spread / seen)
+        self.error[arm] = math.sqrt(spread / seen)
 
 
 class Tarazu(OfLevels):
@@ -107,8 +111,8 @@ class Tarazu(OfLevels):
         arms: int,
         seed: int = 0,
         matters: float = 0.02,
-        sure: float = 1.0,
-        half_life: float = 300.0,
+        sure: float = 0.7,
+        half_life: float = 1000.0,
         lend: bool = True,
     ) -> None:
         super().__init__(arms, seed)
@@ -121,12 +125,14 @@ class Tarazu(OfLevels):
         self._wrong = [lending.COMPARED * lending.STRANGER**2, lending.COMPARED]
         self._round: dict[tuple[Pattern, int, int], list[float]] = {}
         self._nodes: dict[Pattern, int] = {}
+        self._before: dict[str, tuple[Pattern, int]] = {}
 
     def _restored(self) -> None:
         self._views.clear()
         self._lenders.clear()
         self._round.clear()
         self._nodes.clear()
+        self._before.clear()
         self._wrong = [lending.COMPARED * lending.STRANGER**2, lending.COMPARED]
 
     def _new(self, pattern: Pattern) -> Known:
@@ -153,7 +159,13 @@ class Tarazu(OfLevels):
         self, host: str, pattern: Pattern, arm: int, reward: float, *, demand: float = 0.0, at_s: float = 0.0
     ) -> None:
         self._context(pattern, arm, reward)
-        cell = (pattern, arm, demand_class(demand))
+        number = demand_class(demand)
+        before = self._before.get(host)
+        if before is None or before[1] != number or before[0] != pattern:
+            if len(self._before) >= MOST_HOSTS:
+                self._before.clear()
+            self._before[host] = (pattern, number)
+        cell = (pattern, arm, before[1] if before is not None and before[0] == pattern else number)
         if (seen := self._round.get(cell)) is None:
             self._round[cell] = [max(SLOWEST, reward), 1]
         else:
@@ -180,9 +192,9 @@ class Tarazu(OfLevels):
         doubtful = [arm for arm, m in enumerate(mean) if m + sure * error[arm] > bar and arm != best]
         if doubtful:
             gauss = self._random.gauss
-            highest = gauss(top, BOLD * error[best])
+            highest = gauss(top, error[best])
             for arm in doubtful:
-                drawn = gauss(mean[arm], BOLD * error[arm])
+                drawn = gauss(mean[arm], error[arm])
                 if drawn > highest:
                     highest, found = drawn, arm
         self._arm = found
@@ -217,8 +229,8 @@ class Tarazu(OfLevels):
         if value.seen > 0.0 and weight > 0.5:
             if value.seen >= 5.0:
                 self._watch(context, view, arm, reward)
-            elif reward > self._bar * max(view.mean) and reward > value.mean * (
-                1.0 + SURPRISE * math.sqrt(view.noise2)
+            elif reward > max(
+                self._bar * max(view.mean), value.mean + SURPRISE * view.usual * math.sqrt(view.noise2)
             ):
                 self._changed(context, view, arm, reward / value.mean)
             if self._views[context.pattern] is not view:
@@ -230,7 +242,7 @@ class Tarazu(OfLevels):
         """CUSUM of what a value gives beside what it gave."""
         mean = view.sums[arm].mean
         beside = reward / mean
-        off = max(-3.0, min(3.0, (beside - 1.0) / math.sqrt(view.noise2)))
+        off = max(-3.0, min(3.0, (reward - mean) / (view.usual * math.sqrt(view.noise2))))
         rise, fall = view.rise + off - NO_CHANGE, view.fall - off - NO_CHANGE
         if rise > 0.0:
             view.rise, view.risen = rise, (view.risen[0] + beside, view.risen[1] + 1)
@@ -287,20 +299,21 @@ class Tarazu(OfLevels):
         view = View(self.arms)
         view.factors, sums = fitted(context.cells, self.arms)
         view.sums = sums
-        squares, freedom = PRIOR_SEEN * PRIOR_NOISE**2, PRIOR_SEEN
-        for value in sums:
+        tried = [value for value in sums if value.seen > 0] or [Value(1.0, 1.0)]
+        view.usual = sum(value.mean for value in tried) / len(tried)
+        squares, freedom = 0.0, PRIOR_SEEN
+        for value in tried:
             if value.seen > 1.0:
-                squares += value.squares / (value.mean * value.mean)
+                squares += value.squares
                 freedom += value.seen - 1.0
-        view.noise2 = max(1e-8, squares / freedom)
+        view.noise2 = max(1e-8, (PRIOR_SEEN * PRIOR_NOISE**2 + squares / view.usual**2) / freedom)
         level = 0.0
         changed = context.changed and context.decisions - context.changed < ALONE
         if self._lend and len(self._contexts) > 1 and not changed:
             view.lent = self._lent(context)
             view.wrong = lending.wrong(sums, view.lent, view.noise2)
             seen = sum(value.seen for value in sums)
-            tried = sum(value.seen > 0 for value in sums) or 1
-            variance = max(lending.SURE**2, self._variance(view.wrong)) * (1.0 + 1.0 / tried)
+            variance = max(lending.SURE**2, self._variance(view.wrong)) * (1.0 + 1.0 / len(tried))
             view.lent_seen = view.noise2 / (variance + view.noise2 / max(seen, 0.1))
             level = lending.level(sums, view.lent)
         for arm in range(self.arms):
@@ -357,6 +370,6 @@ class Tarazu(OfLevels):
         if value.seen < LEAST:
             return UNSEEN
         freedom = max(0.0, value.seen - 1.0)
-        spread = (value.squares / value.mean**2 + OWN_NOISE * view.noise2) / (freedom + OWN_NOISE)
-        within = student(freedom + OWN_NOISE) * value.mean * math.sqrt(spread / value.seen)
+        spread = (value.squares + OWN_NOISE * view.noise2 * view.usual**2) / (freedom + OWN_NOISE)
+        within = student(freedom + OWN_NOISE) * math.sqrt(spread / value.seen)
         return Belief(value.mean, max(0.0, value.mean - within), value.mean + within, value.seen)

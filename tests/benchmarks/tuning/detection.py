@@ -116,6 +116,19 @@ def _lost(rows: Sequence[detected.Row], short: bool) -> list[Figure]:
             Figure(f"{name}: observations until 0.95, true patterns", true.observations, ""),
             Figure(f"{name}: observations until 0.95, detected patterns", got.observations, ""),
         ]
+        of_all, detected_ = (
+            with_detection.together(every, of, make, LENGTH, LEARNING_SEED)
+            for of in (with_detection.perfect(every, seen), seen)
+        )
+        figures += [
+            Figure(f"{name}, all at once: performance, true patterns", 100 * of_all.performance, "%"),
+            Figure(
+                f"{name}, all at once: performance, detected patterns",
+                100 * detected_.performance,
+                "%",
+                least=None if short else 100 * of_all.performance - MOST_LOST,
+            ),
+        ]
     return figures
 
 

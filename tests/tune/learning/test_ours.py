@@ -82,21 +82,21 @@ def test_neighbours_that_mislead_lose_their_credit() -> None:
 
 @pytest.mark.parametrize("name", ["demand", "tarazu"])
 def test_a_low_demand_is_no_bad_choice(name: str) -> None:
-    """The best value is tried while there is little to do, the others while there is much."""
+    """There is little to do for most of the time in which the best value is tried first."""
 
-    def run(demands: bool) -> int:
-        learner, random, arm, used = learning.named(name, 7, 1), Random(5), 0, []
+    def run(demands: bool, seed: int) -> int:
+        learner, random, arm, used = learning.named(name, 7, seed), Random(seed), 0, []
         for turn in range(300):
             used.append(arm)
-            demand = 0.5 if arm == 0 and turn < 60 else 100.0 if turn < 60 else random.choice((0.5, 100.0))
+            demand = 0.5 if turn // 3 % 2 == 0 else 100.0
             reward = min(1e6 * demand, 1e8 * SHAPE[arm]) * random.lognormvariate(0, 0.05)
             learner.observe("a", READ, arm, reward, demand=demand if demands else 0.0)
             arm = learner.choose().arm
         return used[200:].count(0)
 
-    assert run(True) > 60
-    if name == "tarazu":
-        assert run(False) < 50, "without demand it cannot be seen"
+    known, unknown = (sum(run(demands, seed) for seed in range(6)) for demands in (True, False))
+    assert known > unknown
+    assert known > 300
 
 
 def test_a_system_that_changes_is_learned_anew() -> None:
@@ -107,7 +107,7 @@ def test_a_system_that_changes_is_learned_anew() -> None:
 
 
 def test_a_change_that_what_is_used_does_not_show_is_found_late() -> None:
-    learner, random = Tarazu(7), Random(6)
+    learner, random = Tarazu(7, half_life=300), Random(6)
     play(learner, READ, SHAPE, 500, random)
     used = play(learner, READ, [2.0 - share for share in SHAPE], 2500, random, arm=0)
     assert used[-100:].count(6) > 90
