@@ -34,6 +34,8 @@ LONGEST_PAUSE_S = 600.0
 """Between two tries, while a lever fails."""
 LOOK_S = 30.0
 """So often it is looked what is in force, when there is nothing to change."""
+STOP_S = 1.0
+"""So often it is looked for the site's stop file."""
 HELD = "held by tarazu tune --undo"
 
 
@@ -85,6 +87,7 @@ class Keeper:
         self._stopped = stopped
         self._look_at: dict[str, float] = {}
         self._failed: dict[str, _Failed] = {}
+        self._stop, self._stop_until = "", 0.0
         self._in_force: dict[str, str] = {}
         self._in_force_until = 0.0
         self._said = SaidOnce(log)
@@ -92,7 +95,12 @@ class Keeper:
     @property
     def held(self) -> str:
         """Why nothing is set now, whatever is wanted; empty: it is."""
-        return HELD if self.kept.held else self._stopped()
+        if self.kept.held:
+            return HELD
+        now = time.monotonic()
+        if now >= self._stop_until:
+            self._stop, self._stop_until = self._stopped(), now + STOP_S
+        return self._stop
 
     def in_force(self) -> dict[str, str]:
         """Lever → its value, of those that may be set and are there; at most LOOK_S old. Reads files only."""

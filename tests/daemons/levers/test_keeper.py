@@ -508,7 +508,10 @@ def test_undo_holds_until_apply(client: Node) -> None:
     assert keeper.apply({"max_read_ahead_mb": "64"}, WHY).set
 
 
-def test_the_sites_stop_file_restores_and_holds(client: Node, tmp_path: Path) -> None:
+def test_the_sites_stop_file_restores_and_holds(
+    client: Node, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keepers, "STOP_S", 0.0)
     stop_file = tmp_path / "site" / "stop"
     stop_file.parent.mkdir(mode=0o755)
     settings = settings_of(client, stop_file)
