@@ -16,10 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tarazu.sim.requests.dataset import Dataset
-from tarazu.sim.requests.situation import SITUATIONS, WINDOWS
 from tarazu.sim.tuning.detected import Row
-from tarazu.sim.tuning.measured import Measured, Sample, lists
+from tarazu.sim.tuning.measured import Measured, lists
 from tarazu.sim.tuning.offline import BIN, Make, binned, reached
 from tarazu.tune.pattern import Pattern
 
@@ -131,20 +129,6 @@ def together(
     over = binned(shares).mean(axis=0)
     last = [arms[number][-BIN:].count(window) / BIN for number, window in zip(numbers, best)]
     return Loss(float(over[-1]), float(np.mean(last)), reached(over))
-
-
-def measured(data: Dataset) -> tuple[Measured, ...]:
-    """The situations as the simulator gave them, in the order of SITUATIONS; all have all windows."""
-
-    def sample(number: int, window: int) -> Sample:
-        runs = np.flatnonzero((data.situation == number) & (data.scheduler == window))
-        at = np.concatenate([np.arange(data.first[run], data.first[run + 1]) for run in runs])
-        return Sample(data.reward[at], data.demand[at].astype(float))
-
-    return tuple(
-        Measured(str(situation), situation.pattern, tuple(sample(number, w) for w in range(len(WINDOWS))))
-        for number, situation in enumerate(SITUATIONS)
-    )
 
 
 def perfect(all_: Sequence[Measured], numbers: Iterable[int]) -> dict[int, list[Shares]]:
