@@ -73,8 +73,9 @@ class Noted:
         return (self.directory / "held").exists()
 
     def hold(self, on: bool) -> None:
-        """Whether nothing is to be set. Raises StoreError."""
+        """Whether nothing is to be set; needs no lock. Raises StoreError."""
         if on:
+            os.close(self._open("lock"))  # makes the directory
             self.replace("held", f"by {self.undo}\n".encode())
         else:
             self.remove("held")
@@ -107,6 +108,8 @@ class Noted:
             raise StoreError(str(path), what, str(error)) from None
 
     def _replace(self, name: str, data: bytes) -> None:
+        for left in self.directory.glob(f".{name}.*.part"):
+            left.unlink(missing_ok=True)  # by one that was killed: we have the lock
         durable.replace(self.directory / name, data, mode=0o600, sync_name=True)
 
     def _open(self, name: str) -> int:

@@ -57,8 +57,10 @@ SAVE_S = 5.0
 """So much learning a crash costs at most."""
 WHY_CHARACTERS = 500
 """Of what is told: who gave a reason may have written more."""
-TELL_AGAIN_S = 1.0
-"""A status for whoever asks is made so often at most: it takes a while."""
+ASKED_S = 0.02
+"""Between two answers to who asks how it is, all together: they may be long. Who has none asks again."""
+TELL_AGAIN_S, SHARE = 0.2, 0.02
+"""How it is, and what was learned, is put together so often at most, and for no more than a fiftieth of the time."""
 SECONDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 
@@ -87,8 +89,12 @@ class CouncilService:
         """From the receipt of a message to the answers of all that were there with it."""
         self.changed_at = self.started
         self._said = SaidOnce(log)
-        self._saved_at = self._looked_at = self._status_at = self.started - STATUS_S
-        self._told: tuple[float, bytes] = (self.started - TELL_AGAIN_S, b"")
+        self._looked_at = self._status_at = self.started - STATUS_S
+        self._save_at = self._save_free_at = self.started
+        """When what was learned is written next; before when it is not, because to put it together takes a while."""
+        self._asked_at = self.started
+        self._told: tuple[float, bytes] = (self.started, b"")
+        """How it is, until when that is said again."""
         self._trouble = ""
         self.site = SiteWatch(settings.run.stop_file)
         self.site.start()
@@ -189,7 +195,9 @@ class CouncilService:
             peer, message = got
             now = time.monotonic()
             if isinstance(message, Asked):
-                self.end.send(peer.route, self._status(message, now))
+                if now >= self._asked_at + ASKED_S:
+                    self._asked_at = now
+                    self.end.send(peer.route, self._status(message, now))
             elif self._listens(peer, message, now):
                 if peer.route in answered:
                     self.end.send(peer.route, self._decided(answered[peer.route]))
@@ -233,7 +241,7 @@ class CouncilService:
     def _tell_all(self, decision: Decision, now: float, answered: Collection[bytes] = ()) -> None:
         self._decision = decision
         self.changed_at = now
-        self._told = (now - TELL_AGAIN_S, b"")
+        self._told = (min(self._told[0], now + TELL_AGAIN_S), self._told[1])
         data = self._decided("")
         for node in self.nodes.of.values():
             if node.route not in answered:
@@ -246,7 +254,7 @@ class CouncilService:
             why=decision.why,
             nodes=self.council.active,
         )
-        self._save()
+        self._save_at = max(now, self._save_free_at)
 
     def _decided(self, message_id: str) -> bytes:
         decision, mode = self.council.decision, self.council.mode
@@ -276,7 +284,7 @@ class CouncilService:
         for host in self.nodes.silent(now):
             self.nodes.forget(host)
             self.council.silent(host)
-        if now >= self._saved_at + SAVE_S:
+        if now >= self._save_at:
             self._save()
         if now >= self._status_at + STATUS_S:
             self._status_at = now
@@ -288,17 +296,21 @@ class CouncilService:
         self.manager.status(f"{len(self.nodes)} nodes, {self.council.active} with I/O; {mode}")
 
     def _save(self) -> None:
-        self._saved_at = time.monotonic()
+        begin = time.monotonic()
         data = self.council.knowledge()
+        took_s = time.monotonic() - begin
+        self._save_free_at = begin + took_s / SHARE
+        self._save_at = begin + max(SAVE_S, took_s / SHARE)
         self.writer.write(self.kept.write_knowledge, lambda: data)
 
     def _status(self, asked: Asked, now: float) -> bytes:
-        made_at, _ = self._told
-        if now >= made_at + TELL_AGAIN_S:
+        until, told = self._told
+        if now >= until or not told:
             status = status_of(self, now, time.time())
-            told = Told("", {**status, "learned": self.council.explain()})
-            self._told = now, msgspec.msgpack.encode(told.status)
-        return encode(Told(asked.message_id, msgspec.Raw(self._told[1])))  # type: ignore[arg-type]
+            told = msgspec.msgpack.encode({**status, "learned": self.council.explain()})
+            took_s = time.monotonic() - now
+            self._told = now + max(TELL_AGAIN_S, took_s / SHARE), told
+        return encode(Told(asked.message_id, msgspec.Raw(told)))  # type: ignore[arg-type]
 
     def _take_over(self, settings: config.Settings) -> None:
         self.options = settings.tune

@@ -46,8 +46,10 @@ class Lever(ABC):
         """
 
     def current(self) -> str:
-        """What is in force, as in `values`; another text where it is none of them. Raises Unavailable."""
-        return ", ".join(dict.fromkeys(parameter.value for parameter in self.now())) or "nothing there"
+        """What is in force, as in `values`; another text where it is none of them, empty where there is nothing that it
+        could set. Raises Unavailable.
+        """
+        return ", ".join(dict.fromkeys(parameter.value for parameter in self.now()))
 
     @abstractmethod
     def before(self) -> Before:

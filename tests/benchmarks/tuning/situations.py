@@ -22,7 +22,7 @@ MOST_S = 240.0
 """For all of them on two cores."""
 TABLE = Path(__file__).parents[3] / "docs" / "tuning-situations.csv"
 KEPT = "TARAZU_TUNE_DATA"
-"""A folder in which runs are kept and found again (environment); without it they are made anew."""
+"""A folder in which runs of the long form are kept and found again (environment); without it they are made anew."""
 
 
 @cache
@@ -31,7 +31,7 @@ def data(short: bool) -> tuple[Dataset, float, int]:
     part = situations.SHORT_PART if short else SCALE
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        kept = os.environ.get(KEPT)
+        kept = "" if short else os.environ.get(KEPT)
         found = situations.run(Path(kept or folder), part=part)
         took_s = time.monotonic() - began
         arrays = dataset.gathered(found.rows)
@@ -47,7 +47,8 @@ def measure(short: bool) -> list[Figure]:
     # Runs that were kept took no time.
     judged_s = None if short or os.environ.get(KEPT) else MOST_S
     runs = gains(found)
-    print(f"  each process makes the first 1/{SCALE} of its requests (512 MB of 4 GB)", file=sys.stderr)
+    part = situations.SHORT_PART if short else SCALE
+    print(f"  each process makes the first 1/{part} of its requests (of 4 GB in all)", file=sys.stderr)
     return [
         Figure("all runs (1,008, and 432 of other schedulers)", took_s, "s", most=judged_s),
         Figure("cores", cores(), ""),

@@ -237,7 +237,8 @@ def test_what_is_decided_is_set_and_comes_back_whatever_dies(make: Make, tmp_pat
     # Ordered: all is restored at once, and stays so.
     assert here.set_mode(group.settings(), "observe", "tarazu tune --undo") == "apply"
     group.until(lambda: all_in((BEFORE,)), *clients)
-    assert group.status()["mode"] == "observe" and "tarazu tune --undo" in group.log("login1")
+    group.until(lambda: "tarazu tune --undo" in group.log("login1"))
+    group.until(lambda: group.status()["mode"] == "observe")
     here.set_mode(group.settings(), "apply", "again")
     group.until(lambda: all_in(VALUES), *clients)
     group.end(announcers[1])
@@ -247,6 +248,6 @@ def test_what_is_decided_is_set_and_comes_back_whatever_dies(make: Make, tmp_pat
     group.configuration("login1", clients[0].root, mode="advise")
     announcers[0].send_signal(signal.SIGHUP)
     group.until(lambda: clients[0].in_force == BEFORE)
-    assert "tune.mode is advise" in group.log("login1")
+    group.until(lambda: "tune.mode is advise" in group.log("login1"))
     group.end(council)
     assert "Traceback" not in group.log("council") + group.log("login1") + group.log("login2")

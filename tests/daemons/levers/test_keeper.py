@@ -415,6 +415,13 @@ def test_what_cannot_be_restored_now_stays_noted(client: Node) -> None:
     assert client.keeper().in_force()["max_read_ahead_mb"] == "256"
 
 
+def test_half_written_notes_of_a_killed_one_do_not_pile_up(client: Node) -> None:
+    client.state.mkdir()
+    (client.state / ".levers.json.0123abcd.part").write_text("{")
+    assert client.keeper().apply({"max_read_ahead_mb": "64"}, WHY).set
+    assert sorted(path.name for path in client.state.iterdir()) == ["levers.json", "lock"]
+
+
 def test_an_lctl_that_is_not_there_sets_nothing(client: Node) -> None:
     done = client.keeper("/nonexistent/lctl").apply({"max_read_ahead_mb": "64"}, WHY)
     assert "No such file" in dict(done.failed)["max_read_ahead_mb"] and noted(client) == {}
@@ -480,6 +487,14 @@ def test_notes_that_cannot_be_read_set_nothing_and_undo_holds_all_the_same(
     assert set_here(settings).held == "held by tarazu tune --undo"
 
 
+def test_undo_holds_although_somebody_has_the_lock(client: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An lctl that hangs in the kernel keeps it."""
+    monkeypatch.setattr(keepers, "LOCK_S", 0.05)
+    with client.keeper().kept.locked(), pytest.raises(Unavailable, match="expected it to be free"):
+        undo(settings_of(client))
+    assert client.keeper().apply({"max_read_ahead_mb": "64"}, WHY) == Done() and client.keeper().held
+
+
 def test_undo_holds_until_apply(client: Node) -> None:
     settings, keeper = settings_of(client), client.keeper()
     keeper.apply({"max_read_ahead_mb": "64"}, WHY)
@@ -493,7 +508,10 @@ def test_undo_holds_until_apply(client: Node) -> None:
     assert keeper.apply({"max_read_ahead_mb": "64"}, WHY).set
 
 
-def test_the_sites_stop_file_restores_and_holds(client: Node, tmp_path: Path) -> None:
+def test_the_sites_stop_file_restores_and_holds(
+    client: Node, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keepers, "STOP_S", 0.0)
     stop_file = tmp_path / "site" / "stop"
     stop_file.parent.mkdir(mode=0o755)
     settings = settings_of(client, stop_file)
@@ -538,3 +556,4 @@ def test_an_oss_without_lustre_has_no_levers(tmp_path: Path) -> None:
     assert {name for name, _ in done.failed} == {"nrs", "max_rpcs_in_flight"} and keeper.take_back(
         WHY
     ) == Done()
+    assert keeper.in_force() == {}

@@ -85,6 +85,21 @@ def test_one_request_takes_what_lies_on_its_way(write: bool) -> None:
     assert sum(outcome.busy_s) == pytest.approx(transfer_s + sum(outcome.turned_s))
 
 
+def test_a_request_for_another_server_waits_for_its_window() -> None:
+    """By hand: two processes, a stripe each; node 0 is at server 0 for 8 ms and then at server 1."""
+    calm = GRID5000._replace(client_s=0.0)
+    two = Workload(1, (Phase("two", "write", "strided", True, 2, 64 << 10, 128 << 10),))
+    outcome = simulate(two, Setting("twins", 8e-3), 1, system=calm)
+    link_s = (64 << 10) / calm.link_bytes_per_s
+    first_s = link_s + calm.hop_s
+    second_s = first_s + 8e-3 + calm.request_s + link_s + calm.hop_s + outcome.busy_s[1] + 2 * calm.hop_s
+    assert outcome.makespan_s == pytest.approx(second_s)
+    assert outcome.busy_s[2:] == (0.0, 0.0)
+    # On its own node the second process is the first of a window that is server 1's: no wait.
+    apart = simulate(two._replace(nodes=2), Setting("twins", 8e-3), 1, system=calm)
+    assert apart.makespan_s == pytest.approx(max(apart.busy_s) + 2 * link_s + 4 * calm.hop_s + calm.request_s)
+
+
 def test_windows_matter() -> None:
     """Physically: where requests of neighbours come together while others have their window, they are one access."""
     short, long = (simulate(F, Setting("twins", window_s), 1, part=FEW // 8) for window_s in (125e-6, 8e-3))
