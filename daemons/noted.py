@@ -73,8 +73,9 @@ class Noted:
         return (self.directory / "held").exists()
 
     def hold(self, on: bool) -> None:
-        """Whether nothing is to be set. Raises StoreError."""
+        """Whether nothing is to be set; needs no lock. Raises StoreError."""
         if on:
+            os.close(self._open("lock"))  # makes the directory
             self.replace("held", f"by {self.undo}\n".encode())
         else:
             self.remove("held")

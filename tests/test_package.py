@@ -104,5 +104,11 @@ def test_an_oss_installs_little_and_imports_what_it_must(wheel: Path, tmp_path: 
     listed = {line.split("==")[0].lower() for line in run("-m", "pip", "freeze").split() if "==" in line}
     assert listed <= {"msgspec", "pyzmq"}, listed
     run("-c", "import tarazu.daemons.ossd, tarazu.daemons.routers.service, tarazu.sim, tarazu.daemons")
+    # An announcer and what it uses; the classifier's weights, though it is the council that asks it.
+    run(
+        "-c",
+        "import tarazu.daemons.announcer.service, tarazu.daemons.levers.keeper, tarazu.tune.detect.counters;"
+        "from tarazu.tune.detect import classifier; assert classifier.trained().layers",
+    )
     help_text = run("-m", "tarazu.daemons.ossd", "--help")
     assert "--interval" in help_text

@@ -133,7 +133,7 @@ class Announcer:
                 self._tick(now)
                 missed = int((time.monotonic() - due) / self.options.interval_s)
                 due += (missed + 1) * self.options.interval_s
-            if self.transport.wait(max(0.0, self.manager.longest_wait_s(due - time.monotonic()))):
+            if self.end.sleep(self.manager.longest_wait_s(due - time.monotonic()), self.wakeup.fd):
                 self.wakeup.drain()
             self.manager.alive()
             self.metrics.answer_one()

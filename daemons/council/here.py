@@ -21,6 +21,8 @@ from tarazu.wire.sockets import ZmqTransport
 
 log = logging.getLogger("tarazu.council")
 
+ASK_AGAIN_S = 0.5
+
 
 class Here(NamedTuple):
     mode: Mode
@@ -100,10 +102,11 @@ def ask(settings: config.Settings, timeout_s: float = 5.0) -> dict[str, Any]:
     try:
         end = AnnouncerEnd(transport, settings.tune.council)
         wanted = f"ask-{secrets.token_hex(8)}"
-        deadline, sent = time.monotonic() + timeout_s, False
-        while (left_s := deadline - time.monotonic()) > 0:
-            sent = sent or end.send(Asked(wanted))
-            if not end.wait(min(left_s, 0.1 if not sent else left_s)):
+        deadline, again_at = time.monotonic() + timeout_s, 0.0
+        while (now := time.monotonic()) < deadline:
+            if now >= again_at and end.send(Asked(wanted)):
+                again_at = now + ASK_AGAIN_S
+            if not end.wait(min(deadline - now, 0.1)):
                 continue
             told = end.receive()
             if isinstance(told, Told) and told.message_id == wanted:

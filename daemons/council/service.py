@@ -57,6 +57,8 @@ SAVE_S = 5.0
 """So much learning a crash costs at most."""
 WHY_CHARACTERS = 500
 """Of what is told: who gave a reason may have written more."""
+ASKED_S = 0.02
+"""Between two answers to who asks how it is, all together: they may be long. Who has none asks again."""
 TELL_AGAIN_S, SHARE = 0.2, 0.02
 """How it is, and what was learned, is put together so often at most, and for no more than a fiftieth of the time."""
 SECONDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
@@ -90,6 +92,7 @@ class CouncilService:
         self._looked_at = self._status_at = self.started - STATUS_S
         self._save_at = self._save_free_at = self.started
         """When what was learned is written next; before when it is not, because to put it together takes a while."""
+        self._asked_at = self.started
         self._told: tuple[float, bytes] = (self.started, b"")
         """How it is, until when that is said again."""
         self._trouble = ""
@@ -192,7 +195,9 @@ class CouncilService:
             peer, message = got
             now = time.monotonic()
             if isinstance(message, Asked):
-                self.end.send(peer.route, self._status(message, now))
+                if now >= self._asked_at + ASKED_S:
+                    self._asked_at = now
+                    self.end.send(peer.route, self._status(message, now))
             elif self._listens(peer, message, now):
                 if peer.route in answered:
                     self.end.send(peer.route, self._decided(answered[peer.route]))

@@ -34,6 +34,8 @@ LONGEST_PAUSE_S = 600.0
 """Between two tries, while a lever fails."""
 LOOK_S = 30.0
 """So often it is looked what is in force, when there is nothing to change."""
+STOP_S = 1.0
+"""So often it is looked for the site's stop file."""
 HELD = "held by tarazu tune --undo"
 
 
@@ -85,6 +87,7 @@ class Keeper:
         self._stopped = stopped
         self._look_at: dict[str, float] = {}
         self._failed: dict[str, _Failed] = {}
+        self._stop, self._stop_until = "", 0.0
         self._in_force: dict[str, str] = {}
         self._in_force_until = 0.0
         self._said = SaidOnce(log)
@@ -92,7 +95,12 @@ class Keeper:
     @property
     def held(self) -> str:
         """Why nothing is set now, whatever is wanted; empty: it is."""
-        return HELD if self.kept.held else self._stopped()
+        if self.kept.held:
+            return HELD
+        now = time.monotonic()
+        if now >= self._stop_until:
+            self._stop, self._stop_until = self._stopped(), now + STOP_S
+        return self._stop
 
     def in_force(self) -> dict[str, str]:
         """Lever → its value, of those that may be set and are there; at most LOOK_S old. Reads files only."""
@@ -323,14 +331,14 @@ class Undone(NamedTuple):
 
 def undo(settings: config.Settings) -> Undone:
     """Restore what tarazu has set on this node, now, and let nothing be set before `resume`; also while no daemon runs,
-    and on a full disk. Raises StoreError or Unavailable when the notes cannot be read; it holds all the same.
+    and on a full disk. Raises StoreError or Unavailable when the notes cannot be read, or an lctl that hangs still has
+    the lock; it holds all the same.
     """
     keeper, not_held = keeper_of(settings), ""
-    with keeper.kept.locked(load=False):
-        try:
-            keeper.kept.hold(True)
-        except StoreError as error:
-            not_held = str(error)
+    try:
+        keeper.kept.hold(True)
+    except StoreError as error:
+        not_held = str(error)
     done = keeper.take_back("tarazu tune --undo", LOCK_S)
     with keeper.kept.locked():
         left = tuple((name, note.left_to) for name, note in keeper.kept.levers.items() if note.left_to)

@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -176,6 +177,5 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    from tarazu.sim.tuning import detected  # other processes know its classes by that name
-
-    sys.exit(detected.main())
+    # Other processes know its classes by that name.
+    sys.exit(import_module("tarazu.sim.tuning.detected").main())

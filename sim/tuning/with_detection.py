@@ -16,10 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tarazu.sim.requests.dataset import Dataset
-from tarazu.sim.requests.situation import SITUATIONS, WINDOWS
 from tarazu.sim.tuning.detected import Row
-from tarazu.sim.tuning.measured import Measured, Sample, lists
+from tarazu.sim.tuning.measured import Measured, lists
 from tarazu.sim.tuning.offline import BIN, Make, binned, reached
 from tarazu.tune.pattern import Pattern
 
@@ -101,18 +99,36 @@ def evaluated(
     return Loss(float(over[-1]), float(np.mean(precisions)), reached(over))
 
 
-def measured(data: Dataset) -> tuple[Measured, ...]:
-    """The situations as the simulator gave them, in the order of SITUATIONS; all have all windows."""
-
-    def sample(number: int, window: int) -> Sample:
-        runs = np.flatnonzero((data.situation == number) & (data.scheduler == window))
-        at = np.concatenate([np.arange(data.first[run], data.first[run + 1]) for run in runs])
-        return Sample(data.reward[at], data.demand[at].astype(float))
-
-    return tuple(
-        Measured(str(situation), situation.pattern, tuple(sample(number, w) for w in range(len(WINDOWS))))
-        for number, situation in enumerate(SITUATIONS)
-    )
+def together(
+    all_: Sequence[Measured], seen: Mapping[int, Sequence[Shares]], make: Make, length: int, seed: int
+) -> Loss:
+    """All situations with one learner, in turn by chance, each with its own window, as in the paper's figure 5: what is
+    taken for another situation's pattern is learned as that one's, and the other way round. length: observations of
+    each situation, on average.
+    """
+    random, learner = Random(seed).random, make(seed)
+    numbers = list(seen)
+    samples = {number: lists(all_[number]) for number in numbers}
+    upto = {n: [list(accumulate(share for _, share in window)) for window in seen[n]] for n in numbers}
+    arm = {number: int(random() * len(samples[number])) for number in numbers}
+    arms: dict[int, list[int]] = {number: [] for number in numbers}
+    for _ in range(length * len(numbers)):
+        number = numbers[int(random() * len(numbers))]
+        window = arm[number]
+        arms[number].append(window)
+        rewards, demands = samples[number][window]
+        at = int(random() * len(rewards))
+        patterns = seen[number][window]
+        pattern = patterns[min(bisect(upto[number][window], random()), len(patterns) - 1)][0]
+        if pattern is not None:
+            learner.observe("node", pattern, window, rewards[at], demand=demands[at])
+            arm[number] = learner.choose().arm
+    least = min(map(len, arms.values())) // BIN * BIN
+    shares = np.array([all_[number].shares[arms[number][:least]] for number in numbers])
+    best = [int(all_[number].means.argmax()) for number in numbers]
+    over = binned(shares).mean(axis=0)
+    last = [arms[number][-BIN:].count(window) / BIN for number, window in zip(numbers, best)]
+    return Loss(float(over[-1]), float(np.mean(last)), reached(over))
 
 
 def perfect(all_: Sequence[Measured], numbers: Iterable[int]) -> dict[int, list[Shares]]:

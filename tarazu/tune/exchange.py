@@ -8,6 +8,7 @@ another group's, another's name, too many ──► council ──Refused──�
 
 from __future__ import annotations
 
+import select
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -189,6 +190,7 @@ class AnnouncerEnd:
             zmq.MAXMSGSIZE: MAX_TOLD_BYTES,
         }
         self._end = transport.council(address, bind=False, options=options)
+        self._poll: tuple[zmq.Socket[bytes], select.poll] | None = None
         self.counts = self._end.counts
         self.address = address
 
@@ -205,14 +207,29 @@ class AnnouncerEnd:
         """True when there is something to `receive`."""
         return self._end.wait(timeout_s)
 
+    def sleep(self, timeout_s: float, wake_fd: int) -> bool:
+        """Until there is something to `receive`, or the time is over, or `wake_fd` can be read: True then.
+
+        For who does little else, and that each second: what it waits for is put together once.
+        """
+        self._end.look()
+        socket, monitor = self._end.socket, self._end.monitor
+        if self._poll is None or self._poll[0] is not socket:
+            poll = select.poll()
+            for fd in (socket.FD, monitor.FD, wake_fd):
+                poll.register(fd, select.POLLIN)
+            self._poll = socket, poll
+        # The descriptor tells that something has changed since this question.
+        if int(socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:
+            return False
+        return any(fd == wake_fd for fd, _ in self._poll[1].poll(max(0, int(timeout_s * 1000 + 0.999))))
+
     def receive(self) -> FromCouncil | None:
         """What came next, if anything did. Bad messages are dropped and counted."""
-        while self._end.wait(0):
-            if (got := self._end.frames()) is None:
-                continue
-            frames, peer = got
+        socket = self._end.socket
+        while int(socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:
             try:
-                message = from_council(frames[-1], peer.name)
+                message = from_council(b"".join(socket.recv_multipart(zmq.NOBLOCK)), self.address)
             except WireError as error:
                 self.counts.drop(error.where, error.expected)
                 continue

@@ -15,7 +15,8 @@ class Direction(msgspec.Struct, frozen=True, array_like=True):
     features: tuple[float, ...] = ()
     """Of the requests' offsets, as `detect.features` makes them where requests are seen; empty: they are not."""
     discontiguous: float = -1.0
-    """Share of bulk I/Os with discontiguous pages (`brw_stats`), 0-1; -1: not known."""
+    """Share of bulk I/Os with discontiguous pages (`brw_stats`), on a client of requests that did not go on where
+    their process was (`offset_stats`), 0-1; -1: not known."""
 
 
 class Observation(msgspec.Struct, frozen=True, array_like=True):

@@ -21,9 +21,10 @@ from tarazu.tune.levers.nrs import POLICIES, SECTIONS, SERVICE, read_policies
 RULES = f"{SERVICE}.nrs_tbf_rule"
 RULE = "tarazu"
 NONE = "none"
-MAX_RATE = 65534
+MAX_RATE = 999_999
+"""2.12 takes 65,534 at most, and refuses more."""
 _LISTED = re.compile(
-    r"(?P<matches>(?:\w+=)?\{[^{}]+\}(?:[&,](?:\w+=)?\{[^{}]+\})*) rate=(?P<rate>[1-9][0-9]{0,4})"
+    r"(?P<matches>(?:\w+=)?\{[^{}]+\}(?:[&,](?:\w+=)?\{[^{}]+\})*) rate=(?P<rate>[1-9][0-9]{0,5})"
 )
 _SHOWN = re.compile(r"(?P<name>\w+) (?P<matches>.*) (?P<rate>[0-9]+), ref -?\d+")
 
@@ -85,7 +86,7 @@ class TbfRule(Parameters):
         return next(iter(shown)) if len(shown) == 1 else " and ".join(sorted(shown))
 
     def _as_listed(self, shown: str) -> str:
-        """Before 2.17 the kind is not shown: `{ior.*} 1000` for `jobid={ior.*} rate=1000`."""
+        """Up to 2.17.0 the kind is not shown where TBF has a type: `{ior.*} 1000` for `jobid={ior.*} rate=1000`."""
         if not shown.startswith("{"):
             return shown
         return next((value for value in self.values if self.same(shown, value)), shown)

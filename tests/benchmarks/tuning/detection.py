@@ -14,6 +14,7 @@ from tarazu.sim.requests.situation import SITUATIONS, WINDOWS, Situation
 from tarazu.sim.study import study
 from tarazu.sim.tuning import detected, streams, with_detection
 from tarazu.sim.tuning.confusion import Confusion
+from tarazu.sim.tuning.measured import simulated
 from tarazu.tune.detect.classifier import spatiality, trained
 from tarazu.tune.detect.counters import Sampler
 from tarazu.tune.detect.features import features
@@ -91,7 +92,7 @@ def _simulated(found: study.Answers[detected.Row], short: bool) -> list[Figure]:
 
 def _lost(rows: Sequence[detected.Row], short: bool) -> list[Figure]:
     """What learners lose by it: the same scenarios, with the true pattern of each observation and with the detected."""
-    every = with_detection.measured(situations.data(short)[0])
+    every = simulated(situations.data(short)[0])
     seen = with_detection.by_situation(rows, len(WINDOWS))
     figures = [Figure("scenarios, with true and with detected patterns", len(seen) * len(WINDOWS), "")]
     for name in ("epsilon-greedy", "tarazu"):
@@ -115,6 +116,19 @@ def _lost(rows: Sequence[detected.Row], short: bool) -> list[Figure]:
             Figure(f"{name}: precision in the last bin, detected patterns", 100 * got.precision, "%"),
             Figure(f"{name}: observations until 0.95, true patterns", true.observations, ""),
             Figure(f"{name}: observations until 0.95, detected patterns", got.observations, ""),
+        ]
+        of_all, detected_ = (
+            with_detection.together(every, of, make, LENGTH, LEARNING_SEED)
+            for of in (with_detection.perfect(every, seen), seen)
+        )
+        figures += [
+            Figure(f"{name}, all at once: performance, true patterns", 100 * of_all.performance, "%"),
+            Figure(
+                f"{name}, all at once: performance, detected patterns",
+                100 * detected_.performance,
+                "%",
+                least=None if short else 100 * of_all.performance - MOST_LOST,
+            ),
         ]
     return figures
 

@@ -13,6 +13,7 @@ import pytest
 
 from tarazu import config
 from tarazu.daemons.council import here
+from tarazu.daemons.council import service as module
 from tarazu.daemons.council.service import CouncilService
 from tarazu.daemons.metrics.exporter import Ask
 from tarazu.daemons.process import Wakeup
@@ -228,6 +229,19 @@ def test_how_it_is_comes_over_the_wire_and_into_metrics(site: Site) -> None:
     council.metrics._ask = ask
     samples = {s.name: s.value for family in families(council, ask) for s in family.samples}
     assert samples["tarazu_council_nodes"] == 1 and samples["tarazu_council_mode"] == 2
+
+
+def test_who_asks_how_it_is_again_and_again_is_answered_now_and_then(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    council, end = site.council(), site.end()
+    time.sleep(module.ASKED_S)
+    assert isinstance(site.hear(end, Asked("one")), Told)
+    monkeypatch.setattr(module, "ASKED_S", 60.0)
+    for _ in range(100):
+        end.send(Asked("more"))
+    assert isinstance(said := site.hear(end, observed()), Decided) and said.message_id == "oss1-1"
+    assert council.end.counts.received > 2
 
 
 def test_a_disk_that_takes_nothing_stops_nobody(site: Site, tmp_path: Path) -> None:

@@ -487,6 +487,14 @@ def test_notes_that_cannot_be_read_set_nothing_and_undo_holds_all_the_same(
     assert set_here(settings).held == "held by tarazu tune --undo"
 
 
+def test_undo_holds_although_somebody_has_the_lock(client: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An lctl that hangs in the kernel keeps it."""
+    monkeypatch.setattr(keepers, "LOCK_S", 0.05)
+    with client.keeper().kept.locked(), pytest.raises(Unavailable, match="expected it to be free"):
+        undo(settings_of(client))
+    assert client.keeper().apply({"max_read_ahead_mb": "64"}, WHY) == Done() and client.keeper().held
+
+
 def test_undo_holds_until_apply(client: Node) -> None:
     settings, keeper = settings_of(client), client.keeper()
     keeper.apply({"max_read_ahead_mb": "64"}, WHY)
@@ -500,7 +508,10 @@ def test_undo_holds_until_apply(client: Node) -> None:
     assert keeper.apply({"max_read_ahead_mb": "64"}, WHY).set
 
 
-def test_the_sites_stop_file_restores_and_holds(client: Node, tmp_path: Path) -> None:
+def test_the_sites_stop_file_restores_and_holds(
+    client: Node, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keepers, "STOP_S", 0.0)
     stop_file = tmp_path / "site" / "stop"
     stop_file.parent.mkdir(mode=0o755)
     settings = settings_of(client, stop_file)

@@ -23,7 +23,7 @@ def test_what_is_held_out_was_never_seen() -> None:
 
 
 def test_every_kind_is_there_and_each_is_what_it_says() -> None:
-    made = list(streams.streams(150, streams.TRAIN, seed=6))
+    made = list(streams.streams(100, streams.TRAIN, seed=6))
     assert {s.kind for s in made} == set(streams.KINDS) and {s.view for s in made} == {"node", "server"}
     for stream in made:
         assert stream.spatiality == streams.KINDS[stream.kind][0]

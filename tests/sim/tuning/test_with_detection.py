@@ -51,6 +51,18 @@ def test_what_is_confused_takes_longer_to_learn() -> None:
     assert got.performance > 0.8, "it is learned all the same"
 
 
+def test_situations_that_are_taken_for_one_another_share_what_they_learn() -> None:
+    """One is best with the last window, the other with the first."""
+    one = situation()
+    other = Measured("other", OTHER, one.samples[::-1])
+    true = with_detection.perfect((one, other), [0, 1])
+    same = {number: [[(PATTERN, 1.0)]] * 3 for number in (0, 1)}
+    apart = with_detection.together((one, other), true, greedy, 300, seed=2)
+    mixed = with_detection.together((one, other), same, greedy, 300, seed=2)
+    assert apart.performance > 0.9 > mixed.performance
+    assert apart.precision > mixed.precision
+
+
 @pytest.fixture(scope="module")
 def rows() -> list[detected.Row]:
     return detected.rows(detected.Case(F, 1, SHORT_PART, ""))

@@ -43,7 +43,7 @@ def as_scikit_learn(network: Network) -> Any:
 
 def test_it_says_what_scikit_learn_says() -> None:
     network = trained()
-    seen = [features(s.requests) for s in streams.streams(60, streams.HELD_OUT, seed=11)]
+    seen = [features(s.requests) for s in streams.streams(40, streams.HELD_OUT, seed=11)]
     source = random.Random(3)
     seen += [tuple(source.uniform(-1e3, 1e3) for _ in NAMES) for _ in range(60)]
     expected = as_scikit_learn(network).predict_proba(np.array(seen))
@@ -53,10 +53,10 @@ def test_it_says_what_scikit_learn_says() -> None:
 
 
 def test_what_is_written_is_what_was_fitted() -> None:
-    seen = train.examples(120, streams.TRAIN, seed=5)
+    seen = train.examples(60, streams.TRAIN, seed=5)
     with np.errstate(all="ignore"):
         pipeline = train.fitted(MLPClassifier((4, 3), max_iter=5, random_state=1), seen)
-    network = train.network(pipeline, Confusion.of([("a", "a")]), 120)
+    network = train.network(pipeline, Confusion.of([("a", "a")]), 60)
     order = [list(pipeline.classes_).index(name) for name in CLASSES]
     expected = pipeline.predict_proba(seen.features)[:, order]
     got = np.array([network.probabilities(row) for row in seen.features.tolist()])
@@ -76,7 +76,7 @@ def test_patterns_that_are_held_out() -> None:
     """Of other numbers of processes, nodes, sizes and stripes than it was trained on. More: `make bench-tune`."""
     seen = Confusion.of(
         (s.spatiality, spatiality(features(s.requests)))
-        for s in streams.streams(200, streams.HELD_OUT, seed=12)
+        for s in streams.streams(120, streams.HELD_OUT, seed=12)
     )
     assert seen.accuracy > 0.83, f"\n{seen}"
     assert seen.recall("contiguous") > 0.85 and seen.recall("strided") > 0.75, f"\n{seen}"

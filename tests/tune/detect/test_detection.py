@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tarazu.tune.detect import detect
 from tarazu.tune.detect.detection import MIN_REQUESTS
-from tarazu.tune.detect.features import features
+from tarazu.tune.detect.features import NAMES, features
 from tarazu.tune.observation import Direction, Observation
 from tarazu.tune.pattern import Pattern
 
@@ -64,3 +66,22 @@ def test_where_both_are_done_that_of_more_bytes_or_of_the_one_that_is_known() ->
     assert (
         observed(Direction(60 * MIB, 60), less) or Pattern("read", "unknown", 0, 0)
     ).spatiality == "contiguous"
+
+
+COUNTS = st.integers(-(2**63), 2**64)
+DIRECTIONS = st.builds(
+    Direction,
+    COUNTS,
+    COUNTS,
+    COUNTS,
+    st.lists(st.floats(), min_size=len(NAMES) - 1, max_size=len(NAMES)).map(tuple),
+    st.floats(),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(DIRECTIONS, DIRECTIONS, st.floats())
+def test_whatever_is_sent_has_a_pattern_or_none(read: Direction, write: Direction, demand: float) -> None:
+    """The council detects what others send."""
+    seen = detect(Observation(1.0, read, write, demand))
+    assert seen is None or (seen.files >= 0 and seen.request_bytes >= 0)

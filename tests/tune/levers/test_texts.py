@@ -146,7 +146,7 @@ def test_the_site_lists_values(text: str, values: tuple[str, ...]) -> None:
         "nrs=", "nrs=fifo|fifo", "nrs=fifo|crrn", "nrs=fifo|crrn 0", "nrs=fifo|crrn 65536",
         "nrs=fifo|tbf", "nrs=fifo|delay", "nrs=fifo|crrn 8 reads", "nrs=fifo|orr 8 reads writes", "nrs=fifo|orr 8 x",
         "nrs=fifo 8|crrn 8", "nrs=fifo|crrn ٣", "nrs_tbf_rule=none|rate=5", "nrs_tbf_rule=none|jobid={a} rate=0",
-        "nrs_tbf_rule=none|jobid={a} rate=65535", "nrs_tbf_rule=none|x jobid={a} rate=5", "nrs_tbf_rule=none|stop x",
+        "nrs_tbf_rule=none|jobid={a} rate=1000000", "nrs_tbf_rule=none|x jobid={a} rate=5", "nrs_tbf_rule=none|stop x",
         "max_rpcs_in_flight=8|0", "max_rpcs_in_flight=8|257", "max_rpcs_in_flight=8|-1", "max_pages_per_rpc=256|4M",
         "max_read_ahead_mb=1|1e3", "max_read_ahead_mb=" + "|".join(map(str, range(1, 99))),
     ],
@@ -177,7 +177,7 @@ def test_parameters_are_found_where_2_12_has_them(tmp_path: Path) -> None:
     mount = "ffff88810f466800"
     for place, name, value in (
         (f"proc/fs/lustre/osc/lustre-OST0000-osc-{mount}", "max_pages_per_rpc", "1024"),
-        (f"proc/fs/lustre/llite/lustre-{mount}", "max_read_ahead_mb", "64"),
+        (f"sys/kernel/debug/lustre/llite/lustre-{mount}", "max_read_ahead_mb", "64"),
     ):
         (tmp_path / place).mkdir(parents=True)
         (tmp_path / place / name).write_text(f"{value}\n")
