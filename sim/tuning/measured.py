@@ -120,7 +120,8 @@ def generated(seed: int, many: int = 200) -> tuple[Measured, ...]:
                             1 if shared else 4 ** round(np.log(processes / nodes) / np.log(4)),
                             request_bytes,
                         )
-                        name = f"{nodes} {processes} {'shared' if shared else 'own'} {spatiality} {operation} {request_bytes >> 10}K"
+                        layout = "shared" if shared else "own"
+                        name = f"{nodes} {processes} {layout} {spatiality} {operation} {request_bytes >> 10}K"
                         found.append(Measured(name, pattern, tuple(samples)))
     return tuple(found)
 

@@ -82,6 +82,32 @@ def together(
     return which, windows
 
 
+def through(
+    phases: Sequence[tuple[Measured, int]], learner: Learner, seed: int, start: int = 0
+) -> list[Floats]:
+    """One learner through phases (situation, observations) of one pattern, that of the first: performance of each
+    observation, by phase. For systems that change, and demands.
+    """
+    random, arm, pattern = Random(seed).random, start, phases[0][0].pattern
+    found = []
+    for measured, length in phases:
+        samples, shares, performance = lists(measured), measured.shares, []
+        for _ in range(length):
+            performance.append(shares[arm])
+            rewards, demands = samples[arm]
+            at = int(random() * len(rewards))
+            learner.observe("node", pattern, arm, rewards[at], demand=demands[at])
+            arm = learner.choose().arm
+        found.append(np.array(performance))
+    return found
+
+
+def mirrored(measured: Measured, level: float) -> Measured:
+    """Another system: what the longest window gave the shortest one gives, times `level`."""
+    samples = tuple(sample._replace(rewards=sample.rewards * level) for sample in reversed(measured.samples))
+    return measured._replace(samples=samples)
+
+
 def scenario(
     measured: Measured, name: str, start: int, repetitions: int, seed: int, length: int = LENGTH
 ) -> Curves:

@@ -6,9 +6,10 @@ explored. What was seen fades, so that in a system that changes the doubtful com
 hopeless late; and where the value in use gives something else than it did for a while (CUSUM), all is in doubt at once.
 
 Rewards are compared at equal demand (`levels`), that of the interval before: a value that lets some processes fall
-behind makes the demand low itself, which must not excuse it. Of values that were not tried yet it is expected that they
-do as in similar patterns (`lending`), as far as that has turned out to be right; what so cannot be good need not be
-tried. The nodes of one decision are one observation, their mean: they see the same second of the same application.
+behind makes the demand low itself, which must not excuse it. With `lend` values that were not tried yet are expected
+to do as in similar patterns (`lending`), as far as that has turned out to be right; what so cannot be good is not
+tried: no gain in the simulated situations, so not the default. The nodes of one decision are one observation, their
+mean: they see the same second of the same application.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ class Tarazu(OfLevels):
         matters: float = 0.02,
         sure: float = 0.7,
         half_life: float = 1000.0,
-        lend: bool = True,
+        lend: bool = False,
     ) -> None:
         super().__init__(arms, seed)
         if not (0 <= matters < 1 and sure > 0 and half_life >= 1):

@@ -67,3 +67,11 @@ def test_generated_situations_are_those_of_the_paper() -> None:
     assert len(found) == 144
     assert len({one.name for one in found}) == 144
     assert all(one.shares.max() == 1.0 and one.lead >= 0 for one in found)
+
+
+def test_a_change_is_seen_in_what_is_lost() -> None:
+    one = of(4.0, 1.0)
+    stays = EpsilonGreedy(2, 1, 0.0)
+    before, after = offline.through([(one, 30), (offline.mirrored(one, 0.5), 5)], stays, 1)
+    assert (before == 1.0).all()
+    assert (after == 0.25).all()
