@@ -104,7 +104,6 @@ def _windows(ran: Ran, y: float) -> list[str]:
         ]
         panel.line(points, OUR_COLOUR, "stroke-width='1.2'")
         parts += panel.parts
-    parts.append(text(52, y + 186, "upright: where writes and reads take turns (writes first)", 11))
     return parts
 
 

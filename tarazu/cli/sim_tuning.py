@@ -17,7 +17,7 @@ ABOUT = (
     "A council learns TWINS' time window on a simulated forwarding layer: the paper's algorithm and ours, beside each\n"
     "window alone. F writes and reads a shared file again and again, MADbench2 is its S, W and C; then all disks are\n"
     "replaced while one runs. Seconds are those of the daemons, of which one is an interval of the simulation.\n"
-    "All of it takes about two minutes on two cores."
+    "All of it takes some minutes on two cores."
 )
 
 
