@@ -1,7 +1,7 @@
 """Rewards of different demand made comparable: a low demand is no bad choice (section V-F).
 
 With few requests under way a server gives few bytes a second, whatever the value. So rewards are kept by class of
-demand (requests queued or in service, by powers of four), and what a class gives beside the others is taken out: reward
+demand (requests queued or in service, by powers of two), and what a class gives beside the others is taken out: reward
 = what the value gives x what the demand allows, both estimated from all that was seen. Demand that is not known is a
 class of its own.
 """
@@ -15,8 +15,8 @@ from tarazu.tune.learning.memory import Context, Remembering
 from tarazu.tune.learning.value import MOST_REWARD, Value
 from tarazu.tune.pattern import Pattern
 
-CLASSES = 18
-"""0: not known; 1-17: 4**-4 and less … 4**12 and more."""
+CLASSES = 34
+"""0: not known; 1-33: 2**-8 and less … 2**24 and more."""
 LIKE_OTHERS = 0.5
 """Observations by which a value is expected to be like the others, while factors are sought."""
 ROUNDS = 4
@@ -61,7 +61,7 @@ class OfLevels(Remembering[Known]):
 def demand_class(demand: float) -> int:
     if not demand > 0:
         return 0
-    return 5 + max(-4, min(12, round(math.log(demand, 4))))
+    return 9 + max(-8, min(24, round(math.log2(demand))))
 
 
 def fitted(cells: Mapping[int, Sequence[Value]], arms: int) -> tuple[Factors, list[Value]]:

@@ -1,9 +1,10 @@
 """`tarazu`: learns what matters, and stops where it does not.
 
-Every value is tried once. After that one is drawn from what is believed of each (Thompson), but only of those that
-could be better than the best by a share that matters: where values differ by less, or one is surely worse, nothing is
-explored. What was seen fades, so that in a system that changes the doubtful come into question again soon and the
-hopeless late; and where the value in use gives something else than it did for a while (CUSUM), all is in doubt at once.
+Every value is tried once. What was seen of one is drawn toward the mean of all, as far as it is noise and not what
+values differ by; both are learned. At first what so looks best is used; then one is drawn from what is believed of each
+(Thompson), but only of those that could be better than the best by a share that matters: where values differ by less,
+or one is surely worse, nothing is explored. What was seen fades, so that in a system that changes the doubtful come
+into question again; and where the value in use gives something else than it did for a while (CUSUM), all is in doubt.
 
 Rewards are compared at equal demand (`levels`), that of the interval before: a value that lets some processes fall
 behind makes the demand low itself, which must not excuse it. With `lend` values that were not tried yet are expected
@@ -25,6 +26,8 @@ from tarazu.tune.learning.levels import SLOWEST, Factors, Known, OfLevels, deman
 from tarazu.tune.learning.value import UNSEEN, Value, student
 from tarazu.tune.pattern import Pattern
 
+LEAST = 1e-3
+"""Observations; of fewer nothing is kept."""
 EVERY = 8
 """Decisions of a pattern after which what was seen fades and is put together anew; before that many, each time."""
 PRIOR_NOISE = 0.2
@@ -32,37 +35,33 @@ PRIOR_NOISE = 0.2
 PRIOR_SEEN = 3.0
 OWN_NOISE = 4.0
 """Observations that the pattern's noise counts beside that of a value's own."""
-NO_CHANGE = 0.75
-ALARM = 9.0
+PRIOR_APART = 0.1
+"""By what share values differ, before any were seen; counts as PRIOR_SEEN."""
+NO_CHANGE = 1.0
+ALARM = 15.0
 """CUSUM of what is used, in standard deviations: what is no change, and when one is taken as certain."""
-SURPRISE = 4.0
-"""Standard deviations above what was believed of a value that was seldom used, and now the best: as certain."""
 APART = 64
 """Decisions from one such change to the next; in between another level is taken as one of all values."""
 ALONE = 256
 """Decisions after it in which similar patterns, which may not have been seen since, are not asked."""
+LEAST_APART = 0.04
+"""No values are thought to differ by less."""
+TRUSTING = 20
+"""Decisions of a new pattern, or after a change, in which what looks best is used, and nothing is drawn."""
+FADED = 0.1
+"""What is left of an observation when its value is tried anew."""
+TRIES = 2
+"""Of each value after a change; at first one."""
+DRAWN = 0.7
+"""Of a standard error: how far what is drawn lies from what is believed."""
 MOST_HOSTS = 1 << 16
-LEAST = 1e-3
-"""Observations; of fewer nothing is kept."""
 
 
 class View:
     """What is believed of a pattern now; computed from what is known, not kept."""
 
-    __slots__ = (
-        "error",
-        "factors",
-        "fall",
-        "fallen",
-        "lent",
-        "lent_seen",
-        "mean",
-        "noise2",
-        "rise",
-        "risen",
-        "sums",
-        "usual",
-        "wrong",
+    __slots__ = tuple(
+        "apart2 error factors fall fallen lent lent_seen mean noise2 rise risen sums usual wanted wrong".split()
     )
 
     def __init__(self, arms: int) -> None:
@@ -70,10 +69,14 @@ class View:
         self.sums: list[Value] = []
         self.mean = [0.0] * arms
         self.error = [math.inf] * arms
+        self.apart2 = PRIOR_APART**2
+        """Variance of what values give, in units of `usual`."""
         self.usual = 1.0
         """Mean of the values', bytes a second."""
         self.noise2 = PRIOR_NOISE**2
         """Variance of observations, in units of `usual`; like for all values, whether fast or slow."""
+        self.wanted = FADED
+        """Observations; a value with fewer is to be tried, whatever is believed of it."""
         self.lent: lending.Lent | None = None
         self.lent_seen = 0.0
         self.wrong = (0.0, 0.0)
@@ -82,21 +85,29 @@ class View:
 
     def judge(self, arm: int, level: float) -> None:
         """Put together what one value gave and what is lent."""
-        value = self.sums[arm]
-        seen, mean = value.seen, value.mean
-        extra = self.lent_seen if self.lent is not None and level > 0 and self.lent[arm] else 0.0
-        if seen <= 0 and not extra:
-            self.mean[arm], self.error[arm] = 0.0, math.inf
+        value, scale = self.sums[arm], self.usual * self.usual
+        spread = self.noise2 * scale
+        if value.seen > 1:
+            spread = (value.squares + OWN_NOISE * spread) / (value.seen - 1.0 + OWN_NOISE)
+        own, prior, expected = value.seen / spread, 1.0 / (self.apart2 * scale), self.usual
+        if self.lent is not None and level > 0 and (lent := self.lent[arm]):
+            prior, expected = self.lent_seen / spread, lent * level
+        elif value.seen < self.wanted:
+            self.mean[arm], self.error[arm] = self.usual, math.inf
             return
-        spread = self.noise2 * self.usual * self.usual
-        if seen > 1:
-            spread = (value.squares + OWN_NOISE * spread) / (seen - 1.0 + OWN_NOISE)
-        if extra:
-            assert self.lent is not None
-            mean = (seen * mean + extra * (self.lent[arm] or 0.0) * level) / (seen + extra)
-            seen += extra
-        self.mean[arm] = mean
-        self.error[arm] = math.sqrt(spread / seen)
+        self.mean[arm] = (own * value.mean + prior * expected) / (own + prior)
+        self.error[arm] = math.sqrt(1.0 / (own + prior))
+
+
+def apart(values: list[Value], usual: float, noise2: float) -> float:
+    """Variance of what values give, in units of `usual`: of their means, without what is noise."""
+    squares, many = PRIOR_SEEN * PRIOR_APART**2, PRIOR_SEEN
+    for value in values:
+        noise = noise2 / value.seen
+        tells = PRIOR_APART**2 / (PRIOR_APART**2 + noise)
+        squares += tells * ((value.mean / usual - 1.0) ** 2 - noise)
+        many += tells
+    return max(LEAST_APART**2, squares / many)
 
 
 class Tarazu(OfLevels):
@@ -112,7 +123,7 @@ class Tarazu(OfLevels):
         arms: int,
         seed: int = 0,
         matters: float = 0.02,
-        sure: float = 0.7,
+        sure: float = 1.0,
         half_life: float = 1000.0,
         lend: bool = False,
     ) -> None:
@@ -125,6 +136,7 @@ class Tarazu(OfLevels):
         self._lenders: dict[Pattern, list[tuple[Pattern, float]]] = {}
         self._wrong = [lending.COMPARED * lending.STRANGER**2, lending.COMPARED]
         self._round: dict[tuple[Pattern, int, int], list[float]] = {}
+        self._drawn = 0.0
         self._nodes: dict[Pattern, int] = {}
         self._before: dict[str, tuple[Pattern, int]] = {}
 
@@ -193,9 +205,10 @@ class Tarazu(OfLevels):
         doubtful = [arm for arm, m in enumerate(mean) if m + sure * error[arm] > bar and arm != best]
         if doubtful:
             gauss = self._random.gauss
-            highest = gauss(top, error[best])
+            drawn_by = self._drawn
+            highest = gauss(top, drawn_by * error[best])
             for arm in doubtful:
-                drawn = gauss(mean[arm], error[arm])
+                drawn = gauss(mean[arm], drawn_by * error[arm])
                 if drawn > highest:
                     highest, found = drawn, arm
         self._arm = found
@@ -215,6 +228,7 @@ class Tarazu(OfLevels):
         self._round.clear()
         for pattern, context in fresh.items():
             context.decisions += 1
+            self._drawn = DRAWN if context.decisions - context.changed > TRUSTING else 0.0
             if context.decisions < 2 * EVERY or context.decisions % EVERY == 0 or pattern not in self._views:
                 self._renew(context)
 
@@ -227,13 +241,8 @@ class Tarazu(OfLevels):
         factor, weight = view.factors[number]
         reward /= factor
         value = view.sums[arm]
-        if value.seen > 0.0 and weight > 0.5:
-            if value.seen >= 5.0:
-                self._watch(context, view, arm, reward)
-            elif reward > max(
-                self._bar * max(view.mean), value.mean + SURPRISE * view.usual * math.sqrt(view.noise2)
-            ):
-                self._changed(context, view, arm, reward / value.mean)
+        if value.seen >= 5.0 and weight > 0.5:
+            self._watch(context, view, arm, reward)
             if self._views[context.pattern] is not view:
                 return
         value.add(reward, weight)
@@ -242,33 +251,35 @@ class Tarazu(OfLevels):
     def _watch(self, context: Known, view: View, arm: int, reward: float) -> None:
         """CUSUM of what a value gives beside what it gave."""
         mean = view.sums[arm].mean
-        beside = reward / mean
         off = max(-3.0, min(3.0, (reward - mean) / (view.usual * math.sqrt(view.noise2))))
         rise, fall = view.rise + off - NO_CHANGE, view.fall - off - NO_CHANGE
         if rise > 0.0:
-            view.rise, view.risen = rise, (view.risen[0] + beside, view.risen[1] + 1)
+            view.rise, view.risen = rise, (view.risen[0] + reward, view.risen[1] + 1)
         elif view.rise:
             view.rise, view.risen = 0.0, (0.0, 0)
         if fall > 0.0:
-            view.fall, view.fallen = fall, (view.fallen[0] + beside, view.fallen[1] + 1)
+            view.fall, view.fallen = fall, (view.fallen[0] + reward, view.fallen[1] + 1)
         elif view.fall:
             view.fall, view.fallen = 0.0, (0.0, 0)
         if max(rise, fall) > ALARM:
             total, many = view.risen if rise > ALARM else view.fallen
-            self._changed(context, view, arm, total / many)
+            self._changed(context, view, arm, total / many, many)
 
-    def _changed(self, context: Known, view: View, arm: int, now: float) -> None:
-        """One value gives `now` times what it gave: the system is another one, and the others are to be tried again."""
+    def _changed(self, context: Known, view: View, arm: int, gives: float, many: int) -> None:
+        """One value gives something else than it did, lately (`many`): the system is another one, and the others are to
+        be tried again.
+        """
         again = not context.changed or context.decisions - context.changed >= APART
+        now = gives / view.sums[arm].mean
         for values in context.cells.values():
             for other, value in enumerate(values):
                 if other != arm and again:
                     values[other] = Value()
-                else:
+                elif value.seen > 0.0:
+                    keep = min(1.0, many / view.sums[arm].seen)
                     value.mean = max(SLOWEST, value.mean * now)
                     value.squares *= now * now
-                    if value.seen > 8.0:
-                        value.fade(8.0 / value.seen)
+                    value.fade(keep if other == arm else min(1.0, 8.0 / value.seen))
         if again:
             context.changed = max(1, context.decisions)
         view.rise = view.fall = 0.0
@@ -308,6 +319,11 @@ class Tarazu(OfLevels):
                 squares += value.squares
                 freedom += value.seen - 1.0
         view.noise2 = max(1e-8, (PRIOR_SEEN * PRIOR_NOISE**2 + squares / view.usual**2) / freedom)
+        if context.changed and context.decisions - context.changed < APART:
+            view.wanted = TRIES - 0.5
+        view.apart2 = apart(tried, view.usual, view.noise2)
+        worth = [value.seen / (value.seen + view.noise2 / view.apart2) for value in tried]
+        view.usual = sum(by * value.mean for by, value in zip(worth, tried)) / sum(worth)
         level = 0.0
         changed = context.changed and context.decisions - context.changed < ALONE
         if self._lend and len(self._contexts) > 1 and not changed:
@@ -348,7 +364,7 @@ class Tarazu(OfLevels):
             top = max(view.mean) or 1.0
             for arm in range(self.arms):
                 unknown = view.error[arm] == math.inf
-                mean[arm] += many / total * (1.0 if unknown else view.mean[arm] / top)
+                mean[arm] += many / total * view.mean[arm] / top
                 square[arm] += (many / total * (0.5 if unknown else view.error[arm] / top)) ** 2
         return mean, [math.sqrt(s) for s in square]
 
