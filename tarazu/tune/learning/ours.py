@@ -52,6 +52,10 @@ FADED = 0.1
 """What is left of an observation when its value is tried anew."""
 TRIES = 2
 """Of each value after a change; at first one."""
+LONG = 300
+WARY = 2.0
+"""After so many decisions of a pattern, or a change, so many times the standard errors: what stays for long must be
+surer than what little is known of yet."""
 DRAWN = 0.7
 """Of a standard error: how far what is drawn lies from what is believed."""
 MOST_HOSTS = 1 << 16
@@ -137,6 +141,7 @@ class Tarazu(OfLevels):
         self._wrong = [lending.COMPARED * lending.STRANGER**2, lending.COMPARED]
         self._round: dict[tuple[Pattern, int, int], list[float]] = {}
         self._drawn = 0.0
+        self._wary = False
         self._nodes: dict[Pattern, int] = {}
         self._before: dict[str, tuple[Pattern, int]] = {}
 
@@ -201,7 +206,7 @@ class Tarazu(OfLevels):
             return Choice(self._arm, True)
         top = max(mean)
         best = found = mean.index(top)
-        bar, sure = top * self._bar, self._sure
+        bar, sure = top * self._bar, (WARY if self._wary else 1.0) * self._sure
         doubtful = [arm for arm, m in enumerate(mean) if m + sure * error[arm] > bar and arm != best]
         if doubtful:
             gauss = self._random.gauss
@@ -228,6 +233,7 @@ class Tarazu(OfLevels):
         self._round.clear()
         for pattern, context in fresh.items():
             context.decisions += 1
+            self._wary = context.changed > 0 or context.decisions > LONG
             self._drawn = DRAWN if context.decisions - context.changed > TRUSTING else 0.0
             if context.decisions < 2 * EVERY or context.decisions % EVERY == 0 or pattern not in self._views:
                 self._renew(context)

@@ -190,7 +190,7 @@ def figures(path: str, repetitions: int, others: int) -> list[Figure]:
         Figure(f"{PAPER}: mean precision where it is clear", float(last[clear].mean()), "", least=0.6),
         Figure(f"{PAPER}: performance of all, last bin", float(performance[..., -1].mean()), "", least=0.92),
         Figure("observations to 0.95: ours beside the paper's", until[OURS] / until[PAPER], "", most=0.5),
-        Figure("situations where ours has less regret", float(lower), "", least=0.8),
+        Figure("situations where ours has less regret", float(lower), "", least=0.85),
         Figure("regret of ours beside the paper's", float(ours[2].mean() / regret.mean()), "", most=1.0),
     ]
     return [f for f in found if math.isfinite(f.value)]
