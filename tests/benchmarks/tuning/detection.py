@@ -7,7 +7,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from tarazu.sim.requests.situation import SITUATIONS, WINDOWS, Situation
@@ -69,11 +69,6 @@ def _simulated(found: study.Answers[detected.Row], short: bool) -> list[Figure]:
     seen = detected.spatiality(found.rows)
     print(f"  simulated, by interval and I/O node:\n{seen}", file=sys.stderr)
     nothing = sum(row.nothing for row in found.rows)
-    kinds: dict[str, Callable[[Situation], bool]] = {
-        "a shared file, contiguous": lambda one: one.shared and one.spatiality == "contiguous",
-        "a shared file, 1D-strided": lambda one: one.spatiality == "strided",
-        "a file each": lambda one: not one.shared,
-    }
     figures = [
         Figure("simulated intervals", seen.total + nothing, ""),
         Figure("simulated intervals with too few requests", 100 * nothing / (seen.total + nothing), "%"),
@@ -81,11 +76,18 @@ def _simulated(found: study.Answers[detected.Row], short: bool) -> list[Figure]:
         Figure("simulated: whole pattern right", 100 * detected.patterns(found.rows).accuracy, "%"),
         Figure("cases without a result", len(found.lost), "", most=0),
     ]
-    for name, matters in kinds.items():
+    for kind in situations.KINDS:
+
+        def matters(one: Situation, kind: tuple[bool, str, int] = kind) -> bool:
+            return (one.shared, one.spatiality, one.request_bytes >> 10) == kind
+
         of = detected.spatiality(found.rows, matters), detected.patterns(found.rows, matters)
+        empty = sum(row.nothing for row in found.rows if matters(SITUATIONS[row.situation]))
+        name = f"{'shared' if kind[0] else 'a file each'}, {kind[1]}, {kind[2]} KB"
         figures += [
             Figure(f"{name}: spatiality right", 100 * of[0].accuracy, "%"),
             Figure(f"{name}: whole pattern right", 100 * of[1].accuracy, "%"),
+            Figure(f"{name}: nothing", 100 * empty / max(1, empty + of[0].total), "%"),
         ]
     return figures
 
