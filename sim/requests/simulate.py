@@ -10,7 +10,7 @@ from tarazu.sim.requests.outcome import Outcome, Seen
 from tarazu.sim.requests.run import Change, Options, Run, Setting
 from tarazu.sim.requests.situation import INTERVAL_S, SCALE, Situation
 from tarazu.sim.requests.system import GRID5000, System
-from tarazu.sim.requests.workload import Workload
+from tarazu.sim.requests.workload import Phase, Workload
 
 __all__ = ["Change", "Controller", "Setting", "simulate"]
 
@@ -45,7 +45,30 @@ def simulate(
         raise BadInput(
             "workload", "an I/O node and a phase, at least", f"{work.nodes} and {len(work.phases)}"
         )
+    for phase in work.phases:
+        _check(phase)
+    for change in changes:
+        if not all(0 <= number < system.servers for number in change.servers) or not change.at_s >= 0:
+            raise BadInput("change", f"servers 0 to {system.servers - 1}, from 0 s on", change[::2])
     if not setting.window_s > 0 or not interval_s > 0:
         raise BadInput("window and interval", "seconds above 0", f"{setting.window_s:g} and {interval_s:g}")
     options = Options(interval_s, until_s, features, requests)
     return Run(work, setting, seed, controller, system, changes, options).run()
+
+
+def _check(phase: Phase) -> None:
+    """Raises BadInput for one that can have no requests, or whose pattern is not what it does."""
+    least = min(phase.processes, phase.request_bytes, phase.total_bytes, phase.part)
+    if least < 1 or not 0 <= phase.pause_s < math.inf:
+        raise BadInput(
+            f"phase {phase.name}",
+            "processes, bytes and part from 1, a pause from 0 s",
+            f"{least}, {phase.pause_s:g} s",
+        )
+    if phase.spatiality != "contiguous" and (phase.spatiality != "strided" or not phase.shared):
+        layout = "a shared file" if phase.shared else "a file each"
+        raise BadInput(
+            f"phase {phase.name}",
+            "contiguous, or strided in a shared file",
+            f"{phase.spatiality} in {layout}",
+        )

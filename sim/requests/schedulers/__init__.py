@@ -45,8 +45,7 @@ def server_scheduler(name: str) -> ServerScheduler:
     if (
         kind not in SERVER
         or (kind == "fifo" and number)
-        or (number and not number.isdigit())
-        or number == "0"
+        or (number and not (number.isascii() and number.isdigit() and int(number)))
     ):
         raise BadInput("scheduler of servers", f"one of {', '.join(SERVER)}, most with a whole number", name)
     if kind == "fifo":

@@ -9,6 +9,9 @@ from collections.abc import Sequence
 from tarazu.sim.requests.request import Piece
 from tarazu.sim.requests.schedulers.scheduler import Neighbours, NodeScheduler
 
+ROUNDED = 1e-15
+"""Of a time: a few times what one is rounded by."""
+
 
 class Twins(NodeScheduler):
     """A queue for each server. During a window requests are taken, in the order of their arrival, from one of them
@@ -42,8 +45,9 @@ class Twins(NodeScheduler):
     def _turn_at(self, now: float) -> int:
         if self._since is None:
             return self._turn
-        # Asked at a window's very begin, rounding must not say that it is still the one before.
-        return self._turn + int((now - self._since) / self._window_s + 1e-9)
+        # Asked at a window's very begin, rounding must not say that it is still the one before: the node would ask
+        # again and again in the same moment. What times are rounded by grows with them.
+        return self._turn + int((now - self._since + ROUNDED * now) / self._window_s + 1e-9)
 
     def next(self, arrived: Sequence[Piece], now: float) -> list[Piece] | float:
         if arrived:

@@ -105,7 +105,9 @@ def test_nothing_is_lost_or_served_twice(name: str) -> None:
     assert len(served) == kept
 
 
-@pytest.mark.parametrize("name", ["cfq", "fifo 3", "crrn x", "orr 0", "trr -1", "", "tbf 1.5"])
+@pytest.mark.parametrize(
+    "name", ["cfq", "fifo 3", "crrn x", "orr 0", "trr -1", "", "tbf 1.5", "tbf 00", "orr ²"]
+)
 def test_what_nrs_does_not_know_is_refused(name: str) -> None:
     with pytest.raises(BadInput, match="fifo, crrn, orr, trr, tbf"):
         server_scheduler(name)

@@ -95,6 +95,18 @@ def test_a_new_window_begins_where_the_old_one_was() -> None:
     assert starts(twins.next([], 1.7)) == [0]
 
 
+def test_late_in_a_long_run_twins_is_not_asked_in_one_moment_for_ever() -> None:
+    """After an hour a time is rounded by more than the billionth of a window."""
+    random = Random(1)
+    for _ in range(500):
+        twins = Twins(0, 4, 125e-6, 16)
+        began = random.uniform(0, 5000)
+        twins.next([piece(0, 0)], began)
+        wake = twins.next([piece(3, 0)], began + random.uniform(0, 5000))
+        if isinstance(wake, float):
+            assert starts(twins.next([], wake)) == [0], "when its window begins it is served"
+
+
 @pytest.mark.parametrize("name", NODE)
 def test_nothing_is_lost_or_dispatched_twice(name: str) -> None:
     random = Random(3)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tarazu.errors import BadInput
@@ -160,6 +162,32 @@ def test_requests_are_told_where_they_are_asked_for() -> None:
 def test_what_cannot_run_is_refused(nodes: int, window_s: float, interval_s: float) -> None:
     with pytest.raises(BadInput):
         simulate(Workload(nodes, (F.phase(FEW),)), Setting("twins", window_s), interval_s=interval_s)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"processes": 0},
+        {"request_bytes": 0},
+        {"total_bytes": -1},
+        {"part": 0},
+        {"pause_s": float("nan")},
+        {"shared": False},
+        {"spatiality": "unknown"},
+    ],
+    ids=str,
+)
+def test_a_phase_without_requests_or_of_another_pattern_than_it_says_is_refused(
+    wrong: dict[str, Any],
+) -> None:
+    with pytest.raises(BadInput, match="phase"):
+        simulate(Workload(1, (F.phase(FEW)._replace(**wrong),)))
+
+
+@pytest.mark.parametrize("at_s, server", [(0.0, 4), (0.0, -1), (float("nan"), 0)])
+def test_a_change_of_a_server_that_is_not_there_is_refused(at_s: float, server: int) -> None:
+    with pytest.raises(BadInput, match="change"):
+        simulate(F, part=FEW, changes=[Change(at_s, GRID5000.disk, (server,))])
 
 
 def test_what_waits_goes_over_to_another_scheduler_of_the_servers() -> None:
