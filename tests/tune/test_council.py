@@ -364,7 +364,9 @@ def test_a_value_that_all_nodes_refuse_does_not_hold_the_group_for_ever(learner:
         council.receive("oss1", seen(moved), {"window": in_force}, float(second))
         decision = council.decide(float(second))
         had.append(decision.values.get("window"))
-        refused += decision.taken_back and decision.why == "window c is taken back: no node has come to have it"
+        refused += (
+            decision.taken_back and decision.why == "window c is taken back: no node has come to have it"
+        )
     assert refused and had[300:].count("b") > 60 and had.count("c") < 130
 
 

@@ -210,7 +210,9 @@ def test_a_stop_file_that_hangs_holds_up_no_announcer(
         pair.close()
 
 
-def test_what_was_wrong_for_a_moment_is_not_said_for_ever(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_wrong_for_a_moment_is_not_said_for_ever(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(service, "LOCK_S", 0.0)
     monkeypatch.setattr(service, "LOOK_S", 0.1)
     pair.begin("mds1")

@@ -560,7 +560,9 @@ def test_a_daemon_that_cannot_begin_restores_what_the_one_before_left(client: No
     assert client.now() == before
 
 
-def test_what_has_just_failed_is_tried_again_at_the_end(client: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_has_just_failed_is_tried_again_at_the_end(
+    client: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before, keeper = client.now(), client.keeper()
     keeper.apply({"max_read_ahead_mb": "64"}, WHY)
     with monkeypatch.context() as patched:
