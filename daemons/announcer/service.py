@@ -17,6 +17,7 @@ import secrets
 import socket
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
@@ -49,6 +50,8 @@ LOOK_S = 10.0
 LONGEST_PAUSE_S = 600.0
 LOCK_S = 1.0
 """So long is waited for a command that looks at the notes; what takes longer is tried later."""
+CHANGES = 4
+"""Of what is set in `tune.dwell_s`, at most; an honest council makes one, and one more when it takes that back."""
 SIGNS = 3.0
 """Signs of life in `tune.silent_s`, without I/O."""
 SECONDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
@@ -97,6 +100,9 @@ class Announcer:
         self._failures = 0
         self._pause_until = 0.0
         self._acted: tuple[object, ...] = ()
+        self._wanted: dict[str, str] = {}
+        self._changes: deque[float] = deque(maxlen=CHANGES)
+        """When other values than before were set."""
         self._advised: dict[str, str] = {}
         self._said = SaidOnce(log)
         self.following = Following(self.options.group, self.options.silent_s, time.monotonic())
@@ -247,11 +253,30 @@ class Announcer:
         wanted = {}
         if mode == "apply":
             wanted = {lever: value for lever, value in decided.values.items() if lever in self.keeper.levers}
-        if wanted or self.keeper.kept.levers:
+        if wanted and self._too_often(wanted, now):
+            self._acted = ()
+        elif wanted or self.keeper.kept.levers:
+            self._wanted = wanted
             self._try(lambda: self.keeper.apply(wanted, self._why(decided, mode), LOCK_S))
         elif not self._failures:
             self.problem = ""  # of what is wanted no more
         self.manager.status(f"{mode}; {len(self.keeper.kept.levers)} levers set")
+
+    def _too_often(self, wanted: dict[str, str], now: float) -> bool:
+        """A council that is out of order is not followed to and fro: what is in force stays until a dwell is over."""
+        if wanted == self._wanted:
+            return False
+        dwell_s, changes = self.options.dwell_s, self._changes
+        if len(changes) == changes.maxlen and now < changes[0] + dwell_s:
+            self._look_at = changes[0] + dwell_s
+            self._said.warning(
+                f"expected at most {changes.maxlen} changes in tune.dwell_s ({dwell_s:g} s), found more decided by "
+                f"{self.following.council}: the next one in {self._look_at - now:.1f} s",
+                "too often",
+            )
+            return True
+        changes.append(now)
+        return False
 
     def _why(self, decided: Decided, mode: Mode) -> str:
         if not decided.council:

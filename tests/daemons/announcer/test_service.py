@@ -22,6 +22,7 @@ from tarazu.daemons.levers import keeper
 from tarazu.daemons.metrics.exporter import Ask
 from tarazu.daemons.process import Wakeup
 from tarazu.store import stop, stop_watch
+from tarazu.tune.exchange import Decided
 from tests.daemons.tuning import BEFORE, PATIENCE_S, Client, Group
 
 VALUES = ("4", "8", "16")
@@ -208,6 +209,26 @@ def test_a_stop_file_that_hangs_holds_up_no_announcer(
     finally:
         answers.set()
         pair.close()
+
+
+def test_a_council_that_changes_its_mind_all_the_time_does_not_drive_the_levers(
+    pair: Pair,
+) -> None:
+    set_, announcer = [], pair.announcer
+    pair.until(lambda: announcer._trusted)
+    announcer.options = dataclasses.replace(announcer.options, dwell_s=5.0)
+    for generation in range(1, 60):
+        values = {"max_rpcs_in_flight": VALUES[generation % 3]} if generation % 4 else {}
+        announcer._heard(
+            Decided("", "mds1", 1, "g", generation, "apply" if values else "observe", values),
+            time.monotonic(),
+        )
+        set_.append(pair.client.in_force)
+    changes = [value for value, before in zip(set_, (BEFORE, *set_), strict=False) if value != before]
+    assert 4 <= len(changes) <= 8 and set_[-1] in (set_[-20], BEFORE), changes
+    # What is to be restored is, at any time.
+    announcer._heard(Decided("", "mds1", 1, "g", 100, "observe"), time.monotonic())
+    assert pair.client.in_force == BEFORE
 
 
 def test_what_was_wrong_for_a_moment_is_not_said_for_ever(
