@@ -1,4 +1,4 @@
-"""What TWINS' gain hangs on: situation F with other parameters; noise; and what order on the servers is worth."""
+"""What TWINS' gain hangs on: situation F with other parameters; noise; what comes together, what disks idle."""
 
 from __future__ import annotations
 
@@ -47,8 +47,6 @@ def measure(short: bool) -> list[Figure]:
     fifo, twins = rates(
         CROWD, GRID5000._replace(client_s=0.1), part, Setting("fifo"), Setting("twins", WINDOWS_S[0])
     )
-    servers = ("fifo", "crrn 8", "orr 256", "trr 256")
-    by_server = {name: rates(F, GRID5000, part, Setting("fifo", server=name))[0] for name in servers}
     plain, single, deep = (
         100 * gains[name] for name in ("as it is", "one request a dispatch", "16 accesses at a disk")
     )
@@ -70,11 +68,27 @@ def measure(short: bool) -> list[Figure]:
         Figure(
             "512 processes on a node, 100 ms of noise: 125us / FIFO", twins / fifo, "times", least=least(1.5)
         ),
-        *(Figure(f"F, servers with {name}", rate, "MB/s") for name, rate in by_server.items()),
-        Figure(
-            "F, servers with trr 256 / fifo",
-            by_server["trr 256"] / by_server["fifo"],
-            "times",
-            least=least(4.0),
-        ),
+        Figure("512 processes on a node, 100 ms of noise: FIFO", fifo, "MB/s"),
+        Figure("512 processes on a node, 100 ms of noise: 125us", twins, "MB/s"),
+        *_disks(part, short),
+    ]
+
+
+def _disks(part: int, short: bool) -> list[Figure]:
+    """How many accesses the disks have to make, and for how much of the time they do something."""
+    settings = {"FIFO": Setting("fifo"), "125us": Setting("twins", 125e-6), "8ms": Setting("twins", 8e-3)}
+    figures, accesses = [], {}
+    for letter in "EF":
+        for name, setting in settings.items():
+            seen = simulate(TABLE_III[letter], setting, 1, part=part)
+            busy = sum(seen.busy_s) / (len(seen.busy_s) * seen.makespan_s)
+            accesses[letter, name] = seen.accesses
+            figures += [
+                Figure(f"{letter}, {name}: accesses of the disks", seen.accesses, ""),
+                Figure(f"{letter}, {name}: time for which the disks are busy", 100 * busy, "%"),
+            ]
+    together = accesses["F", "8ms"] / accesses["F", "FIFO"]
+    return [
+        *figures,
+        Figure("F, accesses with 8ms beside FIFO", together, "times", most=None if short else 0.7),
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import statistics
 import sys
 import tempfile
 import time
@@ -23,6 +24,12 @@ MOST_S = 240.0
 TABLE = Path(__file__).parents[3] / "docs" / "tuning-situations.csv"
 KEPT = "TARAZU_TUNE_DATA"
 """A folder in which runs of the long form are kept and found again (environment); without it they are made anew."""
+
+KINDS = tuple(
+    (shared, spatiality, kib)
+    for kib in (32, 256)
+    for shared, spatiality in ((True, "strided"), (True, "contiguous"), (False, "contiguous"))
+)
 
 
 @cache
@@ -65,6 +72,25 @@ def _others(runs: tuple[Gain, ...]) -> int:
     return sum(cells(one) not in told for one in runs)
 
 
+def _kind(runs: tuple[Gain, ...], shared: bool, spatiality: str, kib: int) -> list[Figure]:
+    """A line of the table in docs/tuning.md."""
+    found = [
+        one
+        for one in runs
+        if one.situation[2:4] == (shared, spatiality) and one.situation.request_bytes == kib << 10
+    ]
+    best = sorted(100 * one.gain for one in found)
+    name = f"{'shared' if shared else 'own'}, {spatiality}, {kib} KB"
+    return [
+        Figure(f"{name}: best window, least", best[0], "%"),
+        Figure(f"{name}: median", statistics.median(best), "%"),
+        Figure(f"{name}: most", best[-1], "%"),
+        Figure(f"{name}: gain 5 % or more", sum(gain >= 5 for gain in best), ""),
+        Figure(f"{name}: lose 1 % or more", sum(gain <= -1 for gain in best), ""),
+        Figure(f"{name}: worst window", 100 * min(one.loss for one in found), "%"),
+    ]
+
+
 def judged(runs: tuple[Gain, ...], short: bool) -> list[Figure]:
     """What docs/tuning.md says of the situations."""
 
@@ -88,6 +114,7 @@ def judged(runs: tuple[Gain, ...], short: bool) -> list[Figure]:
         Figure("a wrong window costs 10 % or more: situations", matters, "", least=least(72)),
         Figure("one window is clearly the best: situations", sum(one.clear for one in runs), ""),
     ]
+    figures += [figure for kind in KINDS for figure in _kind(runs, *kind)]
     by_situation = {one.situation: one for one in runs}
     for letter, situation in TABLE_III.items():
         one = by_situation[situation]
