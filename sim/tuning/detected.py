@@ -19,6 +19,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from tarazu.errors import TarazuError
 from tarazu.sim.requests import situations
 from tarazu.sim.requests.simulate import Setting, simulate
 from tarazu.sim.requests.situation import INTERVAL_S, SCALE, SITUATIONS, WINDOWS, WINDOWS_S, Situation
@@ -151,7 +152,11 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=0, metavar="N", help="processes (default: one a core)")
     options = parser.parse_args(words)
     with tempfile.TemporaryDirectory() as folder:
-        found = run(options.folder or Path(folder), jobs=options.jobs)
+        try:
+            found = run(options.folder or Path(folder), jobs=options.jobs)
+        except TarazuError as error:
+            print(f"{parser.prog}: {error}", file=sys.stderr)
+            return 1
     print(f"{table(found.rows)}\n\n{spatiality(found.rows)}")
     for lost in found.lost:
         print(f"no result: {lost}", file=sys.stderr)
