@@ -50,6 +50,8 @@ LOOK_S = 10.0
 LONGEST_PAUSE_S = 600.0
 LOCK_S = 1.0
 """So long is waited for a command that looks at the notes; what takes longer is tried later."""
+STOP_S = 2.0
+"""So often it is looked for the site's stop file: the processor is the applications'."""
 CHANGES = 4
 """Of what is set in `tune.dwell_s`, at most; an honest council makes one, and one more when it takes that back."""
 SIGNS = 3.0
@@ -84,7 +86,7 @@ class Announcer:
         self.unsent = 0
         self.samples = Histogram(SECONDS)
         self.sampler = Sampler(settings.ossd.root, self.kind)
-        self.site = SiteWatch(settings.run.stop_file)
+        self.site = SiteWatch(settings.run.stop_file, every_s=STOP_S)
         self.keeper = keeper_of(settings, self.manager.alive, stopped=lambda: self.site.why)
         self.problem = ""
         self._claim: int | None = None
