@@ -23,7 +23,7 @@ def picture(found: Evaluated) -> str:
     y = 28.0
     names = list(found.alone)
     colours = {name: OUR_COLOUR if name == OURS else SHADES[n % len(SHADES)] for n, name in enumerate(names)}
-    parts = _key(18, [(f"{PAPER}, {name}" if name != OURS else name, colours[name]) for name in names], 190)
+    parts = _key(18, [(f"{PAPER}, {name}" if name != OURS else name, colours[name]) for name in names], 160)
     for place, letter in enumerate(TABLE_III):
         at = (place % 3 * WIDTH / 3, y + place // 3 * HEIGHT)
         lines = {name: (found.alone[name][place], colours[name]) for name in names}
@@ -41,7 +41,9 @@ def _panel(
     at: tuple[float, float], wide: float, title: str, lines: Mapping[str, tuple[Floats, str]]
 ) -> Sequence[str]:
     bins = max(len(values) for values, _ in lines.values())
-    panel = Panel(at, (wide, HEIGHT), (1, max(2, bins)), (0.0, 1.0), title, "bin of ten observations")
+    panel = Panel(
+        at, (wide, HEIGHT), (1, max(2, bins)), (0.0, 1.0), title, "observations of it, in bins of ten"
+    )
     panel.ticks([(0.0, "0"), (0.5, "0.5"), (1.0, "1")], [(1, f"{BIN}"), (bins, f"{bins * BIN}")])
     for values, colour in lines.values():
         panel.line(list(enumerate(values.tolist(), 1)), colour)
