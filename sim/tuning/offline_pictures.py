@@ -23,7 +23,9 @@ def picture(found: Evaluated) -> str:
     y = 28.0
     names = list(found.alone)
     colours = {name: OUR_COLOUR if name == OURS else SHADES[n % len(SHADES)] for n, name in enumerate(names)}
-    parts = _key(18, [(f"{PAPER}, {name}" if name != OURS else name, colours[name]) for name in names], 160)
+    parts = _key(
+        18, [(f"the paper's, {name}" if name != OURS else name, colours[name]) for name in names], 160
+    )
     for place, letter in enumerate(TABLE_III):
         at = (place % 3 * WIDTH / 3, y + place // 3 * HEIGHT)
         lines = {name: (found.alone[name][place], colours[name]) for name in names}
