@@ -58,7 +58,7 @@ packages:
 
 test: packages setup
 	@# Hundreds of short programs are started: none of them should compile tarazu's modules for itself.
-	@$(BIN)/python -m compileall -q tarazu daemons sim tests
+	@$(BIN)/python -m compileall -q -x tests/data tarazu daemons sim tests
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest $(PYTEST_ARGS)
 
 soak: packages setup

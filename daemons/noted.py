@@ -36,6 +36,8 @@ class Noted:
 
     def __init__(self, directory: str | Path) -> None:
         self.directory = Path(directory)
+        self._held = f"{self.directory}/held"
+        """Looked for each second: a Path would take longer to make than the look."""
 
     def load(self) -> None:
         """Read the newest content. Raises StoreError."""
@@ -70,7 +72,11 @@ class Noted:
 
     @property
     def held(self) -> bool:
-        return (self.directory / "held").exists()
+        try:
+            os.stat(self._held)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return True
 
     def hold(self, on: bool) -> None:
         """Whether nothing is to be set; needs no lock. Raises StoreError."""

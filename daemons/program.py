@@ -36,7 +36,11 @@ class Program:
     def __init__(self, name: str, command: str, timeout_s: float = TIMEOUT_S) -> None:
         """`name`: what people call it; `command`: the program, and words before its own."""
         self._name = name
-        self._command = shlex.split(command)
+        try:
+            self._command = shlex.split(command)
+        except ValueError:
+            self._command = []
+        self._given = command
         self._timeout_s = timeout_s
         self._stuck: subprocess.Popen[str] | None = None
         self.lock: int | None = None
@@ -46,6 +50,10 @@ class Program:
 
     def call(self, arguments: tuple[str, ...]) -> Answer:
         """Raises CannotRun, Silent."""
+        if not self._command:
+            raise CannotRun(
+                f"{self._name}: expected a program, and words before its own, found {self._given!r}"
+            )
         words = f"{self._name} {shlex.join(arguments)}"
         if self._stuck is not None:
             if self._stuck.poll() is None:
@@ -65,7 +73,7 @@ class Program:
                 pass_fds=() if self.lock is None else (self.lock,),
             )
         except (OSError, ValueError) as error:
-            raise CannotRun(f"{self._command[0] if self._command else self._name}: {error}") from None
+            raise CannotRun(f"{self._command[0]}: {error}") from None
         try:
             out, err = process.communicate(timeout=self._timeout_s)
         except subprocess.TimeoutExpired:

@@ -17,18 +17,20 @@ import secrets
 import socket
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from tarazu import config
 from tarazu.daemons.announcer.following import Following, least
 from tarazu.daemons.announcer.kind import kind_of
-from tarazu.daemons.levers.keeper import Done, keeper_of
+from tarazu.daemons.levers.keeper import Done, keeper_of, restore_left
 from tarazu.daemons.metrics.exporter import Ask, Exporter
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.process import Reread, Wakeup, parser, run
 from tarazu.daemons.service_manager import ServiceManager
 from tarazu.errors import ConfigError, TarazuError
+from tarazu.store.stop_watch import SiteWatch
 from tarazu.tune.detect.counters import Sampler
 from tarazu.tune.exchange import AnnouncerEnd, Decided, Kind, Mode, Observed, Refused
 from tarazu.tune.observation import Observation
@@ -46,6 +48,12 @@ USED = ("keys.", "ossd.root", "ossd.name", "tune.", "run.stop_file", "metrics.an
 LOOK_S = 10.0
 """So often it is looked whether what should be set is set, when nothing changes."""
 LONGEST_PAUSE_S = 600.0
+LOCK_S = 1.0
+"""So long is waited for a command that looks at the notes; what takes longer is tried later."""
+STOP_S = 2.0
+"""So often it is looked for the site's stop file: the processor is the applications'."""
+CHANGES = 4
+"""Of what is set in `tune.dwell_s`, at most; an honest council makes one, and one more when it takes that back."""
 SIGNS = 3.0
 """Signs of life in `tune.silent_s`, without I/O."""
 SECONDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
@@ -78,7 +86,8 @@ class Announcer:
         self.unsent = 0
         self.samples = Histogram(SECONDS)
         self.sampler = Sampler(settings.ossd.root, self.kind)
-        self.keeper = keeper_of(settings, self.manager.alive)
+        self.site = SiteWatch(settings.run.stop_file, every_s=STOP_S)
+        self.keeper = keeper_of(settings, self.manager.alive, stopped=lambda: self.site.why)
         self.problem = ""
         self._claim: int | None = None
         """Held: there is no other announcer on this node."""
@@ -93,6 +102,9 @@ class Announcer:
         self._failures = 0
         self._pause_until = 0.0
         self._acted: tuple[object, ...] = ()
+        self._wanted: dict[str, str] = {}
+        self._changes: deque[float] = deque(maxlen=CHANGES)
+        """When other values than before were set."""
         self._advised: dict[str, str] = {}
         self._said = SaidOnce(log)
         self.following = Following(self.options.group, self.options.silent_s, time.monotonic())
@@ -113,6 +125,7 @@ class Announcer:
             self.options.mode,
             ", ".join(self.keeper.levers) or "none",
         )
+        self.site.start()
         self.metrics = Exporter(settings.metrics.announcer, wakeup.wake, self._families)
 
     @property
@@ -145,14 +158,17 @@ class Announcer:
                 self._follow(time.monotonic(), anew=True)
         self.manager.stopping()
         if self._claim is not None:
-            self._try(lambda: self.keeper.take_back("tarazu-announcer ends", wait_s=5.0), whatever=True)
+            self._try(self._end_all, whatever=True)
+
+    def _end_all(self) -> Done:
+        return self.keeper.take_back("tarazu-announcer ends", 5.0, anew=True)
 
     def _tick(self, now: float) -> None:
         """Every interval: silence is noticed, what is due is set or restored; then the council is told."""
         self._held = self.keeper.held
         if self._alone():
             if not self._trusted:
-                self._trusted = self._try(lambda: self.keeper.take_back("left by a former run"))
+                self._trusted = self._try(lambda: self.keeper.take_back("left by a former run", LOCK_S))
             followed = self.following.council
             if self.following.is_silent(now):
                 self._said.warning(
@@ -239,9 +255,30 @@ class Announcer:
         wanted = {}
         if mode == "apply":
             wanted = {lever: value for lever, value in decided.values.items() if lever in self.keeper.levers}
-        if wanted or self.keeper.kept.levers:
-            self._try(lambda: self.keeper.apply(wanted, self._why(decided, mode)))
+        if wanted and self._too_often(wanted, now):
+            self._acted = ()
+        elif wanted or self.keeper.kept.levers:
+            self._wanted = wanted
+            self._try(lambda: self.keeper.apply(wanted, self._why(decided, mode), LOCK_S))
+        elif not self._failures:
+            self.problem = ""  # of what is wanted no more
         self.manager.status(f"{mode}; {len(self.keeper.kept.levers)} levers set")
+
+    def _too_often(self, wanted: dict[str, str], now: float) -> bool:
+        """A council that is out of order is not followed to and fro: what is in force stays until a dwell is over."""
+        if wanted == self._wanted:
+            return False
+        dwell_s, changes = self.options.dwell_s, self._changes
+        if len(changes) == changes.maxlen and now < changes[0] + dwell_s:
+            self._look_at = changes[0] + dwell_s
+            self._said.warning(
+                f"expected at most {changes.maxlen} changes in tune.dwell_s ({dwell_s:g} s), found more decided by "
+                f"{self.following.council}: the next one in {self._look_at - now:.1f} s",
+                "too often",
+            )
+            return True
+        changes.append(now)
+        return False
 
     def _why(self, decided: Decided, mode: Mode) -> str:
         if not decided.council:
@@ -269,7 +306,7 @@ class Announcer:
             return False
         if self._failures:
             log.info("levers can be set again")
-            self._failures = 0
+            self._failures, self.problem = 0, ""
         self._mixed = self._mixed or any(done)
         wrong = [*done.failed, *((name, f"somebody else has set it: {found}") for name, found in done.left)]
         if wrong or any(done):
@@ -292,6 +329,7 @@ class Announcer:
 
     def close(self) -> None:
         self.metrics.close()
+        self.site.end()
         if self._claim is not None:
             os.close(self._claim)
             self._claim = None
@@ -315,13 +353,14 @@ def main(argv: list[str] | None = None) -> int:
 
     def body() -> int:
         settings = read()
-        with (
-            Wakeup() as wakeup,
-            contextlib.closing(
-                Announcer(settings, wakeup, Reread(settings, read, USED), chosen.kind)
-            ) as announcer,
-        ):
-            announcer.loop()
+        with Wakeup() as wakeup:
+            try:
+                announcer = Announcer(settings, wakeup, Reread(settings, read, USED), chosen.kind)
+            except TarazuError as error:
+                restore_left(settings, f"tarazu-announcer cannot begin: {error}")
+                raise
+            with contextlib.closing(announcer):
+                announcer.loop()
         log.info("stopped")
         return 0
 

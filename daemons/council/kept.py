@@ -116,13 +116,17 @@ class Writer:
     """Writes beside the loop, which no disk must hold up. Of what waits, the newest of each kind is written."""
 
     def __init__(self) -> None:
-        self.trouble = ""
-        """Why what was to be written last is not."""
+        self._troubles: dict[Callable[[bytes], None], str] = {}
         self._waiting: dict[Callable[[bytes], None], Callable[[], bytes]] = {}
         self._changed = threading.Condition()
         self._over = False
         self._thread = threading.Thread(target=self._write, name="tarazu-council-writer", daemon=True)
         self._thread.start()
+
+    @property
+    def trouble(self) -> str:
+        """Why what was to be written last is not."""
+        return "; ".join(dict.fromkeys(list(self._troubles.values())))
 
     def write(self, how: Callable[[bytes], None], what: Callable[[], bytes]) -> None:
         """Soon `how(what())`; both in the writer's thread."""
@@ -140,10 +144,10 @@ class Writer:
             for how, what in waiting.items():
                 try:
                     how(what())
-                except StoreError as error:
-                    self.trouble = str(error)
+                except Exception as error:  # whatever it is, what comes next is written
+                    self._troubles[how] = str(error) or type(error).__name__
                 else:
-                    self.trouble = ""
+                    self._troubles.pop(how, None)
 
     def close(self) -> None:
         """What waits is written first."""

@@ -16,5 +16,5 @@ class _Nobody:
 
 def values_of(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Lever → its values. Raises BadInput for one that is none."""
-    made = [levers.lever(name, _Nobody()) for name in names or levers.NAMES]
-    return {lever.name: lever.values for lever in made}
+    made = levers.levers_of(names or levers.NAMES, _Nobody())
+    return {name: lever.values for name, lever in made.items()}

@@ -11,6 +11,7 @@ import contextlib
 import dataclasses
 import json
 import logging
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -24,7 +25,7 @@ from tarazu.daemons.noted import LOCK_S
 from tarazu.errors import BadInput, StoreError, TarazuError, Unavailable
 from tarazu.store import stop
 from tarazu.tune.lever import Before, Lever, Parameter
-from tarazu.tune.levers import known, lever
+from tarazu.tune.levers import known, levers_of
 from tarazu.tune.levers.base import TakenOtherwise
 from tarazu.wire.said import SaidOnce
 
@@ -140,8 +141,10 @@ class Keeper:
             done = done.and_(self._one(name, "", why))
         return done
 
-    def take_back(self, why: str, wait_s: float = 0.0) -> Done:
-        """As `apply` of nothing."""
+    def take_back(self, why: str, wait_s: float = 0.0, *, anew: bool = False) -> Done:
+        """As `apply` of nothing. `anew`: also what has just failed."""
+        if anew:
+            self._failed.clear()
         return self.apply({}, why, wait_s)
 
     @contextlib.contextmanager
@@ -303,17 +306,42 @@ def _audit(what: str, name: str, value: str, note: Note, why: str = "") -> None:
     )
 
 
-def keeper_of(settings: config.Settings, turn: Callable[[], None] = lambda: None, root: str = "") -> Keeper:
-    """`turn` is called before each call of lctl. Raises BadInput for levers and values that there are not."""
+def keeper_of(
+    settings: config.Settings,
+    turn: Callable[[], None] = lambda: None,
+    root: str = "",
+    stopped: Callable[[], str] | None = None,
+    *,
+    restores_only: bool = False,
+) -> Keeper:
+    """`turn` is called before each call of lctl; `stopped` instead of a look at the site's stop file, which may hang.
+    `restores_only`: it may set nothing, whatever `tune.levers` says, and be it wrong.
+
+    Raises BadInput for levers and values that there are not.
+    """
     lctl, root = Lctl(settings.tune.lctl, turn=turn), root or settings.ossd.root
-    levers = [lever(text, lctl, root) for text in settings.tune.levers]
     return Keeper(
         Kept(settings.tune.state),
-        {each.name: each for each in levers},
+        {} if restores_only else levers_of(settings.tune.levers, lctl, root),
         lctl,
         restores=known(lctl, root),
-        stopped=lambda: str(stop.site_stop(settings.run.stop_file) or ""),
+        stopped=stopped or (lambda: str(stop.site_stop(settings.run.stop_file) or "")),
     )
+
+
+def restore_left(settings: config.Settings, why: str) -> None:
+    """What a former run of the daemon left, where this one cannot begin; nothing while another one runs."""
+    keeper = keeper_of(settings, restores_only=True)
+    if not keeper.kept.exists:
+        return
+    try:
+        claim = keeper.kept.claim()
+        try:
+            keeper.take_back(why, LOCK_S)
+        finally:
+            os.close(claim)
+    except TarazuError as error:
+        log.warning("what a former run left is not restored: %s", error)
 
 
 class Undone(NamedTuple):
@@ -334,7 +362,7 @@ def undo(settings: config.Settings) -> Undone:
     and on a full disk. Raises StoreError or Unavailable when the notes cannot be read, or an lctl that hangs still has
     the lock; it holds all the same.
     """
-    keeper, not_held = keeper_of(settings), ""
+    keeper, not_held = keeper_of(settings, restores_only=True), ""
     try:
         keeper.kept.hold(True)
     except StoreError as error:
@@ -380,7 +408,11 @@ class SetHere(NamedTuple):
 
 def set_here(settings: config.Settings) -> SetHere:
     """Raises StoreError or Unavailable."""
-    keeper = keeper_of(settings)
+    wrong = ""
+    try:
+        keeper = keeper_of(settings)
+    except BadInput as error:
+        keeper, wrong = keeper_of(settings, restores_only=True), str(error)
     with keeper.kept.locked():
         notes = keeper.kept.levers
     found = []
@@ -394,4 +426,4 @@ def set_here(settings: config.Settings) -> SetHere:
             found.append(LeverHere(name, in_force, "", "", note.left_to if note else ""))
         else:
             found.append(LeverHere(name, in_force, note.steps[-1], _text(note.before.parameters)))
-    return SetHere(tuple(found), keeper.held)
+    return SetHere(tuple(found), keeper.held or wrong)

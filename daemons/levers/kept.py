@@ -46,6 +46,11 @@ class Kept(Noted):
         self.levers: dict[str, Note] = {}
         """Of this boot; whatever is not here is as somebody else has it."""
 
+    @property
+    def exists(self) -> bool:
+        """Whether anything is noted."""
+        return (self.directory / NAME).exists()
+
     def note(self, levers: Mapping[str, Note]) -> None:
         """On disk when this returns. Raises StoreError; then what was noted is still."""
         if levers == self.levers:

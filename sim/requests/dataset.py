@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -84,8 +85,40 @@ def read(path: Path) -> Dataset:
             found = int(arrays["format"])
             if found != FORMAT:
                 raise BadInput(str(path), f"a data set of format {FORMAT}", f"format {found}")
-            return Dataset(*(arrays[name] for name in Dataset._fields))
-    except (OSError, KeyError, ValueError, EOFError, BadZipFile) as error:
+            data = Dataset(*(arrays[name] for name in Dataset._fields))
+    except NOT_ONE as error:
         raise BadInput(
             str(path), "a data set of situations (numpy .npz)", f"{type(error).__name__}: {error}"
         ) from None
+    if not _whole(data):
+        raise BadInput(str(path), "arrays of numbers, as long as there are runs and observations", "others")
+    return data
+
+
+NOT_ONE = (
+    OSError,
+    KeyError,
+    ValueError,
+    TypeError,
+    EOFError,
+    BadZipFile,
+    zlib.error,
+    RuntimeError,
+    MemoryError,
+)
+"""What reading says of a file that is damaged, or another one (RuntimeError: of an archive with features that zipfile
+does not know)."""
+
+
+def _whole(data: Dataset) -> bool:
+    """Whether all of it belongs together."""
+    runs, count = len(np.atleast_1d(data.situation)), len(np.atleast_1d(data.reward))
+    lengths = {"first": runs + 1} | dict.fromkeys(("node", "end_s", "reward", "demand"), count)
+    if any(
+        array.shape != (lengths.get(name, runs),) or array.dtype.kind not in "iuf"
+        for name, array in data._asdict().items()
+    ):
+        return False
+    ends_well = data.first[0] == 0 and data.first[-1] == count and bool((np.diff(data.first) >= 0).all())
+    numbers = ((data.situation, len(SITUATIONS)), (data.scheduler, len(SCHEDULERS)))
+    return ends_well and all(bool(((array >= 0) & (array < many)).all()) for array, many in numbers)

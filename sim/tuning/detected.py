@@ -8,7 +8,6 @@ its requests, and counted beside the true pattern.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import sys
 import tempfile
 from collections import Counter
@@ -20,9 +19,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from tarazu.errors import TarazuError
+from tarazu.sim.requests import situations
 from tarazu.sim.requests.simulate import Setting, simulate
 from tarazu.sim.requests.situation import INTERVAL_S, SCALE, SITUATIONS, WINDOWS, WINDOWS_S, Situation
-from tarazu.sim.requests.situations import MODEL
 from tarazu.sim.study import study
 from tarazu.sim.study.cases import fingerprint
 from tarazu.sim.tuning.confusion import Confusion
@@ -53,25 +53,8 @@ class Row(msgspec.Struct, frozen=True):
     nothing: Annotated[int, Meta(description="intervals with I/O in which none was")]
 
 
-class Case(msgspec.Struct, frozen=True):
+class Case(situations.Case, frozen=True):
     """One situation with all windows."""
-
-    situation: int
-    seed: int
-    part: int
-    model: str
-
-    @property
-    def id(self) -> str:
-        return hashlib.sha256(msgspec.json.encode(msgspec.structs.astuple(self))).hexdigest()[:16]
-
-    @property
-    def label(self) -> str:
-        return f"{SITUATIONS[self.situation]}, seed {self.seed}"
-
-    @property
-    def weight(self) -> float:
-        return 1.0 if SITUATIONS[self.situation].request_bytes < 1 << 17 else 0.4
 
     @property
     def computed_by(self) -> str:
@@ -80,10 +63,10 @@ class Case(msgspec.Struct, frozen=True):
 
 
 def cases(
-    situations: Iterable[int] = range(len(SITUATIONS)), seed: int = 1, part: int = PART
+    numbers: Iterable[int] = range(len(SITUATIONS)), seed: int = 1, part: int = PART
 ) -> tuple[Case, ...]:
-    model = fingerprint((*MODEL, *DETECTED_BY))
-    return tuple(Case(number, seed, part, model) for number in situations)
+    model = fingerprint((*situations.MODEL, *DETECTED_BY))
+    return tuple(Case(number, seed, part, model) for number in numbers)
 
 
 def rows(case: Case, progress: Callable[[float, float], object] | None = None) -> list[Row]:
@@ -111,14 +94,14 @@ def rows(case: Case, progress: Callable[[float, float], object] | None = None) -
 
 def run(
     folder: Path,
-    situations: Sequence[int] = range(len(SITUATIONS)),
+    numbers: Sequence[int] = range(len(SITUATIONS)),
     seed: int = 1,
     part: int = PART,
     jobs: int = 0,
 ) -> study.Answers[Row]:
     """Compute what `folder` has no rows of yet (`rows.jsonl`). Raises BadInput, Unavailable."""
     asked = msgspec.json.format(msgspec.json.encode({"seed": seed, "part": part})).decode() + "\n"
-    return study.answers(cases(situations, seed, part), Row, folder, ("study.json", asked), jobs=jobs)
+    return study.answers(cases(numbers, seed, part), Row, folder, ("study.json", asked), jobs=jobs)
 
 
 def spatiality(found: Iterable[Row], matters: Callable[[Situation], bool] = lambda _: True) -> Confusion:
@@ -169,7 +152,11 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=0, metavar="N", help="processes (default: one a core)")
     options = parser.parse_args(words)
     with tempfile.TemporaryDirectory() as folder:
-        found = run(options.folder or Path(folder), jobs=options.jobs)
+        try:
+            found = run(options.folder or Path(folder), jobs=options.jobs)
+        except TarazuError as error:
+            print(f"{parser.prog}: {error}", file=sys.stderr)
+            return 1
     print(f"{table(found.rows)}\n\n{spatiality(found.rows)}")
     for lost in found.lost:
         print(f"no result: {lost}", file=sys.stderr)

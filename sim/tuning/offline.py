@@ -109,11 +109,18 @@ def mirrored(measured: Measured, level: float) -> Measured:
 
 
 def scenario(
-    measured: Measured, name: str, start: int, repetitions: int, seed: int, length: int = LENGTH
+    measured: Measured,
+    name: str,
+    start: int,
+    repetitions: int,
+    seed: int,
+    length: int = LENGTH,
+    **options: float,
 ) -> Curves:
+    """`options`: the learner's."""
     windows = used(
         measured,
-        lambda own: learning.named(name, len(measured.samples), own),
+        lambda own: learning.named(name, len(measured.samples), own, **options),
         start,
         length,
         repetitions,

@@ -9,6 +9,7 @@ import argparse
 import sys
 import warnings
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +25,8 @@ from tarazu.tune.detect.features import NAMES, features
 SEED, HELD_OUT_SEED = 1, 2
 TRAINED, HELD_OUT = 16000, 4000
 """Streams."""
+LEAST = 100
+"""Streams: so that each kind is among them."""
 CHOSEN = "network 16, 8"
 FILE = Path(classifier.__file__).with_name(classifier.FILE)
 
@@ -122,6 +125,10 @@ def main(words: Sequence[str] | None = None) -> int:
         "--streams", type=int, default=TRAINED, metavar="N", help="to train on (default: %(default)s)"
     )
     options = parser.parse_args(words)
+    if options.streams < LEAST:
+        parser.error(f"--streams: expected at least {LEAST}, found {options.streams}")
+    if find_spec("sklearn") is None:
+        parser.error("needs scikit-learn: pip install 'tarazu[tune]'")
     print(f"streams of requests: {options.streams} to train on, {HELD_OUT} held out", file=sys.stderr)
     seen = examples(options.streams, streams.TRAIN, SEED)
     held_out = examples(HELD_OUT, streams.HELD_OUT, HELD_OUT_SEED)

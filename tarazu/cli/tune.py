@@ -99,11 +99,17 @@ def _show(settings: config.Settings, *, learned: bool, as_json: bool) -> int:
     if problem:
         say(f"what the council decides is not known here: {problem}")
         return 0
-    _print_council(council)
-    if learned:
-        print()
-        for line in learned_lines(council["learned"]) or ["nothing was learned yet"]:
-            say(line)
+    try:
+        _print_council(council)
+        if learned:
+            print()
+            for line in learned_lines(council["learned"]) or ["nothing was learned yet"]:
+                say(line)
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
+        raise Unavailable(
+            f"what the council tells: expected it as this version of tarazu does, found another: "
+            f"{type(error).__name__} {error}; tarazu tune --json shows it"
+        ) from None
     return 0
 
 

@@ -10,6 +10,8 @@ import contextlib
 import ctypes
 import os
 import stat
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -100,12 +102,18 @@ def _first_line(path: str) -> str:
     return ""
 
 
+@cache
+def _statx() -> Callable[..., int] | None:
+    """Once: ctypes makes a class for each library that is opened, and this is called every second."""
+    found: Callable[..., int] | None = getattr(ctypes.CDLL(None), "statx", None)
+    return found
+
+
 def _ask_again(directory: str) -> None:
     """Where a server has the directory: what this node remembers of it, above all that a name is not there, is old.
 
     An NFS client believes that for half a minute and longer, unless the directory's attributes are asked for anew.
     """
-    statx = getattr(ctypes.CDLL(None), "statx", None)
-    if statx is not None:
+    if (statx := _statx()) is not None:
         buffer = ctypes.create_string_buffer(_STATX_BYTES)
         statx(_AT_FDCWD, os.fsencode(directory), _FORCE_SYNC, _BASIC, buffer)

@@ -1,4 +1,4 @@
-"""Looks at the site's stop file twice a second, in a thread of its own: where that hangs, nobody else waits."""
+"""Looks at the site's stop file, mostly twice a second, in a thread of its own: where that hangs, nobody else waits."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ FIRST_S = 0.5
 class SiteWatch:
     """`stop` is what the last look showed."""
 
-    def __init__(self, path: str, changed: Callable[[SiteStop | None], None] | None = None) -> None:
+    def __init__(
+        self, path: str, changed: Callable[[SiteStop | None], None] | None = None, every_s: float = EVERY_S
+    ) -> None:
         """`changed` is called, in the thread, whenever the stop begins or ends; what it cannot do is tried again."""
         self.path = path
         self.stop: SiteStop | None = None
         self.seen: SiteStop | None = None
         """The last one that there was."""
         self._changed = changed
+        self._every_s = every_s
         self._told: SiteStop | None = None
         self._over = threading.Event()
         self._looked = threading.Event()
@@ -51,4 +54,4 @@ class SiteWatch:
                     self._changed(self.stop)
                     self._told = self.stop
             self._looked.set()
-            self._over.wait(EVERY_S)
+            self._over.wait(self._every_s)

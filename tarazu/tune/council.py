@@ -40,6 +40,8 @@ CHOICES_PER_VALUE = 3
 BARRED_DWELLS = 10.0
 """A value that was taken back is not tried for so many dwells, twice as many the next time …"""
 MOST_BARRED_DWELLS = 1000.0
+REFUSED_ROUNDS = 10.0
+"""A value that no node has so long after it was decided is one that they refuse."""
 
 Mode = Literal["observe", "advise", "apply"]
 Detect = Callable[[Observation], Pattern | None]
@@ -77,6 +79,8 @@ class _Host:
 class Bar(msgspec.Struct):
     until: float
     times: int
+    refused: bool = False
+    """No node took it: the learner is to choose another one."""
 
 
 class _Lever:
@@ -320,11 +324,20 @@ class Council:
         name = self._whose_turn()
         if name is None:
             return self.decision
-        lever = self._levers[name]
+        lever, before = self._levers[name], self.decision.values.get(name)
+        if before is not None and self._is_refused(name, before, now):
+            return self._refused(name, before, now)
+        refused = {
+            lever.arms[value] for value, bar in lever.barred.items() if bar.refused and now < bar.until
+        }
+        if len(refused) == len(lever.values):
+            self._left = 0
+            return self.decision
+        lever.learner.without = frozenset(refused)
         choice = lever.learner.choose(now)
         self.choices += 1
         self._left = max(0, self._left - 1)
-        value, before = lever.values[choice.arm], self.decision.values.get(name)
+        value = lever.values[choice.arm]
         bar = lever.barred.get(value)
         if value == before:
             self._resting = self._resting or not choice.explored
@@ -361,13 +374,29 @@ class Council:
     def _present(self, lever: str) -> bool:
         return any(lever in self._hosts[host].in_force for host in self._active)
 
+    def _is_refused(self, lever: str, value: str, now: float) -> bool:
+        """A node may refuse what another one takes; what none has is nothing to learn from, and would be for ever."""
+        if now < self._changed_at + max(self.dwell_s, REFUSED_ROUNDS * self.round_s):
+            return False
+        return not any(host.in_force.get(lever) == value for host in self._hosts.values())
+
+    def _refused(self, lever: str, value: str, now: float) -> Decision:
+        self._bar(lever, value, now, refused=True)
+        self.taken_back += 1
+        self._trial, self._resting = None, True
+        values = {name: each for name, each in self.decision.values.items() if name != lever}
+        why = f"{lever} {value} is taken back: no node has come to have it"
+        return self._change(values, now, why, taken_back=True)
+
+    def _bar(self, lever: str, value: str, now: float, *, refused: bool) -> None:
+        bar = self._levers[lever].barred.setdefault(value, Bar(0.0, 0))
+        barred_s = self.dwell_s * min(MOST_BARRED_DWELLS, BARRED_DWELLS * 2.0 ** min(bar.times, 16))
+        bar.until, bar.times, bar.refused = now + barred_s, bar.times + 1, refused
+
     def _take_back(self, trial: Trial, now: float) -> Decision:
         found = trial.verdict()
         assert found is not None
-        lever = self._levers[trial.lever]
-        bar = lever.barred.setdefault(trial.value, Bar(0.0, 0))
-        barred_s = self.dwell_s * min(MOST_BARRED_DWELLS, BARRED_DWELLS * 2.0 ** min(bar.times, 16))
-        bar.until, bar.times = now + barred_s, bar.times + 1
+        self._bar(trial.lever, trial.value, now, refused=False)
         values = dict(self.decision.values)
         if trial.before is None:
             values.pop(trial.lever, None)

@@ -17,7 +17,7 @@ import zmq
 from tarazu.errors import WireError
 from tarazu.tune.observation import Observation
 from tarazu.wire.messages import PROTOCOL, Id
-from tarazu.wire.sockets import ZmqTransport
+from tarazu.wire.sockets import NOBLOCK, ZmqTransport, can_read
 from tarazu.wire.transport import Counts, Peer
 
 Mode = Literal["observe", "advise", "apply"]
@@ -191,20 +191,26 @@ class AnnouncerEnd:
         }
         self._end = transport.council(address, bind=False, options=options)
         self._poll: tuple[zmq.Socket[bytes], select.poll] | None = None
+        self._wakes_us = (-1, -1, -1)
+        """Descriptors: the caller's, of refusals, of messages."""
+        self._nothing = False
+        """There is nothing to receive until the next `sleep`."""
         self.counts = self._end.counts
         self.address = address
 
     def send(self, message: ToCouncil) -> bool:
         """False when nobody is connected: what was seen is soon too old to be worth it."""
         self._end.look()
+        self._nothing = False
         try:
-            self._end.socket.send(encode(message), zmq.NOBLOCK)
+            self._end.socket.send(encode(message), NOBLOCK)
         except zmq.Again:
             return False
         return True
 
     def wait(self, timeout_s: float) -> bool:
         """True when there is something to `receive`."""
+        self._nothing = False
         return self._end.wait(timeout_s)
 
     def sleep(self, timeout_s: float, wake_fd: int) -> bool:
@@ -212,24 +218,33 @@ class AnnouncerEnd:
 
         For who does little else, and that each second: what it waits for is put together once.
         """
-        self._end.look()
-        socket, monitor = self._end.socket, self._end.monitor
-        if self._poll is None or self._poll[0] is not socket:
+        if self._poll is None or self._poll[0] is not self._end.socket:
+            socket, monitor = self._end.socket, self._end.monitor
             poll = select.poll()
-            for fd in (socket.FD, monitor.FD, wake_fd):
+            self._wakes_us = (wake_fd, int(monitor.FD), int(socket.FD))
+            for fd in self._wakes_us:
                 poll.register(fd, select.POLLIN)
             self._poll = socket, poll
-        # The descriptor tells that something has changed since this question.
-        if int(socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:
+            self._end.look()
+        # A descriptor tells that something has changed since this question.
+        self._nothing = False
+        if can_read(self._poll[0]):
             return False
-        return any(fd == wake_fd for fd, _ in self._poll[1].poll(max(0, int(timeout_s * 1000 + 0.999))))
+        ready = [fd for fd, _ in self._poll[1].poll(max(0, int(timeout_s * 1000 + 0.999)))]
+        woken, refused, came = (fd in ready for fd in self._wakes_us)
+        self._nothing = not came
+        if refused or self._end.waits:
+            self._end.look()
+        return woken
 
     def receive(self) -> FromCouncil | None:
         """What came next, if anything did. Bad messages are dropped and counted."""
+        if self._nothing:
+            return None  # as `sleep` has just found; what comes now ends the next one
         socket = self._end.socket
-        while int(socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:
+        while can_read(socket):
             try:
-                message = from_council(b"".join(socket.recv_multipart(zmq.NOBLOCK)), self.address)
+                message = from_council(b"".join(socket.recv_multipart(NOBLOCK)), self.address)
             except WireError as error:
                 self.counts.drop(error.where, error.expected)
                 continue

@@ -37,6 +37,9 @@ class Learner(ABC):
     Same seed and same calls: same choices. A reward is finite and above 0; nodes without I/O are not observed.
     """
 
+    without: frozenset[int] = frozenset()
+    """Values that no node takes now, never all: another one is chosen."""
+
     def __init__(self, arms: int, seed: int = 0) -> None:
         """`arms`: number of the lever's values, at least one."""
 

@@ -49,6 +49,8 @@ QUEUED_EVENTS = 200_000
 RETRY_S = 1.0
 """After a refused handshake ZeroMQ gives up; a connecting end tries again with a new socket after this."""
 
+_EVENTS, _POLLIN = int(zmq.EVENTS), int(zmq.POLLIN)
+NOBLOCK = int(zmq.NOBLOCK)
 _OPTIONS = {
     zmq.LINGER: 0,
     zmq.MAXMSGSIZE: MAX_MESSAGE_BYTES,
@@ -178,11 +180,16 @@ class _End:
             self._shut()
         self.transport.ends.discard(self)
 
+    @property
+    def waits(self) -> bool:
+        """Whether a socket that was refused is to be replaced, in a while, by `look`."""
+        return self._retry_at is not None
+
     def look(self) -> None:
         """Of a connecting end: count refused handshakes, and replace the socket that was refused."""
         if self.admits:
             return
-        while int(self.monitor.getsockopt(zmq.EVENTS)) & zmq.POLLIN:
+        while can_read(self.monitor):
             event = recv_monitor_message(self.monitor)["event"]
             self.counts.refused += 1
             if self.counts.refused == 1:
@@ -233,6 +240,11 @@ def _property(frame: zmq.Frame, name: str) -> str | None:
         return None
 
 
+def can_read(socket: Socket) -> bool:
+    """Now. With plain numbers: PyZMQ's own enumerations take as long again as the question."""
+    return bool(socket.get(_EVENTS) & _POLLIN)  # type: ignore[operator]
+
+
 def _readable(ends: Sequence[_End], timeout_s: float) -> _End | None:
     """One of these ends of one transport that can be read, within `timeout_s`."""
     transport = ends[0].transport
@@ -240,7 +252,7 @@ def _readable(ends: Sequence[_End], timeout_s: float) -> _End | None:
     while True:
         for end in ends:
             end.look()
-            if int(end.socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:
+            if can_read(end.socket):
                 return end  # nothing to wait for: most of what a poll costs is saved
         now = time.monotonic()
         if now >= deadline:

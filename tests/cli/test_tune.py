@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 from tarazu.cli import main
+from tarazu.daemons.council import here
 from tarazu.daemons.council.kept import Kept
+from tarazu.daemons.council.levers import values_of
+from tarazu.errors import BadInput
 from tarazu.tune.council import Council
 from tarazu.tune.observation import Direction, Observation
 
@@ -141,3 +144,18 @@ def test_notes_that_cannot_be_read_are_said(tune: Tune, node: Path) -> None:
     (node / "levers.json").write_text('{"form')
     status, out, _ = tune()
     assert status == 0 and "on this node is not known" in out
+
+
+@pytest.mark.parametrize("told", [{}, {"mode": "apply", "why_mode": "", "nodes": 3, "group": ""}])
+def test_a_council_of_another_version_is_an_error_in_one_line(
+    tune: Tune, node: Path, told: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(here, "ask", lambda _: told)
+    status, out, error = tune(more='council = "tcp://127.0.0.1:5774"')
+    assert status == 1 and "this node:" in out
+    assert "as this version of tarazu does" in error and error.count("\n") == 1
+
+
+def test_each_lever_is_listed_once() -> None:
+    with pytest.raises(BadInput, match="nrs twice"):
+        values_of(["nrs", "nrs=fifo | crrn 8"])

@@ -61,7 +61,7 @@ class Result(NamedTuple):
 def roots() -> list[Path]:
     found = [DATA / "oss", DATA / "mds"]
     return found + sorted(
-        p / node for p in (DATA / "versions").iterdir() if p.is_dir() for node in ("oss", "mds")
+        p / node for p in (DATA / "versions").iterdir() if (p / "oss").is_dir() for node in ("oss", "mds")
     )
 
 

@@ -349,3 +349,41 @@ def test_with_the_learner_it_finds_the_best_and_what_is_bad_never_stays(seed: in
     assert found[400:].count("c") > 300
     longest_bad = max(len(run) for run in "".join(v if v == "b" else " " for v in found).split())
     assert longest_bad <= 3 and council.taken_back >= 1
+
+
+@pytest.mark.parametrize("learner", ["tarazu", "thompson", "ucb"])
+def test_a_value_that_all_nodes_refuse_does_not_hold_the_group_for_ever(learner: str) -> None:
+    """As `max_pages_per_rpc` above what the servers take: what never came into force was never learned either."""
+    speed = {"a": 80.0, "b": 100.0}
+    council = Council({"window": VALUES}, learner, detect=lambda _: WRITES, seed=3)
+    noise, had, refused = random.Random(1), [], 0
+    for second in range(400):
+        wanted = council.decision.values.get("window", "")
+        in_force = wanted if wanted in speed else "b"
+        moved = speed[in_force] * noise.uniform(0.95, 1.05)
+        council.receive("oss1", seen(moved), {"window": in_force}, float(second))
+        decision = council.decide(float(second))
+        had.append(decision.values.get("window"))
+        refused += (
+            decision.taken_back and decision.why == "window c is taken back: no node has come to have it"
+        )
+    assert refused and had[300:].count("b") > 60 and had.count("c") < 130
+
+
+def test_where_all_values_are_refused_what_was_there_stays() -> None:
+    council = Council({"window": VALUES}, detect=lambda _: WRITES)
+    for second in range(130):
+        council.receive("oss1", seen(100), {"window": "an administrator's"}, float(second))
+        decision = council.decide(float(second))
+    assert decision.values == {} and council.taken_back == 3
+
+
+def test_a_value_that_one_node_refuses_stays_for_the_others() -> None:
+    group = Group(1, hosts=2, dwell_s=1.0)
+    for _ in range(60):
+        group.now += 1.0
+        value = group.council.decision.values.get("window", "a")
+        for host, has in (("ion0", value), ("ion1", "a")):
+            group.council.receive(host, seen(100), {"window": has}, group.now)
+        group.council.decide(group.now)
+    assert group.council.decision.values == {"window": "b"} and group.council.taken_back == 0

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -10,7 +15,9 @@ from hypothesis import strategies as st
 from tarazu.errors import WireError
 from tarazu.tune.exchange import (
     MAX_LEVERS,
+    AnnouncerEnd,
     Asked,
+    CouncilEnd,
     Decided,
     Observed,
     Refused,
@@ -20,6 +27,7 @@ from tarazu.tune.exchange import (
     to_council,
 )
 from tarazu.tune.observation import Direction, Observation
+from tarazu.wire.sockets import ZmqTransport
 
 SEEN = Observation(1.0, write=Direction(10**9, 1000, 3, (0.5, 0.25), 0.1), demand=4.0)
 OBSERVED = Observed("1", "g", "oss1", "oss", 7, 1, SEEN, {"nrs": "crrn 16"}, "apply", "")
@@ -74,3 +82,50 @@ def test_no_bytes_do_more_than_be_refused(data: bytes) -> None:
             read(data)
         except WireError as error:
             assert "expected" in str(error)
+
+
+@pytest.fixture
+def ends(tmp_path: Path) -> Iterator[tuple[CouncilEnd, AnnouncerEnd]]:
+    transport = ZmqTransport(insecure=True)
+    council = CouncilEnd(transport, f"ipc://{tmp_path}/council")
+    yield council, AnnouncerEnd(transport, council.address)
+    transport.close()
+
+
+def test_who_sleeps_hears_what_comes_and_what_came_before(ends: tuple[CouncilEnd, AnnouncerEnd]) -> None:
+    """Each answer is heard by the sleep that it ends; nothing is left lying, and none ends two of them."""
+    council, announcer = ends
+    fd, writer = os.pipe()
+    try:
+        assert not announcer.sleep(0.0, fd)
+        assert announcer.receive() is None
+        deadline = time.monotonic() + 10.0
+        while not announcer.send(OBSERVED):
+            assert time.monotonic() < deadline
+        while (got := council.receive()) is None:
+            assert time.monotonic() < deadline
+        for generation in range(5):
+            # Once it comes while nobody sleeps, once two at a time.
+            many = 1 + generation % 2
+            for number in range(many):
+                council.send(
+                    got[0].route, encode(Decided("1", "c", 1, "g", generation * 2 + number, "apply"))
+                )
+            heard: list[int] = []
+            while len(heard) < many:
+                assert time.monotonic() < deadline
+                assert not announcer.sleep(1.0, fd)
+                while (said := announcer.receive()) is not None:
+                    assert isinstance(said, Decided)
+                    heard.append(said.generation)
+            assert heard == [generation * 2 + number for number in range(many)]
+            before = time.monotonic()
+            assert not announcer.sleep(0.02, fd)
+            assert announcer.receive() is None
+            assert time.monotonic() - before >= 0.015
+        os.write(writer, b"x")
+        assert announcer.sleep(5.0, fd)
+        assert announcer.receive() is None
+    finally:
+        os.close(fd)
+        os.close(writer)

@@ -31,7 +31,6 @@ MAX_OSC = 16
 """Connections of a client whose `rpc_stats` are read: some say how many are in flight, all of them cost too much."""
 MAX_PAGES = 2
 """OSTs of which `brw_stats` is read at a time."""
-_BYTES = ("read_bytes", "write_bytes")
 _QUEUE = ("req_qdepth", "req_active")
 MIN_KNOWN = 4
 """Requests of which it must be known whether they are discontiguous."""
@@ -78,9 +77,17 @@ class _Amounts(NamedTuple):
 
     def since(self, before: _Amounts) -> _Amounts:
         """What came since; all there is where they began anew."""
-        if counters.were_reset(self.start_s, before.start_s, self[:4], before[:4]):
+        read_bytes, reads, write_bytes, writes, start_s = self
+        then_read_bytes, then_reads, then_write_bytes, then_writes, then_start_s = before
+        read_bytes -= then_read_bytes
+        reads -= then_reads
+        write_bytes -= then_write_bytes
+        writes -= then_writes
+        # As `counters.were_reset`, at a third of what it costs: this is done for each OST, each second.
+        restarted = start_s > 0 and then_start_s > 0 and start_s != then_start_s
+        if restarted or read_bytes < 0 or reads < 0 or write_bytes < 0 or writes < 0:
             return self
-        return _Amounts(*(now - then for now, then in zip(self[:4], before[:4])))
+        return _Amounts(read_bytes, reads, write_bytes, writes)
 
 
 def _sum(amounts: list[_Amounts]) -> _Amounts:
@@ -90,9 +97,7 @@ def _sum(amounts: list[_Amounts]) -> _Amounts:
 
 
 def _amounts(text: str) -> _Amounts:
-    stats = counters.some(text, _BYTES)
-    read, write = stats.row("read_bytes"), stats.row("write_bytes")
-    return _Amounts(read.sum, read.samples, write.sum, write.samples, stats.start_s)
+    return _Amounts(*counters.read_and_written(text))
 
 
 class _Counters(ABC):

@@ -28,11 +28,18 @@ class Ucb(EpsilonGreedy):
     def _preferred(self, context: Values) -> int:
         total = 0.0
         for arm, value in enumerate(context.values):
+            if arm in self.without:
+                continue
             if value.seen <= 0:
                 return arm
             total += value.seen
         width = self._width * max([value.mean for value in context.values]) * math.sqrt(2.0 * math.log(total))
-        return highest([value.mean + width / math.sqrt(value.seen) for value in context.values])
+        return highest(
+            [
+                -1.0 if arm in self.without else value.mean + width / math.sqrt(value.seen)
+                for arm, value in enumerate(context.values)
+            ]
+        )
 
     def _share(self) -> float:
         return -1.0
@@ -49,6 +56,9 @@ class Thompson(EpsilonGreedy):
     def _preferred(self, context: Values) -> int:
         drawn = []
         for arm, value in enumerate(context.values):
+            if arm in self.without:
+                drawn.append(-math.inf)
+                continue
             if value.seen <= 0:
                 return arm
             spread = (value.squares + (ONE_SEEN * value.mean) ** 2) / value.seen

@@ -40,6 +40,8 @@ class Greedy(Remembering[C]):
     def choose(self, at_s: float = 0.0) -> Choice:
         choices = self._choices
         if not choices:
+            if self._arm in self.without:
+                self._arm = next(arm for arm in range(self.arms) if arm not in self.without)
             return Choice(self._arm, False)
         if explored := self._random.random() <= self._share():
             self._arm = int(self._random.random() * self.arms)
@@ -48,6 +50,10 @@ class Greedy(Remembering[C]):
         else:
             votes = list(choices.values())
             self._arm = max(dict.fromkeys(votes), key=votes.count)
+        if self._arm in self.without:
+            allowed = [arm for arm in range(self.arms) if arm not in self.without]
+            votes = [arm for arm in choices.values() if arm in allowed]
+            self._arm = max(votes or allowed, key=votes.count)
         choices.clear()
         return Choice(self._arm, explored)
 

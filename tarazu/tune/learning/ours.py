@@ -194,6 +194,8 @@ class Tarazu(OfLevels):
         self._learn()
         nodes = self._nodes
         if not nodes:
+            if self._arm in self.without:
+                self._arm = next(arm for arm in range(self.arms) if arm not in self.without)
             return Choice(self._arm, False)
         if len(nodes) == 1:
             (view,) = [self._views[pattern] for pattern in nodes]
@@ -201,6 +203,9 @@ class Tarazu(OfLevels):
         else:
             mean, error = self._together(nodes)
         nodes.clear()
+        if self.without:
+            mean = [-math.inf if arm in self.without else m for arm, m in enumerate(mean)]
+            error = [0.0 if arm in self.without else e for arm, e in enumerate(error)]
         if math.inf in error:
             self._arm = error.index(math.inf)
             return Choice(self._arm, True)

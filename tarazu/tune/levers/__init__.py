@@ -9,7 +9,7 @@ client     a client's parameters: RPCs in flight, their size, read-ahead
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tarazu.errors import BadInput
@@ -40,6 +40,17 @@ def lever(text: str, lctl: Setter, root: str | Path = "/") -> Lever:
         if not 2 <= len(values) <= MAX_VALUES:
             raise BadInput(f"tune.levers: {name}", f"2 to {MAX_VALUES} different values", listed.strip())
         made.values = tuple(values)
+    return made
+
+
+def levers_of(texts: Sequence[str], lctl: Setter, root: str | Path = "/") -> dict[str, Lever]:
+    """`tune.levers`, by their names. Raises BadInput."""
+    made: dict[str, Lever] = {}
+    for text in texts:
+        each = lever(text, lctl, root)
+        if each.name in made:
+            raise BadInput("tune.levers", "each lever once", f"{each.name} twice")
+        made[each.name] = each
     return made
 
 

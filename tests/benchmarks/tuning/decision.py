@@ -121,7 +121,7 @@ def _run(council: str, how: str, seconds: int, features: str, **tune: object) ->
     }
 
 
-def configuration(directory: Path, **tune: object) -> Path:
+def configuration(directory: Path, *, stop_file: str = "", **tune: object) -> Path:
     for role in keys.ROLES:
         keys.create(directory / "keys", role)
     file = directory / "tarazu.toml"
@@ -135,7 +135,8 @@ def configuration(directory: Path, **tune: object) -> Path:
         **tune,
     }
     file.write_text(
-        f"[keys]\ndirectory = '{directory}/keys'\n[run]\nstop_file = ''\n[ossd]\nroot = '{directory}/oss'\n[tune]\n"
+        f"[keys]\ndirectory = '{directory}/keys'\n[run]\nstop_file = '{stop_file}'\n"
+        f"[ossd]\nroot = '{directory}/oss'\n[tune]\n"
         + "".join(f"{name} = {value!r}\n" for name, value in own.items())
     )
     return file
@@ -162,7 +163,8 @@ def cpu_s(pid: int) -> float:
 def _announcer(seconds: int) -> Iterator[Figure]:
     """The real one beside the real council, on an OSS that writes all the time, with what it costs to read it."""
     with tempfile.TemporaryDirectory(prefix="tarazu-decision-") as directory:
-        file = configuration(Path(directory))
+        # As on a site: the stop file is looked for, too.
+        file = configuration(Path(directory), stop_file=f"{directory}/site/stop")
         write = _oss(Path(directory) / "oss")
         processes = [_start(Path(directory), "tarazu.daemons.council.service", "--config", str(file))]
         processes.append(

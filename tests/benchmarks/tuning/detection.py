@@ -7,16 +7,19 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
-from tarazu.sim.requests.situation import SITUATIONS, WINDOWS, Situation
+from tarazu.sim.requests.simulate import Setting, simulate
+from tarazu.sim.requests.situation import SCALE, SITUATIONS, WINDOWS, Situation
 from tarazu.sim.study import study
 from tarazu.sim.tuning import detected, streams, with_detection
 from tarazu.sim.tuning.confusion import Confusion
 from tarazu.sim.tuning.measured import simulated
 from tarazu.tune.detect.classifier import spatiality, trained
 from tarazu.tune.detect.counters import Sampler
+from tarazu.tune.detect.detection import MIN_REQUESTS
 from tarazu.tune.detect.features import features
 from tarazu.tune.learner import Learner
 from tarazu.tune.learning import named
@@ -40,17 +43,22 @@ def measure(short: bool) -> list[Figure]:
     return [
         *_generated(300 if short else 4000),
         *_simulated(found, short),
+        *_nameless(short),
         *_lost(found.rows, short),
         *_sampler(5 if short else CALLS),
     ]
 
 
 def _generated(count: int) -> list[Figure]:
-    held_out = streams.streams(count, streams.HELD_OUT, HELD_OUT_SEED)
+    held_out = tuple(streams.streams(count, streams.HELD_OUT, HELD_OUT_SEED))
     seen = Confusion.of((s.spatiality, spatiality(features(s.requests))) for s in held_out)
+    nameless = Confusion.of(
+        (s.spatiality, spatiality(features(request[:3] for request in s.requests))) for s in held_out
+    )
     print(f"  held out, generated ({trained().origin}):\n{seen}", file=sys.stderr)
     return [
         Figure("held-out streams: right", 100 * seen.accuracy, "%", least=85),
+        Figure("held-out streams, clients not known: right", 100 * nameless.accuracy, "%", least=80),
         *(
             Figure(f"held-out streams: {name} that are detected", 100 * seen.recall(name), "%", least=least)
             for name, least in (("contiguous", 92), ("strided", 85), ("unknown", 45))
@@ -69,11 +77,6 @@ def _simulated(found: study.Answers[detected.Row], short: bool) -> list[Figure]:
     seen = detected.spatiality(found.rows)
     print(f"  simulated, by interval and I/O node:\n{seen}", file=sys.stderr)
     nothing = sum(row.nothing for row in found.rows)
-    kinds: dict[str, Callable[[Situation], bool]] = {
-        "a shared file, contiguous": lambda one: one.shared and one.spatiality == "contiguous",
-        "a shared file, 1D-strided": lambda one: one.spatiality == "strided",
-        "a file each": lambda one: not one.shared,
-    }
     figures = [
         Figure("simulated intervals", seen.total + nothing, ""),
         Figure("simulated intervals with too few requests", 100 * nothing / (seen.total + nothing), "%"),
@@ -81,13 +84,39 @@ def _simulated(found: study.Answers[detected.Row], short: bool) -> list[Figure]:
         Figure("simulated: whole pattern right", 100 * detected.patterns(found.rows).accuracy, "%"),
         Figure("cases without a result", len(found.lost), "", most=0),
     ]
-    for name, matters in kinds.items():
+    for kind in situations.KINDS:
+
+        def matters(one: Situation, kind: tuple[bool, str, int] = kind) -> bool:
+            return (one.shared, one.spatiality, one.request_bytes >> 10) == kind
+
         of = detected.spatiality(found.rows, matters), detected.patterns(found.rows, matters)
+        empty = sum(row.nothing for row in found.rows if matters(SITUATIONS[row.situation]))
+        name = f"{'shared' if kind[0] else 'a file each'}, {kind[1]}, {kind[2]} KB"
         figures += [
             Figure(f"{name}: spatiality right", 100 * of[0].accuracy, "%"),
             Figure(f"{name}: whole pattern right", 100 * of[1].accuracy, "%"),
+            Figure(f"{name}: nothing", 100 * empty / max(1, empty + of[0].total), "%"),
         ]
     return figures
+
+
+def _nameless(short: bool) -> list[Figure]:
+    """Large requests in turn, as a server sees them that knows no clients, beside one that does (with one window)."""
+    chosen = [one for one in SITUATIONS if one.spatiality == "strided" and one.request_bytes == 256 << 10]
+    known: Counter[bool] = Counter()
+    nameless: Counter[bool] = Counter()
+    for situation in chosen[:4] if short else chosen:
+        part = min(SCALE, situation.phase(1).requests // detected.ENOUGH)
+        for one in simulate(situation, Setting(), 1, part=part, features=True, requests=True).seen:
+            if len(one.requests) >= MIN_REQUESTS:
+                of = one.observation.read if situation.operation == "read" else one.observation.write
+                known[spatiality(of.features) == "strided"] += 1
+                offsets = ((offset, size, file) for file, offset, size, _ in one.requests)
+                nameless[spatiality(features(offsets)) == "strided"] += 1
+    return [
+        Figure(f"strided, 256 KB, clients {name}: spatiality right", 100 * of[True] / of.total(), "%")
+        for name, of in (("known", known), ("not known", nameless))
+    ]
 
 
 def _lost(rows: Sequence[detected.Row], short: bool) -> list[Figure]:

@@ -1,66 +1,33 @@
 """Learners on sampled observations of the 144 situations x 7 windows (paper C, section V-B).
 
-`python -m tests.benchmarks.tuning.offline situations.npz --repetitions 100` prints the tables from a data set that is
-there; else the simulations are run first (`TARAZU_TUNE_DATA=folder` keeps them).
+`python -m tests.benchmarks.tuning.offline situations.npz --repetitions 10` judges a data set that is there, sooner;
+else the simulations are run first (`TARAZU_TUNE_DATA=folder` keeps them).
 """
 
 from __future__ import annotations
 
 import argparse
 import math
-import os
 import sys
 import tempfile
-from concurrent.futures import ProcessPoolExecutor
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 
+from tarazu.cli.output import Progress
 from tarazu.sim.requests import dataset
 from tarazu.sim.requests.situation import SITUATIONS, TABLE_III
-from tarazu.sim.tuning import measured, offline
-from tarazu.sim.tuning.measured import Floats, Measured
+from tarazu.sim.tuning import offline, sampled
+from tarazu.sim.tuning.measured import WINDOWS, Floats, Measured
+from tarazu.sim.tuning.sampled import GENERATED, OURS, PAPER, REPETITIONS, SEED, SIX, data
 from tarazu.tune import learning
-from tarazu.tune.pattern import Pattern
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.tuning import situations
 
-PAPER, OURS = "epsilon-greedy", "tarazu"
-WINDOWS = 7
 CLEAR = 0.1
 """A best window is clear where it is so far ahead of the next."""
-SEED = 1
-"""Of the judged simulations and draws."""
-Cell = tuple[str, str, int, int]
-"""Data set, learner, number of situation, repetitions."""
-
-
-@cache
-def data(path: str) -> tuple[Measured, ...]:
-    return measured.generated(SEED) if path == "generated" else measured.simulated(dataset.read(Path(path)))
-
-
-def situation(cell: Cell) -> list[offline.Curves]:
-    """All windows with which one situation starts."""
-    path, name, number, repetitions = cell
-    one = data(path)[number]
-    return [
-        offline.scenario(one, name, start, repetitions, SEED * 10_000 + number * WINDOWS + start)
-        for start in range(WINDOWS)
-    ]
-
-
-def curves(path: str, name: str, repetitions: int) -> tuple[Floats, Floats, Floats]:
-    """Performance and precision (144, 7, bins), regret (144, 7)."""
-    cells = [(path, name, number, repetitions) for number in range(len(data(path)))]
-    with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        found = list(pool.map(situation, cells, chunksize=4))
-    return (
-        np.array([[c.performance for c in starts] for starts in found]),
-        np.array([[c.precision for c in starts] for starts in found]),
-        np.array([[c.regret for c in starts] for starts in found]),
-    )
+OTHERS = 3
+"""Repetitions of the other learners, and of what is beside the paper's tables and figures."""
 
 
 def concurrent(
@@ -83,26 +50,6 @@ def concurrent(
             rows.append(shares[which, windows])
     performance = np.array(rows).mean(0)
     return float((1 - performance).sum()), performance
-
-
-def figure_5(path: str, name: str, repetitions: int, length: int = 1800) -> Floats:
-    """(6,): precision in the last tenth, the six patterns mixed. A and F are one pattern on other numbers of nodes;
-    another number of files keeps them apart.
-    """
-    all_ = data(path)
-    six = [all_[SITUATIONS.index(s)] for s in TABLE_III.values()]
-    six = [
-        one._replace(pattern=Pattern(*one.pattern[:2], 4**at, one.pattern[3])) for at, one in enumerate(six)
-    ]
-    best = np.array([int(np.argmax(one.shares)) for one in six])
-    found = []
-    for repetition in range(repetitions):
-        learner = learning.named(name, WINDOWS, repetition)
-        which, windows = offline.together(six, learner, length, repetition, repetition % WINDOWS)
-        late = slice(length - length // 10, length)
-        right = windows[late] == best[which[late]]
-        found.append([right[which[late] == at].mean() for at in range(6)])
-    return np.asarray(np.array(found).mean(0))
 
 
 def changed(path: str, name: str, repetitions: int) -> tuple[float, float]:
@@ -135,8 +82,9 @@ def figures(path: str, repetitions: int, others: int) -> list[Figure]:
     found: list[Figure] = []
     all_ = data(path)
     lead = np.array([one.lead for one in all_])
-    result = {name: curves(path, name, repetitions) for name in (PAPER, OURS)}
-    result |= {name: curves(path, name, others) for name in learning.NAMES if others and name not in result}
+    with Progress() as progress:
+        evaluated = sampled.evaluate(path, repetitions, others, tell=progress)
+    result = evaluated.all
     until = {}
     for name, (performance, precision, regret) in result.items():
         until[name] = offline.reached(performance.mean((0, 1)))
@@ -151,25 +99,21 @@ def figures(path: str, repetitions: int, others: int) -> list[Figure]:
         ]
     performance, precision, regret = result[PAPER]
     ours = result[OURS]
-    first, last = precision[..., 0].mean(1), precision[..., -1].mean(1)
+    last = precision[..., -1].mean(1)
     clear = lead >= min(CLEAR, lead.max())
-    gain = 100 * (last / np.maximum(first, 1e-9) - 1)
-    for what, of in (("minimum", np.min), ("median", np.median), ("mean", np.mean), ("maximum", np.max)):
-        found.append(Figure(f"table II, precision first to last bin, {what}", float(of(gain)), "%"))
-    for letter, s in TABLE_III.items():
-        at = SITUATIONS.index(s) if len(all_) == len(SITUATIONS) else 0
+    operations = {"Total": sampled.improved(precision)} if path == GENERATED else sampled.table_2(precision)
+    for operation, gain in operations.items():
+        for what, value in zip(("minimum", "median", "mean", "maximum"), gain, strict=True):
+            found.append(Figure(f"table II, {operation}, precision first to last bin, {what}", value, "%"))
+    for letter, at in zip(TABLE_III, SIX, strict=True):
         for name in (PAPER, OURS):
-            found.append(
-                Figure(f"table IV, {letter}, {name}: precision", float(result[name][1][at, :, -1].mean()), "")
-            )
-            found.append(
-                Figure(
-                    f"table IV, {letter}, {name}: performance", float(result[name][0][at, :, -1].mean()), ""
-                )
-            )
-    for name in (PAPER, OURS):
-        for letter, value in zip(TABLE_III, figure_5(path, name, max(2, repetitions))):
-            found.append(Figure(f"figure 5, {letter}, {name}: precision", float(value), ""))
+            for what in ("precision", "performance"):
+                value = float(getattr(result[name], what)[at, :, -1].mean())
+                found.append(Figure(f"table IV, {letter}, {name}: {what}", value, ""))
+    for figure, lines in ((4, evaluated.alone), (5, evaluated.mixed)):
+        for name, values in lines.items():
+            for letter, value in zip(TABLE_III, values[:, -3:].mean(1), strict=True):
+                found.append(Figure(f"figure {figure}, {letter}, {name}: precision, last 30", value, ""))
     for name, options in ((PAPER, {}), (OURS, {}), (OURS, {"lend": True})):
         lost, together = concurrent(path, name, max(2, others or 2), **options)
         what = f"{name}, lending" if options else name
@@ -199,18 +143,20 @@ def figures(path: str, repetitions: int, others: int) -> list[Figure]:
 def measure(short: bool) -> list[Figure]:
     if short:
         # So few repetitions judge nothing; that it runs is what is seen.
-        return [f._replace(most=None, least=None) for f in figures("generated", 1, 0)]
+        return [f._replace(most=None, least=None) for f in figures(GENERATED, 1, 0)]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "situations.npz"
         dataset.write(situations.data(False)[0], path)
-        return figures(str(path), 20, 3)
+        return figures(str(path), REPETITIONS, OTHERS)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Offline evaluation of a data set of situations.")
     parser.add_argument("data", help="situations.npz, or `generated`")
-    parser.add_argument("--repetitions", type=int, default=20)
-    parser.add_argument("--others", type=int, default=3, help="repetitions of the other learners; 0: none")
+    parser.add_argument("--repetitions", type=int, default=REPETITIONS)
+    parser.add_argument(
+        "--others", type=int, default=OTHERS, help="repetitions of the other learners; 0: none"
+    )
     options = parser.parse_args()
     shown = figures(options.data, options.repetitions, options.others)
     print("\n".join(map(str, shown)))

@@ -65,5 +65,5 @@ def measure(short: bool) -> list[Figure]:
         Figure("requests of situation F", requests / run_s, "1/CPU s"),
         Figure("events, by calls", MANY * EACH / calls_s, "1/CPU s"),
         Figure("events, by SimPy's processes", MANY * EACH / simpy_s, "1/CPU s"),
-        Figure("SimPy beside calls", simpy_s / calls_s, "times", least=1.5),
+        Figure("SimPy beside calls", simpy_s / calls_s, "times", least=1.2),
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +21,8 @@ from tarazu.daemons.council.service import CouncilService
 from tarazu.daemons.levers import keeper
 from tarazu.daemons.metrics.exporter import Ask
 from tarazu.daemons.process import Wakeup
+from tarazu.store import stop, stop_watch
+from tarazu.tune.exchange import Decided
 from tests.daemons.tuning import BEFORE, PATIENCE_S, Client, Group
 
 VALUES = ("4", "8", "16")
@@ -179,6 +182,76 @@ def test_an_announcer_without_io_says_only_that_it_lives(pair: Pair) -> None:
         announcer._tick(100.0 + tick * 0.1)
     # A sign of life in each third of silent_s, not one in each interval.
     assert announcer.observed == 0 and 8 <= announcer.sequence <= 13
+
+
+def test_a_stop_file_that_hangs_holds_up_no_announcer(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = threading.Event()
+
+    def hangs(_: str) -> None:
+        answers.wait(PATIENCE_S)
+
+    monkeypatch.setattr(stop, "site_stop", hangs)
+    monkeypatch.setattr(stop_watch, "site_stop", hangs)
+    monkeypatch.setattr(stop_watch, "FIRST_S", 0.05)
+    group = make(worse=1.0, dwell_s=0.1, silent_s=0.5)
+    path = group.configuration("login1", tmp_path)
+    path.write_text(path.read_text().replace("stop_file = ''", f"stop_file = '{tmp_path}/stop'"))
+    group.configuration = lambda *_, **__: path  # type: ignore[method-assign]
+    client = Client(tmp_path, "login1")
+    path.write_text(path.read_text().replace(f"root = '{tmp_path}'", f"root = '{client.root}'"))
+    path.write_text(path.read_text().replace(f"lctl {tmp_path}'", f"lctl {client.root}'"))
+    pair = Pair(group, client)
+    try:
+        pair.announcer._tick(time.monotonic())
+        assert pair.announcer.mode == "apply"
+    finally:
+        answers.set()
+        pair.close()
+
+
+def test_a_council_that_changes_its_mind_all_the_time_does_not_drive_the_levers(
+    pair: Pair,
+) -> None:
+    set_, announcer = [], pair.announcer
+    pair.until(lambda: announcer._trusted)
+    announcer.options = dataclasses.replace(announcer.options, dwell_s=5.0)
+    for generation in range(1, 60):
+        values = {"max_rpcs_in_flight": VALUES[generation % 3]} if generation % 4 else {}
+        announcer._heard(
+            Decided("", "mds1", 1, "g", generation, "apply" if values else "observe", values),
+            time.monotonic(),
+        )
+        set_.append(pair.client.in_force)
+    changes = [value for value, before in zip(set_, (BEFORE, *set_), strict=False) if value != before]
+    assert 4 <= len(changes) <= 8 and set_[-1] in (set_[-20], BEFORE), changes
+    # What is to be restored is, at any time.
+    announcer._heard(Decided("", "mds1", 1, "g", 100, "observe"), time.monotonic())
+    assert pair.client.in_force == BEFORE
+
+
+def test_what_was_wrong_for_a_moment_is_not_said_for_ever(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "LOCK_S", 0.0)
+    monkeypatch.setattr(service, "LOOK_S", 0.1)
+    pair.begin("mds1")
+    pair.until(lambda: pair.client.in_force in VALUES)
+    with pair.announcer.keeper.kept.locked():
+        pair.until(lambda: "found it held" in pair.announcer.problem)
+    pair.until(lambda: not pair.announcer.problem)
+
+
+def test_an_announcer_that_cannot_begin_restores_what_was_left(make: Make, tmp_path: Path) -> None:
+    group, client = make(), Client(tmp_path, "login1")
+    settings = config.load(str(group.configuration("login1", client.root)))
+    keeper.keeper_of(settings).apply({"max_rpcs_in_flight": "16"}, "a council said so")
+    assert client.in_force == "16"
+    (group.keys / "client.key").unlink()
+    path = group.configuration("login1", client.root)
+    assert service.main(["--config", str(path), "--kind", "client"]) != 0
+    assert client.in_force == BEFORE
 
 
 def test_of_two_announcers_on_a_node_the_second_waits(pair: Pair) -> None:

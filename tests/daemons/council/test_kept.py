@@ -75,5 +75,21 @@ def test_a_disk_that_is_slow_or_full_holds_nobody_up() -> None:
     assert written[-1] == b"99" and len(written) <= 2 and writer.trouble == ""
     writer = Writer()
     writer.write(full, lambda: b"")
+    writer.write(written.append, lambda: b"beside")
     writer.close()
-    assert "No space left" in writer.trouble
+    assert "No space left" in writer.trouble and written[-1] == b"beside"
+
+
+def test_a_mistake_in_one_text_does_not_end_all_writing() -> None:
+    writer, done = Writer(), threading.Event()
+
+    def wrong() -> bytes:
+        done.set()
+        raise OverflowError("no number of JSON")
+
+    written: list[bytes] = []
+    writer.write(lambda _: None, wrong)
+    assert done.wait(10.0)
+    writer.write(written.append, lambda: b"next")
+    writer.close()
+    assert written == [b"next"] and "no number of JSON" in writer.trouble

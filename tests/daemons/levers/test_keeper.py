@@ -19,12 +19,13 @@ from tarazu import config, durable
 from tarazu.daemons.levers import keeper as keepers
 from tarazu.daemons.levers.keeper import Done, Keeper, resume, set_here, undo
 from tarazu.daemons.levers.kept import Kept
-from tarazu.errors import StoreError, Unavailable
+from tarazu.daemons.levers.lctl import Lctl
+from tarazu.errors import BadInput, StoreError, Unavailable
 from tarazu.sim.testbed import lctl as stand_in
 from tarazu.sim.testbed import tunables
 from tarazu.sim.testbed.daemons import lctl_command
 
-from .conftest import Node
+from .conftest import CLIENT, Node
 
 IO = "ost.OSS.ost_io"
 WHY = "the council says so"
@@ -530,6 +531,52 @@ def test_a_lever_that_the_settings_name_no_more_is_restored(client: Node) -> Non
     client.keeper().apply({"max_read_ahead_mb": "64", "max_rpcs_in_flight": "16"}, WHY)
     client.texts = ("max_read_ahead_mb=64 | 256",)
     assert client.keeper().apply({"max_read_ahead_mb": "64"}, WHY).restored == ("max_rpcs_in_flight",)
+
+
+@pytest.mark.parametrize("wrong", ["nsr", "nrs=fifo | nonsense 3", "max_read_ahead_mb"])
+def test_undo_and_a_look_do_not_depend_on_levers_that_are_written_wrongly(client: Node, wrong: str) -> None:
+    """The last one is there twice."""
+    before = client.now()
+    client.keeper().apply({"max_read_ahead_mb": "64"}, WHY)
+    client.texts = (*CLIENT, wrong)
+    settings = settings_of(client)
+    with pytest.raises(BadInput, match=r"tune\.levers"):
+        keepers.keeper_of(settings)
+    looked = set_here(settings)
+    assert looked.levers[0].set_to == "64" and "tune.levers" in looked.held
+    assert undo(settings).restored == ("max_read_ahead_mb",) and client.now() == before
+
+
+def test_a_daemon_that_cannot_begin_restores_what_the_one_before_left(client: Node) -> None:
+    before = client.now()
+    keepers.restore_left(settings_of(client), "no key")
+    assert not client.state.exists(), "where nothing is noted nothing is made"
+    client.keeper().apply({"max_read_ahead_mb": "64"}, WHY)
+    another = client.keeper().kept.claim()
+    keepers.restore_left(settings_of(client), "no key")
+    assert client.now() != before
+    os.close(another)
+    keepers.restore_left(settings_of(client), "no key")
+    assert client.now() == before
+
+
+def test_what_has_just_failed_is_tried_again_at_the_end(
+    client: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, keeper = client.now(), client.keeper()
+    keeper.apply({"max_read_ahead_mb": "64"}, WHY)
+    with monkeypatch.context() as patched:
+        patched.setattr(stand_in, "main", lambda _: 5)
+        assert keeper.take_back(WHY).failed
+    assert keeper.take_back(WHY) == Done() and client.now() != before
+    assert keeper.take_back(WHY, anew=True).restored and client.now() == before
+
+
+@pytest.mark.parametrize("command", ["", "lctl 'without an end"])
+def test_a_command_that_is_none_is_a_failure_in_one_line(client: Node, command: str) -> None:
+    lctl = Lctl(command)
+    with pytest.raises(Unavailable, match="expected a program"):
+        lctl.set([("llite.x.max_read_ahead_mb", "64")])
 
 
 def test_one_daemon_on_a_node(client: Node) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -53,4 +55,39 @@ def test_what_is_no_data_set_is_refused(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "other.npz"
     path.write_bytes(content)
     with pytest.raises(BadInput, match=r"other\.npz"):
+        dataset.read(path)
+
+
+def test_a_data_set_that_is_damaged_is_refused_or_read(data: dataset.Dataset, tmp_path: Path) -> None:
+    path = tmp_path / "situations.npz"
+    dataset.write(data, path)
+    good, random = path.read_bytes(), Random(1)
+    refused = 0
+    for _ in range(40):
+        bad = bytearray(good)
+        bad[random.randrange(len(bad))] ^= 1 + random.randrange(255)
+        path.write_bytes(bad)
+        try:
+            dataset.read(path)
+        except BadInput:
+            refused += 1
+    assert refused > 15
+
+
+@pytest.mark.parametrize(
+    "name, wrong",
+    [
+        ("format", np.array([1, 2])),
+        ("reward", np.array("x")),
+        ("reward", np.zeros(3)),
+        ("first", np.zeros((2, 2))),
+        ("situation", np.array([D, 144])),
+    ],
+)
+def test_arrays_that_do_not_belong_together_are_refused(
+    data: dataset.Dataset, name: str, wrong: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "situations.npz"
+    np.savez(path, **{"format": np.array(dataset.FORMAT), **data._asdict(), name: wrong})
+    with pytest.raises(BadInput, match=r"situations\.npz"):
         dataset.read(path)

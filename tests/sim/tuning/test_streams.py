@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import islice
+from pathlib import Path
 
 import pytest
 
-from tarazu.sim.tuning import streams, train
+from tarazu.sim.tuning import detected, streams, train
 from tarazu.sim.tuning.confusion import Confusion
 
 
@@ -54,3 +55,24 @@ def test_training_says_how_to_call_it(capsys: pytest.CaptureFixture[str]) -> Non
     with pytest.raises(SystemExit):
         train.main(["--help"])
     assert "example:" in capsys.readouterr().out
+
+
+def test_what_nothing_can_be_learned_from_is_refused_in_a_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(SystemExit):
+        train.main(["--streams", "0"])
+    assert "--streams: expected at least" in capsys.readouterr().err
+    monkeypatch.setattr(train, "find_spec", lambda name: None)
+    with pytest.raises(SystemExit):
+        train.main([])
+    assert "pip install 'tarazu[tune]'" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_is_refused_in_a_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    assert detected.main([str(tmp_path / "file")]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "expected a folder" in line

@@ -270,7 +270,7 @@ def test_files_changed_at_random_never_raise(kind: Kind, series: Series, tmp_pat
     good = {path: path.read_bytes() for path in files}
     source = random.Random(7)
     sampler = Sampler(series.root, kind)
-    for moment in range(60):
+    for moment in range(40):
         path = source.choice(files)
         path.write_bytes(mutate(good[path], source))
         seen = sampler.sample(float(moment))

@@ -59,6 +59,18 @@ def learn(learner: Learner, means: list[float], many: int, seed: int = 0) -> lis
 
 @pytest.mark.parametrize("name", learning.NAMES)
 class TestLearner:
+    def test_what_no_node_takes_is_not_chosen(self, name: str) -> None:
+        for without in (frozenset({0, 3}), frozenset({0, 1, 2})):
+            learner, noise = learning.named(name, 4, 5), Random(2)
+            learner.without = without
+            allowed = [arm for arm in range(4) if arm not in without]
+            arm, chosen = allowed[0], []
+            for second in range(60):
+                for host in "ab":
+                    learner.observe(host, READ, arm, (4 - arm) * noise.uniform(9e6, 11e6))
+                chosen.append(arm := learner.choose(float(second)).arm)
+            assert set(chosen) <= set(allowed) and chosen.count(allowed[0]) > 30
+
     @PROFILE
     @given(played=rounds)
     def test_whatever_comes(
