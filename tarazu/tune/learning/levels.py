@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from tarazu.tune.learning.memory import Context, Remembering
-from tarazu.tune.learning.value import MOST_REWARD, Value
+from tarazu.tune.learning.value import Value
 from tarazu.tune.pattern import Pattern
 
 CLASSES = 34
@@ -53,7 +53,7 @@ class OfLevels(Remembering[Known]):
         return 0 <= context.changed <= context.decisions < 1 << 60 and all(
             0 <= number < CLASSES
             and len(values) == self.arms
-            and all(v.fits and (SLOWEST <= v.mean <= MOST_REWARD or not v.seen) for v in values)
+            and all(v.fits and (v.mean >= SLOWEST * (1 - 1e-9) or not v.seen) for v in values)
             for number, values in context.cells.items()
         )
 

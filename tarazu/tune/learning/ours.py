@@ -23,7 +23,7 @@ from tarazu.errors import BadInput
 from tarazu.tune.learner import Belief, Choice
 from tarazu.tune.learning import lending
 from tarazu.tune.learning.levels import SLOWEST, Factors, Known, OfLevels, demand_class, fitted
-from tarazu.tune.learning.value import UNSEEN, Value, student
+from tarazu.tune.learning.value import MOST_REWARD, MOST_SQUARES, UNSEEN, Value, student
 from tarazu.tune.pattern import Pattern
 
 LEAST = 1e-3
@@ -288,8 +288,8 @@ class Tarazu(OfLevels):
                     values[other] = Value()
                 elif value.seen > 0.0:
                     keep = min(1.0, many / view.sums[arm].seen)
-                    value.mean = max(SLOWEST, value.mean * now)
-                    value.squares *= now * now
+                    value.mean = min(MOST_REWARD, max(SLOWEST, value.mean * now))
+                    value.squares = min(MOST_SQUARES, value.squares * now * now)
                     value.fade(keep if other == arm else min(1.0, 8.0 / value.seen))
         if again:
             context.changed = max(1, context.decisions)

@@ -63,8 +63,8 @@ class Value(msgspec.Struct, array_like=True):
     @property
     def fits(self) -> bool:
         """Whether it can be what observations gave; for what comes from a file."""
-        finite = all(math.isfinite(x) and 0 <= x <= 1e60 for x in (self.seen, self.mean, self.squares))
-        return finite and self.seen <= 1e15 and self.mean <= MOST_REWARD
+        finite = all(math.isfinite(x) and x >= 0 for x in (self.seen, self.mean, self.squares))
+        return finite and self.seen <= 1e15 and self.mean <= ROUNDED and self.squares <= MOST_SQUARES
 
     def belief(self) -> Belief:
         """Student's interval; of one observation nothing is known about how they vary."""
@@ -79,3 +79,6 @@ class Value(msgspec.Struct, array_like=True):
 
 MOST_REWARD = 1e18
 """Bytes a second that nothing reaches: sums of its squares are numbers still."""
+ROUNDED = MOST_REWARD * (1 + 1e-9)
+"""What a mean of such may come to."""
+MOST_SQUARES = 1e60

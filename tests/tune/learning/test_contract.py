@@ -71,6 +71,17 @@ class TestLearner:
                 chosen.append(arm := learner.choose(float(second)).arm)
             assert set(chosen) <= set(allowed) and chosen.count(allowed[0]) > 30
 
+    @pytest.mark.parametrize("seed", [1, 2, 3])
+    def test_what_it_learns_of_absurd_rewards_it_takes_back_from_the_disk(self, name: str, seed: int) -> None:
+        """A mean that a change had multiplied was more than any reward, and all that was learned was set aside."""
+        random, learner = Random(seed), learning.named(name, 3, seed)
+        for _ in range(60):
+            level, demand = random.choice((1e-3, 1.0, 1.4e9, 1e18)), random.choice((0.0, 1.0, 900.0))
+            for _ in range(random.choice((1, 40))):
+                learner.observe("a", READ, 0, level, demand=demand)
+                learner.choose()
+            learning.named(name, 3).restore(learner.knowledge())
+
     @PROFILE
     @given(played=rounds)
     def test_whatever_comes(
