@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from tarazu import config
 from tarazu.daemons.levers.keeper import Keeper
 from tarazu.daemons.levers.kept import Kept
 from tarazu.daemons.levers.lctl import Lctl
@@ -87,3 +89,17 @@ def client(tmp_path: Path) -> Node:
     """Of two OSTs."""
     tunables.make_client(tmp_path / "client1", "lustre", 0, 2)
     return Node(tmp_path / "client1", CLIENT)
+
+
+def noted(node: Node) -> dict[str, list[str]]:
+    """Lever → steps."""
+    path = node.state / "levers.json"
+    if not path.exists():
+        return {}
+    return {name: note["steps"] for name, note in json.loads(path.read_text())["levers"].items()}
+
+
+def settings_of(node: Node, stop_file: Path | None = None) -> config.Settings:
+    tune = config.Tune(levers=tuple(node.texts), lctl=lctl_command(node.root), state=str(node.state))
+    run = config.Run(stop_file=str(stop_file)) if stop_file else config.Run()
+    return config.Settings(tune=tune, ossd=config.Ossd(root=str(node.root)), run=run)
