@@ -123,7 +123,7 @@ def figures(path: str, repetitions: int, others: int) -> list[Figure]:
                 f"{what}: 12 patterns mixed, performance of the first 120", float(together[:120].mean()), ""
             )
         )
-    for name in (PAPER, OURS):
+    for name in (PAPER, "forgetting", OURS):
         after, varying = changed(path, name, max(2, others or 2))
         found.append(Figure(f"{name}: a changed system, lost of the 300 after it", after, ""))
         found.append(Figure(f"{name}: varying demand, lost of 600", varying, ""))
