@@ -12,10 +12,10 @@ from itertools import groupby
 from typing import Literal, NamedTuple
 
 from tarazu.sim.requests.simulate import Change, Setting, simulate
-from tarazu.sim.requests.situation import INTERVAL_S, TABLE_III, WINDOWS, WINDOWS_S
+from tarazu.sim.requests.situation import INTERVAL_S, TABLE_III, WINDOWS_S
 from tarazu.sim.requests.system import GRID5000
 from tarazu.sim.requests.workload import Workload
-from tarazu.sim.tuning.control import FIRST, Control, Manner
+from tarazu.sim.tuning.control import FIRST, Control, Manner, described
 
 FASTER = 4.0
 """The other disks turn, seek and transfer so many times faster."""
@@ -46,7 +46,7 @@ class Replaced(NamedTuple):
 
     @property
     def label(self) -> str:
-        how = self.manner.name if self.manner else WINDOWS[self.window]
+        how = described(self.manner, self.window)
         return f"disks are replaced by {self.to} ones, {how}, seed {self.seed}"
 
     @property

@@ -38,6 +38,11 @@ class Manner(NamedTuple):
     """Patterns are those that the product detects, else the true ones."""
 
 
+def described(manner: Manner | None, window: int) -> str:
+    """How a run is controlled; None: by one window for all."""
+    return manner.name if manner else WINDOWS[window]
+
+
 PAPER = Manner("the paper's", "epsilon-greedy", 0.0, 1.0)
 """Algorithm 1: a decision a second, nothing is taken back."""
 OURS = Manner("ours", "tarazu", 1.0, 0.2)

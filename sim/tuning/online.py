@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from tarazu.sim.requests.simulate import Setting, simulate
-from tarazu.sim.requests.situation import INTERVAL_S, SCALE, WINDOWS, WINDOWS_S
+from tarazu.sim.requests.situation import INTERVAL_S, SCALE, WINDOWS_S
 from tarazu.sim.requests.workload import Workload
 from tarazu.sim.requests.workloads import madbench2, write_and_read
-from tarazu.sim.tuning.control import FIRST, Control, Manner, Step
+from tarazu.sim.tuning.control import FIRST, Control, Manner, Step, described
 
 F_RUNS = 120
 F_PART = 2 * SCALE
@@ -45,7 +45,7 @@ class Runs(NamedTuple):
 
     @property
     def label(self) -> str:
-        how = self.manner.name if self.manner else WINDOWS[self.window]
+        how = described(self.manner, self.window)
         return f"{self.runs} runs of {self.application}, {how}, seed {self.seed}"
 
     @property
