@@ -8,7 +8,7 @@ ROUNDS ?= 20
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.stamp
 
-.PHONY: help setup build demo test lint bench bench-alloc bench-daemons bench-forward bench-mixtures bench-sim bench-tune chaos compat docs clean packages fuzz hostile sanitize soak
+.PHONY: help setup build demo test lint bench bench-alloc bench-bursts bench-daemons bench-forward bench-mixtures bench-sim bench-tune chaos compat docs clean packages fuzz hostile sanitize soak
 
 help:
 	@echo "make setup   a virtual environment in $(VENV) with tarazu and all extras; compiles the C"
@@ -26,6 +26,7 @@ help:
 	@echo "make bench-mixtures   random mixtures of files on equal and unequal OSTs, against bounds (BENCH_ARGS='--search 6': CP-SAT)"
 	@echo "make bench-sim     the simulator beside formulas, SimGrid, measured systems and the daemons (BENCH_ARGS='--only table-6')"
 	@echo "make bench-tune    parameters that learn: situations, learners, council, levers, docs/tuning.md (BENCH_ARGS='--only online')"
+	@echo "make bench-bursts  spatial bursts: measures, mappings, node selection, Slurm's plugin, docs/bursts.md"
 	@echo "make fuzz    map reader, lustre.lov codec and name templates fuzzed for a minute (clang)"
 	@echo "make sanitize the library under Address-, UndefinedBehaviour- and ThreadSanitizer and valgrind"
 	@echo "make docs    the generated parts of docs/ (table of settings, stripe counts, the README's picture)"
@@ -103,6 +104,9 @@ bench-mixtures: setup
 
 bench-sim: setup
 	$(BIN)/python tests/benchmarks/sim/validations.py $(BENCH_ARGS)
+
+bench-bursts: setup
+	$(BIN)/python -m tests.benchmarks.bursts $(BENCH_ARGS)
 
 bench-tune: setup
 	$(BIN)/python -m tests.benchmarks.tuning $(BENCH_ARGS)

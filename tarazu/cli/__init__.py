@@ -26,6 +26,10 @@ COMMANDS = {
     "drain": ("tarazu.cli.drain", "keep new files off hot and sick OSTs with Lustre's own parameters"),
     "routers": ("tarazu.cli.routers", "say which LNet routers running jobs' data take, and why; undo it"),
     "tune": ("tarazu.cli.tune", "parameters that learn: what is set, what was learned; apply it, undo it"),
+    "bursts": (
+        "tarazu.cli.bursts",
+        "which compute nodes' I/O meets on which I/O nodes: see it, map it anew, choose jobs' nodes",
+    ),
     "status": ("tarazu.cli.status", "ask the daemons how they are"),
     "whatif": (
         "tarazu.cli.whatif",

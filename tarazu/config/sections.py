@@ -303,6 +303,49 @@ class Tune:
 
 
 @dataclass(frozen=True)
+class Bursts:
+    statistics: str = setting(
+        "",
+        "address of tarazu-burstd, tcp://slurm1:5775, which listens there; OSSs with `ossd.exports` send it their "
+        "reports too; empty: none",
+        ADDRESS_OR_NOTHING,
+    )
+    nodes: str = setting(
+        "observe",
+        "nodes of jobs: observe: note what would be asked of Slurm; advise: tell it to the user too; apply: ask Slurm",
+        one_of("observe", "advise", "apply"),
+    )
+    machine: str = setting(
+        "",
+        "file of lines `HOSTS cabinet=NAME io_node=NAME`: where nodes stand, and which I/O node serves them; empty: "
+        "as Slurm's topology has it",
+        Check("an absolute path, or nothing", lambda v: v == "" or v.startswith("/")),
+    )
+    jobs: str = setting(
+        "slurm",
+        "where it is known which nodes were whose job's: slurm (sacct, scontrol), or a file as sacct prints it",
+        Check("slurm, or an absolute path", lambda v: v == "slurm" or v.startswith("/")),
+    )
+    directory: str = setting(
+        "/var/lib/tarazu-burstd", "traffic, a file a day, and what is known of applications"
+    )
+    interval_s: float = setting(10.0, "traffic is kept in intervals of so many seconds", POSITIVE)
+    limit: int = setting(
+        20 * 1024 * MIB, "bytes that days of traffic may take; the oldest go first", POSITIVE, size=True
+    )
+    socket: str = setting("/run/tarazu/burstd.sock", "Unix socket where Slurm's plugin asks for nodes")
+    answer_s: float = setting(0.02, "longest time that the plugin waits for an answer", POSITIVE)
+    intensive: int = setting(
+        10 * 1024 * MIB, "a job is data-intensive that moves more bytes than this", POSITIVE, size=True
+    )
+    wait_s: float = setting(
+        30.0,
+        "nodes asked for are given back to Slurm's choice when the job has not started so long after",
+        POSITIVE,
+    )
+
+
+@dataclass(frozen=True)
 class Run:
     mode: str = setting(
         "observe",
@@ -380,12 +423,14 @@ class Settings:
     predict: Predict = field(default_factory=Predict)
     forwarding: Forwarding = field(default_factory=Forwarding)
     tune: Tune = field(default_factory=Tune)
+    bursts: Bursts = field(default_factory=Bursts)
     run: Run = field(default_factory=Run)
     metrics: Metrics = field(default_factory=Metrics)
 
     def statistics(self) -> tuple[str, ...]:
-        """Where ossds publish: the first mdsd, and the second where there is one."""
-        return tuple(filter(None, (self.mdsd.statistics, self.standby.statistics)))
+        """Where ossds publish: the first mdsd, the second where there is one, and tarazu-burstd where it is wanted."""
+        bursts = self.bursts.statistics if self.ossd.exports else ""
+        return tuple(filter(None, (self.mdsd.statistics, self.standby.statistics, bursts)))
 
     def requests(self) -> tuple[str, ...]:
         """Where clients ask."""
@@ -403,6 +448,7 @@ SECTIONS: dict[str, type] = {
     "predict": Predict,
     "forwarding": Forwarding,
     "tune": Tune,
+    "bursts": Bursts,
     "run": Run,
     "metrics": Metrics,
 }
@@ -424,6 +470,7 @@ RELOADED = {
     "layout": {f.name for f in dataclasses.fields(LayoutSettings)} - {"lists"},
     "predict": {"model", "runs", "horizon_s"},
     "tune": {"mode", "dwell_s", "worse"},
+    "bursts": {"nodes", "machine", "limit", "answer_s", "intensive", "wait_s"},
     "forwarding": {"benchmarks", "curves", "routers", "gain", "interval_s", "rules"},
 }
 """Settings that a running daemon takes over on SIGHUP; those of others need its restart."""

@@ -1,0 +1,1 @@
+"""Spatially bursty I/O in simulated time: generated systems, and what mappings and node selection change there."""

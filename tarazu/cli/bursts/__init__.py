@@ -1,0 +1,19 @@
+"""Spatial bursts: a few neighbouring compute nodes do most of the I/O, and meet on a few I/O nodes (LNet routers).
+
+`tarazu bursts VERB --help` says more.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from tarazu.cli.verbs import add_verbs, execute_verb
+
+VERBS: dict[str, tuple[str, str]] = {}
+
+
+execute = execute_verb
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_verbs(parser, __name__, VERBS)

@@ -1,0 +1,1 @@
+"""Which I/O node serves which compute node, for all jobs alike."""
