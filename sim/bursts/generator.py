@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tarazu.sim.bursts.knobs import KNOBS, Cell, Kind, Knobs, Sizes, Spread
+from tarazu.sim.bursts.knobs import KNOBS, Cell, Knobs, Sizes, Spread
 from tarazu.sim.bursts.published import HARDWARE, Name
 from tarazu.sim.bursts.queue import Applications, Flags, Pattern, Queue
 from tarazu.sim.bursts.shares import drawn
@@ -57,11 +57,25 @@ def queue(name: Name, jobs: int = JOBS, seed: int = SEED, knobs: Knobs | None = 
     period_s = _by_kind(knobs, intensive, application, "period_s", 0.1, rng)
     bursts = np.maximum(1, np.rint(run_s / period_s)).astype(np.int64)
     limit_s = np.ceil(run_s * rng.uniform(1.1, 4.0, jobs) / 1800) * 1800
-    columns = [x[order] for x in (size, run_s, limit_s, application, pattern, intensive, volume, network, bursts, io_s)]
-    submit_s = _submitted(columns[0] * columns[1], HARDWARE[name].nodes * knobs.load, rng)
+    work = (size * run_s)[order]
+    submit_s = _submitted(work, HARDWARE[name].nodes * knobs.load, rng)
     first = np.full(len(own), -1)
     first[application[::-1]] = np.arange(jobs)[::-1]
-    return Queue(submit_s, *columns, Applications(size[first], divergent, own), seed)
+    return Queue(
+        submit_s,
+        size[order],
+        run_s[order],
+        limit_s[order],
+        application[order],
+        pattern[order],
+        intensive[order],
+        volume[order],
+        network[order],
+        bursts[order],
+        io_s[order],
+        Applications(size[first], divergent, own),
+        seed,
+    )
 
 
 def _applications(knobs: Knobs, jobs: int, rng: np.random.Generator) -> tuple[Ints, Ints, Ints, Ints]:
@@ -69,18 +83,23 @@ def _applications(knobs: Knobs, jobs: int, rng: np.random.Generator) -> tuple[In
     parts = np.array([c.part for c in knobs.cells])
     wanted = np.floor(parts * jobs).astype(np.int64)
     wanted[np.argsort(parts * jobs - wanted)[::-1][: jobs - wanted.sum()]] += 1
-    cells, applications, sizes = [], [], []
+    cells: list[int] = []
+    applications: list[int] = []
+    sizes: list[int] = []
+    number = 0
     for index, (cell, count) in enumerate(zip(knobs.cells, wanted.tolist(), strict=True)):
         kind = knobs.intensive if cell.intensive else knobs.others
-        while count:
-            several = min(count, MOST_JOBS, 1 + int(rng.pareto(0.9) * 2))
+        left = count
+        while left:
+            several = min(left, MOST_JOBS, 1 + int(rng.pareto(0.9) * 2))
             size = 1 if cell.pattern == Pattern.SINGLE else _size(kind.sizes, rng)
             cells += [index] * several
-            applications += [(applications[-1] + 1 if applications else 0)] * several
+            applications += [number] * several
             sizes += [size] * several
-            count -= several
+            number += 1
+            left -= several
     application = np.array(applications, dtype=np.int64)
-    own = rng.permutation(application[-1] + 1).astype(np.int64)
+    own = rng.permutation(number).astype(np.int64)
     return np.array(cells, dtype=np.int64), application, np.array(sizes, dtype=np.int64), own
 
 
@@ -118,7 +137,9 @@ def _volumes(
     """Bytes of each job; the others' so that data-intensive ones move `knobs.traffic` of all."""
     growth = np.where(intensive, knobs.intensive.growth, knobs.others.growth)
     volume = _by_kind(knobs, intensive, application, "volume", 0.2, rng) * size**growth
-    volume[intensive] = np.maximum(volume[intensive], INTENSIVE_BYTES * (MARGIN + 0.5 * rng.random(intensive.sum())))
+    volume[intensive] = np.maximum(
+        volume[intensive], INTENSIVE_BYTES * (MARGIN + 0.5 * rng.random(intensive.sum()))
+    )
     wanted = volume[intensive].sum() * (1 - knobs.traffic) / knobs.traffic
     others = volume[~intensive]
     for _ in range(20):  # what is cut off at the threshold goes to those below it
@@ -134,7 +155,7 @@ def _divergent(
     divergent = np.zeros(len(own), dtype=np.bool_)
     jobs = np.bincount(application)
     starts = np.cumsum(jobs) - jobs
-    judged = np.flatnonzero((jobs >= MANY) & (size[starts] > 1))
+    judged = np.flatnonzero((jobs >= MANY) & (size[starts] > 1)).astype(np.int64)
 
     def found(a: int) -> bool:
         vectors = []
@@ -146,9 +167,9 @@ def _divergent(
         apart = np.sqrt(np.maximum(squares[:, None] + squares - 2 * all_ @ all_.T, 0))
         return bool(apart.sum() / (len(all_) * (len(all_) - 1)) > DIVERGENCE)
 
-    missing = round(part * len(judged)) - sum(found(a) for a in judged)
+    missing = round(part * len(judged)) - sum(found(a) for a in judged.tolist())
     others = (pattern[starts] == Pattern.ROOT) | (pattern[starts] == Pattern.UNEVEN)
-    for a in rng.permutation(judged[others[judged]]):
+    for a in rng.permutation(judged[others[judged]]).tolist():
         if missing <= 0:
             break
         before = found(a)

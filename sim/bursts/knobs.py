@@ -66,7 +66,9 @@ class Knobs(NamedTuple):
     """Node seconds that are submitted in a second, beside the nodes there are."""
 
 
-def _cells(multi: float, root: float, even: float, of_intensive: dict[Pattern, float], apart: float, high: float) -> tuple[Cell, ...]:
+def _cells(
+    multi: float, root: float, even: float, of_intensive: dict[Pattern, float], apart: float, high: float
+) -> tuple[Cell, ...]:
     """Cells whose sums are the published ones.
 
     multi: part of the jobs on several nodes, of which `root` have rank-0 I/O; `even` of all-rank jobs are even;
@@ -108,8 +110,24 @@ KNOBS: dict[Name, Knobs] = {
         ),
         0.981,
         0.294,
-        Kind(Sizes(0.6, 7, 0.3), Spread(6 * HOUR_S, 0.6), Spread(60 * GB, 1.0), 0.5, Spread(0.3, 0.5), Spread(1200, 0.6), 0.02),
-        Kind(Sizes(0.75, 10, 0.3), Spread(2 * HOUR_S, 1.0), Spread(0.3 * GB, 1.0), 0.5, Spread(0.03, 0.5), Spread(1800, 0.6), 0.2),
+        Kind(
+            Sizes(0.6, 7, 0.3),
+            Spread(6 * HOUR_S, 0.6),
+            Spread(60 * GB, 1.0),
+            0.5,
+            Spread(0.3, 0.5),
+            Spread(1200, 0.6),
+            0.02,
+        ),
+        Kind(
+            Sizes(0.75, 10, 0.3),
+            Spread(2 * HOUR_S, 1.0),
+            Spread(0.3 * GB, 1.0),
+            0.5,
+            Spread(0.03, 0.5),
+            Spread(1800, 0.6),
+            0.2,
+        ),
         1.0,
     ),
     "cs19": Knobs(
@@ -123,8 +141,24 @@ KNOBS: dict[Name, Knobs] = {
         ),
         0.910,
         0.236,
-        Kind(Sizes(0.75, 9, 0.5), Spread(3 * HOUR_S, 0.8), Spread(30 * GB, 1.0), 0.3, Spread(0.05, 0.5), Spread(1800, 0.6), 0.02),
-        Kind(Sizes(0.85, 11, 0.5), Spread(2 * HOUR_S, 1.0), Spread(1 * GB, 0.7), 0.3, Spread(0.02, 0.5), Spread(1800, 0.6), 0.2),
+        Kind(
+            Sizes(0.75, 9, 0.5),
+            Spread(3 * HOUR_S, 0.8),
+            Spread(30 * GB, 1.0),
+            0.3,
+            Spread(0.05, 0.5),
+            Spread(1800, 0.6),
+            0.02,
+        ),
+        Kind(
+            Sizes(0.85, 11, 0.5),
+            Spread(2 * HOUR_S, 1.0),
+            Spread(1 * GB, 0.7),
+            0.3,
+            Spread(0.02, 0.5),
+            Spread(1800, 0.6),
+            0.2,
+        ),
         1.0,
     ),
 }

@@ -51,8 +51,12 @@ def _both(tianhe_1a: float, cs19: float) -> dict[Name, float]:
 
 STATISTICS = (
     Published("root", "rank-0 I/O, of multi-node jobs", "3.2.1", _both(25.7, 6.6), 0.5, "by construction"),
-    Published("even", "even traffic, of all-rank jobs", "3.2.2, figure 2", _both(61.9, 52.9), 1.0, "by construction"),
-    Published("minimal", "on the fewest cabinets, of multi-node jobs", "3.3.1", _both(70.4, 49.2), 3.0, "fitted"),
+    Published(
+        "even", "even traffic, of all-rank jobs", "3.2.2, figure 2", _both(61.9, 52.9), 1.0, "by construction"
+    ),
+    Published(
+        "minimal", "on the fewest cabinets, of multi-node jobs", "3.3.1", _both(70.4, 49.2), 3.0, "fitted"
+    ),
     Published(
         "uneven nodes",
         "nodes uneven over cabinets, of multi-cabinet jobs",
@@ -62,11 +66,17 @@ STATISTICS = (
         "fitted",
     ),
     Published("top nodes", "traffic of the busiest 1 % nodes", "4.1", _both(90.8, 96.6), 1.5, "fitted"),
-    Published("top cabinets", "traffic of the busiest 20 % cabinets", "4.1, figure 8", _both(80, 80), 5.0, "fitted"),
+    Published(
+        "top cabinets", "traffic of the busiest 20 % cabinets", "4.1, figure 8", _both(80, 80), 5.0, "fitted"
+    ),
     Published("intensive", "data-intensive jobs", "6.2, table 3", _both(7.2, 30.1), 0.5, "by construction"),
-    Published("their traffic", "traffic of data-intensive jobs", "6.2", _both(98.1, 91.0), 1.0, "by construction"),
+    Published(
+        "their traffic", "traffic of data-intensive jobs", "6.2", _both(98.1, 91.0), 1.0, "by construction"
+    ),
     Published("all rank", "all-rank jobs, of all", "table 3", _both(42.7, 44.4), 0.5, "by construction"),
-    Published("low communication", "low-communication jobs", "table 3", _both(93.3, 95.3), 0.5, "by construction"),
+    Published(
+        "low communication", "low-communication jobs", "table 3", _both(93.3, 95.3), 0.5, "by construction"
+    ),
     Published("optimizable", "optimizable jobs", "table 3", _both(6.3, 24.0), 0.5, "by construction"),
     Published(
         "divergent",
@@ -91,7 +101,9 @@ class Remapped(NamedTuple):
 BUSIEST_BEFORE = Remapped(
     "traffic of the busiest 10 % I/O nodes, contiguous", "7.4.1, figure 15c", {"tianhe-1a": 58.6}
 )
-BUSIEST_AFTER = Remapped("traffic of the busiest 10 % I/O nodes, i % n", "7.4.1, figure 15c", {"tianhe-1a": 37.9})
+BUSIEST_AFTER = Remapped(
+    "traffic of the busiest 10 % I/O nodes, i % n", "7.4.1, figure 15c", {"tianhe-1a": 37.9}
+)
 TAKEN_AWAY = Remapped("part of it that i % n takes away", "7.4.2, figure 16c", {"cs19": 33.0})
 """Printed as "almost 1/3", on other days than those before."""
 MORE_IO_NODES = Remapped(
