@@ -1,1 +1,1 @@
-"""tarazu-burstd: keeps the traffic of compute nodes and whose jobs they ran; tells Slurm which nodes a job should get."""
+"""tarazu-burstd: traffic of compute nodes, whose jobs they ran, and which nodes Slurm should give a job."""

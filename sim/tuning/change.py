@@ -6,7 +6,6 @@ told by runs under each alone. Seconds are the daemons'.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Literal, NamedTuple
@@ -15,7 +14,7 @@ from tarazu.sim.requests.simulate import Change, Setting, simulate
 from tarazu.sim.requests.situation import INTERVAL_S, TABLE_III, WINDOWS_S
 from tarazu.sim.requests.system import GRID5000
 from tarazu.sim.requests.workload import Workload
-from tarazu.sim.tuning.control import FIRST, Control, Manner, described
+from tarazu.sim.tuning.control import FIRST, Control, Manner, described, identity
 
 FASTER = 4.0
 """The other disks turn, seek and transfer so many times faster."""
@@ -42,7 +41,7 @@ class Replaced(NamedTuple):
 
     @property
     def id(self) -> str:
-        return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
+        return identity(self)
 
     @property
     def label(self) -> str:

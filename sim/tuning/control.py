@@ -6,6 +6,7 @@ observations (paper, section V-E). Decisions come without delay: measured, they 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -36,6 +37,11 @@ class Manner(NamedTuple):
     worse: float
     classifier: bool = False
     """Patterns are those that the product detects, else the true ones."""
+
+
+def identity(case: object) -> str:
+    """Of a case of `study.runner`: a hash of all that its result depends on."""
+    return hashlib.sha256(repr(case).encode()).hexdigest()[:16]
 
 
 def described(manner: Manner | None, window: int) -> str:

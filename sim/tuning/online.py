@@ -6,7 +6,6 @@ are replaced while one runs. Seconds are the daemons': one for each interval of 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -14,7 +13,7 @@ from tarazu.sim.requests.simulate import Setting, simulate
 from tarazu.sim.requests.situation import INTERVAL_S, SCALE, WINDOWS_S
 from tarazu.sim.requests.workload import Workload
 from tarazu.sim.requests.workloads import madbench2, write_and_read
-from tarazu.sim.tuning.control import FIRST, Control, Manner, Step, described
+from tarazu.sim.tuning.control import FIRST, Control, Manner, Step, described, identity
 
 F_RUNS = 120
 F_PART = 2 * SCALE
@@ -41,7 +40,7 @@ class Runs(NamedTuple):
 
     @property
     def id(self) -> str:
-        return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
+        return identity(self)
 
     @property
     def label(self) -> str:

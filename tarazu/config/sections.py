@@ -333,7 +333,7 @@ class Bursts:
     limit: int = setting(
         20 * 1024 * MIB, "bytes that days of traffic may take; the oldest go first", POSITIVE, size=True
     )
-    socket: str = setting("/run/tarazu/burstd.sock", "Unix socket where Slurm's plugin asks for nodes")
+    socket: str = setting("/run/tarazu-burstd/socket", "Unix socket where Slurm's plugin asks for nodes")
     answer_s: float = setting(0.02, "longest time that the plugin waits for an answer", POSITIVE)
     intensive: int = setting(
         10 * 1024 * MIB, "a job is data-intensive that moves more bytes than this", POSITIVE, size=True
@@ -409,6 +409,7 @@ class Metrics:
     clientd: str = setting("", "where it finds clientd's", LISTENS)
     council: str = setting("", "where it finds tarazu-council's", LISTENS)
     announcer: str = setting("", "where it finds tarazu-announcer's", LISTENS)
+    bursts: str = setting("", "where it finds tarazu-burstd's", LISTENS)
 
 
 @dataclass(frozen=True)

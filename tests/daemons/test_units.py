@@ -49,7 +49,7 @@ def test_a_unit_starts_a_program_of_the_package(unit: Path) -> None:
 
 
 def test_all_daemons_have_one() -> None:
-    names = ["tarazu-announcer", "tarazu-clientd", "tarazu-council", "tarazu-mdsd"]
+    names = ["tarazu-announcer", "tarazu-burstd", "tarazu-clientd", "tarazu-council", "tarazu-mdsd"]
     names += ["tarazu-ossd", "tarazu-ossd-routers"]
     assert sorted(unit.stem for unit in UNITS) == names
 

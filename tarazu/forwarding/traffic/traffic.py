@@ -31,7 +31,7 @@ class Traffic:
     written: Bytes
     """(rows,)"""
     network: Bytes | None = None
-    """(rows,): bytes besides Lustre's that the node sent and received; `UNKNOWN` where nobody counted, None: nowhere."""
+    """(rows,): bytes besides Lustre's, sent and received; `UNKNOWN` where nobody counted them. None: nowhere."""
 
     def __len__(self) -> int:
         return len(self.time_s)

@@ -107,12 +107,7 @@ def _run(council: str, how: str, seconds: int, features: str, **tune: object) ->
             used = cpu_s(processes[0].pid) - before
             answers = [json.loads(worker.stdout.readline()) for worker in workers if worker.stdout]
         finally:
-            for process in processes:
-                process.kill()
-                process.wait()
-                for stream in (process.stdin, process.stdout):
-                    if stream:
-                        stream.close()
+            _end(processes)
     return {
         "own": [each for answer in answers for each in answer["own"]],
         "new": [each for answer in answers for each in answer["new"]],
@@ -154,6 +149,15 @@ def _start(directory: Path, module: str, *arguments: str) -> subprocess.Popen[st
         )
 
 
+def _end(processes: Sequence[subprocess.Popen[str]]) -> None:
+    for process in processes:
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout):
+            if stream:
+                stream.close()
+
+
 def cpu_s(pid: int) -> float:
     """Of all threads, to the nanosecond (`schedstat`): clock ticks say nothing of a thousandth of a core."""
     found = Path(f"/proc/{pid}/task").glob("*/schedstat")
@@ -181,12 +185,7 @@ def _announcer(seconds: int) -> Iterator[Figure]:
                 time.sleep(1.0)
             told = here.ask(config.load(str(file)))
         finally:
-            for process in processes:
-                process.kill()
-                process.wait()
-                for stream in (process.stdin, process.stdout):
-                    if stream:
-                        stream.close()
+            _end(processes)
     share = (used[1] - used[0]) / (seconds - 1)
     yield Figure(f"an announcer on an OSS of {OSTS} OSTs: of a core", 100 * share, "%", 0.1)
     yield Figure(

@@ -134,13 +134,7 @@ def _lost(rows: Sequence[detected.Row], short: bool) -> list[Figure]:
             for of in (with_detection.perfect(every, seen), seen)
         )
         figures += [
-            Figure(f"{name}: performance in the last bin, true patterns", 100 * true.performance, "%"),
-            Figure(
-                f"{name}: performance in the last bin, detected patterns",
-                100 * got.performance,
-                "%",
-                least=None if short else 100 * true.performance - MOST_LOST,
-            ),
+            *_performance(f"{name}: performance in the last bin", true.performance, got.performance, short),
             Figure(f"{name}: precision in the last bin, true patterns", 100 * true.precision, "%"),
             Figure(f"{name}: precision in the last bin, detected patterns", 100 * got.precision, "%"),
             Figure(f"{name}: observations until 0.95, true patterns", true.observations, ""),
@@ -150,16 +144,19 @@ def _lost(rows: Sequence[detected.Row], short: bool) -> list[Figure]:
             with_detection.together(every, of, make, LENGTH, LEARNING_SEED)
             for of in (with_detection.perfect(every, seen), seen)
         )
-        figures += [
-            Figure(f"{name}, all at once: performance, true patterns", 100 * of_all.performance, "%"),
-            Figure(
-                f"{name}, all at once: performance, detected patterns",
-                100 * detected_.performance,
-                "%",
-                least=None if short else 100 * of_all.performance - MOST_LOST,
-            ),
-        ]
+        figures += _performance(
+            f"{name}, all at once: performance", of_all.performance, detected_.performance, short
+        )
     return figures
+
+
+def _performance(what: str, true: float, detected: float, short: bool) -> list[Figure]:
+    """With detected patterns at most `MOST_LOST` less than with the true ones."""
+    least = None if short else 100 * true - MOST_LOST
+    return [
+        Figure(f"{what}, true patterns", 100 * true, "%"),
+        Figure(f"{what}, detected patterns", 100 * detected, "%", least=least),
+    ]
 
 
 def _sampler(calls: int) -> list[Figure]:

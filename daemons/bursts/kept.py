@@ -1,0 +1,58 @@
+"""What tarazu-burstd has on disk, below `bursts.directory`.
+
+traffic/      a file a day, and the parts of today's (`tarazu.forwarding.traffic.days`)
+jobs.db       jobs, and what ended ones moved; applications' history
+status.json   how the daemon was a few seconds ago
+daemon        locked by the daemon for as long as it runs: a second one ends
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from pathlib import Path
+
+from tarazu import durable
+from tarazu.errors import StoreError, Unavailable
+
+
+class Kept:
+    def __init__(self, directory: str | Path) -> None:
+        self.directory = Path(directory)
+
+    @property
+    def traffic(self) -> Path:
+        return self.directory / "traffic"
+
+    @property
+    def jobs(self) -> Path:
+        return self.directory / "jobs.db"
+
+    def claim(self) -> int:
+        """For the one daemon: a descriptor that locks out others until it is closed. Raises StoreError, Unavailable."""
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self.directory / "daemon", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StoreError(str(self.directory), "a directory that can be written", error.strerror) from None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(descriptor)
+            raise Unavailable(f"{self.directory}: another tarazu-burstd has its files here") from None
+        for left in self.directory.glob(".*.part"):  # of a crash
+            left.unlink(missing_ok=True)
+        return descriptor
+
+    def status(self) -> bytes | None:
+        with contextlib.suppress(OSError):
+            return (self.directory / "status.json").read_bytes()
+        return None
+
+    def write_status(self, data: bytes) -> None:
+        """Raises StoreError."""
+        try:
+            durable.replace(self.directory / "status.json", data)
+        except OSError as error:
+            raise StoreError(str(self.directory), "a directory that can be written", error.strerror) from None
