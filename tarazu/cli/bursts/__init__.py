@@ -9,7 +9,9 @@ import argparse
 
 from tarazu.cli.verbs import add_verbs, execute_verb
 
-VERBS: dict[str, tuple[str, str]] = {}
+VERBS: dict[str, tuple[str, str]] = {
+    "remap": ("remap", "which router serves which compute nodes: what other mappings would give, and set one"),
+}
 
 
 execute = execute_verb
