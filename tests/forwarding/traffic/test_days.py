@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -105,22 +104,24 @@ def test_a_crash_while_files_are_put_together_loses_nothing_and_doubles_nothing(
         pass
 
     steps = Counter[str]()
-    for method in ("rename", "unlink"):
+    rename, unlink = Path.rename, Path.unlink
 
-        def counted(
-            path: Path,
-            *args: Any,
-            real: Any = getattr(Path, method),
-            name: str = method,
-            **named: Any,  # noqa: B008
-        ) -> Any:
-            if not path.name.startswith(".") or name == "rename":
-                steps["all"] += 1
-                if steps["all"] > fails_at:
-                    raise Crash
-            return real(path, *args, **named)
+    def step() -> None:
+        steps["all"] += 1
+        if steps["all"] > fails_at:
+            raise Crash
 
-        monkeypatch.setattr(Path, method, counted)
+    def renamed(path: Path, target: Path) -> Path:
+        step()
+        return rename(path, target)
+
+    def unlinked(path: Path, missing_ok: bool = False) -> None:
+        if not path.name.startswith("."):
+            step()
+        unlink(path, missing_ok)
+
+    monkeypatch.setattr(Path, "rename", renamed)
+    monkeypatch.setattr(Path, "unlink", unlinked)
     try:
         days.tidy(tmp_path, DAY + 2 * days.DAY_S)
         crashed = False
