@@ -1,1 +1,1 @@
-"""Spatially bursty I/O, seen: measures of unevenness, of intervals, of jobs and of applications."""
+"""How bursty in space I/O is: of distributions (`measures`), intervals, jobs, applications, and of whole days."""

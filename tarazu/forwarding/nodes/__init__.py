@@ -1,1 +1,1 @@
-"""Which compute nodes a job gets, so that its I/O takes more I/O nodes, more evenly."""
+"""Which compute nodes a job gets, so that more I/O nodes serve it (spatially-bursty-io, 6.4)."""

@@ -1,0 +1,199 @@
+"""Queues of jobs that have the published statistics of a machine; the same for the same seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tarazu.sim.bursts.knobs import KNOBS, Cell, Knobs, Sizes, Spread
+from tarazu.sim.bursts.published import HARDWARE, Name
+from tarazu.sim.bursts.queue import Applications, Flags, Pattern, Queue
+from tarazu.sim.bursts.shares import drawn
+from tarazu.sim.kernel.fluid import Floats, Ints
+
+SEED = 1
+JOBS = 12_000
+INTENSIVE_BYTES = 10 * 2**30
+"""The setting `bursts.intensive`."""
+MARGIN = 1.1
+"""Volumes stay so far away from it: what is said of a job must be found in its traffic again."""
+DIVERGENCE = 0.3
+"""6.3"""
+MOST_JOBS = 60
+"""Of one application."""
+MANY = 6
+"""Jobs from which on an application is judged (6.3: more than five)."""
+ODD_JOBS = 0.04
+"""Part of the jobs that behave as one of another application: consistency is high, not perfect (figure 10)."""
+NODE_BYTES_PER_S = 1e9
+"""A node moves no more."""
+DAY_S = 86400.0
+DAILY = 0.3
+"""By so much more than the mean is submitted at the busiest time of the day."""
+FILLED_S = 4 * 3600.0
+"""At the beginning there waits what the machine has to do for so long."""
+
+
+def queue(name: Name, jobs: int = JOBS, seed: int = SEED, knobs: Knobs | None = None) -> Queue:
+    """Jobs that together have the published proportions. `knobs`: others than the machine's own."""
+    knobs = knobs or KNOBS[name]
+    rng = np.random.default_rng((seed, 0, len(name)))
+    cell, application, size, own = _applications(knobs, jobs, rng)
+    cell = _odd(knobs.cells, cell, size, rng)
+    pattern = np.array([c.pattern for c in knobs.cells])[cell]
+    intensive = np.array([c.intensive for c in knobs.cells])[cell]
+    low = np.array([c.low_communication for c in knobs.cells])[cell]
+    run_s = _by_kind(knobs, intensive, application, "run_s", 0.3, rng)
+    run_s = np.clip(run_s, 120.0, 2 * DAY_S)
+    volume = _volumes(knobs, intensive, application, size, rng)
+    network = volume * np.where(low, rng.uniform(0.02, 0.7, jobs), rng.uniform(1.5, 20.0, jobs))
+    network[size == 1] = 0.0
+    divergent = _divergent(knobs.divergent, application, size, pattern, own, seed, rng)
+    order = _order(application, rng)
+    duty = np.minimum(_by_kind(knobs, intensive, application, "duty", 0.2, rng), 0.9)
+    # A node's share of the volume is not known here: as if half of all went through one.
+    io_s = np.minimum(np.maximum(run_s * duty, volume / np.sqrt(size) / NODE_BYTES_PER_S), 0.95 * run_s)
+    period_s = _by_kind(knobs, intensive, application, "period_s", 0.1, rng)
+    bursts = np.maximum(1, np.rint(run_s / period_s)).astype(np.int64)
+    limit_s = np.ceil(run_s * rng.uniform(1.1, 4.0, jobs) / 1800) * 1800
+    work = (size * run_s)[order]
+    submit_s = _submitted(work, HARDWARE[name].nodes * knobs.load, rng)
+    first = np.full(len(own), -1)
+    first[application[::-1]] = np.arange(jobs)[::-1]
+    return Queue(
+        submit_s,
+        size[order],
+        run_s[order],
+        limit_s[order],
+        application[order],
+        pattern[order],
+        intensive[order],
+        volume[order],
+        network[order],
+        bursts[order],
+        io_s[order],
+        Applications(size[first], divergent, own),
+        seed,
+    )
+
+
+def _applications(knobs: Knobs, jobs: int, rng: np.random.Generator) -> tuple[Ints, Ints, Ints, Ints]:
+    """Of each job its cell, application and size (jobs,); the seed of each application (applications,)."""
+    parts = np.array([c.part for c in knobs.cells])
+    wanted = np.floor(parts * jobs).astype(np.int64)
+    wanted[np.argsort(parts * jobs - wanted)[::-1][: jobs - wanted.sum()]] += 1
+    cells: list[int] = []
+    applications: list[int] = []
+    sizes: list[int] = []
+    number = 0
+    for index, (cell, count) in enumerate(zip(knobs.cells, wanted.tolist(), strict=True)):
+        kind = knobs.intensive if cell.intensive else knobs.others
+        left = count
+        while left:
+            several = min(left, MOST_JOBS, 1 + int(rng.pareto(0.9) * 2))
+            size = 1 if cell.pattern == Pattern.SINGLE else _size(kind.sizes, rng)
+            cells += [index] * several
+            applications += [number] * several
+            sizes += [size] * several
+            number += 1
+            left -= several
+    application = np.array(applications, dtype=np.int64)
+    own = rng.permutation(number).astype(np.int64)
+    return np.array(cells, dtype=np.int64), application, np.array(sizes, dtype=np.int64), own
+
+
+def _size(sizes: Sizes, rng: np.random.Generator) -> int:
+    weights = sizes.ratio ** np.arange(sizes.most)
+    exponent = 1 + int(rng.choice(sizes.most, p=weights / weights.sum()))
+    if exponent > 1 and rng.random() < sizes.odd:
+        return int(rng.integers(2 ** (exponent - 1) + 1, 2**exponent))
+    return int(2**exponent)
+
+
+def _odd(cells: Sequence[Cell], cell: Ints, size: Ints, rng: np.random.Generator) -> Ints:
+    """Some jobs change places: as many of each kind as before, but not all of an application alike."""
+    cell = cell.copy()
+    for group in (np.flatnonzero(size == 1), np.flatnonzero(size > 1)):
+        some = rng.choice(group, int(ODD_JOBS * len(group)), replace=False)
+        cell[some] = cell[rng.permutation(some)]
+    return cell
+
+
+def _by_kind(
+    knobs: Knobs, intensive: Flags, application: Ints, what: str, own: float, rng: np.random.Generator
+) -> Floats:
+    """A lognormal quantity: the kind's, the application's, and `own` of each job's logarithm."""
+    kinds: list[Spread] = [getattr(kind, what) for kind in (knobs.others, knobs.intensive)]
+    median, sigma = (np.array(x)[intensive.astype(int)] for x in zip(*kinds, strict=True))
+    common = rng.standard_normal(int(application.max()) + 1)[application]
+    found: Floats = median * np.exp(sigma * common + own * rng.standard_normal(len(application)))
+    return found
+
+
+def _volumes(
+    knobs: Knobs, intensive: Flags, application: Ints, size: Ints, rng: np.random.Generator
+) -> Floats:
+    """Bytes of each job; the others' so that data-intensive ones move `knobs.traffic` of all."""
+    growth = np.where(intensive, knobs.intensive.growth, knobs.others.growth)
+    volume = _by_kind(knobs, intensive, application, "volume", 0.2, rng) * size**growth
+    volume[intensive] = np.maximum(
+        volume[intensive], INTENSIVE_BYTES * (MARGIN + 0.5 * rng.random(intensive.sum()))
+    )
+    wanted = volume[intensive].sum() * (1 - knobs.traffic) / knobs.traffic
+    others = volume[~intensive]
+    for _ in range(20):  # what is cut off at the threshold goes to those below it
+        others = np.minimum(others * wanted / others.sum(), INTENSIVE_BYTES / MARGIN)
+    volume[~intensive] = others
+    return volume
+
+
+def _divergent(
+    part: float, application: Ints, size: Ints, pattern: Ints, own: Ints, seed: int, rng: np.random.Generator
+) -> Flags:
+    """Applications of which it is another matter in each job who writes, so many that `part` are found divergent."""
+    divergent = np.zeros(len(own), dtype=np.bool_)
+    jobs = np.bincount(application)
+    starts = np.cumsum(jobs) - jobs
+    judged = np.flatnonzero((jobs >= MANY) & (size[starts] > 1)).astype(np.int64)
+
+    def found(a: int) -> bool:
+        vectors = []
+        for j in range(starts[a], starts[a] + jobs[a]):
+            numbers = np.random.default_rng((seed, 1, int(own[a]))), np.random.default_rng((seed, 3, j))
+            vectors.append(drawn(Pattern(int(pattern[j])), int(size[j]), bool(divergent[a]), *numbers))
+        all_ = np.array(vectors)
+        squares = (all_**2).sum(1)
+        apart = np.sqrt(np.maximum(squares[:, None] + squares - 2 * all_ @ all_.T, 0))
+        return bool(apart.sum() / (len(all_) * (len(all_) - 1)) > DIVERGENCE)
+
+    missing = round(part * len(judged)) - sum(found(a) for a in judged.tolist())
+    others = (pattern[starts] == Pattern.ROOT) | (pattern[starts] == Pattern.UNEVEN)
+    for a in rng.permutation(judged[others[judged]]).tolist():
+        if missing <= 0:
+            break
+        before = found(a)
+        divergent[a] = True
+        if before:
+            continue
+        if found(a):
+            missing -= 1
+        else:
+            divergent[a] = False
+    few = (jobs < MANY) & others
+    divergent[few] = rng.random(int(few.sum())) < divergent[judged[others[judged]]].mean()
+    return divergent
+
+
+def _order(application: Ints, rng: np.random.Generator) -> Ints:
+    """Jobs in the order of submission: those of an application within some part of the time."""
+    centre = rng.random(int(application.max()) + 1)[application]
+    return np.argsort((centre + 0.3 * rng.standard_normal(len(application))) % 1.0, kind="stable")
+
+
+def _submitted(work: Floats, per_s: float, rng: np.random.Generator) -> Floats:
+    """When each job is submitted: at the pace at which its work (node seconds) is to be done, more by day."""
+    at = np.cumsum(work * rng.exponential(1.0, len(work))) / per_s
+    at = np.maximum(at * work.sum() / per_s / at[-1] - FILLED_S, 0.0)
+    turn = 2 * np.pi / DAY_S
+    return np.maximum.accumulate(at + DAILY / turn * (np.cos(turn * at) - 1))

@@ -1,0 +1,164 @@
+"""What is turned until a generated system has the published statistics: of which jobs it consists, how large they are,
+how long they run, how much they move and when.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tarazu.sim.bursts.published import Name
+from tarazu.sim.bursts.queue import Pattern
+
+
+class Cell(NamedTuple):
+    """Jobs of one kind, by what the paper counts."""
+
+    part: float
+    """Of all jobs."""
+    pattern: Pattern
+    intensive: bool
+    low_communication: bool
+
+
+class Sizes(NamedTuple):
+    """Nodes of multi-node jobs: powers of two mostly, each so much rarer than the one before."""
+
+    ratio: float
+    """How many applications have up to 2**(g + 1) nodes, beside those of up to 2**g."""
+    most: int
+    """The largest power's exponent."""
+    odd: float
+    """Part of them that is no power of two."""
+
+
+class Spread(NamedTuple):
+    """A lognormal distribution."""
+
+    median: float
+    sigma: float
+
+
+class Kind(NamedTuple):
+    """Data-intensive jobs, or the others."""
+
+    sizes: Sizes
+    run_s: Spread
+    volume: Spread
+    """Bytes of a job of one node; of n nodes n**`growth` times that."""
+    growth: float
+    duty: Spread
+    """Part of the run time in which it reads or writes."""
+    period_s: Spread
+    """From one phase of I/O to the next."""
+    log: float
+    """Part of the volume that is written a little at a time, between the phases."""
+
+
+class Knobs(NamedTuple):
+    cells: tuple[Cell, ...]
+    traffic: float
+    """Part of all bytes that data-intensive jobs move."""
+    divergent: float
+    """Part of the multi-node applications with more than five jobs."""
+    intensive: Kind
+    others: Kind
+    load: float
+    """Node seconds that are submitted in a second, beside the nodes there are."""
+
+
+def _cells(
+    multi: float, root: float, even: float, of_intensive: dict[Pattern, float], apart: float, high: float
+) -> tuple[Cell, ...]:
+    """Cells whose sums are the published ones.
+
+    multi: part of the jobs on several nodes, of which `root` have rank-0 I/O; `even` of all-rank jobs are even;
+    of_intensive: part of all jobs that is data-intensive and communicates little, by pattern; apart: all-rank
+    data-intensive jobs that communicate much; high: jobs that communicate much, in all.
+    """
+    all_rank = multi * (1 - root)
+    part = {
+        Pattern.SINGLE: 1 - multi,
+        Pattern.ROOT: multi * root,
+        Pattern.EVEN: all_rank * even,
+        Pattern.UNEVEN: all_rank * (1 - even),
+    }
+    cells = [Cell(of_intensive[pattern], pattern, True, True) for pattern in Pattern]
+    cells.append(Cell(apart, Pattern.EVEN, True, False))
+    rest = high - apart
+    chatty = {Pattern.ROOT: 0.3 * rest, Pattern.EVEN: 0.4 * rest, Pattern.UNEVEN: 0.3 * rest}
+    for pattern in Pattern:
+        talk = chatty.get(pattern, 0.0)
+        cells.append(Cell(talk, pattern, False, False))
+        used = of_intensive[pattern] + talk + (apart if pattern == Pattern.EVEN else 0.0)
+        cells.append(Cell(part[pattern] - used, pattern, False, True))
+    return tuple(cell for cell in cells if cell.part > 0)
+
+
+HOUR_S = 3600.0
+GB = 1e9
+
+KNOBS: dict[Name, Knobs] = {
+    "tianhe-1a": Knobs(
+        # 42.7 % of all jobs are all-rank (table 3), 74.3 % of the multi-node ones (3.2.2): so 57.5 % are multi-node.
+        _cells(
+            0.427 / 0.743,
+            0.257,
+            0.619,
+            {Pattern.SINGLE: 0.003, Pattern.ROOT: 0.003, Pattern.EVEN: 0.037, Pattern.UNEVEN: 0.026},
+            0.003,
+            0.067,
+        ),
+        0.981,
+        0.294,
+        Kind(
+            Sizes(0.6, 7, 0.3),
+            Spread(6 * HOUR_S, 0.6),
+            Spread(60 * GB, 1.0),
+            0.5,
+            Spread(0.3, 0.5),
+            Spread(1200, 0.6),
+            0.02,
+        ),
+        Kind(
+            Sizes(0.75, 10, 0.3),
+            Spread(2 * HOUR_S, 1.0),
+            Spread(0.3 * GB, 1.0),
+            0.5,
+            Spread(0.03, 0.5),
+            Spread(1800, 0.6),
+            0.2,
+        ),
+        1.0,
+    ),
+    "cs19": Knobs(
+        _cells(
+            0.444 / 0.934,
+            0.066,
+            0.529,
+            {Pattern.SINGLE: 0.045, Pattern.ROOT: 0.008, Pattern.EVEN: 0.12, Pattern.UNEVEN: 0.12},
+            0.008,
+            0.047,
+        ),
+        0.910,
+        0.236,
+        Kind(
+            Sizes(0.75, 9, 0.5),
+            Spread(3 * HOUR_S, 0.8),
+            Spread(30 * GB, 1.0),
+            0.3,
+            Spread(0.05, 0.5),
+            Spread(1800, 0.6),
+            0.02,
+        ),
+        Kind(
+            Sizes(0.85, 11, 0.5),
+            Spread(2 * HOUR_S, 1.0),
+            Spread(1 * GB, 0.7),
+            0.3,
+            Spread(0.02, 0.5),
+            Spread(1800, 0.6),
+            0.2,
+        ),
+        1.0,
+    ),
+}

@@ -1,0 +1,71 @@
+"""How a job's traffic lies on its nodes, by its pattern: reproducible, each job for itself."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tarazu.sim.bursts.queue import Pattern, Queue
+from tarazu.sim.kernel.fluid import Floats
+
+MOST = 0.93
+"""Of one node in an uneven job: well below the 95 % of rank-0 I/O."""
+LEAST_NUD = 0.07
+"""Of an uneven job: well above the 0.05 of an even one."""
+WRITERS = 6
+"""At most so many nodes write for the others in a divergent application: with more, its jobs lie close together."""
+
+
+def shares(queue: Queue, job: int) -> Floats:
+    """Part of the job's bytes that each of its nodes moves, in the order of ranks: (size,), sum 1."""
+    applications, at = queue.applications, int(queue.application[job])
+    divergent = bool(applications.divergent[at])
+    own = np.random.default_rng((queue.seed, 1, int(applications.seed[at])))
+    now = np.random.default_rng((queue.seed, 2, job))
+    return drawn(Pattern(int(queue.pattern[job])), int(queue.size[job]), divergent, own, now)
+
+
+def drawn(
+    pattern: Pattern, size: int, divergent: bool, own: np.random.Generator, now: np.random.Generator
+) -> Floats:
+    """The same with the numbers that are the application's `own`, and those that are of this job (`now`)."""
+    if pattern == Pattern.SINGLE:
+        return np.ones(1)
+    small = now.lognormal(0.0, 0.05, size)
+    if pattern == Pattern.EVEN:
+        return _parts(own.lognormal(0.0, 0.07, size) * small)
+    which = now if divergent else own
+    if pattern == Pattern.ROOT:
+        found = (1 - 0.96) * which.random() * _parts(small)
+        at = int(now.integers(size)) if divergent else 0
+        found[at] += 1 - found.sum()
+        return found
+    return _uneven(size, divergent, which) if size == 2 else _collected(size, divergent, which, small)
+
+
+def _uneven(size: int, divergent: bool, which: np.random.Generator) -> Floats:
+    """Of two nodes."""
+    most = which.uniform(0.75, MOST)
+    found = np.array([most, 1 - most])
+    return found[::-1].copy() if divergent and which.random() < 0.5 else found
+
+
+def _collected(size: int, divergent: bool, which: np.random.Generator, small: Floats) -> Floats:
+    """Some nodes, equally far from one another or (divergent) anywhere, collect most for the others."""
+    writers = max(1, round(size * which.uniform(0.03, 0.4)))
+    if divergent:
+        writers = min(writers, WRITERS)
+        at = which.choice(size, writers, replace=False)
+    else:
+        at = np.arange(writers) * (size // writers)
+    found = which.uniform(0.02, 0.15) * _parts(small)
+    found[at] += (1 - found.sum()) * _parts(which.lognormal(0.0, 0.7, writers) * small[at])
+    while found.max() > MOST:
+        found = 0.9 * found + 0.1 / size
+    while 1 + float((found * np.log(found)).sum()) / np.log(size) < LEAST_NUD:
+        found = _parts(found**1.3)
+    return found
+
+
+def _parts(values: Floats) -> Floats:
+    parts: Floats = values / values.sum()
+    return parts

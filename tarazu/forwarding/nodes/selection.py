@@ -1,0 +1,145 @@
+"""Even node, even traffic and span (spatially-bursty-io, 6.4): the nodes of an optimizable job, or none chosen."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tarazu.errors import BadInput
+from tarazu.forwarding.nodes import grouping
+from tarazu.forwarding.nodes.slurm_fit import FITS, Flags
+from tarazu.forwarding.nodes.span import span
+from tarazu.forwarding.nodes.wish import Choice, Left, Options, Wish
+from tarazu.forwarding.traffic.machine import Machine
+
+__all__ = ["Choice", "Left", "Options", "Wish", "choose", "loads"]
+
+Floats = npt.NDArray[np.float64]
+
+DEFAULT = Options()
+
+
+class _Group(NamedTuple):
+    """An I/O node that is to serve the job, and its idle nodes, ascending."""
+
+    io_node: int
+    idle: list[int]
+
+
+def choose(
+    machine: Machine, idle: Flags, wish: Wish, options: Options = DEFAULT, load: Floats | None = None
+) -> Choice | Left:
+    """The job's nodes, or why it is better left to Slurm.
+
+    `idle`: (nodes of the machine,), those that Slurm could give to this job. `load`: (I/O nodes,), traffic that is
+    expected of jobs already running there, in any unit; I/O nodes that have less come first. None: they are alike.
+    Raises BadInput where lengths do not fit."""
+    _check(machine, idle, wish, load)
+    own = FITS[options.fit](machine, idle, wish.nodes)
+    if own is None:
+        return Left("not so many nodes are idle")
+    served = machine.served_by
+    known = np.flatnonzero(idle & (served >= 0))
+    room = np.bincount(served[known], minlength=len(machine.io_nodes))
+    if int(room.sum()) < wish.nodes:
+        return Left("of too many idle nodes the I/O node is not known")
+    by_default = len(np.unique(served[own]))
+    diversity = int(np.count_nonzero(room))
+    least = int(np.searchsorted(np.cumsum(np.sort(room)[::-1]), wish.nodes)) + 1
+    count = span(wish.nodes, diversity, by_default, least, wish.next_size, options)
+    if count <= by_default:
+        return Left(f"Slurm's own choice has {by_default} I/O nodes, no fewer than the {count} to be had")
+    groups = _groups(served, known, _pick(room, count, wish.nodes, load))
+    best = _place(groups, wish, options)
+    used = len({int(served[n]) for n in best[1]})
+    if used <= by_default:
+        return Left(f"only {used} I/O nodes would be used, Slurm's own choice has {by_default}")
+    return Choice(
+        tuple(best[1]),
+        used,
+        best[0],
+        f"{used} I/O nodes instead of {by_default}, of {diversity} with idle nodes",
+    )
+
+
+def loads(machine: Machine, nodes: tuple[int, ...], shares: tuple[float, ...] | None) -> Floats:
+    """(I/O nodes,): the part of a job's traffic that each carries, with ranks on `nodes` in their order."""
+    share = np.ones(len(nodes)) if shares is None else np.asarray(shares, dtype=np.float64)
+    total = float(share.sum())
+    at = machine.served_by[np.asarray(nodes, dtype=np.int64)]
+    known = at >= 0
+    return np.bincount(at[known], share[known], len(machine.io_nodes)) / (total or 1.0)
+
+
+def _check(machine: Machine, idle: Flags, wish: Wish, load: Floats | None) -> None:
+    if idle.shape != (len(machine.nodes),):
+        raise BadInput("idle", f"{len(machine.nodes)} flags", str(idle.shape))
+    if wish.nodes < 1:
+        raise BadInput("nodes of the job", "at least 1", str(wish.nodes))
+    if wish.shares is not None:
+        if len(wish.shares) != wish.nodes:
+            raise BadInput("shares", f"{wish.nodes} numbers", str(len(wish.shares)))
+        if not all(0 <= share < float("inf") for share in wish.shares):
+            raise BadInput("shares", "numbers >= 0", "others")
+    if load is not None and load.shape != (len(machine.io_nodes),):
+        raise BadInput("load", f"{len(machine.io_nodes)} numbers", str(load.shape))
+
+
+def _pick(room: npt.NDArray[np.int64], count: int, nodes: int, load: Floats | None) -> list[int]:
+    """`count` I/O nodes that together hold the job: first those with room for an equal group, of those the ones
+    with the least traffic, of those the ones with the least room (so that large holes stay whole)."""
+    equal = -(-nodes // count)
+    traffic = np.zeros(len(room)) if load is None else load
+    fits = room >= equal
+    order = np.lexsort((np.where(fits, room, -room), np.where(fits, traffic, 0.0), ~fits))
+    picked = order[:count].tolist()
+    short = nodes - int(room[picked].sum())
+    for large in np.argsort(-room, kind="stable").tolist():
+        if short <= 0:
+            break
+        if (
+            large not in picked
+        ):  # only where not all have room for an equal group: the largest instead of the smallest
+            small = min(picked, key=lambda i: room[i])
+            picked[picked.index(small)] = large
+            short -= int(room[large] - room[small])
+    return sorted(picked)
+
+
+def _groups(served: npt.NDArray[np.int32], known: npt.NDArray[np.int64], picked: list[int]) -> list[_Group]:
+    """In the order in which the machine's nodes come."""
+    wanted = known[np.isin(served[known], picked)]
+    by_io_node = wanted[np.argsort(served[wanted], kind="stable")]
+    ends = np.cumsum(np.bincount(served[wanted], minlength=int(served.max()) + 1))
+    groups = [_Group(i, by_io_node[(ends[i - 1] if i else 0) : ends[i]].tolist()) for i in picked]
+    return sorted(groups, key=lambda group: group.idle[0])
+
+
+def _place(groups: list[_Group], wish: Wish, options: Options) -> tuple[str, list[int]]:
+    """The strategy and its nodes, in the order of ranks."""
+    room = [len(group.idle) for group in groups]
+    sizes = grouping.even(wish.nodes, room)
+    by_number = ("even node", sorted(n for g, size in zip(groups, sizes) for n in g.idle[:size]))
+    shares = wish.shares
+    if shares is None or options.strategy == "node" or not sum(shares):
+        return by_number
+    if options.free:
+        left = [iter(group.idle) for group in groups]
+        return ("even traffic, free", [next(left[g]) for g in grouping.free(shares, room)])
+    sizes = grouping.ordered(shares, room)
+    by_traffic = (
+        "even traffic",
+        sorted(n for g, size in zip(groups, sizes) for n in g.idle[:size]),
+    )
+    # where I/O nodes serve nodes that lie between one another's, ranks come out in another order than planned
+    return min(by_traffic, by_number, key=lambda way: _busiest(groups, way[1], shares))
+
+
+def _busiest(groups: list[_Group], nodes: list[int], shares: tuple[float, ...]) -> float:
+    at = {node: group.io_node for group in groups for node in group.idle}
+    total: dict[int, float] = {}
+    for node, share in zip(nodes, shares, strict=True):
+        total[at[node]] = total.get(at[node], 0.0) + share
+    return max(total.values())

@@ -1,0 +1,155 @@
+"""The nodes of an optimizable job, or why it is left to Slurm."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tarazu.errors import BadInput
+from tarazu.forwarding.nodes.selection import Choice, Left, Options, Wish, choose, loads
+from tarazu.forwarding.nodes.span import span
+from tarazu.forwarding.traffic.machine import Machine, regular
+
+MACHINE = regular(512, 32)
+"""16 I/O nodes."""
+ALL = np.ones(512, dtype=bool)
+
+
+def served(machine: Machine, choice: Choice | Left) -> list[int]:
+    """Nodes of each I/O node that the choice uses."""
+    assert isinstance(choice, Choice)
+    counts = np.bincount(machine.served_by[list(choice.nodes)], minlength=len(machine.io_nodes))
+    assert np.count_nonzero(counts) == choice.io_nodes
+    return [n for n in counts.tolist() if n]
+
+
+def test_even_node_eight_nodes_an_io_node() -> None:
+    choice = choose(MACHINE, ALL, Wish(64))
+    assert served(MACHINE, choice) == [8] * 8
+    assert isinstance(choice, Choice)
+    assert choice.strategy == "even node"
+    assert list(choice.nodes) == sorted(choice.nodes)
+
+
+@pytest.mark.parametrize(("next_size", "io_nodes"), [(None, 10), (30, 10), (64, 8), (128, 8), (257, 5)])
+def test_what_is_kept_for_the_next_job_follows_its_size(next_size: int | None, io_nodes: int) -> None:
+    """16 I/O nodes have idle nodes: 1/3, 1/2 or 2/3 of them are left alone."""
+    choice = choose(MACHINE, ALL, Wish(128, None, next_size))
+    assert isinstance(choice, Choice)
+    assert choice.io_nodes == io_nodes
+
+
+def test_without_span_as_many_as_have_eight_nodes_each() -> None:
+    choice = choose(MACHINE, ALL, Wish(128, None, 1000), Options(span=False))
+    assert served(MACHINE, choice) == [8] * 16
+
+
+def test_where_too_little_could_be_kept_the_job_comes_first() -> None:
+    """2/3 of 3 I/O nodes kept would leave 1, which Slurm's own choice has too: it gets one more."""
+    assert span(24, 3, 1, 1, 1000, Options()) == 2
+
+
+def test_fewer_than_sixteen_nodes_are_left_to_slurm() -> None:
+    assert isinstance(choose(MACHINE, ALL, Wish(15)), Left)
+    assert isinstance(choose(MACHINE, ALL, Wish(16)), Choice)
+
+
+def test_where_slurm_has_as_many_io_nodes_it_is_left_to_slurm() -> None:
+    """Two idle nodes a cabinet: 16 nodes are on 8 I/O nodes anyway."""
+    idle = np.arange(512) % 32 < 2
+    left = choose(MACHINE, idle, Wish(16))
+    assert isinstance(left, Left)
+    assert "8 I/O nodes" in left.why
+
+
+def test_not_so_many_idle_is_left() -> None:
+    assert isinstance(choose(MACHINE, ~ALL, Wish(16)), Left)
+    unknown = dataclasses.replace(MACHINE, served_by=np.where(np.arange(512) < 40, MACHINE.served_by, -1))
+    assert isinstance(choose(unknown, ALL, Wish(41)), Left)
+
+
+def test_even_traffic_has_less_in_the_busiest_io_node_than_even_node() -> None:
+    shares = tuple(range(1, 65))  # figure 13c: it grows with the rank
+    choice = choose(MACHINE, ALL, Wish(64, shares))
+    by_number = choose(MACHINE, ALL, Wish(64, shares), Options(strategy="node"))
+    free = choose(MACHINE, ALL, Wish(64, shares), Options(free=True))
+    assert isinstance(choice, Choice) and isinstance(by_number, Choice) and isinstance(free, Choice)
+    assert (choice.strategy, free.strategy) == ("even traffic", "even traffic, free")
+    busiest = [float(loads(MACHINE, c.nodes, shares).max()) for c in (by_number, choice, free)]
+    assert busiest[0] == pytest.approx(sum(range(57, 65)) / sum(shares))
+    assert busiest[1] < 0.65 * busiest[0]
+    assert busiest[2] == pytest.approx(1 / 8)
+    assert len(served(MACHINE, choice)) == 8
+
+
+def test_io_nodes_with_less_traffic_come_first() -> None:
+    load = np.ones(16)
+    load[[2, 5, 7, 11]] = 0
+    choice = choose(MACHINE, ALL, Wish(32), load=load)
+    assert isinstance(choice, Choice)
+    assert set(MACHINE.served_by[list(choice.nodes)].tolist()) == {2, 5, 7, 11}
+
+
+def test_large_holes_stay_whole() -> None:
+    """Cabinets in which others run already hold the job: the empty ones are left for large jobs."""
+    idle = ALL.copy()
+    idle[:128] = np.arange(128) % 32 < 10
+    choice = choose(MACHINE, idle, Wish(32))
+    assert isinstance(choice, Choice)
+    assert max(choice.nodes) < 128
+
+
+def test_io_nodes_that_serve_nodes_between_one_anothers() -> None:
+    """Ranks cannot be grouped in order then: the job gets what is not worse than even node."""
+    served_by = (np.arange(512) // 64 * 2 + np.arange(512) % 2).astype(np.int32)
+    mixed = dataclasses.replace(MACHINE, served_by=served_by)
+    for heavy in range(0, 64, 5):
+        shares = tuple(9.0 if i % 7 == heavy % 7 or i == heavy else 1.0 for i in range(64))
+        choice = choose(mixed, ALL, Wish(64, shares))
+        by_number = choose(mixed, ALL, Wish(64, shares), Options(strategy="node"))
+        assert isinstance(choice, Choice)
+        assert isinstance(by_number, Choice)
+        assert loads(mixed, choice.nodes, shares).max() <= loads(mixed, by_number.nodes, shares).max()
+
+
+@given(st.data())
+def test_idle_nodes_each_once_on_more_io_nodes_than_slurms_own(data: st.DataObject) -> None:
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    idle = np.repeat(rng.random(128) < rng.random(), 4)
+    served_by = MACHINE.served_by if rng.random() < 0.5 else rng.integers(-1, 16, 512).astype(np.int32)
+    machine = dataclasses.replace(MACHINE, served_by=served_by)
+    nodes = int(rng.integers(1, 200))
+    shares = tuple(rng.pareto(1.2, nodes).tolist()) if rng.random() < 0.7 else None
+    options = Options(
+        span=bool(rng.integers(2)), free=bool(rng.integers(2)), fit=str(rng.choice(["tree", "consecutive"]))
+    )
+    choice = choose(machine, idle, Wish(nodes, shares, int(rng.integers(1, 400))), options, rng.random(16))
+    if isinstance(choice, Left):
+        return
+    at = list(choice.nodes)
+    assert len(set(at)) == nodes
+    assert idle[at].all()
+    assert (machine.served_by[at] >= 0).all()
+    assert at == sorted(at) or options.free
+    assert nodes / choice.io_nodes >= 8 or choice.io_nodes == len(set(machine.served_by[at].tolist()))
+
+
+@pytest.mark.parametrize(
+    ("wish", "idle", "load"),
+    [
+        (Wish(0), ALL, None),
+        (Wish(3, (1.0,)), ALL, None),
+        (Wish(1, (-1.0,)), ALL, None),
+        (Wish(1, (float("nan"),)), ALL, None),
+        (Wish(1), ALL[:5], None),
+        (Wish(1), ALL, np.zeros(3)),
+    ],
+    ids=["no nodes", "too few shares", "negative", "no number", "other machine", "other I/O nodes"],
+)
+def test_lengths_and_numbers_are_checked(wish: Wish, idle: np.ndarray, load: np.ndarray | None) -> None:
+    with pytest.raises(BadInput):
+        choose(MACHINE, idle, wish, load=load)

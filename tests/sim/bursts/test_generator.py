@@ -1,0 +1,72 @@
+"""Generated queues hold what they were made to hold, and their shares are of the pattern that they claim."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tarazu.forwarding.bursts.measures import normalised_unevenness
+from tarazu.sim.bursts import generator
+from tarazu.sim.bursts.published import NAMES, STATISTICS, Name
+from tarazu.sim.bursts.queue import Pattern
+from tarazu.sim.bursts.shares import drawn, shares
+
+SMALL = 2000
+PRINTED = {statistic.key: statistic.values for statistic in STATISTICS}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_jobs_are_in_the_published_proportions(name: Name) -> None:
+    queue = generator.queue(name, SMALL)
+    assert len(queue) == SMALL
+    several = queue.size > 1
+    all_rank = (queue.pattern == Pattern.EVEN) | (queue.pattern == Pattern.UNEVEN)
+    found = {
+        "root": (queue.pattern == Pattern.ROOT)[several].mean(),
+        "even": (queue.pattern == Pattern.EVEN)[all_rank].mean(),
+        "intensive": queue.intensive.mean(),
+        "all rank": all_rank.mean(),
+        "their traffic": queue.volume[queue.intensive].sum() / queue.volume.sum(),
+        "low communication": (queue.network < queue.volume).mean(),
+        "optimizable": (queue.intensive & all_rank & (queue.network < queue.volume)).mean(),
+    }
+    for key, value in found.items():
+        assert value * 100 == pytest.approx(PRINTED[key][name], abs=0.3), key
+    assert (
+        queue.volume[queue.intensive].min() > generator.INTENSIVE_BYTES > queue.volume[~queue.intensive].max()
+    )
+    assert (np.diff(queue.submit_s) >= 0).all()
+    assert (queue.limit_s >= queue.run_s).all()
+    assert (queue.io_s < queue.run_s).all()
+    assert ((queue.size == 1) == (queue.pattern == Pattern.SINGLE)).all()
+    assert (queue.applications.size[queue.application] == queue.size).all()
+
+
+def test_the_same_seed_gives_the_same_queue() -> None:
+    one, same, other = (generator.queue("cs19", 300, seed) for seed in (3, 3, 4))
+    assert (one.submit_s == same.submit_s).all()
+    assert (one.volume == same.volume).all()
+    assert (shares(one, 7) == shares(same, 7)).all()
+    assert not (one.volume == other.volume).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from([Pattern.ROOT, Pattern.EVEN, Pattern.UNEVEN]),
+    st.integers(2, 700),
+    st.booleans(),
+    st.integers(0, 2**31),
+)
+def test_shares_are_of_their_pattern(pattern: Pattern, size: int, divergent: bool, seed: int) -> None:
+    found = drawn(pattern, size, divergent, np.random.default_rng(seed), np.random.default_rng(seed + 1))
+    assert found.shape == (size,)
+    assert found.min() >= 0
+    assert found.sum() == pytest.approx(1)
+    root, uneven = found.max() > 0.95, normalised_unevenness(found) > 0.05
+    assert (root, uneven) == {
+        Pattern.ROOT: (True, True),
+        Pattern.EVEN: (False, False),
+        Pattern.UNEVEN: (False, True),
+    }[pattern]
