@@ -10,7 +10,10 @@ import argparse
 from tarazu.cli.verbs import add_verbs, execute_verb
 
 VERBS: dict[str, tuple[str, str]] = {
-    "remap": ("remap", "which router serves which compute nodes: what other mappings would give, and set one"),
+    "remap": (
+        "remap",
+        "which router serves which compute nodes: what other mappings would give, and set one",
+    ),
 }
 
 

@@ -63,7 +63,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--moves", type=_count, metavar="N", help="nodes that `together` may move at most")
     parser.add_argument("--traffic", type=Path, metavar="DIR", help="default: burstd's, in bursts.directory")
     parser.add_argument(
-        "--machine", type=Path, metavar="FILE", help="lines `HOSTS cabinet=NAME io_node=NAME` (bursts.machine)"
+        "--machine",
+        type=Path,
+        metavar="FILE",
+        help="lines `HOSTS cabinet=NAME io_node=NAME` (bursts.machine)",
     )
     parser.add_argument("--nids", type=Path, metavar="FILE", help="lines `HOST NID…` (forwarding.nids)")
     parser.add_argument(
@@ -112,7 +115,9 @@ def _execute(options: argparse.Namespace, settings: config.Settings) -> int:
     most = settings.forwarding.rules
     period = _period(options, settings)
     if period is None and name in (BEST, *offers.LEARN):
-        raise Unavailable(f"{_traffic(options, settings)}: expected traffic, found none: is tarazu-burstd there?")
+        raise Unavailable(
+            f"{_traffic(options, settings)}: expected traffic, found none: is tarazu-burstd there?"
+        )
     found = _mappings(options, site, period, offers.NAMES if name in ("", BEST) else (name,), most)
     made = offers.offers(site, found, _judged_on(period))
     if name == BEST:
@@ -142,7 +147,9 @@ def _execute(options: argparse.Namespace, settings: config.Settings) -> int:
     if options.json:
         print_json({"written": str(path), "offer": chosen, "rules": [str(rule) for rule in its]})
         return 0
-    _print_offers([offer for offer in made if offer.name in (offers.PRESENT, chosen.name)], None, settings, period)
+    _print_offers(
+        [offer for offer in made if offer.name in (offers.PRESENT, chosen.name)], None, settings, period
+    )
     say(f"{path}: {chosen.name}: {len(its)} rules; mdsd plans it, and takes it away after --undo")
     if settings.forwarding.routers == "advise":
         print("forwarding.routers is advise: OSSs say what they would set, and set nothing")
@@ -151,7 +158,9 @@ def _execute(options: argparse.Namespace, settings: config.Settings) -> int:
 
 def _may_apply(settings: config.Settings) -> None:
     if settings.forwarding.routers == "observe":
-        raise BadInput("forwarding.routers", "apply, here and on the OSSs, before a mapping can be set", "observe")
+        raise BadInput(
+            "forwarding.routers", "apply, here and on the OSSs, before a mapping can be set", "observe"
+        )
     _path(settings)
 
 
@@ -186,7 +195,9 @@ def _site(options: argparse.Namespace, settings: config.Settings) -> Site:
     known = _known(options, settings)
     addresses = rules.addresses(machine, known) if known is not None else None
     present = _present(settings, machine, addresses) if addresses else machine.served_by
-    return offers.Site(machine, present, addresses, hops.read(options.hops, machine) if options.hops else None)
+    return offers.Site(
+        machine, present, addresses, hops.read(options.hops, machine) if options.hops else None
+    )
 
 
 def _known(options: argparse.Namespace, settings: config.Settings) -> Known | None:
@@ -203,7 +214,9 @@ def _present(settings: config.Settings, machine: Machine, addresses: Any) -> Num
     from tarazu.forwarding.mapping import rules
 
     try:
-        in_force = mapping_file.read(Path(settings.forwarding.mapping)) if settings.forwarding.mapping else None
+        in_force = (
+            mapping_file.read(Path(settings.forwarding.mapping)) if settings.forwarding.mapping else None
+        )
     except TarazuError as error:
         say(f"what is in force is not known: {error}")
         return machine.served_by
@@ -217,7 +230,9 @@ class _Period:
         self.directory, self.begin_s, self.split_s, self.end_s = directory, begin_s, split_s, end_s
 
     def __str__(self) -> str:
-        learned, judged = ((b - a) / DAY_S for a, b in ((self.begin_s, self.split_s), (self.split_s, self.end_s)))
+        learned, judged = (
+            (b - a) / DAY_S for a, b in ((self.begin_s, self.split_s), (self.split_s, self.end_s))
+        )
         return f"learned on {learned:.3g} days, judged on the {judged:.3g} after them"
 
 
@@ -333,7 +348,9 @@ def _print_routes(what: str, site: Site, mapping: Numbers) -> int:
     from tarazu.forwarding.mapping import module_options
 
     if site.addresses is None:
-        raise BadInput("forwarding.nids", "a file with the NIDs of nodes and routers (or --nids FILE)", "none")
+        raise BadInput(
+            "forwarding.nids", "a file with the NIDs of nodes and routers (or --nids FILE)", "none"
+        )
     made = module_options.of_nodes if what == "nodes" else module_options.of_networks
     for line in made(mapping, site.machine, site.addresses):
         say(line)
