@@ -9,7 +9,9 @@ import argparse
 
 from tarazu.cli.verbs import add_verbs, execute_verb
 
-VERBS: dict[str, tuple[str, str]] = {}
+VERBS: dict[str, tuple[str, str]] = {
+    "report": ("report", "how bursty in space the site's I/O has been, as tables and pictures"),
+}
 
 
 execute = execute_verb
