@@ -262,7 +262,7 @@ def _falling(axis: Any, values: Sequence[float], threshold: float, below: str, b
 
 
 def _places(count: int) -> Floats:
-    return (np.arange(count) + 0.5) * (100 / count)
+    return (np.arange(count, dtype=np.float64) + 0.5) * (100 / count)
 
 
 def _percent(share: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
@@ -49,11 +50,12 @@ def measured(settings: config.Settings, wanted: Wanted) -> Period:
         expected = "expected traffic, which tarazu-burstd or `tarazu bursts import` puts there"
         raise Unavailable(f"{traffic}: {expected}; found none")
     start_s, end_s = _period(wanted, span)
-    chunks = days.read(traffic, start_s, end_s) if start_s < end_s else iter(())
+    chunks = days.read(traffic, start_s, end_s)
     first = next(chunks, None)
     if first is None:
-        there = f"days from {_text(span[0])} to {_text(span[1])} UTC"
-        raise BadInput("--from, --to", there, f"{_text(start_s)} to {_text(end_s)}")
+        raise Unavailable(
+            f"{traffic}: expected traffic of {_text(start_s)} to {_text(end_s)} UTC, found none"
+        )
     machine = _machine(settings, wanted, first)
     jobs = _jobs(settings, wanted)
     with Progress() as progress:
@@ -79,13 +81,17 @@ def mappings(machine: Machine) -> Mapping[str, Numbers]:
 
 
 def write(found: Report, period: Period, folder: Path, limits: Thresholds) -> None:
-    """The report as a page, as JSON, and its pictures. Raises Unavailable without matplotlib, StoreError."""
+    """As a page with pictures (none without matplotlib, which the page says), and as JSON. Raises StoreError."""
     from tarazu.sim.bursts.pictures import pictures
     from tarazu.sim.study.report import document, figure
 
-    drawn = pictures(period, limits)
+    drawn, note = [], ""
+    try:
+        drawn = pictures(period, limits)
+    except Unavailable as error:
+        note = f"<p class=warning>{escape(str(error))}</p>"
     text = "\n".join(report_text.lines(found, len(found.applications)))
-    parts = ["<h1>Spatial bursts</h1>", f"<pre>{escape(text)}</pre>", *map(figure, drawn)]
+    parts = ["<h1>Spatial bursts</h1>", note, f"<pre>{escape(text)}</pre>", *map(figure, drawn)]
     page = document("Spatial bursts", parts)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -102,18 +108,19 @@ def limits(settings: config.Settings) -> Thresholds:
 
 
 def _period(wanted: Wanted, span: tuple[float, float]) -> tuple[float, float]:
-    """By what is there: its last days, to the end of the last interval."""
+    """Whole days, of those of which there is traffic; the first one from when there is any, today up to now."""
     if wanted.first_s is not None and wanted.last_s is not None and wanted.days is not None:
         raise BadInput("--days", "either --from or --to with it", "both")
     length = DAY_S * (wanted.days or DAYS)
-    end_s = span[1] if wanted.last_s is None else wanted.last_s + DAY_S
-    if wanted.first_s is None:
-        return max(end_s - length, span[0]), min(end_s, span[1])
-    if wanted.days is not None:
-        end_s = wanted.first_s + length
-    if end_s <= wanted.first_s:
-        raise BadInput("--to", f"a day from {_text(wanted.first_s)} on", _text(end_s - DAY_S))
-    return wanted.first_s, min(end_s, span[1])
+    last_s = wanted.last_s if wanted.last_s is not None else (span[1] - 1) // DAY_S * DAY_S
+    if wanted.first_s is not None and wanted.days is not None:
+        last_s = wanted.first_s + length - DAY_S
+    end_s = last_s + DAY_S
+    start_s = max(end_s - length, span[0]) if wanted.first_s is None else wanted.first_s
+    if not (start_s < min(end_s, span[1]) and end_s > span[0]):
+        there = f"days from {_text(span[0])} to {_text(span[1])} UTC"
+        raise BadInput("--from, --to", there, f"{_text(start_s)} to {_text(end_s)}")
+    return start_s, min(end_s, time.time())
 
 
 def _machine(settings: config.Settings, wanted: Wanted, traffic: Traffic) -> Machine:

@@ -86,8 +86,7 @@ def _every(machine: Machine, length: int) -> Iterator[Traffic]:
             float(INTERVAL_S),
             np.repeat(times, NODES),
             np.tile(np.arange(NODES, dtype=np.int32), len(times)),
-            random.integers(0, 1 << 30, rows),
-            random.integers(0, 1 << 30, rows),
+            *(random.integers(0, 1 << 30, rows) for _ in range(3)),
         )
 
 
