@@ -64,7 +64,7 @@ def execute(options: argparse.Namespace) -> int:
     period = report_files.measured(
         settings,
         report_files.Wanted(
-            options.traffic, options.jobs, options.machine, options.days, options.first, options.last
+            options.traffic, options.jobs, options.machine, options.days, DAYS, options.first, options.last
         ),
     )
     found = report(period)

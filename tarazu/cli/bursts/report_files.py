@@ -14,7 +14,6 @@ import numpy as np
 
 from tarazu import config, durable
 from tarazu.cli.bursts import report_text
-from tarazu.cli.bursts.report import DAYS
 from tarazu.cli.output import Progress
 from tarazu.errors import BadInput, StoreError, Unavailable
 from tarazu.forwarding.bursts.characteristics import Thresholds
@@ -36,6 +35,8 @@ class Wanted(msgspec.Struct, frozen=True):
     jobs: Path | None = None
     machine: Path | None = None
     days: int | None = None
+    usual_days: int = 7
+    """Where nothing is said of days."""
     first_s: float | None = None
     """The first day's beginning."""
     last_s: float | None = None
@@ -111,7 +112,7 @@ def _period(wanted: Wanted, span: tuple[float, float]) -> tuple[float, float]:
     """Whole days, of those of which there is traffic; the first one from when there is any, today up to now."""
     if wanted.first_s is not None and wanted.last_s is not None and wanted.days is not None:
         raise BadInput("--days", "either --from or --to with it", "both")
-    length = DAY_S * (wanted.days or DAYS)
+    length = DAY_S * (wanted.days or wanted.usual_days)
     last_s = wanted.last_s if wanted.last_s is not None else (span[1] - 1) // DAY_S * DAY_S
     if wanted.first_s is not None and wanted.days is not None:
         last_s = wanted.first_s + length - DAY_S
