@@ -104,7 +104,8 @@ class History:
         if until_s is None:
             self._jobs.gap(0.0, now_s)
             self._jobs.note(ALIVE, now_s)
-        self.until_s = self._aligned(now_s if until_s is None else min(until_s, now_s))
+        # Also where the clock was set back: what is added up is not added up again.
+        self.until_s = self._aligned(now_s if until_s is None else until_s)
         self._alive_s = self._jobs.known(ALIVE) or 0.0
         self._jobs.note(UNTIL, self.until_s)
         self.running = tuple(self._jobs.running())
@@ -195,6 +196,7 @@ class History:
             begin_s = min(job.start_s for job in batch)
             found = self._moved(begin_s, self.until_s, {(job.id, job.start_s) for job in batch})
             self._jobs.add_moved(found)
+            self._known_s = 0.0
         self._jobs.add_moved(self._moved(self.until_s, until_s), until_s)
         self.until_s = until_s
 
