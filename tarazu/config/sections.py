@@ -321,6 +321,12 @@ class Bursts:
         "as Slurm's topology has it",
         Check("an absolute path, or nothing", lambda v: v == "" or v.startswith("/")),
     )
+    job_ids: str = setting(
+        "",
+        "Lustre's jobid_name where it names the node, such as %j.%h: traffic is then read off OSSs' job_stats instead "
+        "of their exports",
+        Check("a text with %h or %H, or nothing", lambda v: v == "" or "%h" in v or "%H" in v),
+    )
     jobs: str = setting(
         "slurm",
         "where it is known which nodes were whose job's: slurm (sacct, scontrol), or a file as sacct prints it",
@@ -430,7 +436,7 @@ class Settings:
 
     def statistics(self) -> tuple[str, ...]:
         """Where ossds publish: the first mdsd, the second where there is one, and tarazu-burstd where it is wanted."""
-        bursts = self.bursts.statistics if self.ossd.exports else ""
+        bursts = self.bursts.statistics if self.ossd.exports or self.bursts.job_ids else ""
         return tuple(filter(None, (self.mdsd.statistics, self.standby.statistics, bursts)))
 
     def requests(self) -> tuple[str, ...]:
