@@ -10,6 +10,10 @@ import argparse
 from tarazu.cli.verbs import add_verbs, execute_verb
 
 VERBS: dict[str, tuple[str, str]] = {
+    "remap": (
+        "remap",
+        "which router serves which compute nodes: what other mappings give, and set one",
+    ),
     "report": ("report", "how bursty in space the site's I/O has been, as tables and pictures"),
 }
 
