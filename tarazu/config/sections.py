@@ -246,6 +246,12 @@ class Forwarding:
         "from jobs' leaders alone",
         Check("slurm, an absolute path, or nothing", lambda v: v in ("", "slurm") or v.startswith("/")),
     )
+    mapping: str = setting(
+        "/var/lib/tarazu-mapping/mapping.json",
+        "where `tarazu bursts remap --apply` writes which router serves which nodes, and mdsd reads it; empty: none is "
+        "followed",
+        Check("an absolute path, or nothing", lambda v: v == "" or v.startswith("/")),
+    )
     gain: float = setting(
         0.05,
         "running jobs get other routers only where the mean slowdown of their I/O falls by this share",
