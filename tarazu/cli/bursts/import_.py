@@ -10,7 +10,8 @@ file of items (itemid, host, key). Zabbix's history and Prometheus' range querie
 --amounts and --rates are for exports that hold that already. What is given for --read and the others may be several
 names, with commas: they are summed up. All of the files is taken over, or nothing.
 
-Jobs: as `sacct --allusers --allocations --parsable2 --format=JobIDRaw,User,NodeList,Submit,Start,End,State,Partition,JobName`
+Jobs: as `sacct --allusers --allocations --parsable2
+--format=JobIDRaw,User,NodeList,Submit,Start,End,State,Partition,JobName`
 prints them, or `scontrol show job -o`.
 """
 
@@ -18,9 +19,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -29,11 +32,16 @@ from tarazu.cli.output import Progress, print_json, say
 from tarazu.errors import BadInput
 from tarazu.units import human_bytes
 
+if TYPE_CHECKING:
+    from tarazu.daemons.bursts.jobs import Jobs
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="CSV files of traffic")
     parser.add_argument("--jobs", type=Path, metavar="FILE", help="jobs as sacct or scontrol prints them")
-    parser.add_argument("--read", metavar="NAME", default="", help="column, metric or key of bytes read from Lustre")
+    parser.add_argument(
+        "--read", metavar="NAME", default="", help="column, metric or key of bytes read from Lustre"
+    )
     parser.add_argument("--written", metavar="NAME", default="", help="of bytes written")
     parser.add_argument(
         "--network", metavar="NAME", default="", help="of bytes besides Lustre's that were sent and received"
@@ -47,7 +55,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     kind.add_argument("--amounts", action="store_true", help="values are what came since the row before")
     kind.add_argument("--rates", action="store_true", help="values are per second")
     parser.add_argument("--scale", type=float, default=1.0, metavar="BYTES", help="bytes of one (default: 1)")
-    parser.add_argument("--gap", type=float, default=3600.0, metavar="SECONDS", help="longest time between two rows")
+    parser.add_argument(
+        "--gap", type=float, default=3600.0, metavar="SECONDS", help="longest time between two rows"
+    )
     parser.add_argument("--add", action="store_true", help="add to days that have traffic already")
     parser.add_argument("--directory", type=Path, metavar="DIR", help="instead of bursts.directory")
     parser.add_argument("--json", action="store_true", help="as JSON")
@@ -60,6 +70,7 @@ def execute(options: argparse.Namespace) -> int:
     settings = config.override(
         settings, "bursts", directory=str(options.directory) if options.directory else None
     )
+    _become_owner(Path(settings.bursts.directory))
     told: dict[str, Any] = {}
     if options.jobs:
         told["jobs"] = _jobs(settings, options.jobs)
@@ -70,6 +81,14 @@ def execute(options: argparse.Namespace) -> int:
     else:
         _print(told)
     return 0
+
+
+def _become_owner(directory: Path) -> None:
+    """Root leaves no files there that the daemon cannot write."""
+    if os.geteuid() == 0 and directory.is_dir():
+        found = directory.stat()
+        os.setegid(found.st_gid)
+        os.seteuid(found.st_uid)
 
 
 def _jobs(settings: config.Settings, path: Path) -> dict[str, Any]:
@@ -118,7 +137,7 @@ def _traffic(settings: config.Settings, options: argparse.Namespace) -> dict[str
 
 
 @contextlib.contextmanager
-def _kept_jobs(settings: config.Settings) -> Any:
+def _kept_jobs(settings: config.Settings) -> Iterator[Jobs]:
     from tarazu.daemons.bursts.jobs import Jobs
     from tarazu.daemons.bursts.kept import Kept
 

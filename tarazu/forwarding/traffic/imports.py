@@ -353,7 +353,9 @@ def _numbers(column: Any) -> Floats:
     from pyarrow import compute
 
     try:
-        found: Floats = compute.fill_null(column.cast(pyarrow.float64()), np.nan).to_numpy(zero_copy_only=False)
+        found: Floats = compute.fill_null(column.cast(pyarrow.float64()), np.nan).to_numpy(
+            zero_copy_only=False
+        )
         return found
     except pyarrow.ArrowInvalid:
         return np.array([_number(text) for text in column.to_pylist()])
