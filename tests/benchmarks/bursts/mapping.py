@@ -25,9 +25,10 @@ from tarazu.forwarding.mapping.hops import grid, mean
 from tarazu.forwarding.mapping.mapping_file import InForce
 from tarazu.forwarding.mapping.rules import addresses, rules
 from tarazu.forwarding.mapping.simple import contiguous, round_robin
-from tarazu.forwarding.routers.difference import usable
+from tarazu.forwarding.routers.difference import difference, usable
 from tarazu.forwarding.routers.nids import Nid
-from tarazu.forwarding.routers.udsp import Route, Rule
+from tarazu.forwarding.routers.overlap import in_the_way, others
+from tarazu.forwarding.routers.udsp import Route, Rule, Udsp
 from tarazu.forwarding.traffic import days
 from tarazu.forwarding.traffic.machine import Machine, regular
 from tarazu.forwarding.traffic.traffic import Traffic
@@ -148,7 +149,8 @@ def _of_rules(machine: Machine) -> list[Figure]:
         _seconds(lambda: rules_of(InForce("", "", 0, few), {way: routers}, {way: taken})) for _ in range(3)
     ]
     routes = [Route("tcp1", router, True) for router in routers]
-    checked = [_seconds(lambda: usable(few, routes, RULES)) for _ in range(3)]
+    shown = [Udsp(i, "", str(rule.dst), str(rule.rte)) for i, rule in enumerate(few)]
+    checked = [_seconds(lambda: _look(few, routes, shown)) for _ in range(3)]
     return [
         Figure("rules of i % n", len(exact), ""),
         Figure("rules of folded", len(few), "", most=RULES),
@@ -195,6 +197,14 @@ def _of_hops() -> list[Figure]:
         ),
         Figure("all grids: the most that it adds", max(b - a for a, b in found), "hops"),
     ]
+
+
+def _look(few: tuple[Rule, ...], routes: list[Route], shown: list[Udsp]) -> None:
+    """What an OSS does once a minute where nothing has changed, without lnetctl's own time."""
+    assert len(usable(few, routes, RULES).rules) == len(few)
+    of_others = others(few, shown)
+    assert not any(in_the_way(rule, of_others) for rule in few)
+    assert not any(difference(few, shown, few))
 
 
 def _within(job: int) -> np.ndarray:  # type: ignore[type-arg]
