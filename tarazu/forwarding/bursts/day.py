@@ -1,0 +1,120 @@
+"""All of it, for a period: one pass over its traffic, however long it is."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tarazu.forwarding.bursts import applications, statistics
+from tarazu.forwarding.bursts.applications import ApplicationCharacter
+from tarazu.forwarding.bursts.characteristics import Character, JobBytes, Places, Thresholds, character
+from tarazu.forwarding.bursts.dense import intervals
+from tarazu.forwarding.bursts.intervals import Collector, Shares
+from tarazu.forwarding.bursts.job_bytes import Attribution
+from tarazu.forwarding.bursts.statistics import ApplicationStatistics, JobStatistics
+from tarazu.forwarding.traffic.batch_job import Application, BatchJob
+from tarazu.forwarding.traffic.machine import Machine
+from tarazu.forwarding.traffic.traffic import Numbers, Traffic
+
+
+@dataclass(frozen=True, eq=False)
+class Period:
+    """Jobs are those that began and ended within it; of others only a part was seen."""
+
+    machine: Machine
+    start_s: float
+    end_s: float
+    shares: Shares
+    moved: tuple[JobBytes, ...]
+    characters: tuple[Character, ...]
+    """Of each of `moved`."""
+    partly: int
+    """Jobs that ran beyond either end."""
+    partly_bytes: int
+    applications: Mapping[Application, ApplicationCharacter]
+    """With more than five jobs here."""
+    job_statistics: JobStatistics
+    application_statistics: ApplicationStatistics
+
+    @property
+    def unowned_bytes(self) -> int:
+        """Moved by the machine's nodes while no job ran there that is known."""
+        return int(self.shares.node_bytes.sum()) - self.job_statistics.bytes - self.partly_bytes
+
+
+def analyse(
+    chunks: Iterable[Traffic],
+    jobs: Sequence[BatchJob],
+    machine: Machine,
+    period: tuple[float, float],
+    *,
+    mappings: Mapping[str, Numbers] | None = None,
+    limits: Thresholds | None = None,
+    progress: Callable[[float], None] = lambda _: None,
+) -> Period:
+    """chunks: in order of time; only a chunk is held at once. mappings: as `Collector` takes them.
+
+    progress: is told each now and then which part of the period is done. Raises BadInput for time that goes back.
+    """
+    jobs = [job for job in jobs if job.nodes and job.start_s < period[1] and job.end_s > period[0]]
+    places = Places(with_nodes(machine, jobs))
+    if mappings is not None:
+        more = len(places.machine.nodes) - len(machine.nodes)
+        mappings = {name: np.append(at, np.full(more, -1, np.int32)) for name, at in mappings.items()}
+    collector = Collector(places.machine, period, mappings)
+    attribution = Attribution(jobs, places)
+    length = max(period[1] - period[0], 1)
+    for interval in intervals(chunks, places):
+        collector.add(interval)
+        attribution.add(interval)
+        progress(min(1.0, (interval.time_s - period[0]) / length))
+    every = attribution.result()
+    whole = tuple(m for m in every if m.job.start_s >= period[0] and m.job.end_s <= period[1])
+    characters = tuple(character(moved, places, limits) for moved in whole)
+    known = of_applications(whole, characters, limits)
+    return Period(
+        machine=places.machine,
+        start_s=period[0],
+        end_s=period[1],
+        shares=collector.shares(),
+        moved=whole,
+        characters=characters,
+        partly=len(every) - len(whole),
+        partly_bytes=sum(int(m.bytes.sum()) for m in every) - sum(c.bytes for c in characters),
+        applications=known,
+        job_statistics=statistics.of_jobs(characters),
+        application_statistics=statistics.of_applications(list(known.values())),
+    )
+
+
+def of_applications(
+    moved: Sequence[JobBytes], characters: Sequence[Character], limits: Thresholds | None = None
+) -> dict[Application, ApplicationCharacter]:
+    """Those of which enough jobs are here."""
+    together: dict[Application, list[int]] = defaultdict(list)
+    for i, each in enumerate(moved):
+        together[each.job.application].append(i)
+    found = {}
+    for application, at in sorted(together.items()):
+        known = applications.of_jobs([characters[i] for i in at], [moved[i].bytes for i in at], limits)
+        if known is not None:
+            found[application] = known
+    return found
+
+
+def with_nodes(machine: Machine, jobs: Iterable[BatchJob]) -> Machine:
+    """The machine with the jobs' nodes that it does not know, at its end and nowhere in particular."""
+    known = set(machine.nodes)
+    more = dict.fromkeys(name for job in jobs for name in job.nodes if name not in known)
+    if not more:
+        return machine
+    nowhere = np.full(len(more), -1, np.int32)
+    return replace(
+        machine,
+        nodes=(*machine.nodes, *more),
+        cabinet=np.append(machine.cabinet, nowhere),
+        served_by=np.append(machine.served_by, nowhere),
+    )

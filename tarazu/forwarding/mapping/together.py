@@ -1,0 +1,213 @@
+"""The mapping that knows: nodes that burst together get different I/O nodes, and few nodes are moved.
+
+What is minimised is how concentrated the history's intervals are: the mean of Σ share² of the I/O nodes, over the
+least that the interval's nodes allow. Some nodes at a time are taken off their I/O nodes, and dealt anew at the lowest
+cost that leaves each I/O node its number of nodes (min-cost flow, `flow`); a deal that does not lower the sum is taken
+back. Beside the intervals as they were stand others, shifted by whole cabinets: the next jobs run elsewhere, beginning
+in cabinets as the last ones.
+
+First it is tried on the last third of the history what comes of the thirds before: where that is no better than round
+robin, round robin it is, which knows all there is to know of jobs that run on neighbours.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from tarazu.forwarding.mapping.flow import cheapest, overlap, relabelled
+from tarazu.forwarding.mapping.history import History
+from tarazu.forwarding.mapping.simple import round_robin
+from tarazu.forwarding.traffic.machine import Machine
+from tarazu.forwarding.traffic.traffic import Numbers
+
+MAX_ROWS = 2_000_000
+"""Of the history, with its shifted copies."""
+BLOCKS = 256, 64, 16
+"""Nodes that are dealt at once, in each pass over all: costs hold for one change at a time, so that few are dealt
+better than many."""
+
+PRICE = 1e-3
+"""Of a node that leaves the I/O node it has, in parts of its mean share of the concentration."""
+
+Progress = Callable[[float], None]
+
+
+class Options(msgspec.Struct, frozen=True):
+    shifted: int = 4
+    """Copies of each interval, elsewhere on the machine."""
+    moves: int | None = None
+    """Nodes at most that may get another I/O node than they have, the busiest on crowded ones; None: all."""
+    longest_s: float = 60.0
+    """After so long no further deal is begun."""
+    worth: float = 0.01
+    """By this share the concentration of the last third has to fall against round robin."""
+    seed: int = 1
+
+
+class _Bursts:
+    """The history by node, and in `load` what lies on each I/O node in each interval."""
+
+    def __init__(
+        self, history: History, weight: npt.NDArray[np.float64], mapping: Numbers, io_nodes: int
+    ) -> None:
+        order = np.argsort(history.node, kind="stable")
+        self.interval = history.interval[order]
+        self.share = history.share[order].astype(np.float64)
+        self.begin = np.searchsorted(history.node[order], np.arange(history.nodes + 1))
+        self.weight = weight
+        self.load = np.zeros((history.intervals, io_nodes))
+        self.mapping = mapping.copy()
+        np.add.at(self.load, (self.interval, mapping[history.node[order]]), self.share)
+
+    def rows(self, nodes: Numbers) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """(rows of these nodes, which of the nodes each is of)."""
+        counts = self.begin[nodes + 1] - self.begin[nodes]
+        which = np.repeat(np.arange(len(nodes)), counts)
+        first = np.cumsum(counts) - counts
+        return self.begin[nodes][which] + np.arange(len(which)) - first[which], which
+
+    def deal(self, nodes: Numbers, present: Numbers, price: float) -> bool:
+        """Deal these nodes anew; False when nothing was better. `price`: of a node that leaves its present one."""
+        rows, which = self.rows(nodes)
+        interval, share = self.interval[rows], self.share[rows]
+        had = self.mapping[nodes]
+        touched = np.unique(interval)
+        before = self._concentration(touched)
+        np.subtract.at(self.load, (interval, had[which]), share)
+        costs = np.zeros((len(nodes), self.load.shape[1]))
+        scaled = 2.0 * share * self.weight[interval]
+        # Rows of one node lie together, so that sums over them need no scattering.
+        busy = np.flatnonzero(np.diff(which, prepend=-1))
+        if len(busy):
+            costs[which[busy]] = np.add.reduceat(self.load[interval] * scaled[:, None], busy, axis=0)
+        wants = present[nodes]
+        stay = np.flatnonzero(wants >= 0)
+        costs[stay, wants[stay]] -= price
+        dealt = cheapest(costs, np.bincount(had, minlength=self.load.shape[1]).astype(np.int64))
+        np.add.at(self.load, (interval, dealt[which]), share)
+        stayed = np.count_nonzero(dealt == wants) - np.count_nonzero(had == wants)
+        if self._concentration(touched) - price * stayed < before - 1e-12:
+            self.mapping[nodes] = dealt
+            return True
+        np.subtract.at(self.load, (interval, dealt[which]), share)
+        np.add.at(self.load, (interval, had[which]), share)
+        return False
+
+    def concentration(self) -> float:
+        """Σ weight × Σ share²."""
+        return float(self.weight @ np.square(self.load).sum(axis=1))
+
+    def _concentration(self, intervals: Numbers) -> float:
+        return float(self.weight[intervals] @ np.square(self.load[intervals]).sum(axis=1))
+
+
+def together(
+    history: History,
+    machine: Machine,
+    present: Numbers | None = None,
+    options: Options | None = None,
+    progress: Progress = lambda share: None,
+) -> Numbers:
+    """(nodes,): a mapping onto `machine.io_nodes`, each serving as many nodes as by round robin; with
+    `options.moves`, as many as at present.
+
+    `present`: (nodes,), -1 for a node without one; the machine's `served_by` where it is left out.
+    """
+    options = options or Options()
+    count = len(machine.io_nodes)
+    present = machine.served_by if present is None else present
+    start = round_robin(len(machine.nodes), count)
+    until = time.monotonic() + options.longest_s
+    if options.moves is not None:
+        start = np.where(present >= 0, present, start).astype(np.int32)
+        if not history.intervals or options.moves < 2:
+            return start
+        return _dealt(history, machine, present, start, options, until, progress)
+    start = relabelled(start, overlap(start, present, count))
+    third = history.intervals // 3
+    if not third or count == 1:
+        return start
+    halfway = until - options.longest_s / 2
+    tried = _dealt(
+        history.part(0, 2 * third), machine, present, start, options, halfway, lambda x: progress(x / 2)
+    )
+    last = history.part(2 * third, history.intervals)
+    if concentration(last, tried, count) > (1 - options.worth) * concentration(last, start, count):
+        return start
+    found = _dealt(history, machine, present, start, options, until, lambda x: progress(0.5 + x / 2))
+    return relabelled(found, overlap(found, present, count))
+
+
+def concentration(history: History, mapping: Numbers, io_nodes: int) -> float:
+    """Mean of Σ share² of the I/O nodes over the least that the interval's nodes allow; 1 where there is nothing."""
+    if not history.intervals:
+        return 1.0
+    return _Bursts(history, _weight(history, io_nodes), mapping, io_nodes).concentration()
+
+
+def _dealt(
+    history: History,
+    machine: Machine,
+    present: Numbers,
+    start: Numbers,
+    options: Options,
+    until: float,
+    progress: Progress,
+) -> Numbers:
+    count = len(machine.io_nodes)
+    bursts = _with_shifted(history, machine, options)
+    state = _Bursts(bursts, _weight(bursts, count), start, count)
+    movable = np.arange(len(machine.nodes), dtype=np.int32)
+    if options.moves is not None:
+        movable = _crowded(state, len(machine.nodes))[: options.moves]
+    price = PRICE * state.concentration() / len(machine.nodes)
+    rng = np.random.default_rng(options.seed)
+    for number, size in enumerate(BLOCKS):
+        blocks = max(1, round(len(movable) / size))
+        shuffled = movable[rng.permutation(len(movable))]
+        for at, block in enumerate(np.array_split(shuffled, blocks)):
+            if time.monotonic() > until:
+                return state.mapping
+            state.deal(np.sort(block), present, price)
+            progress((number + (at + 1) / blocks) / len(BLOCKS))
+    return state.mapping
+
+
+def _with_shifted(history: History, machine: Machine, options: Options) -> History:
+    nodes = history.nodes
+    copies = min(options.shifted, max(0, MAX_ROWS // max(1, len(history.node)) - 1))
+    steps = np.diff(np.flatnonzero(np.diff(machine.cabinet, prepend=-1)))
+    step = int(np.bincount(steps).argmax()) if len(steps) else 1
+    rng = np.random.default_rng(options.seed)
+    parts = [history.node]
+    for _ in range(copies):
+        shift = step * rng.integers(1, max(2, -(-nodes // step)), history.intervals)
+        parts.append(((history.node + shift[history.interval]) % nodes).astype(np.int32))
+    interval = np.concatenate([history.interval + n * history.intervals for n in range(1 + copies)])
+    return History(
+        nodes,
+        history.intervals * (1 + copies),
+        interval.astype(np.int32),
+        np.concatenate(parts),
+        np.tile(history.share, 1 + copies),
+    )
+
+
+def _weight(history: History, io_nodes: int) -> npt.NDArray[np.float64]:
+    """(intervals,): so that an interval of few nodes, which no mapping spreads, does not outweigh the others."""
+    alone = np.bincount(
+        history.interval, weights=np.square(history.share, dtype=np.float64), minlength=history.intervals
+    )
+    return 1.0 / (np.maximum(alone, 1.0 / io_nodes) * history.intervals)
+
+
+def _crowded(state: _Bursts, nodes: int) -> Numbers:
+    """All nodes, those first that add most to the concentration."""
+    owner = np.repeat(np.arange(nodes), np.diff(state.begin))
+    cost = state.weight[state.interval] * state.share * state.load[state.interval, state.mapping[owner]]
+    return np.argsort(-np.bincount(owner, weights=cost, minlength=nodes), kind="stable").astype(np.int32)
