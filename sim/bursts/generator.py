@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from statistics import NormalDist
 
 import numpy as np
 
-from tarazu.sim.bursts.knobs import KNOBS, Cell, Knobs, Sizes, Spread
+from tarazu.sim.bursts.knobs import KNOBS, Knobs, Sizes, Spread
 from tarazu.sim.bursts.published import HARDWARE, Name
 from tarazu.sim.bursts.queue import Applications, Flags, Pattern, Queue
 from tarazu.sim.bursts.shares import drawn
@@ -33,7 +32,8 @@ NORMAL = NormalDist()
 STEPS = {"run_s": 0.85667488, "rate": 0.73389184, "duty": 0.62870672, "period_s": 0.53859725}
 """From an application's quantile to the next one's (powers of the root of x**5 = x + 1 upside down): values of few
 applications are spread evenly, and not as chance has it."""
-SESSION = 0.3
+LEAST_RUN_S, MOST_RUN_S = 120.0, 2 * 86400.0
+SESSION = 1.0
 """Jobs of an application are submitted in the course of so much of the time (a standard deviation)."""
 DAY_S = 86400.0
 DAILY = 0.3
@@ -46,12 +46,14 @@ def queue(name: Name, jobs: int = JOBS, seed: int = SEED, knobs: Knobs | None = 
     rng = np.random.default_rng((seed, 0, len(name)))
     cell, application, size, own = _applications(knobs, jobs, rng)
     first = np.searchsorted(application, np.arange(len(own)))
-    cell = _odd(knobs.cells, cell, size, rng)
+    cell = _odd(cell, size, rng)
     pattern = np.array([c.pattern for c in knobs.cells])[cell]
     intensive = np.array([c.intensive for c in knobs.cells])[cell]
     low = np.array([c.low_communication for c in knobs.cells])[cell]
     run_s = _by_kind(knobs, intensive, application, "run_s", 0.3, rng)
-    run_s = np.clip(run_s, 120.0, 2 * DAY_S)
+    work = knobs.node_hours * 3600 * jobs - (size * run_s)[intensive].sum()
+    run_s[~intensive] *= work / (size * run_s)[~intensive].sum()
+    run_s = np.clip(run_s, LEAST_RUN_S, MOST_RUN_S)
     duty = np.minimum(_by_kind(knobs, intensive, application, "duty", 0.2, rng), 0.9)
     io_s = run_s * duty
     volume = _volumes(knobs, intensive, application, size, io_s, rng)
@@ -64,8 +66,7 @@ def queue(name: Name, jobs: int = JOBS, seed: int = SEED, knobs: Knobs | None = 
     period_s = _by_kind(knobs, intensive, application, "period_s", 0.1, rng)
     bursts = np.maximum(2, np.rint(run_s / period_s)).astype(np.int64)
     limit_s = np.ceil(run_s * rng.uniform(1.1, 4.0, jobs) / 1800) * 1800
-    work = (size * run_s)[order]
-    submit_s = _submitted(work, HARDWARE[name].nodes * knobs.load, knobs.waiting_s, rng)
+    submit_s = _submitted((size * run_s)[order], HARDWARE[name].nodes * knobs.load, knobs.waiting_s, rng)
     return Queue(
         submit_s,
         size[order],
@@ -119,20 +120,22 @@ def _several(count: int, rng: np.random.Generator) -> list[int]:
 
 def _size(sizes: Sizes, quantile: float) -> int:
     weights = sizes.ratio ** np.arange(sizes.most)
-    ends = np.cumsum(weights) / weights.sum()
+    ends: list[float] = (np.cumsum(weights) / weights.sum()).tolist()
     at = min(int(np.searchsorted(ends, quantile)), sizes.most - 1)
-    within = (quantile - (ends[at] - weights[at] / weights.sum())) / (weights[at] / weights.sum())
-    largest = 2 ** (at + 1)
-    if at == 0 or within > sizes.odd:
-        return largest
-    return largest // 2 + round(float(within) / sizes.odd * (largest // 2))
+    begin = ends[at - 1] if at else 0.0
+    within = (quantile - begin) / (ends[at] - begin)
+    half: int = 2**at
+    return 2 * half if at == 0 or within > sizes.odd else half + round(within / sizes.odd * half)
 
 
-def _odd(cells: Sequence[Cell], cell: Ints, size: Ints, rng: np.random.Generator) -> Ints:
-    """Some jobs change places: as many of each kind as before, but not all of an application alike."""
+def _odd(cell: Ints, size: Ints, rng: np.random.Generator) -> Ints:
+    """Some jobs change places with others of about their size: as many of each kind as before, but not all of an
+    application alike."""
     cell = cell.copy()
-    for group in (np.flatnonzero(size == 1), np.flatnonzero(size > 1)):
-        some = rng.choice(group, int(ODD_JOBS * len(group)), replace=False)
+    exponent = np.ceil(np.log2(size))
+    for group in np.unique(exponent):
+        all_ = np.flatnonzero(exponent == group)
+        some = rng.choice(all_, int(ODD_JOBS * len(all_)), replace=False)
         cell[some] = cell[rng.permutation(some)]
     return cell
 

@@ -67,6 +67,8 @@ class Knobs(NamedTuple):
     """Part of the multi-node applications with more than five jobs."""
     intensive: Kind
     others: Kind
+    node_hours: float
+    """Of a job on the mean; run times of others than data-intensive ones are scaled to it."""
     load: float
     """Node seconds that are submitted in a second, beside the nodes there are."""
     waiting_s: float
@@ -139,6 +141,7 @@ KNOBS: dict[Name, Knobs] = {
             Spread(1800, 0.6),
             0.2,
         ),
+        45.0,
         1.0,
         12 * HOUR_S,
     ),
@@ -175,6 +178,7 @@ KNOBS: dict[Name, Knobs] = {
             Spread(1800, 0.6),
             0.2,
         ),
+        114.0,
         1.0,
         12 * HOUR_S,
     ),
