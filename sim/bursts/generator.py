@@ -125,7 +125,7 @@ def _size(sizes: Sizes, quantile: float) -> int:
     begin = ends[at - 1] if at else 0.0
     within = (quantile - begin) / (ends[at] - begin)
     half: int = 2**at
-    return 2 * half if at == 0 or within > sizes.odd else half + round(within / sizes.odd * half)
+    return 2 * half if at == 0 or within >= sizes.odd else half + round(within / sizes.odd * half)
 
 
 def _odd(cell: Ints, size: Ints, rng: np.random.Generator) -> Ints:
