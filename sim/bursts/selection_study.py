@@ -27,7 +27,7 @@ NEAR, FAR = 2.0, 4.0
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """Of one policy. Of Slurm's own choice: the same jobs (those that the policy placed) there."""
+    """Of one policy. `own_...`: of the same jobs (those that the policy placed), by Slurm's own choice."""
 
     policy: str
     chosen: int
@@ -45,7 +45,6 @@ class Outcome(msgspec.Struct, frozen=True):
     chosen_io_hours: float
     """Of the jobs that it placed."""
     own_io_hours: float
-    """Of the same jobs, by Slurm's own choice."""
     wait_s: float
     """Mean of all jobs, from submission to start."""
     wait_median_s: float
@@ -64,8 +63,6 @@ class Outcome(msgspec.Struct, frozen=True):
     own_hops: float
     network_hops: float
     """Links that a byte goes between nodes of the same job, mean of all jobs' bytes."""
-    decision_ms: float
-    """Longest processor time of choosing nodes for one job."""
 
 
 class Study(msgspec.Struct, frozen=True):
@@ -170,7 +167,6 @@ def _outcome(machine: Machine, jobs: Queue, policy: Policy, run: _Run, base: _Ru
         _mean([hops(machine, run.replayed.nodes[j]) for j in at]),
         _mean([hops(machine, base.replayed.nodes[j]) for j in at]),
         float((apart * jobs.network[every]).sum() / jobs.network[every].sum()),
-        run.select.longest_s * 1e3,
     )
 
 
