@@ -10,6 +10,10 @@ import argparse
 from tarazu.cli.verbs import add_verbs, execute_verb
 
 VERBS: dict[str, tuple[str, str]] = {
+    "import": (
+        "import_",
+        "take over traffic out of CSV files (Zabbix, Prometheus), and jobs out of Slurm's lists",
+    ),
     "remap": (
         "remap",
         "which router serves which compute nodes: what other mappings give, and set one",
