@@ -75,10 +75,10 @@ def moved(
     done = np.repeat(np.arange(bursts + 1), 2)[1:-1] / bursts * (1 - log) * volume
     phases = np.diff(np.interp(edges, knots, done))
     first = np.diff(np.interp(edges, knots[:2], done[:2]))
-    return phases + log * volume * np.diff(_logged(edges - start_s, run_s)), first
+    return phases + log * volume * np.diff(logged(edges - start_s, run_s)), first
 
 
-def _logged(after_s: Floats, run_s: float) -> Floats:
+def logged(after_s: Floats, run_s: float) -> Floats:
     """Part of what is logged in all that is written so long after the job's start."""
     whole, rest = np.divmod(np.clip(after_s, 0.0, run_s), LOG_EVERY_S)
     times = whole + np.minimum(rest / LOG_S, 1.0)

@@ -9,7 +9,17 @@ import argparse
 
 from tarazu.cli.verbs import add_verbs, execute_verb
 
-VERBS: dict[str, tuple[str, str]] = {}
+VERBS: dict[str, tuple[str, str]] = {
+    "import": (
+        "import_",
+        "take over traffic out of CSV files (Zabbix, Prometheus), and jobs out of Slurm's lists",
+    ),
+    "remap": (
+        "remap",
+        "which router serves which compute nodes: what other mappings give, and set one",
+    ),
+    "report": ("report", "how bursty in space the site's I/O has been, as tables and pictures"),
+}
 
 
 execute = execute_verb
