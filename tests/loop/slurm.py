@@ -58,7 +58,9 @@ def missing() -> str:
 
 
 def _which(name: str) -> str | None:
-    return shutil.which(name, path=f"{os.environ.get('PATH', '')}:{_SBIN}")
+    """Debian's emulator, where it is installed too, takes the daemons' plain names."""
+    path = f"{os.environ.get('PATH', '')}:{_SBIN}"
+    return shutil.which(f"{name}-wlm", path=path) or shutil.which(name, path=path)
 
 
 def _free_ports(count: int) -> int:
@@ -124,8 +126,10 @@ class Slurm:
         self._spawn("munged", "--foreground", "--force", *(f"--{o}={munge / f}" for o, f in files.items()))
         self._wait((munge / "socket").exists, "munged")
         self._spawn("slurmctld", "-D", "-c")
+        stepd = _which("slurmstepd")
+        step = ("-d", stepd) if stepd else ()
         for n in range(1, nodes + 1):
-            self._spawn("slurmd", "-D", "-N", f"n{n}", before=self._hosts[n - 1])
+            self._spawn("slurmd", "-D", "-N", f"n{n}", *step, before=self._hosts[n - 1])
         self._wait(lambda: self._idle() == nodes, "slurmd")
 
     def _spawn(self, name: str, *options: str, before: Sequence[str] = ()) -> None:
