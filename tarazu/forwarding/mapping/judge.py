@@ -1,61 +1,47 @@
-"""What a mapping gives: how the traffic of a period would have lain on the I/O nodes.
-
-The busiest 10 % of the I/O nodes are other ones in each interval, and so are the busiest 1 % of the nodes
-(spatially-bursty-io, 7.4.1). Shares are means over the intervals with traffic, each counting alike.
-"""
+"""What a mapping gives: how the traffic of a period would have lain on the I/O nodes (spatially-bursty-io, 7.4.1)."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 
 import msgspec
-import numpy as np
 
-from tarazu.forwarding.mapping.history import intervals
+from tarazu.forwarding.bursts.characteristics import Places
+from tarazu.forwarding.bursts.dense import intervals
+from tarazu.forwarding.bursts.intervals import Collector, Mapped, Shares
 from tarazu.forwarding.traffic.machine import Machine
 from tarazu.forwarding.traffic.traffic import Numbers, Traffic
 
-BUSIEST_IO_NODES = 0.1
-BUSIEST_NODES = 0.01
-
 
 class Judged(msgspec.Struct, frozen=True):
+    """Means over the intervals with traffic; those of one mapping leave out what it has no I/O node for."""
+
     intervals: int
-    """With traffic."""
     busiest_share: float
-    """Of the bytes, by the busiest tenth of the I/O nodes (rounded up)."""
+    """Of an interval's bytes, by the busiest tenth of the I/O nodes then; each interval counts alike."""
+    busiest_share_of_bytes: float
+    """The same, each byte counting alike."""
     io_nodes_of_busiest: float
-    """I/O nodes that serve the busiest 1 % of the nodes (rounded up, of all nodes), those without traffic not among
-    them."""
-    in_use: float
-    """I/O nodes that it comes to, were they used alike: 1 / Σ share² (mean of the intervals)."""
+    """I/O nodes that serve the busiest 1 % of the nodes then."""
 
 
-def judge(
-    mappings: Mapping[str, Numbers], io_nodes: int, chunks: Iterable[Traffic], machine: Machine
-) -> dict[str, Judged]:
-    """Each mapping on the same traffic, read once; nodes that a mapping gives none (-1) are left out of its sums."""
-    top = max(1, math.ceil(BUSIEST_IO_NODES * io_nodes))
-    busiest = max(1, math.ceil(BUSIEST_NODES * len(machine.nodes)))
-    sums = {name: np.zeros(4) for name in mappings}
-    for _, node, moved in intervals(chunks, machine):
-        largest = np.argpartition(-moved, busiest - 1)[:busiest] if len(moved) > busiest else slice(None)
-        for name, mapping in mappings.items():
-            served_by = mapping[node]
-            known = served_by >= 0
-            load = np.bincount(served_by[known], weights=moved[known], minlength=io_nodes)
-            total = load.sum()
-            if not total:
-                continue
-            of_largest = served_by[largest]
-            sums[name] += (
-                1,
-                np.partition(load, io_nodes - top)[io_nodes - top :].sum() / total,
-                len(np.unique(of_largest[of_largest >= 0])),
-                total * total / np.square(load).sum(),
-            )
-    return {
-        name: Judged(int(n), *(float(each / n) if n else 0.0 for each in rest))
-        for name, (n, *rest) in sums.items()
-    }
+def judge(mappings: Mapping[str, Numbers], chunks: Iterable[Traffic], machine: Machine) -> dict[str, Judged]:
+    """Each mapping, onto `machine.io_nodes`, on the same traffic, which is read once.
+
+    Raises BadInput for time that goes back.
+    """
+    collector = Collector(machine, (0.0, 1.0), mappings, columns=1)
+    for interval in intervals(chunks, Places(machine)):
+        collector.add(interval)
+    shares = collector.shares()
+    return {name: of(shares, mapped) for name, mapped in shares.mapped.items()}
+
+
+def of(shares: Shares, mapped: Mapped) -> Judged:
+    """NaN where there was no traffic."""
+    return Judged(
+        len(shares.time_s),
+        shares.mean(mapped.busiest),
+        shares.weighted(mapped.busiest),
+        shares.mean(mapped.of_busiest.astype(float)),
+    )

@@ -65,7 +65,7 @@ def test_learned_on_earlier_days_it_is_better_on_later_ones() -> None:
 
     learned = together(history([*day(), *day()]), MACHINE, options=Options(shifted=0))
     later = [traffic(MACHINE, day())]
-    found = judge({"learned": learned, "i % n": round_robin(96, 8)}, 8, later, MACHINE)
+    found = judge({"learned": learned, "i % n": round_robin(96, 8)}, later, MACHINE)
     assert found["learned"].busiest_share < 0.4 * found["i % n"].busiest_share
 
 
