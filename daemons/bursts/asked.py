@@ -26,10 +26,12 @@ class AboutJob(msgspec.Struct, frozen=True, tag="job", tag_field="ask"):
     """Which nodes a job should get. Asked only where its user said nothing of nodes but how many."""
 
     v: int
-    uid: int
-    user: str
     name: str
     nodes: int
+    uid: int | None = None
+    """None: that of who asks."""
+    user: str = ""
+    """The name of `uid`."""
     partition: str = ""
     """Empty: the default one."""
     waits: bool = False
@@ -71,7 +73,7 @@ def read(line: bytes) -> Question:
     if found.v != VERSION:
         raise BadInput("question: v", str(VERSION), found.v)
     if isinstance(found, AboutJob):
-        if not 0 < found.nodes <= MAX_NODES or not 0 <= found.uid < 1 << 32:
+        if not 0 < found.nodes <= MAX_NODES or not 0 <= (found.uid or 0) < 1 << 32:
             raise BadInput("question", "possible numbers", f"nodes {found.nodes}, uid {found.uid}")
         if max(map(len, (found.user, found.name, found.partition))) > MAX_CHARACTERS:
             raise BadInput("question", f"names of at most {MAX_CHARACTERS} characters", "longer ones")

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tarazu import config
 from tarazu.daemons.bursts.asked import AboutJob
-from tarazu.daemons.bursts.slurm_view import Partition, View, Waiting
+from tarazu.daemons.bursts.slurm_view import SLOT, Partition, View, Waiting
 from tarazu.forwarding.bursts.applications import ApplicationCharacter
 from tarazu.forwarding.nodes.selection import Choice, Options, Wish, choose
 from tarazu.forwarding.routers import hosts
@@ -24,11 +24,8 @@ STALE_S = 60.0
 Flags = npt.NDArray[np.bool_]
 
 
-class Knowledge(Protocol):
-    """What is known of applications."""
-
-    def character(self, application: Application) -> ApplicationCharacter | None:
-        """None where too few of its jobs are known. Answers from memory, at once."""
+Knowledge = Callable[[Application], ApplicationCharacter | None]
+"""What is known of an application; None where too few of its jobs are. Answers from memory, at once."""
 
 
 class Site(NamedTuple):
@@ -62,7 +59,7 @@ def expected(
     knowledge: Knowledge, application: Application, options: config.Bursts
 ) -> tuple[ApplicationCharacter | None, str]:
     """What its next job will be like, if other nodes would be good for it; else why it is left alone."""
-    found = knowledge.character(application)
+    found = knowledge(application)
     if found is None:
         return None, "not enough jobs of this application are known"
     optimizable = found.optimizable(communicates=False if options.quiet else None)
@@ -138,7 +135,7 @@ def preference(nodes: int, partition: Partition, per_io_node: int) -> tuple[str,
     if not partition.slots:
         return "", "no nodes of its partition have features tz0, tz1… (tarazu bursts nodes --features)"
     by_idle = sorted(
-        partition.slots.items(), key=lambda item: (-len(item[1] & partition.idle), int(item[0][2:]))
+        partition.slots.items(), key=lambda item: (-len(item[1] & partition.idle), int(item[0][len(SLOT) :]))
     )
     features: list[str] = []
     room: set[str] = set()
@@ -151,4 +148,15 @@ def preference(nodes: int, partition: Partition, per_io_node: int) -> tuple[str,
         return "", "it takes nodes of every feature"
     if len(features) == len(partition.slots):
         return "", "it takes nodes of every feature"
-    return "|".join(sorted(features, key=lambda f: int(f[2:]))), ""
+    return "|".join(sorted(features, key=lambda f: int(f[len(SLOT) :]))), ""
+
+
+def slots(machine: Machine) -> dict[str, list[str]]:
+    """Feature → nodes: tz0 is the first node of each I/O node, tz1 the second…"""
+    count = [0] * len(machine.io_nodes)
+    found: dict[str, list[str]] = {}
+    for name, io_node in zip(machine.nodes, machine.served_by.tolist(), strict=True):
+        if io_node >= 0:
+            found.setdefault(f"{SLOT}{count[io_node]}", []).append(name)
+            count[io_node] += 1
+    return found

@@ -22,8 +22,6 @@ from tarazu.forwarding.routers import hosts
 
 log = logging.getLogger("tarazu.bursts")
 
-GRACE_S = 3.0
-"""So long its nodes may look busy: it may just be starting there."""
 GONE_S = 60.0
 """A job that is not in the queue so long after its nodes were noted has ended, or was never submitted."""
 
@@ -101,7 +99,8 @@ def _why_back(pin: Pin, job: Waiting, view: View, age_s: float, wait_s: float) -
     if age_s >= wait_s:
         return f"it has not started within {wait_s:g} s"
     partition = view.partitions.get(job.partition)
-    if age_s >= GRACE_S and partition and (busy := set(hosts.unfold(pin.nodes)) - partition.idle):
+    # Nodes were looked at before jobs: those of a job that has just started there are not its own, but another's.
+    if partition and (busy := set(hosts.unfold(pin.nodes)) - partition.idle):
         return f"{hosts.fold(sorted(busy))[:80]} not idle any more"
     return ""
 

@@ -12,7 +12,6 @@ import pwd
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,9 +25,10 @@ from tarazu.daemons.bursts.answering import Answering
 from tarazu.daemons.bursts.asked import VERSION, AboutAll, AboutJob, Answer, Question, Told, plain
 from tarazu.daemons.bursts.deciding import Decision, Knowledge, Site
 from tarazu.daemons.bursts.pins import Pin, Pins
-from tarazu.daemons.bursts.slurm_view import NONE, Slurm, Waiting, read_topology
+from tarazu.daemons.bursts.slurm_view import NONE, Slurm, Waiting
 from tarazu.daemons.ordered import Mode
 from tarazu.errors import BadInput, TarazuError, Unavailable
+from tarazu.forwarding.traffic import machine_file
 from tarazu.forwarding.traffic.batch_job import Application
 from tarazu.forwarding.traffic.machine import Machine
 from tarazu.store.stop_watch import SiteWatch
@@ -76,11 +76,9 @@ class Nodes:
         self,
         settings: config.Settings,
         knowledge: Knowledge,
-        machine: Callable[[str], Machine | None],
         slurm: Slurm | None = None,
     ) -> None:
-        """`machine`: of Slurm's topology (its text), or of the site's file; None: not known. Raises ConfigError,
-        StoreError."""
+        """Raises ConfigError, StoreError."""
         self.options = settings.bursts
         self.knowledge = knowledge
         self.slurm = slurm or Slurm()
@@ -91,7 +89,6 @@ class Nodes:
         self.records: OrderedDict[Application, Record] = OrderedDict()
         self.mode: Mode = "observe"
         self.why_mode = ""
-        self._machine_of = machine
         self._machine: tuple[float, Machine, bool] | None = None
         self._slurm_uid = -1
         self._taken: dict[str, float] = {}
@@ -99,7 +96,7 @@ class Nodes:
         self._lock = threading.Lock()
         self._said = SaidOnce(log)
         self._looked_at = float("-inf")
-        self._mode_path = Path(settings.bursts.directory) / "nodes-mode"
+        self._mode_path = _mode_path(settings)
         self.stopped = SiteWatch(settings.run.stop_file)
         self.stopped.start()
         self.pins = Pins(settings.bursts.directory)
@@ -163,12 +160,15 @@ class Nodes:
             user = None if self.privileged(uid) else _name_of(uid)
             return msgspec.json.encode(Told(VERSION, self._status(user))) + b"\n"
         question = _as_slurm_has_it(question)
-        if not self.privileged(uid) and (question.uid != uid or question.user != _name_of(uid)):
+        if question.uid is None:
+            question = msgspec.structs.replace(question, uid=uid, user=_name_of(uid))
+        elif not self.privileged(uid) and (question.uid, question.user) != (uid, _name_of(uid)):
             raise BadInput("question", f"one about jobs of uid {uid}", f"of uid {question.uid}")
         return msgspec.json.encode(self._about(question)) + b"\n"
 
     def _about(self, asked: AboutJob) -> Answer:
         now = time.monotonic()
+        self._soon.set()  # nodes will be others' soon
         site = self.site
         self._taken = {name: until for name, until in self._taken.items() if until > now}
         if site is None:
@@ -194,7 +194,6 @@ class Nodes:
                 return Answer(VERSION, "", "")
             record.given += 1
             self._taken.update(dict.fromkeys(decision.nodes, now + 3 * EVERY_S))
-            self._soon.set()
             keeping.audit("asked", user=asked.user, name=asked.name, nodes=nodes, why=decision.why)
             return Answer(VERSION, nodes, "")
         record.would += 1
@@ -278,17 +277,22 @@ class Nodes:
             self.may_update = os.geteuid() in (0, self._slurm_uid) or _is_operator(self.slurm)
 
     def _machine_now(self) -> tuple[Machine, bool]:
+        """Where nodes stand, and whether Slurm's topology says so too. Raises TarazuError."""
         now = time.monotonic()
         kept = self._machine
         if kept is None or now > kept[0] + MACHINE_S:
             try:
                 topology = self.slurm.topology()
             except BadInput:
-                topology = ""
-            found = self._machine_of(topology)
-            if found is None:
+                topology = ""  # there is none
+            by_topology = "SwitchName=" in topology
+            if self.options.machine:
+                machine = machine_file.read(Path(self.options.machine))
+            elif by_topology:
+                machine = machine_file.parse(topology, "scontrol show topology")
+            else:
                 raise Unavailable("where nodes stand is not known: no bursts.machine, no topology/tree")
-            kept = self._machine = (now, found, bool(read_topology(topology)))
+            kept = self._machine = (now, machine, by_topology)
         return kept[1], kept[2]
 
     # How it is
@@ -314,6 +318,22 @@ class Nodes:
                 {"user": a.user, "name": a.name, "size": a.size, **_plain(r)} for a, r in records
             ],
         }
+
+
+def set_mode(settings: config.Settings, mode: Mode, reason: str) -> Mode:
+    """From now on, whatever `bursts.nodes` is; the one before. A daemon sees it within a second. Raises StoreError."""
+    path = _mode_path(settings)
+    try:
+        found = ordered.ordered(path)
+    except TarazuError as error:
+        log.warning("%s: it is replaced", error)
+        found = None
+    ordered.order(path, mode, reason)
+    return found.mode if found else settings.bursts.nodes  # type: ignore[return-value]
+
+
+def _mode_path(settings: config.Settings) -> Path:
+    return Path(settings.bursts.directory) / "nodes-mode"
 
 
 def _plain(record: Record) -> dict[str, Any]:

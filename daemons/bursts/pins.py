@@ -90,7 +90,11 @@ class Pins:
 
     def _keep(self, pins: tuple[Pin, ...]) -> None:
         try:
-            durable.replace(self.path, msgspec.json.encode(_File(VERSION, pins)) + b"\n", mode=0o600)
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            durable.replace(
+                self.path,
+                msgspec.json.encode(_File(VERSION, pins)) + b"\n",
+            )
         except OSError as error:
             raise StoreError(str(self.path), "a file that can be written", error.strerror) from None
         self._pins = pins

@@ -161,16 +161,6 @@ def read_queue(text: str) -> tuple[Waiting, ...]:
     return tuple(found)
 
 
-def read_topology(text: str) -> dict[str, tuple[str, ...]]:
-    """Leaf switch → its nodes, of `SwitchName=leaf0 … Nodes=n[1-4]`. Raises BadInput."""
-    leaves: dict[str, tuple[str, ...]] = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        words = dict(word.split("=", 1) for word in line.partition("#")[0].split() if "=" in word)
-        if "SwitchName" in words and "Nodes" in words and "Switches" not in words:
-            leaves[words["SwitchName"]] = _hosts(words["Nodes"], f"topology:{number}")
-    return leaves
-
-
 def _rows(text: str, what: str, fields: int) -> Iterator[tuple[list[str], str]]:
     for number, line in enumerate(text.split("\n"), 1):
         if line:

@@ -9,7 +9,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 NEEDED = ("munged", "slurmctld", "slurmd", "srun", "salloc", "sbatch")
@@ -35,8 +35,8 @@ ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
-SchedulerType=sched/builtin
-SchedulerParameters=sched_interval=1,sched_min_interval=0
+SchedulerType=sched/{scheduler}
+SchedulerParameters=sched_interval=1,sched_min_interval=0,bf_interval=1
 JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
 MpiDefault=none
@@ -46,6 +46,7 @@ SlurmdParameters=config_overrides
 LaunchParameters={launch}
 NodeName=n[1-{nodes}] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{ports[1]}-{ports[2]}] CPUs=8 RealMemory=64
 PartitionName=test Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+{more}
 """
 
 
@@ -83,8 +84,13 @@ class Slurm:
         *,
         interactive_step: bool = True,
         hosts: Sequence[Sequence[str]] = (),
+        leaves: int = 0,
+        backfill: bool = False,
+        more: str = "",
+        files: Mapping[str, str] | None = None,
     ) -> None:
-        """`hosts`: what goes before the daemon of each node, to start it elsewhere.
+        """`hosts`: what goes before the daemon of each node, to start it elsewhere. `leaves`: switches, leaf0, leaf1…,
+        each with as many nodes (topology/tree); 0: none. `more`: lines of slurm.conf; `files`: beside it.
 
         Raises OSError when it does not come up.
         """
@@ -96,6 +102,11 @@ class Slurm:
         for name in ("munge", "state"):
             (directory / name).mkdir(parents=True)
         host = socket.gethostname().partition(".")[0]
+        for name, text in (files or {}).items():
+            (directory / name).write_text(text)
+        if leaves:
+            more += "TopologyPlugin=topology/tree\n"
+            (directory / "topology.conf").write_text(_topology(nodes, leaves))
         first = _free_ports(nodes + 1)
         (directory / "slurm.conf").write_text(
             _CONFIGURATION.format(
@@ -103,6 +114,8 @@ class Slurm:
                 directory=directory,
                 ports=(first, first + 1, first + nodes),
                 nodes=nodes,
+                scheduler="backfill" if backfill else "builtin",
+                more=more,
                 launch="use_interactive_step" if interactive_step else "slurmstepd_memlock",
             )
         )
@@ -182,6 +195,12 @@ class Slurm:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+def _topology(nodes: int, leaves: int) -> str:
+    each = nodes // leaves
+    lines = [f"SwitchName=leaf{i} Nodes=n[{i * each + 1}-{(i + 1) * each}]" for i in range(leaves)]
+    return "\n".join([*lines, f"SwitchName=root Switches=leaf[0-{leaves - 1}]"]) + "\n"
 
 
 def up(directory: Path, **options: object) -> Iterator[Slurm]:

@@ -9,7 +9,11 @@ import argparse
 
 from tarazu.cli.verbs import add_verbs, execute_verb
 
-VERBS: dict[str, tuple[str, str]] = {}
+VERBS: dict[str, tuple[str, str]] = {
+    "nodes": ("nodes", "which nodes are asked of Slurm for which application's jobs"),
+    "plugin": ("plugin", "print a plugin for Slurm that asks tarazu-burstd"),
+    "sbatch": ("sbatch", "sbatch, with the nodes that tarazu-burstd would ask for"),
+}
 
 
 execute = execute_verb
