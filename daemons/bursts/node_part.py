@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from tarazu import config
 from tarazu.daemons import ordered
@@ -28,6 +29,7 @@ from tarazu.daemons.bursts.pins import Pin, Pins
 from tarazu.daemons.bursts.slurm_view import NONE, Slurm, Waiting
 from tarazu.daemons.ordered import Mode
 from tarazu.errors import BadInput, TarazuError, Unavailable
+from tarazu.forwarding.nodes.selection import Wish, choose
 from tarazu.forwarding.traffic import machine_file
 from tarazu.forwarding.traffic.batch_job import Application
 from tarazu.forwarding.traffic.machine import Machine
@@ -292,6 +294,8 @@ class Nodes:
                 machine = machine_file.parse(topology, "scontrol show topology")
             else:
                 raise Unavailable("where nodes stand is not known: no bursts.machine, no topology/tree")
+            # What is computed for the first time takes long: not while somebody waits.
+            choose(machine, np.ones(len(machine.nodes), np.bool_), Wish(2, (1.0, 1.0)))
             kept = self._machine = (now, machine, by_topology)
         return kept[1], kept[2]
 

@@ -6,8 +6,9 @@ one before. Slurm is asked for nothing while it asks us: its locks are held then
 
 from __future__ import annotations
 
+import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from tarazu.daemons.program import CannotRun, Program, Silent
@@ -16,8 +17,9 @@ from tarazu.forwarding.routers import hosts
 
 SINFO = ("--noheader", "--format=%P|%T|%c,%z,%m,%d,%G,%w|%f|%N")
 """A line for all nodes that are alike; features are not part of what makes them so."""
-SQUEUE = ("--noheader", "--sort=-p,i", "--format=%i|%u|%D|%P|%T|%r|%n|%x|%f|%v|%j")
-"""The name comes last: it may hold anything. %v, the reservation, is `(null)` where there is none."""
+_SQUEUE = "%i|%u|%D|%P|%T|%r|%n|%x|%f|%v|%j"
+"""The name comes last: it may hold anything, also what looks like another job's line. So each line begins with a word
+that nobody knows before."""
 PENDING = "--states=PENDING"
 NOT_ENDED = "--states=PENDING,CONFIGURING,RUNNING"
 MAX_BYTES = 32 << 20
@@ -86,7 +88,10 @@ class Slurm:
         """`running`: with jobs that run."""
         seen = time.monotonic()
         partitions, default = read_partitions(self.call("sinfo", *SINFO))
-        queue = read_queue(self.call("squeue", *SQUEUE, NOT_ENDED if running else PENDING))
+        word = secrets.token_hex(8)
+        format = f"--format={word}{_SQUEUE}"
+        states = NOT_ENDED if running else PENDING
+        queue = read_queue(self.call("squeue", "--noheader", "--sort=-p,i", states, format), word)
         return View(seen, partitions, default, queue)
 
     def topology(self) -> str:
@@ -124,7 +129,12 @@ def read_partitions(text: str) -> tuple[dict[str, Partition], str]:
     kinds: dict[str, set[str]] = {}
     slots: dict[str, dict[str, set[str]]] = {}
     default = ""
-    for (shown, state, kind, features, folded), where in _rows(text, "sinfo", 5):
+    for number, line in enumerate(text.splitlines(), 1):
+        where = f"sinfo:{number}"
+        words = line.split("|")
+        if len(words) != 5:
+            raise BadInput(where, "5 fields", line[:80])
+        shown, state, kind, features, folded = words
         name = shown.removesuffix("*")
         if name != shown:
             default = name
@@ -148,26 +158,22 @@ def read_partitions(text: str) -> tuple[dict[str, Partition], str]:
     return partitions, default
 
 
-def read_queue(text: str) -> tuple[Waiting, ...]:
-    """In the order of the lines. Raises BadInput."""
+def read_queue(text: str, word: str) -> tuple[Waiting, ...]:
+    """Jobs in their order; `word` begins each one's line. Raises BadInput."""
     found = []
-    for words, where in _rows(text, "squeue", 11):
-        id, user, nodes, partition, state, reason, asked, excluded, features, reservation, name = words
+    lines = f"\n{text}".split(f"\n{word}")[1:]
+    for number, line in enumerate(lines, 1):
+        words = line.rstrip("\n").split("|", 10)
+        where = f"squeue:{number}"
+        if len(words) != 11:
+            raise BadInput(where, "11 fields", line[:80])
+        id, user, nodes, partition, state, reason, asked, *others, name = words
         if not nodes.isdecimal() or len(nodes) > 9:
             raise BadInput(where, "a number of nodes", nodes[:20])
-        own = not all(word in ("", "(null)") for word in (excluded, features, reservation))
+        own = not all(other in ("", "(null)") for other in others)
         asked = "" if asked == "(null)" else asked
         found.append(Waiting(id, user, int(nodes), partition, state, reason, asked, own, name))
     return tuple(found)
-
-
-def _rows(text: str, what: str, fields: int) -> Iterator[tuple[list[str], str]]:
-    for number, line in enumerate(text.split("\n"), 1):
-        if line:
-            words = line.split("|", fields - 1)
-            if len(words) != fields:
-                raise BadInput(f"{what}:{number}", f"{fields} fields", line[:80])
-            yield words, f"{what}:{number}"
 
 
 def _hosts(folded: str, where: str) -> tuple[str, ...]:
