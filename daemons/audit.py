@@ -1,5 +1,5 @@
-"""mdsd's audit log: one line per answered allocation request, per step that died, per change of an OST's health or of a
-step's routers.
+"""mdsd's audit log: one line per answered allocation request, per step that died, per change of an OST's health, of a
+step's routers or of the mapping to routers.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from tarazu.allocate.ledger import Dead
 from tarazu.daemons.health import Change
 from tarazu.daemons.router_plan.nodes import Step
 from tarazu.errors import ConfigError
+from tarazu.forwarding.mapping.mapping_file import InForce
 from tarazu.wire.messages import MAX_ID_CHARACTERS, AllocationReply, AllocationRequest
 
 log = logging.getLogger("tarazu.mdsd")
@@ -87,6 +88,23 @@ class Audit:
         }
         if expected:
             fields |= {"slowdown": f"{expected[0]:.3f}", "alike": f"{expected[1]:.3f}"}
+        self._line(fields)
+
+    def mapping(self, mode: str, mapping: InForce | None) -> None:
+        """Nodes follow another mapping to routers than they did; None: none any more."""
+        fields: dict[str, object] = {
+            "time": _now(),
+            "status": "mapping",
+            "mode": mode,
+            "how": json.dumps(mapping.how if mapping else ""),
+        }
+        if mapping:
+            fields |= {
+                "made": mapping.made,
+                "uid": mapping.uid,
+                "nodes": mapping.nodes,
+                "rules": len(mapping.rules),
+            }
         self._line(fields)
 
     def _line(self, fields: Mapping[str, object]) -> None:

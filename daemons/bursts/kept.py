@@ -1,6 +1,7 @@
 """What tarazu-burstd has on disk, below `bursts.directory`.
 
 traffic/      a file a day, and the parts of today's (`tarazu.forwarding.traffic.days`)
+ended/        notes of an epilog: a job has ended
 jobs.db       jobs, and what ended ones moved; applications' history
 status.json   how the daemon was a few seconds ago
 daemon        locked by the daemon for as long as it runs: a second one ends
@@ -29,10 +30,14 @@ class Kept:
     def jobs(self) -> Path:
         return self.directory / "jobs.db"
 
+    @property
+    def ended(self) -> Path:
+        return self.directory / "ended"
+
     def claim(self) -> int:
         """For the one daemon: a descriptor that locks out others until it is closed. Raises StoreError, Unavailable."""
         try:
-            self.directory.mkdir(parents=True, exist_ok=True)
+            self.ended.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(self.directory / "daemon", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise StoreError(str(self.directory), "a directory that can be written", error.strerror) from None

@@ -293,7 +293,7 @@ class Nodes:
             elif by_topology:
                 machine = machine_file.parse(topology, "scontrol show topology")
             else:
-                raise Unavailable("where nodes stand is not known: no bursts.machine, no topology/tree")
+                raise Unavailable("where nodes stand is not known: neither bursts.machine nor topology/tree")
             # What is computed for the first time takes long: not while somebody waits.
             choose(machine, np.ones(len(machine.nodes), np.bool_), Wish(2, (1.0, 1.0)))
             kept = self._machine = (now, machine, by_topology)

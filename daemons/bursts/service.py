@@ -20,10 +20,20 @@ from typing import Any, Protocol
 import msgspec
 
 from tarazu import config
+from tarazu.daemons.bursts.batch import Batch, machine_of
+from tarazu.daemons.bursts.gathering import Gathering
+from tarazu.daemons.bursts.history import History, Saved
 from tarazu.daemons.bursts.kept import Kept
+from tarazu.daemons.bursts.names import Names
+from tarazu.daemons.bursts.node_part import Nodes
+from tarazu.daemons.bursts.reports import Reports
 from tarazu.daemons.process import Reread, Wakeup, parser, run
 from tarazu.daemons.service_manager import ServiceManager
 from tarazu.errors import StoreError
+from tarazu.forwarding.bursts.applications import ApplicationCharacter
+from tarazu.forwarding.bursts.characteristics import Thresholds
+from tarazu.forwarding.traffic.batch_job import Application
+from tarazu.forwarding.traffic.machine import Machine, regular
 from tarazu.wire.said import SaidOnce
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
@@ -34,9 +44,13 @@ NAME = "tarazu-burstd"
 USED = ("keys.", "bursts.", "forwarding.nids", "run.stop_file", "metrics.bursts")
 AT_ONCE = 256
 """So many reports, then all else has its turn."""
+TOPOLOGY_S = 3600.0
+"""So often Slurm is asked where nodes stand."""
 LOOK_S = 0.5
 """So often at least each part has its turn."""
 STATUS_S = 5.0
+SAVE_S = 60.0
+"""A kill loses what came since the last writing, and intervals of which OSSs had not told yet."""
 
 
 class Part(Protocol):
@@ -69,6 +83,23 @@ class BurstService:
         self._status_at = self.started - STATUS_S
         self.kept = Kept(settings.bursts.directory)
         self._claim = self.kept.claim()
+        own = settings.bursts
+        self.names = Names(settings.forwarding.nids)
+        self.gathering = Gathering(own.interval_s)
+        self.reports = Reports(self.gathering, self.names, own.job_ids)
+        self.machine = machine_of(own.machine) if own.machine else None
+        """Where nodes stand; None: nobody knows (yet: Slurm is asked beside the loop)."""
+        self._topology_at = 0.0
+        self.history = History(
+            self.kept.traffic,
+            self.kept.jobs,
+            interval_s=own.interval_s,
+            limits=Thresholds(intensive=own.intensive),
+            limit_bytes=own.limit,
+            machine=self.machine,
+        )
+        self.batch = Batch(own.jobs, self.kept.ended, self.history.answer, each=self._look_around)
+        self._save_at = self.started + SAVE_S
         self.parts: dict[str, Part] = {}
         """In the order of their turns."""
         self.transport = ZmqTransport(
@@ -86,6 +117,11 @@ class BurstService:
 
     def loop(self) -> None:
         """Until told to stop; what was gathered is written then."""
+        self.history.start()
+        self.batch.start()
+        own = self.settings.bursts
+        if own.socket and own.jobs == "slurm":
+            self.parts["nodes"] = Nodes(self.settings, self._known)
         self.manager.ready()
         while not self.wakeup.stopping:
             if self.transport.wait(max(0.0, self.manager.longest_wait_s(LOOK_S))):
@@ -96,12 +132,16 @@ class BurstService:
                 self.wakeup.reload = False
                 self.reread(self.manager, self._take_over)
         self.manager.stopping()
+        self.save(time.time(), all_of_it=True)
 
     def turn(self, now: float) -> None:
         """What is there now."""
-        self._receive(now)
+        self._receive(time.time())
         for part in self.parts.values():
             part.look(now)
+        if now >= self._save_at:
+            self._save_at = now + SAVE_S
+            self.save(time.time())
         if now >= self._status_at + STATUS_S:
             self._status_at = now
             try:
@@ -109,12 +149,30 @@ class BurstService:
             except StoreError as error:
                 self._said.warning(str(error))
 
-    def _receive(self, now: float) -> None:
+    def _receive(self, now_s: float) -> None:
         if self.subscriber is None:
             return
         for _ in range(AT_ONCE):
-            if self.subscriber.receive(0) is None:
+            if (report := self.subscriber.receive(0)) is None:
                 return
+            self.reports.take(report, now_s)
+
+    def save(self, now_s: float, *, all_of_it: bool = False) -> None:
+        """Hand over what is complete; all_of_it: also what is not, for nobody will hear the rest."""
+        complete_s = now_s + self.gathering.interval_s if all_of_it else self.reports.complete_s(now_s)
+        traffic = self.gathering.close(complete_s)
+        self.history.save(Saved(traffic, min(complete_s, now_s), now_s if len(self.reports) else None))
+
+    def _look_around(self) -> None:
+        """In the batch's thread: what may take long."""
+        if not self.settings.bursts.machine and time.monotonic() >= self._topology_at:
+            self._topology_at = time.monotonic() + TOPOLOGY_S
+            self._take_machine(machine_of(""))
+        nodes = {name for job in self.history.running for name in job.nodes}
+        self.names.look([*(self.machine.nodes if self.machine else ()), *sorted(nodes)])
+
+    def _known(self, application: Application) -> ApplicationCharacter | None:
+        return self.history.applications.get(application)
 
     def status(self, now: float) -> dict[str, Any]:
         """Plain values only."""
@@ -125,17 +183,50 @@ class BurstService:
             "uptime_s": now - self.started,
             "keys": self.transport.curve is not None,
             "statistics": self.subscriber.counts.summary() if self.subscriber else {},
+            "traffic": {
+                "interval_s": self.gathering.interval_s,
+                "nodes": self.gathering.nodes,
+                "unknown_nids": self.names.unknown,
+                "open_intervals": len(self.gathering),
+                "late_bytes": self.gathering.late_bytes,
+                "senders": len(self.reports),
+                "taken": self.reports.taken,
+                "again": self.reports.again,
+                "missed": self.reports.missed,
+            },
+            "slurm": {
+                "source": self.batch.source,
+                "answered": self.batch.answered,
+                "problem": self.batch.problem,
+            },
+            "machine": {
+                "nodes": len(self.machine.nodes) if self.machine else 0,
+                "cabinets": len(self.machine.cabinets) if self.machine else 0,
+                "io_nodes": len(self.machine.io_nodes) if self.machine else 0,
+            },
+            "history": self.history.status(),
             **{name: part.status() for name, part in self.parts.items()},
         }
 
     def _take_over(self, settings: config.Settings) -> None:
+        own = settings.bursts
+        if own.machine:
+            self._take_machine(machine_of(own.machine))
         self.settings = settings
+        self.history.limits = Thresholds(intensive=own.intensive)
+        self.history.limit_bytes = own.limit
         for part in self.parts.values():
             part.take_over(settings)
+
+    def _take_machine(self, machine: Machine | None) -> None:
+        self.machine = machine
+        self.history.machine = machine or regular(0, 1)
 
     def close(self) -> None:
         for part in self.parts.values():
             part.close()
+        self.batch.close()
+        self.history.close()
         self.transport.close()
         os.close(self._claim)
         self.manager.close()

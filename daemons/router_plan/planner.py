@@ -1,4 +1,5 @@
-"""Which routers each running job gets, and the rules that OSSs are told.
+"""Which routers each running job gets, and the rules that OSSs are told. Nodes without one of a job's have those of
+the site's mapping (`mapped`), where there is one.
 
 Follows: `StepNodes` of leaders, `RulesRequest`s of OSSs, which say what routers there are. All of it is soft state: a
 mdsd that has just begun answers `learning` until every leader has had the time to speak, so that no OSS takes back what
@@ -22,10 +23,13 @@ from tarazu import config
 from tarazu.daemons.audit import Audit
 from tarazu.daemons.limits import MAX_SERVERS
 from tarazu.daemons.router_plan.confirmed import Confirmed, Hosts, by_leaders, by_scheduler
+from tarazu.daemons.router_plan.mapped import Followed
+from tarazu.daemons.router_plan.mapped import rules_of as rules_of_mapping
 from tarazu.daemons.router_plan.nodes import MAX_NODES, MAX_NODES_OF_STEP, Nodes, Step
 from tarazu.daemons.router_plan.scheduler import Listed, Scheduler
 from tarazu.errors import BadInput, ConfigError
 from tarazu.forwarding.application import Application
+from tarazu.forwarding.mapping.mapping_file import InForce
 from tarazu.forwarding.policies import named
 from tarazu.forwarding.policy import Scheduler as Policy
 from tarazu.forwarding.routers import nids, placing
@@ -76,6 +80,9 @@ class Result(NamedTuple):
     plans: Mapping[Way, placing.Plan] = {}
     rules: Mapping[Way, Mapping[str, tuple[Rule, ...]]] = {}
     """By file system."""
+    mapping: InForce | None = None
+    """What nodes follow that have no rule of a job's."""
+    mapped: Mapping[Way, tuple[Rule, ...]] = {}
 
 
 class RouterPlan:
@@ -93,6 +100,7 @@ class RouterPlan:
         self.result = Result()
         self.plans = 0
         self.scheduler = Scheduler(own.scheduler) if own.scheduler else None
+        self.mapping = Followed(own.mapping)
         self._audit, self._wake = audit, wake
         self._osses: dict[str, _Oss] = {}
         self._forget_s = settings.mdsd.stale_after_s
@@ -155,7 +163,7 @@ class RouterPlan:
         return RouterRules(request.message_id, number, "apply" if self.mode == "apply" else "advise", sent)
 
     def rules_of(self, request: RulesRequest) -> tuple[Rule, ...]:
-        """Those of the routers that it sees, for the steps on its file systems."""
+        """Those of the routers that it sees, for the steps on its file systems; then the mapping's."""
         ways = {(_net_of(state.nid), state.net) for state in request.routers}
         found: dict[Rule, None] = {}
         for way, by_fs in self.result.rules.items():
@@ -164,6 +172,9 @@ class RouterPlan:
             for fs_name, rules in by_fs.items():
                 if not request.fs_names or fs_name in request.fs_names:
                     found.update(dict.fromkeys(rules))
+        for way, rules in self.result.mapped.items():
+            if way in ways:
+                found.update(dict.fromkeys(rules))
         return tuple(found)[:MAX_RULES]
 
     def look(self, now: float) -> None:
@@ -182,6 +193,7 @@ class RouterPlan:
         routers = self._usable(now)
         again = self.scheduler is not None and now >= self._look and len(self.nodes) > 0
         again |= not self._learned and now >= self.learn_until
+        again |= self.mapping.look(now)
         if not (self.nodes.changed or again or routers != self._routers):
             return
         self.nodes.changed = False
@@ -297,7 +309,11 @@ class RouterPlan:
                 fs_name: placing.rules([job for of, job in jobs if of == fs_name], plan, routers)
                 for fs_name in dict.fromkeys(of for of, _ in jobs)
             }
-        return Result(tuple(confirmed), plans, rules)
+        # Nodes of a job on another file system than an OSS's are left to that job's rules there too: they are few.
+        taken = {way: [rule for its in by_fs.values() for rule in its] for way, by_fs in rules.items()}
+        mapping = self.mapping.read()
+        mapped = rules_of_mapping(mapping, task.routers, taken)
+        return Result(tuple(confirmed), plans, rules, mapping, mapped)
 
     def _finish(self, done: Future[Result], now: float) -> None:
         self._due = now + max(PLAN_S, PLAN_TIMES * (now - self._began))
@@ -313,6 +329,8 @@ class RouterPlan:
         for one in new.confirmed:
             if one.why:
                 self._said.warning(f"routers of job {one.step.job_id} of uid {one.step.uid}: {one.why}")
+        if new.mapping != before.mapping:
+            self._audit.mapping(self.mode, new.mapping)
         self._write_down(before, new)
 
     def _write_down(self, before: Result, now: Result) -> None:
@@ -357,6 +375,7 @@ class RouterPlan:
                 for name, oss, rules in self._shown()
             },
             "jobs": self._status_of_jobs(),
+            "mapping": self._status_of_mapping(),
         }
 
     def _shown(self) -> Iterator[tuple[str, _Oss, list[str]]]:
@@ -375,6 +394,21 @@ class RouterPlan:
             "source": self.scheduler.source,
             "jobs": len(self.scheduler.jobs),
             "problem": self.scheduler.problem,
+        }
+
+    def _status_of_mapping(self) -> dict[str, Any] | None:
+        """None where none is followed."""
+        found = self.result.mapping
+        if found is None:
+            return {"problem": self.mapping.problem} if self.mapping.problem else None
+        return {
+            "how": found.how,
+            "made": found.made,
+            "nodes": found.nodes,
+            "rules": {
+                f"{servers} to {net}": len(rules) for (servers, net), rules in self.result.mapped.items()
+            },
+            "problem": self.mapping.problem,
         }
 
     def _status_of_jobs(self) -> list[dict[str, Any]]:

@@ -52,11 +52,8 @@ class Runs(Protocol):
 
     def start(self, job: int, nodes: Indices, now_s: float) -> None: ...
 
-    def next_s(self) -> float:
-        """Nothing happens before; inf: nothing runs."""
-
-    def ended(self, now_s: float) -> list[int]:
-        """Jobs that have ended by now, in the order of their ends."""
+    def run(self, until_s: float) -> tuple[float, list[int]]:
+        """The clock goes on to `until_s` (inf: to the next end), or until jobs end before: when it stands, and they."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,14 +91,14 @@ class AsLong:
     def start(self, job: int, nodes: Indices, now_s: float) -> None:
         heapq.heappush(self._ends, (now_s + float(self._run_s[job]), job))
 
-    def next_s(self) -> float:
-        return self._ends[0][0] if self._ends else math.inf
-
-    def ended(self, now_s: float) -> list[int]:
-        found = []
+    def run(self, until_s: float) -> tuple[float, list[int]]:
+        if not self._ends or self._ends[0][0] > until_s:
+            return until_s, []
+        now_s, job = heapq.heappop(self._ends)
+        found = [job]
         while self._ends and self._ends[0][0] <= now_s:
             found.append(heapq.heappop(self._ends)[1])
-        return found
+        return now_s, found
 
 
 def replay(
@@ -154,9 +151,8 @@ class _Replay:
         coming, ended = 0, 0
         while ended < len(self._size):
             submitted = self._submit[coming] if coming < len(self._submit) else math.inf
-            now = min(submitted, self._runs.next_s())
             before = len(self._waiting)
-            done = self._runs.ended(now)
+            now, done = self._runs.run(submitted)
             for job in done:
                 self._end(job, now)
             ended += len(done)

@@ -7,7 +7,7 @@ import io
 import json
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -81,6 +81,11 @@ def print_json(value: Any) -> None:
 
 
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, left: int = 1) -> None:
+    for line in table_lines(headers, rows, left=left):
+        print(line)
+
+
+def table_lines(headers: Sequence[str], rows: Iterable[Sequence[object]], *, left: int = 1) -> Iterator[str]:
     """Columns as wide as they need to be; the first `left` are flush left, the others flush right."""
     cells = [[shown(str(c)) for c in row] for row in rows]
     widths = [max(len(h), *(len(r[i]) for r in cells)) if cells else len(h) for i, h in enumerate(headers)]
@@ -88,7 +93,7 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, lef
         parts = [
             c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))
         ]
-        print("  ".join(parts).rstrip())
+        yield "  ".join(parts).rstrip()
 
 
 class Progress:

@@ -246,6 +246,12 @@ class Forwarding:
         "from jobs' leaders alone",
         Check("slurm, an absolute path, or nothing", lambda v: v in ("", "slurm") or v.startswith("/")),
     )
+    mapping: str = setting(
+        "/var/lib/tarazu-mapping/mapping.json",
+        "where `tarazu bursts remap --apply` writes which router serves which nodes, and mdsd reads it; empty: none is "
+        "followed",
+        Check("an absolute path, or nothing", lambda v: v == "" or v.startswith("/")),
+    )
     gain: float = setting(
         0.05,
         "running jobs get other routers only where the mean slowdown of their I/O falls by this share",
@@ -320,6 +326,12 @@ class Bursts:
         "file of lines `HOSTS cabinet=NAME io_node=NAME`: where nodes stand, and which I/O node serves them; empty: "
         "as Slurm's topology has it",
         Check("an absolute path, or nothing", lambda v: v == "" or v.startswith("/")),
+    )
+    job_ids: str = setting(
+        "",
+        "Lustre's jobid_name where it names the node, such as %j.%h: traffic is then read off OSSs' job_stats instead "
+        "of their exports",
+        Check("a text with %h or %H, or nothing", lambda v: v == "" or "%h" in v or "%H" in v),
     )
     jobs: str = setting(
         "slurm",
@@ -436,7 +448,7 @@ class Settings:
 
     def statistics(self) -> tuple[str, ...]:
         """Where ossds publish: the first mdsd, the second where there is one, and tarazu-burstd where it is wanted."""
-        bursts = self.bursts.statistics if self.ossd.exports else ""
+        bursts = self.bursts.statistics if self.ossd.exports or self.bursts.job_ids else ""
         return tuple(filter(None, (self.mdsd.statistics, self.standby.statistics, bursts)))
 
     def requests(self) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from typing import Any
 
 from tarazu import config
 from tarazu.cli.output import action_options, print_json, print_table, say
-from tarazu.errors import BadInput, TarazuError
+from tarazu.errors import BadInput
 
 MODES = ("observe", "advise", "apply")
 ANSWER_S = 5.0
@@ -126,20 +126,13 @@ def _here(settings: config.Settings) -> None:
 
 
 def _features(settings: config.Settings, *, as_json: bool) -> int:
+    from tarazu.daemons.bursts import here
     from tarazu.daemons.bursts.deciding import slots
-    from tarazu.daemons.bursts.slurm_view import Slurm
     from tarazu.forwarding.routers import hosts
-    from tarazu.forwarding.traffic import machine_file
 
-    if settings.bursts.machine:
-        machine = machine_file.read(Path(settings.bursts.machine))
-    else:
-        try:
-            machine = machine_file.parse(Slurm().topology(), "scontrol show topology")
-        except TarazuError as error:
-            raise BadInput(
-                "bursts.machine", "a file, or leaf switches that Slurm knows", str(error)
-            ) from None
+    machine = here.machine(settings)
+    if machine is None:
+        raise BadInput("bursts.machine", "a file, or leaf switches that Slurm knows", "neither")
     found = {feature: hosts.fold(nodes) for feature, nodes in slots(machine).items()}
     if as_json:
         print_json(found)

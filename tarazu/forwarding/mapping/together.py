@@ -112,16 +112,18 @@ def together(
     present: Numbers | None = None,
     options: Options | None = None,
     progress: Progress = lambda share: None,
+    start: Numbers | None = None,
 ) -> Numbers:
     """(nodes,): a mapping onto `machine.io_nodes`, each serving as many nodes as by round robin; with
     `options.moves`, as many as at present.
 
-    `present`: (nodes,), -1 for a node without one; the machine's `served_by` where it is left out.
+    `present`: (nodes,), -1 for a node without one; the machine's `served_by` where it is left out. `start`: what to
+    better, and what comes of it where nothing is learned; round robin where it is left out.
     """
     options = options or Options()
     count = len(machine.io_nodes)
     present = machine.served_by if present is None else present
-    start = round_robin(len(machine.nodes), count)
+    start = round_robin(len(machine.nodes), count) if start is None else start
     until = time.monotonic() + options.longest_s
     if options.moves is not None:
         start = np.where(present >= 0, present, start).astype(np.int32)
@@ -160,7 +162,7 @@ def _dealt(
     progress: Progress,
 ) -> Numbers:
     count = len(machine.io_nodes)
-    bursts = _with_shifted(history, machine, options)
+    bursts = elsewhere(history, machine, options.shifted, options.seed)
     state = _Bursts(bursts, _weight(bursts, count), start, count)
     movable = np.arange(len(machine.nodes), dtype=np.int32)
     if options.moves is not None:
@@ -178,12 +180,13 @@ def _dealt(
     return state.mapping
 
 
-def _with_shifted(history: History, machine: Machine, options: Options) -> History:
+def elsewhere(history: History, machine: Machine, copies: int, seed: int) -> History:
+    """With so many copies of each interval, shifted by whole cabinets."""
     nodes = history.nodes
-    copies = min(options.shifted, max(0, MAX_ROWS // max(1, len(history.node)) - 1))
+    copies = min(copies, max(0, MAX_ROWS // max(1, len(history.node)) - 1))
     steps = np.diff(np.flatnonzero(np.diff(machine.cabinet, prepend=-1)))
     step = int(np.bincount(steps).argmax()) if len(steps) else 1
-    rng = np.random.default_rng(options.seed)
+    rng = np.random.default_rng(seed)
     parts = [history.node]
     for _ in range(copies):
         shift = step * rng.integers(1, max(2, -(-nodes // step)), history.intervals)

@@ -16,7 +16,9 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 CLOSE = 1e-9
-"""Relative: loads that differ by less are the same; halving stops there."""
+"""Relative: loads that differ by less are the same."""
+HALVINGS = 25
+"""After so many the busiest group's traffic is known to 3e-8 of all."""
 
 
 def even(nodes: int, room: Sequence[int]) -> list[int]:
@@ -52,7 +54,7 @@ def ordered(shares: Sequence[float], room: Sequence[int]) -> list[int]:
     low, high = max([sums[-1] / max(1, groups), *shares], default=0.0), sums[-1]
     if _ends(sums, room, low)[-1] == ranks:
         high = low
-    while high - low > CLOSE * sums[-1]:
+    for _ in range(HALVINGS if high > low else 0):
         middle = (low + high) / 2
         if _ends(sums, room, middle)[-1] == ranks:
             high = middle

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from tarazu.errors import BadInput
 from tarazu.forwarding.nodes import grouping
-from tarazu.forwarding.nodes.slurm_fit import FITS, Flags
+from tarazu.forwarding.nodes.slurm_fit import FITS, Flags, Indices
 from tarazu.forwarding.nodes.span import span
 from tarazu.forwarding.nodes.wish import Choice, Left, Options, Wish
 from tarazu.forwarding.traffic.machine import Machine
@@ -19,13 +19,6 @@ __all__ = ["Choice", "Left", "Options", "Wish", "choose", "loads"]
 Floats = npt.NDArray[np.float64]
 
 DEFAULT = Options()
-
-
-class _Group(NamedTuple):
-    """An I/O node that is to serve the job, and its idle nodes, ascending."""
-
-    io_node: int
-    idle: list[int]
 
 
 def choose(
@@ -52,19 +45,21 @@ def choose(
     if count <= by_default:
         return Left(f"Slurm's own choice has {by_default} I/O nodes, no fewer than the {count} to be had")
     groups = _groups(served, known, _pick(room, count, wish.nodes, load))
-    best = _place(groups, wish, options)
-    used = len({int(served[n]) for n in best[1]})
+    strategy, nodes = _place(machine, groups, wish, options)
+    used = len(np.unique(served[nodes]))
     if used <= by_default:
         return Left(f"only {used} I/O nodes would be used, Slurm's own choice has {by_default}")
     return Choice(
-        tuple(best[1]),
+        tuple(nodes.tolist()),
         used,
-        best[0],
+        strategy,
         f"{used} I/O nodes instead of {by_default}, of {diversity} with idle nodes",
     )
 
 
-def loads(machine: Machine, nodes: tuple[int, ...], shares: tuple[float, ...] | None) -> Floats:
+def loads(
+    machine: Machine, nodes: Sequence[int] | Indices, shares: Sequence[float] | Floats | None
+) -> Floats:
     """(I/O nodes,): the part of a job's traffic that each carries, with ranks on `nodes` in their order."""
     share = np.ones(len(nodes)) if shares is None else np.asarray(shares, dtype=np.float64)
     total = float(share.sum())
@@ -81,7 +76,8 @@ def _check(machine: Machine, idle: Flags, wish: Wish, load: Floats | None) -> No
     if wish.shares is not None:
         if len(wish.shares) != wish.nodes:
             raise BadInput("shares", f"{wish.nodes} numbers", str(len(wish.shares)))
-        if not all(0 <= share < float("inf") for share in wish.shares):
+        shares = np.array(wish.shares)
+        if not (np.isfinite(shares) & (shares >= 0)).all():
             raise BadInput("shares", "numbers >= 0", "others")
     if load is not None and load.shape != (len(machine.io_nodes),):
         raise BadInput("load", f"{len(machine.io_nodes)} numbers", str(load.shape))
@@ -108,38 +104,30 @@ def _pick(room: npt.NDArray[np.int64], count: int, nodes: int, load: Floats | No
     return sorted(picked)
 
 
-def _groups(served: npt.NDArray[np.int32], known: npt.NDArray[np.int64], picked: list[int]) -> list[_Group]:
-    """In the order in which the machine's nodes come."""
+def _groups(served: npt.NDArray[np.int32], known: Indices, picked: list[int]) -> list[Indices]:
+    """Idle nodes of each I/O node that is to serve the job, ascending; in the order in which they come."""
     wanted = known[np.isin(served[known], picked)]
     by_io_node = wanted[np.argsort(served[wanted], kind="stable")]
-    ends = np.cumsum(np.bincount(served[wanted], minlength=int(served.max()) + 1))
-    groups = [_Group(i, by_io_node[(ends[i - 1] if i else 0) : ends[i]].tolist()) for i in picked]
-    return sorted(groups, key=lambda group: group.idle[0])
+    ends = np.cumsum(np.bincount(served[wanted])[picked])
+    return sorted(np.split(by_io_node, ends[:-1]), key=lambda group: int(group[0]))
 
 
-def _place(groups: list[_Group], wish: Wish, options: Options) -> tuple[str, list[int]]:
+def _place(machine: Machine, groups: list[Indices], wish: Wish, options: Options) -> tuple[str, Indices]:
     """The strategy and its nodes, in the order of ranks."""
-    room = [len(group.idle) for group in groups]
-    sizes = grouping.even(wish.nodes, room)
-    by_number = ("even node", sorted(n for g, size in zip(groups, sizes) for n in g.idle[:size]))
+    room = [len(group) for group in groups]
+    by_number = "even node", _first(groups, grouping.even(wish.nodes, room))
     shares = wish.shares
-    if shares is None or options.strategy == "node" or not sum(shares):
+    if shares is None or options.strategy == "node" or not any(shares):
         return by_number
     if options.free:
-        left = [iter(group.idle) for group in groups]
-        return ("even traffic, free", [next(left[g]) for g in grouping.free(shares, room)])
-    sizes = grouping.ordered(shares, room)
-    by_traffic = (
-        "even traffic",
-        sorted(n for g, size in zip(groups, sizes) for n in g.idle[:size]),
-    )
+        left = [iter(group.tolist()) for group in groups]
+        return "even traffic, free", np.array([next(left[g]) for g in grouping.free(shares, room)])
+    by_traffic = "even traffic", _first(groups, grouping.ordered(shares, room))
     # where I/O nodes serve nodes that lie between one another's, ranks come out in another order than planned
-    return min(by_traffic, by_number, key=lambda way: _busiest(groups, way[1], shares))
+    weights = np.array(shares)
+    return min(by_traffic, by_number, key=lambda way: float(loads(machine, way[1], weights).max()))
 
 
-def _busiest(groups: list[_Group], nodes: list[int], shares: tuple[float, ...]) -> float:
-    at = {node: group.io_node for group in groups for node in group.idle}
-    total: dict[int, float] = {}
-    for node, share in zip(nodes, shares, strict=True):
-        total[at[node]] = total.get(at[node], 0.0) + share
-    return max(total.values())
+def _first(groups: list[Indices], sizes: list[int]) -> Indices:
+    """So many of each group, ascending."""
+    return np.sort(np.concatenate([group[:size] for group, size in zip(groups, sizes, strict=True)]))

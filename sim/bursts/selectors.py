@@ -1,0 +1,141 @@
+"""Node selection in a replay, as it would be at a site: what is known of an application is what its jobs have done."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from tarazu.forwarding.bursts.applications import ApplicationCharacter, of_jobs
+from tarazu.forwarding.bursts.characteristics import Character, of_nodes
+from tarazu.forwarding.nodes.selection import Left, Options, Wish, choose, loads
+from tarazu.forwarding.nodes.slurm_fit import Flags, Indices
+from tarazu.forwarding.traffic.machine import Machine
+from tarazu.forwarding.traffic.traffic import Bytes
+from tarazu.sim.bursts.queue import Queue
+from tarazu.sim.bursts.replay import BACKFILL, Slurms
+from tarazu.sim.kernel.fluid import Floats
+
+GROWTH = 1.25
+"""An application is looked at again when so many times the jobs have ended as at the last time."""
+
+
+class Policy(msgspec.Struct, frozen=True):
+    """Of a replay."""
+
+    name: str
+    options: Options | None
+    """None: Slurm's own choice always."""
+    fit: str = "tree"
+    """Slurm's own choice."""
+    loads: bool = False
+    """What running jobs are expected to move is known: I/O nodes with less come first."""
+
+
+OWN = Policy("Slurm's own (topology/tree)", None)
+CONSECUTIVE = Policy("Slurm's own (no topology)", None, "consecutive")
+POLICIES = (
+    OWN,
+    CONSECUTIVE,
+    Policy("even node, no span", Options(strategy="node", span=False)),
+    Policy("even node, span", Options(strategy="node")),
+    Policy("even traffic, no span", Options(span=False)),
+    Policy("even traffic, span", Options()),
+    Policy("even traffic free, no span", Options(span=False, free=True)),
+    Policy("even traffic free, span", Options(free=True)),
+    Policy("even traffic, span, loads known", Options(), loads=True),
+)
+
+
+class Learned:
+    """Characters of applications by the jobs of them that have ended."""
+
+    def __init__(self, queue: Queue, parts: Sequence[Floats]) -> None:
+        self._queue, self._parts = queue, parts
+        count = len(queue.applications)
+        self._characters: list[list[Character]] = [[] for _ in range(count)]
+        self._moved: list[list[Bytes]] = [[] for _ in range(count)]
+        self._due = [6.0] * count
+        self._found: list[ApplicationCharacter | None] = [None] * count
+
+    def ended(self, job: int) -> None:
+        queue, at = self._queue, int(self._queue.application[job])
+        moved = np.rint(self._parts[job] * queue.volume[job]).astype(np.int64)
+        self._characters[at].append(of_nodes(moved, None, int(queue.network[job])))
+        self._moved[at].append(moved)
+        known = len(self._moved[at])
+        if known >= self._due[at]:
+            self._found[at] = of_jobs(self._characters[at], self._moved[at])
+            self._due[at] = GROWTH * known
+
+    def of(self, job: int) -> ApplicationCharacter | None:
+        """Of its application; None: too few of its jobs have ended."""
+        return self._found[int(self._queue.application[job])]
+
+    def optimizable(self, job: int) -> bool:
+        found = self.of(job)
+        return found is not None and found.optimizable() is True
+
+    def bytes(self, job: int) -> float:
+        """That a job of its application moves, on average."""
+        moved = self._moved[int(self._queue.application[job])]
+        return float(np.mean([m.sum() for m in moved])) if moved else 0.0
+
+
+class Chosen:
+    """Nodes for optimizable jobs by `tarazu.forwarding.nodes`, Slurm's own choice for others."""
+
+    def __init__(self, machine: Machine, queue: Queue, parts: Sequence[Floats], policy: Policy) -> None:
+        self._machine, self._queue, self._policy = machine, queue, policy
+        self._learned = Learned(queue, parts)
+        self._slurms = Slurms(machine, queue.size, policy.fit)
+        self._asked: dict[int, Floats] = {}
+        """Of running jobs, (I/O nodes,): bytes/s that they are expected to move."""
+        self._load = np.zeros(len(machine.io_nodes))
+        self.chosen = np.zeros(len(queue), dtype=np.bool_)
+        """(jobs,): its nodes are not Slurm's own choice."""
+        self.optimizable = np.zeros(len(queue), dtype=np.bool_)
+        """(jobs,): known to be, when it started."""
+        self.longest_s = 0.0
+        """Processor time of the longest choice."""
+
+    def nodes(self, idle: Flags, job: int, waiting: Sequence[int]) -> Indices:
+        found = self._choose(idle, job, waiting) if self._policy.options else None
+        if found is None:
+            found = self._slurms.nodes(idle, job, waiting)
+        if self._policy.loads:
+            self._expect(job, found)
+        return found
+
+    def ended(self, job: int) -> None:
+        self._learned.ended(job)
+        asked = self._asked.pop(job, None)
+        if asked is not None:
+            self._load = np.maximum(self._load - asked, 0.0)
+
+    def _choose(self, idle: Flags, job: int, waiting: Sequence[int]) -> Indices | None:
+        options, known = self._policy.options, self._learned.of(job)
+        if options is None or known is None or not self._learned.optimizable(job):
+            return None
+        self.optimizable[job] = True
+        if known.nodes < 2 * options.per_io_node:
+            return None
+        following = next((j for j in waiting[:BACKFILL] if self._learned.optimizable(j)), None)
+        size = None if following is None else int(self._queue.size[following])
+        load = self._load if self._policy.loads else None
+        began_s = time.process_time()
+        choice = choose(self._machine, idle, Wish(known.nodes, known.shares, size), options, load)
+        self.longest_s = max(self.longest_s, time.process_time() - began_s)
+        if isinstance(choice, Left):
+            return None
+        self.chosen[job] = True
+        return np.array(choice.nodes, dtype=np.int64)
+
+    def _expect(self, job: int, nodes: Indices) -> None:
+        known = self._learned.of(job)
+        if known is not None and known.intensive.expected:
+            pace = self._learned.bytes(job) / float(self._queue.limit_s[job])
+            self._asked[job] = pace * loads(self._machine, nodes, known.shares)
+            self._load += self._asked[job]

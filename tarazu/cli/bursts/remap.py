@@ -1,0 +1,357 @@
+"""Which router (I/O node) serves which compute nodes: what other mappings would give, and set one.
+
+    tarazu bursts remap --advise                      what each mapping gives on the site's own traffic; sets nothing
+    tarazu bursts remap --advise --mapping together --moves 500
+    tarazu bursts remap --apply --mapping folded      on mdsd's node, as root: let mdsd plan this one
+    tarazu bursts remap --undo                        on mdsd's node, as root: no mapping any more
+    tarazu bursts remap --mapping folded --routes nodes     instead: options of the module lnet, or its networks
+
+Mappings: contiguous (neighbours share a router), round-robin (node i has router i % n), folded (neighbours have
+different routers, in few rules), together (learned: nodes that burst together have different routers; together-folded
+in few rules); best: the most even one of those with rules for `forwarding.rules` at most. What learns is given the
+earlier days, and all are judged on the later ones. Nodes and routers come from `bursts.machine`, their NIDs from
+`forwarding.nids`. mdsd and the OSSs set rules where `forwarding.routers` is `apply`; nodes of jobs with routers of
+their own (`tarazu routers`) keep those. With two mdsds, --apply and --undo are for both nodes.
+
+moved: nodes that get another router. busiest 10 %: share of an interval's bytes that the busiest tenth of the routers
+carries, mean of the intervals. of busiest 1 %: routers that serve the busiest 1 % of the nodes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tarazu import config
+from tarazu.cli.output import action_options, print_json, print_table, say
+from tarazu.errors import BadInput, InfeasibleRequest, TarazuError, Unavailable
+from tarazu.forwarding.mapping import mapping_file
+
+if TYPE_CHECKING:
+    from tarazu.forwarding.mapping.offers import Offer, Site
+    from tarazu.forwarding.mapping.rules import Known
+    from tarazu.forwarding.traffic.machine import Machine
+    from tarazu.forwarding.traffic.traffic import Numbers, Traffic
+
+BEST = "best"
+NAMES = (BEST, "contiguous", "round-robin", "folded", "together", "together-folded")
+DAY_S = 86_400.0
+SAY_EVERY_S = 2.0
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    action_options(
+        parser,
+        {
+            "--advise": "what mappings give; change nothing (default)",
+            "--apply": "let mdsd plan the mapping",
+            "--undo": "take it away",
+        },
+    )
+    parser.add_argument(
+        "--mapping", choices=NAMES, help="this one alone (with --apply and --routes: default best)"
+    )
+    parser.add_argument("--days", type=_days, default=14.0, metavar="N", help="of traffic (default: 14)")
+    parser.add_argument(
+        "--held-out", type=_days, metavar="N", help="of these the last ones judge (default: a third)"
+    )
+    parser.add_argument("--moves", type=_count, metavar="N", help="nodes that `together` may move at most")
+    parser.add_argument("--traffic", type=Path, metavar="DIR", help="default: burstd's, in bursts.directory")
+    parser.add_argument(
+        "--machine",
+        type=Path,
+        metavar="FILE",
+        help="lines `HOSTS cabinet=NAME io_node=NAME` (bursts.machine)",
+    )
+    parser.add_argument("--nids", type=Path, metavar="FILE", help="lines `HOST NID…` (forwarding.nids)")
+    parser.add_argument(
+        "--hops", type=Path, metavar="FILE", help="lines `CABINETS IO_NODES HOPS`, or Slurm's topology.conf"
+    )
+    parser.add_argument(
+        "--routes", choices=("nodes", "networks"), help="print options of lnet instead: docs/bursts.md"
+    )
+
+
+def _days(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0 < found <= 36_500:
+        raise argparse.ArgumentTypeError(f"expected a number of days, found {text!r}")
+    return found
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or len(text) > 9:
+        raise argparse.ArgumentTypeError(f"expected a whole number, found {text!r}")
+    return int(text)
+
+
+def execute(options: argparse.Namespace) -> int:
+    settings = config.load(options.config)
+    if options.undo:
+        return _undo(settings, as_json=options.json)
+    try:
+        return _execute(options, settings)
+    except ModuleNotFoundError as error:
+        raise Unavailable(
+            f"expected the extras `bursts` and `mds` (pip install 'tarazu[bursts,mds]'), found no {error.name}"
+        ) from None
+
+
+def _execute(options: argparse.Namespace, settings: config.Settings) -> int:
+    from tarazu.forwarding.mapping import offers, rules
+
+    if options.apply:
+        _may_apply(settings)
+    site = _site(options, settings)
+    name = options.mapping or (BEST if options.apply or options.routes else "")
+    most = settings.forwarding.rules
+    period = _period(options, settings)
+    if period is None and name in (BEST, *offers.LEARN):
+        raise Unavailable(
+            f"{_traffic(options, settings)}: expected traffic, found none: is tarazu-burstd there?"
+        )
+    found = _mappings(options, site, period, offers.NAMES if name in ("", BEST) else (name,), most)
+    made = offers.offers(site, found, _judged_on(period))
+    if name == BEST:
+        chosen = offers.best(made, most)
+        if chosen is None and (options.apply or options.routes):
+            raise InfeasibleRequest(
+                f"expected a mapping that is better than the present one, in {most} rules (forwarding.rules)"
+            )
+    else:
+        chosen = next((offer for offer in made if offer.name == name), None)
+    if options.routes and chosen:
+        return _print_routes(options.routes, site, found[chosen.name])
+    if not options.apply:
+        _print_offers(made, chosen, settings, period, as_json=options.json)
+        return 0
+    if chosen is None or site.addresses is None:
+        raise BadInput("forwarding.nids", "a file with the NIDs of nodes and routers, for rules", "none")
+    if chosen.rules is None or not 0 < chosen.rules <= most:
+        raise BadInput(
+            f"mapping {chosen.name}",
+            f"rules, at most {most} on a server (forwarding.rules; fewer: --mapping folded)",
+            f"{chosen.rules}",
+        )
+    path = _path(settings)
+    its = rules.rules(found[chosen.name], site.addresses)
+    mapping_file.write(path, chosen.name, its)
+    if options.json:
+        print_json({"written": str(path), "offer": chosen, "rules": [str(rule) for rule in its]})
+        return 0
+    _print_offers(
+        [offer for offer in made if offer.name in (offers.PRESENT, chosen.name)], None, settings, period
+    )
+    say(f"{path}: {chosen.name}: {len(its)} rules; mdsd plans it, and takes it away after --undo")
+    if settings.forwarding.routers == "advise":
+        print("forwarding.routers is advise: OSSs say what they would set, and set nothing")
+    return 0
+
+
+def _may_apply(settings: config.Settings) -> None:
+    if settings.forwarding.routers == "observe":
+        raise BadInput(
+            "forwarding.routers", "apply, here and on the OSSs, before a mapping can be set", "observe"
+        )
+    _path(settings)
+
+
+def _path(settings: config.Settings) -> Path:
+    if not settings.forwarding.mapping:
+        raise BadInput("forwarding.mapping", "where the mapping is written", "nothing")
+    return Path(settings.forwarding.mapping)
+
+
+def _undo(settings: config.Settings, *, as_json: bool) -> int:
+    path = _path(settings)
+    was = mapping_file.remove(path)
+    if as_json:
+        print_json({"removed": str(path) if was else None})
+    elif was:
+        say(f"removed: {path}; OSSs take its rules back within forwarding.interval_s (`tarazu routers`)")
+    else:
+        say(f"nothing to undo: there is no {path}")
+    return 0
+
+
+def _site(options: argparse.Namespace, settings: config.Settings) -> Site:
+    from tarazu.forwarding.mapping import hops, offers, rules
+    from tarazu.forwarding.traffic import machine_file
+
+    path = options.machine or (Path(settings.bursts.machine) if settings.bursts.machine else None)
+    if path is None:
+        raise BadInput("bursts.machine", "a file of nodes and I/O nodes (or --machine FILE)", "nothing")
+    machine = machine_file.read(path)
+    if not machine.nodes or not machine.io_nodes:
+        raise BadInput(str(path), "nodes, and I/O nodes that serve them (io_node=NAME)", "none")
+    known = _known(options, settings)
+    addresses = rules.addresses(machine, known) if known is not None else None
+    present = _present(settings, machine, addresses) if addresses else machine.served_by
+    return offers.Site(
+        machine, present, addresses, hops.read(options.hops, machine) if options.hops else None
+    )
+
+
+def _known(options: argparse.Namespace, settings: config.Settings) -> Known | None:
+    from tarazu.forwarding.routers import hosts
+
+    setting = settings.forwarding.nids
+    if options.nids or setting.startswith("/"):
+        return hosts.read(options.nids or Path(setting))
+    return None
+
+
+def _present(settings: config.Settings, machine: Machine, addresses: Any) -> Numbers:
+    """By the mapping in force, where there is one; else as the machine's file says."""
+    from tarazu.forwarding.mapping import rules
+
+    try:
+        in_force = (
+            mapping_file.read(Path(settings.forwarding.mapping)) if settings.forwarding.mapping else None
+        )
+    except TarazuError as error:
+        say(f"what is in force is not known: {error}")
+        return machine.served_by
+    return rules.served_by(in_force.rules, addresses, machine.served_by) if in_force else machine.served_by
+
+
+class _Period:
+    """Days to learn from, and days to judge on."""
+
+    def __init__(self, directory: Path, begin_s: float, split_s: float, end_s: float) -> None:
+        self.directory, self.begin_s, self.split_s, self.end_s = directory, begin_s, split_s, end_s
+
+    def __str__(self) -> str:
+        learned, judged = (
+            (b - a) / DAY_S for a, b in ((self.begin_s, self.split_s), (self.split_s, self.end_s))
+        )
+        return f"learned on {learned:.3g} days, judged on the {judged:.3g} after them"
+
+
+def _traffic(options: argparse.Namespace, settings: config.Settings) -> Path:
+    return options.traffic or Path(settings.bursts.directory) / "traffic"
+
+
+def _period(options: argparse.Namespace, settings: config.Settings) -> _Period | None:
+    from tarazu.forwarding.traffic import days
+
+    directory = _traffic(options, settings)
+    span = days.span(directory) if directory.is_dir() else None
+    if span is None:
+        return None
+    begin, end = max(span[0], span[1] - options.days * DAY_S), span[1]
+    held_out = options.held_out * DAY_S if options.held_out else (end - begin) / 3
+    return _Period(directory, begin, max(begin, end - held_out), end)
+
+
+def _mappings(
+    options: argparse.Namespace, site: Site, period: _Period | None, names: tuple[str, ...], most: int
+) -> dict[str, Numbers]:
+    from tarazu.forwarding.mapping import history, offers
+    from tarazu.forwarding.mapping.together import Options
+
+    learned = None
+    if period is not None and {*names} & {*offers.LEARN}:
+        learned = history.learn(_read(period, period.begin_s, period.split_s, "reading"), site.machine)
+    say_so = _Progress()
+    found = offers.mappings(site, learned, names, Options(moves=options.moves), most, say_so)
+    say_so.end()
+    return found
+
+
+def _judged_on(period: _Period | None) -> Iterator[Traffic] | None:
+    return _read(period, period.split_s, period.end_s, "judging") if period else None
+
+
+def _read(period: _Period, begin_s: float, end_s: float, what: str) -> Iterator[Traffic]:
+    from tarazu.forwarding.traffic import days
+
+    say_so = _Progress()
+    for chunk in days.read(period.directory, begin_s, end_s):
+        yield chunk
+        if len(chunk) and end_s > begin_s:
+            say_so(what, (float(chunk.time_s[-1]) - begin_s) / (end_s - begin_s))
+    say_so.end()
+
+
+class _Progress:
+    """A line on a terminal's standard error, once it takes long."""
+
+    def __init__(self) -> None:
+        self._said_at = time.monotonic()
+        self._shown = False
+
+    def __call__(self, what: str, share: float) -> None:
+        now = time.monotonic()
+        if now - self._said_at >= SAY_EVERY_S and sys.stderr.isatty():
+            self._said_at, self._shown = now, True
+            print(f"\r{what}: {100 * share:.0f} %\033[K", end="", file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        if self._shown:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def _print_offers(
+    made: list[Offer],
+    chosen: Offer | None,
+    settings: config.Settings,
+    period: _Period | None,
+    *,
+    as_json: bool = False,
+) -> None:
+    if as_json:
+        print_json(
+            {
+                "offers": made,
+                "best": chosen.name if chosen else None,
+                "learned_s": period.split_s - period.begin_s if period else 0.0,
+                "judged_s": period.end_s - period.split_s if period else 0.0,
+                "rules": settings.forwarding.rules,
+            }
+        )
+        return
+    say(str(period) if period else "no traffic: what mappings give is not known")
+    print_table(
+        ("mapping", "moved", "busiest 10 %", "by bytes", "of busiest 1 %", "most nodes", "rules", "hops"),
+        [
+            (
+                offer.name,
+                offer.moved,
+                _percent(offer.judged.busiest_share) if offer.judged else "-",
+                _percent(offer.judged.busiest_share_of_bytes) if offer.judged else "-",
+                f"{offer.judged.io_nodes_of_busiest:.1f}" if offer.judged else "-",
+                offer.most_nodes,
+                "-" if offer.rules is None else offer.rules,
+                "-" if offer.hops is None else f"{offer.hops:.3f}",
+            )
+            for offer in made
+        ],
+    )
+    if any(offer.rules is not None and offer.rules > settings.forwarding.rules for offer in made):
+        print(f"a server sets {settings.forwarding.rules} rules at most (forwarding.rules)")
+
+
+def _percent(share: float) -> str:
+    return "-" if math.isnan(share) else f"{100 * share:.1f} %"
+
+
+def _print_routes(what: str, site: Site, mapping: Numbers) -> int:
+    from tarazu.forwarding.mapping import module_options
+
+    if site.addresses is None:
+        raise BadInput(
+            "forwarding.nids", "a file with the NIDs of nodes and routers (or --nids FILE)", "none"
+        )
+    made = module_options.of_nodes if what == "nodes" else module_options.of_networks
+    for line in made(mapping, site.machine, site.addresses):
+        say(line)
+    return 0

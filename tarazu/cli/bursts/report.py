@@ -1,0 +1,93 @@
+"""How bursty in space the site's I/O has been: which nodes, cabinets and I/O nodes carried it, and whose jobs it was.
+
+    tarazu bursts report                        the last seven days of what tarazu-burstd keeps
+    tarazu bursts report --days 1 --json        one day, as JSON
+    tarazu bursts report --out DIR              also as a page with pictures, and as JSON (needs tarazu[viz])
+    tarazu bursts report --from 2026-11-15 --to 2026-11-18 --traffic DIR --jobs sacct.txt --machine machine.txt
+                                                of files, wherever they come from
+
+Beside the site's own figures stand those that are published of two machines, Tianhe-1A and CS19. `i % n` is what the
+same traffic would have given with neighbours on different I/O nodes. Times are UTC. All of it runs on the node where
+the files are, reads each row once, and changes nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from tarazu import config
+from tarazu.cli.output import print_json
+from tarazu.errors import Unavailable
+
+DAYS = 7
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--days", type=_count, metavar="N", help=f"the last N days of traffic (default {DAYS})"
+    )
+    parser.add_argument("--from", dest="first", type=_day, metavar="DAY", help="from this day on, 2026-11-15")
+    parser.add_argument("--to", dest="last", type=_day, metavar="DAY", help="up to the end of this day")
+    parser.add_argument(
+        "--traffic", type=Path, metavar="DIR", help="days of traffic (default: tarazu-burstd's)"
+    )
+    parser.add_argument(
+        "--jobs",
+        type=Path,
+        metavar="FILE",
+        help="jobs, as sacct --parsable2 or scontrol show job -o print them",
+    )
+    parser.add_argument(
+        "--machine", type=Path, metavar="FILE", help="where nodes stand (default: bursts.machine)"
+    )
+    parser.add_argument(
+        "--applications", type=_count, default=15, metavar="N", help="so many lines of them (15)"
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="write report.html, report.json and pictures there"
+    )
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def execute(options: argparse.Namespace) -> int:
+    try:
+        import numpy  # noqa: F401
+        import pyarrow  # noqa: F401
+    except ImportError as error:
+        raise Unavailable(f"expected numpy and pyarrow (pip install 'tarazu[bursts]'): {error}") from None
+    from tarazu.cli.bursts import report_files, report_text
+    from tarazu.forwarding.bursts.report import report
+
+    settings = config.load(options.config)
+    period = report_files.measured(
+        settings,
+        report_files.Wanted(
+            options.traffic, options.jobs, options.machine, options.days, DAYS, options.first, options.last
+        ),
+    )
+    found = report(period)
+    if options.out:
+        report_files.write(found, period, options.out, report_files.limits(settings))
+    if options.json:
+        print_json(found)
+    else:
+        for line in report_text.lines(found, options.applications):
+            print(line)
+        if options.out:
+            print(f"\n{options.out / 'report.html'}")
+    return 0
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) <= 100_000:
+        raise argparse.ArgumentTypeError(f"expected a number from 1 on, found {text!r}")
+    return int(text)
+
+
+def _day(text: str) -> float:
+    try:
+        return datetime.combine(date.fromisoformat(text), datetime.min.time(), UTC).timestamp()
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a day such as 2026-11-15, found {text!r}") from None

@@ -1,0 +1,144 @@
+"""From a site's files to what is said of them: the work of `tarazu bursts report`."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from html import escape
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from tarazu import config, durable
+from tarazu.cli.bursts import report_text
+from tarazu.cli.output import Progress
+from tarazu.errors import BadInput, StoreError, Unavailable
+from tarazu.forwarding.bursts.characteristics import Thresholds
+from tarazu.forwarding.bursts.day import Period, analyse
+from tarazu.forwarding.bursts.report import Report
+from tarazu.forwarding.mapping.simple import round_robin
+from tarazu.forwarding.traffic import days, machine_file, slurm
+from tarazu.forwarding.traffic.batch_job import BatchJob
+from tarazu.forwarding.traffic.machine import Machine
+from tarazu.forwarding.traffic.traffic import Numbers, Traffic
+
+DAY_S = 86_400.0
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """As the options say; None: the settings', and the last days of what is there."""
+
+    traffic: Path | None = None
+    jobs: Path | None = None
+    machine: Path | None = None
+    days: int | None = None
+    usual_days: int = 7
+    """Where nothing is said of days."""
+    first_s: float | None = None
+    """The first day's beginning."""
+    last_s: float | None = None
+    """The last day's beginning."""
+
+
+def measured(settings: config.Settings, wanted: Wanted) -> Period:
+    """What the options ask for. Raises TarazuError."""
+    traffic = wanted.traffic or Path(settings.bursts.directory) / "traffic"
+    span = days.span(traffic)
+    if span is None:
+        expected = "expected traffic, which tarazu-burstd or `tarazu bursts import` puts there"
+        raise Unavailable(f"{traffic}: {expected}; found none")
+    start_s, end_s = _period(wanted, span)
+    chunks = days.read(traffic, start_s, end_s)
+    first = next(chunks, None)
+    if first is None:
+        raise Unavailable(
+            f"{traffic}: expected traffic of {_text(start_s)} to {_text(end_s)} UTC, found none"
+        )
+    machine = _machine(settings, wanted, first)
+    jobs = _jobs(settings, wanted)
+    with Progress() as progress:
+        return analyse(
+            itertools.chain([first], chunks),
+            jobs,
+            machine,
+            (start_s, end_s),
+            mappings=mappings(machine),
+            limits=limits(settings),
+            progress=lambda done: progress(f"{100 * done:.0f} % of the traffic"),
+        )
+
+
+def mappings(machine: Machine) -> Mapping[str, Numbers]:
+    """What is there, and what the paper puts in its place."""
+    found = {"present": machine.served_by}
+    if len(machine.io_nodes) > 1:
+        served = machine.served_by >= 0
+        found["i % n"] = np.full(len(served), -1, np.int32)
+        found["i % n"][served] = round_robin(int(served.sum()), len(machine.io_nodes))
+    return found
+
+
+def write(found: Report, period: Period, folder: Path, limits: Thresholds) -> None:
+    """As a page with pictures (none without matplotlib, which the page says), and as JSON. Raises StoreError."""
+    from tarazu.sim.bursts.pictures import pictures
+    from tarazu.sim.study.report import document, figure
+
+    drawn, note = [], ""
+    try:
+        drawn = pictures(period, limits)
+    except Unavailable as error:
+        note = f"<p class=warning>{escape(str(error))}</p>"
+    text = "\n".join(report_text.lines(found, len(found.applications)))
+    parts = ["<h1>Spatial bursts</h1>", note, f"<pre>{escape(text)}</pre>", *map(figure, drawn)]
+    page = document("Spatial bursts", parts)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for picture in drawn:
+            durable.replace(folder / f"{picture.name}.png", picture.light)
+        durable.replace(folder / "report.json", msgspec.json.format(msgspec.json.encode(found), indent=2))
+        durable.replace(folder / "report.html", page.encode())
+    except OSError as error:
+        raise StoreError(str(folder), "a directory that can be written", error.strerror) from None
+
+
+def limits(settings: config.Settings) -> Thresholds:
+    return Thresholds(intensive=settings.bursts.intensive)
+
+
+def _period(wanted: Wanted, span: tuple[float, float]) -> tuple[float, float]:
+    """Whole days, of those of which there is traffic; the first one from when there is any, today up to now."""
+    if wanted.first_s is not None and wanted.last_s is not None and wanted.days is not None:
+        raise BadInput("--days", "either --from or --to with it", "both")
+    length = DAY_S * (wanted.days or wanted.usual_days)
+    last_s = wanted.last_s if wanted.last_s is not None else (span[1] - 1) // DAY_S * DAY_S
+    if wanted.first_s is not None and wanted.days is not None:
+        last_s = wanted.first_s + length - DAY_S
+    end_s = last_s + DAY_S
+    start_s = max(end_s - length, span[0]) if wanted.first_s is None else wanted.first_s
+    if not (start_s < min(end_s, span[1]) and end_s > span[0]):
+        there = f"days from {_text(span[0])} to {_text(span[1])} UTC"
+        raise BadInput("--from, --to", there, f"{_text(start_s)} to {_text(end_s)}")
+    return start_s, min(end_s, time.time())
+
+
+def _machine(settings: config.Settings, wanted: Wanted, traffic: Traffic) -> Machine:
+    """Without a file all that is known are the nodes' names."""
+    path = wanted.machine or (settings.bursts.machine and Path(settings.bursts.machine))
+    if path:
+        return machine_file.read(path)
+    nowhere = np.full(len(traffic.nodes), -1, np.int32)
+    return Machine(traffic.nodes, (), (), nowhere, nowhere)
+
+
+def _jobs(settings: config.Settings, wanted: Wanted) -> Sequence[BatchJob]:
+    path = wanted.jobs or (settings.bursts.jobs.startswith("/") and Path(settings.bursts.jobs))
+    if path:
+        return slurm.read(path).jobs
+    return []
+
+
+def _text(time_s: float) -> str:
+    return datetime.fromtimestamp(time_s, UTC).strftime("%Y-%m-%d %H:%M")

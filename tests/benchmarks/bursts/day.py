@@ -1,0 +1,108 @@
+"""A day of traffic of 11,392 nodes at 10 s, analysed by `tarazu bursts report`: seconds and memory.
+
+Once with every node in every interval, which no more rows can be; once as dense as what is published of CS19 makes it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from tarazu.forwarding.traffic.day_file import write
+from tarazu.forwarding.traffic.machine import Machine, regular
+from tarazu.forwarding.traffic.traffic import Traffic
+from tests.benchmarks.figure import Figure
+
+NODES, PER_CABINET, INTERVAL_S, DAY_S = 11_392, 128, 10, 86_400
+DAY = 1_700_006_400
+"""2023-11-15 00:00 UTC."""
+MOST_S, MOST_BYTES = 60.0, 2e9
+
+
+def measure(short: bool) -> list[Figure]:
+    length = 3600 if short else DAY_S
+    machine = regular(NODES, PER_CABINET)
+    with tempfile.TemporaryDirectory(prefix="bursts-day-") as folder:
+        return _of("every node in every interval", Path(folder), machine, _every(machine, length), length)
+
+
+def _of(what: str, folder: Path, machine: Machine, chunks: Iterator[Traffic], length: int) -> list[Figure]:
+    traffic = folder / "traffic"
+    traffic.mkdir()
+    size = write(traffic / f"{datetime.fromtimestamp(DAY, UTC):%Y-%m-%d}-{INTERVAL_S}s.parquet", chunks)
+    (folder / "machine").write_text(
+        "".join(
+            f"{name} cabinet={machine.cabinets[machine.cabinet[i]]} io_node={machine.io_nodes[machine.served_by[i]]}\n"
+            for i, name in enumerate(machine.nodes)
+        )
+    )
+    jobs = _jobs(machine, length)
+    (folder / "jobs").write_text(
+        "\n".join(["JobIDRaw|User|JobName|NodeList|Submit|Start|End|State", *jobs, ""])
+    )
+    seconds, memory, found = report(folder)
+    assert found["intervals"] == length // INTERVAL_S and found["jobs"]["jobs"] == len(jobs), found["jobs"]
+    return [
+        Figure(f"{what}: file", size / 1e6, "MB"),
+        Figure(f"{what}: analysed in", seconds, "s", most=MOST_S),
+        Figure(f"{what}: most memory", memory / 1e6, "MB", most=MOST_BYTES / 1e6),
+    ]
+
+
+def report(folder: Path) -> tuple[float, int, dict]:  # type: ignore[type-arg]
+    """Seconds, most bytes of memory, and what `tarazu bursts report` says of the files in a folder."""
+    command = [sys.executable, "-m", "tarazu", "bursts", "report", "--json"]
+    for option in ("traffic", "jobs", "machine"):
+        command += [f"--{option}", str(folder / option)]
+    with open(folder / "out", "w+b") as out:
+        begin = time.monotonic()
+        process = subprocess.Popen(command, stdout=out)
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.monotonic() - begin
+        process.returncode = os.waitstatus_to_exitcode(status)
+        assert process.returncode == 0, f"tarazu bursts report: status {process.returncode}"
+        out.seek(0)
+        return seconds, usage.ru_maxrss * 1024, json.load(out)
+
+
+def _every(machine: Machine, length: int) -> Iterator[Traffic]:
+    """Chunks of 90 intervals, which are about what is read at a time."""
+    random = np.random.default_rng(1)
+    most = 90
+    for low in range(0, length, most * INTERVAL_S):
+        times = np.arange(DAY + low, DAY + min(low + most * INTERVAL_S, length), INTERVAL_S)
+        rows = len(times) * NODES
+        yield Traffic(
+            machine.nodes,
+            float(INTERVAL_S),
+            np.repeat(times, NODES),
+            np.tile(np.arange(NODES, dtype=np.int32), len(times)),
+            *(random.integers(0, 1 << 30, rows) for _ in range(3)),
+        )
+
+
+def _jobs(machine: Machine, length: int) -> list[str]:
+    """Lines as sacct prints them: each run of neighbouring nodes has one job after another."""
+    random = np.random.default_rng(2)
+    lines: list[str] = []
+    at = 0
+    while at < NODES:
+        size = min(int(2 ** random.uniform(0, 10)), NODES - at)
+        hosts = ",".join(machine.nodes[at : at + size])
+        begin = 0.0
+        while (end := begin + random.exponential(3600) + 60) < length:
+            number = len(lines)
+            times = "|".join(str(int(DAY + when)) for when in (begin, begin, end))
+            lines.append(f"{number}|user{number % 37}|model{size % 11}|{hosts}|{times}|COMPLETED")
+            begin = end + 5
+        at += size
+    return lines

@@ -1,0 +1,146 @@
+"""`tarazu bursts report` of files as sites have them: days of traffic, sacct's dump, a machine's file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from tarazu.cli import main
+from tarazu.forwarding.bursts.report import VERSION, Report
+from tarazu.forwarding.traffic import days
+from tarazu.forwarding.traffic.machine import regular
+from tarazu.forwarding.traffic.traffic import Traffic
+
+DAY = 1_700_006_400  # 2023-11-15 00:00 UTC
+MACHINE = regular(16, 4)
+GB = 10**9
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """Seven jobs of two nodes, one after another in the first cabinet, on the second of two days; 30 GB each."""
+    rows, jobs = [], ["JobIDRaw|User|JobName|NodeList|Submit|Start|End|State"]
+    rows.append((DAY, 15, 5 * GB))
+    for number in range(7):
+        begin = DAY + 86_400 + 600 * number
+        jobs.append(f"{number}|ann|mo\x1bdel|n[00-01]|{begin}|{begin}|{begin + 100}|COMPLETED")
+        rows += [(begin + 20, 0, 20 * GB), (begin + 20, 1, 10 * GB)]
+    columns = np.array(rows)
+    bytes_ = columns[:, 2]
+    node = columns[:, 1].astype(np.int32)
+    days.append(tmp_path / "traffic", Traffic(MACHINE.nodes, 10.0, columns[:, 0], node, bytes_ * 0, bytes_))
+    (tmp_path / "jobs").write_text("\n".join(jobs) + "\n")
+    (tmp_path / "machine").write_text(
+        "".join(f"n[{4 * i:02}-{4 * i + 3:02}] cabinet=c{i} io_node=r{i}\n" for i in range(4))
+    )
+    return tmp_path
+
+
+def words(site: Path, *more: str) -> list[str]:
+    files = [word for name in ("traffic", "jobs", "machine") for word in (f"--{name}", str(site / name))]
+    return ["bursts", "report", *files, *more]
+
+
+def test_figures_as_text(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words(site)) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(
+        "spatial bursts, 2023-11-15 00:00 to 2023-11-17 00:00 UTC: 200.2 GiB of 16 nodes in 4 cab"
+    )
+    cells = {line.split("  ")[0]: line.split() for line in lines}
+    # The seven jobs' node with more has 2/3, and one node alone all of its interval.
+    assert cells["bytes of the busiest 1 % of nodes"][-8:-6] == ["70.8", "%"]
+    assert cells["present"][1:5] == ["100.0", "%", "100.0", "%"]
+    assert cells["i % n"][3:5] == ["70.8", "%"]
+    assert "rank-0 I/O, of jobs on several nodes" in cells
+    assert any(line.startswith("ann   mo\\x1bdel") and line.endswith("unknown") for line in lines)
+    assert "\x1b" not in "".join(lines)
+    assert "4.7 GiB moved where no job that is known ran" in lines
+
+
+def test_figures_as_json(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words(site, "--json", "--days", "1")) == 0
+    found = msgspec.json.decode(capsys.readouterr().out, type=Report, strict=True)
+    assert found.version == VERSION
+    assert (found.bytes, found.intervals) == (210 * GB, 7)
+    assert found.busiest_nodes.mean == pytest.approx(2 / 3)
+    assert found.mappings["present"].of_busiest == 1
+    assert found.mappings["i % n"].busiest.mean == pytest.approx(2 / 3)
+    assert (found.jobs.all_rank.have, found.jobs.concentrated.share) == (7, 1.0)
+    (application,) = found.applications
+    assert application.found.shares == pytest.approx((2 / 3, 1 / 3))
+
+
+def test_a_page_without_matplotlib_says_so(
+    site: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert main(words(site, "--out", str(site / "out"))) == 0
+    page = (site / "out" / "report.html").read_text()
+    assert "expected matplotlib" in page
+    assert "busiest 20 % of cabinets" in page
+    assert json.loads((site / "out" / "report.json").read_text())["version"] == VERSION
+    assert capsys.readouterr().out.endswith("report.html\n")
+
+
+@pytest.mark.long
+def test_pictures(site: Path) -> None:
+    assert main(words(site, "--out", str(site / "out"))) == 0
+    drawn = {path.stem for path in (site / "out").glob("*.png")}
+    assert drawn == {"heat", "busiest-io-nodes", "io-nodes", "busiest-nodes", "jobs", "applications"}
+    assert (site / "out" / "report.html").read_text().count("<img ") == 6
+
+
+def test_without_jobs_and_machine_there_are_still_nodes(
+    site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bursts", "report", "--json", "--traffic", str(site / "traffic")]) == 0
+    found = msgspec.json.decode(capsys.readouterr().out, type=Report)
+    assert (found.nodes, found.cabinets, found.jobs.jobs) == (3, 0, 0)
+    assert found.busiest_cabinets.mean is None
+    assert main(["bursts", "report", "--traffic", str(site / "traffic")]) == 0
+
+
+@pytest.mark.parametrize(
+    "more, expected",
+    [
+        (
+            ["--traffic", "nowhere"],
+            "expected traffic, which tarazu-burstd or `tarazu bursts import` puts there",
+        ),
+        (["--from", "2024-01-01"], "expected days from 2023-11-15 00:00 to 2023-11-16 01:00 UTC"),
+        (["--from", "2023-11-16", "--to", "2023-11-15"], "found '2023-11-16 00:00 to 2023-11-16 00:00'"),
+        (["--from", "2023-11-15", "--to", "2023-11-16", "--days", "1"], "expected either --from or --to"),
+        (["--machine", "nowhere"], "nowhere: expected a readable file"),
+        (["--jobs", "nowhere"], "nowhere: expected a readable file"),
+    ],
+)
+def test_what_cannot_be_is_one_line(
+    site: Path,
+    more: list[str],
+    expected: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(site)
+    assert main(words(site, *more)) in (1, 2)
+    said = capsys.readouterr().err
+    assert expected in said
+    assert said.count("\n") == 1
+
+
+def test_periods(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for more, intervals in (
+        (["--from", "2023-11-15", "--to", "2023-11-15"], 1),
+        (["--to", "2023-11-16"], 8),
+        (["--from", "2023-11-15", "--days", "1"], 1),
+        (["--from", "2023-11-16"], 7),
+        (["--from", "2023-10-01", "--to", "2023-12-01"], 8),
+    ):
+        assert main(words(site, "--json", *more)) == 0
+        assert json.loads(capsys.readouterr().out)["intervals"] == intervals
