@@ -14,6 +14,7 @@ from tarazu.daemons.bursts.asked import AboutJob
 from tarazu.daemons.bursts.slurm_view import SLOT, Partition, View, Waiting
 from tarazu.forwarding.bursts.applications import ApplicationCharacter
 from tarazu.forwarding.nodes.selection import Choice, Options, Wish, choose
+from tarazu.forwarding.nodes.slurm_fit import FITS
 from tarazu.forwarding.routers import hosts
 from tarazu.forwarding.traffic.batch_job import Application
 from tarazu.forwarding.traffic.machine import Machine
@@ -105,6 +106,16 @@ def decide(
         return Decision((), chosen.why)
     names = tuple(site.machine.nodes[i] for i in chosen.nodes)
     return Decision(names, chosen.why, chosen.io_nodes, chosen.strategy)
+
+
+def by_slurm(asked: AboutJob, site: Site, taken: Iterable[str] = ()) -> list[str]:
+    """Nodes that a job which is left to Slurm will probably get, if it starts now."""
+    partition = site.view.partitions.get(asked.partition or site.view.default)
+    if partition is None or asked.waits:
+        return []
+    fit = FITS["tree" if site.by_topology else "consecutive"]
+    own = fit(site.machine, idle(site, partition, taken), asked.nodes)
+    return [] if own is None else [site.machine.nodes[i] for i in own.tolist()]
 
 
 def idle(site: Site, partition: Partition, taken: Iterable[str] = ()) -> Flags:

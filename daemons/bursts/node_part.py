@@ -42,6 +42,9 @@ EVERY_S = 2.0
 """So often Slurm is looked at; less often where that takes it long."""
 SHARE = 0.1
 """Of the time, at most, Slurm is busy with telling us."""
+SUBMITTED_S = 0.5
+"""So long after it was asked about a job is in the queue, or on its nodes."""
+TAKEN_S = 3 * EVERY_S
 LOOK_S = 1.0
 MACHINE_S = 600.0
 REMEMBERED = 1000
@@ -94,7 +97,7 @@ class Nodes:
         self._machine: tuple[float, Machine, bool] | None = None
         self._slurm_uid = -1
         self._taken: dict[str, float] = {}
-        """Node → when its job should be seen there."""
+        """Node → when a job was submitted that will be there: not seen yet."""
         self._lock = threading.Lock()
         self._said = SaidOnce(log)
         self._looked_at = float("-inf")
@@ -172,11 +175,15 @@ class Nodes:
         now = time.monotonic()
         self._soon.set()  # nodes will be others' soon
         site = self.site
-        self._taken = {name: until for name, until in self._taken.items() if until > now}
         if site is None:
             decision = Decision((), self.problem or "Slurm's nodes are not known yet")
         else:
+            seen = site.view.seen - SUBMITTED_S
+            self._taken = {name: at for name, at in self._taken.items() if at > max(seen, now - TAKEN_S)}
             decision = deciding.decide(asked, site, self.knowledge, self.options, self._taken)
+            given = bool(decision.nodes) and self.mode == "apply" and self.may_update
+            expected = decision.nodes if given else deciding.by_slurm(asked, site, self._taken)
+            self._taken.update(dict.fromkeys(expected, now))
         record = self._record(Application(asked.user, asked.name, asked.nodes))
         record.asked += 1
         record.why, record.at_s = decision.why, time.time()
@@ -195,7 +202,6 @@ class Nodes:
                 record.why = "nodes were asked for, for too many jobs"
                 return Answer(VERSION, "", "")
             record.given += 1
-            self._taken.update(dict.fromkeys(decision.nodes, now + 3 * EVERY_S))
             keeping.audit("asked", user=asked.user, name=asked.name, nodes=nodes, why=decision.why)
             return Answer(VERSION, nodes, "")
         record.would += 1

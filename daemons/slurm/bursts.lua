@@ -51,7 +51,7 @@ end
 
 -- A string of JSON: each byte a character.
 local function quoted(text)
-    return '"' .. tostring(text or ""):gsub('[^ !#-%[%]-~]', function(c)
+    return '"' .. tostring(text or ""):gsub('[%c"\\\127-\255]', function(c)
         return string.format("\\u%04x", c:byte())
     end) .. '"'
 end

@@ -58,6 +58,15 @@ def missing() -> str:
     return "" if os.geteuid() == 0 else "slurmd needs root"
 
 
+def missing_lua() -> str:
+    """Why no plugin in Lua can ask anybody; empty when it can."""
+    paths = [
+        *Path("/usr/lib").glob("*/slurm-wlm/job_submit_lua.so"),
+        *Path("/usr/lib").glob("*/lua/5.1/socket/unix.so"),
+    ]
+    return "" if len(paths) == 2 else "needs Slurm's job_submit/lua and LuaSocket (Debian: lua-socket)"
+
+
 def _which(name: str) -> str | None:
     """Debian's emulator, where it is installed too, takes the daemons' plain names."""
     path = f"{os.environ.get('PATH', '')}:{_SBIN}"
@@ -143,7 +152,7 @@ class Slurm:
         step = ("-d", stepd) if stepd else ()
         for n in range(1, nodes + 1):
             self._spawn("slurmd", "-D", "-N", f"n{n}", *step, before=self._hosts[n - 1])
-        self._wait(lambda: self._idle() == nodes, "slurmd")
+        self._wait(lambda: self.idle() == nodes, "slurmd")
 
     def _spawn(self, name: str, *options: str, before: Sequence[str] = ()) -> None:
         program = _which(name)
@@ -154,7 +163,7 @@ class Slurm:
             subprocess.Popen([*before, program, *options], env=environ, start_new_session=True, **quiet)  # type: ignore[call-overload]
         )
 
-    def _idle(self) -> int:
+    def idle(self) -> int:
         asked = subprocess.run(
             ["sinfo", "-h", "-N", "-t", "idle", "-o", "%N"],
             env={**os.environ, **self.env},
@@ -168,7 +177,7 @@ class Slurm:
     def _wait(self, ready: Callable[[], bool], what: str) -> None:
         until = time.monotonic() + _START_S
         while not ready():
-            if time.monotonic() > until:
+            if time.monotonic() > until or any(process.poll() for process in self._processes):
                 raise OSError(f"{what} did not come up: {self.log()}")
             time.sleep(0.1)
 

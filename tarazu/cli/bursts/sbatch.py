@@ -14,12 +14,13 @@ import argparse
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from tarazu import config
-from tarazu.cli.output import say
 from tarazu.errors import TarazuError, Unavailable
+from tarazu.names import shown
 
 OWN = {
     "array",
@@ -40,6 +41,11 @@ OWN = {
 }
 """Options with which somebody says which nodes, or whose jobs are left alone."""
 LATER = {"begin", "dependency", "hold"}
+ALONE = set(
+    "contiguous exclusive get-user-env hold ignore-pbs nice no-kill no-requeue overcommit oversubscribe parsable "
+    "propagate quiet reboot requeue spread-job use-min-nodes verbose wait H O Q W k s v".split()
+)
+"""Options whose next word is not their value."""
 READ_S = 10.0
 ANSWER_S = 0.5
 _OPTION = re.compile(r"sbatch: ([\w-]+)\s*: (.*)")
@@ -55,7 +61,7 @@ def execute(options: argparse.Namespace) -> int:
     try:
         added = advice(words, config.load(options.config))
     except TarazuError as error:
-        say(f"tarazu: nothing added: {error}")
+        _say(f"tarazu: nothing added: {error}")
     try:
         os.execvp("sbatch", ["sbatch", *added, *words])
     except OSError as error:
@@ -83,11 +89,16 @@ def advice(words: Sequence[str], settings: config.Settings) -> list[str]:
     )
     answer = ask(settings.bursts.socket, question, Answer, ANSWER_S)
     if answer.say:
-        say(answer.say)
+        _say(answer.say)
     if not answer.nodes:
         return []
-    say(f"tarazu: sbatch --nodelist={answer.nodes}")
+    _say(f"tarazu: sbatch --nodelist={answer.nodes}")
     return [f"--nodelist={answer.nodes}"]
+
+
+def _say(text: str) -> None:
+    """Beside what sbatch prints."""
+    print(shown(text), file=sys.stderr)
 
 
 def understood(words: Sequence[str]) -> dict[str, str]:
@@ -115,5 +126,6 @@ def script(words: Sequence[str]) -> str:
     """The script's name, after which Slurm names the job; empty where it is not clear which word it is."""
     for before, word in zip(("", *words), words, strict=False):
         if not word.startswith("-") and Path(word).is_file():
-            return Path(word).name if not before.startswith("-") or "=" in before else ""
+            clear = not before.startswith("-") or "=" in before or before.lstrip("-") in ALONE
+            return Path(word).name if clear else ""
     return ""
