@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tarazu.daemons.bursts.batch import Answer
-from tarazu.daemons.bursts.jobs import UNTIL, Jobs
+from tarazu.daemons.bursts.jobs import ALIVE, Jobs
 from tarazu.errors import BadInput, StoreError
 from tarazu.forwarding.bursts import applications, dense
 from tarazu.forwarding.bursts.applications import ApplicationCharacter
@@ -45,7 +45,6 @@ MAX_WAITING = 100
 """Saves that wait for a disk; then the oldest goes."""
 MOST_PAIRS = 2_000_000
 """(job, node) whose bytes are added up at a time."""
-ALIVE = "alive"
 
 
 class Saved(NamedTuple):
@@ -100,13 +99,9 @@ class History:
         self._thread = threading.Thread(target=self._keep, name="tarazu-history", daemon=True)
 
     def _begin(self, now_s: float) -> None:
-        until_s = self._jobs.known(UNTIL)
-        if until_s is None:
-            self._jobs.gap(0.0, now_s)
-            self._jobs.note(ALIVE, now_s)
-        self.until_s = self._aligned(now_s if until_s is None else min(until_s, now_s))
+        # Also where the clock was set back: what is added up is not added up again.
+        self.until_s = self._jobs.begin(self._aligned(now_s), now_s)
         self._alive_s = self._jobs.known(ALIVE) or 0.0
-        self._jobs.note(UNTIL, self.until_s)
         self.running = tuple(self._jobs.running())
         self.jobs = len(self._jobs)
 
@@ -195,6 +190,7 @@ class History:
             begin_s = min(job.start_s for job in batch)
             found = self._moved(begin_s, self.until_s, {(job.id, job.start_s) for job in batch})
             self._jobs.add_moved(found)
+            self._known_s = 0.0
         self._jobs.add_moved(self._moved(self.until_s, until_s), until_s)
         self.until_s = until_s
 

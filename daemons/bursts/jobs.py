@@ -45,6 +45,8 @@ _TABLES = (
 _WHOLE = "NOT EXISTS (SELECT 1 FROM gap WHERE gap.start_s < job.end_s AND gap.end_s > job.start_s)"
 UNTIL = "attributed"
 """What jobs moved is noted up to this time."""
+ALIVE = "alive"
+"""When traffic was last gathered."""
 _COLUMNS = "id, user, name, nodes, start_s, end_s, submit_s, state, partition"
 
 
@@ -92,6 +94,15 @@ class Jobs:
                 self._db.execute(statement)
             self._db.execute(f"PRAGMA user_version = {VERSION}")
             self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+
+    def begin(self, until_s: float, now_s: float) -> float:
+        """Up to when what jobs moved is added up; for a new file from `until_s` on, and nobody counted before."""
+        found = self.known(UNTIL)
+        if found is None:
+            self.gap(0.0, now_s)
+            self.note(ALIVE, now_s)
+            self.note(UNTIL, until_s)
+        return until_s if found is None else found
 
     def put(self, jobs: Iterable[BatchJob]) -> int:
         """Jobs as they are now; how many of them are new, or other than they were. What one moved stays."""

@@ -34,10 +34,17 @@ class Kept:
     def ended(self) -> Path:
         return self.directory / "ended"
 
-    def claim(self) -> int:
-        """For the one daemon: a descriptor that locks out others until it is closed. Raises StoreError, Unavailable."""
+    def make(self) -> None:
+        """Raises StoreError."""
         try:
             self.ended.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(str(self.directory), "a directory that can be written", error.strerror) from None
+
+    def claim(self) -> int:
+        """For the one daemon: a descriptor that locks out others until it is closed. Raises StoreError, Unavailable."""
+        self.make()
+        try:
             descriptor = os.open(self.directory / "daemon", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise StoreError(str(self.directory), "a directory that can be written", error.strerror) from None

@@ -94,6 +94,7 @@ class Reports:
         for name, sender in list(self._senders.items()):
             if now_s - sender.at_s > SILENT_TIMES * max(sender.interval_s, 10.0):
                 del self._senders[name]
+                continue
             longest_s = max(longest_s, sender.interval_s)
         return now_s - min(longest_s, LONGEST_S) - SLACK_S
 

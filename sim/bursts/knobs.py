@@ -42,9 +42,14 @@ class Kind(NamedTuple):
     """Data-intensive jobs, or the others."""
 
     sizes: Sizes
+    even: Sizes
+    """Of jobs with even traffic."""
+    writers: float
+    """Of uneven jobs at most this part of the nodes collects for the others."""
     run_s: Spread
-    volume: Spread
-    """Bytes of a job of one node; of n nodes n**`growth` times that."""
+    rate: Spread
+    """Bytes/s of a job of one node while it reads or writes; of n nodes n**`growth` times that. Of others than
+    data-intensive ones only the spread counts: the rest follows from `traffic`."""
     growth: float
     duty: Spread
     """Part of the run time in which it reads or writes."""
@@ -62,8 +67,12 @@ class Knobs(NamedTuple):
     """Part of the multi-node applications with more than five jobs."""
     intensive: Kind
     others: Kind
+    node_hours: float
+    """Of a job on the mean; run times of others than data-intensive ones are scaled to it."""
     load: float
     """Node seconds that are submitted in a second, beside the nodes there are."""
+    waiting_s: float
+    """At the beginning there waits what the machine has to do for so long."""
 
 
 def _cells(
@@ -112,8 +121,10 @@ KNOBS: dict[Name, Knobs] = {
         0.294,
         Kind(
             Sizes(0.6, 7, 0.3),
+            Sizes(0.6, 7, 0.3),
+            0.4,
             Spread(6 * HOUR_S, 0.6),
-            Spread(60 * GB, 1.0),
+            Spread(0.05 * GB, 0.5),
             0.5,
             Spread(0.3, 0.5),
             Spread(1200, 0.6),
@@ -121,14 +132,18 @@ KNOBS: dict[Name, Knobs] = {
         ),
         Kind(
             Sizes(0.75, 10, 0.3),
+            Sizes(0.75, 10, 0.3),
+            0.4,
             Spread(2 * HOUR_S, 1.0),
-            Spread(0.3 * GB, 1.0),
+            Spread(0.01 * GB, 1.0),
             0.5,
             Spread(0.03, 0.5),
             Spread(1800, 0.6),
             0.2,
         ),
+        45.0,
         1.0,
+        12 * HOUR_S,
     ),
     "cs19": Knobs(
         _cells(
@@ -143,8 +158,10 @@ KNOBS: dict[Name, Knobs] = {
         0.236,
         Kind(
             Sizes(0.75, 9, 0.5),
+            Sizes(0.75, 9, 0.5),
+            0.4,
             Spread(3 * HOUR_S, 0.8),
-            Spread(30 * GB, 1.0),
+            Spread(0.1 * GB, 0.7),
             0.3,
             Spread(0.05, 0.5),
             Spread(1800, 0.6),
@@ -152,13 +169,17 @@ KNOBS: dict[Name, Knobs] = {
         ),
         Kind(
             Sizes(0.85, 11, 0.5),
+            Sizes(0.85, 11, 0.5),
+            0.4,
             Spread(2 * HOUR_S, 1.0),
-            Spread(1 * GB, 0.7),
+            Spread(0.01 * GB, 0.7),
             0.3,
             Spread(0.02, 0.5),
             Spread(1800, 0.6),
             0.2,
         ),
+        114.0,
         1.0,
+        12 * HOUR_S,
     ),
 }

@@ -21,13 +21,20 @@ def shares(queue: Queue, job: int) -> Floats:
     divergent = bool(applications.divergent[at])
     own = np.random.default_rng((queue.seed, 1, int(applications.seed[at])))
     now = np.random.default_rng((queue.seed, 2, job))
-    return drawn(Pattern(int(queue.pattern[job])), int(queue.size[job]), divergent, own, now)
+    writers = float(applications.writers[at])
+    return drawn(Pattern(int(queue.pattern[job])), int(queue.size[job]), writers, divergent, own, now)
 
 
 def drawn(
-    pattern: Pattern, size: int, divergent: bool, own: np.random.Generator, now: np.random.Generator
+    pattern: Pattern,
+    size: int,
+    writers: float,
+    divergent: bool,
+    own: np.random.Generator,
+    now: np.random.Generator,
 ) -> Floats:
-    """The same with the numbers that are the application's `own`, and those that are of this job (`now`)."""
+    """The same with the numbers that are the application's `own`, and those that are of this job (`now`). `writers`:
+    the part of its nodes that does the others' I/O where it is uneven."""
     if pattern == Pattern.SINGLE:
         return np.ones(1)
     small = now.lognormal(0.0, 0.05, size)
@@ -39,7 +46,9 @@ def drawn(
         at = int(now.integers(size)) if divergent else 0
         found[at] += 1 - found.sum()
         return found
-    return _uneven(size, divergent, which) if size == 2 else _collected(size, divergent, which, small)
+    return (
+        _uneven(size, divergent, which) if size == 2 else _collected(size, writers, divergent, which, small)
+    )
 
 
 def _uneven(size: int, divergent: bool, which: np.random.Generator) -> Floats:
@@ -49,9 +58,9 @@ def _uneven(size: int, divergent: bool, which: np.random.Generator) -> Floats:
     return found[::-1].copy() if divergent and which.random() < 0.5 else found
 
 
-def _collected(size: int, divergent: bool, which: np.random.Generator, small: Floats) -> Floats:
+def _collected(size: int, part: float, divergent: bool, which: np.random.Generator, small: Floats) -> Floats:
     """Some nodes, equally far from one another or (divergent) anywhere, collect most for the others."""
-    writers = max(1, round(size * which.uniform(0.03, 0.4)))
+    writers = max(1, round(size * part))
     if divergent:
         writers = min(writers, WRITERS)
         at = which.choice(size, writers, replace=False)

@@ -97,13 +97,27 @@ def test_pictures(site: Path) -> None:
 
 
 def test_without_jobs_and_machine_there_are_still_nodes(
-    site: Path, capsys: pytest.CaptureFixture[str]
+    site: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert main(["bursts", "report", "--json", "--traffic", str(site / "traffic")]) == 0
-    found = msgspec.json.decode(capsys.readouterr().out, type=Report)
+    monkeypatch.setenv("PATH", str(site))  # no Slurm to ask
+    (site / "tarazu.toml").write_text(f'[bursts]\ndirectory = "{site}"\n')
+    assert main(["bursts", "report", "--json", "--config", str(site / "tarazu.toml")]) == 0
+    out, err = capsys.readouterr()
+    found = msgspec.json.decode(out, type=Report)
     assert (found.nodes, found.cabinets, found.jobs.jobs) == (3, 0, 0)
     assert found.busiest_cabinets.mean is None
-    assert main(["bursts", "report", "--traffic", str(site / "traffic")]) == 0
+    assert "without jobs: " in err
+    assert main(["bursts", "report", "--config", str(site / "tarazu.toml")]) == 0
+
+
+def test_all_of_it_by_the_settings(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (site / "jobs").rename(site / "sacct")
+    (site / "tarazu.toml").write_text(
+        f'[bursts]\ndirectory = "{site}"\njobs = "{site}/sacct"\nmachine = "{site}/machine"\nintensive = "100G"\n'
+    )
+    assert main(["bursts", "report", "--json", "--config", str(site / "tarazu.toml")]) == 0
+    found = msgspec.json.decode(capsys.readouterr().out, type=Report)
+    assert (found.cabinets, found.jobs.jobs, found.jobs.intensive.have) == (4, 7, 0)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,10 @@ import argparse
 from tarazu.cli.verbs import add_verbs, execute_verb
 
 VERBS: dict[str, tuple[str, str]] = {
+    "import": (
+        "import_",
+        "take over traffic out of CSV files (Zabbix, Prometheus), and jobs out of Slurm's lists",
+    ),
     "nodes": ("nodes", "which nodes are asked of Slurm for which application's jobs"),
     "plugin": ("plugin", "print a plugin for Slurm that asks tarazu-burstd"),
     "remap": (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ import numpy as np
 from tarazu import config, durable
 from tarazu.cli.bursts import report_text
 from tarazu.cli.output import Progress
+from tarazu.daemons.bursts import here
 from tarazu.errors import BadInput, StoreError, Unavailable
 from tarazu.forwarding.bursts.characteristics import Thresholds
 from tarazu.forwarding.bursts.day import Period, analyse
@@ -24,6 +26,7 @@ from tarazu.forwarding.traffic import days, machine_file, slurm
 from tarazu.forwarding.traffic.batch_job import BatchJob
 from tarazu.forwarding.traffic.machine import Machine
 from tarazu.forwarding.traffic.traffic import Numbers, Traffic
+from tarazu.names import shown
 
 DAY_S = 86_400.0
 
@@ -45,7 +48,7 @@ class Wanted(msgspec.Struct, frozen=True):
 
 def measured(settings: config.Settings, wanted: Wanted) -> Period:
     """What the options ask for. Raises TarazuError."""
-    traffic = wanted.traffic or Path(settings.bursts.directory) / "traffic"
+    traffic = wanted.traffic or here.traffic(settings)
     span = days.span(traffic)
     if span is None:
         expected = "expected traffic, which tarazu-burstd or `tarazu bursts import` puts there"
@@ -58,7 +61,7 @@ def measured(settings: config.Settings, wanted: Wanted) -> Period:
             f"{traffic}: expected traffic of {_text(start_s)} to {_text(end_s)} UTC, found none"
         )
     machine = _machine(settings, wanted, first)
-    jobs = _jobs(settings, wanted)
+    jobs = _jobs(settings, wanted, start_s, end_s)
     with Progress() as progress:
         return analyse(
             itertools.chain([first], chunks),
@@ -125,19 +128,23 @@ def _period(wanted: Wanted, span: tuple[float, float]) -> tuple[float, float]:
 
 
 def _machine(settings: config.Settings, wanted: Wanted, traffic: Traffic) -> Machine:
-    """Without a file all that is known are the nodes' names."""
-    path = wanted.machine or (settings.bursts.machine and Path(settings.bursts.machine))
-    if path:
-        return machine_file.read(path)
+    """Where nobody knows it, all that there is are the nodes' names."""
+    found = machine_file.read(wanted.machine) if wanted.machine else here.machine(settings)
+    if found is not None:
+        return found
     nowhere = np.full(len(traffic.nodes), -1, np.int32)
     return Machine(traffic.nodes, (), (), nowhere, nowhere)
 
 
-def _jobs(settings: config.Settings, wanted: Wanted) -> Sequence[BatchJob]:
-    path = wanted.jobs or (settings.bursts.jobs.startswith("/") and Path(settings.bursts.jobs))
-    if path:
-        return slurm.read(path).jobs
-    return []
+def _jobs(settings: config.Settings, wanted: Wanted, start_s: float, end_s: float) -> Sequence[BatchJob]:
+    """Traffic says much without them."""
+    if wanted.jobs:
+        return slurm.read(wanted.jobs).jobs
+    try:
+        return here.jobs(settings, start_s, end_s)
+    except BadInput as error:
+        print(shown(f"tarazu bursts report: without jobs: {error}"), file=sys.stderr)
+        return ()
 
 
 def _text(time_s: float) -> str:

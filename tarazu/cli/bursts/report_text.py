@@ -18,7 +18,7 @@ def lines(found: Report, applications: int) -> Iterator[str]:
     yield f"spatial bursts, {_time(found.start_s)} to {_time(found.end_s)} UTC: {human_bytes(found.bytes)} of {where}"
     yield ""
     yield from table_lines(
-        ("at a moment", "mean", "of bytes", "Tianhe-1A", "CS19"),
+        ("at a moment", "mean", "by bytes", "Tianhe-1A", "CS19"),
         (
             (what, *map(_percent, (moments.mean, moments.of_bytes)), *_published(key))
             for what, moments, key in (
@@ -30,7 +30,7 @@ def lines(found: Report, applications: int) -> Iterator[str]:
     if found.io_nodes:
         yield ""
         yield from table_lines(
-            ("mapping", "busiest 10 %", "of bytes", "I/O nodes of busiest 1 %", "most over mean"),
+            ("mapping", "busiest 10 %", "by bytes", "I/O nodes of busiest 1 %", "most over mean"),
             (
                 (
                     name,
@@ -48,7 +48,7 @@ def lines(found: Report, applications: int) -> Iterator[str]:
         yield ""
         yield from _applications(found, applications)
     yield ""
-    yield f"{found.intervals} intervals with traffic; mean: of intervals, of bytes: those with more traffic count more"
+    yield f"{found.intervals} intervals with traffic; mean: of intervals; by bytes: those with more traffic count more"
     for count, what in (
         (found.unowned_bytes, "moved where no job that is known ran"),
         (found.elsewhere_bytes, "moved by nodes that are not the machine's"),
@@ -71,6 +71,7 @@ def _jobs(found: Report) -> Iterator[str]:
         ("all ranks' I/O, of all jobs", jobs.all_rank, "all rank"),
         ("low communication, of all jobs", jobs.low_communication, "low communication"),
         ("all three: optimizable", jobs.optimizable, "optimizable"),
+        ("optimizable if they communicate little, unknown", jobs.perhaps_optimizable, ""),
         ("divergent, of applications with more than 5 jobs", found.statistics.divergent, "divergent"),
     )
     yield from table_lines(
@@ -94,7 +95,7 @@ def _applications(found: Report, most: int) -> Iterator[str]:
             "all ranks",
             "low comm.",
             "divergence",
-            "gains",
+            "optimizable",
         ),
         map(_application, found.applications[:most]),
         left=2,
@@ -104,7 +105,6 @@ def _applications(found: Report, most: int) -> Iterator[str]:
 
 
 def _application(one: ApplicationReport) -> tuple[str, ...]:
-    gains = {True: "yes", False: "no", None: "unknown"}[one.optimizable]
     return (
         one.user,
         one.name,
@@ -115,7 +115,7 @@ def _application(one: ApplicationReport) -> tuple[str, ...]:
         _trait(one.found.all_rank),
         _trait(one.found.low_communication),
         f"{one.found.divergence:.2f}{'!' if one.found.divergent else ''}",
-        gains,
+        {True: "yes", False: "no", None: "unknown"}[one.optimizable],
     )
 
 
@@ -124,7 +124,9 @@ def _trait(found: Trait | None) -> str:
 
 
 def _published(key: str) -> tuple[str, str]:
-    """Of Tianhe-1A and CS19, in percent."""
+    """Of Tianhe-1A and CS19, in percent; a dash where nothing is."""
+    if not key:
+        return "-", "-"
     from tarazu.sim.bursts.published import STATISTICS
 
     values = next(each.values for each in STATISTICS if each.key == key)

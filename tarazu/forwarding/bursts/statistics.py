@@ -41,6 +41,9 @@ class JobStatistics(msgspec.Struct, frozen=True):
     """Of all jobs (table 3)."""
     low_communication: Share
     optimizable: Share
+    """Of all jobs."""
+    perhaps_optimizable: Share
+    """Of all jobs: those that are if they communicate little, which nobody counted."""
 
 
 class ApplicationStatistics(msgspec.Struct, frozen=True):
@@ -50,6 +53,7 @@ class ApplicationStatistics(msgspec.Struct, frozen=True):
     divergent: Share
     """6.4.1"""
     optimizable: Share
+    perhaps_optimizable: Share
     consistency_intensive: tuple[float, ...]
     """Degrees, ascending (figure 10)."""
     consistency_all_rank: tuple[float, ...]
@@ -80,7 +84,8 @@ def of_jobs(jobs: Sequence[Character]) -> JobStatistics:
         intensive_bytes=Share(sum(j.bytes for j in jobs if j.intensive), total),
         all_rank=_share(j.all_rank for j in jobs),
         low_communication=_share(j.low_communication for j in jobs),
-        optimizable=_share(j.optimizable for j in jobs),
+        optimizable=_share(j.optimizable is True for j in jobs),
+        perhaps_optimizable=_share(j.optimizable is None for j in jobs),
     )
 
 
@@ -89,7 +94,8 @@ def of_applications(applications: Sequence[ApplicationCharacter]) -> Application
     return ApplicationStatistics(
         applications=len(many),
         divergent=_share(a.divergent for a in many),
-        optimizable=_share(a.optimizable() for a in many),
+        optimizable=_share(a.optimizable() is True for a in many),
+        perhaps_optimizable=_share(a.optimizable() is None for a in many),
         consistency_intensive=tuple(sorted(a.intensive.consistency for a in many)),
         consistency_all_rank=tuple(sorted(a.all_rank.consistency for a in many)),
         consistency_low_communication=tuple(

@@ -117,7 +117,8 @@ def test_shares_of_jobs_by_hand() -> None:
     assert found.intensive_bytes == Share(160 * GIB, 171 * GIB)
     assert found.all_rank == Share(2, 5)
     assert found.low_communication == Share(1, 1)
-    assert found.optimizable == Share(1, 5)
+    assert (found.optimizable, found.perhaps_optimizable) == (Share(1, 5), Share(0, 5))
+    assert of_jobs([job([20 * GIB, 20 * GIB])]).perhaps_optimizable == Share(1, 1)
 
 
 def test_shares_of_no_jobs_are_unknown() -> None:

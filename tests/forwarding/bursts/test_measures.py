@@ -6,7 +6,7 @@ from math import log
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarazu.forwarding.bursts.measures import (
@@ -71,6 +71,7 @@ def test_unevenness_is_the_divergence_from_uniform(found: list[float]) -> None:
     assert unevenness(found) == pytest.approx(divergence, abs=1e-9)
 
 
+@settings(max_examples=50)
 @given(weights, st.randoms(use_true_random=False), st.integers(1, 1000))
 def test_within_bounds_and_the_same_in_any_order_and_unit(found: list[float], shuffled, unit: int) -> None:
     value = normalised_unevenness(found)

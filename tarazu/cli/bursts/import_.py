@@ -1,0 +1,172 @@
+"""Take over what was counted before, or elsewhere: traffic out of CSV files, jobs out of Slurm's lists.
+
+  tarazu bursts import --jobs sacct.txt
+  tarazu bursts import range.csv --time timestamp --node instance --read read_bytes --written write_bytes
+  tarazu bursts import history.csv --items items.csv --read lustre.read --written lustre.write
+
+A file has a header, and a row for each node and time: with a column for each of read, written and network (of the
+second command), or with a column of values and one that says of what (`key`, `metric`), or with Zabbix's itemid and a
+file of items (itemid, host, key). Zabbix's history and Prometheus' range queries are counters: their growth is taken;
+--amounts and --rates are for exports that hold that already. What is given for --read and the others may be several
+names, with commas: they are summed up. All of the files is taken over, or nothing.
+
+Jobs: as `sacct --allusers --allocations --parsable2
+--format=JobIDRaw,User,NodeList,Submit,Start,End,State,Partition,JobName`
+prints them, or `scontrol show job -o`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tarazu import config
+from tarazu.cli.output import Progress, print_json, say
+from tarazu.errors import BadInput
+from tarazu.units import human_bytes
+
+if TYPE_CHECKING:
+    from tarazu.daemons.bursts.jobs import Jobs
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="CSV files of traffic")
+    parser.add_argument("--jobs", type=Path, metavar="FILE", help="jobs as sacct or scontrol prints them")
+    parser.add_argument(
+        "--read", metavar="NAME", default="", help="column, metric or key of bytes read from Lustre"
+    )
+    parser.add_argument("--written", metavar="NAME", default="", help="of bytes written")
+    parser.add_argument(
+        "--network", metavar="NAME", default="", help="of bytes besides Lustre's that were sent and received"
+    )
+    parser.add_argument("--time", metavar="COLUMN", default="", help="seconds since 1970, or ISO 8601")
+    parser.add_argument("--node", metavar="COLUMN", default="", help="the node's name")
+    parser.add_argument("--metric", metavar="COLUMN", default="", help="what a row's value is")
+    parser.add_argument("--value", metavar="COLUMN", default="", help="the value")
+    parser.add_argument("--items", type=Path, metavar="FILE", help="Zabbix's items: itemid, host, key")
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--amounts", action="store_true", help="values are what came since the row before")
+    kind.add_argument("--rates", action="store_true", help="values are per second")
+    parser.add_argument("--scale", type=float, default=1.0, metavar="BYTES", help="bytes of one (default: 1)")
+    parser.add_argument(
+        "--gap", type=float, default=3600.0, metavar="SECONDS", help="longest time between two rows"
+    )
+    parser.add_argument("--add", action="store_true", help="add to days that have traffic already")
+    parser.add_argument("--directory", type=Path, metavar="DIR", help="instead of bursts.directory")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def execute(options: argparse.Namespace) -> int:
+    if not options.files and not options.jobs:
+        raise BadInput("tarazu bursts import", "files of traffic, or --jobs FILE", "neither")
+    settings = config.load(options.config)
+    settings = config.override(
+        settings, "bursts", directory=str(options.directory) if options.directory else None
+    )
+    _become_owner(Path(settings.bursts.directory))
+    told: dict[str, Any] = {}
+    if options.jobs:
+        told["jobs"] = _jobs(settings, options.jobs)
+    if options.files:
+        told["traffic"] = _traffic(settings, options)
+    if options.json:
+        print_json(told)
+    else:
+        _print(told)
+    return 0
+
+
+def _become_owner(directory: Path) -> None:
+    """Root leaves no files there that the daemon cannot write."""
+    if os.geteuid() == 0 and directory.is_dir():
+        found = directory.stat()
+        os.setegid(found.st_gid)
+        os.seteuid(found.st_uid)
+
+
+def _jobs(settings: config.Settings, path: Path) -> dict[str, Any]:
+    from tarazu.forwarding.traffic import slurm
+
+    listed = slurm.read(path)
+    with _kept_jobs(settings) as jobs:
+        changed = jobs.put(listed.jobs)
+    return {"jobs": len(listed.jobs), "new": changed, "left_out": listed.left, "why": listed.why}
+
+
+def _traffic(settings: config.Settings, options: argparse.Namespace) -> dict[str, Any]:
+    from tarazu.daemons.bursts import here
+    from tarazu.forwarding.traffic import imports
+
+    columns = imports.Columns(
+        options.time,
+        options.node,
+        options.read,
+        options.written,
+        options.network,
+        options.metric,
+        options.value,
+    )
+    rules = imports.Rules(
+        "rates" if options.rates else "amounts" if options.amounts else "counters",
+        max(1.0, float(round(settings.bursts.interval_s))),
+        options.gap,
+        options.scale,
+    )
+    items = imports.read_items(options.items, columns) if options.items else None
+    with Progress() as progress:
+        found = imports.read(
+            options.files,
+            here.traffic(settings),
+            columns,
+            rules,
+            items=items,
+            add=options.add,
+            progress=progress,
+        )
+    if found.last_s:
+        with _kept_jobs(settings) as jobs:
+            jobs.fill(found.first_s, found.last_s)
+    return msgspec.to_builtins(found)  # type: ignore[no-any-return]
+
+
+@contextlib.contextmanager
+def _kept_jobs(settings: config.Settings) -> Iterator[Jobs]:
+    from tarazu.daemons.bursts.jobs import Jobs
+    from tarazu.daemons.bursts.kept import Kept
+
+    kept = Kept(settings.bursts.directory)
+    kept.make()
+    with contextlib.closing(Jobs(kept.jobs)) as jobs:
+        now_s = time.time()
+        step = max(1, round(settings.bursts.interval_s))
+        jobs.begin(now_s // step * step, now_s)
+        yield jobs
+
+
+def _print(told: dict[str, Any]) -> None:
+    if "jobs" in told:
+        found = told["jobs"]
+        say(f"{found['jobs']} jobs, {found['new']} of them new")
+        if found["left_out"]:
+            say(f"  {found['left_out']} lines left out: {found['why']}")
+    if "traffic" in told:
+        found = told["traffic"]
+        moved = ", ".join(f"{name} {human_bytes(n)}" for name, n in found["bytes"].items() if n)
+        say(f"{found['rows']} rows of {found['nodes']} nodes: {moved or 'nothing was moved'}")
+        words = {
+            "back": "go back in time, or stand still",
+            "gaps": "come after a gap",
+            "resets": "counters began again",
+            "not_numbers": "are no numbers",
+            "others": "are of other metrics",
+        }
+        for name, text in words.items():
+            if found[name]:
+                say(f"  {found[name]} {text}")

@@ -1,0 +1,113 @@
+"""What Slurm's commands print, and do not: programs of their names stand for them here (the real one: tests/loop)."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from tarazu.daemons.bursts.batch import Answer, Batch, machine_of, run
+from tarazu.errors import BadInput
+
+_ROW = "{id}{s}ann{s}n[1-2]{s}1{s}1795358000{s}{end}{s}{state}{s}p{s}evil\\n9|x\\n"
+
+
+def command(directory: Path, name: str, body: str) -> None:
+    path = directory / name
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+
+
+@pytest.fixture
+def bin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    directory = tmp_path / "bin"
+    directory.mkdir()
+    monkeypatch.setenv("PATH", f"{directory}:{os.environ['PATH']}")
+    return directory
+
+
+def row(id: int, end: str, state: str) -> str:
+    return _ROW.format(id=id, end=end, state=state, s="%s")
+
+
+def printing(option: str, text: str) -> str:
+    """The separator stands in the command's own words."""
+    find = f"for w; do case $w in {option}*) s=${{w#{option}}};; esac; done; s=${{s#%A}}; s=${{s%%\\%*}};"
+    words = " ".join(['"$s"'] * text.count("%s"))
+    return f'{find} printf "{text}" {words}; [ "$SLURM_TIME_FORMAT" = %s ]'
+
+
+def test_sacct_and_squeue(bin: Path, tmp_path: Path) -> None:
+    answers: list[Answer] = []
+    batch = Batch("slurm", tmp_path / "ended", answers.append)
+    command(bin, "sacct", printing("--delimiter=", row(1, "1795358060", "COMPLETED")))
+    command(bin, "squeue", printing("--format=", row(2, "NONE", "RUNNING")))
+    before = batch.since_s
+    batch.look()
+    assert not batch.problem and [a.everything for a in answers] == [False, True]
+    (ended,), (running,) = (a.listed.jobs for a in answers)
+    assert (ended.id, ended.end_s, ended.name) == ("1", 1795358060.0, "evil\n9|x")
+    assert (running.id, running.end_s, running.nodes) == ("2", math.inf, ("n1", "n2"))
+    assert batch.since_s > before
+    command(bin, "sacct", "echo Slurm accounting storage is disabled >&2; exit 1")
+    batch.look()
+    command(bin, "sacct", "touch asked; exit 1")
+    batch.look()
+    assert not batch.problem and len(answers) == 4 and not Path("asked").exists()
+    command(bin, "squeue", "echo slurm_load_jobs error: Unable to contact slurm controller >&2; exit 1")
+    batch.look()
+    assert "Unable to contact" in batch.problem and len(answers) == 4
+
+
+def test_a_file_is_read_when_it_has_changed(tmp_path: Path) -> None:
+    answers: list[Answer] = []
+    path = tmp_path / "jobs"
+    batch = Batch(str(path), tmp_path / "ended", answers.append)
+    batch.look()
+    assert "readable file" in batch.problem
+    path.write_text("JobIDRaw|User|JobName|NodeList|Start|End|State\n1|ann|a|n1|5|9|COMPLETED\n")
+    batch.look()
+    batch.look()
+    assert len(answers) == 1 and answers[0].listed.jobs[0].end_s == 9 and not answers[0].everything
+    assert answers[0].at_s == pytest.approx(path.stat().st_mtime)
+
+
+def test_an_epilogs_note_makes_us_ask_at_once(tmp_path: Path) -> None:
+    looked: list[float] = []
+    ended = tmp_path / "ended"
+    ended.mkdir()
+    batch = Batch(
+        str(tmp_path / "none"),
+        ended,
+        lambda _: None,
+        each=lambda: looked.append(time.monotonic()),
+        every_s=60,
+    )
+    batch.start()
+    deadline = time.monotonic() + 20
+    while not looked and time.monotonic() < deadline:
+        time.sleep(0.01)
+    (ended / "4711").touch()
+    while len(looked) < 2 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    batch.close()
+    assert len(looked) == 2 and not list(ended.iterdir())
+
+
+def test_what_a_command_does_not_say(bin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tarazu.daemons.bursts.batch.ANSWER_S", 0.2)
+    command(bin, "squeue", "exec sleep 5")
+    with pytest.raises(BadInput, match="an answer within"):
+        run(("squeue",))
+    with pytest.raises(BadInput, match="can be run"):
+        run(("no-such-command-here",))
+    command(bin, "scontrol", "echo SwitchName=s1 Level=0 Nodes=n[1-2]")
+    machine = machine_of("")
+    assert machine is not None and machine.nodes == ("n1", "n2")
+    command(bin, "scontrol", "echo No topology >&2; exit 1")
+    assert machine_of("") is None
+    with pytest.raises(BadInput):
+        machine_of("/nowhere")
