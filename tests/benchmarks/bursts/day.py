@@ -80,7 +80,7 @@ def _of(what: str, machine: Machine, chunks: Iterator[Traffic], jobs: list[str],
 
 
 def report(folder: Path) -> tuple[float, float, int, dict]:  # type: ignore[type-arg]
-    """Seconds, those of processors, most bytes of memory, and what `tarazu bursts report` says of the files in a folder."""
+    """Seconds, those of processors, most bytes of memory, and what is said of the files in a folder."""
     command = [sys.executable, "-m", "tarazu", "bursts", "report", "--json"]
     for option in ("traffic", "jobs", "machine"):
         command += [f"--{option}", str(folder / option)]
