@@ -11,6 +11,8 @@ MOST = 0.93
 """Of one node in an uneven job: well below the 95 % of rank-0 I/O."""
 LEAST_NUD = 0.07
 """Of an uneven job: well above the 0.05 of an even one."""
+REST = 0.05
+"""At most so much of an uneven job's bytes do the others move."""
 WRITERS = 6
 """At most so many nodes write for the others in a divergent application: with more, its jobs lie close together."""
 
@@ -66,7 +68,7 @@ def _collected(size: int, part: float, divergent: bool, which: np.random.Generat
         at = which.choice(size, writers, replace=False)
     else:
         at = np.arange(writers) * (size // writers)
-    found = which.uniform(0.02, 0.15) * _parts(small)
+    found = which.uniform(0.0, REST) * _parts(small)
     found[at] += (1 - found.sum()) * _parts(which.lognormal(0.0, 0.7, writers) * small[at])
     while found.max() > MOST:
         found = 0.9 * found + 0.1 / size
