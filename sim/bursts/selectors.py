@@ -45,7 +45,8 @@ POLICIES = (
     Policy("even traffic free, no span", Options(span=False, free=True)),
     Policy("even traffic free, span", Options(free=True)),
     Policy("even traffic, span, loads known", Options(), loads=True),
-    Policy("the same, 4 nodes an I/O node", Options(per_io_node=4), loads=True),
+    Policy("the same, evened out", Options(even_out=True), loads=True),
+    Policy("the same, 4 nodes an I/O node", Options(even_out=True, per_io_node=4), loads=True),
 )
 
 
@@ -96,6 +97,8 @@ class Chosen:
         self._load = np.zeros(len(machine.io_nodes))
         self.chosen = np.zeros(len(queue), dtype=np.bool_)
         """(jobs,): its nodes are not Slurm's own choice."""
+        self.instead_of: dict[int, Indices] = {}
+        """Of these, the nodes that Slurm would have given it then."""
         self.optimizable = np.zeros(len(queue), dtype=np.bool_)
         """(jobs,): known to be, when it started."""
 
@@ -127,6 +130,7 @@ class Chosen:
         if isinstance(choice, Left):
             return None
         self.chosen[job] = True
+        self.instead_of[job] = self._slurms.nodes(idle, job, waiting)
         return np.array(choice.nodes, dtype=np.int64)
 
     def _expect(self, job: int, nodes: Indices) -> None:
