@@ -105,10 +105,10 @@ class SharedIoNodes:
         at = self._served_by[nodes]
         known = at >= 0
         # what one node alone moves, an I/O node carries
-        asked: Floats = (
-            np.bincount(at[known], np.minimum(pace[known], self._capacity), len(self._io_nodes)) * 1.0
+        return np.asarray(
+            np.bincount(at[known], np.minimum(pace[known], self._capacity), len(self._io_nodes)),
+            dtype=np.float64,
         )
-        return asked
 
     def alone_s(self, job: int, nodes: Indices) -> float:
         """What its I/O would take if no other job did any."""
