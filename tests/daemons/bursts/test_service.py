@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from tarazu import config
+from tarazu.cli.bursts.here_lines import lines
 from tarazu.daemons.bursts import here
 from tarazu.daemons.bursts.service import BurstService
+from tarazu.daemons.metrics.exporter import Ask
 from tarazu.daemons.process import Wakeup
-from tarazu.errors import Unavailable
+from tarazu.errors import BadInput, Unavailable
 from tarazu.forwarding.traffic import days
 from tarazu.wire import keys
 from tarazu.wire.messages import ClientRate, OssReport
@@ -178,3 +180,33 @@ def test_a_kill_loses_what_was_not_written_yet_and_no_more(site: Site) -> None:
     assert (
         before + 5000 < on_disk() <= oss.written and "Traceback" not in (site.directory / "log").read_text()
     )
+
+
+def test_it_has_metrics_and_a_line_in_tarazu_status(site: Site) -> None:
+    from tarazu.daemons.metrics.bursts import families
+
+    service = site.service()
+    service.reports.take(report(1, time.time(), ClientRate("10.0.0.1@tcp", 100, 10)), time.time())
+    service.turn(time.monotonic())
+    ask = Ask(service.metrics.answer_one)
+    service.metrics._ask = ask
+    samples = {s.name: s.value for family in families(service, ask) for s in family.samples}
+    assert samples["tarazu_bursts_senders"] == samples["tarazu_bursts_reports_total"] == 1
+    assert samples["tarazu_bursts_unknown_nids"] == samples["tarazu_bursts_writable"] == 1
+    told = here.status(site.settings())
+    (line,) = lines(told)
+    assert "1 senders, 1 nodes (1 NIDs unknown), 0 jobs (0 run)" in line and "with keys" in line
+    assert lines(told, time.time() + 99)[0].endswith("silent for 99 s") and lines({}) == []
+    told["slurm"]["problem"], told["history"]["trouble"], told["history"]["lost_rows"] = "p", "t", 3
+    assert [text.strip().partition(" ")[0] for text in lines(told)[1:]] == ["jobs", "not", "3"]
+
+
+def test_settings_are_read_again(site: Site) -> None:
+    service = site.service()
+    (site.directory / "machine").write_text("n[1-4] cabinet=a io_node=r1\n")
+    service._take_over(site.settings(machine=str(site.directory / "machine"), intensive=5, limit=7))
+    assert service.machine is not None and service.history.machine is service.machine
+    assert (service.history.limits.intensive, service.history.limit_bytes) == (5, 7)
+    with pytest.raises(BadInput):
+        service._take_over(site.settings(machine="/nowhere"))
+    assert service.settings.bursts.intensive == 5
