@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from statistics import NormalDist
 
 import numpy as np
 
-from tarazu.sim.bursts.knobs import KNOBS, Cell, Knobs, Sizes, Spread
+from tarazu.sim.bursts.knobs import KNOBS, Knobs, Sizes, Spread
 from tarazu.sim.bursts.published import HARDWARE, Name
 from tarazu.sim.bursts.queue import Applications, Flags, Pattern, Queue
 from tarazu.sim.bursts.shares import drawn
@@ -28,11 +28,16 @@ ODD_JOBS = 0.04
 """Part of the jobs that behave as one of another application: consistency is high, not perfect (figure 10)."""
 NODE_BYTES_PER_S = 1e9
 """A node moves no more."""
+NORMAL = NormalDist()
+STEPS = {"run_s": 0.85667488, "rate": 0.73389184, "duty": 0.62870672, "period_s": 0.53859725}
+"""From an application's quantile to the next one's (powers of the root of x**5 = x + 1 upside down): values of few
+applications are spread evenly, and not as chance has it."""
+LEAST_RUN_S, MOST_RUN_S = 120.0, 2 * 86400.0
+SESSION = 1.0
+"""Jobs of an application are submitted in the course of so much of the time (a standard deviation)."""
 DAY_S = 86400.0
 DAILY = 0.3
 """By so much more than the mean is submitted at the busiest time of the day."""
-FILLED_S = 4 * 3600.0
-"""At the beginning there waits what the machine has to do for so long."""
 
 
 def queue(name: Name, jobs: int = JOBS, seed: int = SEED, knobs: Knobs | None = None) -> Queue:
@@ -40,27 +45,28 @@ def queue(name: Name, jobs: int = JOBS, seed: int = SEED, knobs: Knobs | None = 
     knobs = knobs or KNOBS[name]
     rng = np.random.default_rng((seed, 0, len(name)))
     cell, application, size, own = _applications(knobs, jobs, rng)
-    cell = _odd(knobs.cells, cell, size, rng)
+    first = np.searchsorted(application, np.arange(len(own)))
+    cell = _odd(cell, size, rng)
     pattern = np.array([c.pattern for c in knobs.cells])[cell]
     intensive = np.array([c.intensive for c in knobs.cells])[cell]
     low = np.array([c.low_communication for c in knobs.cells])[cell]
     run_s = _by_kind(knobs, intensive, application, "run_s", 0.3, rng)
-    run_s = np.clip(run_s, 120.0, 2 * DAY_S)
-    volume = _volumes(knobs, intensive, application, size, rng)
+    work = knobs.node_hours * 3600 * jobs - (size * run_s)[intensive].sum()
+    run_s[~intensive] *= work / (size * run_s)[~intensive].sum()
+    run_s = np.clip(run_s, LEAST_RUN_S, MOST_RUN_S)
+    duty = np.minimum(_by_kind(knobs, intensive, application, "duty", 0.2, rng), 0.9)
+    io_s = run_s * duty
+    volume = _volumes(knobs, intensive, application, size, io_s, rng)
     network = volume * np.where(low, rng.uniform(0.02, 0.7, jobs), rng.uniform(1.5, 20.0, jobs))
     network[size == 1] = 0.0
-    divergent = _divergent(knobs.divergent, application, size, pattern, own, seed, rng)
+    most = np.where(intensive, knobs.intensive.writers, knobs.others.writers)[first]
+    writers = most * rng.uniform(0.1, 1.0, len(own))
+    divergent = _divergent(knobs.divergent, application, size, pattern, writers, own, seed, rng)
     order = _order(application, rng)
-    duty = np.minimum(_by_kind(knobs, intensive, application, "duty", 0.2, rng), 0.9)
-    # A node's share of the volume is not known here: as if half of all went through one.
-    io_s = np.minimum(np.maximum(run_s * duty, volume / np.sqrt(size) / NODE_BYTES_PER_S), 0.95 * run_s)
     period_s = _by_kind(knobs, intensive, application, "period_s", 0.1, rng)
-    bursts = np.maximum(1, np.rint(run_s / period_s)).astype(np.int64)
+    bursts = np.maximum(2, np.rint(run_s / period_s)).astype(np.int64)
     limit_s = np.ceil(run_s * rng.uniform(1.1, 4.0, jobs) / 1800) * 1800
-    work = (size * run_s)[order]
-    submit_s = _submitted(work, HARDWARE[name].nodes * knobs.load, rng)
-    first = np.full(len(own), -1)
-    first[application[::-1]] = np.arange(jobs)[::-1]
+    submit_s = _submitted((size * run_s)[order], HARDWARE[name].nodes * knobs.load, knobs.waiting_s, rng)
     return Queue(
         submit_s,
         size[order],
@@ -73,7 +79,7 @@ def queue(name: Name, jobs: int = JOBS, seed: int = SEED, knobs: Knobs | None = 
         network[order],
         bursts[order],
         io_s[order],
-        Applications(size[first], divergent, own),
+        Applications(size[first], divergent, writers, own),
         seed,
     )
 
@@ -89,33 +95,47 @@ def _applications(knobs: Knobs, jobs: int, rng: np.random.Generator) -> tuple[In
     number = 0
     for index, (cell, count) in enumerate(zip(knobs.cells, wanted.tolist(), strict=True)):
         kind = knobs.intensive if cell.intensive else knobs.others
-        left = count
-        while left:
-            several = min(left, MOST_JOBS, 1 + int(rng.pareto(0.9) * 2))
-            size = 1 if cell.pattern == Pattern.SINGLE else _size(kind.sizes, rng)
-            cells += [index] * several
-            applications += [number] * several
-            sizes += [size] * several
+        several = _several(count, rng)
+        # Evenly spaced quantiles: few applications have most jobs, drawn sizes would be as chance has it.
+        quantiles = (np.cumsum(several) - np.array(several) / 2) / max(1, count)
+        for jobs_of_one, quantile in zip(several, quantiles.tolist(), strict=True):
+            sizes_of = kind.even if cell.pattern == Pattern.EVEN else kind.sizes
+            size = 1 if cell.pattern == Pattern.SINGLE else _size(sizes_of, quantile)
+            cells += [index] * jobs_of_one
+            applications += [number] * jobs_of_one
+            sizes += [size] * jobs_of_one
             number += 1
-            left -= several
     application = np.array(applications, dtype=np.int64)
     own = rng.permutation(number).astype(np.int64)
     return np.array(cells, dtype=np.int64), application, np.array(sizes, dtype=np.int64), own
 
 
-def _size(sizes: Sizes, rng: np.random.Generator) -> int:
+def _several(count: int, rng: np.random.Generator) -> list[int]:
+    """How many jobs each application has, of `count` in all: few have many."""
+    found: list[int] = []
+    while count > sum(found):
+        found.append(min(count - sum(found), MOST_JOBS, 1 + int(rng.pareto(0.9) * 2)))
+    return [found[i] for i in rng.permutation(len(found)).tolist()]
+
+
+def _size(sizes: Sizes, quantile: float) -> int:
     weights = sizes.ratio ** np.arange(sizes.most)
-    exponent = 1 + int(rng.choice(sizes.most, p=weights / weights.sum()))
-    if exponent > 1 and rng.random() < sizes.odd:
-        return int(rng.integers(2 ** (exponent - 1) + 1, 2**exponent))
-    return int(2**exponent)
+    ends: list[float] = (np.cumsum(weights) / weights.sum()).tolist()
+    at = min(int(np.searchsorted(ends, quantile)), sizes.most - 1)
+    begin = ends[at - 1] if at else 0.0
+    within = (quantile - begin) / (ends[at] - begin)
+    half: int = 2**at
+    return 2 * half if at == 0 or within >= sizes.odd else half + round(within / sizes.odd * half)
 
 
-def _odd(cells: Sequence[Cell], cell: Ints, size: Ints, rng: np.random.Generator) -> Ints:
-    """Some jobs change places: as many of each kind as before, but not all of an application alike."""
+def _odd(cell: Ints, size: Ints, rng: np.random.Generator) -> Ints:
+    """Some jobs change places with others of about their size: as many of each kind as before, but not all of an
+    application alike."""
     cell = cell.copy()
-    for group in (np.flatnonzero(size == 1), np.flatnonzero(size > 1)):
-        some = rng.choice(group, int(ODD_JOBS * len(group)), replace=False)
+    exponent = np.ceil(np.log2(size))
+    for group in np.unique(exponent):
+        all_ = np.flatnonzero(exponent == group)
+        some = rng.choice(all_, int(ODD_JOBS * len(all_)), replace=False)
         cell[some] = cell[rng.permutation(some)]
     return cell
 
@@ -126,17 +146,20 @@ def _by_kind(
     """A lognormal quantity: the kind's, the application's, and `own` of each job's logarithm."""
     kinds: list[Spread] = [getattr(kind, what) for kind in (knobs.others, knobs.intensive)]
     median, sigma = (np.array(x)[intensive.astype(int)] for x in zip(*kinds, strict=True))
-    common = rng.standard_normal(int(application.max()) + 1)[application]
+    numbers = np.arange(int(application.max()) + 1)
+    quantiles = (numbers * STEPS[what] + rng.random()) % 1.0
+    common = np.array([NORMAL.inv_cdf(q) for q in np.clip(quantiles, 1e-6, 1 - 1e-6).tolist()])[application]
     found: Floats = median * np.exp(sigma * common + own * rng.standard_normal(len(application)))
     return found
 
 
 def _volumes(
-    knobs: Knobs, intensive: Flags, application: Ints, size: Ints, rng: np.random.Generator
+    knobs: Knobs, intensive: Flags, application: Ints, size: Ints, io_s: Floats, rng: np.random.Generator
 ) -> Floats:
     """Bytes of each job; the others' so that data-intensive ones move `knobs.traffic` of all."""
     growth = np.where(intensive, knobs.intensive.growth, knobs.others.growth)
-    volume = _by_kind(knobs, intensive, application, "volume", 0.2, rng) * size**growth
+    rate = np.minimum(_by_kind(knobs, intensive, application, "rate", 0.2, rng), NODE_BYTES_PER_S)
+    volume = rate * io_s * size**growth
     volume[intensive] = np.maximum(
         volume[intensive], INTENSIVE_BYTES * (MARGIN + 0.5 * rng.random(intensive.sum()))
     )
@@ -149,7 +172,14 @@ def _volumes(
 
 
 def _divergent(
-    part: float, application: Ints, size: Ints, pattern: Ints, own: Ints, seed: int, rng: np.random.Generator
+    part: float,
+    application: Ints,
+    size: Ints,
+    pattern: Ints,
+    writers: Floats,
+    own: Ints,
+    seed: int,
+    rng: np.random.Generator,
 ) -> Flags:
     """Applications of which it is another matter in each job who writes, so many that `part` are found divergent."""
     divergent = np.zeros(len(own), dtype=np.bool_)
@@ -161,7 +191,9 @@ def _divergent(
         vectors = []
         for j in range(starts[a], starts[a] + jobs[a]):
             numbers = np.random.default_rng((seed, 1, int(own[a]))), np.random.default_rng((seed, 3, j))
-            vectors.append(drawn(Pattern(int(pattern[j])), int(size[j]), bool(divergent[a]), *numbers))
+            vectors.append(
+                drawn(Pattern(int(pattern[j])), int(size[j]), float(writers[a]), bool(divergent[a]), *numbers)
+            )
         all_ = np.array(vectors)
         squares = (all_**2).sum(1)
         apart = np.sqrt(np.maximum(squares[:, None] + squares - 2 * all_ @ all_.T, 0))
@@ -188,12 +220,12 @@ def _divergent(
 def _order(application: Ints, rng: np.random.Generator) -> Ints:
     """Jobs in the order of submission: those of an application within some part of the time."""
     centre = rng.random(int(application.max()) + 1)[application]
-    return np.argsort((centre + 0.3 * rng.standard_normal(len(application))) % 1.0, kind="stable")
+    return np.argsort((centre + SESSION * rng.standard_normal(len(application))) % 1.0, kind="stable")
 
 
-def _submitted(work: Floats, per_s: float, rng: np.random.Generator) -> Floats:
+def _submitted(work: Floats, per_s: float, waiting_s: float, rng: np.random.Generator) -> Floats:
     """When each job is submitted: at the pace at which its work (node seconds) is to be done, more by day."""
     at = np.cumsum(work * rng.exponential(1.0, len(work))) / per_s
-    at = np.maximum(at * work.sum() / per_s / at[-1] - FILLED_S, 0.0)
+    at = np.maximum(at * work.sum() / per_s / at[-1] - waiting_s, 0.0)
     turn = 2 * np.pi / DAY_S
     return np.maximum.accumulate(at + DAILY / turn * (np.cos(turn * at) - 1))

@@ -76,10 +76,20 @@ class _Job:
 class SharedIoNodes:
     """Jobs of a queue on a machine; `tarazu.sim.bursts.replay.Runs`."""
 
-    def __init__(self, machine: Machine, queue: Queue, parts: Sequence[Floats], capacity: float) -> None:
-        """`parts`: of each job, the part of its bytes that each rank moves. `capacity`: bytes/s of an I/O node."""
+    def __init__(
+        self,
+        machine: Machine,
+        queue: Queue,
+        parts: Sequence[Floats],
+        capacity: float,
+        logs: Floats | None = None,
+    ) -> None:
+        """`parts`: of each job, the part of its bytes that each rank moves. `capacity`: bytes/s of an I/O node.
+        `logs`: (jobs,) part of its volume that a job writes a little at a time, between phases: nothing waits for that.
+        """
         self._served_by = machine.served_by
         self._queue, self._parts, self._capacity = queue, parts, capacity
+        self._in_phases = queue.volume * (1.0 if logs is None else 1.0 - logs)
         self._io_nodes = [_IoNode() for _ in machine.io_nodes]
         self._jobs: dict[int, _Job] = {}
         self._events: list[tuple[float, int, int, int]] = []
@@ -92,7 +102,7 @@ class SharedIoNodes:
     def start(self, job: int, nodes: Indices, now_s: float) -> None:
         queue = self._queue
         length_s = float(queue.io_s[job]) / int(queue.bursts[job])
-        pace = self._parts[job] * (float(queue.volume[job]) / float(queue.io_s[job]))
+        pace = self._parts[job] * (float(self._in_phases[job]) / float(queue.io_s[job]))
         at = self._served_by[nodes]
         known = at >= 0
         # what one node alone moves, an I/O node carries

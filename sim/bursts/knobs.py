@@ -42,9 +42,14 @@ class Kind(NamedTuple):
     """Data-intensive jobs, or the others."""
 
     sizes: Sizes
+    even: Sizes
+    """Of jobs with even traffic."""
+    writers: float
+    """Of uneven jobs at most this part of the nodes collects for the others."""
     run_s: Spread
-    volume: Spread
-    """Bytes of a job of one node; of n nodes n**`growth` times that."""
+    rate: Spread
+    """Bytes/s of a job of one node while it reads or writes; of n nodes n**`growth` times that. Of others than
+    data-intensive ones only the spread counts: the rest follows from `traffic`."""
     growth: float
     duty: Spread
     """Part of the run time in which it reads or writes."""
@@ -62,8 +67,12 @@ class Knobs(NamedTuple):
     """Part of the multi-node applications with more than five jobs."""
     intensive: Kind
     others: Kind
+    node_hours: float
+    """Of a job on the mean; run times of others than data-intensive ones are scaled to it."""
     load: float
     """Node seconds that are submitted in a second, beside the nodes there are."""
+    waiting_s: float
+    """At the beginning there waits what the machine has to do for so long."""
 
 
 def _cells(
@@ -91,74 +100,99 @@ def _cells(
         cells.append(Cell(talk, pattern, False, False))
         used = of_intensive[pattern] + talk + (apart if pattern == Pattern.EVEN else 0.0)
         cells.append(Cell(part[pattern] - used, pattern, False, True))
+    assert min(cell.part for cell in cells) >= 0, (
+        "more data-intensive jobs of a pattern than there are jobs of it"
+    )
     return tuple(cell for cell in cells if cell.part > 0)
 
 
 HOUR_S = 3600.0
-GB = 1e9
+MB = 1e6
 
 KNOBS: dict[Name, Knobs] = {
     "tianhe-1a": Knobs(
         # 42.7 % of all jobs are all-rank (table 3), 74.3 % of the multi-node ones (3.2.2): so 57.5 % are multi-node.
-        _cells(
-            0.427 / 0.743,
-            0.257,
-            0.619,
-            {Pattern.SINGLE: 0.003, Pattern.ROOT: 0.003, Pattern.EVEN: 0.037, Pattern.UNEVEN: 0.026},
-            0.003,
-            0.067,
+        cells=_cells(
+            multi=0.427 / 0.743,
+            root=0.257,
+            even=0.619,
+            of_intensive={
+                Pattern.SINGLE: 0.003,
+                Pattern.ROOT: 0.003,
+                Pattern.EVEN: 0.030,
+                Pattern.UNEVEN: 0.033,
+            },
+            apart=0.003,
+            high=0.067,
         ),
-        0.981,
-        0.294,
-        Kind(
-            Sizes(0.6, 7, 0.3),
-            Spread(6 * HOUR_S, 0.6),
-            Spread(60 * GB, 1.0),
-            0.5,
-            Spread(0.3, 0.5),
-            Spread(1200, 0.6),
-            0.02,
+        traffic=0.981,
+        divergent=0.294,
+        intensive=Kind(
+            sizes=Sizes(ratio=0.05, most=4, odd=0.3),
+            even=Sizes(ratio=0.05, most=4, odd=0.3),
+            writers=0.3,
+            run_s=Spread(5.0 * HOUR_S, 0.4),
+            rate=Spread(50 * MB, 0.3),
+            growth=1.0,
+            duty=Spread(0.7, 0.2),
+            period_s=Spread(1200, 0.6),
+            log=0.02,
         ),
-        Kind(
-            Sizes(0.75, 10, 0.3),
-            Spread(2 * HOUR_S, 1.0),
-            Spread(0.3 * GB, 1.0),
-            0.5,
-            Spread(0.03, 0.5),
-            Spread(1800, 0.6),
-            0.2,
+        others=Kind(
+            sizes=Sizes(ratio=0.8, most=9, odd=0.0),
+            even=Sizes(ratio=0.8, most=9, odd=0.0),
+            writers=0.4,
+            run_s=Spread(2 * HOUR_S, 0.85),
+            rate=Spread(10 * MB, 1.0),
+            growth=0.5,
+            duty=Spread(0.03, 0.5),
+            period_s=Spread(1800, 0.6),
+            log=0.2,
         ),
-        1.0,
+        node_hours=45,
+        load=1.05,
+        waiting_s=12 * HOUR_S,
     ),
     "cs19": Knobs(
-        _cells(
-            0.444 / 0.934,
-            0.066,
-            0.529,
-            {Pattern.SINGLE: 0.045, Pattern.ROOT: 0.008, Pattern.EVEN: 0.12, Pattern.UNEVEN: 0.12},
-            0.008,
-            0.047,
+        cells=_cells(
+            multi=0.444 / 0.934,
+            root=0.066,
+            even=0.529,
+            of_intensive={
+                Pattern.SINGLE: 0.045,
+                Pattern.ROOT: 0.008,
+                Pattern.EVEN: 0.045,
+                Pattern.UNEVEN: 0.195,
+            },
+            apart=0.008,
+            high=0.047,
         ),
-        0.910,
-        0.236,
-        Kind(
-            Sizes(0.75, 9, 0.5),
-            Spread(3 * HOUR_S, 0.8),
-            Spread(30 * GB, 1.0),
-            0.3,
-            Spread(0.05, 0.5),
-            Spread(1800, 0.6),
-            0.02,
+        traffic=0.910,
+        divergent=0.236,
+        intensive=Kind(
+            sizes=Sizes(ratio=1.15, most=8, odd=0.9),
+            even=Sizes(ratio=0.1, most=4, odd=0.3),
+            writers=0.1,
+            run_s=Spread(3 * HOUR_S, 0.4),
+            rate=Spread(50 * MB, 0.3),
+            growth=0.0,
+            duty=Spread(0.25, 0.2),
+            period_s=Spread(1800, 0.6),
+            log=0.02,
         ),
-        Kind(
-            Sizes(0.85, 11, 0.5),
-            Spread(2 * HOUR_S, 1.0),
-            Spread(1 * GB, 0.7),
-            0.3,
-            Spread(0.02, 0.5),
-            Spread(1800, 0.6),
-            0.2,
+        others=Kind(
+            sizes=Sizes(ratio=1.0, most=10, odd=0.9),
+            even=Sizes(ratio=1.0, most=10, odd=0.9),
+            writers=0.1,
+            run_s=Spread(2 * HOUR_S, 0.5),
+            rate=Spread(10 * MB, 0.7),
+            growth=-0.3,
+            duty=Spread(0.02, 0.5),
+            period_s=Spread(1800, 0.6),
+            log=0.05,
         ),
-        1.0,
+        node_hours=114,
+        load=1.05,
+        waiting_s=24 * HOUR_S,
     ),
 }

@@ -35,6 +35,8 @@ class Applications:
     """Nodes of each of its jobs."""
     divergent: Flags
     """Which of the nodes write is another matter in each job."""
+    writers: Floats
+    """Part of the nodes that moves most of the bytes where its traffic is uneven."""
     seed: Ints
     """Of the numbers that are the application's own."""
 

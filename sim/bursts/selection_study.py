@@ -12,22 +12,25 @@ from tarazu.forwarding.nodes.slurm_fit import Flags, Indices
 from tarazu.forwarding.traffic.machine import Machine
 from tarazu.sim.bursts.generator import JOBS, SEED, queue
 from tarazu.sim.bursts.io_time import NODES, SharedIoNodes, capacity
+from tarazu.sim.bursts.knobs import KNOBS
 from tarazu.sim.bursts.published import HARDWARE, Name
 from tarazu.sim.bursts.queue import Queue
 from tarazu.sim.bursts.replay import Replayed, replay
 from tarazu.sim.bursts.selectors import OWN, POLICIES, Chosen, Policy
 from tarazu.sim.bursts.shares import shares
+from tarazu.sim.bursts.traffic import logged
 from tarazu.sim.kernel.fluid import Floats, Ints
 
 INTERVAL_S = 10.0
 CHUNK = 8640
 """Intervals that are looked at together."""
+BUSIEST = 0.1
 NEAR, FAR = 2.0, 4.0
 """Links between two nodes of one cabinet (leaf switch), and of two, in a tree of two levels."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """Of one policy. Of Slurm's own choice: the same jobs (those that the policy placed) there."""
+    """Of one policy. `own_...`: of the same jobs (those that the policy placed), by Slurm's own choice."""
 
     policy: str
     chosen: int
@@ -45,7 +48,6 @@ class Outcome(msgspec.Struct, frozen=True):
     chosen_io_hours: float
     """Of the jobs that it placed."""
     own_io_hours: float
-    """Of the same jobs, by Slurm's own choice."""
     wait_s: float
     """Mean of all jobs, from submission to start."""
     wait_median_s: float
@@ -64,8 +66,6 @@ class Outcome(msgspec.Struct, frozen=True):
     own_hops: float
     network_hops: float
     """Links that a byte goes between nodes of the same job, mean of all jobs' bytes."""
-    decision_ms: float
-    """Longest processor time of choosing nodes for one job."""
 
 
 class Study(msgspec.Struct, frozen=True):
@@ -90,11 +90,14 @@ def study(
     machine, jobs_ = HARDWARE[name].machine(), queue(name, jobs, seed)
     parts = [shares(jobs_, job) for job in range(len(jobs_))]
     carries = capacity(jobs_, nodes)
-    base = _run(machine, jobs_, parts, OWN, carries, progress)
+    knobs = KNOBS[name]
+    logs = np.where(jobs_.intensive, knobs.intensive.log, knobs.others.log)
+    base = _run(machine, jobs_, parts, OWN, carries, logs, progress)
     outcomes = []
     for policy in policies:
-        run = base if policy == OWN else _run(machine, jobs_, parts, policy, carries, progress)
-        outcomes.append(_outcome(machine, jobs_, policy, run, base))
+        run = base if policy == OWN else _run(machine, jobs_, parts, policy, carries, logs, progress)
+        busiest = _busiest(machine, jobs_, parts, logs, run)
+        outcomes.append(_outcome(machine, jobs_, policy, run, base, busiest))
     return Study(name, jobs, len(machine.nodes), len(machine.io_nodes), carries, tuple(outcomes))
 
 
@@ -130,22 +133,24 @@ def _run(
     parts: Sequence[Floats],
     policy: Policy,
     carries: float,
+    logs: Floats,
     progress: Callable[[str, int, int], None] | None,
 ) -> _Run:
     select = _Watched(machine, jobs, parts, policy)
-    io = SharedIoNodes(machine, jobs, parts, carries)
+    io = SharedIoNodes(machine, jobs, parts, carries, logs)
     hear = None if progress is None else lambda ended: progress(policy.name, ended, len(jobs))
     return _Run(replay(machine, jobs, select, io, hear), io, select)
 
 
-def _outcome(machine: Machine, jobs: Queue, policy: Policy, run: _Run, base: _Run) -> Outcome:
+def _outcome(
+    machine: Machine, jobs: Queue, policy: Policy, run: _Run, base: _Run, busiest: tuple[float, float]
+) -> Outcome:
     some, multi = jobs.intensive, jobs.size > 1
     chosen = run.select.chosen
     at = np.flatnonzero(chosen)
     cabinets = np.array([len(np.unique(machine.cabinet[n])) for n in run.replayed.nodes])
     least = _least(machine, jobs)
     wait_s = run.replayed.start_s - jobs.submit_s
-    busiest, by_bytes = _busiest(run.io, float(jobs.submit_s[-1]))
     weight = jobs.volume[some]
     every = np.flatnonzero(multi)
     apart = np.array([hops(machine, run.replayed.nodes[j]) for j in every])
@@ -153,8 +158,7 @@ def _outcome(machine: Machine, jobs: Queue, policy: Policy, run: _Run, base: _Ru
         policy.name,
         len(at),
         int(run.select.optimizable.sum()),
-        busiest,
-        by_bytes,
+        *busiest,
         float(run.io.io_s[some].sum()) / 3600,
         float((weight * run.io.io_s[some] / jobs.io_s[some]).sum() / weight.sum()),
         float(run.io.io_s[chosen].sum()) / 3600,
@@ -170,7 +174,6 @@ def _outcome(machine: Machine, jobs: Queue, policy: Policy, run: _Run, base: _Ru
         _mean([hops(machine, run.replayed.nodes[j]) for j in at]),
         _mean([hops(machine, base.replayed.nodes[j]) for j in at]),
         float((apart * jobs.network[every]).sum() / jobs.network[every].sum()),
-        run.select.longest_s * 1e3,
     )
 
 
@@ -199,12 +202,15 @@ def _least(machine: Machine, jobs: Queue) -> Ints:
     return found
 
 
-def _busiest(io: SharedIoNodes, until_s: float) -> tuple[float, float]:
+def _busiest(
+    machine: Machine, jobs: Queue, parts: Sequence[Floats], logs: Floats, run: _Run
+) -> tuple[float, float]:
     """Mean over intervals with traffic, and over bytes; as long as jobs are submitted."""
     top, total, share, intervals = 0.0, 0.0, 0.0, 0
-    for first in range(0, int(until_s / INTERVAL_S), CHUNK):
-        moved = io.traffic(np.arange(first, first + CHUNK + 1, dtype=np.float64) * INTERVAL_S)
-        most = how_many(len(moved), 0.1)
+    for first in range(0, int(float(jobs.submit_s[-1]) / INTERVAL_S), CHUNK):
+        edges = np.arange(first, first + CHUNK + 1, dtype=np.float64) * INTERVAL_S
+        moved = run.io.traffic(edges) + _logged(machine, jobs, parts, logs, run.replayed, edges)
+        most = how_many(len(moved), BUSIEST)
         sums = moved.sum(axis=0)
         largest = np.partition(moved, len(moved) - most, axis=0)[len(moved) - most :].sum(axis=0)
         some = sums >= 1
@@ -213,3 +219,24 @@ def _busiest(io: SharedIoNodes, until_s: float) -> tuple[float, float]:
         top += float(largest[some].sum())
         total += float(sums[some].sum())
     return share / max(1, intervals), top / max(1.0, total)
+
+
+def _logged(
+    machine: Machine, jobs: Queue, parts: Sequence[Floats], logs: Floats, replayed: Replayed, edges: Floats
+) -> Floats:
+    """(I/O nodes, intervals): bytes that jobs write between their phases."""
+    moved = np.zeros((len(machine.io_nodes), len(edges) - 1))
+    starts, ends = replayed.start_s, replayed.end_s
+    for job in np.flatnonzero((starts < edges[-1]) & (ends > edges[0]) & (logs > 0)).tolist():
+        first = max(0, int((starts[job] - edges[0]) / INTERVAL_S))
+        last = min(len(edges) - 1, int((ends[job] - edges[0]) / INTERVAL_S) + 1)
+        after_s = edges[first : last + 1] - starts[job]
+        bytes_ = np.diff(logged(after_s, float(ends[job] - starts[job]))) * float(
+            logs[job] * jobs.volume[job]
+        )
+        some = np.flatnonzero(bytes_) + first
+        at = machine.served_by[replayed.nodes[job]]
+        part = np.bincount(at, parts[job], len(moved))
+        through = np.flatnonzero(part)
+        moved[np.ix_(through, some)] += part[through, None] * bytes_[some - first]
+    return moved

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 import msgspec
@@ -46,6 +45,7 @@ POLICIES = (
     Policy("even traffic free, no span", Options(span=False, free=True)),
     Policy("even traffic free, span", Options(free=True)),
     Policy("even traffic, span, loads known", Options(), loads=True),
+    Policy("the same, 4 nodes an I/O node", Options(per_io_node=4), loads=True),
 )
 
 
@@ -98,8 +98,6 @@ class Chosen:
         """(jobs,): its nodes are not Slurm's own choice."""
         self.optimizable = np.zeros(len(queue), dtype=np.bool_)
         """(jobs,): known to be, when it started."""
-        self.longest_s = 0.0
-        """Processor time of the longest choice."""
 
     def nodes(self, idle: Flags, job: int, waiting: Sequence[int]) -> Indices:
         found = self._choose(idle, job, waiting) if self._policy.options else None
@@ -125,9 +123,7 @@ class Chosen:
         following = next((j for j in waiting[:BACKFILL] if self._learned.optimizable(j)), None)
         size = None if following is None else int(self._queue.size[following])
         load = self._load if self._policy.loads else None
-        began_s = time.process_time()
         choice = choose(self._machine, idle, Wish(known.nodes, known.shares, size), options, load)
-        self.longest_s = max(self.longest_s, time.process_time() - began_s)
         if isinstance(choice, Left):
             return None
         self.chosen[job] = True

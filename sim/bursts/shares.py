@@ -11,6 +11,8 @@ MOST = 0.93
 """Of one node in an uneven job: well below the 95 % of rank-0 I/O."""
 LEAST_NUD = 0.07
 """Of an uneven job: well above the 0.05 of an even one."""
+REST = 0.05
+"""At most so much of an uneven job's bytes do the others move."""
 WRITERS = 6
 """At most so many nodes write for the others in a divergent application: with more, its jobs lie close together."""
 
@@ -21,13 +23,20 @@ def shares(queue: Queue, job: int) -> Floats:
     divergent = bool(applications.divergent[at])
     own = np.random.default_rng((queue.seed, 1, int(applications.seed[at])))
     now = np.random.default_rng((queue.seed, 2, job))
-    return drawn(Pattern(int(queue.pattern[job])), int(queue.size[job]), divergent, own, now)
+    writers = float(applications.writers[at])
+    return drawn(Pattern(int(queue.pattern[job])), int(queue.size[job]), writers, divergent, own, now)
 
 
 def drawn(
-    pattern: Pattern, size: int, divergent: bool, own: np.random.Generator, now: np.random.Generator
+    pattern: Pattern,
+    size: int,
+    writers: float,
+    divergent: bool,
+    own: np.random.Generator,
+    now: np.random.Generator,
 ) -> Floats:
-    """The same with the numbers that are the application's `own`, and those that are of this job (`now`)."""
+    """The same with the numbers that are the application's `own`, and those that are of this job (`now`). `writers`:
+    the part of its nodes that does the others' I/O where it is uneven."""
     if pattern == Pattern.SINGLE:
         return np.ones(1)
     small = now.lognormal(0.0, 0.05, size)
@@ -39,7 +48,9 @@ def drawn(
         at = int(now.integers(size)) if divergent else 0
         found[at] += 1 - found.sum()
         return found
-    return _uneven(size, divergent, which) if size == 2 else _collected(size, divergent, which, small)
+    return (
+        _uneven(size, divergent, which) if size == 2 else _collected(size, writers, divergent, which, small)
+    )
 
 
 def _uneven(size: int, divergent: bool, which: np.random.Generator) -> Floats:
@@ -49,15 +60,15 @@ def _uneven(size: int, divergent: bool, which: np.random.Generator) -> Floats:
     return found[::-1].copy() if divergent and which.random() < 0.5 else found
 
 
-def _collected(size: int, divergent: bool, which: np.random.Generator, small: Floats) -> Floats:
+def _collected(size: int, part: float, divergent: bool, which: np.random.Generator, small: Floats) -> Floats:
     """Some nodes, equally far from one another or (divergent) anywhere, collect most for the others."""
-    writers = max(1, round(size * which.uniform(0.03, 0.4)))
+    writers = max(1, round(size * part))
     if divergent:
         writers = min(writers, WRITERS)
         at = which.choice(size, writers, replace=False)
     else:
         at = np.arange(writers) * (size // writers)
-    found = which.uniform(0.02, 0.15) * _parts(small)
+    found = which.uniform(0.0, REST) * _parts(small)
     found[at] += (1 - found.sum()) * _parts(which.lognormal(0.0, 0.7, writers) * small[at])
     while found.max() > MOST:
         found = 0.9 * found + 0.1 / size

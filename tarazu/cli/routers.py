@@ -147,6 +147,8 @@ def _print_planned(found: Mapping[str, Any], rules: bool) -> None:
         return
     for way, names in found["routers"].items():
         say(f"  {way}: {names or 'no router is up'}")
+    if mapping := found.get("mapping"):
+        say(mapping_line(mapping))
     if found["jobs"]:
         print()
         print_table(
@@ -208,6 +210,14 @@ def line_of(found: Mapping[str, Any]) -> str:
         f"routers of jobs: {found['mode']}, policy {found['policy']}; {found['steps']} steps told, {own} have routers "
         f"of their own; {len(found['osses'])} OSSs ask, {rules} rules set{learning}{trouble}"
     )
+
+
+def mapping_line(mapping: Mapping[str, Any]) -> str:
+    """Of nodes without a job's rule."""
+    if mapping["problem"]:
+        return f"mapping of nodes to routers: none is followed: {mapping['problem']}"
+    rules = ", ".join(f"{way}: {count} rules" for way, count in mapping["rules"].items()) or "no router is up"
+    return f"mapping of nodes to routers: {mapping['how']} of {mapping['made']}, {mapping['nodes']} nodes; {rules}"
 
 
 def _number(value: float | None) -> str:

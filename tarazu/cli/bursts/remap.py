@@ -20,6 +20,7 @@ carries, mean of the intervals. of busiest 1 %: routers that serve the busiest 1
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import math
 import sys
 import time
@@ -67,6 +68,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="lines `HOSTS cabinet=NAME io_node=NAME` (bursts.machine)",
+    )
+    parser.add_argument(
+        "--routers",
+        metavar="HOSTS",
+        help="all of them, as rtr[01-89] (default: those that serve nodes by the machine's file)",
     )
     parser.add_argument("--nids", type=Path, metavar="FILE", help="lines `HOST NID…` (forwarding.nids)")
     parser.add_argument(
@@ -120,7 +126,7 @@ def _execute(options: argparse.Namespace, settings: config.Settings) -> int:
         )
     found = _mappings(options, site, period, offers.NAMES if name in ("", BEST) else (name,), most)
     made = offers.offers(site, found, _judged_on(period))
-    if name == BEST:
+    if name in ("", BEST):
         chosen = offers.best(made, most)
         if chosen is None and (options.apply or options.routes):
             raise InfeasibleRequest(
@@ -131,7 +137,8 @@ def _execute(options: argparse.Namespace, settings: config.Settings) -> int:
     if options.routes and chosen:
         return _print_routes(options.routes, site, found[chosen.name])
     if not options.apply:
-        _print_offers(made, chosen, settings, period, as_json=options.json)
+        best = name in ("", BEST)
+        _print_offers(made, chosen, settings, period, best=best, as_json=options.json)
         return 0
     if chosen is None or site.addresses is None:
         raise BadInput("forwarding.nids", "a file with the NIDs of nodes and routers, for rules", "none")
@@ -184,20 +191,37 @@ def _undo(settings: config.Settings, *, as_json: bool) -> int:
 
 def _site(options: argparse.Namespace, settings: config.Settings) -> Site:
     from tarazu.forwarding.mapping import hops, offers, rules
+    from tarazu.forwarding.routers import hosts
     from tarazu.forwarding.traffic import machine_file
 
     path = options.machine or (Path(settings.bursts.machine) if settings.bursts.machine else None)
     if path is None:
         raise BadInput("bursts.machine", "a file of nodes and I/O nodes (or --machine FILE)", "nothing")
     machine = machine_file.read(path)
+    if options.routers:
+        machine = _among(machine, hosts.unfold(options.routers))
     if not machine.nodes or not machine.io_nodes:
-        raise BadInput(str(path), "nodes, and I/O nodes that serve them (io_node=NAME)", "none")
+        raise BadInput(
+            str(path), "nodes, and routers that serve them (io_node=NAME, or --routers HOSTS)", "none"
+        )
     known = _known(options, settings)
     addresses = rules.addresses(machine, known) if known is not None else None
     present = _present(settings, machine, addresses) if addresses else machine.served_by
     return offers.Site(
         machine, present, addresses, hops.read(options.hops, machine) if options.hops else None
     )
+
+
+def _among(machine: Machine, routers: tuple[str, ...]) -> Machine:
+    """The machine with these routers, of which some may serve nobody at present."""
+    import numpy as np
+
+    number = {name: n for n, name in enumerate(routers)}
+    for name in machine.io_nodes:
+        if name not in number:
+            raise BadInput("--routers", "those that serve nodes at present among them", f"no {name}")
+    new = np.array([*(number[name] for name in machine.io_nodes), -1], np.int32)
+    return dataclasses.replace(machine, io_nodes=routers, served_by=new[machine.served_by])
 
 
 def _known(options: argparse.Namespace, settings: config.Settings) -> Known | None:
@@ -306,13 +330,17 @@ def _print_offers(
     settings: config.Settings,
     period: _Period | None,
     *,
+    best: bool = False,
     as_json: bool = False,
 ) -> None:
+    """`best`: `chosen` is the best of them all."""
+    from tarazu.forwarding.mapping.offers import PRESENT
+
     if as_json:
         print_json(
             {
                 "offers": made,
-                "best": chosen.name if chosen else None,
+                "best": chosen.name if chosen and best else None,
                 "learned_s": period.split_s - period.begin_s if period else 0.0,
                 "judged_s": period.end_s - period.split_s if period else 0.0,
                 "rules": settings.forwarding.rules,
@@ -336,8 +364,17 @@ def _print_offers(
             for offer in made
         ],
     )
-    if any(offer.rules is not None and offer.rules > settings.forwarding.rules for offer in made):
-        print(f"a server sets {settings.forwarding.rules} rules at most (forwarding.rules)")
+    most = settings.forwarding.rules
+    if any(offer.rules is not None and offer.rules > most for offer in made):
+        print(f"a server sets {most} rules at most (forwarding.rules)")
+    if best:
+        found = f"{chosen.name} is best" if chosen else "none is better than the present one"
+        print(f"{found}, of those that are judged and have rules for a server")
+    if made and made[0].name != PRESENT:
+        print(
+            "at present no node is bound to a router (io_node= in the machine's file): data take all routes alike, "
+            "which no mapping betters"
+        )
 
 
 def _percent(share: float) -> str:

@@ -120,9 +120,10 @@ class Collector:
         if not total > 0:
             return
         self._node_bytes += moved
-        count = len(moved)
-        top = np.argpartition(moved, count - self._most)[count - self._most :]
-        top = top[moved[top] > 0]
+        top = np.flatnonzero(moved)
+        if len(top) > self._most:
+            # Of those that moved anything: in most intervals few did, and many zeros would be slow to sort.
+            top = top[np.argpartition(moved[top], len(top) - self._most)[len(top) - self._most :]]
         self._time_s.append(interval.time_s)
         self._bytes.append(total)
         self._nodes.append(float(moved[top].sum()) / total)

@@ -27,7 +27,7 @@ from tarazu.forwarding.traffic.traffic import Numbers
 
 MAX_ROWS = 2_000_000
 """Of the history, with its shifted copies."""
-BLOCKS = 256, 64, 16
+BLOCKS = 256, 64, 16, 4
 """Nodes that are dealt at once, in each pass over all: costs hold for one change at a time, so that few are dealt
 better than many."""
 
@@ -212,5 +212,5 @@ def _weight(history: History, io_nodes: int) -> npt.NDArray[np.float64]:
 def _crowded(state: _Bursts, nodes: int) -> Numbers:
     """All nodes, those first that add most to the concentration."""
     owner = np.repeat(np.arange(nodes), np.diff(state.begin))
-    cost = state.weight[state.interval] * state.share * state.load[state.interval, state.mapping[owner]]
-    return np.argsort(-np.bincount(owner, weights=cost, minlength=nodes), kind="stable").astype(np.int32)
+    adds = state.weight[state.interval] * state.share * state.load[state.interval, state.mapping[owner]]
+    return np.argsort(-np.bincount(owner, weights=adds, minlength=nodes), kind="stable").astype(np.int32)

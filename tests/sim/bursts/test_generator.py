@@ -56,11 +56,16 @@ def test_the_same_seed_gives_the_same_queue() -> None:
 @given(
     st.sampled_from([Pattern.ROOT, Pattern.EVEN, Pattern.UNEVEN]),
     st.integers(2, 700),
+    st.floats(0.01, 0.5),
     st.booleans(),
     st.integers(0, 2**31),
 )
-def test_shares_are_of_their_pattern(pattern: Pattern, size: int, divergent: bool, seed: int) -> None:
-    found = drawn(pattern, size, divergent, np.random.default_rng(seed), np.random.default_rng(seed + 1))
+def test_shares_are_of_their_pattern(
+    pattern: Pattern, size: int, writers: float, divergent: bool, seed: int
+) -> None:
+    found = drawn(
+        pattern, size, writers, divergent, np.random.default_rng(seed), np.random.default_rng(seed + 1)
+    )
     assert found.shape == (size,)
     assert found.min() >= 0
     assert found.sum() == pytest.approx(1)

@@ -1,0 +1,136 @@
+"""Node selection on replayed queues of 12,000 jobs: what it gives and costs, for each policy and both systems.
+
+`python -m tests.benchmarks.bursts.selection [--seeds 3] [--jobs 12000] [--carries 4 6 8]` prints the whole tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+
+import numpy as np
+
+from tarazu.cli.output import Progress, table_lines
+from tarazu.forwarding.nodes.selection import Choice, Options, Wish, choose
+from tarazu.forwarding.traffic.machine import regular
+from tarazu.sim.bursts import selection_tables
+from tarazu.sim.bursts.generator import JOBS, queue
+from tarazu.sim.bursts.io_time import NODES
+from tarazu.sim.bursts.published import HARDWARE, NAMES, Name
+from tarazu.sim.bursts.replay import replay
+from tarazu.sim.bursts.selection_study import Outcome, Study, study
+from tarazu.sim.bursts.selectors import OWN, POLICIES, Policy
+from tests.benchmarks.figure import Figure
+
+SEEDS = (1, 2)
+JUDGED = ("even node, span", "even traffic, span", "even traffic, no span")
+LARGEST = 2048
+"""Nodes of the largest generated jobs."""
+
+
+def measure(short: bool) -> list[Figure]:
+    seeds, jobs = (SEEDS[:1], 2_500) if short else (SEEDS, JOBS)
+    policies = (OWN, *(p for p in POLICIES if p.name in JUDGED))
+    figures = [*_choosing(), *_replaying(jobs)]
+    for name in NAMES:
+        own, *others = selection_tables.mean([study(name, jobs, seed, policies) for seed in seeds])
+        for found in others:
+            figures += _figures(name, own, found, short)
+    return figures
+
+
+def _choosing() -> list[Figure]:
+    """Processor time of one choice on CS19 with half of its nodes idle."""
+    machine, rng = regular(11_392, 128), np.random.default_rng(1)
+    idle = np.repeat(rng.random(11_392 // 32) < 0.5, 32)
+    figures = []
+    for nodes in (64, LARGEST):
+        wish, times = Wish(nodes, tuple(rng.pareto(1.5, nodes).tolist()), nodes), []
+        for _ in range(30):
+            began = time.process_time()
+            assert isinstance(choose(machine, idle, wish, Options()), Choice)
+            times.append((time.process_time() - began) * 1e3)
+        what = f"nodes of a job of {nodes:,} chosen of 11,392 (median of 30)"
+        figures.append(Figure(what, statistics.median(times), "ms", most=5))
+    return figures
+
+
+def _replaying(jobs: int) -> list[Figure]:
+    machine, waiting = HARDWARE["cs19"].machine(), queue("cs19", jobs)
+    began = time.process_time()
+    replay(machine, waiting)
+    return [
+        Figure("jobs replayed", jobs, "jobs", least=10_000 if jobs == JOBS else None),
+        Figure("replay of them on 11,392 nodes, Slurm's choice", time.process_time() - began, "s", most=20),
+    ]
+
+
+def _figures(name: Name, own: Outcome, found: Outcome, short: bool) -> list[Figure]:
+    """Limits hold of whole queues; of a short one too few applications are known."""
+
+    def held(limit: float) -> float | None:
+        return None if short else limit
+
+    what = f"{name}, {found.policy}: "
+    if not found.chosen:
+        return [Figure(f"{what}jobs placed", 0, "jobs", least=held(30))]
+    placed = found.chosen_io_hours / found.own_io_hours
+    return [
+        Figure(f"{what}jobs placed", found.chosen, "jobs", least=held(30)),
+        Figure(f"{what}I/O nodes of a placed job", found.io_nodes / found.own_io_nodes, "x", least=held(1.3)),
+        Figure(f"{what}busiest 10 %", found.busiest * 100, "%", most=held(own.busiest * 100)),
+        Figure(f"{what}I/O time of placed jobs", placed, "x", most=held(1.02)),
+        Figure(f"{what}I/O time, all data-intensive", found.io_hours / own.io_hours, "x", most=held(1.0)),
+        Figure(f"{what}waiting", found.wait_s / own.wait_s, "x", most=held(1.25)),
+        Figure(
+            f"{what}others on fewest cabinets",
+            (found.others_least_cabinets - own.others_least_cabinets) * 100,
+            "points",
+            least=held(-10),
+        ),
+        Figure(f"{what}links between nodes of a placed job", found.hops / found.own_hops, "x", most=held(2)),
+    ]
+
+
+def tables(seeds: int, jobs: int, carries: list[float], policies: tuple[Policy, ...]) -> None:
+    for name in NAMES:
+        for nodes in carries:
+            with Progress() as progress:
+
+                def hear(policy: str, done: int, all_: int, system: str = name) -> None:
+                    progress(f"{system}: {policy}: {done:,} of {all_:,} jobs")
+
+                studies = [study(name, jobs, seed, policies, nodes, hear) for seed in range(1, seeds + 1)]
+            print(_heading(studies[0], nodes, seeds))
+            rows = selection_tables.rows(selection_tables.mean(studies))
+            print("\n".join(table_lines(selection_tables.HEADERS, rows)), flush=True)
+    print("\n" + "\n".join(selection_tables.LEGEND))
+
+
+def _heading(first: Study, nodes: float, seeds: int) -> str:
+    return (
+        f"\n{first.system}: {first.jobs:,} jobs, {first.nodes:,} nodes, {first.io_nodes} I/O nodes, each carries what "
+        f"{nodes:g} nodes of data-intensive jobs move; mean of {seeds} seeds"
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Tables of node selection.")
+    parser.add_argument("--seeds", type=int, default=len(SEEDS))
+    parser.add_argument("--jobs", type=int, default=JOBS)
+    parser.add_argument(
+        "--carries", type=float, nargs="+", default=[NODES], help="nodes that an I/O node carries"
+    )
+    parser.add_argument(
+        "--policy", action="append", choices=[p.name for p in POLICIES], help="this one; again"
+    )
+    options = parser.parse_args()
+    some = tuple(p for p in POLICIES if p.name in (options.policy or [p.name]))
+    tables(options.seeds, options.jobs, options.carries, some)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,176 @@
+"""`tarazu bursts remap`: what mappings give on the site's own traffic, set and taken away."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tarazu.cli import main
+from tarazu.forwarding.mapping import mapping_file
+from tarazu.forwarding.traffic import days
+from tarazu.forwarding.traffic.machine import regular
+from tests.forwarding.mapping.traffic import traffic
+
+MACHINE = regular(64, 8, name="n")
+"""n00 to n63; 8 cabinets."""
+DAY_S = 86400
+Run = Callable[..., tuple[int, str, str]]
+
+
+def cabinets_in_turn(begin: int, many: int) -> Iterator[dict[int, int]]:
+    """One cabinet at a time bursts, another in each interval, and with it four nodes that i % 8 has on one router."""
+    service = dict.fromkeys(range(1, 64, 16), 300)
+    for number in range(many):
+        first = 8 * ((begin + number) % 8)
+        yield service | {node: 100 + service.get(node, 0) for node in range(first, first + 8)}
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three days."""
+    directory = tmp_path_factory.mktemp("traffic")
+    for day in range(3):
+        days.append(directory, traffic(MACHINE, cabinets_in_turn(day, 40), (20_000 + day) * DAY_S))
+    return directory
+
+
+@pytest.fixture
+def run(tmp_path: Path, kept: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    lines = [f"{name} cabinet=c{n // 8} io_node=rtr{n // 8}\n" for n, name in enumerate(MACHINE.nodes)]
+    (tmp_path / "machine").write_text("".join(lines))
+    (tmp_path / "nids").write_text(
+        "n[00-63] 10.77.0.[1-64]@tcp1\nrtr[0-7] 10.1.0.[1-8]@tcp 10.77.9.[1-8]@tcp1\n"
+    )
+
+    def made(*words: object, **forwarding: Any) -> tuple[int, str, str]:
+        own = {
+            "nids": str(tmp_path / "nids"),
+            "mapping": str(tmp_path / "set" / "mapping.json"),
+            "routers": "apply",
+        }
+        text = "".join(f"{name} = {json.dumps(value)}\n" for name, value in (own | forwarding).items())
+        configuration = tmp_path / "tarazu.toml"
+        configuration.write_text(f"[bursts]\nmachine = '{tmp_path / 'machine'}'\n[forwarding]\n{text}")
+        where = [] if "--undo" in words or "--traffic" in words else ["--traffic", str(kept)]
+        status = main(["bursts", "remap", "--config", str(configuration), *where, *map(str, words)])
+        said = capsys.readouterr()
+        return status, said.out, said.err
+
+    return made
+
+
+def test_what_each_mapping_gives_on_the_days_after_those_learned_from(run: Run) -> None:
+    status, out, _ = run("--advise", "--json")
+    found = json.loads(out)
+    offers = {offer["name"]: offer for offer in found["offers"]}
+    shares = {name: offer["judged"]["busiest_share"] for name, offer in offers.items()}
+    assert status == 0
+    assert found["judged_s"] == pytest.approx(found["learned_s"] / 2, rel=0.01)
+    # By hand: 1200 bytes of four nodes and 800 of a cabinet; the busiest of 8 routers.
+    assert shares["round-robin"] == pytest.approx(1300 / 2000)
+    assert shares["present"] == shares["contiguous"] == pytest.approx((1100 + 800) / 2 / 2000)
+    assert 400 / 2000 <= max(shares["together"], shares["together-folded"]) < 0.75 * shares["present"]
+    assert found["best"] in ("together", "together-folded")
+    assert offers["present"]["moved"] == 0 < offers["together"]["moved"] <= 64
+    assert {offer["most_nodes"] for offer in offers.values()} == {8}
+
+
+def test_as_text(run: Run, tmp_path: Path) -> None:
+    hops = tmp_path / "hops"
+    hops.write_text("* * 4\nc0 rtr0 2\n")
+    status, out, _ = run("--advise", "--hops", hops, rules=7)
+    assert status == 0
+    assert out.startswith("learned on ")
+    (line,) = [line for line in out.splitlines() if line.startswith("contiguous ")]
+    assert line.split()[1] == "0" and line.split()[-1] == "3.750"
+    assert "a server sets 7 rules at most" in out
+    assert out.endswith(
+        "none is better than the present one, of those that are judged and have rules for a server\n"
+    )
+    _, out, _ = run("--advise")
+    assert "together" in out.splitlines()[-1] and "is best" in out.splitlines()[-1]
+
+
+def test_nodes_that_take_all_routers_alike_need_no_mapping(run: Run, tmp_path: Path) -> None:
+    machine = tmp_path / "unbound"
+    machine.write_text("n[00-63] cabinet=c0\n")
+    status, out, _ = run("--advise", "--machine", machine, "--routers", "rtr[0-7]")
+    assert status == 0 and "which no mapping betters" in out
+    assert [line.split()[0] for line in out.splitlines()[2:4]] == ["contiguous", "round-robin"]
+    status, _, err = run("--advise", "--routers", "rtr[1-7]")
+    assert status != 0 and "no rtr0" in err
+
+
+def test_few_moves(run: Run) -> None:
+    _, out, _ = run("--mapping", "together", "--moves", 8, "--json")
+    present, offer = json.loads(out)["offers"]
+    assert offer["moved"] <= 8 and offer["judged"]["busiest_share"] < present["judged"]["busiest_share"]
+
+
+def test_apply_writes_and_undo_takes_away(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "set" / "mapping.json"
+    status, out, _ = run("--apply")
+    in_force = mapping_file.read(path)
+    assert status == 0 and in_force and in_force.nodes == 64
+    assert f"{path}: {in_force.how}: {len(in_force.rules)} rules" in out
+    _, out, _ = run("--mapping", in_force.how, "--json")
+    present, _ = json.loads(out)["offers"]
+    assert present["judged"]["busiest_share"] < 0.75 * 950 / 2000, "what is in force is the present one"
+    status, out, _ = run("--apply")
+    assert status == 1, "nothing is better than what is in force"
+    assert mapping_file.read(path) == in_force
+    assert run("--undo") == (0, f"removed: {path}; OSSs take its rules back within forwarding.interval_s "
+                             "(`tarazu routers`)\n", "")  # fmt: skip
+    assert not path.exists()
+    assert run("--undo")[:2] == (0, f"nothing to undo: there is no {path}\n")
+
+
+def test_without_traffic_what_learns_nothing_can_be_set(run: Run, tmp_path: Path) -> None:
+    nowhere = ["--traffic", tmp_path / "nowhere"]
+    status, out, _ = run("--apply", "--mapping", "round-robin", *nowhere)
+    assert status == 0 and "no traffic" in out
+    found = mapping_file.read(tmp_path / "set" / "mapping.json")
+    assert found and str(found.rules[0]) == "--dst 10.77.0.[1-57/8]@tcp1 --rte 10.1.0.1@tcp"
+    status, _, err = run("--apply", *nowhere)
+    assert status == 1 and "expected traffic, found none" in err and err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "own", "says"),
+    [
+        (["--apply"], {"routers": "observe"}, "forwarding.routers: expected apply"),
+        (["--apply"], {"mapping": ""}, "forwarding.mapping: expected where"),
+        (["--apply", "--mapping", "contiguous"], {"rules": 7}, "expected rules, at most 7 on a server"),
+        (["--apply", "--mapping", "contiguous"], {"nids": ""}, "forwarding.nids: expected a file"),
+        (["--machine", "/nowhere"], {}, "expected a readable file"),
+        (["--routes", "nodes"], {"nids": ""}, "in 64 rules"),
+    ],
+    ids=["observe", "nowhere", "rules", "nids", "machine", "routes"],
+)
+def test_what_cannot_be_is_one_line(run: Run, words: list[str], own: dict[str, Any], says: str) -> None:
+    status, _, err = run(*words, **own)
+    assert status != 0 and says in err and err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("what", "line"),
+    [
+        ("nodes", 'options lnet routes="tcp 10.77.9.1@tcp1"'),
+        ("networks", "      gateway: 10.77.9.1@tcp100"),
+    ],
+)
+def test_options_of_lnet_instead(run: Run, tmp_path: Path, what: str, line: str) -> None:
+    status, out, _ = run("--mapping", "round-robin", "--routes", what)
+    assert status == 0 and line in out.splitlines()
+    assert not (tmp_path / "set").exists()
+
+
+def test_any_site_is_judged_alike_again(run: Run) -> None:
+    one, other = (json.loads(run("--json")[1])["offers"] for _ in range(2))
+    assert one == other
+    assert np.isfinite([offer["judged"]["busiest_share"] for offer in one]).all()
