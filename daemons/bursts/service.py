@@ -26,12 +26,15 @@ from tarazu.daemons.bursts.gathering import Gathering
 from tarazu.daemons.bursts.history import History, Saved
 from tarazu.daemons.bursts.kept import Kept
 from tarazu.daemons.bursts.names import Names
+from tarazu.daemons.bursts.node_part import Nodes
 from tarazu.daemons.bursts.reports import Reports
 from tarazu.daemons.metrics.exporter import Ask, Exporter
 from tarazu.daemons.process import Reread, Wakeup, parser, run
 from tarazu.daemons.service_manager import ServiceManager
 from tarazu.errors import StoreError
+from tarazu.forwarding.bursts.applications import ApplicationCharacter
 from tarazu.forwarding.bursts.characteristics import Thresholds
+from tarazu.forwarding.traffic.batch_job import Application
 from tarazu.forwarding.traffic.machine import Machine, regular
 from tarazu.wire.said import SaidOnce
 from tarazu.wire.security import curve_for
@@ -123,6 +126,9 @@ class BurstService:
         """Until told to stop; what was gathered is written then."""
         self.history.start()
         self.batch.start()
+        own = self.settings.bursts
+        if own.socket and own.jobs == "slurm":
+            self.parts["nodes"] = Nodes(self.settings, self._known)
         self.manager.ready()
         while not self.wakeup.stopping:
             if self.transport.wait(max(0.0, self.manager.longest_wait_s(LOOK_S))):
@@ -177,6 +183,9 @@ class BurstService:
             self._take_machine(machine_of(""))
         nodes = {name for job in self.history.running for name in job.nodes}
         self.names.look([*(self.machine.nodes if self.machine else ()), *sorted(nodes)])
+
+    def _known(self, application: Application) -> ApplicationCharacter | None:
+        return self.history.applications.get(application)
 
     def status(self, now: float) -> dict[str, Any]:
         """Plain values only."""

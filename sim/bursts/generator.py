@@ -32,6 +32,8 @@ NORMAL = NormalDist()
 STEPS = {"run_s": 0.85667488, "rate": 0.73389184, "duty": 0.62870672, "period_s": 0.53859725}
 """From an application's quantile to the next one's (powers of the root of x**5 = x + 1 upside down): values of few
 applications are spread evenly, and not as chance has it."""
+WAITING = 0.3
+"""Of all work no more waits at the beginning."""
 LEAST_RUN_S, MOST_RUN_S = 120.0, 2 * 86400.0
 SESSION = 1.0
 """Jobs of an application are submitted in the course of so much of the time (a standard deviation)."""
@@ -226,6 +228,7 @@ def _order(application: Ints, rng: np.random.Generator) -> Ints:
 def _submitted(work: Floats, per_s: float, waiting_s: float, rng: np.random.Generator) -> Floats:
     """When each job is submitted: at the pace at which its work (node seconds) is to be done, more by day."""
     at = np.cumsum(work * rng.exponential(1.0, len(work))) / per_s
-    at = np.maximum(at * work.sum() / per_s / at[-1] - waiting_s, 0.0)
+    whole_s = work.sum() / per_s
+    at = np.maximum(at * whole_s / at[-1] - min(waiting_s, WAITING * whole_s), 0.0)
     turn = 2 * np.pi / DAY_S
     return np.maximum.accumulate(at + DAILY / turn * (np.cos(turn * at) - 1))

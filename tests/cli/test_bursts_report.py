@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
 from pathlib import Path
@@ -86,6 +87,17 @@ def test_a_page_without_matplotlib_says_so(
     assert "busiest 20 % of cabinets" in page
     assert json.loads((site / "out" / "report.json").read_text())["version"] == VERSION
     assert capsys.readouterr().out.endswith("report.html\n")
+    with open(site / "out" / "intervals.csv") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["time_s"] for row in rows[:2]] == [str(DAY), str(DAY + 86_420)]
+    assert (rows[1]["bytes"], rows[1]["busiest_io_nodes present"], rows[1]["io_nodes_of_busiest i % n"]) == (
+        *(str(30 * GB), "1", "1"),
+    )
+    with open(site / "out" / "jobs.csv") as file:
+        jobs = list(csv.DictReader(file))
+    assert len(jobs) == 7
+    assert (jobs[0]["name"], jobs[0]["bytes"], jobs[0]["all_rank"]) == ("mo\x1bdel", str(30 * GB), "True")
+    assert (jobs[0]["cabinets"], jobs[0]["low_communication"]) == ("1", "")
 
 
 @pytest.mark.long

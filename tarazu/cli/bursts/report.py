@@ -2,7 +2,7 @@
 
     tarazu bursts report                        the last seven days of what tarazu-burstd keeps
     tarazu bursts report --days 1 --json        one day, as JSON
-    tarazu bursts report --out DIR              also as a page with pictures, and as JSON (needs tarazu[viz])
+    tarazu bursts report --out DIR              also a page with pictures (by tarazu[viz]), JSON, CSV
     tarazu bursts report --from 2026-11-15 --to 2026-11-18 --traffic DIR --jobs sacct.txt --machine machine.txt
                                                 of files, wherever they come from
 
@@ -46,7 +46,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--applications", type=_count, default=15, metavar="N", help="so many lines of them (15)"
     )
     parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="write report.html, report.json and pictures there"
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="write report.html, pictures, report.json, intervals.csv, jobs.csv",
     )
     parser.add_argument("--json", action="store_true", help="as JSON")
 

@@ -18,6 +18,7 @@ from tarazu.cli.bursts import report_text
 from tarazu.cli.output import Progress
 from tarazu.daemons.bursts import here
 from tarazu.errors import BadInput, StoreError, Unavailable
+from tarazu.forwarding.bursts import tables
 from tarazu.forwarding.bursts.characteristics import Thresholds
 from tarazu.forwarding.bursts.day import Period, analyse
 from tarazu.forwarding.bursts.report import Report
@@ -85,7 +86,7 @@ def mappings(machine: Machine) -> Mapping[str, Numbers]:
 
 
 def write(found: Report, period: Period, folder: Path, limits: Thresholds) -> None:
-    """As a page with pictures (none without matplotlib, which the page says), and as JSON. Raises StoreError."""
+    """As a page with pictures (none without matplotlib, which the page says), as JSON and CSV. Raises StoreError."""
     from tarazu.sim.bursts.pictures import pictures
     from tarazu.sim.study.report import document, figure
 
@@ -101,6 +102,8 @@ def write(found: Report, period: Period, folder: Path, limits: Thresholds) -> No
         folder.mkdir(parents=True, exist_ok=True)
         for picture in drawn:
             durable.replace(folder / f"{picture.name}.png", picture.light)
+        durable.replace(folder / "intervals.csv", tables.intervals(period).encode())
+        durable.replace(folder / "jobs.csv", tables.jobs(period).encode())
         durable.replace(folder / "report.json", msgspec.json.format(msgspec.json.encode(found), indent=2))
         durable.replace(folder / "report.html", page.encode())
     except OSError as error:

@@ -28,7 +28,7 @@ def queue(*jobs: tuple[float, int, float, float, int, float]) -> Queue:
     submit_s, size, run_s, volume, bursts, io_s = columns
     count = len(jobs)
     flags, numbers = np.ones(count, dtype=np.bool_), np.arange(count)
-    one = Applications(size, ~flags, numbers)
+    one = Applications(size, ~flags, np.zeros(count), numbers)
     return Queue(
         submit_s * 1.0,
         size,
