@@ -92,7 +92,8 @@ def write(found: Report, period: Period, folder: Path, limits: Thresholds) -> No
 
     drawn, note = [], ""
     try:
-        drawn = pictures(period, limits)
+        with Progress() as progress:
+            drawn = pictures(period, limits, progress)
     except Unavailable as error:
         note = f"<p class=warning>{escape(str(error))}</p>"
     text = "\n".join(report_text.lines(found, len(found.applications)))
