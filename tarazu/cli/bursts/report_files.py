@@ -80,8 +80,8 @@ def mappings(machine: Machine) -> Mapping[str, Numbers]:
     found = {"present": machine.served_by}
     if len(machine.io_nodes) > 1:
         served = machine.served_by >= 0
-        found["i % n"] = np.full(len(served), -1, np.int32)
-        found["i % n"][served] = round_robin(int(served.sum()), len(machine.io_nodes))
+        found["round-robin"] = np.full(len(served), -1, np.int32)
+        found["round-robin"][served] = round_robin(int(served.sum()), len(machine.io_nodes))
     return found
 
 
