@@ -36,6 +36,7 @@ from tarazu.forwarding.bursts.applications import ApplicationCharacter
 from tarazu.forwarding.bursts.characteristics import Thresholds
 from tarazu.forwarding.traffic.batch_job import Application
 from tarazu.forwarding.traffic.machine import Machine, regular
+from tarazu.wire.messages import OssReport
 from tarazu.wire.said import SaidOnce
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
@@ -113,7 +114,7 @@ class BurstService:
             wake_fd=wakeup.fd,
         )
         address = settings.bursts.statistics
-        self.subscriber = self.transport.subscriber(address) if address else None
+        self.subscriber = self.transport.traffic(address) if address else None
         log.info(
             "traffic at %s (%s)",
             self.subscriber.address if self.subscriber else "none: no bursts.statistics",
@@ -168,7 +169,10 @@ class BurstService:
         for _ in range(AT_ONCE):
             if (report := self.subscriber.receive(0)) is None:
                 return
-            self.reports.take(report, now_s)
+            if isinstance(report, OssReport):
+                self.reports.take(report, now_s)
+            else:
+                self.reports.take_node(report, now_s)
 
     def save(self, now_s: float, *, all_of_it: bool = False) -> None:
         """Hand over what is complete; all_of_it: also what is not, for nobody will hear the rest."""

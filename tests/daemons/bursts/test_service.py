@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 import time
@@ -15,8 +16,9 @@ from tarazu.cli.bursts.here_lines import lines
 from tarazu.daemons.bursts import here
 from tarazu.daemons.bursts.service import BurstService
 from tarazu.daemons.metrics.exporter import Ask
+from tarazu.daemons.node_traffic import NodeService
 from tarazu.daemons.process import Wakeup
-from tarazu.errors import BadInput, Unavailable
+from tarazu.errors import BadInput, ConfigError, Unavailable
 from tarazu.forwarding.traffic import days
 from tarazu.wire import keys
 from tarazu.wire.messages import ClientRate, OssReport
@@ -109,7 +111,35 @@ def test_reports_of_osss_become_traffic_on_disk_and_others_are_refused(
     assert {chunk.nodes for chunk in chunks} == {("10.0.0.1@tcp",)}
     assert sum(int(c.written.sum()) for c in chunks) == 100 * taken
     assert sum(int(c.read.sum()) for c in chunks) == 10 * taken, "only of the OSS"
-    assert service.subscriber is not None and service.subscriber.counts.refused > 0
+    assert service.subscriber is not None and service.subscriber.counts.dropped > 0
+
+
+def test_a_compute_node_tells_of_its_network(site: Site) -> None:
+    root = site.directory / "node"
+    (root / "sys/class/net/eth0/device").mkdir(parents=True)
+    (root / "sys/kernel/debug/lnet").mkdir(parents=True)
+    (root / "proc/net").mkdir(parents=True)
+    (root / "sys/kernel/debug/lnet/stats").write_text("1 2 0 4 5 6 7 0 0 0 0\n")
+    service = site.service(interval_s=0.01)
+    settings = site.settings(interval_s=0.01)
+    settings = config.override(settings, "ossd", root=str(root), name="n7")
+    told = 0
+    with Wakeup() as wakeup, contextlib.closing(NodeService(settings, wakeup)) as node:
+        deadline = time.monotonic() + PATIENCE_S
+        while service.reports.taken < 3:
+            assert time.monotonic() < deadline
+            told += 1000
+            (root / "proc/net/dev").write_text(f"eth0: {told} 1 0 0 0 0 0 0 0 1 0 0 0 0 0 0\n")
+            if (found := node.report(time.monotonic())) is not None:
+                assert (found.network_bytes, found.read_bytes) == (1000, None)
+                node.publisher.publish(found)
+            service.transport.wait(0.01)
+            service.turn(time.monotonic())
+    traffic = service.gathering.close(time.time() + 10)
+    assert traffic is not None and traffic.nodes == ("n7",) and traffic.network is not None
+    assert int(traffic.network.sum()) == 1000 * service.reports.taken and not traffic.written.any()
+    with pytest.raises(ConfigError, match=r"bursts\.statistics"):
+        NodeService(site.settings(statistics=""), wakeup)
 
 
 _STATS = "snapshot_time 1795166319.8 secs.nsecs\nwrite_bytes {n} samples [bytes] 1 1048576 {bytes}\n"
