@@ -21,6 +21,8 @@ from tarazu.daemons.bursts.asked import VERSION, AboutAll, AboutJob, Answer, Tol
 from tarazu.daemons.bursts.asking import ask
 from tarazu.daemons.bursts.history import ALIVE
 from tarazu.daemons.bursts.jobs import UNTIL, Jobs
+from tarazu.daemons.bursts.node_part import set_mode
+from tarazu.daemons.ordered import Mode
 from tarazu.daemons.slurm import Kind, plugin
 from tarazu.errors import TarazuError
 from tarazu.forwarding.bursts.characteristics import JobBytes
@@ -147,6 +149,16 @@ class Bursts:
         rows = self.status()["applications"]
         return next((row for row in rows if row["name"] == name), {"asked": 0, "why": ""})
 
+    def order(self, mode: Mode) -> None:
+        """As `tarazu bursts nodes --MODE`; returns when the daemon does so."""
+        set_mode(config.load(str(self.config)), mode, "a test")
+        if self.daemon is not None:
+            self.until(lambda: self.status()["mode"] == mode)
+
+    def reload(self, **own: object) -> None:
+        self.configure(**own)
+        self.signal(signal.SIGHUP)
+
     def submit(self, *options: str, runs_s: float = 60, program: str = "sbatch") -> str:
         """The job's id. It must be taken."""
         words = [program, "--parsable", "-o", "/dev/null", "--exclusive", *options]
@@ -175,6 +187,9 @@ class Bursts:
         limit = time.monotonic() + PATIENCE_S
         while not true():
             assert time.monotonic() < limit, self.log()
+            with contextlib.suppress(TarazuError):
+                # Whenever it is asked it looks at Slurm soon.
+                ask(str(self.socket), AboutJob(VERSION, READY, 2, waits=True), Answer, 0.2)
             time.sleep(0.05)
 
     def cancel(self) -> None:

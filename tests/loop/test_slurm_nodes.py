@@ -111,12 +111,10 @@ def test_nodes_asked_for_are_given_back_when_the_job_does_not_start(bursts: Burs
     bursts.submit("-N1", "-L", "one")
     waiting = bursts.submit("-N4", "-J", "io", "-L", "one")
     assert bursts.job(waiting)["ReqNodeList"] != "(null)"
-    bursts.configure(wait_s=1.0)
-    bursts.signal(signal.SIGHUP)
+    bursts.reload(wait_s=0.5)
     bursts.until(lambda: bursts.job(waiting)["ReqNodeList"] == "(null)")
-    assert "has not started within 1 s" in (bursts.directory / "burstd.log").read_text()
-    bursts.configure()
-    bursts.signal(signal.SIGHUP)
+    assert "has not started within 0.5 s" in (bursts.directory / "burstd.log").read_text()
+    bursts.reload()
 
 
 def test_undo_after_a_kill_and_a_restart_that_goes_on(bursts: Bursts) -> None:
@@ -129,28 +127,24 @@ def test_undo_after_a_kill_and_a_restart_that_goes_on(bursts: Bursts) -> None:
     bursts.start()
     bursts.submit("-N4", "-J", "io", "-L", "one")
     assert bursts.record("io")["given"] == 0 and bursts.record("io")["would"] == 1
-    bursts.tarazu("bursts", "nodes", "--apply")
-    bursts.until(lambda: bursts.status()["mode"] == "apply")
+    bursts.order("apply")
     again = bursts.submit("-N2", "-J", HOSTILE, "-L", "one")
     assert bursts.job(again)["ReqNodeList"] != "(null)"
     bursts.signal(signal.SIGKILL)
-    bursts.tarazu("bursts", "nodes", "--observe")
+    bursts.order("observe")
     bursts.start()
     bursts.until(lambda: bursts.job(again)["ReqNodeList"] == "(null)")
-    bursts.tarazu("bursts", "nodes", "--apply")
-    bursts.until(lambda: bursts.status()["mode"] == "apply")
+    bursts.order("apply")
 
 
 def test_a_job_that_is_put_back_into_the_queue_waits_for_no_certain_nodes(bursts: Bursts) -> None:
     id = bursts.submit("-N4", "-J", "io", "--requeue")
     bursts.started(id)
     bursts.until(lambda: bursts.record("io")["started"] > 0)
-    bursts.configure(wait_s=1.0)
-    bursts.signal(signal.SIGHUP)
+    bursts.reload(wait_s=0.5)
     bursts.run("scontrol", "requeue", id)
     bursts.until(lambda: bursts.job(id)["ReqNodeList"] == "(null)")
-    bursts.configure()
-    bursts.signal(signal.SIGHUP)
+    bursts.reload()
 
 
 def test_a_job_that_waits_prefers_nodes_that_are_spread(bursts: Bursts) -> None:
