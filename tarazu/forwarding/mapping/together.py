@@ -25,7 +25,7 @@ from tarazu.forwarding.mapping.simple import round_robin
 from tarazu.forwarding.traffic.machine import Machine
 from tarazu.forwarding.traffic.traffic import Numbers
 
-MAX_ROWS = 2_000_000
+MAX_ROWS = 1_000_000
 """Of the history, with its shifted copies."""
 BLOCKS = 256, 64, 16, 4
 """Nodes that are dealt at once, in each pass over all: costs hold for one change at a time, so that few are dealt
@@ -42,7 +42,7 @@ class Options(msgspec.Struct, frozen=True):
     """Copies of each interval, elsewhere on the machine."""
     moves: int | None = None
     """Nodes at most that may get another I/O node than they have, the busiest on crowded ones; None: all."""
-    longest_s: float = 60.0
+    longest_s: float = 20.0
     """After so long no further deal is begun."""
     worth: float = 0.01
     """By this share the concentration of the last third has to fall against round robin."""
