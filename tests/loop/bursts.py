@@ -71,6 +71,7 @@ class Bursts:
         self.config = directory / "tarazu.toml"
         self.env = {**os.environ, **slurm.env}
         self.daemon: subprocess.Popen[bytes] | None = None
+        self._plugin_s = 0
 
     def configure(self, **own: object) -> None:
         own = {
@@ -90,13 +91,17 @@ class Bursts:
         settings = config.load(str(self.config))
         return plugin(kind, config.override(settings, "bursts", answer_s=answer_s).bursts)
 
-    def plugin(self, answer_s: float) -> None:
-        """Of slurmctld, which looks at its file at each submission; 0: one that does nothing."""
+    def plugin(self, answer_s: float, more: str = "") -> None:
+        """Of slurmctld, which looks at its file at each submission; 0: one that does nothing.
+
+        `more`: lines of Lua before its functions.
+        """
         path = self.slurm.directory / "job_submit.lua"
         beside = path.with_name("job_submit.new")
-        beside.write_text(self.install("job_submit", answer_s) if answer_s else NO_PLUGIN)
-        later = time.time() + 1  # it compares whole seconds
-        os.utime(beside, (later, later))
+        text = self.install("job_submit", answer_s) if answer_s else NO_PLUGIN
+        beside.write_text(text.replace("\nfunction slurm_job_submit", f"{more}\nfunction slurm_job_submit"))
+        self._plugin_s = max(self._plugin_s, int(time.time())) + 1  # it looks at whole seconds
+        os.utime(beside, (self._plugin_s, self._plugin_s))
         beside.replace(path)
 
     def start(self) -> None:

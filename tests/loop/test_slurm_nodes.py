@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import statistics
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.loop import slurm as private_slurm
 from tests.loop.bursts import ANSWER_S, LEAVES, NO_PLUGIN, NODES, Bursts, remember
+from tests.loop.bursts_troubles import TROUBLES
 
 NOT_HERE = private_slurm.missing() or private_slurm.missing_lua()
 pytestmark = pytest.mark.skipif(bool(NOT_HERE), reason=NOT_HERE or "Slurm is there")
@@ -190,60 +189,6 @@ def test_without_a_plugin_of_slurms_controller(bursts: Bursts) -> None:
     assert bursts.record("io")["given"] == given + 1
 
 
-def dead(bursts: Bursts) -> Iterator[None]:
-    bursts.signal(signal.SIGKILL)
-    yield
-    bursts.start()
-
-
-def stopped(bursts: Bursts) -> Iterator[None]:
-    bursts.signal(signal.SIGSTOP)
-    yield
-    bursts.signal(signal.SIGCONT)
-
-
-def garbage(bursts: Bursts) -> Iterator[None]:
-    answers = [
-        b"\0" * 5000 + b"\n",
-        b'{"v":1,"nodes":"nosuch[1-4]","say":""}\n',
-        b'{"v":1,"nodes":"n[1-400000000]","say":""}\n',
-    ]
-    yield from _server(bursts, lambda number: answers[number % len(answers)])
-
-
-def never_ending(bursts: Bursts) -> Iterator[None]:
-    yield from _server(bursts, lambda _: b"x" * (1 << 20))
-
-
-def _server(bursts: Bursts, answer: Callable[[int], bytes]) -> Iterator[None]:
-    aside = bursts.socket.with_name("aside")
-    bursts.socket.rename(aside)
-    over = threading.Event()
-    with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(str(bursts.socket))
-        listening.listen()
-        listening.settimeout(0.1)
-
-        def serve() -> None:
-            number = 0
-            while not over.is_set():
-                try:
-                    sock, _ = listening.accept()
-                    sock.recv(65536)
-                    sock.sendall(answer(number))
-                    sock.close()
-                    number += 1
-                except OSError:
-                    continue
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        yield
-        over.set()
-        thread.join()
-    aside.rename(bursts.socket)
-
-
 def _submissions(bursts: Bursts) -> float:
     """Seconds that one takes."""
     took = []
@@ -254,14 +199,12 @@ def _submissions(bursts: Bursts) -> float:
     return statistics.median(took)
 
 
-@pytest.mark.parametrize("trouble", [dead, stopped, garbage, never_ending])
-def test_trouble_delays_no_submission_and_loses_none(
-    bursts: Bursts, trouble: Callable[[Bursts], Iterator[None]]
-) -> None:
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_trouble_delays_no_submission_and_loses_none(bursts: Bursts, trouble: str) -> None:
     bursts.plugin(0)
     without_s = _submissions(bursts)
     bursts.plugin(0.02)
-    for _ in trouble(bursts):
+    with TROUBLES[trouble](bursts):
         with_s = _submissions(bursts)
         queued = bursts.run("squeue", "-h", "-o", "%n").split()
     assert queued == ["(null)"] * 2 * SUBMITTED or not any(queued), queued
