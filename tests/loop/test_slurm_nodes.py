@@ -146,7 +146,9 @@ def test_a_job_that_is_put_back_into_the_queue_waits_for_no_certain_nodes(bursts
     bursts.reload()
 
 
-def test_a_job_that_waits_prefers_nodes_that_are_spread(bursts: Bursts) -> None:
+@pytest.fixture(scope="module")
+def features(bursts: Bursts) -> None:
+    """As the site's administrator would add to slurm.conf."""
     for line in bursts.tarazu("bursts", "nodes", "--features").stdout.splitlines()[1:]:
         feature, nodes = line.split()
         bursts.run(
@@ -157,6 +159,10 @@ def test_a_job_that_waits_prefers_nodes_that_are_spread(bursts: Bursts) -> None:
             f"ActiveFeatures={feature}",
         )
     bursts.until(lambda: bursts.run("sinfo", "-h", "-o", "%f").count("tz") == LEAVES)
+
+
+@pytest.mark.usefixtures("features")
+def test_a_job_that_waits_prefers_nodes_that_are_spread(bursts: Bursts) -> None:
     busy = bursts.submit(f"-N{NODES}")
     bursts.started(busy)
     bursts.until(lambda: bursts.status()["idle"] == 0)
@@ -168,6 +174,7 @@ def test_a_job_that_waits_prefers_nodes_that_are_spread(bursts: Bursts) -> None:
     assert bursts.leaves(waiting) == 4 and bursts.leaves(left) <= 2
 
 
+@pytest.mark.usefixtures("features")
 def test_without_a_plugin_of_slurms_controller(bursts: Bursts) -> None:
     """What is said on the command line comes first, so that the controller's plugin leaves such jobs alone."""
     script = bursts.directory / "io"
