@@ -18,7 +18,7 @@ from tarazu.forwarding.traffic.batch_job import Application
 from tarazu.forwarding.traffic.machine import Machine, regular
 
 YES, NO = Trait(1.0, 6), Trait(0.0, 6)
-EVEN = ApplicationCharacter(6, 4, YES, YES, YES, YES, 0.0, False, (0.25,) * 4)
+EVEN = ApplicationCharacter(6, 4, YES, YES, YES, 0.0, False, (0.25,) * 4)
 OPTIONS = Bursts(per_io_node=1)
 MACHINE = regular(16, 4)
 
