@@ -15,7 +15,8 @@ import os
 import socket
 import sys
 import time
-from typing import Any, Protocol
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -27,6 +28,7 @@ from tarazu.daemons.bursts.kept import Kept
 from tarazu.daemons.bursts.names import Names
 from tarazu.daemons.bursts.node_part import Nodes
 from tarazu.daemons.bursts.reports import Reports
+from tarazu.daemons.metrics.exporter import Ask, Exporter
 from tarazu.daemons.process import Reread, Wakeup, parser, run
 from tarazu.daemons.service_manager import ServiceManager
 from tarazu.errors import StoreError
@@ -37,6 +39,9 @@ from tarazu.forwarding.traffic.machine import Machine, regular
 from tarazu.wire.said import SaidOnce
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
 
 log = logging.getLogger("tarazu.bursts")
 
@@ -115,6 +120,8 @@ class BurstService:
             "with keys" if self.transport.curve else "without keys",
         )
 
+        self.metrics = Exporter(settings.metrics.bursts, wakeup.wake, self._families)
+
     def loop(self) -> None:
         """Until told to stop; what was gathered is written then."""
         self.history.start()
@@ -127,6 +134,7 @@ class BurstService:
             if self.transport.wait(max(0.0, self.manager.longest_wait_s(LOOK_S))):
                 self.wakeup.drain()
             self.manager.alive()
+            self.metrics.answer_one()
             self.turn(time.monotonic())
             if self.wakeup.reload and self.reread:
                 self.wakeup.reload = False
@@ -144,6 +152,11 @@ class BurstService:
             self.save(time.time())
         if now >= self._status_at + STATUS_S:
             self._status_at = now
+            history = self.history
+            self.manager.status(
+                f"{len(self.reports)} senders, {self.gathering.nodes} nodes, {len(history.running)} jobs run, "
+                f"{len(history.applications)} applications known"
+            )
             try:
                 self.kept.write_status(msgspec.json.encode(self.status(now)) + b"\n")
             except StoreError as error:
@@ -222,7 +235,13 @@ class BurstService:
         self.machine = machine
         self.history.machine = machine or regular(0, 1)
 
+    def _families(self, ask: Ask) -> Iterable[Metric]:
+        from tarazu.daemons.metrics.bursts import families
+
+        return families(self, ask)
+
     def close(self) -> None:
+        self.metrics.close()
         for part in self.parts.values():
             part.close()
         self.batch.close()
