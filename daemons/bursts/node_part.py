@@ -152,7 +152,7 @@ class Nodes:
         self._soon.set()
         self.answering.close()
         self.stopped.end()
-        self._keeper.join(1.0)
+        self._keeper.join(0.3)
 
     # Who asks
 

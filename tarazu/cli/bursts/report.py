@@ -6,9 +6,9 @@
     tarazu bursts report --from 2026-11-15 --to 2026-11-18 --traffic DIR --jobs sacct.txt --machine machine.txt
                                                 of files, wherever they come from
 
-Beside the site's own figures stand those that are published of two machines, Tianhe-1A and CS19. `i % n` is what the
-same traffic would have given with neighbours on different I/O nodes. Times are UTC. All of it runs on the node where
-the files are, reads each row once, and changes nothing.
+Beside the site's own figures stand those that are published of two machines, Tianhe-1A and CS19. `round-robin` is what
+the same traffic would have given with neighbours on different I/O nodes (node i on I/O node i % n). Times are UTC. All
+of it runs on the node where the files are, reads each row once, and changes nothing.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def execute(options: argparse.Namespace) -> int:
             options.traffic, options.jobs, options.machine, options.days, DAYS, options.first, options.last
         ),
     )
-    found = report(period)
+    found = report(period, communicates=False if settings.bursts.quiet else None)
     if options.out:
         report_files.write(found, period, options.out, report_files.limits(settings))
     if options.json:

@@ -80,8 +80,8 @@ def mappings(machine: Machine) -> Mapping[str, Numbers]:
     found = {"present": machine.served_by}
     if len(machine.io_nodes) > 1:
         served = machine.served_by >= 0
-        found["i % n"] = np.full(len(served), -1, np.int32)
-        found["i % n"][served] = round_robin(int(served.sum()), len(machine.io_nodes))
+        found["round-robin"] = np.full(len(served), -1, np.int32)
+        found["round-robin"][served] = round_robin(int(served.sum()), len(machine.io_nodes))
     return found
 
 
@@ -92,7 +92,8 @@ def write(found: Report, period: Period, folder: Path, limits: Thresholds) -> No
 
     drawn, note = [], ""
     try:
-        drawn = pictures(period, limits)
+        with Progress() as progress:
+            drawn = pictures(period, limits, progress)
     except Unavailable as error:
         note = f"<p class=warning>{escape(str(error))}</p>"
     text = "\n".join(report_text.lines(found, len(found.applications)))

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tarazu.forwarding.routers.hosts import fold
 from tarazu.forwarding.traffic.day_file import write
 from tarazu.forwarding.traffic.machine import Machine, regular
 from tarazu.forwarding.traffic.traffic import Traffic
@@ -33,6 +34,7 @@ DAY = 1_700_006_400
 JOBS = 12_000
 """Of the generated queue: enough for two days and more."""
 MOST_S, MOST_BYTES = 60.0, 2e9
+PICTURES = 6
 
 
 def measure(short: bool) -> list[Figure]:
@@ -41,10 +43,12 @@ def measure(short: bool) -> list[Figure]:
     found = _of(
         "every node in every interval", machine, _every(machine, length), _jobs(machine, length), length
     )
-    return found + _of("as published of CS19", *_generated(length), length)
+    return found + _of("as published of CS19, drawn", *_generated(length), length, drawn=True)
 
 
-def _of(what: str, machine: Machine, chunks: Iterator[Traffic], jobs: list[str], length: int) -> list[Figure]:
+def _of(
+    what: str, machine: Machine, chunks: Iterator[Traffic], jobs: list[str], length: int, drawn: bool = False
+) -> list[Figure]:
     with tempfile.TemporaryDirectory(prefix="bursts-day-") as name:
         folder = Path(name)
         rows = 0
@@ -66,7 +70,8 @@ def _of(what: str, machine: Machine, chunks: Iterator[Traffic], jobs: list[str],
         (folder / "machine").write_text("".join(lines))
         header = "JobIDRaw|User|JobName|NodeList|Submit|Start|End|State"
         (folder / "jobs").write_text("\n".join([header, *jobs, ""]))
-        seconds, cpu_s, memory, said = report(folder)
+        seconds, cpu_s, memory, said = report(folder, drawn)
+        assert len(list(folder.glob("page/*.png"))) == (PICTURES if drawn else 0)
     assert 0 < said["intervals"] <= length // INTERVAL_S and said["nodes"] == NODES
     assert said["jobs"]["jobs"] + said["partly"] > 0
     return [
@@ -79,11 +84,12 @@ def _of(what: str, machine: Machine, chunks: Iterator[Traffic], jobs: list[str],
     ]
 
 
-def report(folder: Path) -> tuple[float, float, int, dict]:  # type: ignore[type-arg]
+def report(folder: Path, drawn: bool) -> tuple[float, float, int, dict]:  # type: ignore[type-arg]
     """Seconds, those of processors, most bytes of memory, and what is said of the files in a folder."""
     command = [sys.executable, "-m", "tarazu", "bursts", "report", "--json"]
     for option in ("traffic", "jobs", "machine"):
         command += [f"--{option}", str(folder / option)]
+    command += ["--out", str(folder / "page")] if drawn else []
     with open(folder / "out", "w+b") as out:
         begin = time.monotonic()
         process = subprocess.Popen(command, stdout=out)
@@ -118,7 +124,7 @@ def _jobs(machine: Machine, length: int) -> list[str]:
     at = 0
     while at < NODES:
         size = min(int(2 ** random.uniform(0, 10)), NODES - at)
-        hosts = ",".join(machine.nodes[at : at + size])
+        hosts = fold(machine.nodes[at : at + size])
         begin = 0.0
         while (end := begin + random.exponential(3600) + 60) < length:
             number = len(lines)
@@ -137,7 +143,7 @@ def _generated(length: int) -> tuple[Machine, Iterator[Traffic], list[str]]:
     chunks = traffic("cs19", jobs, machine, placed.start_s, placed.end_s, placed.nodes, DAY_S, DAY_S + length)
     lines = []
     for job in range(len(jobs)):
-        hosts = ",".join(machine.nodes[node] for node in placed.nodes[job])
+        hosts = fold([machine.nodes[node] for node in placed.nodes[job]])
         one = jobs.batch_job(job, (), placed.start_s[job], placed.end_s[job])
         times = "|".join(str(round(DAY - DAY_S + when)) for when in (one.submit_s, one.start_s, one.end_s))
         lines.append(f"{one.id}|{one.user}|{one.name}|{hosts}|{times}|COMPLETED")
