@@ -98,7 +98,9 @@ def study(
     how many of how many jobs have ended."""
     knobs = KNOBS[name]
     if larger:
-        knobs = knobs._replace(intensive=knobs.intensive._replace(sizes=knobs.others.sizes))
+        knobs = knobs._replace(
+            intensive=knobs.intensive._replace(sizes=knobs.others.sizes, even=knobs.others.even)
+        )
     machine, jobs_ = HARDWARE[name].machine(), queue(name, jobs, seed, knobs)
     parts = [shares(jobs_, job) for job in range(len(jobs_))]
     carries = capacity(jobs_, nodes)
