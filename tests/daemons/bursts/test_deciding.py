@@ -83,7 +83,7 @@ def test_the_next_optimizable_job_is_the_first_that_waits() -> None:
         return EVEN if application.name == "io" else None
 
     def job(id: str, name: str, nodes: int, state: str = "PENDING") -> Waiting:
-        return Waiting(id, "ann", nodes, "test", state, "Priority", "", False, name)
+        return Waiting(id, "ann", nodes, "test", state, 0.0, "Priority", "", False, name)
 
     queue = [job("1", "io", 9, "RUNNING"), job("2", "other", 7), job("3", "io", 5), job("4", "io", 3)]
     assert deciding.next_optimizable(queue, known, OPTIONS) == 5

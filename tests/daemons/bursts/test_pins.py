@@ -73,8 +73,10 @@ def view(*queue: Waiting, idle: str = "n1 n2 n3 n4") -> View:
     return View(0.0, {"test": test}, "test", queue)
 
 
-def waiting(name: str = "io", state: str = "PENDING", asked: str = "n[1-4]", id: str = "8") -> Waiting:
-    return Waiting(id, "ann", 4, "test", state, "None", asked, False, name)
+def waiting(
+    name: str = "io", state: str = "PENDING", asked: str = "n[1-4]", id: str = "8", at_s: float = 100.0
+) -> Waiting:
+    return Waiting(id, "ann", 4, "test", state, at_s, "None", asked, False, name)
 
 
 def test_what_becomes_of_a_note(tmp_path: Path) -> None:
@@ -85,14 +87,24 @@ def test_what_becomes_of_a_note(tmp_path: Path) -> None:
     def tended(seen: View, now_s: float) -> list[str]:
         return [each.outcome for each in keeping.tend(kept, seen, nobody, 30.0, now_s=now_s)]
 
-    pin = Pin(100.0, "ann", "io", "n[1-4]")
+    pin = Pin(100.9, "ann", "io", "n[1-4]")
     kept.add(pin)
-    assert tended(view(waiting()), 110.0) == [] and kept.all == (pin,)
-    # Others' jobs, or of another name, or on other nodes, are not meant.
-    others = (waiting("other"), waiting(asked="n[1-3,5]"), waiting(asked="")._replace(user="ann"))
+    # Others' jobs, or of another name, or on other nodes, or submitted at another time, are not meant.
+    others = (waiting("other"), waiting(asked="n[1-3,5]"), waiting(asked=""), waiting(id="7", at_s=90.0))
     assert tended(view(*others), 159.0) == [] and kept.all == (pin,)
+    assert tended(view(waiting()), 110.0) == [] and [each.job for each in kept.all] == ["8"]
     assert tended(view(waiting(state="RUNNING")), 160.0) == ["started"]
-    assert [each.job for each in kept.all] == ["8"]
     assert tended(view(waiting(state="RUNNING")), 170.0) == []
+    assert Pins(tmp_path).all[0].started
     assert tended(view(waiting(id="9")), 150.0) == [] and tended(view(waiting(id="9")), 161.0) == ["gone"]
     assert kept.all == ()
+
+
+def test_jobs_of_one_name_on_the_same_nodes_have_a_note_each(tmp_path: Path) -> None:
+    """An old note took nodes back from a new job, which had them named anew."""
+    kept = Pins(tmp_path)
+    for at_s in (100.0, 140.0, 141.0):
+        kept.add(Pin(at_s, "ann", "io", "n[1-4]"))
+    queue = [waiting(id="9", at_s=141.0), waiting(id="8", at_s=140.0)]
+    assert keeping.tend(kept, view(*queue), Slurm(0.1), 30.0, now_s=142.0) == []
+    assert [each.job for each in kept.all] == ["", "8", "9"]

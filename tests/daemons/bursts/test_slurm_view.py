@@ -30,15 +30,17 @@ def test_what_is_idle_alike_and_in_which_slot() -> None:
             read_partitions(wrong)
 
 
-LINE = "21|root|4|test|PENDING|Resources|n[1,5,9,13]||(null)|(null)|wrap"
+LINE = "21|root|4|test|PENDING|1795361574|Resources|n[1,5,9,13]||(null)|(null)|wrap"
 
 
 def test_a_job_is_read_with_what_its_user_said() -> None:
     (one,) = read_queue(f"w{LINE}\n", "w")
-    assert one == Waiting("21", "root", 4, "test", "PENDING", "Resources", "n[1,5,9,13]", False, "wrap")
+    assert one == Waiting(
+        "21", "root", 4, "test", "PENDING", 1795361574.0, "Resources", "n[1,5,9,13]", False, "wrap"
+    )
     assert one.pending and one.plain
     for other in ("n1|n2|(null)|(null)|x", "|(null)|tz1|(null)|x", "(null)||(null)|res|x"):
-        (one,) = read_queue(f"w21_[1-4]|ann|4|test|RUNNING|None|{other}\n", "w")
+        (one,) = read_queue(f"w21_[1-4]|ann|4|test|RUNNING|7|None|{other}\n", "w")
         assert one.own == ("n1|" not in other or "n2" in other) and not one.plain and not one.pending
     for wrong in ("21|root|4", LINE.replace("|4|", "|x|"), LINE.replace("|4|", "|4444444444|")):
         with pytest.raises(BadInput, match="squeue:1"):
@@ -51,7 +53,7 @@ def test_a_name_is_no_other_job(names: list[str]) -> None:
     """Whatever it holds: it cannot hold a word that is new each time."""
     word = "ffff0000"
     names = [name for name in names if word not in name] + [f"x\n{LINE}"]
-    text = "".join(f"{word}{i}|ann|4|test|PENDING|None||||(null)|{name}\n" for i, name in enumerate(names))
+    text = "".join(f"{word}{i}|ann|4|test|PENDING|7|None||||(null)|{name}\n" for i, name in enumerate(names))
     found = read_queue(text, word)
     assert [job.id for job in found] == [str(i) for i in range(len(names))]
     assert [job.name for job in found] == [name.rstrip("\n") for name in names]
