@@ -48,8 +48,8 @@ log = logging.getLogger("tarazu.bursts")
 
 NAME = "tarazu-burstd"
 USED = ("keys.", "bursts.", "forwarding.nids", "run.stop_file", "metrics.bursts")
-AT_ONCE = 256
-"""So many reports, then all else has its turn."""
+TURN_S = 0.1
+"""So long reports are taken, then all else has its turn."""
 TOPOLOGY_S = 3600.0
 """So often Slurm is asked where nodes stand."""
 LOOK_S = 0.5
@@ -166,7 +166,8 @@ class BurstService:
     def _receive(self, now_s: float) -> None:
         if self.subscriber is None:
             return
-        for _ in range(AT_ONCE):
+        until = time.monotonic() + TURN_S
+        while time.monotonic() < until:
             if (report := self.subscriber.receive(0)) is None:
                 return
             if isinstance(report, OssReport):

@@ -41,7 +41,7 @@ ADDED = st.tuples(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.one_of(ADDED, st.floats(0, 300).map(lambda s: NOW + s)), max_size=12))
 def test_no_byte_is_lost_or_doubled(steps: list[tuple[str, int, float, float] | float]) -> None:
     gathering, added, got = Gathering(10.0), dict.fromkeys("abc", 0), dict.fromkeys("abc", 0)
@@ -186,8 +186,8 @@ ANY = st.one_of(st.floats(), st.sampled_from([0.0, -1.0, 10.0, NOW]))
 BYTES = st.integers(-(1 << 63), (1 << 64) - 1)
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 9), ANY, ANY, ANY, BYTES, BYTES), max_size=5))
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 9), ANY, ANY, ANY, BYTES, BYTES), max_size=3))
 def test_no_report_ends_the_daemon(told: list[tuple[int, float, float, float, int, int]]) -> None:
     reports = Reports(Gathering(10.0), Names(""), "", NOW)
     for sequence, sent_s, interval_s, age_s, one, two in told:
