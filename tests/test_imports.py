@@ -72,6 +72,7 @@ DECLARED_CIRCLES = {
         {"daemons.council.service", "daemons.council.status", "daemons.metrics.council"}
     ): "it answers with how it is, which looks at all of it; and so do its figures",
     frozenset({"daemons.announcer.service", "daemons.metrics.announcer"}): "its figures are of all of it",
+    frozenset({"daemons.bursts.service", "daemons.metrics.bursts"}): "its figures are of all of it",
     frozenset(
         {"sim.testbed.testbed", "sim.testbed.daemons", "sim.testbed.usage"}
     ): "methods of a testbed, by topic",

@@ -1,7 +1,7 @@
 """What Slurm says of jobs, or a file as sacct prints it; asked by a thread, so that a slow one holds up nothing.
 
 squeue tells which jobs run, and for some minutes which have ended; sacct, where there is accounting, also what was
-missed. An epilog that writes into `ended/` below `bursts.directory` only makes us ask sooner.
+missed, and else a script that Slurm starts when a job ends. Any other file in `ended/` makes us ask at once.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,6 +34,8 @@ FIRST_S = 7 * 86400.0
 WITHOUT_S = 3600.0
 """Until sacct is asked again that could not answer: a site may have no accounting."""
 MAX_BYTES = 1 << 30
+TAKEN = "list.taken"
+"""Lines of `daemons/slurm/job_end.sh` that are about to be read."""
 
 
 class Answer(NamedTuple):
@@ -89,21 +92,32 @@ class Batch:
                 self._said.warning(f"jobs: {self.problem}")
             took_s = time.monotonic() - began
             until = time.monotonic() + max(self._every_s, 5 * took_s)
-            while time.monotonic() < until and not self._over.wait(1.0) and not self._epilog():
+            while time.monotonic() < until and not self._over.wait(1.0) and not self._told():
                 pass
 
-    def _epilog(self) -> bool:
-        """Whether one has told of an end; its notes are removed."""
+    def _told(self) -> bool:
+        """Whether to ask at once: a file was put there. Ends that Slurm's own script has written are taken (`list`)."""
         try:
-            found = [entry.path for entry in os.scandir(self._ended)]
-        except OSError:
+            names = os.listdir(self._ended)
+            if TAKEN in names:
+                self._take_ends(self._ended / TAKEN)
+            elif "list" in names:
+                # Who has it open still appends; it is read the next time.
+                os.rename(self._ended / "list", self._ended / TAKEN)
+            notes = [name for name in names if name not in ("list", TAKEN)]
+            for name in notes:
+                os.unlink(self._ended / name)
+        except OSError as error:
+            self._said.warning(f"{self._ended}: {error.strerror}", "ended")
             return False
-        for path in found:
-            try:
-                os.unlink(path)
-            except OSError:
-                return False
-        return bool(found)
+        return bool(notes)
+
+    def _take_ends(self, path: Path) -> None:
+        with open(path, encoding="utf-8", errors="replace", newline="\n") as file:
+            listed = slurm.parse(chain(["|".join(slurm.COLUMNS)], file), str(path))
+        # It says nothing of jobs that run.
+        self._tell(Answer(0.0, listed, False))
+        os.unlink(path)
 
     def look(self) -> None:
         """Ask once."""

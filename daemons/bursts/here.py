@@ -6,8 +6,6 @@ import contextlib
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from tarazu import config
 from tarazu.daemons.bursts.batch import machine_of
 from tarazu.daemons.bursts.jobs import Jobs
@@ -20,11 +18,7 @@ from tarazu.forwarding.traffic.machine import Machine
 
 def status(settings: config.Settings) -> dict[str, Any]:
     """As the daemon wrote it last (`written_s`); empty: it never has, or it may not be read."""
-    data = Kept(settings.bursts.directory).status()
-    if data is not None:
-        with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
-            return msgspec.json.decode(data, type=dict[str, Any])
-    return {}
+    return Kept(settings.bursts.directory).told()
 
 
 def traffic(settings: config.Settings) -> Path:

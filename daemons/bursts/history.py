@@ -79,6 +79,8 @@ class History:
         """Those with more than five jobs that are known whole; replaced as a whole when there is news."""
         self.running: tuple[BatchJob, ...] = ()
         self.jobs = 0
+        self.size = 0
+        """Bytes that traffic takes."""
         self.trouble = ""
         self.lost_rows = 0
         """Of traffic that could not be written for too long."""
@@ -147,6 +149,7 @@ class History:
                 self._tidy_at = now_s + TIDY_S
                 self._jobs.forget()
                 days.tidy(self.directory, now_s, self.limit_bytes)
+                self.size = days.size(self.directory)
             self.jobs = len(self._jobs)
         except (StoreError, BadInput) as error:
             self.trouble = str(error)
@@ -226,6 +229,7 @@ class History:
     def status(self) -> dict[str, Any]:
         return {
             "directory": str(self.directory),
+            "bytes": self.size,
             "jobs": self.jobs,
             "running": len(self.running),
             "applications": len(self.applications),

@@ -13,6 +13,9 @@ import contextlib
 import fcntl
 import os
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from tarazu import durable
 from tarazu.errors import StoreError, Unavailable
@@ -61,6 +64,14 @@ class Kept:
         with contextlib.suppress(OSError):
             return (self.directory / "status.json").read_bytes()
         return None
+
+    def told(self) -> dict[str, Any]:
+        """The status that was written last; empty: there is none, or it may not be read."""
+        data = self.status()
+        if data is not None:
+            with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
+                return msgspec.json.decode(data, type=dict[str, Any])
+        return {}
 
     def write_status(self, data: bytes) -> None:
         """Raises StoreError."""

@@ -15,7 +15,8 @@ import os
 import socket
 import sys
 import time
-from typing import Any, Protocol
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -25,22 +26,30 @@ from tarazu.daemons.bursts.gathering import Gathering
 from tarazu.daemons.bursts.history import History, Saved
 from tarazu.daemons.bursts.kept import Kept
 from tarazu.daemons.bursts.names import Names
+from tarazu.daemons.bursts.node_part import Nodes
 from tarazu.daemons.bursts.reports import Reports
+from tarazu.daemons.metrics.exporter import Ask, Exporter
 from tarazu.daemons.process import Reread, Wakeup, parser, run
 from tarazu.daemons.service_manager import ServiceManager
 from tarazu.errors import StoreError
+from tarazu.forwarding.bursts.applications import ApplicationCharacter
 from tarazu.forwarding.bursts.characteristics import Thresholds
+from tarazu.forwarding.traffic.batch_job import Application
 from tarazu.forwarding.traffic.machine import Machine, regular
+from tarazu.wire.messages import OssReport
 from tarazu.wire.said import SaidOnce
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
 
 log = logging.getLogger("tarazu.bursts")
 
 NAME = "tarazu-burstd"
 USED = ("keys.", "bursts.", "forwarding.nids", "run.stop_file", "metrics.bursts")
-AT_ONCE = 256
-"""So many reports, then all else has its turn."""
+TURN_S = 0.1
+"""So long reports are taken, then all else has its turn."""
 TOPOLOGY_S = 3600.0
 """So often Slurm is asked where nodes stand."""
 LOOK_S = 0.5
@@ -105,22 +114,28 @@ class BurstService:
             wake_fd=wakeup.fd,
         )
         address = settings.bursts.statistics
-        self.subscriber = self.transport.subscriber(address) if address else None
+        self.subscriber = self.transport.traffic(address) if address else None
         log.info(
             "traffic at %s (%s)",
             self.subscriber.address if self.subscriber else "none: no bursts.statistics",
             "with keys" if self.transport.curve else "without keys",
         )
 
+        self.metrics = Exporter(settings.metrics.bursts, wakeup.wake, self._families)
+
     def loop(self) -> None:
         """Until told to stop; what was gathered is written then."""
         self.history.start()
         self.batch.start()
+        own = self.settings.bursts
+        if own.socket and own.jobs == "slurm":
+            self.parts["nodes"] = Nodes(self.settings, self._known)
         self.manager.ready()
         while not self.wakeup.stopping:
             if self.transport.wait(max(0.0, self.manager.longest_wait_s(LOOK_S))):
                 self.wakeup.drain()
             self.manager.alive()
+            self.metrics.answer_one()
             self.turn(time.monotonic())
             if self.wakeup.reload and self.reread:
                 self.wakeup.reload = False
@@ -138,6 +153,11 @@ class BurstService:
             self.save(time.time())
         if now >= self._status_at + STATUS_S:
             self._status_at = now
+            history = self.history
+            self.manager.status(
+                f"{len(self.reports)} senders, {self.gathering.nodes} nodes, {len(history.running)} jobs run, "
+                f"{len(history.applications)} applications known"
+            )
             try:
                 self.kept.write_status(msgspec.json.encode(self.status(now)) + b"\n")
             except StoreError as error:
@@ -146,10 +166,14 @@ class BurstService:
     def _receive(self, now_s: float) -> None:
         if self.subscriber is None:
             return
-        for _ in range(AT_ONCE):
+        until = time.monotonic() + TURN_S
+        while time.monotonic() < until:
             if (report := self.subscriber.receive(0)) is None:
                 return
-            self.reports.take(report, now_s)
+            if isinstance(report, OssReport):
+                self.reports.take(report, now_s)
+            else:
+                self.reports.take_node(report, now_s)
 
     def save(self, now_s: float, *, all_of_it: bool = False) -> None:
         """Hand over what is complete; all_of_it: also what is not, for nobody will hear the rest."""
@@ -164,6 +188,9 @@ class BurstService:
             self._take_machine(machine_of(""))
         nodes = {name for job in self.history.running for name in job.nodes}
         self.names.look([*(self.machine.nodes if self.machine else ()), *sorted(nodes)])
+
+    def _known(self, application: Application) -> ApplicationCharacter | None:
+        return self.history.applications.get(application)
 
     def status(self, now: float) -> dict[str, Any]:
         """Plain values only."""
@@ -213,7 +240,13 @@ class BurstService:
         self.machine = machine
         self.history.machine = machine or regular(0, 1)
 
+    def _families(self, ask: Ask) -> Iterable[Metric]:
+        from tarazu.daemons.metrics.bursts import families
+
+        return families(self, ask)
+
     def close(self) -> None:
+        self.metrics.close()
         for part in self.parts.values():
             part.close()
         self.batch.close()

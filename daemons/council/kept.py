@@ -17,23 +17,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
-
 from tarazu import durable
+from tarazu.daemons import ordered
 from tarazu.errors import StoreError, Unavailable
 from tarazu.tune.exchange import Mode
 
 MAX_BYTES = 64 << 20
 """Of knowledge: more is none."""
-
-
-class Ordered(msgspec.Struct, frozen=True):
-    """The mode that `tarazu tune` ordered."""
-
-    mode: Mode
-    reason: str
-    at_s: float
-    """Unix time."""
 
 
 class Kept:
@@ -79,21 +69,13 @@ class Kept:
         """On disk when this returns. Raises StoreError."""
         self._replace("knowledge.json", data)
 
-    def ordered(self) -> Ordered | None:
+    def ordered(self) -> ordered.Ordered | None:
         """None where nothing was. Raises StoreError for what cannot be read."""
-        path = self.directory / "mode"
-        try:
-            return msgspec.json.decode(path.read_bytes(), type=Ordered)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise StoreError(str(path), "a readable file", error.strerror) from None
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise StoreError(str(path), "a mode that was ordered", str(error)) from None
+        return ordered.ordered(self.directory / "mode")
 
     def order(self, mode: Mode, reason: str) -> None:
         """On disk when this returns. Raises StoreError."""
-        self._replace("mode", msgspec.json.encode(Ordered(mode, reason, time.time())) + b"\n")
+        ordered.order(self.directory / "mode", mode, reason)
 
     def status(self) -> bytes | None:
         with contextlib.suppress(OSError):

@@ -20,7 +20,7 @@ from tarazu.daemons.routers.kept import Kept
 from tarazu.daemons.routers.lnetctl import Lnetctl, LnetctlError, LnetctlSilent
 from tarazu.errors import StoreError
 from tarazu.forwarding.routers.difference import Difference, difference, index_of
-from tarazu.forwarding.routers.overlap import in_the_way
+from tarazu.forwarding.routers.overlap import in_the_way, others
 from tarazu.forwarding.routers.udsp import Rule, Udsp
 from tarazu.wire.said import SaidOnce
 
@@ -152,8 +152,9 @@ class Keeper:
     def _free(self, wanted: Sequence[Rule], shown: Sequence[Udsp]) -> tuple[list[Rule], list[str]]:
         """Rules that are in nobody else's way, and why the others are left."""
         free, refused = [], []
+        of_others = others(self.kept.rules, shown)
         for rule in wanted:
-            other = in_the_way(rule, self.kept.rules, shown)
+            other = in_the_way(rule, of_others)
             if other is None:
                 free.append(rule)
             else:

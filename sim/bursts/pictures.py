@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,19 +21,27 @@ POINTS = 360
 DAY_S = 86_400
 
 
-def pictures(period: Period, limits: Thresholds | None = None) -> list[Picture]:
-    """Those for which there is something to draw. Raises Unavailable without matplotlib."""
+def pictures(
+    period: Period, limits: Thresholds | None = None, progress: Callable[[str], None] = lambda _: None
+) -> list[Picture]:
+    """Those for which there is something to draw; `progress` hears of each. Raises Unavailable without matplotlib."""
     limits = limits or Thresholds()
     plt = pyplot()
-    found = []
+    draw: dict[str, Callable[[], Picture]] = {}
     if len(period.shares.time_s):
         if period.machine.io_nodes:
-            found += [_heat(plt, period), _busiest(plt, period), _totals(plt, period)]
-        found.append(_moments(plt, period))
+            draw["I/O nodes over time"] = lambda: _heat(plt, period)
+            draw["the busiest I/O nodes"] = lambda: _busiest(plt, period)
+            draw["bytes of I/O nodes"] = lambda: _totals(plt, period)
+        draw["the busiest nodes"] = lambda: _moments(plt, period)
     if any(c.nodes > 1 for c in period.characters):
-        found.append(_jobs(plt, period, limits))
+        draw["jobs"] = lambda: _jobs(plt, period, limits)
     if any(a.nodes > 1 for a in period.applications.values()):
-        found.append(_applications(plt, period, limits))
+        draw["applications"] = lambda: _applications(plt, period, limits)
+    found = []
+    for what, one in draw.items():
+        progress(f"drawing {what}")
+        found.append(one())
     return found
 
 

@@ -14,10 +14,12 @@ from typing import Any
 
 from tarazu import config
 from tarazu.cli import disable
+from tarazu.cli.bursts.here_lines import lines as burst_lines
 from tarazu.cli.output import print_json, print_table, say
 from tarazu.cli.routers import line_of
 from tarazu.cli.tune import here_lines
 from tarazu.cli.view import status_of
+from tarazu.daemons.bursts.kept import Kept
 from tarazu.store.stop import site_stop
 from tarazu.units import human_bytes
 
@@ -32,13 +34,14 @@ def execute(options: argparse.Namespace) -> int:
     settings = config.load(options.config)
     site = site_stop(settings.run.stop_file)
     jobs = disable.steps(disable.running(settings.run))
+    bursts = Kept(settings.bursts.directory).told()
     if not options.json:
         _print_stops(str(site) if site else "", jobs)
-        for line in here_lines(settings):
+        for line in [*here_lines(settings), *burst_lines(bursts)]:
             say(line)
     status = status_of(settings)
     if options.json:
-        print_json({"site_stop": site._asdict() if site else None, "jobs": jobs, **status})
+        print_json({"site_stop": site._asdict() if site else None, "jobs": jobs, "burstd": bursts, **status})
     else:
         _print(status)
     return 0

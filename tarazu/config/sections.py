@@ -350,6 +350,12 @@ class Bursts:
     intensive: int = setting(
         10 * 1024 * MIB, "a job is data-intensive that moves more bytes than this", POSITIVE, size=True
     )
+    per_io_node: int = setting(
+        8, "nodes of a job that is spread: so many at least an I/O node, on average", POSITIVE
+    )
+    quiet: bool = setting(
+        False, "applications whose communication nobody counts are taken to communicate little"
+    )
     wait_s: float = setting(
         30.0,
         "nodes asked for are given back to Slurm's choice when the job has not started so long after",
@@ -483,7 +489,7 @@ RELOADED = {
     "layout": {f.name for f in dataclasses.fields(LayoutSettings)} - {"lists"},
     "predict": {"model", "runs", "horizon_s"},
     "tune": {"mode", "dwell_s", "worse"},
-    "bursts": {"nodes", "machine", "limit", "answer_s", "intensive", "wait_s"},
+    "bursts": {"nodes", "machine", "limit", "intensive", "per_io_node", "quiet", "wait_s"},
     "forwarding": {"benchmarks", "curves", "routers", "gain", "interval_s", "rules"},
 }
 """Settings that a running daemon takes over on SIGHUP; those of others need its restart."""

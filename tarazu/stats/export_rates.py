@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from tarazu.stats.counters import MAX_COUNT, Stats, were_reset
 from tarazu.wire.messages import ClientRate
 
-MAX_CLIENTS = 1000
+MAX_CLIENTS = 16_384
 """Clients named in one report: those that moved most bytes."""
-MAX_FILES = 50_000
+MAX_FILES = 200_000
 """Read at one time; a server with more clients times OSTs has what is beyond left out."""
 
 Export = tuple[str, str]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
 from pathlib import Path
@@ -56,7 +57,7 @@ def test_figures_as_text(site: Path, capsys: pytest.CaptureFixture[str]) -> None
     # The seven jobs' node with more has 2/3, and one node alone all of its interval.
     assert cells["bytes of the busiest 1 % of nodes"][-8:-6] == ["70.8", "%"]
     assert cells["present"][1:5] == ["100.0", "%", "100.0", "%"]
-    assert cells["i % n"][3:5] == ["70.8", "%"]
+    assert cells["round-robin"][1:3] == ["70.8", "%"]
     assert "rank-0 I/O, of jobs on several nodes" in cells
     assert any(line.startswith("ann   mo\\x1bdel") and line.endswith("unknown") for line in lines)
     assert "\x1b" not in "".join(lines)
@@ -70,7 +71,7 @@ def test_figures_as_json(site: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert (found.bytes, found.intervals) == (210 * GB, 7)
     assert found.busiest_nodes.mean == pytest.approx(2 / 3)
     assert found.mappings["present"].of_busiest == 1
-    assert found.mappings["i % n"].busiest.mean == pytest.approx(2 / 3)
+    assert found.mappings["round-robin"].busiest.mean == pytest.approx(2 / 3)
     assert (found.jobs.all_rank.have, found.jobs.concentrated.share) == (7, 1.0)
     (application,) = found.applications
     assert application.found.shares == pytest.approx((2 / 3, 1 / 3))
@@ -86,6 +87,19 @@ def test_a_page_without_matplotlib_says_so(
     assert "busiest 20 % of cabinets" in page
     assert json.loads((site / "out" / "report.json").read_text())["version"] == VERSION
     assert capsys.readouterr().out.endswith("report.html\n")
+    with open(site / "out" / "intervals.csv") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["time_s"] for row in rows[:2]] == [str(DAY), str(DAY + 86_420)]
+    assert (
+        rows[1]["bytes"],
+        rows[1]["busiest_io_nodes present"],
+        rows[1]["io_nodes_of_busiest round-robin"],
+    ) == (*(str(30 * GB), "1", "1"),)
+    with open(site / "out" / "jobs.csv") as file:
+        jobs = list(csv.DictReader(file))
+    assert len(jobs) == 7
+    assert (jobs[0]["name"], jobs[0]["bytes"], jobs[0]["all_rank"]) == ("mo\x1bdel", str(30 * GB), "True")
+    assert (jobs[0]["cabinets"], jobs[0]["low_communication"]) == ("1", "")
 
 
 @pytest.mark.long

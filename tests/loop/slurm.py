@@ -9,7 +9,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 NEEDED = ("munged", "slurmctld", "slurmd", "srun", "salloc", "sbatch")
@@ -35,8 +35,8 @@ ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
-SchedulerType=sched/builtin
-SchedulerParameters=sched_interval=1,sched_min_interval=0
+SchedulerType=sched/{scheduler}
+SchedulerParameters=sched_interval=1,sched_min_interval=0,bf_interval=1
 JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
 MpiDefault=none
@@ -46,6 +46,7 @@ SlurmdParameters=config_overrides
 LaunchParameters={launch}
 NodeName=n[1-{nodes}] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{ports[1]}-{ports[2]}] CPUs=8 RealMemory=64
 PartitionName=test Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+{more}
 """
 
 
@@ -57,8 +58,19 @@ def missing() -> str:
     return "" if os.geteuid() == 0 else "slurmd needs root"
 
 
+def missing_lua() -> str:
+    """Why no plugin in Lua can ask anybody; empty when it can."""
+    paths = [
+        *Path("/usr/lib").glob("*/slurm-wlm/job_submit_lua.so"),
+        *Path("/usr/lib").glob("*/lua/5.1/socket/unix.so"),
+    ]
+    return "" if len(paths) == 2 else "needs Slurm's job_submit/lua and LuaSocket (Debian: lua-socket)"
+
+
 def _which(name: str) -> str | None:
-    return shutil.which(name, path=f"{os.environ.get('PATH', '')}:{_SBIN}")
+    """Debian's emulator, where it is installed too, takes the daemons' plain names."""
+    path = f"{os.environ.get('PATH', '')}:{_SBIN}"
+    return shutil.which(f"{name}-wlm", path=path) or shutil.which(name, path=path)
 
 
 def _free_ports(count: int) -> int:
@@ -81,8 +93,13 @@ class Slurm:
         *,
         interactive_step: bool = True,
         hosts: Sequence[Sequence[str]] = (),
+        leaves: int = 0,
+        backfill: bool = False,
+        more: str = "",
+        files: Mapping[str, str] | None = None,
     ) -> None:
-        """`hosts`: what goes before the daemon of each node, to start it elsewhere.
+        """`hosts`: what goes before the daemon of each node, to start it elsewhere. `leaves`: switches, leaf0, leaf1…,
+        each with as many nodes (topology/tree); 0: none. `more`: lines of slurm.conf; `files`: beside it.
 
         Raises OSError when it does not come up.
         """
@@ -94,6 +111,12 @@ class Slurm:
         for name in ("munge", "state"):
             (directory / name).mkdir(parents=True)
         host = socket.gethostname().partition(".")[0]
+        for name, text in (files or {}).items():
+            (directory / name).write_text(text)
+            (directory / name).chmod(0o755)
+        if leaves:
+            more += "TopologyPlugin=topology/tree\n"
+            (directory / "topology.conf").write_text(_topology(nodes, leaves))
         first = _free_ports(nodes + 1)
         (directory / "slurm.conf").write_text(
             _CONFIGURATION.format(
@@ -101,6 +124,8 @@ class Slurm:
                 directory=directory,
                 ports=(first, first + 1, first + nodes),
                 nodes=nodes,
+                scheduler="backfill" if backfill else "builtin",
+                more=more,
                 launch="use_interactive_step" if interactive_step else "slurmstepd_memlock",
             )
         )
@@ -124,9 +149,11 @@ class Slurm:
         self._spawn("munged", "--foreground", "--force", *(f"--{o}={munge / f}" for o, f in files.items()))
         self._wait((munge / "socket").exists, "munged")
         self._spawn("slurmctld", "-D", "-c")
+        stepd = _which("slurmstepd")
+        step = ("-d", stepd) if stepd else ()
         for n in range(1, nodes + 1):
-            self._spawn("slurmd", "-D", "-N", f"n{n}", before=self._hosts[n - 1])
-        self._wait(lambda: self._idle() == nodes, "slurmd")
+            self._spawn("slurmd", "-D", "-N", f"n{n}", *step, before=self._hosts[n - 1])
+        self._wait(lambda: self.idle() == nodes, "slurmd")
 
     def _spawn(self, name: str, *options: str, before: Sequence[str] = ()) -> None:
         program = _which(name)
@@ -137,7 +164,7 @@ class Slurm:
             subprocess.Popen([*before, program, *options], env=environ, start_new_session=True, **quiet)  # type: ignore[call-overload]
         )
 
-    def _idle(self) -> int:
+    def idle(self) -> int:
         asked = subprocess.run(
             ["sinfo", "-h", "-N", "-t", "idle", "-o", "%N"],
             env={**os.environ, **self.env},
@@ -151,7 +178,7 @@ class Slurm:
     def _wait(self, ready: Callable[[], bool], what: str) -> None:
         until = time.monotonic() + _START_S
         while not ready():
-            if time.monotonic() > until:
+            if time.monotonic() > until or any(process.poll() for process in self._processes):
                 raise OSError(f"{what} did not come up: {self.log()}")
             time.sleep(0.1)
 
@@ -178,6 +205,12 @@ class Slurm:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+def _topology(nodes: int, leaves: int) -> str:
+    each = nodes // leaves
+    lines = [f"SwitchName=leaf{i} Nodes=n[{i * each + 1}-{(i + 1) * each}]" for i in range(leaves)]
+    return "\n".join([*lines, f"SwitchName=root Switches=leaf[0-{leaves - 1}]"]) + "\n"
 
 
 def up(directory: Path, **options: object) -> Iterator[Slurm]:

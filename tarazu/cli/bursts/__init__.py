@@ -14,11 +14,14 @@ VERBS: dict[str, tuple[str, str]] = {
         "import_",
         "take over traffic out of CSV files (Zabbix, Prometheus), and jobs out of Slurm's lists",
     ),
+    "nodes": ("nodes", "which nodes are asked of Slurm for which application's jobs"),
+    "plugin": ("plugin", "print a plugin for Slurm that asks tarazu-burstd"),
     "remap": (
         "remap",
         "which router serves which compute nodes: what other mappings give, and set one",
     ),
     "report": ("report", "how bursty in space the site's I/O has been, as tables and pictures"),
+    "sbatch": ("sbatch", "sbatch, with the nodes that tarazu-burstd would ask for"),
 }
 
 

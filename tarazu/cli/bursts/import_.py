@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.util
 import os
 import time
 from collections.abc import Iterator
@@ -29,7 +30,7 @@ import msgspec
 
 from tarazu import config
 from tarazu.cli.output import Progress, print_json, say
-from tarazu.errors import BadInput
+from tarazu.errors import BadInput, Unavailable
 from tarazu.units import human_bytes
 
 if TYPE_CHECKING:
@@ -66,6 +67,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     if not options.files and not options.jobs:
         raise BadInput("tarazu bursts import", "files of traffic, or --jobs FILE", "neither")
+    missing = [name for name in ("numpy", "pyarrow") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise Unavailable(f"tarazu bursts import: {' and '.join(missing)} not installed (tarazu[bursts])")
     settings = config.load(options.config)
     settings = config.override(
         settings, "bursts", directory=str(options.directory) if options.directory else None

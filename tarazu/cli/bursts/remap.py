@@ -190,19 +190,21 @@ def _undo(settings: config.Settings, *, as_json: bool) -> int:
 
 
 def _site(options: argparse.Namespace, settings: config.Settings) -> Site:
+    from tarazu.daemons.bursts import here
     from tarazu.forwarding.mapping import hops, offers, rules
     from tarazu.forwarding.routers import hosts
     from tarazu.forwarding.traffic import machine_file
 
-    path = options.machine or (Path(settings.bursts.machine) if settings.bursts.machine else None)
-    if path is None:
-        raise BadInput("bursts.machine", "a file of nodes and I/O nodes (or --machine FILE)", "nothing")
-    machine = machine_file.read(path)
+    machine = machine_file.read(options.machine) if options.machine else here.machine(settings)
+    if machine is None:
+        raise BadInput("bursts.machine", "a file of nodes and routers (or --machine FILE)", "nothing")
     if options.routers:
         machine = _among(machine, hosts.unfold(options.routers))
     if not machine.nodes or not machine.io_nodes:
         raise BadInput(
-            str(path), "nodes, and routers that serve them (io_node=NAME, or --routers HOSTS)", "none"
+            str(options.machine or "bursts.machine"),
+            "nodes, and routers that serve them (io_node=NAME, or --routers HOSTS)",
+            "none",
         )
     known = _known(options, settings)
     addresses = rules.addresses(machine, known) if known is not None else None
@@ -261,7 +263,9 @@ class _Period:
 
 
 def _traffic(options: argparse.Namespace, settings: config.Settings) -> Path:
-    return options.traffic or Path(settings.bursts.directory) / "traffic"
+    from tarazu.daemons.bursts import here
+
+    return options.traffic or here.traffic(settings)
 
 
 def _period(options: argparse.Namespace, settings: config.Settings) -> _Period | None:

@@ -2,13 +2,13 @@
 
     tarazu bursts report                        the last seven days of what tarazu-burstd keeps
     tarazu bursts report --days 1 --json        one day, as JSON
-    tarazu bursts report --out DIR              also as a page with pictures, and as JSON (needs tarazu[viz])
+    tarazu bursts report --out DIR              also a page with pictures (by tarazu[viz]), JSON, CSV
     tarazu bursts report --from 2026-11-15 --to 2026-11-18 --traffic DIR --jobs sacct.txt --machine machine.txt
                                                 of files, wherever they come from
 
-Beside the site's own figures stand those that are published of two machines, Tianhe-1A and CS19. `i % n` is what the
-same traffic would have given with neighbours on different I/O nodes. Times are UTC. All of it runs on the node where
-the files are, reads each row once, and changes nothing.
+Beside the site's own figures stand those that are published of two machines, Tianhe-1A and CS19. `round-robin` is what
+the same traffic would have given with neighbours on different I/O nodes (node i on I/O node i % n). Times are UTC. All
+of it runs on the node where the files are, reads each row once, and changes nothing.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--applications", type=_count, default=15, metavar="N", help="so many lines of them (15)"
     )
     parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="write report.html, report.json and pictures there"
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="write report.html, pictures, report.json, intervals.csv, jobs.csv",
     )
     parser.add_argument("--json", action="store_true", help="as JSON")
 
@@ -67,7 +70,7 @@ def execute(options: argparse.Namespace) -> int:
             options.traffic, options.jobs, options.machine, options.days, DAYS, options.first, options.last
         ),
     )
-    found = report(period)
+    found = report(period, communicates=False if settings.bursts.quiet else None)
     if options.out:
         report_files.write(found, period, options.out, report_files.limits(settings))
     if options.json:

@@ -18,6 +18,7 @@ from tarazu.cli.bursts import report_text
 from tarazu.cli.output import Progress
 from tarazu.daemons.bursts import here
 from tarazu.errors import BadInput, StoreError, Unavailable
+from tarazu.forwarding.bursts import tables
 from tarazu.forwarding.bursts.characteristics import Thresholds
 from tarazu.forwarding.bursts.day import Period, analyse
 from tarazu.forwarding.bursts.report import Report
@@ -79,19 +80,20 @@ def mappings(machine: Machine) -> Mapping[str, Numbers]:
     found = {"present": machine.served_by}
     if len(machine.io_nodes) > 1:
         served = machine.served_by >= 0
-        found["i % n"] = np.full(len(served), -1, np.int32)
-        found["i % n"][served] = round_robin(int(served.sum()), len(machine.io_nodes))
+        found["round-robin"] = np.full(len(served), -1, np.int32)
+        found["round-robin"][served] = round_robin(int(served.sum()), len(machine.io_nodes))
     return found
 
 
 def write(found: Report, period: Period, folder: Path, limits: Thresholds) -> None:
-    """As a page with pictures (none without matplotlib, which the page says), and as JSON. Raises StoreError."""
+    """As a page with pictures (none without matplotlib, which the page says), as JSON and CSV. Raises StoreError."""
     from tarazu.sim.bursts.pictures import pictures
     from tarazu.sim.study.report import document, figure
 
     drawn, note = [], ""
     try:
-        drawn = pictures(period, limits)
+        with Progress() as progress:
+            drawn = pictures(period, limits, progress)
     except Unavailable as error:
         note = f"<p class=warning>{escape(str(error))}</p>"
     text = "\n".join(report_text.lines(found, len(found.applications)))
@@ -101,6 +103,8 @@ def write(found: Report, period: Period, folder: Path, limits: Thresholds) -> No
         folder.mkdir(parents=True, exist_ok=True)
         for picture in drawn:
             durable.replace(folder / f"{picture.name}.png", picture.light)
+        durable.replace(folder / "intervals.csv", tables.intervals(period).encode())
+        durable.replace(folder / "jobs.csv", tables.jobs(period).encode())
         durable.replace(folder / "report.json", msgspec.json.format(msgspec.json.encode(found), indent=2))
         durable.replace(folder / "report.html", page.encode())
     except OSError as error:

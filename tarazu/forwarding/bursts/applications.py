@@ -40,8 +40,6 @@ class ApplicationCharacter(msgspec.Struct, frozen=True):
     all_rank: Trait
     low_communication: Trait | None
     """None where it is known of no job."""
-    optimizable_jobs: Trait | None
-    """None where it is known of no job."""
     divergence: float
     """Mean distance between two jobs' distributions of bytes on nodes (definition 4), from 0 to the root of 2."""
     divergent: bool
@@ -110,7 +108,6 @@ def of_jobs(
         intensive=intensive,
         all_rank=all_rank,
         low_communication=trait(j.low_communication for j in jobs),
-        optimizable_jobs=trait(j.optimizable for j in jobs),
         divergence=apart,
         divergent=apart > limits.divergence,
         shares=None if mean is None else tuple(map(float, mean)),

@@ -39,7 +39,7 @@ class Interval:
 def intervals(chunks: Iterable[Traffic], places: Places) -> Iterator[Interval]:
     """Those in which anything was written down, in order. An interval may be spread over several chunks.
 
-    Raises BadInput for time that goes back.
+    Raises BadInput for time that goes back, as it does where intervals of two lengths were kept at once.
     """
     last: Interval | None = None
     names: tuple[str, ...] | None = None
@@ -53,7 +53,8 @@ def intervals(chunks: Iterable[Traffic], places: Places) -> Iterator[Interval]:
                 continue
             if last is not None:
                 if each.time_s < last.time_s:
-                    raise BadInput("traffic", f"time after {last.time_s}", each.time_s)
+                    found = f"{each.time_s} ({each.length_s:g} s) after {last.time_s} ({last.length_s:g} s)"
+                    raise BadInput("traffic", "intervals that follow one another", found)
                 yield last
             last = each
     if last is not None:

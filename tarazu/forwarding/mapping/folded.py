@@ -2,7 +2,8 @@
 
 By i % n each subnet of a machine is cut otherwise, and a rule names two or three nodes; where subnets are cut alike, a
 rule is for all of them: `10.77.[0-44].[3-253/89]@tcp1`. So that no I/O node serves more than others, the subnets form
-groups, each beginning its round elsewhere; the rules are as many as I/O nodes, times groups.
+groups, each beginning its round elsewhere; the rules are as many as I/O nodes, times groups, and more where subnets
+do not have the same addresses.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import msgspec
 import numpy as np
 
 from tarazu.forwarding.mapping.history import History
+from tarazu.forwarding.mapping.rules import Addresses, on_a_server, rules
 from tarazu.forwarding.mapping.together import Options, Progress, elsewhere, together
 from tarazu.forwarding.routers.nids import Nid
 from tarazu.forwarding.traffic.machine import Machine
@@ -47,9 +49,13 @@ def units(nodes: tuple[tuple[Nid, ...], ...], groups: int) -> Units:
     )
 
 
-def groups_for(io_nodes: int, most_rules: int) -> int:
-    """Groups of subnets that so many rules allow; 1 at least."""
-    return max(1, most_rules // max(1, io_nodes))
+def units_in(known: Addresses, io_nodes: int, most_rules: int) -> Units:
+    """Of as many groups as so many rules on a server allow; of one where they allow none."""
+    for groups in range(max(1, most_rules // max(1, io_nodes)), 1, -1):
+        found = units(known.nodes, groups)
+        if on_a_server(rules(folded(found, io_nodes), known)) <= most_rules:
+            return found
+    return units(known.nodes, 1)
 
 
 def folded(of: Units, io_nodes: int) -> Numbers:

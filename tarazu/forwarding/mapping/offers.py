@@ -12,13 +12,12 @@ import msgspec
 import numpy as np
 
 from tarazu.forwarding.mapping import hops as hops_of
-from tarazu.forwarding.mapping.folded import folded, groups_for, together_folded, units
+from tarazu.forwarding.mapping.folded import folded, together_folded, units_in
 from tarazu.forwarding.mapping.history import History
 from tarazu.forwarding.mapping.judge import Judged, judge
-from tarazu.forwarding.mapping.rules import Addresses, rules
+from tarazu.forwarding.mapping.rules import Addresses, on_a_server, rules
 from tarazu.forwarding.mapping.simple import contiguous, moved, round_robin
 from tarazu.forwarding.mapping.together import Options, together
-from tarazu.forwarding.routers.udsp import Rule
 from tarazu.forwarding.traffic.machine import Machine
 from tarazu.forwarding.traffic.traffic import Numbers, Traffic
 
@@ -65,7 +64,7 @@ def mappings(
 ) -> dict[str, Numbers]:
     """Of these names, those that can be had: what learns needs a history, what is folded needs NIDs."""
     nodes, count = len(site.machine.nodes), len(site.machine.io_nodes)
-    of = units(site.addresses.nodes, groups_for(count, most_rules)) if site.addresses else None
+    of = units_in(site.addresses, count, most_rules) if site.addresses else None
     found: dict[str, Numbers] = {}
     for name in names:
         if name == "contiguous":
@@ -97,14 +96,6 @@ def offers(site: Site, found: Mapping[str, Numbers], chunks: Iterable[Traffic] |
         )
         for name, mapping in known.items()
     ]
-
-
-def on_a_server(all_rules: Iterable[Rule]) -> int:
-    """How many of them a server has, which is on one of the networks."""
-    nets: dict[str, int] = {}
-    for rule in all_rules:
-        nets[rule.rte.net] = nets.get(rule.rte.net, 0) + 1
-    return max(nets.values(), default=0)
 
 
 def best(made: Iterable[Offer], most_rules: int) -> Offer | None:

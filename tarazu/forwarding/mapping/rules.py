@@ -5,7 +5,7 @@ Bulk data take the router that the *server* chose, so that is where a mapping is
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from tarazu.errors import BadInput
@@ -60,6 +60,14 @@ def rules(mapping: Numbers, known: Addresses) -> tuple[Rule, ...]:
     return tuple(found)
 
 
+def on_a_server(all_rules: Iterable[Rule]) -> int:
+    """How many of them a server has, which is on one of the networks."""
+    nets: dict[str, int] = {}
+    for rule in all_rules:
+        nets[rule.rte.net] = nets.get(rule.rte.net, 0) + 1
+    return max(nets.values(), default=0)
+
+
 def served_by(its: Sequence[Rule], known: Addresses, otherwise: Numbers) -> Numbers:
     """(nodes,): the I/O node that the rules name for each, `otherwise` where they name none that is known."""
     number = {nid: n for n, each in enumerate(known.io_nodes) for nid in each}
@@ -83,9 +91,9 @@ def without(whole: Sequence[Rule], taken: frozenset[Nid]) -> tuple[Rule, ...]:
         return tuple(whole)
     found: list[Rule] = []
     for rule in whole:
-        lost = {nid for nid in taken if rule.dst.has(nid)}
-        if lost:
-            found += [Rule(dst, rule.rte) for dst in nids.fold(set(rule.dst.nids()) - lost)]
+        left = [nid for nid in rule.dst.nids() if nid not in taken]
+        if len(left) < rule.dst.size:
+            found += [Rule(dst, rule.rte) for dst in nids.fold(left)]
         else:
             found.append(rule)
     return tuple(found)

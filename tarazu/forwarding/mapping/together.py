@@ -19,13 +19,14 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from tarazu.forwarding.bursts.measures import how_many
 from tarazu.forwarding.mapping.flow import cheapest, overlap, relabelled
 from tarazu.forwarding.mapping.history import History
 from tarazu.forwarding.mapping.simple import round_robin
 from tarazu.forwarding.traffic.machine import Machine
 from tarazu.forwarding.traffic.traffic import Numbers
 
-MAX_ROWS = 2_000_000
+MAX_ROWS = 1_000_000
 """Of the history, with its shifted copies."""
 BLOCKS = 256, 64, 16, 4
 """Nodes that are dealt at once, in each pass over all: costs hold for one change at a time, so that few are dealt
@@ -42,10 +43,10 @@ class Options(msgspec.Struct, frozen=True):
     """Copies of each interval, elsewhere on the machine."""
     moves: int | None = None
     """Nodes at most that may get another I/O node than they have, the busiest on crowded ones; None: all."""
-    longest_s: float = 60.0
+    longest_s: float = 20.0
     """After so long no further deal is begun."""
     worth: float = 0.01
-    """By this share the concentration of the last third has to fall against round robin."""
+    """By this share the busiest tenth of the I/O nodes has to carry less of the last third than by round robin."""
     seed: int = 1
 
 
@@ -139,7 +140,7 @@ def together(
         history.part(0, 2 * third), machine, present, start, options, halfway, lambda x: progress(x / 2)
     )
     last = history.part(2 * third, history.intervals)
-    if concentration(last, tried, count) > (1 - options.worth) * concentration(last, start, count):
+    if busiest(last, tried, count) > (1 - options.worth) * busiest(last, start, count):
         return start
     found = _dealt(history, machine, present, start, options, until, lambda x: progress(0.5 + x / 2))
     return relabelled(found, overlap(found, present, count))
@@ -150,6 +151,15 @@ def concentration(history: History, mapping: Numbers, io_nodes: int) -> float:
     if not history.intervals:
         return 1.0
     return _Bursts(history, _weight(history, io_nodes), mapping, io_nodes).concentration()
+
+
+def busiest(history: History, mapping: Numbers, io_nodes: int) -> float:
+    """Share of the busiest tenth of the I/O nodes, mean of the intervals; 1 where there is nothing."""
+    if not history.intervals:
+        return 1.0
+    load = _Bursts(history, _weight(history, io_nodes), mapping, io_nodes).load
+    most = how_many(io_nodes, 0.1)
+    return float(np.partition(load, io_nodes - most, axis=1)[:, io_nodes - most :].sum(axis=1).mean())
 
 
 def _dealt(

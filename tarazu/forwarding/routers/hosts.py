@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from itertools import product, zip_longest
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby, product, zip_longest
 from math import prod
 from pathlib import Path
 
@@ -20,6 +20,7 @@ MAX_FILE_BYTES = 16 << 20
 
 _WORD = re.compile(r"(?:[^\s,\[\]]|\[[\d,-]+\])+")
 _BRACKETS = re.compile(r"\[([\d,-]+)\]")
+_LAST_NUMBER = re.compile(r"(.*?)(\d{1,9})(\D*)", re.ASCII)
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 
 
@@ -36,6 +37,32 @@ def unfold(text: str) -> tuple[str, ...]:
         for numbers in product(*places):
             hosts["".join(a + b for a, b in zip_longest(parts, numbers, fillvalue=""))] = None
     return tuple(hosts)
+
+
+def fold(hosts: Iterable[str]) -> str:
+    """As batch systems read it: `n[001-004,7],login1`, in the order in which the first of each comes."""
+    numbers: dict[tuple[str, int, str], set[int]] = {}
+    for host in hosts:
+        matched = _LAST_NUMBER.fullmatch(host)
+        if matched is None:
+            numbers[host, -1, ""] = set()
+            continue
+        before, number, behind = matched.groups()
+        # Numbers of one width, or without leading zeros: 9 and 10 are one range, 09 and 9 are not.
+        width = len(number) if number.startswith("0") else 0
+        numbers.setdefault((before, width, behind), set()).add(int(number))
+    found = []
+    for (before, width, behind), each in numbers.items():
+        ranges = ",".join(_ranges(sorted(each), width))
+        found.append(f"{before}[{ranges}]{behind}" if len(each) > 1 else f"{before}{ranges}{behind}")
+    return ",".join(found)
+
+
+def _ranges(numbers: list[int], width: int) -> Iterator[str]:
+    for _, run in groupby(enumerate(numbers), lambda each: each[1] - each[0]):
+        first, *rest = (number for _, number in run)
+        last = f"-{rest[-1]:0{width}}" if rest else ""
+        yield f"{first:0{width}}{last}"
 
 
 def _numbers(inside: str, text: str) -> list[str]:

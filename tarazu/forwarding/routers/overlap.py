@@ -23,11 +23,16 @@ def overlap(one: Pattern, other: Pattern) -> bool:
     )
 
 
-def in_the_way(rule: Rule, own: Collection[Rule], shown: Sequence[Udsp]) -> Udsp | None:
-    """A rule of somebody else's about routers for some of the same nodes; the very same rule is none."""
-    for each in shown:
-        its = each.rule
-        if each.rte and its not in own and its != rule and _covers(each.dst, rule.dst):
+def others(own: Collection[Rule], shown: Sequence[Udsp]) -> list[Udsp]:
+    """Somebody else's rules about routers. To be asked once for many rules: reading all that are shown takes long."""
+    ours = frozenset(own)
+    return [each for each in shown if each.rte and each.rule not in ours]
+
+
+def in_the_way(rule: Rule, of_others: Sequence[Udsp]) -> Udsp | None:
+    """One of these rules that is for some of the same nodes; the very same rule is none."""
+    for each in of_others:
+        if each.rule != rule and _covers(each.dst, rule.dst):
             return each
     return None
 

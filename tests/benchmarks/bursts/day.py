@@ -12,57 +12,84 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
+from tarazu.forwarding.routers.hosts import fold
 from tarazu.forwarding.traffic.day_file import write
 from tarazu.forwarding.traffic.machine import Machine, regular
 from tarazu.forwarding.traffic.traffic import Traffic
+from tarazu.sim.bursts.generator import queue
+from tarazu.sim.bursts.published import HARDWARE
+from tarazu.sim.bursts.replay import replay
+from tarazu.sim.bursts.traffic import traffic
 from tests.benchmarks.figure import Figure
 
 NODES, PER_CABINET, INTERVAL_S, DAY_S = 11_392, 128, 10, 86_400
 DAY = 1_700_006_400
 """2023-11-15 00:00 UTC."""
+JOBS = 12_000
+"""Of the generated queue: enough for two days and more."""
 MOST_S, MOST_BYTES = 60.0, 2e9
+PICTURES = 6
 
 
 def measure(short: bool) -> list[Figure]:
     length = 3600 if short else DAY_S
     machine = regular(NODES, PER_CABINET)
-    with tempfile.TemporaryDirectory(prefix="bursts-day-") as folder:
-        return _of("every node in every interval", Path(folder), machine, _every(machine, length), length)
+    found = _of(
+        "every node in every interval", machine, _every(machine, length), _jobs(machine, length), length
+    )
+    return found + _of("as published of CS19, drawn", *_generated(length), length, drawn=True)
 
 
-def _of(what: str, folder: Path, machine: Machine, chunks: Iterator[Traffic], length: int) -> list[Figure]:
-    traffic = folder / "traffic"
-    traffic.mkdir()
-    size = write(traffic / f"{datetime.fromtimestamp(DAY, UTC):%Y-%m-%d}-{INTERVAL_S}s.parquet", chunks)
-    (folder / "machine").write_text(
-        "".join(
-            f"{name} cabinet={machine.cabinets[machine.cabinet[i]]} io_node={machine.io_nodes[machine.served_by[i]]}\n"
-            for i, name in enumerate(machine.nodes)
-        )
-    )
-    jobs = _jobs(machine, length)
-    (folder / "jobs").write_text(
-        "\n".join(["JobIDRaw|User|JobName|NodeList|Submit|Start|End|State", *jobs, ""])
-    )
-    seconds, memory, found = report(folder)
-    assert found["intervals"] == length // INTERVAL_S and found["jobs"]["jobs"] == len(jobs), found["jobs"]
+def _of(
+    what: str, machine: Machine, chunks: Iterator[Traffic], jobs: list[str], length: int, drawn: bool = False
+) -> list[Figure]:
+    with tempfile.TemporaryDirectory(prefix="bursts-day-") as name:
+        folder = Path(name)
+        rows = 0
+
+        def counted() -> Iterator[Traffic]:
+            nonlocal rows
+            for chunk in chunks:
+                rows += len(chunk)
+                yield chunk
+
+        (folder / "traffic").mkdir()
+        path = folder / "traffic" / f"{datetime.fromtimestamp(DAY, UTC):%Y-%m-%d}-{INTERVAL_S}s.parquet"
+        size = write(path, counted())
+        at = [
+            f"cabinet={machine.cabinets[cabinet]} io_node={machine.io_nodes[io_node]}"
+            for cabinet, io_node in zip(machine.cabinet, machine.served_by, strict=True)
+        ]
+        lines = (f"{node} {where}\n" for node, where in zip(machine.nodes, at, strict=True))
+        (folder / "machine").write_text("".join(lines))
+        header = "JobIDRaw|User|JobName|NodeList|Submit|Start|End|State"
+        (folder / "jobs").write_text("\n".join([header, *jobs, ""]))
+        seconds, cpu_s, memory, said = report(folder, drawn)
+        assert len(list(folder.glob("page/*.png"))) == (PICTURES if drawn else 0)
+    assert 0 < said["intervals"] <= length // INTERVAL_S and said["nodes"] == NODES
+    assert said["jobs"]["jobs"] + said["partly"] > 0
     return [
+        Figure(f"{what}: rows", rows / 1e6, "million"),
+        Figure(f"{what}: jobs", len(jobs), ""),
         Figure(f"{what}: file", size / 1e6, "MB"),
         Figure(f"{what}: analysed in", seconds, "s", most=MOST_S),
+        Figure(f"{what}: processor time", cpu_s, "s"),
         Figure(f"{what}: most memory", memory / 1e6, "MB", most=MOST_BYTES / 1e6),
     ]
 
 
-def report(folder: Path) -> tuple[float, int, dict]:  # type: ignore[type-arg]
-    """Seconds, most bytes of memory, and what `tarazu bursts report` says of the files in a folder."""
+def report(folder: Path, drawn: bool) -> tuple[float, float, int, dict]:  # type: ignore[type-arg]
+    """Seconds, those of processors, most bytes of memory, and what is said of the files in a folder."""
     command = [sys.executable, "-m", "tarazu", "bursts", "report", "--json"]
     for option in ("traffic", "jobs", "machine"):
         command += [f"--{option}", str(folder / option)]
+    command += ["--out", str(folder / "page")] if drawn else []
     with open(folder / "out", "w+b") as out:
         begin = time.monotonic()
         process = subprocess.Popen(command, stdout=out)
@@ -71,7 +98,7 @@ def report(folder: Path) -> tuple[float, int, dict]:  # type: ignore[type-arg]
         process.returncode = os.waitstatus_to_exitcode(status)
         assert process.returncode == 0, f"tarazu bursts report: status {process.returncode}"
         out.seek(0)
-        return seconds, usage.ru_maxrss * 1024, json.load(out)
+        return seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, json.load(out)
 
 
 def _every(machine: Machine, length: int) -> Iterator[Traffic]:
@@ -97,7 +124,7 @@ def _jobs(machine: Machine, length: int) -> list[str]:
     at = 0
     while at < NODES:
         size = min(int(2 ** random.uniform(0, 10)), NODES - at)
-        hosts = ",".join(machine.nodes[at : at + size])
+        hosts = fold(machine.nodes[at : at + size])
         begin = 0.0
         while (end := begin + random.exponential(3600) + 60) < length:
             number = len(lines)
@@ -106,3 +133,18 @@ def _jobs(machine: Machine, length: int) -> list[str]:
             begin = end + 5
         at += size
     return lines
+
+
+def _generated(length: int) -> tuple[Machine, Iterator[Traffic], list[str]]:
+    """The second day of a generated queue, placed as Slurm would."""
+    machine = HARDWARE["cs19"].machine()
+    jobs = queue("cs19", JOBS, 1)
+    placed = replay(machine, jobs)
+    chunks = traffic("cs19", jobs, machine, placed.start_s, placed.end_s, placed.nodes, DAY_S, DAY_S + length)
+    lines = []
+    for job in range(len(jobs)):
+        hosts = fold([machine.nodes[node] for node in placed.nodes[job]])
+        one = jobs.batch_job(job, (), placed.start_s[job], placed.end_s[job])
+        times = "|".join(str(round(DAY - DAY_S + when)) for when in (one.submit_s, one.start_s, one.end_s))
+        lines.append(f"{one.id}|{one.user}|{one.name}|{hosts}|{times}|COMPLETED")
+    return machine, (replace(chunk, time_s=chunk.time_s + DAY - DAY_S) for chunk in chunks), lines

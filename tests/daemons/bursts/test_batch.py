@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import subprocess
 import time
 from pathlib import Path
 
@@ -95,6 +96,42 @@ def test_an_epilogs_note_makes_us_ask_at_once(tmp_path: Path) -> None:
         time.sleep(0.01)
     batch.close()
     assert len(looked) == 2 and not list(ended.iterdir())
+
+
+SCRIPT = Path(__file__).parents[3] / "daemons/slurm/job_end.sh"
+
+
+def test_ends_that_slurms_script_tells(tmp_path: Path) -> None:
+    ended = tmp_path / "ended"
+    told = {
+        "JOBID": "7",
+        "USERNAME": "ann",
+        "NODES": "n[1-2]",
+        "SUBMIT": "1795358000",
+        "START": "1795358001",
+        "END": "1795358009",
+        "JOBSTATE": "COMPLETED",
+        "PARTITION": "p",
+        "JOBNAME": "a|b\n8|root|n1|1|1|1|COMPLETED|p|x",
+        "TARAZU_ENDED": str(ended),
+    }
+
+    def job_ends() -> int:
+        return subprocess.run([SCRIPT], env={**os.environ, **told}, check=False).returncode
+
+    assert job_ends() == 0, "a job's end needs no daemon"
+    answers: list[Answer] = []
+    batch = Batch("/nowhere", ended, answers.append)
+    assert not batch._told()
+    ended.mkdir()
+    for _ in range(3):
+        assert job_ends() == 0 and not batch._told()
+    assert not batch._told() and not list(ended.iterdir())
+    jobs = [job for answer in answers for job in answer.listed.jobs]
+    assert [(j.id, j.name, j.end_s) for j in jobs] == [
+        ("7", "a b 8 root n1 1 1 1 COMPLETED p x", 1795358009.0)
+    ] * 3
+    assert all(answer.at_s == 0 for answer in answers)
 
 
 def test_what_a_command_does_not_say(bin: Path, monkeypatch: pytest.MonkeyPatch) -> None:

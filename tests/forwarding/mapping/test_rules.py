@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tarazu.errors import BadInput
 from tarazu.forwarding.mapping import module_options
-from tarazu.forwarding.mapping.folded import folded, groups_for, together_folded, units
+from tarazu.forwarding.mapping.folded import folded, together_folded, units, units_in
 from tarazu.forwarding.mapping.history import learn
 from tarazu.forwarding.mapping.rules import Addresses, addresses, rules, served_by, without
 from tarazu.forwarding.mapping.simple import round_robin
@@ -72,7 +72,7 @@ def test_rules_are_few_where_subnets_are_cut_alike() -> None:
     exact = rules(round_robin(1024, 17), known)
     few = folded(units(known.nodes, 1), 17)
     assert len(rules(few, known)) == 17 < len(exact) / 3
-    by_groups = folded(units(known.nodes, groups_for(17, 40)), 17)
+    by_groups = folded(units_in(known, 17, 40), 17)
     assert len(rules(by_groups, known)) <= 40
     spreads = [np.ptp(np.bincount(mapping)) for mapping in (few, by_groups)]
     assert spreads[1] < spreads[0], "rounds that begin elsewhere even out"

@@ -1,0 +1,145 @@
+"""Which nodes are asked of Slurm for which application's jobs, what became of it, and why.
+
+    tarazu bursts nodes                 what it would do, or did; users see their own applications
+    tarazu bursts nodes --features      features that let Slurm spread jobs that wait, for slurm.conf
+    tarazu bursts nodes --observe       on tarazu-burstd's node, as root: only note what would be asked
+    tarazu bursts nodes --advise        likewise; and tell the user at submission
+    tarazu bursts nodes --apply         ask Slurm
+    tarazu bursts nodes --undo          take back now what was asked for jobs that wait, and ask for nothing until
+                                        --apply; needs no daemon
+
+What was ordered counts instead of `bursts.nodes`, over restarts. While the site's stop file is there the mode is
+`observe`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+from tarazu import config
+from tarazu.cli.output import action_options, print_json, print_table, say
+from tarazu.errors import BadInput
+
+MODES = ("observe", "advise", "apply")
+ANSWER_S = 5.0
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    action_options(
+        parser,
+        {
+            "--observe": "only note what would be asked",
+            "--advise": "and tell the user",
+            "--apply": "ask Slurm (again, after --undo)",
+            "--undo": "take back what was asked; ask for nothing",
+            "--features": "features of nodes, for slurm.conf",
+        },
+    )
+
+
+def execute(options: argparse.Namespace) -> int:
+    settings = config.load(options.config)
+    if options.features:
+        return _features(settings, as_json=options.json)
+    if options.undo:
+        return _undo(settings, as_json=options.json)
+    mode = next((mode for mode in MODES if getattr(options, mode)), "")
+    if mode:
+        return _order(settings, mode, as_json=options.json)
+    return _show(settings, as_json=options.json)
+
+
+def _show(settings: config.Settings, *, as_json: bool) -> int:
+    from tarazu.daemons.bursts.asked import VERSION, AboutAll, Told
+    from tarazu.daemons.bursts.asking import ask
+
+    status = ask(settings.bursts.socket, AboutAll(VERSION), Told, ANSWER_S).status
+    if as_json:
+        print_json(status)
+        return 0
+    say(f"mode: {status['mode']} ({status['why_mode']})")
+    if status["slurm"] != "seen":
+        say(f"Slurm: {status['slurm']}")
+    if status["mode"] == "apply" and not status["may_update"]:
+        say(
+            "nothing is asked for: tarazu-burstd may not change jobs (it must run as Slurm's user, or be its operator)"
+        )
+    if not status["applications"]:
+        print("no job was submitted yet that it was asked about")
+        return 0
+    print_table(
+        ["user", "application", "nodes", "asked", "would", "given", "started", "preferred", "back", "why"],
+        map(_row, sorted(status["applications"], key=lambda row: -row["asked"])),
+        left=2,
+    )
+    return 0
+
+
+def _row(row: dict[str, Any]) -> list[object]:
+    counts = ("asked", "would", "given", "started", "preferred", "taken_back")
+    return [row["user"], row["name"], row["size"], *(row[name] for name in counts), row["why"]]
+
+
+def _order(settings: config.Settings, mode: str, *, as_json: bool) -> int:
+    from tarazu.daemons.bursts.node_part import set_mode
+
+    _here(settings)
+    before = set_mode(settings, mode, f"tarazu bursts nodes --{mode}")  # type: ignore[arg-type]
+    if as_json:
+        print_json({"mode": mode, "was": before})
+    else:
+        print(f"the mode is {mode} (it was {before}); the daemon sees it within a second")
+    return 0
+
+
+def _undo(settings: config.Settings, *, as_json: bool) -> int:
+    from tarazu.daemons.bursts.keeping import take_back_all
+    from tarazu.daemons.bursts.node_part import set_mode
+    from tarazu.daemons.bursts.pins import Pins
+    from tarazu.daemons.bursts.slurm_view import Slurm
+
+    _here(settings)
+    # First: what is taken back here it would else ask for again.
+    before = set_mode(settings, "observe", "tarazu bursts nodes --undo")
+    done = take_back_all(Pins(settings.bursts.directory), Slurm(), "tarazu bursts nodes --undo")
+    left = [each for each in done if each.outcome == "not taken back"]
+    back = [each for each in done if each.outcome == "taken back"]
+    if as_json:
+        print_json({"was": before, "back": [each.pin.name for each in back], "left": [e.why for e in left]})
+        return int(bool(left))
+    for each in back:
+        say(f"taken back: {each.pin.user} {each.pin.name}: {each.pin.nodes or each.pin.prefer}")
+    for each in left:
+        say(f"still asked for: {each.pin.user} {each.pin.name}: {each.why}")
+    if not back and not left:
+        print("nothing to take back: no job waits for nodes that tarazu asked for")
+    print("nothing is asked for until `tarazu bursts nodes --apply`")
+    return int(bool(left))
+
+
+def _here(settings: config.Settings) -> None:
+    if not Path(settings.bursts.directory).is_dir():
+        raise BadInput("this node", f"tarazu-burstd's ({settings.bursts.directory})", "no such directory")
+
+
+def _features(settings: config.Settings, *, as_json: bool) -> int:
+    from tarazu.daemons.bursts import here
+    from tarazu.daemons.bursts.deciding import slots
+    from tarazu.forwarding.routers import hosts
+
+    machine = here.machine(settings)
+    if machine is None:
+        raise BadInput("bursts.machine", "a file, or leaf switches that Slurm knows", "neither")
+    found = {feature: hosts.fold(nodes) for feature, nodes in slots(machine).items()}
+    if as_json:
+        print_json(found)
+        return 0
+    print(
+        f"# {time.strftime('%Y-%m-%d')}: add to the nodes' Features in slurm.conf, then `scontrol reconfigure`"
+    )
+    for feature, folded in found.items():
+        print(f"{feature} {folded}")
+    return 0

@@ -1,0 +1,131 @@
+"""sbatch, with the nodes that tarazu-burstd would ask for: for sites without a plugin of Slurm.
+
+    tarazu bursts sbatch -- -N 64 -p batch job.sh       everything after `--` is sbatch's own
+    tarazu bursts sbatch -- -N 64 --wrap ./a.out
+
+sbatch itself reads the options, also those in the script and the environment (`sbatch -v --test-only`). Where they say
+anything of nodes but how many, nothing is added; nor where the service is silent. What is added is printed. A script
+on standard input is left alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tarazu import config
+from tarazu.errors import TarazuError, Unavailable
+from tarazu.names import shown
+
+OWN = {
+    "array",
+    "batch",
+    "bb",
+    "bbf",
+    "clusters",
+    "constraint",
+    "contiguous",
+    "exclude",
+    "immediate",
+    "nodefile",
+    "nodelist",
+    "prefer",
+    "reservation",
+    "spread-job",
+    "switches",
+}
+"""Options with which somebody says which nodes, or whose jobs are left alone."""
+LATER = {"begin", "dependency", "hold"}
+ALONE = set(
+    "contiguous exclusive get-user-env hold ignore-pbs nice no-kill no-requeue overcommit oversubscribe parsable "
+    "propagate quiet reboot requeue spread-job use-min-nodes verbose wait H O Q W k s v".split()
+)
+"""Options whose next word is not their value."""
+READ_S = 10.0
+ANSWER_S = 0.5
+_OPTION = re.compile(r"sbatch: ([\w-]+)\s*: (.*)")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="...", help="of sbatch")
+
+
+def execute(options: argparse.Namespace) -> int:
+    words = options.words[1:] if options.words[:1] == ["--"] else options.words
+    added: list[str] = []
+    try:
+        added = advice(words, config.load(options.config))
+    except TarazuError as error:
+        _say(f"tarazu: nothing added: {error}")
+    try:
+        os.execvp("sbatch", ["sbatch", *added, *words])
+    except OSError as error:
+        raise Unavailable(f"sbatch: {error.strerror}") from None
+
+
+def advice(words: Sequence[str], settings: config.Settings) -> list[str]:
+    """Options to add, which are also printed. Raises TarazuError."""
+    from tarazu.daemons.bursts.asked import VERSION, AboutJob, Answer
+    from tarazu.daemons.bursts.asking import ask
+
+    read = understood(words)
+    nodes = read.get("nodes", "")
+    if set(read) & OWN or not nodes.isdecimal() or int(nodes) < 2:
+        return []
+    name = read.get("job-name") or ("wrap" if "wrap" in read else script(words))
+    if not name:
+        return []
+    question = AboutJob(
+        VERSION,
+        os.fsencode(name).decode("latin-1"),
+        int(nodes),
+        partition=read.get("partition", ""),
+        waits=bool(set(read) & LATER),
+    )
+    answer = ask(settings.bursts.socket, question, Answer, ANSWER_S)
+    if answer.say:
+        _say(answer.say)
+    if not answer.nodes:
+        return []
+    _say(f"tarazu: sbatch --nodelist={answer.nodes}")
+    return [f"--nodelist={answer.nodes}"]
+
+
+def _say(text: str) -> None:
+    """Beside what sbatch prints."""
+    print(shown(text), file=sys.stderr)
+
+
+def understood(words: Sequence[str]) -> dict[str, str]:
+    """Options as sbatch reads them; none of a job of several parts. Raises Unavailable."""
+    try:
+        done = subprocess.run(
+            ["sbatch", "-v", "--test-only", *words],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="surrogateescape",
+            timeout=READ_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise Unavailable(f"sbatch --test-only: expected an answer within {READ_S:g} s") from None
+    except OSError as error:
+        raise Unavailable(f"sbatch: {error.strerror}") from None
+    if done.stderr.count("sbatch: defined options") != 1:
+        return {}
+    return {found[1]: found[2] for line in done.stderr.splitlines() if (found := _OPTION.fullmatch(line))}
+
+
+def script(words: Sequence[str]) -> str:
+    """The script's name, after which Slurm names the job; empty where it is not clear which word it is."""
+    for before, word in zip(("", *words), words, strict=False):
+        if not word.startswith("-") and Path(word).is_file():
+            clear = not before.startswith("-") or "=" in before or before.lstrip("-") in ALONE
+            return Path(word).name if clear else ""
+    return ""
