@@ -128,7 +128,7 @@ class BurstService:
         self.batch.start()
         own = self.settings.bursts
         if own.socket and own.jobs == "slurm":
-            self.parts["nodes"] = Nodes(self.settings, self._known)
+            self.parts["nodes"] = Nodes(self.settings, self._known, running=lambda: self.history.running)
         self.manager.ready()
         while not self.wakeup.stopping:
             if self.transport.wait(max(0.0, self.manager.longest_wait_s(LOOK_S))):
