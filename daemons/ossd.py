@@ -188,6 +188,17 @@ def follow_rules(settings: config.Settings, read: Callable[[], config.Settings])
     return 0
 
 
+def follow_node(settings: config.Settings, read: Callable[[], config.Settings]) -> int:
+    """This program on a compute node: see `tarazu.daemons.node_traffic`."""
+    from tarazu.daemons.node_traffic import USED, NodeService
+
+    reread = Reread(settings, read, USED)
+    with Wakeup() as wakeup, contextlib.closing(NodeService(settings, wakeup, reread)) as service:
+        service.loop()
+    log.info("stopped")
+    return 0
+
+
 def main(argv: list[str] | None = None) -> int:
     options = parser(NAME, "Publish the statistics of this OSS to tarazu-mdsd.")
     options.add_argument("--name", help="name of this OSS (default: host name)")
@@ -198,6 +209,11 @@ def main(argv: list[str] | None = None) -> int:
         action="store_true",
         help="publish nothing: set which LNet routers running jobs' data take (forwarding.routers)",
     )
+    options.add_argument(
+        "--node",
+        action="store_true",
+        help="on a compute node: tell tarazu-burstd what it moves (bursts.statistics)",
+    )
     options.add_argument("--once", action="store_true", help="print one report and end")
     options.add_argument("--json", action="store_true", help="with --once: as JSON")
     chosen = options.parse_args(argv)
@@ -206,6 +222,8 @@ def main(argv: list[str] | None = None) -> int:
         settings = settings_from(chosen)
         if chosen.once:
             return once(settings, chosen.json)
+        if chosen.node:
+            return follow_node(settings, lambda: settings_from(chosen))
         if chosen.routers:
             return follow_rules(settings, lambda: settings_from(chosen))
         reread = Reread(settings, lambda: settings_from(chosen), USED)

@@ -14,6 +14,8 @@ need mariadbd mariadb-server-core
 need my_print_defaults mariadb-client-core
 need slurmctld slurm-wlm
 need munged munge
+need lua5.1 lua5.1
+ls /usr/lib/*/lua/5.1/socket/unix.so >/dev/null 2>&1 || missing="$missing lua-socket"
 need strace strace
 need prometheus prometheus
 need promtool prometheus

@@ -22,6 +22,8 @@ from tarazu.forwarding.routers import hosts
 
 log = logging.getLogger("tarazu.bursts")
 
+SUBMITTED_S = 20.0
+"""So long after it was asked about a job is in the queue at the latest: a wrapper asks before it submits."""
 GONE_S = 60.0
 """A job that is not in the queue so long after its nodes were noted has ended, or was never submitted."""
 
@@ -46,21 +48,19 @@ def tend(
 ) -> list[Tended]:
     """Go through all notes once. `view`: with running jobs; `all_of`: take back each, and why. Raises StoreError."""
     found: list[Tended] = []
-    by_nodes = _by_nodes(view.queue) if pins.all else {}
-    for pin in pins.all:
-        jobs = _jobs(pin, view, by_nodes)
-        waiting = [job for job in jobs if job.pending]
+    for pin, job in _jobs(pins.all, view.queue):
         age_s = now_s - pin.at_s
-        if waiting:
-            why = all_of or _why_back(pin, waiting[0], view, age_s, wait_s)
-            if why:
-                found.append(_take_back(pin, waiting, slurm, why))
-        elif jobs and not pin.job:
-            # Still noted: put back into the queue it would wait for the same nodes again.
-            pins.replace(pin, known := msgspec.structs.replace(pin, job=jobs[0].id))
+        if job is None:
+            if age_s > GONE_S or all_of:
+                found.append(Tended(pin, "gone", ""))
+            continue
+        # Noted as long as it is there: put back into the queue it would wait for the same nodes again.
+        known = msgspec.structs.replace(pin, job=job.id, started=pin.started or not job.pending)
+        pins.replace(pin, known)
+        if known.started and not pin.started:
             found.append(Tended(known, "started", ""))
-        elif not jobs and (age_s > GONE_S or all_of):
-            found.append(Tended(pin, "gone", ""))
+        elif job.pending and (why := all_of or _why_back(known, job, view, age_s, wait_s)):
+            found.append(_take_back(known, job, slurm, why))
     for each in found:
         if each.outcome != "gone":
             audit(
@@ -76,21 +76,30 @@ def tend(
     return found
 
 
-def _by_nodes(queue: Iterable[Waiting]) -> dict[frozenset[str], list[Waiting]]:
-    found: dict[frozenset[str], list[Waiting]] = {}
-    for job in queue:
-        if job.asked:
-            found.setdefault(frozenset(hosts.unfold(job.asked)), []).append(job)
+def _jobs(pins: Iterable[Pin], queue: Iterable[Waiting]) -> list[tuple[Pin, Waiting | None]]:
+    """Each note with its job, if there is one; no job has two. A user may have been told the same nodes for several
+    jobs of one name, one after another: which is which their time of submission tells.
+    """
+    by_id = {each.id: each for each in queue}
+    named = [each for each in by_id.values() if each.asked]
+    taken = {pin.job for pin in pins if pin.job}
+    by_nodes: dict[tuple[str, str, frozenset[str]], list[Waiting]] = {}
+    for each in named:
+        if each.id not in taken:
+            by_nodes.setdefault((each.user, each.name, frozenset(hosts.unfold(each.asked))), []).append(each)
+    found: list[tuple[Pin, Waiting | None]] = []
+    for pin in pins:
+        job: Waiting | None = by_id.get(pin.job)
+        if not pin.job:
+            same = by_nodes.get((pin.user, pin.name, frozenset(hosts.unfold(pin.nodes))), [])
+            near = [each for each in same if -1.0 <= each.submit_s - pin.at_s <= SUBMITTED_S]
+            if near:
+                job = min(near, key=lambda each: each.submit_s)
+                same.remove(job)
+        elif job and pin.nodes and not job.asked:
+            job = None  # its user has taken them back
+        found.append((pin, job))
     return found
-
-
-def _jobs(pin: Pin, view: View, by_nodes: dict[frozenset[str], list[Waiting]]) -> list[Waiting]:
-    """The jobs of a note: a user's jobs of one name may have been told the same nodes, one after another."""
-    if pin.prefer:
-        return [job for job in view.queue if job.id == pin.job]
-    same = by_nodes.get(frozenset(hosts.unfold(pin.nodes)), ())
-    named = [job for job in same if (job.user, job.name) == (pin.user, pin.name)]
-    return [job for job in named if job.id == pin.job] if pin.job else named
 
 
 def _why_back(pin: Pin, job: Waiting, view: View, age_s: float, wait_s: float) -> str:
@@ -105,13 +114,12 @@ def _why_back(pin: Pin, job: Waiting, view: View, age_s: float, wait_s: float) -
     return ""
 
 
-def _take_back(pin: Pin, waiting: list[Waiting], slurm: Slurm, why: str) -> Tended:
-    for job in waiting:
-        try:
-            slurm.update(job.id, **({"Prefer": ""} if pin.prefer else {"ReqNodeList": ""}))
-        except TarazuError as error:
-            if _still_waits(slurm, job):
-                return Tended(pin, "not taken back", str(error))
+def _take_back(pin: Pin, job: Waiting, slurm: Slurm, why: str) -> Tended:
+    try:
+        slurm.update(job.id, **({"Prefer": ""} if pin.prefer else {"ReqNodeList": ""}))
+    except TarazuError as error:
+        if _still_waits(slurm, job):
+            return Tended(pin, "not taken back", str(error))
     return Tended(pin, "taken back", why)
 
 

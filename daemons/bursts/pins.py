@@ -33,6 +33,8 @@ class Pin(msgspec.Struct, frozen=True):
     """Features preferred, of a job that waits."""
     job: str = ""
     """Its id, once it is known."""
+    started: bool = False
+    """It was seen running: what comes after that is another turn of it."""
 
 
 class Pins:

@@ -11,7 +11,7 @@ import numpy as np
 
 from tarazu.daemons.bursts.gathering import Gathering
 from tarazu.daemons.bursts.names import Names
-from tarazu.wire.messages import OssReport
+from tarazu.wire.messages import NodeReport, OssReport
 from tarazu.wire.said import SaidOnce
 
 log = logging.getLogger("tarazu.bursts")
@@ -23,6 +23,8 @@ SLACK_S = 5.0
 """Reports come a moment after their intervals' ends."""
 LONGEST_S = 3600.0
 """Intervals wait for reports of this length at most."""
+FIRST_S = 180.0
+"""After the start, until it is clear that no OSS reports."""
 SILENT_TIMES = 3
 """Senders that were silent for so many of their intervals are not waited for."""
 
@@ -38,12 +40,16 @@ class _Sender(NamedTuple):
 class Reports:
     """Of one loop. Times are seconds since 1970."""
 
-    def __init__(self, gathering: Gathering, names: Names, job_ids: str) -> None:
-        """`job_ids`: Lustre's `jobid_name`, where the site's job ids name the node: with `%h` or `%H` in it."""
+    def __init__(self, gathering: Gathering, names: Names, job_ids: str, now_s: float | None = None) -> None:
+        """`job_ids`: Lustre's `jobid_name`, where the site's job ids name the node: with `%h` or `%H` in it. `now_s`:
+        from when on OSSs that do not report are taken for none; None: in a while.
+        """
         self.gathering = gathering
         self.names = names
         self.taken = self.again = self.missed = self.refused = 0
         self._pattern = pattern(job_ids) if job_ids else None
+        self._osss_until_s = time.time() + FIRST_S if now_s is None else now_s
+        """Until then OSSs are taken to report."""
         self._senders: dict[str, _Sender] = {}
         self._said = SaidOnce(log)
 
@@ -52,11 +58,14 @@ class Reports:
 
     def take(self, report: OssReport, now_s: float) -> None:
         """One of an OSS; the same one may come again."""
-        end_s = report.sent_s if abs(report.sent_s - now_s + report.age_s) < AGREE_S else now_s - report.age_s
-        if not self._is_new(report.oss, report.incarnation, report.sequence, report.interval_s, now_s):
+        length_s = _length(report.interval_s)
+        if not self._is_new(report.oss, report.incarnation, report.sequence, length_s, now_s):
             return
-        if not report.interval_s > 0:
+        self._osss_until_s = max(self._osss_until_s, now_s + SILENT_TIMES * max(length_s, 10.0))
+        if not length_s > 0:
             return
+        age_s = _length(report.age_s)
+        end_s = report.sent_s if abs(report.sent_s - now_s + age_s) < AGREE_S else now_s - age_s
         if self._pattern is None:
             rates = [(self.names.host(c.nid), c.read_bytes, c.write_bytes) for c in report.clients]
         else:
@@ -68,8 +77,27 @@ class Reports:
         if not rates:
             return
         hosts, read, written = zip(*rates, strict=True)
+        self.gathering.add(hosts, _bytes(read), _bytes(written), (end_s - length_s, end_s))
+
+    def take_node(self, report: NodeReport, now_s: float) -> None:
+        """One of a compute node's own. What it says that it read and wrote counts where no OSS reports: programs' bytes
+        may come out of its cache, and else all would count twice.
+        """
+        host = report.host.partition(".")[0]
+        length_s = _length(report.interval_s)
+        if not self._is_new(f"node {host}", report.incarnation, report.sequence, length_s, now_s):
+            return
+        if not length_s > 0:
+            return
+        end_s = report.sent_s if abs(report.sent_s - now_s) < AGREE_S else now_s
+        alone = now_s >= self._osss_until_s
+        network = None if report.network_bytes is None else _bytes((report.network_bytes,))
         self.gathering.add(
-            hosts, _bytes(read), _bytes(written), (end_s - min(report.interval_s, LONGEST_S), end_s)
+            (host,),
+            _bytes((report.read_bytes or 0 if alone else 0,)),
+            _bytes((report.write_bytes or 0 if alone else 0,)),
+            (end_s - length_s, end_s),
+            network,
         )
 
     def _is_new(self, sender: str, incarnation: int, sequence: int, interval_s: float, now_s: float) -> bool:
@@ -96,7 +124,7 @@ class Reports:
                 del self._senders[name]
                 continue
             longest_s = max(longest_s, sender.interval_s)
-        return now_s - min(longest_s, LONGEST_S) - SLACK_S
+        return now_s - longest_s - SLACK_S
 
 
 def pattern(job_ids: str) -> re.Pattern[str]:
@@ -113,6 +141,11 @@ def pattern(job_ids: str) -> re.Pattern[str]:
         else:
             text += r"\d+" if part in "ugp" else r"[\w+-]+" if part == "j" else ".*"
     return re.compile(text, re.DOTALL)
+
+
+def _length(told_s: float) -> float:
+    """Seconds, of a peer's word for them."""
+    return min(told_s, LONGEST_S) if told_s > 0 else 0.0
 
 
 def _bytes(values: tuple[int, ...]) -> np.ndarray:

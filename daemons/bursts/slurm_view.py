@@ -17,7 +17,7 @@ from tarazu.forwarding.routers import hosts
 
 SINFO = ("--noheader", "--format=%P|%T|%c,%z,%m,%d,%G,%w|%f|%N")
 """A line for all nodes that are alike; features are not part of what makes them so."""
-_SQUEUE = "%i|%u|%D|%P|%T|%r|%n|%x|%f|%v|%j"
+_SQUEUE = "%i|%u|%D|%P|%T|%V|%r|%n|%x|%f|%v|%j"
 """The name comes last: it may hold anything, also what looks like another job's line. So each line begins with a word
 that nobody knows before."""
 PENDING = "--states=PENDING"
@@ -48,6 +48,8 @@ class Waiting(NamedTuple):
     nodes: int
     partition: str
     state: str
+    submit_s: float
+    """Unix time, whole seconds."""
     reason: str
     asked: str
     """Node names that were asked for, folded; empty: none."""
@@ -82,7 +84,9 @@ class Slurm:
     """Slurm's commands. Each raises Unavailable or BadInput."""
 
     def __init__(self, timeout_s: float = 30.0) -> None:
-        self._programs = {name: Program(name, name, timeout_s) for name in PROGRAMS}
+        self._programs = {
+            name: Program(name, f"env SLURM_TIME_FORMAT=%s {name}", timeout_s) for name in PROGRAMS
+        }
 
     def view(self, *, running: bool = False) -> View:
         """`running`: with jobs that run."""
@@ -158,21 +162,22 @@ def read_partitions(text: str) -> tuple[dict[str, Partition], str]:
     return partitions, default
 
 
-def read_queue(text: str, word: str) -> tuple[Waiting, ...]:
+def read_queue(listed: str, word: str) -> tuple[Waiting, ...]:
     """Jobs in their order; `word` begins each one's line. Raises BadInput."""
     found = []
-    lines = f"\n{text}".split(f"\n{word}")[1:]
+    lines = f"\n{listed}".split(f"\n{word}")[1:]
     for number, line in enumerate(lines, 1):
-        words = line.rstrip("\n").split("|", 10)
+        words = line.rstrip("\n").split("|", 11)
         where = f"squeue:{number}"
-        if len(words) != 11:
-            raise BadInput(where, "11 fields", line[:80])
-        id, user, nodes, partition, state, reason, asked, *others, name = words
-        if not nodes.isdecimal() or len(nodes) > 9:
-            raise BadInput(where, "a number of nodes", nodes[:20])
+        if len(words) != 12:
+            raise BadInput(where, "12 fields", line[:80])
+        id, user, nodes, partition, state, submit, reason, asked, *others, name = words
+        for what, text, most in (("a number of nodes", nodes, 9), ("seconds", submit, 12)):
+            if not text.isdecimal() or len(text) > most:
+                raise BadInput(where, what, text[:20])
         own = not all(other in ("", "(null)") for other in others)
         asked = "" if asked == "(null)" else asked
-        found.append(Waiting(id, user, int(nodes), partition, state, reason, asked, own, name))
+        found.append(Waiting(id, user, int(nodes), partition, state, float(submit), reason, asked, own, name))
     return tuple(found)
 
 

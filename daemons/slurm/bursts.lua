@@ -67,7 +67,7 @@ local function connect(limit)
     libraries = libraries or { socket = require("socket"), unix = require("socket.unix") }
     local unix = libraries.unix
     local connection = type(unix) == "table" and (unix.stream or unix.tcp)() or unix()
-    connection:settimeout(limit - libraries.socket.gettime(), "t")
+    connection:settimeout(math.max(0, limit - libraries.socket.gettime()), "t")
     return connection, connection:connect(tarazu.socket)
 end
 
@@ -76,64 +76,75 @@ local function ask(line)
     libraries = libraries or { socket = require("socket"), unix = require("socket.unix") }
     local limit = libraries.socket.gettime() + tarazu.answer_s
     local connection, connected, why = connect(limit)
-    local answer
+    local whole, part
     if connected then
-        connection:settimeout(limit - libraries.socket.gettime(), "t")
+        connection:settimeout(math.max(0, limit - libraries.socket.gettime()), "t")
         connected, why = connection:send(line)
     end
     if connected then
         connection:settimeout(math.max(0, limit - libraries.socket.gettime()), "t")
-        answer, why = connection:receive("*l")
+        -- Of so many bytes at most: a limit of time alone does not end what always has more to say.
+        whole, why, part = connection:receive(MOST)
     end
     connection:close()
-    if not answer then error(why or "no answer", 0) end
-    if #answer > MOST then error("a long answer", 0) end
-    return answer
+    if whole then error("a long answer", 0) end
+    if why ~= "closed" then error(why or "no answer", 0) end
+    return (part or ""):match("^([^\n]*)\n$") or error("expected a line, found something else", 0)
 end
 
--- Nodes of a folded list such as n[001-004,7],m1; raises for anything else.
-local function unfold(text, most)
+-- A folded list such as n[001-004,7],m1 as ranges, by what is around their numbers, and how many nodes it names; raises
+-- for anything else. Not node by node: a partition may have thousands.
+local function unfold(text)
     local found, count = {}, 0
-    local function add(name)
-        if not found[name] then
-            found[name], count = true, count + 1
-            if count > most then error("too many nodes", 0) end
-        end
+    local function add(before, first, last, behind)
+        local width = first:sub(1, 1) == "0" and #first or 0
+        local key = before .. "\n" .. width .. "\n" .. behind
+        local low, high = tonumber(first), tonumber(last)
+        if not low or not high or low > high then error("no range", 0) end
+        found[key] = found[key] or {}
+        table.insert(found[key], { low, high })
+        count = count + high - low + 1
     end
     local rest = text
     while rest ~= "" do
         local before, ranges, behind, comma = rest:match("^([^,%[%]]*)%[([%d,%-]+)%]([^,%[%]]*)(,?)")
         if before then
             for range in ranges:gmatch("[^,]+") do
-                local first, last = range:match("^(%d+)%-(%d+)$")
-                first = first or range:match("^%d+$")
+                local first, last = range:match("^(%d+)%-?(%d*)$")
                 if not first then error("no range", 0) end
-                last = last or first
-                if tonumber(last) - tonumber(first) > most then error("too many nodes", 0) end
-                for number = tonumber(first), tonumber(last) do
-                    add(before .. string.format("%0" .. #first .. ".0f", number) .. behind)
-                end
+                add(before, first, last ~= "" and last or first, behind)
             end
             rest = rest:sub(#before + #ranges + #behind + #comma + 3)
         else
-            before, comma = rest:match("^([^,%[%]]+)(,?)")
-            if not before then error("no list of nodes", 0) end
-            add(before)
-            rest = rest:sub(#before + #comma + 1)
+            local name
+            name, comma = rest:match("^([^,%[%]]+)(,?)")
+            if not name then error("no list of nodes", 0) end
+            before, ranges, behind = name:match("^(.-)(%d+)(%D*)$")
+            add(before or name, ranges or "1", ranges or "1", behind or "")
+            rest = rest:sub(#name + #comma + 1)
         end
     end
     return found, count
 end
 
--- Whether all of `names` are the partition's: others would have the job refused.
-local function all_there(names, job, partitions)
+local function within(range, ranges)
+    for _, each in ipairs(ranges or {}) do
+        if each[1] <= range[1] and range[2] <= each[2] then return true end
+    end
+    return false
+end
+
+-- Whether all nodes are the partition's: others would have the job refused.
+local function all_there(nodes, job, partitions)
     if not partitions then return true end
     for name, partition in pairs(partitions) do
         local default = unset(job.partition) and not unset(partition.flag_default)
         if name == job.partition or default then
-            local there = unfold(partition.nodes or "", 1000000)
-            for each in pairs(names) do
-                if not there[each] then return false end
+            local there = unfold(partition.nodes or "")
+            for key, ranges in pairs(nodes) do
+                for _, range in ipairs(ranges) do
+                    if not within(range, there[key]) then return false end
+                end
             end
             return true
         end
@@ -161,9 +172,9 @@ function tarazu.asked(job, partitions)
         nodes, say = answer:match('^{"v":1,"nodes":"([%w%[%],%-_%.]*)","say":"([^"\\%c]*)"}$')
         if not nodes then error("expected an answer, found something else", 0) end
         if nodes ~= "" then
-            local names, count = unfold(nodes, tonumber(job.min_nodes))
+            local named, count = unfold(nodes)
             if count ~= tonumber(job.min_nodes) then error("expected as many nodes as the job asks for", 0) end
-            if not all_there(names, job, partitions) then error("expected nodes of the partition", 0) end
+            if not all_there(named, job, partitions) then error("expected nodes of the partition", 0) end
         end
     end)
     if not fine then

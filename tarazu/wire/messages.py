@@ -1,6 +1,7 @@
 """What the daemons say to one another: msgpack of tagged structs, each with the protocol version.
 
-ossd ──OssReport──► mdsd            PUB → SUB, may be lost
+ossd ──OssReport──► mdsd, burstd    PUB → SUB, may be lost
+ossd --node ──NodeReport──► burstd  the same, with a client's key
 clientd ──AllocationRequest, CountRequest, FileClosed, StepEnded, StepAlive, StepNodes, ViewRequest,
                                                                  StatusRequest──► mdsd
                                                                                         DEALER → ROUTER
@@ -176,6 +177,23 @@ class OssReport(msgspec.Struct, frozen=True, tag="oss-report", omit_defaults=Tru
     """Where this node forwards what others send: an LNet router, which mostly serves no target."""
     routes: Annotated[tuple[RouterState, ...], msgspec.Meta(max_length=MAX_ROUTERS)] = ()
     """The routers by which this server reaches other networks."""
+    protocol: int = PROTOCOL
+
+
+class NodeReport(msgspec.Struct, frozen=True, tag="node-report", omit_defaults=True):
+    """What one compute node moved in one interval, as it counts itself."""
+
+    host: Id
+    sequence: int
+    sent_s: float
+    interval_s: float
+    incarnation: int
+    """A random number of this start: `sequence` counts within it."""
+    read_bytes: int | None = None
+    """`llite.*.stats`; None: nobody counted."""
+    write_bytes: int | None = None
+    network_bytes: int | None = None
+    """Sent and received besides LNet's; None: nobody counted."""
     protocol: int = PROTOCOL
 
 
@@ -475,7 +493,7 @@ Reply = (
     | TargetsChanged
     | RouterRules
 )
-Message = OssReport | Request | Reply
+Message = OssReport | NodeReport | Request | Reply
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Message)

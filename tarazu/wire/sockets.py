@@ -21,7 +21,7 @@ from tarazu.errors import WireError
 from tarazu.wire import messages
 from tarazu.wire.admission import Admitted
 from tarazu.wire.door import EVENTS, Door, domain_of
-from tarazu.wire.messages import Message, OssReport, Reply, Request
+from tarazu.wire.messages import Message, NodeReport, OssReport, Reply, Request
 from tarazu.wire.security import Curve, check_address, is_local
 from tarazu.wire.transport import (
     MAX_MESSAGE_BYTES,
@@ -40,6 +40,7 @@ from tarazu.wire.transport import (
     Subscriber,
     Transport,
     askable,
+    reportable,
 )
 
 log = logging.getLogger("tarazu.wire")
@@ -286,10 +287,10 @@ class ZmqPublisher(Publisher):
         self._came: list[_End] = []
         self.counts = ends[0].counts
 
-    def publish(self, report: OssReport) -> None:
+    def publish(self, report: OssReport | NodeReport) -> None:
         self._send(messages.encode(report))
 
-    def repeat(self, report: OssReport) -> None:
+    def repeat(self, report: OssReport | NodeReport) -> None:
         self._send(messages.encode(report), self._came)
 
     def _send(self, data: bytes, ends: Sequence[_End] | None = None) -> None:
@@ -330,6 +331,31 @@ class ZmqSubscriber(Subscriber):
             frames, self.sender = got
             message = self.counts.accept(b"".join(frames), self.sender.name, STATISTICS)
             if isinstance(message, OssReport):
+                return message
+        return None
+
+    def close(self) -> None:
+        self._end.close()
+
+
+class ZmqTraffic:
+    """Receives what OSSs and compute nodes moved."""
+
+    def __init__(self, end: _End) -> None:
+        self._end = end
+        self.counts = end.counts
+        self.address = end.address
+        end.socket.subscribe(b"")
+
+    def receive(self, timeout_s: float) -> OssReport | NodeReport | None:
+        """The next report, or None after `timeout_s`. Bad messages, and those of others' kind, are dropped."""
+        deadline = time.monotonic() + timeout_s
+        while self._end.wait(max(0.0, deadline - time.monotonic())):
+            if (got := self._end.frames()) is None:
+                continue
+            frames, peer = got
+            message = self.counts.accept(b"".join(frames), peer.name, reportable(peer))
+            if isinstance(message, OssReport | NodeReport):
                 return message
         return None
 
@@ -443,6 +469,9 @@ class ZmqTransport(Transport):
 
     def subscriber(self, address: str) -> ZmqSubscriber:
         return ZmqSubscriber(self._end(zmq.SUB, address, admits=("oss",), options=_BOUND))
+
+    def traffic(self, address: str) -> ZmqTraffic:
+        return ZmqTraffic(self._end(zmq.SUB, address, admits=("oss", "client"), options=_BOUND))
 
     def requester(self, servers: str | Servers) -> ZmqRequester:
         known = Servers(servers) if isinstance(servers, str) else servers

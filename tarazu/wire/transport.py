@@ -21,6 +21,7 @@ from tarazu.wire.messages import (
     AllocationRequest,
     FileClosed,
     Message,
+    NodeReport,
     NotActive,
     OssReport,
     Reply,
@@ -50,6 +51,7 @@ ASK_AGAIN_S = 0.25
 """When neither of two mdsds is the active one (yet)."""
 
 STATISTICS = (OssReport,)
+TRAFFIC = (OssReport, NodeReport)
 REQUESTS = get_args(Request)
 REPLIES = get_args(Reply)
 OF_OSS = (RulesRequest,)
@@ -120,7 +122,7 @@ def request_id(message: Message) -> str:
     """The id under which a request and its reply belong together."""
     if isinstance(message, AllocationRequest | AllocationReply):
         return message.id
-    if isinstance(message, OssReport):
+    if isinstance(message, OssReport | NodeReport):
         raise TypeError("a report is not answered")
     return message.message_id
 
@@ -131,11 +133,11 @@ class Publisher(ABC):
     counts: Counts
 
     @abstractmethod
-    def publish(self, report: OssReport) -> None:
+    def publish(self, report: OssReport | NodeReport) -> None:
         """Send to every subscriber."""
 
     @abstractmethod
-    def repeat(self, report: OssReport) -> None:
+    def repeat(self, report: OssReport | NodeReport) -> None:
         """Send to those alone that `wait` has seen come since the last report."""
 
     @abstractmethod
@@ -169,6 +171,13 @@ def askable(peer: Peer) -> tuple[type, ...]:
     if peer.admission.role == "oss":
         return OF_OSS
     return tuple(kind for kind in REQUESTS if kind not in OF_OSS)
+
+
+def reportable(peer: Peer) -> tuple[type, ...]:
+    """The reports of traffic that this peer may send: without keys either."""
+    if peer.admission is None:
+        return TRAFFIC
+    return (OssReport,) if peer.admission.role == "oss" else (NodeReport,)
 
 
 class Replier(ABC):

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tarazu import config
+from tarazu.daemons.bursts.kept import Kept
 from tarazu.daemons.council import here
 from tarazu.wire import local
 from tests.daemons.conftest import Site, allocation, ask, free_port
@@ -86,6 +87,8 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
         file.write(
             f"[tune]\nmode = 'apply'\nlevers = ['nrs']\ncouncil = 'tcp://127.0.0.1:{free_port()}'\n"
             f"state = '{site.directory}/levers'\nknowledge = '{site.directory}/knowledge'\n"
+            f"[bursts]\nstatistics = 'tcp://127.0.0.1:{free_port()}'\njobs = '/nowhere'\n"
+            f"directory = '{site.directory}/bursts'\nsocket = '{site.directory}/bursts.sock'\n"
         )
     for unit_name, daemon, options in (
         ("mdsd", "mdsd", []),
@@ -98,6 +101,7 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
         ),
         ("council", "council.service", []),
         ("announcer", "announcer.service", oss),
+        ("burstd", "bursts.service", []),
     ):
         unit = str(ROOT / f"daemons/systemd/tarazu-{unit_name}.service")
         with (site.directory / f"{unit_name}.log").open("a") as log:
@@ -131,5 +135,6 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
     until(lambda: "oss1" in here.ask(settings)["nodes"])
     assert here.ask(settings)["nodes"]["oss1"]["kind"] == "oss" and (site.directory / "levers/lock").exists()
     assert "WARNING" not in site.log("council") + site.log("announcer")
+    until(lambda: Kept(site.directory / "bursts").told().get("history"))
     capabilities = Path(f"/proc/{site.processes[0].pid}/status").read_text()
     assert "CapBnd:\t0000000000000004" in capabilities and "NoNewPrivs:\t1" in capabilities

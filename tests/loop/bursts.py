@@ -21,6 +21,8 @@ from tarazu.daemons.bursts.asked import VERSION, AboutAll, AboutJob, Answer, Tol
 from tarazu.daemons.bursts.asking import ask
 from tarazu.daemons.bursts.history import ALIVE
 from tarazu.daemons.bursts.jobs import UNTIL, Jobs
+from tarazu.daemons.bursts.node_part import set_mode
+from tarazu.daemons.ordered import Mode
 from tarazu.daemons.slurm import Kind, plugin
 from tarazu.errors import TarazuError
 from tarazu.forwarding.bursts.characteristics import JobBytes
@@ -69,6 +71,7 @@ class Bursts:
         self.config = directory / "tarazu.toml"
         self.env = {**os.environ, **slurm.env}
         self.daemon: subprocess.Popen[bytes] | None = None
+        self._plugin_s = 0
 
     def configure(self, **own: object) -> None:
         own = {
@@ -88,13 +91,17 @@ class Bursts:
         settings = config.load(str(self.config))
         return plugin(kind, config.override(settings, "bursts", answer_s=answer_s).bursts)
 
-    def plugin(self, answer_s: float) -> None:
-        """Of slurmctld, which looks at its file at each submission; 0: one that does nothing."""
+    def plugin(self, answer_s: float, more: str = "") -> None:
+        """Of slurmctld, which looks at its file at each submission; 0: one that does nothing.
+
+        `more`: lines of Lua before its functions.
+        """
         path = self.slurm.directory / "job_submit.lua"
         beside = path.with_name("job_submit.new")
-        beside.write_text(self.install("job_submit", answer_s) if answer_s else NO_PLUGIN)
-        later = time.time() + 1  # it compares whole seconds
-        os.utime(beside, (later, later))
+        text = self.install("job_submit", answer_s) if answer_s else NO_PLUGIN
+        beside.write_text(text.replace("\nfunction slurm_job_submit", f"{more}\nfunction slurm_job_submit"))
+        self._plugin_s = max(self._plugin_s, int(time.time())) + 1  # it looks at whole seconds
+        os.utime(beside, (self._plugin_s, self._plugin_s))
         beside.replace(path)
 
     def start(self) -> None:
@@ -147,6 +154,16 @@ class Bursts:
         rows = self.status()["applications"]
         return next((row for row in rows if row["name"] == name), {"asked": 0, "why": ""})
 
+    def order(self, mode: Mode) -> None:
+        """As `tarazu bursts nodes --MODE`; returns when the daemon does so."""
+        set_mode(config.load(str(self.config)), mode, "a test")
+        if self.daemon is not None:
+            self.until(lambda: self.status()["mode"] == mode)
+
+    def reload(self, **own: object) -> None:
+        self.configure(**own)
+        self.signal(signal.SIGHUP)
+
     def submit(self, *options: str, runs_s: float = 60, program: str = "sbatch") -> str:
         """The job's id. It must be taken."""
         words = [program, "--parsable", "-o", "/dev/null", "--exclusive", *options]
@@ -175,6 +192,9 @@ class Bursts:
         limit = time.monotonic() + PATIENCE_S
         while not true():
             assert time.monotonic() < limit, self.log()
+            with contextlib.suppress(TarazuError):
+                # Whenever it is asked it looks at Slurm soon.
+                ask(str(self.socket), AboutJob(VERSION, READY, 2, waits=True), Answer, 0.2)
             time.sleep(0.05)
 
     def cancel(self) -> None:

@@ -19,6 +19,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.util
+import math
 import os
 import time
 from collections.abc import Iterator
@@ -29,7 +31,7 @@ import msgspec
 
 from tarazu import config
 from tarazu.cli.output import Progress, print_json, say
-from tarazu.errors import BadInput
+from tarazu.errors import BadInput, Unavailable
 from tarazu.units import human_bytes
 
 if TYPE_CHECKING:
@@ -66,6 +68,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     if not options.files and not options.jobs:
         raise BadInput("tarazu bursts import", "files of traffic, or --jobs FILE", "neither")
+    missing = [name for name in ("numpy", "pyarrow") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise Unavailable(f"tarazu bursts import: {' and '.join(missing)} not installed (tarazu[bursts])")
     settings = config.load(options.config)
     settings = config.override(
         settings, "bursts", directory=str(options.directory) if options.directory else None
@@ -95,9 +100,17 @@ def _jobs(settings: config.Settings, path: Path) -> dict[str, Any]:
     from tarazu.forwarding.traffic import slurm
 
     listed = slurm.read(path)
+    # When those ended that ran then, nobody will tell.
+    ended = [job for job in listed.jobs if not math.isinf(job.end_s)]
     with _kept_jobs(settings) as jobs:
-        changed = jobs.put(listed.jobs)
-    return {"jobs": len(listed.jobs), "new": changed, "left_out": listed.left, "why": listed.why}
+        changed = jobs.put(ended)
+    return {
+        "jobs": len(ended),
+        "new": changed,
+        "running": len(listed.jobs) - len(ended),
+        "left_out": listed.left,
+        "why": listed.why,
+    }
 
 
 def _traffic(settings: config.Settings, options: argparse.Namespace) -> dict[str, Any]:
@@ -154,6 +167,8 @@ def _print(told: dict[str, Any]) -> None:
     if "jobs" in told:
         found = told["jobs"]
         say(f"{found['jobs']} jobs, {found['new']} of them new")
+        if found["running"]:
+            say(f"  {found['running']} that ran then are left out")
         if found["left_out"]:
             say(f"  {found['left_out']} lines left out: {found['why']}")
     if "traffic" in told:

@@ -44,10 +44,13 @@ def fold(hosts: Iterable[str]) -> str:
     numbers: dict[tuple[str, int, str], set[int]] = {}
     for host in hosts:
         matched = _LAST_NUMBER.fullmatch(host)
-        before, number, behind = matched.groups() if matched else (host, "", "")
+        if matched is None:
+            numbers[host, -1, ""] = set()
+            continue
+        before, number, behind = matched.groups()
         # Numbers of one width, or without leading zeros: 9 and 10 are one range, 09 and 9 are not.
         width = len(number) if number.startswith("0") else 0
-        numbers.setdefault((before, width, behind), set()).update({int(number)} if number else ())
+        numbers.setdefault((before, width, behind), set()).add(int(number))
     found = []
     for (before, width, behind), each in numbers.items():
         ranges = ",".join(_ranges(sorted(each), width))

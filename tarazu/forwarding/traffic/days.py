@@ -139,7 +139,8 @@ def _opened(folder: Path, start_s: float, end_s: float, stack: ExitStack) -> lis
             for path in _paths(folder):
                 found = _NAME.fullmatch(path.name)
                 day_s = _start_of(found[1]) if found else 0
-                if day_s + DAY_S > start_s and day_s < end_s:
+                begins_s = int(found[3]) if found and found[3] else day_s
+                if day_s + DAY_S > start_s and begins_s < end_s:
                     files[path.name] = DayFile(path)
         except FileNotFoundError:
             for file in files.values():

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tarazu.forwarding.routers.hosts import fold
 from tarazu.forwarding.traffic.day_file import write
 from tarazu.forwarding.traffic.machine import Machine, regular
 from tarazu.forwarding.traffic.traffic import Traffic
@@ -123,7 +124,7 @@ def _jobs(machine: Machine, length: int) -> list[str]:
     at = 0
     while at < NODES:
         size = min(int(2 ** random.uniform(0, 10)), NODES - at)
-        hosts = ",".join(machine.nodes[at : at + size])
+        hosts = fold(machine.nodes[at : at + size])
         begin = 0.0
         while (end := begin + random.exponential(3600) + 60) < length:
             number = len(lines)
@@ -142,7 +143,7 @@ def _generated(length: int) -> tuple[Machine, Iterator[Traffic], list[str]]:
     chunks = traffic("cs19", jobs, machine, placed.start_s, placed.end_s, placed.nodes, DAY_S, DAY_S + length)
     lines = []
     for job in range(len(jobs)):
-        hosts = ",".join(machine.nodes[node] for node in placed.nodes[job])
+        hosts = fold([machine.nodes[node] for node in placed.nodes[job]])
         one = jobs.batch_job(job, (), placed.start_s[job], placed.end_s[job])
         times = "|".join(str(round(DAY - DAY_S + when)) for when in (one.submit_s, one.start_s, one.end_s))
         lines.append(f"{one.id}|{one.user}|{one.name}|{hosts}|{times}|COMPLETED")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,8 +17,9 @@ from tarazu.cli.bursts.here_lines import lines
 from tarazu.daemons.bursts import here
 from tarazu.daemons.bursts.service import BurstService
 from tarazu.daemons.metrics.exporter import Ask
+from tarazu.daemons.node_traffic import NodeService
 from tarazu.daemons.process import Wakeup
-from tarazu.errors import BadInput, Unavailable
+from tarazu.errors import BadInput, ConfigError, Unavailable
 from tarazu.forwarding.traffic import days
 from tarazu.wire import keys
 from tarazu.wire.messages import ClientRate, OssReport
@@ -36,7 +39,13 @@ class Site:
 
     def settings(self, **own: object) -> config.Settings:
         path = self.directory / "tarazu.toml"
-        own = {"statistics": self.address, "directory": str(self.directory / "kept"), **own}
+        own = {
+            "statistics": self.address,
+            "directory": str(self.directory / "kept"),
+            "jobs": str(self.directory / "jobs"),
+            "socket": str(self.directory / "socket"),
+            **own,
+        }
         path.write_text(
             f"[keys]\ndirectory = '{self.keys}'\n[run]\nstop_file = ''\n[bursts]\n"
             + "".join(f"{key} = {value!r}\n" for key, value in own.items())
@@ -60,12 +69,21 @@ def site(tmp_path: Path) -> Iterator[Site]:
     site.close()
 
 
+def status(site: Site) -> dict[str, Any]:
+    """As it is written beside the loop."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not (found := here.status(site.settings())):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return found
+
+
 def test_a_second_one_ends_and_the_first_tells_how_it_is(site: Site) -> None:
     service = site.service()
     with pytest.raises(Unavailable):
         BurstService(site.settings(), service.wakeup)
     service.turn(service.started)
-    assert here.status(site.settings())["history"]["jobs"] == 0
+    assert status(site)["history"]["jobs"] == 0
 
 
 def report(sequence: int, sent_s: float, *clients: ClientRate) -> OssReport:
@@ -93,7 +111,8 @@ def test_reports_of_osss_become_traffic_on_disk_and_others_are_refused(
         end = transport.publisher(site.address)
         ends.append((transport, end))
     deadline, sequence, at_s = time.monotonic() + PATIENCE_S, 0, time.time()
-    while service.reports.taken < 3:
+    assert service.subscriber is not None
+    while service.reports.taken < 3 or not service.subscriber.counts.dropped:
         assert time.monotonic() < deadline
         sequence += 1
         for i, (_, end) in enumerate(ends):
@@ -109,7 +128,34 @@ def test_reports_of_osss_become_traffic_on_disk_and_others_are_refused(
     assert {chunk.nodes for chunk in chunks} == {("10.0.0.1@tcp",)}
     assert sum(int(c.written.sum()) for c in chunks) == 100 * taken
     assert sum(int(c.read.sum()) for c in chunks) == 10 * taken, "only of the OSS"
-    assert service.subscriber is not None and service.subscriber.counts.refused > 0
+
+
+def test_a_compute_node_tells_of_its_network(site: Site) -> None:
+    root = site.directory / "node"
+    (root / "sys/class/net/eth0/device").mkdir(parents=True)
+    (root / "sys/kernel/debug/lnet").mkdir(parents=True)
+    (root / "proc/net").mkdir(parents=True)
+    (root / "sys/kernel/debug/lnet/stats").write_text("1 2 0 4 5 6 7 0 0 0 0\n")
+    service = site.service(interval_s=0.01)
+    settings = site.settings(interval_s=0.01)
+    settings = config.override(settings, "ossd", root=str(root), name="n7")
+    told = 0
+    with Wakeup() as wakeup, contextlib.closing(NodeService(settings, wakeup)) as node:
+        deadline = time.monotonic() + PATIENCE_S
+        while service.reports.taken < 3:
+            assert time.monotonic() < deadline
+            told += 1000
+            (root / "proc/net/dev").write_text(f"eth0: {told} 1 0 0 0 0 0 0 0 1 0 0 0 0 0 0\n")
+            if (found := node.report(time.monotonic())) is not None:
+                assert (found.network_bytes, found.read_bytes) == (1000, None)
+                node.publisher.publish(found)
+            service.transport.wait(0.01)
+            service.turn(time.monotonic())
+    traffic = service.gathering.close(time.time() + 10)
+    assert traffic is not None and traffic.nodes == ("n7",) and traffic.network is not None
+    assert int(traffic.network.sum()) == 1000 * service.reports.taken and not traffic.written.any()
+    with pytest.raises(ConfigError, match=r"bursts\.statistics"):
+        NodeService(site.settings(statistics=""), wakeup)
 
 
 _STATS = "snapshot_time 1795166319.8 secs.nsecs\nwrite_bytes {n} samples [bytes] 1 1048576 {bytes}\n"
@@ -132,6 +178,7 @@ class Oss:
         beside.rename(self.stats)
 
 
+@pytest.mark.long
 def test_a_kill_loses_what_was_not_written_yet_and_no_more(site: Site) -> None:
     """Real ossd, real daemon, which writes more often here than elsewhere."""
     quick = (
@@ -139,7 +186,7 @@ def test_a_kill_loses_what_was_not_written_yet_and_no_more(site: Site) -> None:
         "service.SAVE_S = 0.3; service.LOOK_S = 0.05; reports.SLACK_S = 0.1; sys.exit(service.main(sys.argv[1:]))"
     )
     oss = Oss(site)
-    site.settings(interval_s=1.0, jobs=str(site.directory / "jobs"))
+    site.settings(interval_s=1.0)
     file = site.directory / "tarazu.toml"
     file.write_text(file.read_text() + f"[ossd]\ninterval_s = 0.2\nexports = true\nroot = '{oss.root}'\n")
     directory = here.traffic(config.load(str(file)))
@@ -193,7 +240,7 @@ def test_it_has_metrics_and_a_line_in_tarazu_status(site: Site) -> None:
     samples = {s.name: s.value for family in families(service, ask) for s in family.samples}
     assert samples["tarazu_bursts_senders"] == samples["tarazu_bursts_reports_total"] == 1
     assert samples["tarazu_bursts_unknown_nids"] == samples["tarazu_bursts_writable"] == 1
-    told = here.status(site.settings())
+    told = status(site)
     (line,) = lines(told)
     assert "1 senders, 1 nodes (1 NIDs unknown), 0 jobs (0 run)" in line and "with keys" in line
     assert lines(told, time.time() + 99)[0].endswith("silent for 99 s") and lines({}) == []

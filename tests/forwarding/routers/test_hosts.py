@@ -42,3 +42,19 @@ def test_any_text_is_hosts_or_an_error(text: str) -> None:
 def test_what_is_none(text: str) -> None:
     with pytest.raises(BadInput):
         hosts.unfold(text)
+
+
+NAMES = st.builds(
+    "{}{}{}".format, st.sampled_from(["a", "ab", "a1b"]), st.sampled_from(["", "0"]), st.integers(0, 30)
+)
+
+
+@settings(max_examples=40)
+@given(st.sets(NAMES | st.sampled_from(["a", "x0y", "x1y"]), max_size=20))
+def test_what_is_folded_unfolds_to_the_same(names: set[str]) -> None:
+    assert sorted(hosts.unfold(hosts.fold(sorted(names)))) == sorted(names)
+
+
+def test_folded_as_slurm_does() -> None:
+    assert hosts.fold(f"n{i}" for i in (1, 2, 9, 10, 12)) == "n[1-2,9-10,12]"
+    assert hosts.fold(["n09", "n10", "n11", "login", "n9"]) == "n09,n[9-11],login"

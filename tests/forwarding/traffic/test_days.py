@@ -65,7 +65,7 @@ ROW = st.tuples(
 )
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.lists(st.one_of(st.lists(ROW, min_size=1, max_size=6), st.integers(0, 80)), max_size=8))
 def test_what_was_added_is_read_in_order_each_once(steps: list[list[Row] | int]) -> None:
     added: list[Row] = []

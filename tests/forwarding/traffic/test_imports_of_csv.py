@@ -114,7 +114,7 @@ def test_what_is_missing_is_named(tmp_path: Path, text: str, columns: Columns, e
 SERIES = st.lists(st.tuples(st.integers(1, 400), st.integers(0, 1 << 40)), min_size=2, max_size=20)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.lists(SERIES, min_size=1, max_size=3))
 def test_every_byte_that_a_counter_grew_by_is_there(
     tmp_path_factory: pytest.TempPathFactory, series: list[list[tuple[int, int]]]
@@ -135,7 +135,7 @@ def test_every_byte_that_a_counter_grew_by_is_there(
     assert got == expected and told.bytes["read"] == sum(expected.values())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.text(st.sampled_from('0123456789,n\n.-e"|;é'), max_size=80))
 def test_any_text_is_taken_or_refused(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     tmp_path = tmp_path_factory.mktemp("import")

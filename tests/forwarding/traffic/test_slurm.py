@@ -77,7 +77,7 @@ ROW = st.tuples(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(st.lists(ROW, max_size=5))
 def test_our_own_question_is_not_fooled_by_names(rows: list[tuple[str, str, str]]) -> None:
     separator = "0f3a9c"
@@ -89,7 +89,7 @@ def test_our_own_question_is_not_fooled_by_names(rows: list[tuple[str, str, str]
     assert [(j.id, j.user, j.name) for j in listed.jobs] == rows and not listed.left
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(st.text(max_size=300).map(lambda text: text.replace("0", "|")), st.booleans())
 def test_any_text_gives_jobs_or_is_refused(text: str, headed: bool) -> None:
     lines = (SACCT[: SACCT.index("\n") + 1] if headed else "") + text

@@ -1,0 +1,68 @@
+"""The part of tarazu-burstd that says which nodes jobs should get, where there is no Slurm."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tarazu import config
+from tarazu.daemons import ordered
+from tarazu.daemons.bursts.asked import AboutJob
+from tarazu.daemons.bursts.node_part import Nodes, set_mode
+from tarazu.errors import StoreError
+
+
+def settings(directory: Path, **own: object) -> config.Settings:
+    own = {"directory": str(directory), "socket": str(directory / "socket"), **own}
+    found = config.override(config.Settings(), "bursts", **own)
+    return config.override(found, "run", stop_file=str(directory / "stop"))
+
+
+def test_without_slurm_nothing_is_asked_for_and_it_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLURM_CONF", str(tmp_path / "none"))
+    part = Nodes(settings(tmp_path, nodes="apply"), lambda _: None)
+    try:
+        assert part.answer(AboutJob(1, "io", 4), 0) == b'{"v":1,"nodes":"","say":""}\n'
+        status = part.status()
+        assert status["mode"] == "apply" and not status["may_update"]
+        (row,) = status["applications"]
+        assert (row["user"], row["name"], row["asked"]) == ("root", "io", 1)
+        assert "Slurm" in row["why"] or "scontrol" in row["why"]
+        with pytest.raises(StoreError):
+            (tmp_path / "pins.jsonl").write_text("?")
+            Nodes(settings(tmp_path), lambda _: None)
+    finally:
+        part.close()
+
+
+def test_what_was_ordered_counts_but_a_stop_file_more(tmp_path: Path) -> None:
+    own = settings(tmp_path, nodes="advise")
+    assert set_mode(own, "apply", "a test") == "advise" and set_mode(own, "apply", "again") == "apply"
+    part = Nodes(own, lambda _: None)
+    try:
+        assert (part.mode, part.why_mode) == ("apply", "again")
+        (tmp_path / "nodes-mode").write_text("?")
+        part.look(1e9)
+        assert part.mode == "observe" and "nodes-mode" in part.why_mode
+        (tmp_path / "nodes-mode").unlink()
+        part.look(2e9)
+        assert (part.mode, part.why_mode) == ("advise", "bursts.nodes")
+    finally:
+        part.close()
+    (tmp_path / "stop").write_text("")
+    stopped = Nodes(own, lambda _: None)
+    try:
+        assert stopped.mode == "observe" and "stop" in stopped.why_mode
+    finally:
+        stopped.close()
+
+
+def test_an_order_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "mode"
+    assert ordered.ordered(path) is None
+    ordered.order(path, "advise", "why")
+    found = ordered.ordered(path)
+    assert found and (found.mode, found.reason) == ("advise", "why")

@@ -1,0 +1,110 @@
+"""Notes of what was asked of Slurm: on disk before it is asked, also through a crash."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tarazu.daemons.bursts import keeping, pins
+from tarazu.daemons.bursts.pins import Pin, Pins
+from tarazu.daemons.bursts.slurm_view import Partition, Slurm, View, Waiting
+from tarazu.errors import StoreError
+
+ONE = Pin(1.0, "ann", 'io\n"é', "n[1-4]")
+TWO = Pin(2.0, "bob", "io", "", "tz0|tz1", "7")
+
+
+def test_notes_are_there_after_a_restart(tmp_path: Path) -> None:
+    kept = Pins(tmp_path / "new")
+    assert kept.add(ONE) and kept.add(TWO) and kept.add(Pin(3.0, "x", "y", "n9"))
+    kept.drop([Pin(3.0, "x", "y", "n9")])
+    kept.replace(ONE, Pin(1.0, "ann", "io", "n[1-4]", job="8"))
+    again = Pins(tmp_path / "new")
+    assert again.all == kept.all == (Pin(1.0, "ann", "io", "n[1-4]", job="8"), TWO)
+    assert again.add(ONE) and Pins(tmp_path / "new").all == (*kept.all, ONE)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.binary(max_size=30))
+def test_what_a_crash_left_of_a_line_is_nothing(
+    tmp_path_factory: pytest.TempPathFactory, left: bytes
+) -> None:
+    directory = tmp_path_factory.mktemp("pins")
+    Pins(directory).add(ONE)
+    path = directory / "pins.jsonl"
+    path.write_bytes(path.read_bytes() + left.replace(b"\n", b""))
+    kept = Pins(directory)
+    assert kept.all == (ONE,)
+    assert kept.add(TWO) and Pins(directory).all == (ONE, TWO)
+
+
+def test_notes_that_cannot_be_read_are_not_forgotten(tmp_path: Path) -> None:
+    path = tmp_path / "pins.jsonl"
+    for text in ("{}\n", '{"tarazu":"pins","v":2}\n', '{"tarazu":"pins","v":1}\n{"at_s":1}\n'):
+        path.write_text(text)
+        with pytest.raises(StoreError, match=r"pins\.jsonl"):
+            Pins(tmp_path)
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(StoreError):
+        Pins(tmp_path)
+
+
+def test_what_cannot_be_noted_is_not_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = Pins(tmp_path)
+    kept.add(ONE)
+    (tmp_path / "pins.jsonl").unlink()
+    (tmp_path / "pins.jsonl").mkdir()
+    for _ in range(2):
+        with pytest.raises(StoreError):
+            kept.add(TWO)
+    assert kept.all == (ONE,)
+    (tmp_path / "pins.jsonl").rmdir()
+    assert kept.add(TWO) and Pins(tmp_path).all == (ONE, TWO)
+    monkeypatch.setattr(pins, "MOST", 2)
+    assert not kept.add(Pin(3.0, "x", "y", "n9"))
+
+
+def view(*queue: Waiting, idle: str = "n1 n2 n3 n4") -> View:
+    test = Partition(frozenset(f"n{i}" for i in range(1, 9)), frozenset(idle.split()), 1, {})
+    return View(0.0, {"test": test}, "test", queue)
+
+
+def waiting(
+    name: str = "io", state: str = "PENDING", asked: str = "n[1-4]", id: str = "8", at_s: float = 100.0
+) -> Waiting:
+    return Waiting(id, "ann", 4, "test", state, at_s, "None", asked, False, name)
+
+
+def test_what_becomes_of_a_note(tmp_path: Path) -> None:
+    """What needs no Slurm; the rest is tests/loop/test_slurm_nodes.py's."""
+    kept = Pins(tmp_path)
+    nobody = Slurm(0.1)
+
+    def tended(seen: View, now_s: float) -> list[str]:
+        return [each.outcome for each in keeping.tend(kept, seen, nobody, 30.0, now_s=now_s)]
+
+    pin = Pin(100.9, "ann", "io", "n[1-4]")
+    kept.add(pin)
+    # Others' jobs, or of another name, or on other nodes, or submitted at another time, are not meant.
+    others = (waiting("other"), waiting(asked="n[1-3,5]"), waiting(asked=""), waiting(id="7", at_s=90.0))
+    assert tended(view(*others), 159.0) == [] and kept.all == (pin,)
+    assert tended(view(waiting()), 110.0) == [] and [each.job for each in kept.all] == ["8"]
+    assert tended(view(waiting(state="RUNNING")), 160.0) == ["started"]
+    assert tended(view(waiting(state="RUNNING")), 170.0) == []
+    assert Pins(tmp_path).all[0].started
+    assert tended(view(waiting(id="9")), 150.0) == [] and tended(view(waiting(id="9")), 161.0) == ["gone"]
+    assert kept.all == ()
+
+
+def test_jobs_of_one_name_on_the_same_nodes_have_a_note_each(tmp_path: Path) -> None:
+    """An old note took nodes back from a new job, which had them named anew."""
+    kept = Pins(tmp_path)
+    for at_s in (100.0, 140.0, 141.0):
+        kept.add(Pin(at_s, "ann", "io", "n[1-4]"))
+    queue = [waiting(id="9", at_s=141.0), waiting(id="8", at_s=140.0)]
+    assert keeping.tend(kept, view(*queue), Slurm(0.1), 30.0, now_s=142.0) == []
+    assert [each.job for each in kept.all] == ["", "8", "9"]
