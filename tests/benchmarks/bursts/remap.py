@@ -46,7 +46,9 @@ def measure(short: bool) -> list[Figure]:
                     "",
                     least=MORE,
                 ),
-                Figure(f"{name}: learned beside i % n", knowing.busiest / after.busiest, "", most=NOT_MUCH_WORSE),
+                Figure(
+                    f"{name}: learned beside i % n", knowing.busiest / after.busiest, "", most=NOT_MUCH_WORSE
+                ),
                 Figure(
                     f"{name}: a tenth moved beside contiguous", few.busiest / before.busiest, "", most=1.0
                 ),
