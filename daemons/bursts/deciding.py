@@ -13,10 +13,10 @@ from tarazu import config
 from tarazu.daemons.bursts.asked import AboutJob
 from tarazu.daemons.bursts.slurm_view import SLOT, Partition, View, Waiting
 from tarazu.forwarding.bursts.applications import ApplicationCharacter
-from tarazu.forwarding.nodes.selection import Choice, Options, Wish, choose
+from tarazu.forwarding.nodes.selection import Choice, Floats, Options, Wish, choose, loads
 from tarazu.forwarding.nodes.slurm_fit import FITS
 from tarazu.forwarding.routers import hosts
-from tarazu.forwarding.traffic.batch_job import Application
+from tarazu.forwarding.traffic.batch_job import Application, BatchJob
 from tarazu.forwarding.traffic.machine import Machine
 
 STALE_S = 60.0
@@ -38,6 +38,8 @@ class Site(NamedTuple):
     by_topology: bool
     """Slurm has leaf switches, and fills them."""
     view: View
+    load: Floats | None = None
+    """(I/O nodes,): how much of data-intensive jobs that run each serves."""
 
 
 class Decision(NamedTuple):
@@ -52,8 +54,28 @@ class Decision(NamedTuple):
         return hosts.fold(self.nodes)
 
 
-def site_of(machine: Machine, by_topology: bool, view: View) -> Site:
-    return Site(machine, {name: i for i, name in enumerate(machine.nodes)}, by_topology, view)
+def site_of(
+    machine: Machine,
+    by_topology: bool,
+    view: View,
+    running: Iterable[BatchJob] = (),
+    knowledge: Knowledge = lambda _: None,
+) -> Site:
+    places = {name: i for i, name in enumerate(machine.nodes)}
+    return Site(machine, places, by_topology, view, _load(machine, places, running, knowledge))
+
+
+def _load(
+    machine: Machine, places: dict[str, int], running: Iterable[BatchJob], knowledge: Knowledge
+) -> Floats:
+    """A spread job waits for the slowest of its I/O nodes: those that serve others that do much I/O come last."""
+    load = np.zeros(len(machine.io_nodes))
+    for job in running:
+        known = knowledge(job.application)
+        at = [places[name] for name in job.nodes if name in places]
+        if known is not None and known.intensive.expected and len(at) == len(job.nodes):
+            load += loads(machine, at, known.shares)
+    return load
 
 
 def expected(
@@ -100,7 +122,11 @@ def decide(
     wish = Wish(asked.nodes, character.shares, next_optimizable(site.view.queue, knowledge, options))
     fit = "tree" if site.by_topology else "consecutive"
     chosen = choose(
-        site.machine, idle(site, partition, taken), wish, Options(per_io_node=options.per_io_node, fit=fit)
+        site.machine,
+        idle(site, partition, taken),
+        wish,
+        Options(per_io_node=options.per_io_node, fit=fit),
+        site.load,
     )
     if not isinstance(chosen, Choice):
         return Decision((), chosen.why)

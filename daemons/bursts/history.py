@@ -134,32 +134,40 @@ class History:
         self.step(time.time())
 
     def step(self, now_s: float) -> None:
-        """All that there is to do."""
-        try:
-            while self._waiting:
-                self._write(self._waiting[0])
-                self._waiting.popleft()
-            while self._answers:
-                self._take(self._answers[0])
-                self._answers.popleft()
-            horizon_s = min(now_s - LAG_S, self._answered_s - AGREED_S, self._written_s)
-            self.attribute(self._aligned(horizon_s))
-            self._learn()
-            if now_s >= self._tidy_at:
-                self._tidy_at = now_s + TIDY_S
-                self._jobs.forget()
-                days.tidy(self.directory, now_s, self.limit_bytes)
-                self.size = days.size(self.directory)
-            self.jobs = len(self._jobs)
-        except (StoreError, BadInput) as error:
-            self.trouble = str(error)
-            self._said.warning(f"not kept: {error}")
-        except Exception as error:  # whatever it is, what comes next is kept
-            self.trouble = f"{type(error).__name__}: {error}"
-            log.exception("what is kept")
-            self._answers.clear()
-        else:
-            self.trouble = ""
+        """All that there is to do. What one part of it cannot do holds up no other."""
+        troubles = []
+        for part in (self._save, self._hear, self._tidy, self._add_up):
+            try:
+                part(now_s)
+            except (StoreError, BadInput) as error:
+                troubles.append(str(error))
+                self._said.warning(f"not kept: {error}")
+            except Exception as error:  # whatever it is, what comes next is kept
+                troubles.append(f"{type(error).__name__}: {error}")
+                log.exception("what is kept")
+        self.trouble = "; ".join(dict.fromkeys(troubles))
+
+    def _save(self, _now_s: float) -> None:
+        while self._waiting:
+            self._write(self._waiting[0])
+            self._waiting.popleft()
+
+    def _hear(self, _now_s: float) -> None:
+        while self._answers:
+            self._take(self._answers[0])
+            self._answers.popleft()
+        self.jobs = len(self._jobs)
+
+    def _tidy(self, now_s: float) -> None:
+        if now_s >= self._tidy_at:
+            self._tidy_at = now_s + TIDY_S
+            self._jobs.forget()
+            days.tidy(self.directory, now_s, self.limit_bytes)
+            self.size = days.size(self.directory)
+
+    def _add_up(self, now_s: float) -> None:
+        self.attribute(self._aligned(min(now_s - LAG_S, self._answered_s - AGREED_S, self._written_s)))
+        self._learn()
 
     def _write(self, saved: Saved) -> None:
         if saved.traffic is not None:

@@ -173,8 +173,13 @@ class Jobs:
                 self._db.execute("INSERT OR REPLACE INTO known VALUES (?, ?)", (UNTIL, until_s))
 
     def without_moved(self, before_s: float) -> list[BatchJob]:
-        """Those that began before then and of which nothing is noted: they were learned of late."""
-        return self._jobs("WHERE moved IS NULL AND start_s < ? ORDER BY start_s, id", before_s)
+        """Those that began before then and of which nothing is noted: they were learned of late. One that ended in the
+        second in which it began moved nothing.
+        """
+        return self._jobs(
+            "WHERE moved IS NULL AND start_s < ? AND (end_s IS NULL OR end_s > start_s) ORDER BY start_s, id",
+            before_s,
+        )
 
     def moved(self, application: Application, until_s: float, most: int) -> list[JobBytes]:
         """What its last jobs moved that ended by then, the last one first."""

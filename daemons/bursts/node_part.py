@@ -12,6 +12,7 @@ import pwd
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ from tarazu.daemons.ordered import Mode
 from tarazu.errors import BadInput, TarazuError, Unavailable
 from tarazu.forwarding.nodes.selection import Wish, choose
 from tarazu.forwarding.traffic import machine_file
-from tarazu.forwarding.traffic.batch_job import Application
+from tarazu.forwarding.traffic.batch_job import Application, BatchJob
 from tarazu.forwarding.traffic.machine import Machine
 from tarazu.store.stop_watch import SiteWatch
 from tarazu.wire.said import SaidOnce
@@ -82,10 +83,12 @@ class Nodes:
         settings: config.Settings,
         knowledge: Knowledge,
         slurm: Slurm | None = None,
+        running: Callable[[], Iterable[BatchJob]] = tuple,
     ) -> None:
-        """Raises ConfigError, StoreError."""
+        """`running`: jobs that run. Raises ConfigError, StoreError."""
         self.options = settings.bursts
         self.knowledge = knowledge
+        self.running = running
         self.slurm = slurm or Slurm()
         self.site: Site | None = None
         self.problem = ""
@@ -241,7 +244,7 @@ class Nodes:
         self._learn_rights()
         view = self.slurm.view(running=bool(self.pins.all))
         machine, by_topology = self._machine_now()
-        self.site = deciding.site_of(machine, by_topology, view)
+        self.site = deciding.site_of(machine, by_topology, view, self.running(), self.knowledge)
         stop = "" if self.mode == "apply" else f"the mode is {self.mode}"
         done = keeping.tend(self.pins, view, self.slurm, self.options.wait_s, now_s=time.time(), all_of=stop)
         sizes = {(job.user, job.name, job.asked): job.nodes for job in view.queue}

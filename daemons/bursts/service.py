@@ -28,16 +28,15 @@ from tarazu.daemons.bursts.kept import Kept
 from tarazu.daemons.bursts.names import Names
 from tarazu.daemons.bursts.node_part import Nodes
 from tarazu.daemons.bursts.reports import Reports
+from tarazu.daemons.council.kept import Writer
 from tarazu.daemons.metrics.exporter import Ask, Exporter
 from tarazu.daemons.process import Reread, Wakeup, parser, run
 from tarazu.daemons.service_manager import ServiceManager
-from tarazu.errors import StoreError
 from tarazu.forwarding.bursts.applications import ApplicationCharacter
 from tarazu.forwarding.bursts.characteristics import Thresholds
 from tarazu.forwarding.traffic.batch_job import Application
 from tarazu.forwarding.traffic.machine import Machine, regular
 from tarazu.wire.messages import OssReport
-from tarazu.wire.said import SaidOnce
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
 
@@ -85,7 +84,7 @@ class BurstService:
         self.manager = ServiceManager()
         self.started = time.monotonic()
         self.name = socket.gethostname()
-        self._said = SaidOnce(log)
+        self.writer = Writer()
         self._status_at = self.started - STATUS_S
         self.kept = Kept(settings.bursts.directory)
         self._claim = self.kept.claim()
@@ -129,7 +128,7 @@ class BurstService:
         self.batch.start()
         own = self.settings.bursts
         if own.socket and own.jobs == "slurm":
-            self.parts["nodes"] = Nodes(self.settings, self._known)
+            self.parts["nodes"] = Nodes(self.settings, self._known, running=lambda: self.history.running)
         self.manager.ready()
         while not self.wakeup.stopping:
             if self.transport.wait(max(0.0, self.manager.longest_wait_s(LOOK_S))):
@@ -158,10 +157,8 @@ class BurstService:
                 f"{len(self.reports)} senders, {self.gathering.nodes} nodes, {len(history.running)} jobs run, "
                 f"{len(history.applications)} applications known"
             )
-            try:
-                self.kept.write_status(msgspec.json.encode(self.status(now)) + b"\n")
-            except StoreError as error:
-                self._said.warning(str(error))
+            status = self.status(now)
+            self.writer.write(self.kept.write_status, lambda: msgspec.json.encode(status) + b"\n")
 
     def _receive(self, now_s: float) -> None:
         if self.subscriber is None:
@@ -251,6 +248,7 @@ class BurstService:
             part.close()
         self.batch.close()
         self.history.close()
+        self.writer.close()
         self.transport.close()
         os.close(self._claim)
         self.manager.close()

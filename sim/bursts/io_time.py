@@ -99,14 +99,25 @@ class SharedIoNodes:
         """(jobs,): seconds that its phases have taken."""
         self.now_s = 0.0
 
-    def start(self, job: int, nodes: Indices, now_s: float) -> None:
-        queue = self._queue
-        length_s = float(queue.io_s[job]) / int(queue.bursts[job])
-        pace = self._parts[job] * (float(self._in_phases[job]) / float(queue.io_s[job]))
+    def asked(self, job: int, nodes: Indices) -> Floats:
+        """(I/O nodes,): bytes/s that its phases ask of each."""
+        pace = self._parts[job] * (float(self._in_phases[job]) / float(self._queue.io_s[job]))
         at = self._served_by[nodes]
         known = at >= 0
         # what one node alone moves, an I/O node carries
-        asked = np.bincount(at[known], np.minimum(pace[known], self._capacity), len(self._io_nodes))
+        return np.asarray(
+            np.bincount(at[known], np.minimum(pace[known], self._capacity), len(self._io_nodes)),
+            dtype=np.float64,
+        )
+
+    def alone_s(self, job: int, nodes: Indices) -> float:
+        """What its I/O would take if no other job did any."""
+        return float(self._queue.io_s[job]) * max(1.0, float(self.asked(job, nodes).max()) / self._capacity)
+
+    def start(self, job: int, nodes: Indices, now_s: float) -> None:
+        queue = self._queue
+        length_s = float(queue.io_s[job]) / int(queue.bursts[job])
+        asked = self.asked(job, nodes)
         streams = [(i, float(asked[i])) for i in np.flatnonzero(asked).tolist()]
         phases = int(queue.bursts[job])
         idle_s = float(queue.run_s[job]) - float(queue.io_s[job])

@@ -25,6 +25,8 @@ INTERVAL_S = 10.0
 CHUNK = 8640
 """Intervals that are looked at together."""
 BUSIEST = 0.1
+WARM_S = 12 * 3600.0
+"""Before, jobs still stand as they were put onto an empty machine."""
 NEAR, FAR = 2.0, 4.0
 """Links between two nodes of one cabinet (leaf switch), and of two, in a tree of two levels."""
 
@@ -48,6 +50,10 @@ class Outcome(msgspec.Struct, frozen=True):
     chosen_io_hours: float
     """Of the jobs that it placed."""
     own_io_hours: float
+    alone_hours: float
+    """The same were no other job doing I/O."""
+    own_alone_hours: float
+    """On the nodes that Slurm would have given it at that moment."""
     wait_s: float
     """Mean of all jobs, from submission to start."""
     wait_median_s: float
@@ -83,14 +89,21 @@ def study(
     seed: int = SEED,
     policies: Sequence[Policy] = POLICIES,
     nodes: float = NODES,
+    larger: bool = False,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Study:
     """Each policy on the same queue. `nodes`: compute nodes that an I/O node carries (tarazu.sim.bursts.io_time).
-    `progress` hears a policy's name, and how many of how many jobs have ended."""
-    machine, jobs_ = HARDWARE[name].machine(), queue(name, jobs, seed)
+    `larger`: data-intensive jobs have as many nodes as others: how many they have is not published, and few of those
+    that fit the published figures have enough nodes for more than one I/O node. `progress` hears a policy's name, and
+    how many of how many jobs have ended."""
+    knobs = KNOBS[name]
+    if larger:
+        knobs = knobs._replace(
+            intensive=knobs.intensive._replace(sizes=knobs.others.sizes, even=knobs.others.even)
+        )
+    machine, jobs_ = HARDWARE[name].machine(), queue(name, jobs, seed, knobs)
     parts = [shares(jobs_, job) for job in range(len(jobs_))]
     carries = capacity(jobs_, nodes)
-    knobs = KNOBS[name]
     logs = np.where(jobs_.intensive, knobs.intensive.log, knobs.others.log)
     base = _run(machine, jobs_, parts, OWN, carries, logs, progress)
     outcomes = []
@@ -98,7 +111,8 @@ def study(
         run = base if policy == OWN else _run(machine, jobs_, parts, policy, carries, logs, progress)
         busiest = _busiest(machine, jobs_, parts, logs, run)
         outcomes.append(_outcome(machine, jobs_, policy, run, base, busiest))
-    return Study(name, jobs, len(machine.nodes), len(machine.io_nodes), carries, tuple(outcomes))
+    system = f"{name}, larger" if larger else name
+    return Study(system, jobs, len(machine.nodes), len(machine.io_nodes), carries, tuple(outcomes))
 
 
 class _Watched(Chosen):
@@ -163,6 +177,8 @@ def _outcome(
         float((weight * run.io.io_s[some] / jobs.io_s[some]).sum() / weight.sum()),
         float(run.io.io_s[chosen].sum()) / 3600,
         float(base.io.io_s[chosen].sum()) / 3600,
+        sum(run.io.alone_s(j, run.replayed.nodes[j]) for j in at.tolist()) / 3600,
+        sum(run.io.alone_s(j, run.select.instead_of[j]) for j in at.tolist()) / 3600,
         float(wait_s.mean()),
         float(np.median(wait_s)),
         float(run.replayed.end_s.max()) / 86400,
@@ -205,10 +221,11 @@ def _least(machine: Machine, jobs: Queue) -> Ints:
 def _busiest(
     machine: Machine, jobs: Queue, parts: Sequence[Floats], logs: Floats, run: _Run
 ) -> tuple[float, float]:
-    """Mean over intervals with traffic, and over bytes; as long as jobs are submitted."""
+    """Mean over intervals with traffic, and over bytes; when the machine is warm, as long as jobs are submitted."""
     top, total, share, intervals = 0.0, 0.0, 0.0, 0
-    for first in range(0, int(float(jobs.submit_s[-1]) / INTERVAL_S), CHUNK):
-        edges = np.arange(first, first + CHUNK + 1, dtype=np.float64) * INTERVAL_S
+    begin, until = (int(at_s / INTERVAL_S) for at_s in _steady_s(jobs))
+    for first in range(begin, until, CHUNK):
+        edges = np.arange(first, min(first + CHUNK, until) + 1, dtype=np.float64) * INTERVAL_S
         moved = run.io.traffic(edges) + _logged(machine, jobs, parts, logs, run.replayed, edges)
         most = how_many(len(moved), BUSIEST)
         sums = moved.sum(axis=0)
@@ -219,6 +236,11 @@ def _busiest(
         top += float(largest[some].sum())
         total += float(sums[some].sum())
     return share / max(1, intervals), top / max(1.0, total)
+
+
+def _steady_s(jobs: Queue) -> tuple[float, float]:
+    last_s = float(jobs.submit_s[-1])
+    return min(WARM_S, last_s / 3), last_s
 
 
 def _logged(

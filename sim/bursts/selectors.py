@@ -30,7 +30,7 @@ class Policy(msgspec.Struct, frozen=True):
     fit: str = "tree"
     """Slurm's own choice."""
     loads: bool = False
-    """What running jobs are expected to move is known: I/O nodes with less come first."""
+    """Where data-intensive jobs run is known: I/O nodes that serve fewer of them come first."""
 
 
 OWN = Policy("Slurm's own (topology/tree)", None)
@@ -45,7 +45,8 @@ POLICIES = (
     Policy("even traffic free, no span", Options(span=False, free=True)),
     Policy("even traffic free, span", Options(free=True)),
     Policy("even traffic, span, loads known", Options(), loads=True),
-    Policy("the same, 4 nodes an I/O node", Options(per_io_node=4), loads=True),
+    Policy("the same, evened out", Options(even_out=True), loads=True),
+    Policy("the same, 4 nodes an I/O node", Options(even_out=True, per_io_node=4), loads=True),
 )
 
 
@@ -78,11 +79,6 @@ class Learned:
         found = self.of(job)
         return found is not None and found.optimizable() is True
 
-    def bytes(self, job: int) -> float:
-        """That a job of its application moves, on average."""
-        moved = self._moved[int(self._queue.application[job])]
-        return float(np.mean([m.sum() for m in moved])) if moved else 0.0
-
 
 class Chosen:
     """Nodes for optimizable jobs by `tarazu.forwarding.nodes`, Slurm's own choice for others."""
@@ -92,10 +88,12 @@ class Chosen:
         self._learned = Learned(queue, parts)
         self._slurms = Slurms(machine, queue.size, policy.fit)
         self._asked: dict[int, Floats] = {}
-        """Of running jobs, (I/O nodes,): bytes/s that they are expected to move."""
+        """Of running data-intensive jobs, (I/O nodes,): the part of each that they are expected to carry."""
         self._load = np.zeros(len(machine.io_nodes))
         self.chosen = np.zeros(len(queue), dtype=np.bool_)
         """(jobs,): its nodes are not Slurm's own choice."""
+        self.instead_of: dict[int, Indices] = {}
+        """Of these, the nodes that Slurm would have given it then."""
         self.optimizable = np.zeros(len(queue), dtype=np.bool_)
         """(jobs,): known to be, when it started."""
 
@@ -127,11 +125,11 @@ class Chosen:
         if isinstance(choice, Left):
             return None
         self.chosen[job] = True
+        self.instead_of[job] = self._slurms.nodes(idle, job, waiting)
         return np.array(choice.nodes, dtype=np.int64)
 
     def _expect(self, job: int, nodes: Indices) -> None:
         known = self._learned.of(job)
         if known is not None and known.intensive.expected:
-            pace = self._learned.bytes(job) / float(self._queue.limit_s[job])
-            self._asked[job] = pace * loads(self._machine, nodes, known.shares)
+            self._asked[job] = loads(self._machine, nodes, known.shares)
             self._load += self._asked[job]

@@ -113,6 +113,7 @@ class Slurm:
         host = socket.gethostname().partition(".")[0]
         for name, text in (files or {}).items():
             (directory / name).write_text(text)
+            (directory / name).chmod(0o755)
         if leaves:
             more += "TopologyPlugin=topology/tree\n"
             (directory / "topology.conf").write_text(_topology(nodes, leaves))

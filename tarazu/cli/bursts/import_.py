@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib.util
+import math
 import os
 import time
 from collections.abc import Iterator
@@ -99,9 +100,17 @@ def _jobs(settings: config.Settings, path: Path) -> dict[str, Any]:
     from tarazu.forwarding.traffic import slurm
 
     listed = slurm.read(path)
+    # When those ended that ran then, nobody will tell.
+    ended = [job for job in listed.jobs if not math.isinf(job.end_s)]
     with _kept_jobs(settings) as jobs:
-        changed = jobs.put(listed.jobs)
-    return {"jobs": len(listed.jobs), "new": changed, "left_out": listed.left, "why": listed.why}
+        changed = jobs.put(ended)
+    return {
+        "jobs": len(ended),
+        "new": changed,
+        "running": len(listed.jobs) - len(ended),
+        "left_out": listed.left,
+        "why": listed.why,
+    }
 
 
 def _traffic(settings: config.Settings, options: argparse.Namespace) -> dict[str, Any]:
@@ -158,6 +167,8 @@ def _print(told: dict[str, Any]) -> None:
     if "jobs" in told:
         found = told["jobs"]
         say(f"{found['jobs']} jobs, {found['new']} of them new")
+        if found["running"]:
+            say(f"  {found['running']} that ran then are left out")
         if found["left_out"]:
             say(f"  {found['left_out']} lines left out: {found['why']}")
     if "traffic" in told:

@@ -19,6 +19,8 @@ __all__ = ["Choice", "Left", "Options", "Wish", "choose", "loads"]
 Floats = npt.NDArray[np.float64]
 
 DEFAULT = Options()
+EVENER = 0.9
+"""Of the busiest I/O node's part, at most: for less, ranks are not moved away from one another."""
 
 
 def choose(
@@ -43,18 +45,25 @@ def choose(
     least = int(np.searchsorted(np.cumsum(np.sort(room)[::-1]), wish.nodes)) + 1
     count = span(wish.nodes, diversity, by_default, least, wish.next_size, options)
     if count <= by_default:
-        return Left(f"Slurm's own choice has {by_default} I/O nodes, no fewer than the {count} to be had")
+        if not options.even_out:
+            return Left(f"Slurm's own choice has {by_default} I/O nodes, no fewer than the {count} to be had")
+        count = max(least, min(by_default, diversity))
     groups = _groups(served, known, _pick(room, count, wish.nodes, load))
     strategy, nodes = _place(machine, groups, wish, options)
     used = len(np.unique(served[nodes]))
-    if used <= by_default:
-        return Left(f"only {used} I/O nodes would be used, Slurm's own choice has {by_default}")
+    if used <= by_default and not (options.even_out and _evener(machine, nodes, own, wish)):
+        return Left(f"{used} I/O nodes would be used, Slurm's own choice has {by_default}")
     return Choice(
         tuple(nodes.tolist()),
         used,
         strategy,
         f"{used} I/O nodes instead of {by_default}, of {diversity} with idle nodes",
     )
+
+
+def _evener(machine: Machine, nodes: Indices, own: Indices, wish: Wish) -> bool:
+    busiest = [float(loads(machine, n, wish.shares).max()) for n in (nodes, own)]
+    return busiest[0] <= EVENER * busiest[1]
 
 
 def loads(

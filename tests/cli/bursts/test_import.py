@@ -28,7 +28,7 @@ def test_what_was_imported_is_an_applications_history(
     (tmp_path / "jobs.txt").write_text(
         "JobIDRaw|User|JobName|NodeList|Start|End|State\n"
         + "".join(f"{i}|ann|wrf|n[1-2]|{T + 100 * i}|{T + 100 * i + 90}|COMPLETED\n" for i in range(7))
-        + "x\n"
+        + f"x\n99|ann|wrf|n1|{T}|Unknown|RUNNING\n"
     )
     (tmp_path / "traffic.csv").write_text(
         "clock,node,w\n" + "".join(f"{T + 10 * i},n{n},{1000 * i * n}\n" for i in range(80) for n in (1, 2))
@@ -37,7 +37,10 @@ def test_what_was_imported_is_an_applications_history(
     files = ["--jobs", str(tmp_path / "jobs.txt"), "--written", "w", str(tmp_path / "traffic.csv")]
     assert main([*command, *files]) == 0
     said = capsys.readouterr().out
-    assert "7 jobs, 7 of them new\n  1 lines left out" in said and "160 rows of 2 nodes: written" in said
+    assert (
+        "7 jobs, 7 of them new\n  1 that ran then are left out\n  1 lines left out" in said
+        and "160 rows of 2 nodes: written" in said
+    )
     settings = config.load(str(tmp_path / "tarazu.toml"))
     assert len(here.jobs(settings, T, T + 250)) == 3
     assert days.span(here.traffic(settings)) == (T, T + 790)
@@ -62,6 +65,7 @@ def test_what_was_imported_is_an_applications_history(
     assert json.loads(capsys.readouterr().out)["jobs"] == {
         "jobs": 7,
         "new": 0,
+        "running": 1,
         "left_out": 1,
         "why": f"{tmp_path}/jobs.txt: job 8: expected a job's line, found 'x'",
     }

@@ -14,7 +14,7 @@ from tarazu.daemons.bursts.asked import AboutJob
 from tarazu.daemons.bursts.slurm_view import Partition, View, Waiting
 from tarazu.forwarding.bursts.applications import ApplicationCharacter, Trait
 from tarazu.forwarding.routers import hosts
-from tarazu.forwarding.traffic.batch_job import Application
+from tarazu.forwarding.traffic.batch_job import Application, BatchJob
 from tarazu.forwarding.traffic.machine import Machine, regular
 
 YES, NO = Trait(1.0, 6), Trait(0.0, 6)
@@ -64,6 +64,20 @@ def test_why_a_job_is_left_to_slurm(
 ) -> None:
     decision = decide(found, site(**where), **more)
     assert not decision.nodes and why in decision.why
+
+
+def test_io_nodes_that_serve_running_data_intensive_jobs_come_last() -> None:
+    busy = BatchJob("1", "bob", "io", ("n03", "n07"), 0.0, float("inf"))
+    others = BatchJob("2", "eve", "cpu", ("n11", "n15"), 0.0, float("inf"))
+    strangers = BatchJob("3", "bob", "io", ("n08", "elsewhere"), 0.0, float("inf"))
+
+    def knowledge(of: Application) -> ApplicationCharacter | None:
+        return character(shares=None) if of.user == "bob" else character(intensive=NO)
+
+    there = site()
+    there = deciding.site_of(MACHINE, True, there.view, (busy, others, strangers), knowledge)
+    assert there.load.tolist() == [0.5, 0.5, 0, 0]
+    assert decide(EVEN, there).nodes == ("n08", "n09", "n12", "n13")
 
 
 def test_nodes_of_more_io_nodes_but_none_that_are_taken() -> None:

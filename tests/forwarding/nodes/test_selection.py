@@ -66,6 +66,16 @@ def test_where_slurm_has_as_many_io_nodes_it_is_left_to_slurm() -> None:
     assert "8 I/O nodes" in left.why
 
 
+def test_as_many_io_nodes_as_slurms_are_evened_out_where_that_is_asked_for() -> None:
+    """Slurm: 32 nodes of one cabinet and 2 of another; not more than 34 / 8 = 4 I/O nodes, and only 2 have room."""
+    idle = np.zeros(512, dtype=np.bool_)
+    idle[:52] = True
+    assert isinstance(choose(MACHINE, idle, Wish(34)), Left)
+    assert served(MACHINE, choose(MACHINE, idle, Wish(34), Options(even_out=True))) == [17, 17]
+    idle[36:] = False
+    assert isinstance(choose(MACHINE, idle, Wish(34), Options(even_out=True)), Left)  # 31 and 3: not worth it
+
+
 def test_not_so_many_idle_is_left() -> None:
     assert isinstance(choose(MACHINE, ~ALL, Wish(16)), Left)
     unknown = dataclasses.replace(MACHINE, served_by=np.where(np.arange(512) < 40, MACHINE.served_by, -1))

@@ -76,9 +76,10 @@ def test_asked_for_twice_what_it_carries_phases_take_twice_as_long() -> None:
 def test_two_jobs_share_by_what_each_asks_for() -> None:
     """30 and 10 MB/s of 20: half pace, until the shorter one is through."""
     jobs = queue((0, 2, 10, 300 * MB, 1, 10), (0, 2, 4, 40 * MB, 1, 4))
-    _, io = run(jobs, 20 * MB)
+    replayed, io = run(jobs, 20 * MB)
     # 8 s at half pace: 4 s of the one are done; then 30 of 20: the other 6 s take 9
     assert io.io_s == pytest.approx([17, 8])
+    assert [io.alone_s(j, replayed.nodes[j]) for j in (0, 1)] == pytest.approx([15, 4])
 
 
 def test_the_slowest_io_node_decides_and_one_node_alone_never_overloads_it() -> None:
