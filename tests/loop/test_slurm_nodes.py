@@ -171,17 +171,7 @@ def test_a_job_that_is_put_back_into_the_queue_waits_for_no_certain_nodes(bursts
 
 @pytest.fixture(scope="module")
 def features(bursts: Bursts) -> None:
-    """As the site's administrator would add to slurm.conf."""
-    for line in bursts.tarazu("bursts", "nodes", "--features").stdout.splitlines()[1:]:
-        feature, nodes = line.split()
-        bursts.run(
-            "scontrol",
-            "update",
-            f"NodeName={nodes}",
-            f"AvailableFeatures={feature}",
-            f"ActiveFeatures={feature}",
-        )
-    bursts.until(lambda: bursts.run("sinfo", "-h", "-o", "%f").count("tz") == LEAVES)
+    bursts.give_features()
 
 
 @pytest.mark.usefixtures("features")
