@@ -32,6 +32,7 @@ from tarazu.daemons.council.kept import Writer
 from tarazu.daemons.metrics.exporter import Ask, Exporter
 from tarazu.daemons.process import Reread, Wakeup, parser, run
 from tarazu.daemons.service_manager import ServiceManager
+from tarazu.errors import TarazuError
 from tarazu.forwarding.bursts.applications import ApplicationCharacter
 from tarazu.forwarding.bursts.characteristics import Thresholds
 from tarazu.forwarding.traffic.batch_job import Application

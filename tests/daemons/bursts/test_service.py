@@ -260,9 +260,9 @@ def test_settings_are_read_again(site: Site) -> None:
 
 
 def test_notes_that_cannot_be_read_cost_no_traffic(site: Site, caplog: pytest.LogCaptureFixture) -> None:
-    service = site.service(socket=str(site.directory / "asked"))
+    service = site.service(jobs="slurm")
     (site.directory / "kept/pins.jsonl").write_text("?")
     service.start_nodes()
     assert not service.parts and "Slurm is not answered" in caplog.text
-    assert not (site.directory / "asked").exists()
+    assert not (site.directory / "socket").exists()
     service.turn(service.started)
