@@ -16,6 +16,8 @@ from tarazu.sim.kernel.fluid import Floats, Ints
 
 INTERVAL_S = 10
 CHUNK_S = 3600
+QUIET_S = 10.0
+"""A job is started and cleaned away without I/O: no interval has bytes of two jobs on a node."""
 LOG_EVERY_S, LOG_S = 300.0, 5.0
 """Between its phases a job writes a little: so often, and for so long."""
 
@@ -66,6 +68,8 @@ def moved(
     queue: Queue, job: int, start_s: float, end_s: float, log: float, edges: Floats
 ) -> tuple[Floats, Floats]:
     """Bytes of the job in each interval between `edges` (intervals + 1,): all of them, and those that it read."""
+    quiet_s = min(QUIET_S, (end_s - start_s) / 4)
+    start_s, end_s = start_s + quiet_s, end_s - quiet_s
     volume, run_s = float(queue.volume[job]), end_s - start_s
     bursts = int(queue.bursts[job])
     length = min(float(queue.io_s[job]), 0.95 * run_s) / bursts

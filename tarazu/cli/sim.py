@@ -5,6 +5,7 @@ tarazu sim run my.toml                    one case of it, as a table
 tarazu sim study my.toml --out my-study   all of it on all cores: rows, pictures, one HTML report
 tarazu sim presets                        clusters by name, and where their numbers come from
 tarazu sim tune                           parameters that learn, in simulated time (docs/tuning.md)
+tarazu sim bursts                         spatial bursts on generated machines (docs/bursts.md)
 tarazu sim validate                       the simulator beside closed forms, SimGrid and measured systems
 
 docs/simulator.md says what a scenario can hold and what the columns mean.
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tarazu.cli import sim_tuning
+from tarazu.cli import sim_bursts, sim_tuning
 from tarazu.cli.output import Progress, common_options, print_json, print_table
 from tarazu.errors import TarazuError, Unavailable
 from tarazu.units import human_bytes
@@ -101,6 +102,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
     sim_tuning.configure(verb("tune", "parameters that learn, online", sim_tuning.ABOUT))
 
+    sim_bursts.configure(verb("bursts", "spatial bursts on generated machines", sim_bursts.ABOUT))
+
     check = verb(
         "validate",
         "hold the simulator against what is known",
@@ -141,6 +144,7 @@ def execute(options: argparse.Namespace) -> int:
         "run": _run,
         "study": _study,
         "tune": sim_tuning.execute,
+        "bursts": sim_bursts.execute,
         "validate": _validate,
         "presets": _presets,
         "example": _example,

@@ -3,7 +3,8 @@
     tarazu bursts remap --advise                      what each mapping gives on the site's own traffic; sets nothing
     tarazu bursts remap --advise --mapping together --moves 500
     tarazu bursts remap --apply --mapping folded      on mdsd's node, as root: let mdsd plan this one
-    tarazu bursts remap --undo                        on mdsd's node, as root: no mapping any more
+    tarazu bursts remap --follow                      there, from a timer each hour: the mapping for jobs that run now
+    tarazu bursts remap --undo                        there: no mapping any more, and none until --apply
     tarazu bursts remap --mapping folded --routes nodes     instead: options of the module lnet, or its networks
 
 Mappings: contiguous (neighbours share a router), round-robin (node i has router i % n), folded (neighbours have
@@ -20,29 +21,26 @@ carries, mean of the intervals. of busiest 1 %: routers that serve the busiest 1
 from __future__ import annotations
 
 import argparse
-import dataclasses
+import contextlib
 import math
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tarazu import config
+from tarazu.cli.bursts import remap_follow
+from tarazu.cli.bursts.remap_input import Period, Progress, period_of, read, site_of, traffic
 from tarazu.cli.output import action_options, print_json, print_table, say
-from tarazu.errors import BadInput, InfeasibleRequest, TarazuError, Unavailable
+from tarazu.errors import BadInput, InfeasibleRequest, StoreError, Unavailable
 from tarazu.forwarding.mapping import mapping_file
 
 if TYPE_CHECKING:
+    from tarazu.forwarding.mapping.follow import OnWindows
     from tarazu.forwarding.mapping.offers import Offer, Site
-    from tarazu.forwarding.mapping.rules import Known
-    from tarazu.forwarding.traffic.machine import Machine
     from tarazu.forwarding.traffic.traffic import Numbers, Traffic
 
 BEST = "best"
 NAMES = (BEST, "contiguous", "round-robin", "folded", "together", "together-folded")
-DAY_S = 86_400.0
-SAY_EVERY_S = 2.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +49,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         {
             "--advise": "what mappings give; change nothing (default)",
             "--apply": "let mdsd plan the mapping",
-            "--undo": "take it away",
+            "--follow": "let mdsd plan the one for the jobs that run now, by the last hour's traffic",
+            "--undo": "take it away, and let --follow write none",
         },
     )
     parser.add_argument(
@@ -61,7 +60,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--held-out", type=_days, metavar="N", help="of these the last ones judge (default: a third)"
     )
-    parser.add_argument("--moves", type=_count, metavar="N", help="nodes that `together` may move at most")
+    parser.add_argument(
+        "--moves",
+        type=_count,
+        metavar="N",
+        help="nodes that `together` may move at most; with --follow, nodes off `folded` (default: 200)",
+    )
+    parser.add_argument(
+        "--windows",
+        type=_count,
+        default=6,
+        metavar="N",
+        help="hours on which --follow is judged (default: 6)",
+    )
     parser.add_argument("--traffic", type=Path, metavar="DIR", help="default: burstd's, in bursts.directory")
     parser.add_argument(
         "--machine",
@@ -104,6 +115,9 @@ def execute(options: argparse.Namespace) -> int:
     if options.undo:
         return _undo(settings, as_json=options.json)
     try:
+        if options.follow:
+            _may_apply(settings)
+            return remap_follow.execute(options, settings, _path(settings))
         return _execute(options, settings)
     except ModuleNotFoundError as error:
         raise Unavailable(
@@ -116,13 +130,13 @@ def _execute(options: argparse.Namespace, settings: config.Settings) -> int:
 
     if options.apply:
         _may_apply(settings)
-    site = _site(options, settings)
+    site = site_of(options, settings)
     name = options.mapping or (BEST if options.apply or options.routes else "")
     most = settings.forwarding.rules
-    period = _period(options, settings)
+    period = period_of(options, settings)
     if period is None and name in (BEST, *offers.LEARN):
         raise Unavailable(
-            f"{_traffic(options, settings)}: expected traffic, found none: is tarazu-burstd there?"
+            f"{traffic(options, settings)}: expected traffic, found none: is tarazu-burstd there?"
         )
     found = _mappings(options, site, period, offers.NAMES if name in ("", BEST) else (name,), most)
     made = offers.offers(site, found, _judged_on(period))
@@ -138,7 +152,10 @@ def _execute(options: argparse.Namespace, settings: config.Settings) -> int:
         return _print_routes(options.routes, site, found[chosen.name])
     if not options.apply:
         best = name in ("", BEST)
-        _print_offers(made, chosen, settings, period, best=best, as_json=options.json)
+        hours = None
+        if not options.mapping and period is not None:
+            hours = remap_follow.judged(options, settings, site, period)
+        _print_offers(made, chosen, settings, period, hours, best=best, as_json=options.json)
         return 0
     if chosen is None or site.addresses is None:
         raise BadInput("forwarding.nids", "a file with the NIDs of nodes and routers, for rules", "none")
@@ -150,7 +167,9 @@ def _execute(options: argparse.Namespace, settings: config.Settings) -> int:
         )
     path = _path(settings)
     its = rules.rules(found[chosen.name], site.addresses)
-    mapping_file.write(path, chosen.name, its)
+    with mapping_file.locked(path):
+        mapping_file.hold(path, False)
+        mapping_file.write(path, chosen.name, its)
     if options.json:
         print_json({"written": str(path), "offer": chosen, "rules": [str(rule) for rule in its]})
         return 0
@@ -178,161 +197,54 @@ def _path(settings: config.Settings) -> Path:
 
 
 def _undo(settings: config.Settings, *, as_json: bool) -> int:
-    path = _path(settings)
-    was = mapping_file.remove(path)
+    path, not_held = _path(settings), ""
+    try:
+        mapping_file.hold(path, True)
+    except StoreError as error:  # on a full disk: what is set is taken away all the same
+        not_held = str(error)
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(StoreError):
+            stack.enter_context(mapping_file.locked(path))
+        was = mapping_file.remove(path)
     if as_json:
-        print_json({"removed": str(path) if was else None})
-    elif was:
+        print_json({"removed": str(path) if was else None, "not_held": not_held})
+        return 1 if not_held else 0
+    if was:
         say(f"removed: {path}; OSSs take its rules back within forwarding.interval_s (`tarazu routers`)")
     else:
         say(f"nothing to undo: there is no {path}")
-    return 0
-
-
-def _site(options: argparse.Namespace, settings: config.Settings) -> Site:
-    from tarazu.daemons.bursts import here
-    from tarazu.forwarding.mapping import hops, offers, rules
-    from tarazu.forwarding.routers import hosts
-    from tarazu.forwarding.traffic import machine_file
-
-    machine = machine_file.read(options.machine) if options.machine else here.machine(settings)
-    if machine is None:
-        raise BadInput("bursts.machine", "a file of nodes and routers (or --machine FILE)", "nothing")
-    if options.routers:
-        machine = _among(machine, hosts.unfold(options.routers))
-    if not machine.nodes or not machine.io_nodes:
-        raise BadInput(
-            str(options.machine or "bursts.machine"),
-            "nodes, and routers that serve them (io_node=NAME, or --routers HOSTS)",
-            "none",
-        )
-    known = _known(options, settings)
-    addresses = rules.addresses(machine, known) if known is not None else None
-    present = _present(settings, machine, addresses) if addresses else machine.served_by
-    return offers.Site(
-        machine, present, addresses, hops.read(options.hops, machine) if options.hops else None
-    )
-
-
-def _among(machine: Machine, routers: tuple[str, ...]) -> Machine:
-    """The machine with these routers, of which some may serve nobody at present."""
-    import numpy as np
-
-    number = {name: n for n, name in enumerate(routers)}
-    for name in machine.io_nodes:
-        if name not in number:
-            raise BadInput("--routers", "those that serve nodes at present among them", f"no {name}")
-    new = np.array([*(number[name] for name in machine.io_nodes), -1], np.int32)
-    return dataclasses.replace(machine, io_nodes=routers, served_by=new[machine.served_by])
-
-
-def _known(options: argparse.Namespace, settings: config.Settings) -> Known | None:
-    from tarazu.forwarding.routers import hosts
-
-    setting = settings.forwarding.nids
-    if options.nids or setting.startswith("/"):
-        return hosts.read(options.nids or Path(setting))
-    return None
-
-
-def _present(settings: config.Settings, machine: Machine, addresses: Any) -> Numbers:
-    """By the mapping in force, where there is one; else as the machine's file says."""
-    from tarazu.forwarding.mapping import rules
-
-    try:
-        in_force = (
-            mapping_file.read(Path(settings.forwarding.mapping)) if settings.forwarding.mapping else None
-        )
-    except TarazuError as error:
-        say(f"what is in force is not known: {error}")
-        return machine.served_by
-    return rules.served_by(in_force.rules, addresses, machine.served_by) if in_force else machine.served_by
-
-
-class _Period:
-    """Days to learn from, and days to judge on."""
-
-    def __init__(self, directory: Path, begin_s: float, split_s: float, end_s: float) -> None:
-        self.directory, self.begin_s, self.split_s, self.end_s = directory, begin_s, split_s, end_s
-
-    def __str__(self) -> str:
-        learned, judged = (
-            (b - a) / DAY_S for a, b in ((self.begin_s, self.split_s), (self.split_s, self.end_s))
-        )
-        return f"learned on {learned:.3g} days, judged on the {judged:.3g} after them"
-
-
-def _traffic(options: argparse.Namespace, settings: config.Settings) -> Path:
-    from tarazu.daemons.bursts import here
-
-    return options.traffic or here.traffic(settings)
-
-
-def _period(options: argparse.Namespace, settings: config.Settings) -> _Period | None:
-    from tarazu.forwarding.traffic import days
-
-    directory = _traffic(options, settings)
-    span = days.span(directory) if directory.is_dir() else None
-    if span is None:
-        return None
-    begin, end = max(span[0], span[1] - options.days * DAY_S), span[1]
-    held_out = options.held_out * DAY_S if options.held_out else (end - begin) / 3
-    return _Period(directory, begin, max(begin, end - held_out), end)
+    if not_held:
+        say(f"--follow may write one again: {not_held}; stop its timer")
+    return 1 if not_held else 0
 
 
 def _mappings(
-    options: argparse.Namespace, site: Site, period: _Period | None, names: tuple[str, ...], most: int
+    options: argparse.Namespace, site: Site, period: Period | None, names: tuple[str, ...], most: int
 ) -> dict[str, Numbers]:
     from tarazu.forwarding.mapping import history, offers
     from tarazu.forwarding.mapping.together import Options
 
     learned = None
     if period is not None and {*names} & {*offers.LEARN}:
-        learned = history.learn(_read(period, period.begin_s, period.split_s, "reading"), site.machine)
-    say_so = _Progress()
+        learned = history.learn(
+            read(period.directory, period.begin_s, period.split_s, "reading"), site.machine
+        )
+    say_so = Progress()
     found = offers.mappings(site, learned, names, Options(moves=options.moves), most, say_so)
     say_so.end()
     return found
 
 
-def _judged_on(period: _Period | None) -> Iterator[Traffic] | None:
-    return _read(period, period.split_s, period.end_s, "judging") if period else None
-
-
-def _read(period: _Period, begin_s: float, end_s: float, what: str) -> Iterator[Traffic]:
-    from tarazu.forwarding.traffic import days
-
-    say_so = _Progress()
-    for chunk in days.read(period.directory, begin_s, end_s):
-        yield chunk
-        if len(chunk) and end_s > begin_s:
-            say_so(what, (float(chunk.time_s[-1]) - begin_s) / (end_s - begin_s))
-    say_so.end()
-
-
-class _Progress:
-    """A line on a terminal's standard error, once it takes long."""
-
-    def __init__(self) -> None:
-        self._said_at = time.monotonic()
-        self._shown = False
-
-    def __call__(self, what: str, share: float) -> None:
-        now = time.monotonic()
-        if now - self._said_at >= SAY_EVERY_S and sys.stderr.isatty():
-            self._said_at, self._shown = now, True
-            print(f"\r{what}: {100 * share:.0f} %\033[K", end="", file=sys.stderr, flush=True)
-
-    def end(self) -> None:
-        if self._shown:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
+def _judged_on(period: Period | None) -> Iterator[Traffic] | None:
+    return read(period.directory, period.split_s, period.end_s, "judging") if period else None
 
 
 def _print_offers(
     made: list[Offer],
     chosen: Offer | None,
     settings: config.Settings,
-    period: _Period | None,
+    period: Period | None,
+    hours: OnWindows | None = None,
     *,
     best: bool = False,
     as_json: bool = False,
@@ -348,6 +260,7 @@ def _print_offers(
                 "learned_s": period.split_s - period.begin_s if period else 0.0,
                 "judged_s": period.end_s - period.split_s if period else 0.0,
                 "rules": settings.forwarding.rules,
+                "follow": hours,
             }
         )
         return
@@ -379,6 +292,8 @@ def _print_offers(
             "at present no node is bound to a router (io_node= in the machine's file): data take all routes alike, "
             "which no mapping betters"
         )
+    if hours:
+        remap_follow.show(hours, most)
 
 
 def _percent(share: float) -> str:

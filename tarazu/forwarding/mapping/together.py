@@ -32,8 +32,10 @@ BLOCKS = 256, 64, 16, 4
 """Nodes that are dealt at once, in each pass over all: costs hold for one change at a time, so that few are dealt
 better than many."""
 
-PRICE = 1e-3
-"""Of a node that leaves the I/O node it has, in parts of its mean share of the concentration."""
+FEW, AGAIN = 1_000, 8
+"""Where `moves` allows so few nodes, the last pass is done so many times more, as long as it helps."""
+QUIET = 0.25
+"""Of the nodes that may be moved, where they are few."""
 
 Progress = Callable[[float], None]
 
@@ -43,6 +45,8 @@ class Options(msgspec.Struct, frozen=True):
     """Copies of each interval, elsewhere on the machine."""
     moves: int | None = None
     """Nodes at most that may get another I/O node than they have, the busiest on crowded ones; None: all."""
+    price: float = 1e-3
+    """Of a node that leaves the I/O node it has, in parts of its mean share of the concentration."""
     longest_s: float = 20.0
     """After so long no further deal is begun."""
     worth: float = 0.01
@@ -130,19 +134,19 @@ def together(
         start = np.where(present >= 0, present, start).astype(np.int32)
         if not history.intervals or options.moves < 2:
             return start
-        return _dealt(history, machine, present, start, options, until, progress)
+        return dealt(history, machine, present, start, options, until, progress)
     start = relabelled(start, overlap(start, present, count))
     third = history.intervals // 3
     if not third or count == 1:
         return start
     halfway = until - options.longest_s / 2
-    tried = _dealt(
+    tried = dealt(
         history.part(0, 2 * third), machine, present, start, options, halfway, lambda x: progress(x / 2)
     )
     last = history.part(2 * third, history.intervals)
     if busiest(last, tried, count) > (1 - options.worth) * busiest(last, start, count):
         return start
-    found = _dealt(history, machine, present, start, options, until, lambda x: progress(0.5 + x / 2))
+    found = dealt(history, machine, present, start, options, until, lambda x: progress(0.5 + x / 2))
     return relabelled(found, overlap(found, present, count))
 
 
@@ -162,31 +166,41 @@ def busiest(history: History, mapping: Numbers, io_nodes: int) -> float:
     return float(np.partition(load, io_nodes - most, axis=1)[:, io_nodes - most :].sum(axis=1).mean())
 
 
-def _dealt(
+def dealt(
     history: History,
     machine: Machine,
     present: Numbers,
     start: Numbers,
     options: Options,
-    until: float,
-    progress: Progress,
+    until: float | None = None,
+    progress: Progress = lambda share: None,
 ) -> Numbers:
+    """From `start`, with the numbers of nodes that each I/O node has there; nodes would rather keep those of `present`.
+
+    `until`: on the monotonic clock.
+    """
+    until = time.monotonic() + options.longest_s if until is None else until
     count = len(machine.io_nodes)
     bursts = elsewhere(history, machine, options.shifted, options.seed)
     state = _Bursts(bursts, _weight(bursts, count), start, count)
     movable = np.arange(len(machine.nodes), dtype=np.int32)
     if options.moves is not None:
-        movable = _crowded(state, len(machine.nodes))[: options.moves]
-    price = PRICE * state.concentration() / len(machine.nodes)
+        movable = _movable(state, len(machine.nodes), min(options.moves, len(machine.nodes)))
+    price = options.price * state.concentration() / len(machine.nodes)
     rng = np.random.default_rng(options.seed)
-    for number, size in enumerate(BLOCKS):
+    again = AGAIN if options.moves is not None and len(movable) <= FEW else 0
+    sizes = BLOCKS + BLOCKS[-1:] * again
+    for number, size in enumerate(sizes):
         blocks = max(1, round(len(movable) / size))
+        better = 0
         shuffled = movable[rng.permutation(len(movable))]
         for at, block in enumerate(np.array_split(shuffled, blocks)):
             if time.monotonic() > until:
                 return state.mapping
-            state.deal(np.sort(block), present, price)
-            progress((number + (at + 1) / blocks) / len(BLOCKS))
+            better += state.deal(np.sort(block), present, price)
+            progress((number + (at + 1) / blocks) / len(sizes))
+        if number >= len(BLOCKS) and not better:
+            break
     return state.mapping
 
 
@@ -219,8 +233,17 @@ def _weight(history: History, io_nodes: int) -> npt.NDArray[np.float64]:
     return 1.0 / (np.maximum(alone, 1.0 / io_nodes) * history.intervals)
 
 
-def _crowded(state: _Bursts, nodes: int) -> Numbers:
-    """All nodes, those first that add most to the concentration."""
+def _movable(state: _Bursts, nodes: int, most: int) -> Numbers:
+    """Those that add most to the concentration, and some that add least, of each I/O node as many: what leaves a
+    crowded I/O node needs another one's place.
+    """
     owner = np.repeat(np.arange(nodes), np.diff(state.begin))
     adds = state.weight[state.interval] * state.share * state.load[state.interval, state.mapping[owner]]
-    return np.argsort(-np.bincount(owner, weights=adds, minlength=nodes), kind="stable").astype(np.int32)
+    order = np.argsort(-np.bincount(owner, weights=adds, minlength=nodes), kind="stable")
+    crowded = order[: max(1, most - int(QUIET * most))]
+    quiet = order[len(crowded) :][::-1]
+    by_io_node = quiet[np.argsort(state.mapping[quiet], kind="stable")]
+    counts = np.bincount(state.mapping[quiet], minlength=state.load.shape[1])
+    rank = np.arange(len(quiet)) - np.repeat(np.cumsum(counts) - counts, counts)
+    partners = by_io_node[np.argsort(rank, kind="stable")][: most - len(crowded)]
+    return np.concatenate([crowded, partners]).astype(np.int32)

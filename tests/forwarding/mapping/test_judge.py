@@ -31,7 +31,7 @@ def test_a_cabinet_that_bursts_alone() -> None:
     assert found["round robin"].intervals == 2
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(BURSTS, st.integers(0, 60))
 def test_where_chunks_are_cut_does_not_matter(bursts: list[dict[int, int]], at: int) -> None:
     whole = traffic(MACHINE, bursts)
@@ -48,7 +48,7 @@ def test_where_chunks_are_cut_does_not_matter(bursts: list[dict[int, int]], at: 
     assert first.share.tolist() == second.share.tolist()
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(BURSTS)
 def test_shares_of_an_interval_are_one(bursts: list[dict[int, int]]) -> None:
     found = history.learn([traffic(MACHINE, bursts)], MACHINE)

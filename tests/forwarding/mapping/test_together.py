@@ -85,7 +85,7 @@ def test_no_history() -> None:
     assert found.tolist() == round_robin(96, 8)[::-1].tolist(), "the same groups, and none is moved"
 
 
-@settings(max_examples=15)
+@settings(max_examples=6)
 @given(
     st.lists(st.dictionaries(st.integers(0, 95), st.integers(1, 100), max_size=20), max_size=12),
     st.one_of(st.none(), st.integers(0, 96)),

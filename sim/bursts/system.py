@@ -1,0 +1,70 @@
+"""A generated machine and its days: a queue with the published proportions, replayed as by Slurm, and its traffic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from tarazu.forwarding.traffic.batch_job import BatchJob
+from tarazu.forwarding.traffic.machine import Machine
+from tarazu.forwarding.traffic.traffic import Traffic
+from tarazu.sim.bursts import traffic
+from tarazu.sim.bursts.generator import JOBS, SEED, queue
+from tarazu.sim.bursts.knobs import Knobs
+from tarazu.sim.bursts.published import HARDWARE, Name
+from tarazu.sim.bursts.queue import Queue
+from tarazu.sim.bursts.replay import Replayed, replay
+
+WARM_S = 12 * 3600
+"""Before, jobs still stand as they were put onto an empty machine."""
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    name: Name
+    machine: Machine
+    """Of contiguous mapping: an I/O node a cabinet."""
+    queue: Queue
+    replayed: Replayed
+
+    @property
+    def end_s(self) -> int:
+        """When the last job has ended, to a whole hour."""
+        return int(-(-float(self.replayed.end_s.max()) // 3600) * 3600)
+
+    @property
+    def steady_s(self) -> tuple[int, int]:
+        """When the machine is warm, and jobs are still submitted."""
+        last = int(self.queue.submit_s[-1]) // 3600 * 3600
+        return min(WARM_S, last // 3 // 3600 * 3600), max(last, 3600)
+
+    def traffic(self, begin_s: int, until_s: int) -> Iterator[Traffic]:
+        found = self.replayed
+        return traffic.traffic(
+            self.name, self.queue, self.machine, found.start_s, found.end_s, found.nodes, begin_s, until_s
+        )
+
+    def jobs(self) -> list[BatchJob]:
+        names, found = self.machine.nodes, self.replayed
+        return [
+            self.queue.batch_job(
+                job,
+                tuple(names[i] for i in found.nodes[job].tolist()),
+                float(found.start_s[job]),
+                float(found.end_s[job]),
+            )
+            for job in range(len(self.queue))
+        ]
+
+
+def generate(
+    name: Name,
+    jobs: int = JOBS,
+    seed: int = SEED,
+    knobs: Knobs | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> System:
+    machine = HARDWARE[name].machine()
+    made = queue(name, jobs, seed, knobs)
+    progress(f"{name}: {jobs:,} jobs are placed")
+    return System(name, machine, made, replay(machine, made))

@@ -1,0 +1,144 @@
+"""`tarazu bursts remap --follow`, which a timer runs each hour; and what it would have given."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tarazu import config
+from tarazu.cli.bursts.remap_input import Period, Progress, read, site_of, traffic
+from tarazu.cli.output import print_json, print_table, say
+from tarazu.errors import BadInput, StoreError
+from tarazu.forwarding.mapping import mapping_file
+
+if TYPE_CHECKING:
+    from tarazu.forwarding.mapping.follow import OnWindows
+    from tarazu.forwarding.mapping.offers import Site
+    from tarazu.forwarding.routers.udsp import Rule
+    from tarazu.forwarding.traffic.traffic import Numbers
+
+WINDOW_S = 3_600.0
+"""What is learned from, and about as long as it holds."""
+HELD = "{}: held since --undo; again after --apply"
+FRESH_S = 2 * WINDOW_S
+"""Older traffic says nothing of the jobs that run."""
+
+
+def execute(options: argparse.Namespace, settings: config.Settings, path: Path) -> int:
+    """Write the mapping for the next hour, if it is another one than that in force."""
+    from tarazu.forwarding.mapping import follow, history, rules
+    from tarazu.forwarding.mapping.simple import moved
+    from tarazu.forwarding.traffic import days
+
+    if mapping_file.held(path):
+        return _said(options, HELD.format(path), 0)
+    site = site_of(options, settings)
+    if site.addresses is None:
+        raise BadInput("forwarding.nids", "a file with the NIDs of nodes and routers, for rules", "none")
+    most = settings.forwarding.rules
+    base = base_of(site, most)
+    directory = traffic(options, settings)
+    span = days.span(directory) if directory.is_dir() else None
+    now_s = time.time()
+    new, why = base, "no traffic of the last two hours"
+    if span and now_s - span[1] < FRESH_S:
+        learned = history.learn(read(directory, span[1] - WINDOW_S, span[1], "reading"), site.machine)
+        moves = follow.MOVES if options.moves is None else options.moves
+        new = follow.within(learned, site.machine, base, site.present, site.addresses, most, moves)
+        why = f"{moved(base, new)} nodes off folded"
+    its = rules.rules(new, site.addresses)
+    if rules.on_a_server(its) > most:
+        raise BadInput("forwarding.rules", f"{rules.on_a_server(its)} at least, for these routers", most)
+    changed = moved(site.present, new)
+    with mapping_file.locked(path):
+        if mapping_file.held(path):
+            return _said(options, HELD.format(path), 0)
+        if _in_force(path) != its:
+            mapping_file.write(path, follow.NAME, its)
+    return _said(options, f"{path}: {why}; {changed} nodes get another router; {len(its)} rules", changed)
+
+
+def _in_force(path: Path) -> tuple[Rule, ...] | None:
+    with contextlib.suppress(StoreError):
+        found = mapping_file.read(path)
+        return found.rules if found else None
+    return None
+
+
+def _said(options: argparse.Namespace, text: str, changed: int) -> int:
+    if options.json:
+        print_json({"changed": changed, "text": text})
+    else:
+        say(text)
+    return 0
+
+
+def base_of(site: Site, most_rules: int) -> Numbers:
+    """Half of the rules are left for nodes that have other routers."""
+    from tarazu.forwarding.mapping.folded import folded, units_in
+    from tarazu.forwarding.mapping.simple import round_robin
+
+    count = len(site.machine.io_nodes)
+    if site.addresses is None:
+        return round_robin(len(site.machine.nodes), count)
+    return folded(units_in(site.addresses, count, most_rules // 2), count)
+
+
+def judged(
+    options: argparse.Namespace, settings: config.Settings, site: Site, period: Period
+) -> OnWindows | None:
+    """On hours of the days that judge; None where there are not two of them."""
+    from tarazu.forwarding.mapping import follow
+    from tarazu.forwarding.mapping.history import History
+    from tarazu.forwarding.mapping.offers import PRESENT
+    from tarazu.forwarding.mapping.simple import round_robin
+
+    most = settings.forwarding.rules
+    base = base_of(site, most)
+    moves = follow.MOVES if options.moves is None else options.moves
+    others = {"round-robin": round_robin(len(site.machine.nodes), len(site.machine.io_nodes)), "folded": base}
+    if (site.present >= 0).any():
+        others = {PRESENT: site.present, **others}
+
+    def change(learned: History, now: Numbers) -> Numbers:
+        if site.addresses is None:
+            return follow.follow(learned, site.machine, base, now, moves)
+        return follow.within(learned, site.machine, base, now, site.addresses, most, moves)
+
+    say_so = Progress()
+    found = follow.judged(
+        lambda begin_s, end_s: read(period.directory, begin_s, end_s, ""),
+        site.machine,
+        base,
+        others,
+        (period.split_s, period.end_s),
+        WINDOW_S,
+        options.windows,
+        change,
+        site.addresses,
+        lambda share: say_so("judging hours", share),
+    )
+    say_so.end()
+    return found if found.windows else None
+
+
+def show(found: OnWindows, most_rules: int) -> None:
+    """Beside one another, on the same hours."""
+    print(f"\non {found.windows} hours of these days, each learned from the hour before:")
+    print_table(
+        ("mapping", "busiest 10 %", "by bytes", "of busiest 1 %"),
+        [
+            (
+                name,
+                f"{100 * its.busiest_share:.1f} %",
+                f"{100 * its.busiest_share_of_bytes:.1f} %",
+                f"{its.io_nodes_of_busiest:.1f}",
+            )
+            for name, its in found.judged.items()
+        ],
+    )
+    needs = f", {found.rules} rules of {most_rules}" if found.rules else ""
+    print(f"follow has {found.off:.0f} nodes off folded{needs} (`--follow`, run hourly)")

@@ -1,0 +1,145 @@
+"""What `tarazu bursts remap` looks at: the machine, its NIDs and the mapping in force, days of traffic."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tarazu import config
+from tarazu.cli.output import say
+from tarazu.errors import BadInput, TarazuError
+from tarazu.forwarding.mapping import mapping_file
+
+if TYPE_CHECKING:
+    from tarazu.forwarding.mapping.offers import Site
+    from tarazu.forwarding.mapping.rules import Addresses, Known
+    from tarazu.forwarding.traffic.machine import Machine
+    from tarazu.forwarding.traffic.traffic import Numbers, Traffic
+
+DAY_S = 86_400.0
+SAY_EVERY_S = 2.0
+
+
+def site_of(options: argparse.Namespace, settings: config.Settings) -> Site:
+    from tarazu.daemons.bursts import here
+    from tarazu.forwarding.mapping import hops, offers, rules
+    from tarazu.forwarding.routers import hosts
+    from tarazu.forwarding.traffic import machine_file
+
+    machine = machine_file.read(options.machine) if options.machine else here.machine(settings)
+    if machine is None:
+        raise BadInput("bursts.machine", "a file of nodes and routers (or --machine FILE)", "nothing")
+    if options.routers:
+        machine = _among(machine, hosts.unfold(options.routers))
+    if not machine.nodes or not machine.io_nodes:
+        raise BadInput(
+            str(options.machine or "bursts.machine"),
+            "nodes, and routers that serve them (io_node=NAME, or --routers HOSTS)",
+            "none",
+        )
+    known = _known(options, settings)
+    addresses = rules.addresses(machine, known) if known is not None else None
+    present = _present(settings, machine, addresses) if addresses else machine.served_by
+    return offers.Site(
+        machine, present, addresses, hops.read(options.hops, machine) if options.hops else None
+    )
+
+
+def _among(machine: Machine, routers: tuple[str, ...]) -> Machine:
+    """The machine with these routers, of which some may serve nobody at present."""
+    import numpy as np
+
+    number = {name: n for n, name in enumerate(routers)}
+    for name in machine.io_nodes:
+        if name not in number:
+            raise BadInput("--routers", "those that serve nodes at present among them", f"no {name}")
+    new = np.array([*(number[name] for name in machine.io_nodes), -1], np.int32)
+    return dataclasses.replace(machine, io_nodes=routers, served_by=new[machine.served_by])
+
+
+def _known(options: argparse.Namespace, settings: config.Settings) -> Known | None:
+    from tarazu.forwarding.routers import hosts
+
+    setting = settings.forwarding.nids
+    if options.nids or setting.startswith("/"):
+        return hosts.read(options.nids or Path(setting))
+    return None
+
+
+def _present(settings: config.Settings, machine: Machine, addresses: Addresses) -> Numbers:
+    """By the mapping in force, where there is one; else as the machine's file says."""
+    from tarazu.forwarding.mapping import rules
+
+    try:
+        in_force = (
+            mapping_file.read(Path(settings.forwarding.mapping)) if settings.forwarding.mapping else None
+        )
+    except TarazuError as error:
+        say(f"what is in force is not known: {error}")
+        return machine.served_by
+    return rules.served_by(in_force.rules, addresses, machine.served_by) if in_force else machine.served_by
+
+
+class Period:
+    """Days to learn from, and days to judge on."""
+
+    def __init__(self, directory: Path, begin_s: float, split_s: float, end_s: float) -> None:
+        self.directory, self.begin_s, self.split_s, self.end_s = directory, begin_s, split_s, end_s
+
+    def __str__(self) -> str:
+        learned, judged = (
+            (b - a) / DAY_S for a, b in ((self.begin_s, self.split_s), (self.split_s, self.end_s))
+        )
+        return f"learned on {learned:.3g} days, judged on the {judged:.3g} after them"
+
+
+def traffic(options: argparse.Namespace, settings: config.Settings) -> Path:
+    from tarazu.daemons.bursts import here
+
+    return options.traffic or here.traffic(settings)
+
+
+def period_of(options: argparse.Namespace, settings: config.Settings) -> Period | None:
+    from tarazu.forwarding.traffic import days
+
+    directory = traffic(options, settings)
+    span = days.span(directory) if directory.is_dir() else None
+    if span is None:
+        return None
+    begin, end = max(span[0], span[1] - options.days * DAY_S), span[1]
+    held_out = options.held_out * DAY_S if options.held_out else (end - begin) / 3
+    return Period(directory, begin, max(begin, end - held_out), end)
+
+
+def read(directory: Path, begin_s: float, end_s: float, what: str) -> Iterator[Traffic]:
+    from tarazu.forwarding.traffic import days
+
+    say_so = Progress()
+    for chunk in days.read(directory, begin_s, end_s):
+        yield chunk
+        if len(chunk) and end_s > begin_s:
+            say_so(what, (float(chunk.time_s[-1]) - begin_s) / (end_s - begin_s))
+    say_so.end()
+
+
+class Progress:
+    """A line on a terminal's standard error, once it takes long."""
+
+    def __init__(self) -> None:
+        self._said_at = time.monotonic()
+        self._shown = False
+
+    def __call__(self, what: str, share: float) -> None:
+        now = time.monotonic()
+        if now - self._said_at >= SAY_EVERY_S and sys.stderr.isatty():
+            self._said_at, self._shown = now, True
+            print(f"\r{what}: {100 * share:.0f} %\033[K", end="", file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        if self._shown:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
