@@ -43,7 +43,10 @@ DAILY = 0.3
 
 
 def queue(name: Name, jobs: int = JOBS, seed: int = SEED, knobs: Knobs | None = None) -> Queue:
-    """Jobs that together have the published proportions. `knobs`: others than the machine's own."""
+    """Jobs that together have the published proportions. `knobs`: others than the machine's own.
+
+    Raises ValueError for knobs by which data-intensive jobs alone have more node hours than all together.
+    """
     knobs = knobs or KNOBS[name]
     rng = np.random.default_rng((seed, 0, len(name)))
     cell, application, size, own = _applications(knobs, jobs, rng)
@@ -54,6 +57,8 @@ def queue(name: Name, jobs: int = JOBS, seed: int = SEED, knobs: Knobs | None = 
     low = np.array([c.low_communication for c in knobs.cells])[cell]
     run_s = _by_kind(knobs, intensive, application, "run_s", 0.3, rng)
     work = knobs.node_hours * 3600 * jobs - (size * run_s)[intensive].sum()
+    if not work > 0:
+        raise ValueError(f"knobs: more than {-work / 3600 / jobs:.1f} node hours a job more expected")
     run_s[~intensive] *= work / (size * run_s)[~intensive].sum()
     run_s = np.clip(run_s, LEAST_RUN_S, MOST_RUN_S)
     duty = np.minimum(_by_kind(knobs, intensive, application, "duty", 0.2, rng), 0.9)

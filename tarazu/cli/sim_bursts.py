@@ -22,7 +22,7 @@ ABOUT = (
     "  statistics  each published figure beside that of the generated machine; status 1 where one does not hold\n"
     "  remap       what other mappings of compute nodes to I/O nodes give, on days from which none was learned\n"
     "  figure13    I/O time by number of nodes, with communication, and of uneven traffic, in a simulated network\n\n"
-    "All of it takes about five minutes.\n\n"
+    "All of it takes some minutes.\n\n"
     "example: tarazu sim bursts --only statistics --system tianhe-1a --out pictures"
 )
 PARTS = ("statistics", "remap", "figure13")

@@ -51,7 +51,7 @@ def test_figures_as_text(site: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(words(site)) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith(
-        "spatial bursts, 2023-11-15 00:00 to 2023-11-17 00:00 UTC: 200.2 GiB of 16 nodes in 4 cab"
+        "spatial bursts, 2023-11-15 00:00 to 2023-11-16 01:10 UTC: 200.2 GiB of 16 nodes in 4 cab"
     )
     cells = {line.split("  ")[0]: line.split() for line in lines}
     # The seven jobs' node with more has 2/3, and one node alone all of its interval.
@@ -160,6 +160,21 @@ def test_what_cannot_be_is_one_line(
     said = capsys.readouterr().err
     assert expected in said
     assert said.count("\n") == 1
+
+
+def test_jobs_after_the_last_traffic_are_not_jobs_without_traffic(
+    site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Files end in the middle of a day, and jobs go on."""
+    with open(site / "jobs", "a") as jobs:
+        for number in range(7, 20):
+            begin = DAY + 86_400 + 600 * number + 700
+            jobs.write(f"{number}|ann|mo\x1bdel|n[00-01]|{begin}|{begin}|{begin + 100}|COMPLETED\n")
+        jobs.write(f"20|ann|mo\x1bdel|n[00-01]|{DAY}|{DAY - 900}|{DAY - 100}|COMPLETED\n")
+    for more in ([], ["--from", "2023-11-14", "--to", "2023-11-17"]):
+        assert main(words(site, "--json", *more)) == 0
+        found = msgspec.json.decode(capsys.readouterr().out, type=Report)
+        assert (found.jobs.jobs, found.jobs.intensive.have) == (7, 7)
 
 
 def test_periods(site: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,6 +26,7 @@ from tarazu.daemons.ordered import Mode
 from tarazu.daemons.slurm import Kind, plugin
 from tarazu.errors import TarazuError
 from tarazu.forwarding.bursts.characteristics import JobBytes
+from tarazu.forwarding.routers import hosts
 from tarazu.forwarding.traffic.batch_job import BatchJob
 from tarazu.units import GIB
 from tests.loop.slurm import Slurm
@@ -64,7 +65,8 @@ def remember(directory: Path, user: str, shares: Mapping[str, list[float]], jobs
 class Bursts:
     """`slurm` is up; `directory` is for the rest."""
 
-    def __init__(self, directory: Path, slurm: Slurm) -> None:
+    def __init__(self, directory: Path, slurm: Slurm, nodes: int = NODES, leaves: int = LEAVES) -> None:
+        self.nodes, self.of_leaf = nodes, nodes // leaves
         self.directory, self.slurm = directory, slurm
         self.kept = directory / "kept"
         self.socket = directory / "socket"
@@ -183,10 +185,17 @@ class Bursts:
         return self.job(id)
 
     def leaves(self, id: str) -> int:
-        """On how many leaf switches it runs."""
-        nodes = self.run("scontrol", "show", "hostnames", self.started(id)["NodeList"]).split()
-        each = NODES // LEAVES
-        return len({math.ceil(int(node[1:]) / each) for node in nodes})
+        """On how many leaf switches it runs, or ran."""
+        nodes = hosts.unfold(self.started(id)["NodeList"])
+        return len({math.ceil(int(node[1:]) / self.of_leaf) for node in nodes})
+
+    def give_features(self) -> None:
+        """As the site's administrator would add to slurm.conf."""
+        lines = self.tarazu("bursts", "nodes", "--features").stdout.splitlines()[1:]
+        for feature, nodes in map(str.split, lines):
+            both = (f"AvailableFeatures={feature}", f"ActiveFeatures={feature}")
+            self.run("scontrol", "update", f"NodeName={nodes}", *both)
+        self.until(lambda: self.run("sinfo", "-h", "-o", "%f").count("tz") >= len(lines))
 
     def until(self, true: Callable[[], bool]) -> None:
         limit = time.monotonic() + PATIENCE_S
@@ -201,9 +210,9 @@ class Bursts:
         """All jobs; returns when all nodes are idle, and the daemon knows it."""
         self.run("scancel", "--signal=KILL", "--user=root")
         self.run("scancel", "--user=root")
-        self.until(lambda: not self.run("squeue", "-h") and self.slurm.idle() == NODES)
+        self.until(lambda: not self.run("squeue", "-h") and self.slurm.idle() == self.nodes)
         if self.daemon is not None:
-            self.until(lambda: self.status()["idle"] == NODES)
+            self.until(lambda: self.status()["idle"] == self.nodes)
 
     def log(self) -> str:
         path = self.directory / "burstd.log"

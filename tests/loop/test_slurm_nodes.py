@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import statistics
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -129,6 +130,15 @@ def test_what_has_run_is_history_at_once(bursts: Bursts) -> None:
     assert (job.user, len(job.nodes), job.state) == ("root", 3, "COMPLETED")
 
 
+def test_advice_is_shown_to_who_submits_and_changes_nothing(bursts: Bursts) -> None:
+    bursts.order("advise")
+    words = ["sbatch", "-N4", "-J", "io", "--exclusive", "-o", "/dev/null", "--wrap", "sleep 60"]
+    done = subprocess.run(words, env=bursts.env, capture_output=True, text=True, check=True)
+    assert "sbatch: tarazu: --nodelist=n[1-2,5-6] would serve this job better" in done.stderr
+    assert bursts.leaves(done.stdout.split()[-1]) == 1
+    bursts.order("apply")
+
+
 def test_nodes_asked_for_are_given_back_when_the_job_does_not_start(bursts: Bursts) -> None:
     bursts.submit("-N1", "-L", "one")
     waiting = bursts.submit("-N4", "-J", "io", "-L", "one")
@@ -171,17 +181,7 @@ def test_a_job_that_is_put_back_into_the_queue_waits_for_no_certain_nodes(bursts
 
 @pytest.fixture(scope="module")
 def features(bursts: Bursts) -> None:
-    """As the site's administrator would add to slurm.conf."""
-    for line in bursts.tarazu("bursts", "nodes", "--features").stdout.splitlines()[1:]:
-        feature, nodes = line.split()
-        bursts.run(
-            "scontrol",
-            "update",
-            f"NodeName={nodes}",
-            f"AvailableFeatures={feature}",
-            f"ActiveFeatures={feature}",
-        )
-    bursts.until(lambda: bursts.run("sinfo", "-h", "-o", "%f").count("tz") == LEAVES)
+    bursts.give_features()
 
 
 @pytest.mark.usefixtures("features")

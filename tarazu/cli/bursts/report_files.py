@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
@@ -30,6 +29,8 @@ from tarazu.forwarding.traffic.traffic import Numbers, Traffic
 from tarazu.names import shown
 
 DAY_S = 86_400.0
+QUIET_S = 600.0
+"""For so long after the last traffic it is believed that nobody moved anything."""
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -116,7 +117,9 @@ def limits(settings: config.Settings) -> Thresholds:
 
 
 def _period(wanted: Wanted, span: tuple[float, float]) -> tuple[float, float]:
-    """Whole days, of those of which there is traffic; the first one from when there is any, today up to now."""
+    """Whole days, as far as there is traffic: jobs before its first interval, and long after its last, would look as if
+    they had moved nothing.
+    """
     if wanted.first_s is not None and wanted.last_s is not None and wanted.days is not None:
         raise BadInput("--days", "either --from or --to with it", "both")
     length = DAY_S * (wanted.days or wanted.usual_days)
@@ -124,11 +127,11 @@ def _period(wanted: Wanted, span: tuple[float, float]) -> tuple[float, float]:
     if wanted.first_s is not None and wanted.days is not None:
         last_s = wanted.first_s + length - DAY_S
     end_s = last_s + DAY_S
-    start_s = max(end_s - length, span[0]) if wanted.first_s is None else wanted.first_s
+    start_s = end_s - length if wanted.first_s is None else wanted.first_s
     if not (start_s < min(end_s, span[1]) and end_s > span[0]):
         there = f"days from {_text(span[0])} to {_text(span[1])} UTC"
         raise BadInput("--from, --to", there, f"{_text(start_s)} to {_text(end_s)}")
-    return start_s, min(end_s, time.time())
+    return max(start_s, span[0]), min(end_s, span[1] + QUIET_S)
 
 
 def _machine(settings: config.Settings, wanted: Wanted, traffic: Traffic) -> Machine:

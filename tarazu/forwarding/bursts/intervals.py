@@ -130,15 +130,23 @@ class Collector:
         self._cabinets.append(
             self._share(self._sums(self._cabinet, moved, len(self.machine.cabinets)), "cabinets")
         )
-        column = int((interval.time_s - self._start_s) / self._column_s)
-        column = min(max(column, 0), self._columns - 1)
+        columns, parts = self._in_columns(interval)
         io_nodes = len(self.machine.io_nodes)
         for mapping in self._mappings.values():
             sums = self._sums(mapping.at, moved, io_nodes)
             mapping.busiest.append(self._share(sums, "io_nodes"))
             serving = np.unique(mapping.at[top])
             mapping.of_busiest.append(int((serving < io_nodes).sum()))
-            mapping.heat[:, column] += sums
+            mapping.heat[:, columns] += sums[:, None] * parts
+
+    def _in_columns(self, interval: Interval) -> tuple[slice, Floats]:
+        """Which columns it is in, and which part of it is in each; what is beyond the period's ends counts there."""
+        begin = (interval.time_s - self._start_s) / self._column_s
+        edges = np.array([begin, begin + interval.length_s / self._column_s])
+        first, last = np.clip(np.floor(edges), 0, self._columns - 1).astype(int).tolist()
+        within = np.arange(first + 1, last + 1)
+        parts = np.diff(np.concatenate([edges[:1], within, edges[1:]])) / (edges[1] - edges[0])
+        return slice(first, last + 1), parts
 
     def _sums(self, at: Numbers, moved: Floats, count: int) -> Floats:
         return sums(at, moved, count + 1)[:count]

@@ -1,11 +1,12 @@
 """What Slurm's plugin costs who submits, also where tarazu-burstd is dead, stopped or mad; and what it gives.
 
-A real slurmctld, 16 nodes on four leaf switches. The plugin measures itself: what it takes is what slurmctld, which
-holds its locks meanwhile, is held up by.
+A real slurmctld, 16 nodes on four leaf switches, and 128 on 16 for a full machine. The plugin measures itself: what it
+takes is what slurmctld, which holds its locks meanwhile, is held up by.
 """
 
 from __future__ import annotations
 
+import random
 import statistics
 import subprocess
 import tempfile
@@ -40,31 +41,33 @@ def measure(short: bool) -> list[Figure]:
     if why := private_slurm.missing() or private_slurm.missing_lua():
         print(f"  without a Slurm: {why}")
         return []
-    with _site() as bursts:
-        return [
+    with _site(NODES, LEAVES) as bursts:
+        figures = [
             *_submissions(bursts, 10 if short else 60),
             *_given(bursts, 5 if short else 30),
             *_crowd(bursts, 60 if short else 1000),
             *_spread(bursts),
         ]
+    with _site(128, 16, per_io_node=2) as bursts:
+        return [*figures, *_busy(bursts, 12 if short else 80)]
 
 
 @contextmanager
-def _site() -> Iterator[Bursts]:
+def _site(nodes: int, leaves: int, **own: object) -> Iterator[Bursts]:
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         slurm = private_slurm.Slurm(
             directory / "slurm",
-            nodes=NODES,
-            leaves=LEAVES,
+            nodes=nodes,
+            leaves=leaves,
             backfill=True,
             more="JobSubmitPlugins=lua\n",
             files={"job_submit.lua": NO_PLUGIN},
         )
-        bursts = Bursts(directory, slurm)
+        bursts = Bursts(directory, slurm, nodes, leaves)
         try:
-            bursts.configure()
-            remember(bursts.kept, "root", {"io": [20.0] * 4})
+            bursts.configure(**own)
+            remember(bursts.kept, "root", {"io": [20.0] * 4, "large": [20.0] * 16})
             bursts.start()
             yield bursts
         finally:
@@ -149,6 +152,39 @@ def _crowd(bursts: Bursts, count: int) -> Iterator[Figure]:
     )
     yield Figure(f"stopped, {count} submissions: all", 1e3 * took_s, "ms")
     bursts.run("scancel", "--user=root")
+
+
+def _busy(bursts: Bursts, count: int) -> Iterator[Figure]:
+    """A queue that is never empty: half of the jobs, of 16 nodes, gain by being spread; a leaf switch has 8 nodes."""
+    dice = random.Random(1)
+    jobs = [("large", 16) if dice.random() < 0.5 else ("other", dice.randint(2, 24)) for _ in range(count)]
+    runs_s = [dice.uniform(1.0, 3.0) for _ in jobs]
+    own: tuple[float, float] | None = None
+    for what in ("Slurm's own choice", "named", "named or preferred"):
+        bursts.cancel()
+        bursts.plugin(0 if what == "Slurm's own choice" else 2.0)
+        bursts.order("observe" if what == "Slurm's own choice" else "apply")
+        if what == "named or preferred":
+            bursts.give_features()
+        time.sleep(1.1)
+        begin = time.monotonic()
+        ids = [
+            bursts.submit(f"-N{nodes}", "-J", name, runs_s=round(seconds, 2))
+            for (name, nodes), seconds in zip(jobs, runs_s, strict=True)
+        ]
+        while bursts.run("squeue", "-h"):
+            time.sleep(0.2)
+        took_s = time.monotonic() - begin
+        of_large = [bursts.leaves(id) for id, (name, _) in zip(ids, jobs, strict=True) if name == "large"]
+        of_other = [bursts.leaves(id) for id, (name, _) in zip(ids, jobs, strict=True) if name == "other"]
+        mean = statistics.mean
+        own = own or (mean(of_large), took_s)
+        least, most_s = (1.3 * own[0], 1.3 * own[1]) if what != "Slurm's own choice" else (None, None)
+        yield Figure(
+            f"full machine, {what}: I/O nodes of data-intensive jobs", mean(of_large), "", least=least
+        )
+        yield Figure(f"full machine, {what}: I/O nodes of others", mean(of_other), "")
+        yield Figure(f"full machine, {what}: until all {count} jobs had run", took_s, "s", most_s)
 
 
 def _spread(bursts: Bursts) -> Iterator[Figure]:

@@ -73,6 +73,16 @@ def test_several_mappings_in_one_pass() -> None:
     assert found.mapped["round"].of_busiest.tolist() == [2]
 
 
+def test_a_heat_map_of_an_hour_has_no_empty_stripes() -> None:
+    """Columns shorter than the interval: its bytes lie in all that it covers."""
+    collector = Collector(MACHINE, (1000, 1025), None, BUSY, columns=10)
+    for each in intervals([traffic([(0, 0, 60), (1, 0, 60), (2, 0, 60)])], Places(MACHINE)):
+        collector.add(each)
+    heat = collector.shares().mapped["present"].heat[0]
+    assert heat.sum() == pytest.approx(180)
+    assert heat == pytest.approx([15.0] * 9 + [45.0])  # the last one's rest lies beyond the period
+
+
 def test_nodes_of_no_cabinet_and_no_io_node() -> None:
     nowhere = np.full(20, -1, np.int32)
     found = shares(traffic([(0, 3, 10)]), machine=Machine(MACHINE.nodes, (), (), nowhere, nowhere))
