@@ -15,6 +15,7 @@ local NO_VAL = 4294967294
 local NO_VAL_16 = 65534
 local SPREAD_JOB = 256 -- slurm.h: SLURM_BIT(8)
 local MOST = 65536 -- bytes of an answer
+local MOST_OF_NAME, MOST_OF_RANGE = 255, 32
 
 local failed, rests_until = 0, 0
 local libraries
@@ -64,7 +65,6 @@ local function question(job)
 end
 
 local function connect(limit)
-    libraries = libraries or { socket = require("socket"), unix = require("socket.unix") }
     local unix = libraries.unix
     local connection = type(unix) == "table" and (unix.stream or unix.tcp)() or unix()
     connection:settimeout(math.max(0, limit - libraries.socket.gettime()), "t")
@@ -72,9 +72,7 @@ local function connect(limit)
 end
 
 -- The line that was answered; raises otherwise.
-local function ask(line)
-    libraries = libraries or { socket = require("socket"), unix = require("socket.unix") }
-    local limit = libraries.socket.gettime() + tarazu.answer_s
+local function ask(line, limit)
     local connection, connected, why = connect(limit)
     local whole, part
     if connected then
@@ -93,36 +91,44 @@ local function ask(line)
 end
 
 -- A folded list such as n[001-004,7],m1 as ranges, by what is around their numbers, and how many nodes it names; raises
--- for anything else. Not node by node: a partition may have thousands.
-local function unfold(text)
+-- for anything else, and for what takes longer than `limit`. Not node by node: a partition may have thousands. Names
+-- and numbers are short: matching long ones takes by the square of their length.
+local function unfold(text, limit)
     local found, count = {}, 0
     local function add(before, first, last, behind)
+        if libraries.socket.gettime() > limit then error("too long a list of nodes", 0) end
         local width = first:sub(1, 1) == "0" and #first or 0
         local key = before .. "\n" .. width .. "\n" .. behind
         local low, high = tonumber(first), tonumber(last)
         if not low or not high or low > high then error("no range", 0) end
-        found[key] = found[key] or {}
-        table.insert(found[key], { low, high })
+        local its = found[key] or {}
+        found[key] = its
+        if its[#its] and its[#its][2] + 1 == low then
+            its[#its][2] = high
+        else
+            its[#its + 1] = { low, high }
+        end
         count = count + high - low + 1
     end
-    local rest = text
-    while rest ~= "" do
-        local before, ranges, behind, comma = rest:match("^([^,%[%]]*)%[([%d,%-]+)%]([^,%[%]]*)(,?)")
+    local at = 1
+    while at <= #text do
+        local _, last, before, ranges, behind = text:find("^([^,%[%]]*)%[([%d,%-]+)%]([^,%[%]]*),?", at)
         if before then
+            if #before + #behind > MOST_OF_NAME then error("too long a name", 0) end
             for range in ranges:gmatch("[^,]+") do
-                local first, last = range:match("^(%d+)%-?(%d*)$")
-                if not first then error("no range", 0) end
-                add(before, first, last ~= "" and last or first, behind)
+                local low, high = range:match(#range <= MOST_OF_RANGE and "^(%d+)%-?(%d*)$" or "^$")
+                if not low then error("no range", 0) end
+                add(before, low, high ~= "" and high or low, behind)
             end
-            rest = rest:sub(#before + #ranges + #behind + #comma + 3)
         else
             local name
-            name, comma = rest:match("^([^,%[%]]+)(,?)")
+            _, last, name = text:find("^([^,%[%]]+),?", at)
             if not name then error("no list of nodes", 0) end
+            if #name > MOST_OF_NAME then error("too long a name", 0) end
             before, ranges, behind = name:match("^(.-)(%d+)(%D*)$")
             add(before or name, ranges or "1", ranges or "1", behind or "")
-            rest = rest:sub(#name + #comma + 1)
         end
+        at = last + 1
     end
     return found, count
 end
@@ -135,14 +141,15 @@ local function within(range, ranges)
 end
 
 -- Whether all nodes are the partition's: others would have the job refused.
-local function all_there(nodes, job, partitions)
+local function all_there(nodes, job, partitions, limit)
     if not partitions then return true end
     for name, partition in pairs(partitions) do
         local default = unset(job.partition) and not unset(partition.flag_default)
         if name == job.partition or default then
-            local there = unfold(partition.nodes or "")
+            local there = unfold(partition.nodes or "", limit)
             for key, ranges in pairs(nodes) do
                 for _, range in ipairs(ranges) do
+                    if libraries.socket.gettime() > limit then error("too long a list of nodes", 0) end
                     if not within(range, there[key]) then return false end
                 end
             end
@@ -168,13 +175,15 @@ function tarazu.asked(job, partitions)
     if not fine or why then return nil, nil, tostring(why) end
     local nodes, say
     fine, why = pcall(function()
-        local answer = ask(question(job))
+        libraries = libraries or { socket = require("socket"), unix = require("socket.unix") }
+        local limit = libraries.socket.gettime() + tarazu.answer_s
+        local answer = ask(question(job), limit)
         nodes, say = answer:match('^{"v":1,"nodes":"([%w%[%],%-_%.]*)","say":"([^"\\%c]*)"}$')
         if not nodes then error("expected an answer, found something else", 0) end
         if nodes ~= "" then
-            local named, count = unfold(nodes)
+            local named, count = unfold(nodes, limit)
             if count ~= tonumber(job.min_nodes) then error("expected as many nodes as the job asks for", 0) end
-            if not all_there(named, job, partitions) then error("expected nodes of the partition", 0) end
+            if not all_there(named, job, partitions, limit) then error("expected nodes of the partition", 0) end
         end
     end)
     if not fine then

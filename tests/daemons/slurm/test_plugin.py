@@ -218,6 +218,18 @@ def test_an_answer_that_cannot_be_is_none(patient: Plugin) -> None:
     assert [row[1] for row in rows] == ["", "", "n[1-2,5-6]"]
 
 
+@pytest.mark.parametrize(
+    "listed",
+    [b"1" * 32_000 + b"a1", b"n[" + b"1" * 32_000 + b"-1-]", b",".join(b"n%da1" % i for i in range(6000))],
+)
+def test_a_long_list_of_nodes_held_up_slurm_for_half_a_minute(tmp_path: Path, listed: bytes) -> None:
+    one = Plugin(tmp_path, answer_s=0.01)
+    with one.service(lambda _: b'{"v":1,"nodes":"%s","say":""}\n' % listed):
+        rows = one.asked(JOB, JOB, JOB)
+    assert not any(row[1] for row in rows)
+    assert min(row[0] for row in rows) < DELAY_S
+
+
 @pytest.mark.parametrize("how", ["nobody", "dead", "silent", "slow", "endless"])
 def test_trouble_costs_little_and_soon_nothing(tmp_path: Path, how: str) -> None:
     one = Plugin(tmp_path)
