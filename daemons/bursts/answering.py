@@ -92,10 +92,15 @@ class Answering:
             for key, _ in self._selector.select(timeout_s):
                 if key.fd == self._over:
                     return
-                if key.fileobj is self._listening:
-                    self._accept()
-                elif key.fd in self._open:
-                    self._go_on(self._open[key.fd])
+                try:
+                    if key.fileobj is self._listening:
+                        self._accept()
+                    elif key.fd in self._open:
+                        self._go_on(self._open[key.fd])
+                except Exception:  # whatever one did, others are heard
+                    log.exception("%s", self.path)
+                    if key.fd in self._open:
+                        self._refuse(self._open[key.fd], "not answered")
             now = time.monotonic()
             for connection in [c for c in self._open.values() if c.until < now]:
                 self._refuse(connection, "slow")

@@ -50,6 +50,8 @@ LOOK_S = 1.0
 MACHINE_S = 600.0
 REMEMBERED = 1000
 """Applications of which it is told what was done."""
+MOST_OF_USER = 20
+"""Notes of jobs that were not seen yet, where the user asks himself."""
 PREFER_AT_ONCE = 20
 WAITING = ("Resources", "Priority")
 """Why a job waits that would start if there were nodes."""
@@ -172,9 +174,10 @@ class Nodes:
             question = msgspec.structs.replace(question, uid=uid, user=_name_of(uid))
         elif not self.privileged(uid) and (question.uid, question.user) != (uid, _name_of(uid)):
             raise BadInput("question", f"one about jobs of uid {uid}", f"of uid {question.uid}")
-        return msgspec.json.encode(self._about(question)) + b"\n"
+        return msgspec.json.encode(self._about(question, by_slurm=self.privileged(uid))) + b"\n"
 
-    def _about(self, asked: AboutJob) -> Answer:
+    def _about(self, asked: AboutJob, *, by_slurm: bool) -> Answer:
+        """`by_slurm`: the job is just being submitted; else somebody may only have asked."""
         now = time.monotonic()
         self._soon.set()  # nodes will be others' soon
         site = self.site
@@ -186,7 +189,8 @@ class Nodes:
             decision = deciding.decide(asked, site, self.knowledge, self.options, self._taken)
             given = bool(decision.nodes) and self.mode == "apply" and self.may_update
             expected = decision.nodes if given else deciding.by_slurm(asked, site, self._taken)
-            self._taken.update(dict.fromkeys(expected, now))
+            if by_slurm:
+                self._taken.update(dict.fromkeys(expected, now))
         record = self._record(Application(asked.user, asked.name, asked.nodes))
         record.asked += 1
         record.why, record.at_s = decision.why, time.time()
@@ -201,6 +205,10 @@ class Nodes:
             )
         if mode == "apply":
             # On disk first: what is asked of Slurm can be taken back, whoever is killed when.
+            mine = sum(pin.user == asked.user and not pin.job for pin in self.pins.all)
+            if mine >= MOST_OF_USER and not by_slurm:
+                record.why = "nodes were asked for, for too many jobs of this user"
+                return Answer(VERSION, "", "")
             if not self.pins.add(Pin(time.time(), asked.user, asked.name, nodes)):
                 record.why = "nodes were asked for, for too many jobs"
                 return Answer(VERSION, "", "")

@@ -32,6 +32,7 @@ from tarazu.daemons.council.kept import Writer
 from tarazu.daemons.metrics.exporter import Ask, Exporter
 from tarazu.daemons.process import Reread, Wakeup, parser, run
 from tarazu.daemons.service_manager import ServiceManager
+from tarazu.errors import TarazuError
 from tarazu.forwarding.bursts.applications import ApplicationCharacter
 from tarazu.forwarding.bursts.characteristics import Thresholds
 from tarazu.forwarding.traffic.batch_job import Application
@@ -126,9 +127,7 @@ class BurstService:
         """Until told to stop; what was gathered is written then."""
         self.history.start()
         self.batch.start()
-        own = self.settings.bursts
-        if own.socket and own.jobs == "slurm":
-            self.parts["nodes"] = Nodes(self.settings, self._known, running=lambda: self.history.running)
+        self.start_nodes()
         self.manager.ready()
         while not self.wakeup.stopping:
             if self.transport.wait(max(0.0, self.manager.longest_wait_s(LOOK_S))):
@@ -185,6 +184,16 @@ class BurstService:
             self._take_machine(machine_of(""))
         nodes = {name for job in self.history.running for name in job.nodes}
         self.names.look([*(self.machine.nodes if self.machine else ()), *sorted(nodes)])
+
+    def start_nodes(self) -> None:
+        """Answer Slurm, where there is one. What is wrong with that costs nobody the traffic."""
+        own = self.settings.bursts
+        if not own.socket or own.jobs != "slurm":
+            return
+        try:
+            self.parts["nodes"] = Nodes(self.settings, self._known, running=lambda: self.history.running)
+        except TarazuError as error:
+            log.error("Slurm is not answered: %s", error)
 
     def _known(self, application: Application) -> ApplicationCharacter | None:
         return self.history.applications.get(application)

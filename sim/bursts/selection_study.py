@@ -89,19 +89,12 @@ def study(
     seed: int = SEED,
     policies: Sequence[Policy] = POLICIES,
     nodes: float = NODES,
-    larger: bool = False,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Study:
     """Each policy on the same queue. `nodes`: compute nodes that an I/O node carries (tarazu.sim.bursts.io_time).
-    `larger`: data-intensive jobs have as many nodes as others: how many they have is not published, and few of those
-    that fit the published figures have enough nodes for more than one I/O node. `progress` hears a policy's name, and
-    how many of how many jobs have ended."""
+    `progress` hears a policy's name, and how many of how many jobs have ended."""
     knobs = KNOBS[name]
-    if larger:
-        knobs = knobs._replace(
-            intensive=knobs.intensive._replace(sizes=knobs.others.sizes, even=knobs.others.even)
-        )
-    machine, jobs_ = HARDWARE[name].machine(), queue(name, jobs, seed, knobs)
+    machine, jobs_ = HARDWARE[name].machine(), queue(name, jobs, seed)
     parts = [shares(jobs_, job) for job in range(len(jobs_))]
     carries = capacity(jobs_, nodes)
     logs = np.where(jobs_.intensive, knobs.intensive.log, knobs.others.log)
@@ -111,8 +104,7 @@ def study(
         run = base if policy == OWN else _run(machine, jobs_, parts, policy, carries, logs, progress)
         busiest = _busiest(machine, jobs_, parts, logs, run)
         outcomes.append(_outcome(machine, jobs_, policy, run, base, busiest))
-    system = f"{name}, larger" if larger else name
-    return Study(system, jobs, len(machine.nodes), len(machine.io_nodes), carries, tuple(outcomes))
+    return Study(name, jobs, len(machine.nodes), len(machine.io_nodes), carries, tuple(outcomes))
 
 
 class _Watched(Chosen):

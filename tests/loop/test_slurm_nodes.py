@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import statistics
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -127,6 +128,15 @@ def test_what_has_run_is_history_at_once(bursts: Bursts) -> None:
     bursts.until(lambda: bool(known()))
     (job,) = known()
     assert (job.user, len(job.nodes), job.state) == ("root", 3, "COMPLETED")
+
+
+def test_advice_is_shown_to_who_submits_and_changes_nothing(bursts: Bursts) -> None:
+    bursts.order("advise")
+    words = ["sbatch", "-N4", "-J", "io", "--exclusive", "-o", "/dev/null", "--wrap", "sleep 60"]
+    done = subprocess.run(words, env=bursts.env, capture_output=True, text=True, check=True)
+    assert "sbatch: tarazu: --nodelist=n[1-2,5-6] would serve this job better" in done.stderr
+    assert bursts.leaves(done.stdout.split()[-1]) == 1
+    bursts.order("apply")
 
 
 def test_nodes_asked_for_are_given_back_when_the_job_does_not_start(bursts: Bursts) -> None:

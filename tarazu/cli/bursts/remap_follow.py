@@ -142,3 +142,5 @@ def show(found: OnWindows, most_rules: int) -> None:
     )
     needs = f", {found.rules} rules of {most_rules}" if found.rules else ""
     print(f"follow has {found.off:.0f} nodes off folded{needs} (`--follow`, run hourly)")
+    if found.rules and not found.off:
+        print("either nothing was better, or forwarding.rules leaves no rules for it")

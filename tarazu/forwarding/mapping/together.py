@@ -47,8 +47,8 @@ class Options(msgspec.Struct, frozen=True):
     """Nodes at most that may get another I/O node than they have, the busiest on crowded ones; None: all."""
     price: float = 1e-3
     """Of a node that leaves the I/O node it has, in parts of its mean share of the concentration."""
-    longest_s: float = 20.0
-    """After so long no further deal is begun."""
+    longest_s: float = 60.0
+    """After so long no further deal is begun: on a busy machine. Otherwise `MAX_ROWS` bounds the work."""
     worth: float = 0.01
     """By this share the busiest tenth of the I/O nodes has to carry less of the last third than by round robin."""
     seed: int = 1

@@ -257,3 +257,12 @@ def test_settings_are_read_again(site: Site) -> None:
     with pytest.raises(BadInput):
         service._take_over(site.settings(machine="/nowhere"))
     assert service.settings.bursts.intensive == 5
+
+
+def test_notes_that_cannot_be_read_cost_no_traffic(site: Site, caplog: pytest.LogCaptureFixture) -> None:
+    service = site.service(jobs="slurm")
+    (site.directory / "kept/pins.jsonl").write_text("?")
+    service.start_nodes()
+    assert not service.parts and "Slurm is not answered" in caplog.text
+    assert not (site.directory / "socket").exists()
+    service.turn(service.started)

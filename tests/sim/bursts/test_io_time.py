@@ -157,6 +157,7 @@ def test_many_jobs_take_about_as_long_as_in_the_simulators_network() -> None:
     assert io.io_s.sum() == pytest.approx(theirs.sum(), rel=0.05)
 
 
+@settings(max_examples=50)
 @given(
     st.lists(
         st.tuples(st.integers(0, 40), st.integers(1, 16), st.integers(1, 5), st.floats(1, 500)), min_size=1

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarazu.errors import BadInput
@@ -74,6 +74,7 @@ def at_once(jobs: Columns, found: Replayed) -> None:
         assert len(set(nodes.tolist())) == len(nodes)
 
 
+@settings(max_examples=50)
 @given(JOBS)
 def test_each_job_once_its_nodes_its_own_and_heads_are_not_delayed(
     drawn: list[tuple[int, int, int, int]],

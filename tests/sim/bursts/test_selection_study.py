@@ -73,7 +73,7 @@ def test_only_known_jobs_are_placed_others_have_slurms_choice() -> None:
 
 
 def test_figures_of_a_small_queue() -> None:
-    found = study("cs19", 1500, policies=(OWN, SPREAD), nodes=4)
+    found = study("cs19", 900, policies=(OWN, SPREAD), nodes=4)
     own, spread = found.outcomes
     assert (found.nodes, found.io_nodes) == (11392, 89)
     assert own.chosen == 0
