@@ -13,6 +13,7 @@ need mpiexec.hydra mpich
 need mariadbd mariadb-server-core
 need my_print_defaults mariadb-client-core
 need slurmctld slurm-wlm
+need slurmdbd slurmdbd
 need munged munge
 need lua5.1 lua5.1
 ls /usr/lib/*/lua/5.1/socket/unix.so >/dev/null 2>&1 || missing="$missing lua-socket"

@@ -114,7 +114,7 @@ class Batch:
 
     def _take_ends(self, path: Path) -> None:
         with open(path, encoding="utf-8", errors="replace", newline="\n") as file:
-            listed = slurm.parse(chain(["|".join(slurm.COLUMNS)], file), str(path))
+            listed = slurm.parse(chain(["|".join(slurm.TOLD)], file), str(path))
         # It says nothing of jobs that run.
         self._tell(Answer(0.0, listed, False))
         os.unlink(path)

@@ -41,6 +41,15 @@ def jobs(settings: config.Settings, start_s: float, end_s: float) -> list[BatchJ
     return sorted(found, key=lambda job: (job.start_s, job.id))
 
 
+def gaps(settings: config.Settings) -> list[tuple[float, float]]:
+    """Times in which nobody counted, (from, to) in seconds since 1970. Raises StoreError."""
+    path = Kept(settings.bursts.directory).jobs
+    if not path.exists():
+        return []
+    with contextlib.closing(Jobs(path, read_only=True)) as kept:
+        return kept.gaps()
+
+
 def machine(settings: config.Settings) -> Machine | None:
     """Where nodes stand, by `bursts.machine` or else Slurm's topology; None: nobody knows. Raises BadInput."""
     return machine_of(settings.bursts.machine)

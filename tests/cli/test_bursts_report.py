@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import sys
@@ -12,8 +13,9 @@ import numpy as np
 import pytest
 
 from tarazu.cli import main
+from tarazu.daemons.bursts.jobs import Jobs
 from tarazu.forwarding.bursts.report import VERSION, Report
-from tarazu.forwarding.traffic import days
+from tarazu.forwarding.traffic import days, slurm
 from tarazu.forwarding.traffic.machine import regular
 from tarazu.forwarding.traffic.traffic import Traffic
 
@@ -122,6 +124,19 @@ def test_without_jobs_and_machine_there_are_still_nodes(
     assert found.busiest_cabinets.mean is None
     assert "without jobs: " in err
     assert main(["bursts", "report", "--config", str(site / "tarazu.toml")]) == 0
+
+
+def test_jobs_that_the_daemon_noted_and_when_it_did_not_count(
+    site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (site / "tarazu.toml").write_text(f'[bursts]\ndirectory = "{site}"\nmachine = "{site}/machine"\n')
+    with contextlib.closing(Jobs(site / "jobs.db")) as kept:
+        kept.put(slurm.read(site / "jobs").jobs)
+        kept.gap(0, DAY)
+        kept.gap(DAY + 86_400 + 650, DAY + 86_400 + 660)  # the second job ran then
+    assert main(["bursts", "report", "--json", "--config", str(site / "tarazu.toml")]) == 0
+    found = msgspec.json.decode(capsys.readouterr().out, type=Report)
+    assert (found.jobs.jobs, found.partly, found.bytes) == (6, 1, 215 * GB)
 
 
 def test_all_of_it_by_the_settings(site: Path, capsys: pytest.CaptureFixture[str]) -> None:

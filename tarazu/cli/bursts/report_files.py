@@ -63,7 +63,7 @@ def measured(settings: config.Settings, wanted: Wanted) -> Period:
             f"{traffic}: expected traffic of {_text(start_s)} to {_text(end_s)} UTC, found none"
         )
     machine = _machine(settings, wanted, first)
-    jobs = _jobs(settings, wanted, start_s, end_s)
+    jobs, gaps = _jobs(settings, wanted, start_s, end_s)
     with Progress() as progress:
         return analyse(
             itertools.chain([first], chunks),
@@ -71,6 +71,7 @@ def measured(settings: config.Settings, wanted: Wanted) -> Period:
             machine,
             (start_s, end_s),
             mappings=mappings(machine),
+            gaps=gaps,
             limits=limits(settings),
             progress=lambda done: progress(f"{100 * done:.0f} % of the traffic"),
         )
@@ -143,15 +144,18 @@ def _machine(settings: config.Settings, wanted: Wanted, traffic: Traffic) -> Mac
     return Machine(traffic.nodes, (), (), nowhere, nowhere)
 
 
-def _jobs(settings: config.Settings, wanted: Wanted, start_s: float, end_s: float) -> Sequence[BatchJob]:
-    """Traffic says much without them."""
-    if wanted.jobs:
-        return slurm.read(wanted.jobs).jobs
+def _jobs(
+    settings: config.Settings, wanted: Wanted, start_s: float, end_s: float
+) -> tuple[Sequence[BatchJob], Sequence[tuple[float, float]]]:
+    """Jobs, and times in which nobody counted. Traffic says much without them."""
     try:
-        return here.jobs(settings, start_s, end_s)
+        gaps = () if wanted.traffic else here.gaps(settings)
+        if wanted.jobs is None:
+            return here.jobs(settings, start_s, end_s), gaps
     except BadInput as error:
         print(shown(f"tarazu bursts report: without jobs: {error}"), file=sys.stderr)
-        return ()
+        return (), ()
+    return slurm.read(wanted.jobs).jobs, gaps
 
 
 def _text(time_s: float) -> str:

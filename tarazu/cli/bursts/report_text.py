@@ -56,7 +56,7 @@ def lines(found: Report, applications: int) -> Iterator[str]:
         if count:
             yield f"{human_bytes(count)} {what}"
     if found.partly:
-        yield f"{found.partly} jobs ran beyond the period and count in intervals only"
+        yield f"{found.partly} jobs ran beyond the period, or while nobody counted; they are in intervals only"
 
 
 def _jobs(found: Report) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +23,7 @@ from tarazu.forwarding.traffic.traffic import Numbers, Traffic
 
 @dataclass(frozen=True, eq=False)
 class Period:
-    """Jobs are those that began and ended within it; of others only a part was seen."""
+    """Jobs are those that began and ended within it, and not in a gap; of others only a part was seen."""
 
     machine: Machine
     start_s: float
@@ -32,7 +33,7 @@ class Period:
     characters: tuple[Character, ...]
     """Of each of `moved`."""
     partly: int
-    """Jobs that ran beyond either end."""
+    """Jobs that ran beyond either end, or while nobody counted."""
     partly_bytes: int
     applications: Mapping[Application, ApplicationCharacter]
     """With more than five jobs here."""
@@ -52,10 +53,12 @@ def analyse(
     period: tuple[float, float],
     *,
     mappings: Mapping[str, Numbers] | None = None,
+    gaps: Sequence[tuple[float, float]] = (),
     limits: Thresholds | None = None,
     progress: Callable[[float], None] = lambda _: None,
 ) -> Period:
-    """chunks: in order of time; only a chunk is held at once. mappings: as `Collector` takes them.
+    """chunks: in order of time; only a chunk is held at once. mappings: as `Collector` takes them. gaps: (from, to)
+    where nobody counted.
 
     progress: is told each now and then which part of the period is done. Raises BadInput for time that goes back.
     """
@@ -72,7 +75,10 @@ def analyse(
         attribution.add(interval)
         progress(min(1.0, (interval.time_s - period[0]) / length))
     every = attribution.result()
-    whole = tuple(m for m in every if m.job.start_s >= period[0] and m.job.end_s <= period[1])
+    outside = [(-math.inf, period[0]), (period[1], math.inf), *gaps]
+    whole = tuple(
+        m for m in every if not any(m.job.start_s < end and m.job.end_s > start for start, end in outside)
+    )
     characters = tuple(character(moved, places, limits) for moved in whole)
     known = of_applications(whole, characters, limits)
     return Period(

@@ -66,7 +66,7 @@ class Report(msgspec.Struct, frozen=True):
     unowned_bytes: int
     """While no job that is known ran on the node."""
     partly: int
-    """Jobs that began before or ended after the period; they count in intervals only."""
+    """Jobs that ran beyond either end of the period, or while nobody counted; they count in intervals only."""
     intervals: int
     """With traffic."""
     busiest_nodes: Moments

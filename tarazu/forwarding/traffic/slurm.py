@@ -8,9 +8,11 @@ several ways are left out, and counted.
 from __future__ import annotations
 
 import math
+import pwd
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from sys import intern
@@ -20,9 +22,11 @@ from tarazu.errors import BadInput
 from tarazu.forwarding.routers.hosts import unfold
 from tarazu.forwarding.traffic.batch_job import BatchJob
 
-COLUMNS = ("JobIDRaw", "User", "NodeList", "Submit", "Start", "End", "State", "Partition", "JobName")
+COLUMNS = ("JobIDRaw", "User", "UID", "NodeList", "Submit", "Start", "End", "State", "Partition", "JobName")
 """Of our questions, the name last."""
-_SQUEUE = ("%A", "%u", "%N", "%V", "%S", "%e", "%T", "%P", "%j")
+_SQUEUE = ("%A", "%u", "%U", "%N", "%V", "%S", "%e", "%T", "%P", "%j")
+TOLD = tuple(name for name in COLUMNS if name != "UID")
+"""Of a line of `daemons/slurm/job_end.sh`."""
 MAX_CHARACTERS = 256
 """Of a name."""
 MAX_LINE = 1 << 20
@@ -95,7 +99,7 @@ def parse(lines: Iterable[str], where: str) -> Listed:
     if first.startswith("JobId=") or not first:
         return _listed(_of_scontrol(chain([first], every)), where)
     header = first.rstrip("\n").split("|")
-    known = {name.lower(): name for name in (*COLUMNS, "JobID", "UID")}
+    known = {name.lower(): name for name in (*COLUMNS, "JobID")}
     columns = [known.get(name.strip().lower(), name) for name in header]
     needed = {"NodeList", "Start", "End", "JobName"} - set(columns)
     if needed or not {"JobID", "JobIDRaw"} & set(columns) or not {"User", "UID"} & set(columns):
@@ -177,7 +181,7 @@ def _job(row: dict[str, str]) -> BatchJob | None:
         return None
     return BatchJob(
         id=id,
-        user=intern((row.get("User") or row.get("UID", ""))[:MAX_CHARACTERS]),
+        user=intern((row.get("User") or _user(row.get("UID", "")))[:MAX_CHARACTERS]),
         name=intern(row["JobName"][:MAX_CHARACTERS]),
         nodes=tuple(map(intern, hosts)),
         start_s=start_s,
@@ -186,6 +190,15 @@ def _job(row: dict[str, str]) -> BatchJob | None:
         state=intern(state[:MAX_CHARACTERS]),
         partition=intern(row.get("Partition", "")[:MAX_CHARACTERS]),
     )
+
+
+@lru_cache(maxsize=4096)
+def _user(uid: str) -> str:
+    """sacct knows the names of those alone whom the site has put into its accounting."""
+    try:
+        return pwd.getpwuid(int(uid)).pw_name
+    except (KeyError, ValueError, OverflowError):
+        return uid
 
 
 def seconds(text: str) -> float | None:

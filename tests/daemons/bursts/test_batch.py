@@ -13,7 +13,7 @@ import pytest
 from tarazu.daemons.bursts.batch import Answer, Batch, machine_of, run
 from tarazu.errors import BadInput
 
-_ROW = "{id}{s}ann{s}n[1-2]{s}1{s}1795358000{s}{end}{s}{state}{s}p{s}evil\\n9|x\\n"
+_ROW = "{id}{s}ann{s}0{s}n[1-2]{s}1{s}1795358000{s}{end}{s}{state}{s}p{s}evil\\n9|x\\n"
 
 
 def command(directory: Path, name: str, body: str) -> None:

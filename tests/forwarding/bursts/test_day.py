@@ -63,6 +63,14 @@ def test_jobs_beyond_the_period_are_only_partly_seen() -> None:
     assert found.unowned_bytes == 50 + 60
 
 
+def test_jobs_that_ran_while_nobody_counted_are_only_partly_seen() -> None:
+    moved = np.zeros((10, 16))
+    moved[:3, :2] = 10
+    found = day([job(1, range(1), 0, 30), job(2, range(1, 2), 0, 60)], moved, gaps=[(30, 55)])
+    assert [m.job.id for m in found.moved] == ["1"]
+    assert (found.partly, found.partly_bytes, found.unowned_bytes) == (1, 30, 0)
+
+
 def test_nodes_of_jobs_that_the_machine_does_not_know_are_taken_up() -> None:
     strange = BatchJob("1", "ann", "model", ("n03", "new1"), 0, 50)
     machine = with_nodes(MACHINE, [strange])

@@ -63,6 +63,12 @@ def test_scontrol_and_names_that_look_like_lines() -> None:
     assert listed.left == 3
 
 
+def test_a_user_without_a_name_has_his_number() -> None:
+    text = "JobIDRaw|User|UID|JobName|NodeList|Start|End\n1||0|a|n1|1|2\n2||987654|a|n1|1|2\n3||x|a|n1|1|2\n"
+    listed = slurm.parse(text.splitlines(keepends=True), "text")
+    assert [job.user for job in listed.jobs] == ["root", "987654", "x"]
+
+
 def test_times() -> None:
     assert slurm.seconds("2026-11-22T14:33:14") == pytest.approx(1795358000, abs=15 * 3600 * 24)
     assert slurm.seconds("1795358000") == 1795358000 and slurm.seconds("Unknown") is None
@@ -82,7 +88,7 @@ ROW = st.tuples(
 def test_our_own_question_is_not_fooled_by_names(rows: list[tuple[str, str, str]]) -> None:
     separator = "0f3a9c"
     text = "".join(
-        separator.join((id, user, "n[1-2]", "5", "6", "7", "COMPLETED", "p", name)) + "\n"
+        separator.join((id, user, "0", "n[1-2]", "5", "6", "7", "COMPLETED", "p", name)) + "\n"
         for id, user, name in rows
     )
     listed = slurm.answered(text, separator, "sacct")
