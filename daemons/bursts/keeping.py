@@ -24,6 +24,9 @@ log = logging.getLogger("tarazu.bursts")
 
 SUBMITTED_S = 20.0
 """So long after it was asked about a job is in the queue at the latest: a wrapper asks before it submits."""
+NOT_STARTED = ("PENDING", "CONFIGURING", "CANCELLED", "DEADLINE")
+CANNOT = ("ReqNodeNotAvail", "Nodes_required_for_job_are")
+"""How Slurm's reasons begin where a job's nodes cannot be had: a reservation is to come, or they are down."""
 GONE_S = 60.0
 """A job that is not in the queue so long after its nodes were noted has ended, or was never submitted."""
 
@@ -55,12 +58,16 @@ def tend(
                 found.append(Tended(pin, "gone", ""))
             continue
         # Noted as long as it is there: put back into the queue it would wait for the same nodes again.
-        known = msgspec.structs.replace(pin, job=job.id, started=pin.started or not job.pending)
+        known = msgspec.structs.replace(pin, job=job.id, started=pin.started or job.state not in NOT_STARTED)
         pins.replace(pin, known)
         if known.started and not pin.started:
             found.append(Tended(known, "started", ""))
-        elif job.pending and (why := all_of or _why_back(known, job, view, age_s, wait_s)):
-            found.append(_take_back(known, job, slurm, why))
+        elif (
+            job.pending
+            and (why := all_of or _why_back(known, job, view, age_s, wait_s))
+            and (taken := _take_back(known, job, slurm, why))
+        ):
+            found.append(taken)
     for each in found:
         if each.outcome != "gone":
             audit(
@@ -81,25 +88,33 @@ def _jobs(pins: Iterable[Pin], queue: Iterable[Waiting]) -> list[tuple[Pin, Wait
     jobs of one name, one after another: which is which their time of submission tells.
     """
     by_id = {each.id: each for each in queue}
-    named = [each for each in by_id.values() if each.asked]
     taken = {pin.job for pin in pins if pin.job}
+    wanted = {(pin.user, pin.name) for pin in pins if not pin.job}
     by_nodes: dict[tuple[str, str, frozenset[str]], list[Waiting]] = {}
-    for each in named:
-        if each.id not in taken:
-            by_nodes.setdefault((each.user, each.name, frozenset(hosts.unfold(each.asked))), []).append(each)
+    for each in by_id.values():
+        if each.asked and each.id not in taken and (each.user, each.name) in wanted:
+            by_nodes.setdefault((each.user, each.name, _names(each.asked)), []).append(each)
     found: list[tuple[Pin, Waiting | None]] = []
     for pin in pins:
         job: Waiting | None = by_id.get(pin.job)
         if not pin.job:
-            same = by_nodes.get((pin.user, pin.name, frozenset(hosts.unfold(pin.nodes))), [])
+            same = by_nodes.get((pin.user, pin.name, _names(pin.nodes)), [])
             near = [each for each in same if -1.0 <= each.submit_s - pin.at_s <= SUBMITTED_S]
             if near:
                 job = min(near, key=lambda each: each.submit_s)
                 same.remove(job)
-        elif job and pin.nodes and not job.asked:
-            job = None  # its user has taken them back
+        elif job and pin.nodes and _names(job.asked) != _names(pin.nodes):
+            job = None  # its user has taken them back, or named others
         found.append((pin, job))
     return found
+
+
+def _names(folded: str) -> frozenset[str]:
+    """None of what cannot be read: it is not ours."""
+    try:
+        return frozenset(hosts.unfold(folded))
+    except TarazuError:
+        return frozenset()
 
 
 def _why_back(pin: Pin, job: Waiting, view: View, age_s: float, wait_s: float) -> str:
@@ -107,6 +122,8 @@ def _why_back(pin: Pin, job: Waiting, view: View, age_s: float, wait_s: float) -
         return ""
     if age_s >= wait_s:
         return f"it has not started within {wait_s:g} s"
+    if job.reason.startswith(CANNOT):
+        return job.reason[:80]
     partition = view.partitions.get(job.partition)
     # Nodes were looked at before jobs: those of a job that has just started there are not its own, but another's.
     if partition and (busy := set(hosts.unfold(pin.nodes)) - partition.idle):
@@ -114,12 +131,12 @@ def _why_back(pin: Pin, job: Waiting, view: View, age_s: float, wait_s: float) -
     return ""
 
 
-def _take_back(pin: Pin, job: Waiting, slurm: Slurm, why: str) -> Tended:
+def _take_back(pin: Pin, job: Waiting, slurm: Slurm, why: str) -> Tended | None:
+    """None: it has started, or ended, a moment ago; its note stays as long as it may be put back into the queue."""
     try:
         slurm.update(job.id, **({"Prefer": ""} if pin.prefer else {"ReqNodeList": ""}))
     except TarazuError as error:
-        if _still_waits(slurm, job):
-            return Tended(pin, "not taken back", str(error))
+        return Tended(pin, "not taken back", str(error)) if _still_waits(slurm, job) else None
     return Tended(pin, "taken back", why)
 
 

@@ -17,11 +17,12 @@ from tarazu.forwarding.routers import hosts
 
 SINFO = ("--noheader", "--format=%P|%T|%c,%z,%m,%d,%G,%w|%f|%N")
 """A line for all nodes that are alike; features are not part of what makes them so."""
-_SQUEUE = "%i|%u|%D|%P|%T|%V|%r|%n|%x|%f|%v|%j"
-"""The name comes last: it may hold anything, also what looks like another job's line. So each line begins with a word
-that nobody knows before."""
+_SQUEUE = ("%i", "%u", "%D", "%P", "%T", "%V", "%r", "%n", "%x", "%f", "%v", "%j")
+"""The name comes last: it may hold anything, also what looks like another job's line; features may hold `|`. So a word
+that nobody knows before begins each line, and stands between its columns."""
 PENDING = "--states=PENDING"
-NOT_ENDED = "--states=PENDING,CONFIGURING,RUNNING"
+ALL = "--states=all"
+"""Also what has just ended: that can be put back into the queue too."""
 MAX_BYTES = 32 << 20
 PROGRAMS = ("sinfo", "squeue", "scontrol", "sacctmgr")
 IDLE = "idle"
@@ -74,7 +75,7 @@ class View(NamedTuple):
     default: str
     """The partition of who names none; empty where there is none."""
     queue: tuple[Waiting, ...]
-    """Pending jobs, those with the highest priority first; running ones too where they were asked for."""
+    """Pending jobs, those with the highest priority first; all others too where they were asked for."""
 
 
 NONE = View(float("-inf"), {}, "", ())
@@ -89,12 +90,12 @@ class Slurm:
         }
 
     def view(self, *, running: bool = False) -> View:
-        """`running`: with jobs that run."""
+        """`running`: with jobs that run, or have ended a moment ago."""
         seen = time.monotonic()
         partitions, default = read_partitions(self.call("sinfo", *SINFO))
         word = secrets.token_hex(8)
-        format = f"--format={word}{_SQUEUE}"
-        states = NOT_ENDED if running else PENDING
+        format = f"--format={word}|{f'|{word}|'.join(_SQUEUE)}"
+        states = ALL if running else PENDING
         queue = read_queue(self.call("squeue", "--noheader", "--sort=-p,i", states, format), word)
         return View(seen, partitions, default, queue)
 
@@ -163,11 +164,11 @@ def read_partitions(text: str) -> tuple[dict[str, Partition], str]:
 
 
 def read_queue(listed: str, word: str) -> tuple[Waiting, ...]:
-    """Jobs in their order; `word` begins each one's line. Raises BadInput."""
+    """Jobs in their order; `word` begins each one's line, and each column. Raises BadInput."""
     found = []
-    lines = f"\n{listed}".split(f"\n{word}")[1:]
+    lines = f"\n{listed}".split(f"\n{word}|")[1:]
     for number, line in enumerate(lines, 1):
-        words = line.rstrip("\n").split("|", 11)
+        words = line.rstrip("\n").split(f"|{word}|")
         where = f"squeue:{number}"
         if len(words) != 12:
             raise BadInput(where, "12 fields", line[:80])

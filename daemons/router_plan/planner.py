@@ -408,6 +408,10 @@ class RouterPlan:
             "rules": {
                 f"{servers} to {net}": len(rules) for (servers, net), rules in self.result.mapped.items()
             },
+            "mapped": {
+                f"{servers} to {net}": sum(rule.dst.size for rule in rules)
+                for (servers, net), rules in self.result.mapped.items()
+            },
             "problem": self.mapping.problem,
         }
 

@@ -35,6 +35,8 @@ class Policy(msgspec.Struct, frozen=True):
 
 OWN = Policy("Slurm's own (topology/tree)", None)
 CONSECUTIVE = Policy("Slurm's own (no topology)", None, "consecutive")
+RECOMMENDED = Policy("even traffic, span, loads known", Options(), loads=True)
+"""What tarazu-burstd does."""
 POLICIES = (
     OWN,
     CONSECUTIVE,
@@ -44,7 +46,7 @@ POLICIES = (
     Policy("even traffic, span", Options()),
     Policy("even traffic free, no span", Options(span=False, free=True)),
     Policy("even traffic free, span", Options(free=True)),
-    Policy("even traffic, span, loads known", Options(), loads=True),
+    RECOMMENDED,
     Policy("the same, evened out", Options(even_out=True), loads=True),
     Policy("the same, 4 nodes an I/O node", Options(even_out=True, per_io_node=4), loads=True),
 )

@@ -216,7 +216,12 @@ def mapping_line(mapping: Mapping[str, Any]) -> str:
     """Of nodes without a job's rule."""
     if mapping["problem"]:
         return f"mapping of nodes to routers: none is followed: {mapping['problem']}"
-    rules = ", ".join(f"{way}: {count} rules" for way, count in mapping["rules"].items()) or "no router is up"
+    mapped = mapping.get("mapped", {})
+    rules = ", ".join(
+        f"{way}: {count} rules for {mapped.get(way, 'some')} of them"
+        for way, count in mapping["rules"].items()
+    )
+    rules = rules or "no router is up"
     return f"mapping of nodes to routers: {mapping['how']} of {mapping['made']}, {mapping['nodes']} nodes; {rules}"
 
 

@@ -1,4 +1,4 @@
-"""`tarazu sim bursts`: generated machines with the published statistics, remapped; figure 13 (docs/bursts.md)."""
+"""`tarazu sim bursts`: generated machines with the published statistics; what levers give there (docs/bursts.md)."""
 
 from __future__ import annotations
 
@@ -14,18 +14,21 @@ if TYPE_CHECKING:
     from tarazu.forwarding.bursts.day import Period
     from tarazu.sim.bursts.check import Checked
     from tarazu.sim.bursts.fig13 import Communicating, Io, Uneven
+    from tarazu.sim.bursts.published import Name
     from tarazu.sim.bursts.remap_study import Study
+    from tarazu.sim.bursts.selection_study import Study as Selection
 
 ABOUT = (
     "Two machines are generated, Tianhe-1A and CS19: queues of jobs, placed as Slurm would, with the published\n"
     "statistics of their I/O.\n\n"
     "  statistics  each published figure beside that of the generated machine; status 1 where one does not hold\n"
     "  remap       what other mappings of compute nodes to I/O nodes give, on days from which none was learned\n"
-    "  figure13    I/O time by number of nodes, with communication, and of uneven traffic, in a simulated network\n\n"
+    "  figure13    I/O time by number of nodes, with communication, and of uneven traffic, in a simulated network\n"
+    "  selection   nodes for data-intensive jobs on more I/O nodes: what each policy gives and costs in a replay\n\n"
     "All of it takes some minutes.\n\n"
     "example: tarazu sim bursts --only statistics --system tianhe-1a --out pictures"
 )
-PARTS = ("statistics", "remap", "figure13")
+PARTS = ("statistics", "remap", "figure13", "selection")
 SHORT_JOBS = 1500
 SHORT_NODES = (1, 8, 16)
 
@@ -75,6 +78,7 @@ def execute(options: argparse.Namespace) -> int:
             if "remap" in parts:
                 studies.append(remap_study.study(made, 5.0 if options.short else 60.0, progress))
     figures = fig13.figures(SHORT_NODES if options.short else fig13.NODES) if "figure13" in parts else None
+    selections = _selections(names, seed, options.short) if "selection" in parts else []
     if options.json:
         print_json(
             {
@@ -82,6 +86,7 @@ def execute(options: argparse.Namespace) -> int:
                 "remap": studies,
                 "figure13": figures
                 and {**figures._asdict(), "communicating": list(map(_finite, figures.communicating))},
+                "selection": [_known(study) for study in selections],
             }
         )
     else:
@@ -90,6 +95,7 @@ def execute(options: argparse.Namespace) -> int:
             _print_study(study)
         if figures:
             _print_figures(*figures)
+        _print_selections(selections)
     # So few jobs hold nothing.
     return 0 if options.short or seed != SEED or all(one.holds for one in checked) else 1
 
@@ -175,6 +181,47 @@ def _print_figures(io: list[Io], communicating: list[Communicating], uneven: lis
             for f in uneven
         ],
     )
+
+
+def _selections(names: list[Name], seed: int, short: bool) -> list[Selection]:
+    from tarazu.sim.bursts.generator import JOBS
+    from tarazu.sim.bursts.selection_study import study
+    from tarazu.sim.bursts.selectors import OWN, POLICIES, RECOMMENDED
+
+    jobs, policies = (SHORT_JOBS, (OWN, RECOMMENDED)) if short else (JOBS, POLICIES)
+    found = []
+    with Progress() as progress:
+        for name in names:
+
+            def tell(policy: str, done: int, all_: int, name: str = name) -> None:
+                progress(f"{name}: {policy}: {done:,} of {all_:,} jobs")
+
+            found.append(study(name, jobs, seed, policies, progress=tell))
+    return found
+
+
+def _print_selections(studies: list[Selection]) -> None:
+    from tarazu.sim.bursts.selection_tables import HEADERS, LEGEND, rows
+
+    for study in studies:
+        print(f"\n{study.system}: nodes of jobs, {study.jobs:,} jobs replayed")
+        print_table(HEADERS, rows(study.outcomes))
+    if studies:
+        print("\n" + "\n".join(LEGEND))
+
+
+def _known(study: Selection) -> dict[str, object]:
+    """JSON has no NaN: null where no job was placed."""
+    from msgspec.structs import asdict as fields
+
+    outcomes = [
+        {
+            key: value if isinstance(value, str) or math.isfinite(value) else None
+            for key, value in fields(one).items()
+        }
+        for one in study.outcomes
+    ]
+    return {**fields(study), "outcomes": outcomes}
 
 
 def _finite(one: Communicating) -> dict[str, object]:

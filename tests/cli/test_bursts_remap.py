@@ -110,6 +110,30 @@ def test_nodes_that_take_all_routers_alike_need_no_mapping(run: Run, tmp_path: P
     assert status != 0 and "no rtr0" in err
 
 
+def test_nodes_without_a_nid_are_told(run: Run, tmp_path: Path) -> None:
+    nids = tmp_path / "nids"
+    nids.write_text(nids.read_text().replace("n[00-63] 10.77.0.[1-64]", "n[00-59] 10.77.0.[1-60]"))
+    nowhere = ["--traffic", tmp_path / "nowhere"]
+    _, out, _ = run("--advise", *nowhere)
+    assert "4 of 64 nodes have no NID" in out
+    assert json.loads(run("--advise", *nowhere, "--json")[1])["nodes_without_nid"] == 4
+    assert "4 of 64 nodes have no NID" in run("--apply", "--mapping", "round-robin", *nowhere)[1]
+
+
+def test_where_nothing_is_judged_none_is_called_better_or_worse(run: Run, tmp_path: Path) -> None:
+    _, out, _ = run("--advise", "--traffic", tmp_path / "nowhere")
+    assert "no traffic: what mappings give is not known" in out
+    assert "best" not in out and "better" not in out
+
+
+def test_a_spoilt_mapping_does_not_spoil_json(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set" / "mapping.json").write_text("{")
+    status, out, err = run("--json", "--traffic", tmp_path / "nowhere")
+    assert status == 0 and json.loads(out)["offers"]
+    assert "what is in force is not known" in err
+
+
 def test_few_moves(run: Run) -> None:
     _, out, _ = run("--mapping", "together", "--moves", 8, "--json")
     present, offer = json.loads(out)["offers"]

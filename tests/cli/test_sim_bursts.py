@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tarazu.cli import main
+from tarazu.cli import main, sim_bursts
 
 
 def test_figure_13_as_tables_and_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -19,6 +19,22 @@ def test_figure_13_as_tables_and_json(capsys: pytest.CaptureFixture[str]) -> Non
     assert found["statistics"] == found["remap"] == []
     assert [row["nodes"] for row in found["figure13"]["io"]] == [1, 8, 16]
     assert found["figure13"]["communicating"][0]["break_even"] is None
+
+
+def test_node_selection_as_tables_and_json(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sim_bursts, "SHORT_JOBS", 200)
+    command = ["sim", "bursts", "--only", "selection", "--short", "--system", "tianhe-1a"]
+    assert main(command) == 0
+    shown = capsys.readouterr().out
+    assert "tianhe-1a: nodes of jobs, 200 jobs replayed" in shown
+    assert "Slurm's own (topology/tree)" in shown
+    assert main([*command, "--json"]) == 0
+    (study,) = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)["selection"]
+    assert study["io_nodes"] == 89
+    assert [one["chosen"] for one in study["outcomes"]] == [0, 0]  # too few have ended to know an application
+    assert study["outcomes"][0]["hops"] is None
 
 
 def test_unknown_machines_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:

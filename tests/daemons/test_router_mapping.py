@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tarazu.cli.routers import mapping_line
 from tarazu.daemons.router_plan.planner import RETURNS_S
 from tarazu.forwarding.mapping import mapping_file
 from tarazu.forwarding.routers import nids, udsp
@@ -87,6 +88,8 @@ def test_a_router_that_is_down_serves_nobody_until_it_is_back_for_a_while(
     planner.ask(NAMES[1])
     planner.settle()
     assert set(told(planner, NAMES[1]).values()) == {NAMES[0], NAMES[2]}
+    shown = mapping_line(planner.plan.status(planner.now)["mapping"])
+    assert shown.endswith("18 nodes; tcp to tcp1: 2 rules for 12 of them"), "the others are not passed over"
     planner.ask()
     planner.settle(RETURNS_S + 20)
     assert told(planner) == RULES

@@ -139,8 +139,14 @@ def test_advice_is_shown_to_who_submits_and_changes_nothing(bursts: Bursts) -> N
     bursts.order("apply")
 
 
+def _somebody_has_the_licence(bursts: Bursts) -> None:
+    """And the daemon knows where he runs: else those nodes may be asked for, and taken back as soon as he is seen."""
+    bursts.started(bursts.submit("-N1", "-L", "one"))
+    bursts.until(lambda: bursts.status()["idle"] == NODES - 1)
+
+
 def test_nodes_asked_for_are_given_back_when_the_job_does_not_start(bursts: Bursts) -> None:
-    bursts.submit("-N1", "-L", "one")
+    _somebody_has_the_licence(bursts)
     waiting = bursts.submit("-N4", "-J", "io", "-L", "one")
     assert bursts.job(waiting)["ReqNodeList"] != "(null)"
     bursts.reload(wait_s=0.5)
@@ -150,7 +156,7 @@ def test_nodes_asked_for_are_given_back_when_the_job_does_not_start(bursts: Burs
 
 
 def test_undo_after_a_kill_and_a_restart_that_goes_on(bursts: Bursts) -> None:
-    bursts.submit("-N1", "-L", "one")
+    _somebody_has_the_licence(bursts)
     waiting = [bursts.submit("-N4", "-J", "io", "-L", "one") for _ in range(2)]
     assert all(bursts.job(id)["ReqNodeList"] != "(null)" for id in waiting)
     bursts.signal(signal.SIGKILL)

@@ -155,7 +155,7 @@ def _execute(options: argparse.Namespace, settings: config.Settings) -> int:
         hours = None
         if not options.mapping and period is not None:
             hours = remap_follow.judged(options, settings, site, period)
-        _print_offers(made, chosen, settings, period, hours, best=best, as_json=options.json)
+        _print_offers(made, chosen, settings, period, site, hours, best=best, as_json=options.json)
         return 0
     if chosen is None or site.addresses is None:
         raise BadInput("forwarding.nids", "a file with the NIDs of nodes and routers, for rules", "none")
@@ -174,7 +174,7 @@ def _execute(options: argparse.Namespace, settings: config.Settings) -> int:
         print_json({"written": str(path), "offer": chosen, "rules": [str(rule) for rule in its]})
         return 0
     _print_offers(
-        [offer for offer in made if offer.name in (offers.PRESENT, chosen.name)], None, settings, period
+        [offer for offer in made if offer.name in (offers.PRESENT, chosen.name)], None, settings, period, site
     )
     say(f"{path}: {chosen.name}: {len(its)} rules; mdsd plans it, and takes it away after --undo")
     if settings.forwarding.routers == "advise":
@@ -244,6 +244,7 @@ def _print_offers(
     chosen: Offer | None,
     settings: config.Settings,
     period: Period | None,
+    site: Site,
     hours: OnWindows | None = None,
     *,
     best: bool = False,
@@ -252,6 +253,7 @@ def _print_offers(
     """`best`: `chosen` is the best of them all."""
     from tarazu.forwarding.mapping.offers import PRESENT
 
+    unknown = site.addresses.unknown if site.addresses else None
     if as_json:
         print_json(
             {
@@ -260,6 +262,7 @@ def _print_offers(
                 "learned_s": period.split_s - period.begin_s if period else 0.0,
                 "judged_s": period.end_s - period.split_s if period else 0.0,
                 "rules": settings.forwarding.rules,
+                "nodes_without_nid": unknown,
                 "follow": hours,
             }
         )
@@ -284,7 +287,12 @@ def _print_offers(
     most = settings.forwarding.rules
     if any(offer.rules is not None and offer.rules > most for offer in made):
         print(f"a server sets {most} rules at most (forwarding.rules)")
-    if best:
+    if unknown:
+        print(
+            f"{unknown} of {len(site.machine.nodes)} nodes have no NID (forwarding.nids): no rule will be for them, "
+            "though they are judged as if there were"
+        )
+    if best and any(offer.judged for offer in made):
         found = f"{chosen.name} is best" if chosen else "none is better than the present one"
         print(f"{found}, of those that are judged and have rules for a server")
     if made and made[0].name != PRESENT:

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tarazu import config
-from tarazu.cli.output import say
 from tarazu.errors import BadInput, TarazuError
 from tarazu.forwarding.mapping import mapping_file
+from tarazu.names import shown
 
 if TYPE_CHECKING:
     from tarazu.forwarding.mapping.offers import Site
@@ -80,7 +80,7 @@ def _present(settings: config.Settings, machine: Machine, addresses: Addresses) 
             mapping_file.read(Path(settings.forwarding.mapping)) if settings.forwarding.mapping else None
         )
     except TarazuError as error:
-        say(f"what is in force is not known: {error}")
+        print(shown(f"tarazu bursts remap: what is in force is not known: {error}"), file=sys.stderr)
         return machine.served_by
     return rules.served_by(in_force.rules, addresses, machine.served_by) if in_force else machine.served_by
 

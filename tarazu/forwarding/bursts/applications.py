@@ -13,6 +13,8 @@ from tarazu.forwarding.traffic.traffic import Bytes
 
 BLOCK = 256
 """Distances are computed between so many jobs and so many others at once."""
+MOST_JOBS = 2_048
+"""Of an application with more, so many, drawn with a fixed seed, stand for all in its divergence."""
 
 
 class Trait(msgspec.Struct, frozen=True):
@@ -85,6 +87,13 @@ def divergence(distributions: Floats) -> float:
     return total / (jobs * (jobs - 1) / 2)
 
 
+def _distributions(moved: Sequence[Bytes], nodes: int) -> Floats:
+    """(jobs, nodes): parts of each job's bytes."""
+    found = np.array(moved, dtype=np.float64).reshape(len(moved), nodes)
+    shares: Floats = found / found.sum(axis=1, keepdims=True)
+    return shares
+
+
 def of_jobs(
     jobs: Sequence[Character], moved: Sequence[Bytes], limits: Thresholds | None = None
 ) -> ApplicationCharacter | None:
@@ -96,10 +105,15 @@ def of_jobs(
     limits = limits or Thresholds()
     if len(jobs) <= limits.jobs:
         return None
-    some = [each / each.sum() for each in moved if each.sum() > 0]
-    spread = np.array(some, dtype=np.float64).reshape(len(some), jobs[0].nodes)
-    apart = divergence(spread)
-    mean = spread.mean(axis=0) if some and apart <= limits.divergence else None
+    some = [each for each in moved if each.sum() > 0]
+    few = some
+    if len(some) > MOST_JOBS:
+        few = [some[at] for at in np.random.default_rng(1).permutation(len(some))[:MOST_JOBS].tolist()]
+    apart = divergence(_distributions(few, jobs[0].nodes)) if jobs[0].nodes > 1 else 0.0
+    mean = None
+    if some and apart <= limits.divergence:
+        blocks = (some[low : low + BLOCK] for low in range(0, len(some), BLOCK))
+        mean = sum(_distributions(block, jobs[0].nodes).sum(axis=0) for block in blocks) / len(some)
     intensive, all_rank = trait(j.intensive for j in jobs), trait(j.all_rank for j in jobs)
     assert intensive and all_rank
     return ApplicationCharacter(

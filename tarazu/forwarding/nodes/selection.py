@@ -53,12 +53,20 @@ def choose(
     used = len(np.unique(served[nodes]))
     if used <= by_default and not (options.even_out and _evener(machine, nodes, own, wish)):
         return Left(f"{used} I/O nodes would be used, Slurm's own choice has {by_default}")
+    if load is not None and _worst(machine, nodes, wish, load) >= _worst(machine, own, wish, load):
+        return Left("the busiest of its I/O nodes would be no less busy than by Slurm's own choice")
     return Choice(
         tuple(nodes.tolist()),
         used,
         strategy,
         f"{used} I/O nodes instead of {by_default}, of {diversity} with idle nodes",
     )
+
+
+def _worst(machine: Machine, nodes: Indices, wish: Wish, load: Floats) -> float:
+    """What the busiest of its I/O nodes carries, for all: the job waits for that one."""
+    part = loads(machine, nodes, wish.shares)
+    return float((load + part)[part > 0].max())
 
 
 def _evener(machine: Machine, nodes: Indices, own: Indices, wish: Wish) -> bool:

@@ -108,3 +108,42 @@ def test_jobs_of_one_name_on_the_same_nodes_have_a_note_each(tmp_path: Path) -> 
     queue = [waiting(id="9", at_s=141.0), waiting(id="8", at_s=140.0)]
     assert keeping.tend(kept, view(*queue), Slurm(0.1), 30.0, now_s=142.0) == []
     assert [each.job for each in kept.all] == ["", "8", "9"]
+
+
+@pytest.fixture
+def noted(tmp_path: Path) -> Pins:
+    """Job 8's nodes, asked for at 100 s."""
+    kept = Pins(tmp_path)
+    kept.add(Pin(100.0, "ann", "io", "n[1-4]", job="8"))
+    return kept
+
+
+def outcomes(kept: Pins, job: Waiting, now_s: float) -> list[str]:
+    """Slurm does not answer: what would be taken back is `not taken back`."""
+    return [each.outcome for each in keeping.tend(kept, view(job), Slurm(0.1), 30.0, now_s=now_s)]
+
+
+def test_nodes_that_the_user_named_since_were_taken_back(noted: Pins) -> None:
+    assert outcomes(noted, waiting(), 131.0) == ["not taken back"]
+    assert outcomes(noted, waiting(asked="n[5-8]"), 131.0) == []
+    assert outcomes(noted, waiting(asked="n[5-8]"), 161.0) == ["gone"]
+
+
+def test_a_job_that_had_ended_and_is_put_back_waited_for_its_old_nodes(noted: Pins) -> None:
+    assert outcomes(noted, waiting(state="COMPLETED"), 500.0) == ["started"]
+    assert outcomes(noted, waiting(), 510.0) == ["not taken back"]
+
+
+def test_a_job_that_was_cancelled_has_not_started(noted: Pins) -> None:
+    assert outcomes(noted, waiting(state="CANCELLED"), 110.0) == []
+
+
+def test_nodes_that_slurm_says_cannot_be_had_are_taken_back_at_once(noted: Pins) -> None:
+    reserved = waiting()._replace(reason="ReqNodeNotAvail, May be reserved for other job")
+    assert outcomes(noted, reserved, 101.0) == ["not taken back"]
+
+
+def test_one_job_with_nodes_that_nobody_can_read_stopped_all_taking_back(tmp_path: Path) -> None:
+    kept = Pins(tmp_path)
+    kept.add(ONE)
+    assert outcomes(kept, waiting(asked="n[1-")._replace(user="ann", name=ONE.name), 10.0) == []

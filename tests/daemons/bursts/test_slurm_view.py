@@ -33,18 +33,28 @@ def test_what_is_idle_alike_and_in_which_slot() -> None:
 LINE = "21|root|4|test|PENDING|1795361574|Resources|n[1,5,9,13]||(null)|(null)|wrap"
 
 
+def line(text: str, word: str = "w") -> str:
+    """As squeue prints it, the columns of `text` with `/` for what is in them."""
+    return f"{word}|{text.replace('|', f'|{word}|')}\n".replace("/", "|")
+
+
 def test_a_job_is_read_with_what_its_user_said() -> None:
-    (one,) = read_queue(f"w{LINE}\n", "w")
+    (one,) = read_queue(line(LINE), "w")
     assert one == Waiting(
         "21", "root", 4, "test", "PENDING", 1795361574.0, "Resources", "n[1,5,9,13]", False, "wrap"
     )
     assert one.pending and one.plain
     for other in ("n1|n2|(null)|(null)|x", "|(null)|tz1|(null)|x", "(null)||(null)|res|x"):
-        (one,) = read_queue(f"w21_[1-4]|ann|4|test|RUNNING|7|None|{other}\n", "w")
+        (one,) = read_queue(line(f"21_[1-4]|ann|4|test|RUNNING|7|None|{other}"), "w")
         assert one.own == ("n1|" not in other or "n2" in other) and not one.plain and not one.pending
     for wrong in ("21|root|4", LINE.replace("|4|", "|x|"), LINE.replace("|4|", "|4444444444|")):
         with pytest.raises(BadInput, match="squeue:1"):
-            read_queue(f"w{wrong}\n", "w")
+            read_queue(line(wrong), "w")
+
+
+def test_a_job_with_alternative_features_had_another_name() -> None:
+    (one,) = read_queue(line("21|ann|4|test|RUNNING|7|None||(null)|tz0/tz1|(null)|io"), "w")
+    assert (one.name, one.own) == ("io", True)
 
 
 @settings(max_examples=30, deadline=None)
@@ -53,7 +63,10 @@ def test_a_name_is_no_other_job(names: list[str]) -> None:
     """Whatever it holds: it cannot hold a word that is new each time."""
     word = "ffff0000"
     names = [name for name in names if word not in name] + [f"x\n{LINE}"]
-    text = "".join(f"{word}{i}|ann|4|test|PENDING|7|None||||(null)|{name}\n" for i, name in enumerate(names))
+    text = "".join(
+        line(f"{i}|ann|4|test|PENDING|7|None||||(null)|", word)[:-1] + f"{name}\n"
+        for i, name in enumerate(names)
+    )
     found = read_queue(text, word)
     assert [job.id for job in found] == [str(i) for i in range(len(names))]
     assert [job.name for job in found] == [name.rstrip("\n") for name in names]

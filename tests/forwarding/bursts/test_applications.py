@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from itertools import combinations
 from math import sqrt
 
@@ -86,6 +87,19 @@ def test_divergence_of_more_jobs_than_are_compared_at_once() -> None:
     rows[::2, 0] = rows[1::2, 1] = 1
     unlike = (count // 2) ** 2
     assert divergence(rows) == pytest.approx(unlike * sqrt(2) / (count * (count - 1) / 2))
+
+
+def test_ever_so_many_jobs_of_an_application_do_not_hold_up_a_report() -> None:
+    """Of 20,000 jobs in turn on either node, half of the pairs are the root of 2 apart; and all count in the shares."""
+    moved = [np.array([20, 0]) * GIB, np.array([0, 20]) * GIB] * 10_000
+    jobs = [of_nodes(each) for each in moved[:2]] * 10_000
+    begin = time.process_time()
+    found = applications.of_jobs(jobs, moved)
+    assert found is not None
+    assert found.divergence == pytest.approx(sqrt(2) / 2, rel=0.02)
+    alone = [of_nodes(np.array([20 * GIB]))] * 20_000
+    assert applications.of_jobs(alone, [np.array([20 * GIB])] * 20_000) is not None
+    assert time.process_time() - begin < 2.0
 
 
 def test_shares_of_applications() -> None:

@@ -104,6 +104,18 @@ def test_io_nodes_with_less_traffic_come_first() -> None:
     assert set(MACHINE.served_by[list(choice.nodes)].tolist()) == {2, 5, 7, 11}
 
 
+def test_where_its_busiest_io_node_would_be_no_less_busy_it_is_left_to_slurm() -> None:
+    """Slurm's own choice is an I/O node where nobody else is; each spread has one that serves others."""
+    load = np.full(16, 0.9)
+    load[0] = 0.0
+    wish = Wish(32)
+    assert isinstance(choose(MACHINE, ALL, wish), Choice)
+    left = choose(MACHINE, ALL, wish, load=load)  # 0.9 and a quarter of this job, instead of all of it
+    assert isinstance(left, Left)
+    assert "no less busy" in left.why
+    assert isinstance(choose(MACHINE, ALL, wish, load=load / 2), Choice)
+
+
 def test_large_holes_stay_whole() -> None:
     """Cabinets in which others run already hold the job: the empty ones are left for large jobs."""
     idle = ALL.copy()
