@@ -161,7 +161,9 @@ class Slurm:
         quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         environ = {**os.environ, **self.env}
         self._processes.append(
-            subprocess.Popen([*before, program, *options], env=environ, start_new_session=True, **quiet)  # type: ignore[call-overload]
+            subprocess.Popen(
+                [*before, program, *options], env=environ, cwd=self.directory, start_new_session=True, **quiet
+            )  # type: ignore[call-overload]
         )
 
     def idle(self) -> int:
