@@ -292,7 +292,11 @@ def _print_offers(
             f"{unknown} of {len(site.machine.nodes)} nodes have no NID (forwarding.nids): no rule will be for them, "
             "though they are judged as if there were"
         )
-    if best and any(offer.judged for offer in made):
+    if unknown is None:
+        print(
+            "no NIDs are known (forwarding.nids, or --nids FILE): without them there are no rules, nothing folded"
+        )
+    elif best and any(offer.judged for offer in made):
         found = f"{chosen.name} is best" if chosen else "none is better than the present one"
         print(f"{found}, of those that are judged and have rules for a server")
     if made and made[0].name != PRESENT:
