@@ -170,8 +170,8 @@ def test_apply_writes_and_undo_takes_away(run: Run, tmp_path: Path) -> None:
     status, _, err = run("--apply", rules=7)
     assert status == 1 and "expected a mapping that is better than the present one, in 7 rules" in err
     assert mapping_file.read(path) == in_force
-    assert run("--undo") == (0, f"removed: {path}; OSSs take its rules back within forwarding.interval_s "
-                             "(`tarazu routers`)\n", "")  # fmt: skip
+    assert run("--undo") == (0, f"removed: {path}; mdsd sees it within 5 s, OSSs take its rules back "
+                             "forwarding.interval_s later (`tarazu routers`)\n", "")  # fmt: skip
     assert not path.exists()
     assert run("--undo")[:2] == (0, f"nothing to undo: there is no {path}\n")
 

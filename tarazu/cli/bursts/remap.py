@@ -210,7 +210,8 @@ def _undo(settings: config.Settings, *, as_json: bool) -> int:
         print_json({"removed": str(path) if was else None, "not_held": not_held})
         return 1 if not_held else 0
     if was:
-        say(f"removed: {path}; OSSs take its rules back within forwarding.interval_s (`tarazu routers`)")
+        within = "mdsd sees it within 5 s, OSSs take its rules back forwarding.interval_s later"
+        say(f"removed: {path}; {within} (`tarazu routers`)")
     else:
         say(f"nothing to undo: there is no {path}")
     if not_held:
