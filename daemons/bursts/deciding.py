@@ -38,6 +38,8 @@ class Site(NamedTuple):
     by_topology: bool
     """Slurm has leaf switches, and fills them."""
     view: View
+    free: dict[str, Flags]
+    """Partition → (nodes of the machine,): idle ones, of which Slurm could give some to a job of it now."""
     load: Floats | None = None
     """(I/O nodes,): how much of data-intensive jobs that run each serves."""
 
@@ -62,7 +64,14 @@ def site_of(
     knowledge: Knowledge = lambda _: None,
 ) -> Site:
     places = {name: i for i, name in enumerate(machine.nodes)}
-    return Site(machine, places, by_topology, view, _load(machine, places, running, knowledge))
+    free = {name: _flags(places, partition.idle) for name, partition in view.partitions.items()}
+    return Site(machine, places, by_topology, view, free, _load(machine, places, running, knowledge))
+
+
+def _flags(places: dict[str, int], names: Iterable[str]) -> Flags:
+    flags = np.zeros(len(places), dtype=np.bool_)
+    flags[[places[name] for name in names if name in places]] = True
+    return flags
 
 
 def _load(
@@ -113,7 +122,8 @@ def decide(
         return Decision((), "it does not start now")
     if time.monotonic() - site.view.seen > STALE_S:
         return Decision((), "what Slurm's nodes do is not known")
-    partition = site.view.partitions.get(asked.partition or site.view.default)
+    name = asked.partition or site.view.default
+    partition = site.view.partitions.get(name)
     if partition is None:
         return Decision((), "its partition is not known")
     if partition.kinds != 1:
@@ -123,7 +133,7 @@ def decide(
     fit = "tree" if site.by_topology else "consecutive"
     chosen = choose(
         site.machine,
-        idle(site, partition, taken),
+        idle(site, name, taken),
         wish,
         Options(per_io_node=options.per_io_node, fit=fit),
         site.load,
@@ -136,19 +146,18 @@ def decide(
 
 def by_slurm(asked: AboutJob, site: Site, taken: Iterable[str] = ()) -> list[str]:
     """Nodes that a job which is left to Slurm will probably get, if it starts now."""
-    partition = site.view.partitions.get(asked.partition or site.view.default)
-    if partition is None or asked.waits:
+    name = asked.partition or site.view.default
+    if name not in site.view.partitions or asked.waits:
         return []
     fit = FITS["tree" if site.by_topology else "consecutive"]
-    own = fit(site.machine, idle(site, partition, taken), asked.nodes)
+    own = fit(site.machine, idle(site, name, taken), asked.nodes)
     return [] if own is None else [site.machine.nodes[i] for i in own.tolist()]
 
 
-def idle(site: Site, partition: Partition, taken: Iterable[str] = ()) -> Flags:
-    """(nodes of the machine,): those that Slurm could give to a job of this partition now."""
-    flags = np.zeros(len(site.machine.nodes), dtype=np.bool_)
-    free = [site.places[name] for name in partition.idle - set(taken) if name in site.places]
-    flags[free] = True
+def idle(site: Site, partition: str, taken: Iterable[str] = ()) -> Flags:
+    """(nodes of the machine,): those that Slurm could give to a job of this partition now. Slurm waits for this."""
+    flags = site.free[partition].copy()
+    flags[[site.places[name] for name in taken if name in site.places]] = False
     return flags
 
 

@@ -104,9 +104,11 @@ class Pins:
                 if file.write(line) != len(line):
                     raise OSError(None, "no space")
                 os.fdatasync(file.fileno())
-        except OSError as error:
-            raise self._cannot(error) from None
-        self._pins, self._whole = (*self._pins, pin), True
+        except OSError:
+            # Perhaps it is another's: root has written it anew, who took all back.
+            self._rewrite((*self._pins, pin))
+        else:
+            self._pins, self._whole = (*self._pins, pin), True
 
     def _rewrite(self, pins: tuple[Pin, ...]) -> None:
         try:

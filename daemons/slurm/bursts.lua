@@ -16,6 +16,8 @@ local NO_VAL_16 = 65534
 local SPREAD_JOB = 256 -- slurm.h: SLURM_BIT(8)
 local MOST = 65536 -- bytes of an answer
 local MOST_OF_NAME, MOST_OF_RANGE = 255, 32
+-- Of a question; beyond, it would be refused, which counts as a failure.
+local MOST_NODES, MOST_CHARACTERS, MOST_OF_QUESTION = 100000, 1024, 8192
 
 local failed, rests_until = 0, 0
 local libraries
@@ -39,8 +41,11 @@ local function left(job)
     end
     if math.floor((tonumber(job.bitflags) or 0) / SPREAD_JOB) % 2 == 1 then return "spread-job" end
     local nodes = tonumber(job.min_nodes)
-    if not nodes or nodes < 2 or nodes == NO_VAL or nodes ~= tonumber(job.max_nodes) then
+    if not nodes or nodes < 2 or nodes > MOST_NODES or nodes ~= tonumber(job.max_nodes) then
         return "its number of nodes"
+    end
+    for _, name in ipairs({ "name", "partition", "user_name" }) do
+        if #tostring(job[name] or "") > MOST_CHARACTERS then return "a long " .. name end
     end
     return nil
 end
@@ -173,11 +178,14 @@ function tarazu.asked(job, partitions)
     if now < rests_until and rests_until - now <= tarazu.rest_s then return nil, nil, "resting" end
     local fine, why = pcall(left, job)
     if not fine or why then return nil, nil, tostring(why) end
+    local line
+    fine, line = pcall(question, job)
+    if not fine or #line > MOST_OF_QUESTION then return nil, nil, "a long question" end
     local nodes, say
     fine, why = pcall(function()
         libraries = libraries or { socket = require("socket"), unix = require("socket.unix") }
         local limit = libraries.socket.gettime() + tarazu.answer_s
-        local answer = ask(question(job), limit)
+        local answer = ask(line, limit)
         nodes, say = answer:match('^{"v":1,"nodes":"([%w%[%],%-_%.]*)","say":"([^"\\%c]*)"}$')
         if not nodes then error("expected an answer, found something else", 0) end
         if nodes ~= "" then

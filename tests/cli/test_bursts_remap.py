@@ -126,6 +126,24 @@ def test_where_nothing_is_judged_none_is_called_better_or_worse(run: Run, tmp_pa
     assert "best" not in out and "better" not in out
 
 
+def test_without_nids_it_is_said_that_rules_are_missing(run: Run) -> None:
+    """Round-robin is far more even here, and not called worse for want of rules."""
+    status, out, _ = run("--advise", nids="")
+    assert status == 0 and "no NIDs are known" in out and "better" not in out
+
+
+def test_what_mdsd_would_not_take_is_not_written(run: Run, tmp_path: Path) -> None:
+    """Two hosts with one NID: no rule could tell them apart."""
+    nids = tmp_path / "nids"
+    nids.write_text(
+        nids.read_text().replace("n[00-63] 10.77.0.[1-64]", "n[00-63] 10.77.[0-31].[1-2]")
+        + "n00 10.77.0.2@tcp1\n"
+    )
+    status, _, err = run("--apply", "--mapping", "round-robin")
+    assert status != 0 and err.count("\n") == 1 and "each node once" in err
+    assert not (tmp_path / "set" / "mapping.json").exists()
+
+
 def test_a_spoilt_mapping_does_not_spoil_json(run: Run, tmp_path: Path) -> None:
     (tmp_path / "set").mkdir()
     (tmp_path / "set" / "mapping.json").write_text("{")
@@ -152,8 +170,8 @@ def test_apply_writes_and_undo_takes_away(run: Run, tmp_path: Path) -> None:
     status, _, err = run("--apply", rules=7)
     assert status == 1 and "expected a mapping that is better than the present one, in 7 rules" in err
     assert mapping_file.read(path) == in_force
-    assert run("--undo") == (0, f"removed: {path}; OSSs take its rules back within forwarding.interval_s "
-                             "(`tarazu routers`)\n", "")  # fmt: skip
+    assert run("--undo") == (0, f"removed: {path}; mdsd sees it within 5 s, OSSs take its rules back "
+                             "forwarding.interval_s later (`tarazu routers`)\n", "")  # fmt: skip
     assert not path.exists()
     assert run("--undo")[:2] == (0, f"nothing to undo: there is no {path}\n")
 

@@ -180,6 +180,7 @@ def _print(told: dict[str, Any]) -> None:
             "gaps": "come after a gap",
             "resets": "counters began again",
             "not_numbers": "are no numbers",
+            "malformed": "have more or fewer columns than the header",
             "others": "are of other metrics",
         }
         for name, text in words.items():

@@ -210,7 +210,8 @@ def _undo(settings: config.Settings, *, as_json: bool) -> int:
         print_json({"removed": str(path) if was else None, "not_held": not_held})
         return 1 if not_held else 0
     if was:
-        say(f"removed: {path}; OSSs take its rules back within forwarding.interval_s (`tarazu routers`)")
+        within = "mdsd sees it within 5 s, OSSs take its rules back forwarding.interval_s later"
+        say(f"removed: {path}; {within} (`tarazu routers`)")
     else:
         say(f"nothing to undo: there is no {path}")
     if not_held:
@@ -292,7 +293,11 @@ def _print_offers(
             f"{unknown} of {len(site.machine.nodes)} nodes have no NID (forwarding.nids): no rule will be for them, "
             "though they are judged as if there were"
         )
-    if best and any(offer.judged for offer in made):
+    if unknown is None:
+        print(
+            "no NIDs are known (forwarding.nids, or --nids FILE): without them there are no rules, nothing folded"
+        )
+    elif best and any(offer.judged for offer in made):
         found = f"{chosen.name} is best" if chosen else "none is better than the present one"
         print(f"{found}, of those that are judged and have rules for a server")
     if made and made[0].name != PRESENT:

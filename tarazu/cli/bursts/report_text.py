@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from statistics import mean
 
 from tarazu.cli.output import table_lines
 from tarazu.forwarding.bursts.applications import Trait
 from tarazu.forwarding.bursts.report import ApplicationReport, Report
-from tarazu.forwarding.bursts.statistics import Share
+from tarazu.forwarding.bursts.statistics import ApplicationStatistics, Share
 from tarazu.units import human_bytes
 
 
@@ -30,7 +31,7 @@ def lines(found: Report, applications: int) -> Iterator[str]:
     if found.io_nodes:
         yield ""
         yield from table_lines(
-            ("mapping", "busiest 10 %", "by bytes", "I/O nodes of busiest 1 %", "most over mean"),
+            ("mapping", "busiest 10 %", "by bytes", "I/O nodes of busiest 1 %", "most over mean", "NUD"),
             (
                 (
                     name,
@@ -38,12 +39,15 @@ def lines(found: Report, applications: int) -> Iterator[str]:
                     _percent(each.busiest.of_bytes),
                     _number(each.of_busiest),
                     _number(each.most_over_mean),
+                    f"{each.unevenness:.3f}",
                 )
                 for name, each in found.mappings.items()
             ),
         )
     yield ""
     yield from _jobs(found)
+    if found.statistics.applications:
+        yield _consistency(found.statistics)
     if found.applications:
         yield ""
         yield from _applications(found, applications)
@@ -81,6 +85,16 @@ def _jobs(found: Report) -> Iterator[str]:
             for what, share, key in rows
         ),
     )
+
+
+def _consistency(found: ApplicationStatistics) -> str:
+    degrees = {
+        "data-intensive": found.consistency_intensive,
+        "all ranks": found.consistency_all_rank,
+        "low communication": found.consistency_low_communication,
+    }
+    means = (f"{name} {_percent(mean(its)) if its else 'unknown'}" for name, its in degrees.items())
+    return f"mean degree of consistency of {found.applications} applications: {', '.join(means)}"
 
 
 def _applications(found: Report, most: int) -> Iterator[str]:

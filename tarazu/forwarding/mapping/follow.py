@@ -16,7 +16,7 @@ from tarazu.forwarding.mapping.history import History, learn
 from tarazu.forwarding.mapping.judge import Judged, judge
 from tarazu.forwarding.mapping.rules import Addresses, on_a_server, rules
 from tarazu.forwarding.mapping.simple import moved
-from tarazu.forwarding.mapping.together import Options, concentration, dealt
+from tarazu.forwarding.mapping.together import QUIET, Options, concentration, dealt
 from tarazu.forwarding.traffic.machine import Machine
 from tarazu.forwarding.traffic.traffic import Numbers, Traffic
 
@@ -52,7 +52,7 @@ def follow(history: History, machine: Machine, base: Numbers, now: Numbers, move
     """
     if not history.intervals or moves < 2:
         return base.copy()
-    found = dealt(history, machine, now, base, Options(shifted=0, moves=moves, price=PRICE))
+    found = dealt(history, machine, now, base, Options(shifted=0, moves=moves, quiet=QUIET, price=PRICE))
     count = len(machine.io_nodes)
     numbers = [np.bincount(mapping[mapping >= 0], minlength=count) for mapping in (base, now)]
     allowed = moved(base, now) <= moves and (numbers[0] == numbers[1]).all()

@@ -51,7 +51,11 @@ class _File(msgspec.Struct, frozen=True):
 
 
 def write(path: Path, how: str, rules: Iterable[Rule]) -> None:
-    """On disk when this returns. Raises StoreError; what was there before is then still there."""
+    """On disk when this returns. Raises StoreError, and BadInput for rules that `read` would not take; what was there
+    before is then still there.
+    """
+    rules = tuple(rules)
+    _check(rules)
     made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     file = _File(FORMAT, how, made, os.getuid(), tuple((str(rule.dst), str(rule.rte)) for rule in rules))
     try:
@@ -130,10 +134,8 @@ def read(path: Path) -> InForce | None:
         raise StoreError(str(path), WHAT, str(error)) from None
     if file.format != FORMAT:
         raise StoreError(str(path), f"format {FORMAT}", file.format)
-    if len(file.rules) > MAX_RULES:
-        raise StoreError(str(path), f"at most {MAX_RULES} rules", len(file.rules))
     try:
-        rules = tuple(udsp.rule(dst, rte) for dst, rte in file.rules)
+        rules = tuple(udsp.rule(dst, rte) for dst, rte in file.rules[: MAX_RULES + 1])
         _check(rules)
     except BadInput as error:
         raise StoreError(str(path), WHAT, str(error)) from None
@@ -141,7 +143,9 @@ def read(path: Path) -> InForce | None:
 
 
 def _check(rules: Sequence[Rule]) -> None:
-    """Each node once for each network of servers: of two rules for a node Lustre follows one."""
+    """Each node once for each network of servers: of two rules for a node Lustre follows one. Raises BadInput."""
+    if len(rules) > MAX_RULES:
+        raise BadInput("mapping", f"at most {MAX_RULES} rules", len(rules))
     if sum(rule.dst.size for rule in rules) > MAX_NODES:
         raise BadInput("mapping", f"at most {MAX_NODES} nodes", "more")
     seen = set()

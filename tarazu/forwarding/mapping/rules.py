@@ -44,7 +44,11 @@ def addresses(machine: Machine, known: Known) -> Addresses:
     servers = tuple(tuple(nid for nid in each if nid.net not in nets) for each in found)
     for name, each in zip(machine.io_nodes, servers, strict=True):
         if not each:
-            raise BadInput(f"I/O node {name}", "a NID on the servers' network (forwarding.nids)", "none")
+            raise BadInput(
+                f"I/O node {name}",
+                "a NID on the servers' network, where no compute node is (forwarding.nids)",
+                "none",
+            )
     return Addresses(nodes, servers, tuple(tuple(n for n in each if n.net in nets) for each in found))
 
 

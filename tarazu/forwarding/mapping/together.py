@@ -36,7 +36,7 @@ better than many."""
 FEW, AGAIN = 1_000, 8
 """Where `moves` allows so few nodes, the last pass is done so many times more, as long as it helps."""
 QUIET = 0.25
-"""Of the nodes that may be moved, where they are few."""
+"""Of the nodes that may be moved, where those that should be are on few I/O nodes."""
 
 Progress = Callable[[float], None]
 
@@ -46,6 +46,8 @@ class Options(msgspec.Struct, frozen=True):
     """Copies of each interval, elsewhere on the machine."""
     moves: int | None = None
     """Nodes at most that may get another I/O node than they have, the busiest on crowded ones; None: all."""
+    quiet: float = 0.0
+    """Share of `moves` for nodes that are quiet, with which busy ones change places."""
     price: float = 1e-3
     """Of a node that leaves the I/O node it has, in parts of its mean share of the concentration."""
     longest_s: float = 60.0
@@ -186,7 +188,7 @@ def dealt(
     state = _Bursts(bursts, _weight(bursts, count), start, count)
     movable = np.arange(len(machine.nodes), dtype=np.int32)
     if options.moves is not None:
-        movable = _movable(state, len(machine.nodes), min(options.moves, len(machine.nodes)))
+        movable = _movable(state, len(machine.nodes), min(options.moves, len(machine.nodes)), options.quiet)
     price = options.price * state.concentration() / len(machine.nodes)
     rng = np.random.default_rng(options.seed)
     again = AGAIN if options.moves is not None and len(movable) <= FEW else 0
@@ -234,14 +236,16 @@ def _weight(history: History, io_nodes: int) -> npt.NDArray[np.float64]:
     return 1.0 / (np.maximum(alone, 1.0 / io_nodes) * history.intervals)
 
 
-def _movable(state: _Bursts, nodes: int, most: int) -> Numbers:
-    """Those that add most to the concentration, and some that add least, of each I/O node as many: what leaves a
-    crowded I/O node needs another one's place.
+def _movable(state: _Bursts, nodes: int, most: int, quiet_share: float) -> Numbers:
+    """Those that add most to the concentration, and for a share of them those that add least, of each I/O node as many:
+    what leaves a crowded I/O node needs another one's place. Where the former are on few I/O nodes the share is not 0.
     """
     owner = np.repeat(np.arange(nodes), np.diff(state.begin))
     adds = state.weight[state.interval] * state.share * state.load[state.interval, state.mapping[owner]]
     order = np.argsort(-np.bincount(owner, weights=adds, minlength=nodes), kind="stable")
-    crowded = order[: max(1, most - int(QUIET * most))]
+    if 2 * len(np.unique(state.mapping[order[:most]])) < state.load.shape[1]:
+        quiet_share = max(QUIET, quiet_share)
+    crowded = order[: max(1, most - int(quiet_share * most))]
     quiet = order[len(crowded) :][::-1]
     by_io_node = quiet[np.argsort(state.mapping[quiet], kind="stable")]
     counts = np.bincount(state.mapping[quiet], minlength=state.load.shape[1])

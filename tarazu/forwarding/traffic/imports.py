@@ -78,6 +78,8 @@ class Imported:
     gaps: int = 0
     resets: int = 0
     not_numbers: int = 0
+    malformed: int = 0
+    """Rows of more or fewer columns than the header."""
     others: int = 0
     """Rows of other metrics, or of items that are not known."""
     nodes: int = 0
@@ -143,6 +145,12 @@ class _Import:
         }
         if not self._wanted:
             raise BadInput("import", "which column or metric is what was read or written", "none")
+        if len(self._wanted) < sum(
+            len(getattr(columns, m).split(",")) for m in METRICS if getattr(columns, m)
+        ):
+            raise BadInput("import", "each column or metric named once", ", ".join(self._wanted)[:120])
+        if not 0 < rules.scale < float("inf") or not 0 < rules.gap_s < float("inf"):
+            raise BadInput("import", "a scale and a gap above 0", f"{rules.scale:g} and {rules.gap_s:g} s")
         self._metrics = {name: i for i, name in enumerate(self._wanted)}
         self._last_s = np.zeros(0)
         self._last = np.zeros(0)
@@ -152,12 +160,15 @@ class _Import:
 
     def file(self, path: Path, progress: Callable[[str], None]) -> None:
         self._last_s[:] = np.nan  # each file begins anew
-        for batch, header in _batches(path):
+        for batch, header in _batches(path, self._malformed):
             self.told.rows += len(batch)
             self._batch(batch, header, path)
             if sum(len(held[0]) for held in self._held) > MOST_ROWS:
                 self.flush()
             progress(f"{path.name}: {self.told.rows} rows")
+
+    def _malformed(self) -> None:
+        self.told.malformed += 1
 
     def _batch(self, batch: Any, header: Sequence[str], path: Path) -> None:
         own = self._columns
@@ -221,6 +232,8 @@ class _Import:
             self._last = np.append(self._last, np.zeros(more))
             self._last_s = np.append(self._last_s, np.full(more, np.nan))
         order = np.argsort(series, kind="stable")
+        order = order[~_goes_back(series[order], time_s[order], self._last_s)]
+        self.told.back += len(series) - len(order)
         time_s, node, value, series = time_s[order], node[order], value[order], series[order]
         first = np.append(True, series[1:] != series[:-1])
         before_s = np.where(first, self._last_s[series], np.append(np.nan, time_s[:-1]))
@@ -228,17 +241,16 @@ class _Import:
         last = np.append(first[1:], True)
         self._last_s[series[last]], self._last[series[last]] = time_s[last], value[last]
         length_s = time_s - before_s
-        back, long = length_s <= 0, length_s > self._rules.gap_s
-        self.told.back += int(back.sum())
+        long = length_s > self._rules.gap_s
         self.told.gaps += int(long.sum())
         if self._rules.kind == "counters":
             moved = value - before
             reset = moved < 0
-            self.told.resets += int((reset & ~back & ~np.isnan(length_s)).sum())
+            self.told.resets += int((reset & ~np.isnan(length_s)).sum())
             moved = np.where(reset, value, moved)
         else:
             moved = value * length_s if self._rules.kind == "rates" else value
-        some = ~np.isnan(length_s) & ~back & ~long & (moved > 0)
+        some = ~np.isnan(length_s) & ~long & (moved > 0)
         amounts = np.minimum(moved[some] * self._rules.scale, MAX_BYTES)
         self._spread(before_s[some], time_s[some], node[some], amounts, metric)
 
@@ -285,6 +297,19 @@ class _Import:
         days.append(self._staging, traffic)
 
 
+def _goes_back(series: Whole, time_s: Floats, last_s: Floats) -> npt.NDArray[np.bool_]:
+    """(rows,), by series: not after all rows of the same series before. A counter's growth would count twice."""
+    before_s = np.where(
+        np.append(True, series[1:] != series[:-1]), last_s[series], np.append(0.0, time_s[:-1])
+    )
+    back = time_s <= before_s
+    for which in np.unique(series[back]):
+        begin, end = np.searchsorted(series, [which, which + 1])
+        latest_s = np.fmax.accumulate(np.append(last_s[which], time_s[begin:end]))
+        back[begin:end] = time_s[begin:end] <= latest_s[:-1]
+    return back
+
+
 def _move(staging: Path, folder: Path, add: bool) -> None:
     """What is staged becomes parts of its days. Raises BadInput where that would add to what is there."""
     parts = sorted((staging / "parts").glob("*.parquet"))
@@ -322,8 +347,10 @@ def _one_of(header: Sequence[str], told: Sequence[str], usual: Sequence[str], pa
     )
 
 
-def _batches(path: Path) -> Iterator[tuple[Any, list[str]]]:
-    """Blocks of a CSV file (`.gz` too) with its header; all columns as text. Raises BadInput."""
+def _batches(path: Path, malformed: Callable[[], None] = lambda: None) -> Iterator[tuple[Any, list[str]]]:
+    """Blocks of a CSV file (`.gz` too) with its header; all columns as text. `malformed` is called for each row with
+    more or fewer columns. Raises BadInput.
+    """
     import pyarrow
     from pyarrow import csv
 
@@ -333,17 +360,25 @@ def _batches(path: Path) -> Iterator[tuple[Any, list[str]]]:
         delimiter = max(",;\t|", key=first.count) if first else ","
         reading = csv.ReadOptions(block_size=BLOCK_BYTES)
         parsing = csv.ParseOptions(delimiter=delimiter, invalid_row_handler=lambda _: "skip")
+
+        def skip(_: object) -> str:
+            malformed()
+            return "skip"
+
         with csv.open_csv(path, reading, parsing) as header_only:
             names = header_only.schema.names
+        if len(set(names)) < len(names):
+            raise BadInput(str(path), "a header that names each column once", ", ".join(names)[:120])
         types = csv.ConvertOptions(
             column_types=dict.fromkeys(names, pyarrow.string()), strings_can_be_null=True
         )
+        parsing.invalid_row_handler = skip
         with csv.open_csv(path, reading, parsing, types) as reader:
             for batch in reader:
                 yield batch, names
     except FileNotFoundError:
         raise BadInput(str(path), "a readable file", "none") from None
-    except (OSError, pyarrow.ArrowException) as error:
+    except (OSError, UnicodeDecodeError, pyarrow.ArrowException) as error:
         raise BadInput(str(path), "a CSV file with a header", str(error)[:200]) from None
 
 

@@ -68,6 +68,15 @@ def test_what_cannot_be_noted_is_not_asked_for(tmp_path: Path, monkeypatch: pyte
     assert not kept.add(Pin(3.0, "x", "y", "n9"))
 
 
+def test_after_an_undo_by_root_the_first_job_went_without_an_answer(tmp_path: Path) -> None:
+    """The file was root's then: nothing could be added at its end."""
+    kept = Pins(tmp_path)
+    kept.add(ONE)
+    (tmp_path / "pins.jsonl").unlink()
+    (tmp_path / "pins.jsonl").symlink_to("/dev/full")  # so it cannot be here, where tests are root's
+    assert kept.add(TWO) and Pins(tmp_path).all == kept.all == (ONE, TWO)
+
+
 def view(*queue: Waiting, idle: str = "n1 n2 n3 n4") -> View:
     test = Partition(frozenset(f"n{i}" for i in range(1, 9)), frozenset(idle.split()), 1, {})
     return View(0.0, {"test": test}, "test", queue)

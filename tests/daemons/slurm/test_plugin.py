@@ -165,6 +165,9 @@ OWN: dict[str, object] = {
 def test_what_the_user_said_is_not_asked_about(patient: Plugin) -> None:
     jobs = [{**JOB, name: value} for name, value in OWN.items()]
     jobs += [{**JOB, "min_nodes": 4294967294, "max_nodes": 4294967294}, {"name": None}]
+    # What the service would refuse is no failure of its: a user could have it left alone for all.
+    jobs += [{**JOB, "name": "x" * 1025}, {**JOB, "min_nodes": 100_001, "max_nodes": 100_001}]
+    jobs += [{**JOB, "name": "\1" * 1000, "partition": "\1" * 1000}]
     with patient.service(lambda _: FINE) as heard:
         rows = patient.asked(*jobs, JOB)
     assert len(heard) == 1 and [row[1] for row in rows] == [""] * len(jobs) + ["n[1-2,5-6]"]
@@ -179,6 +182,10 @@ def test_any_name_arrives_as_it_is(patient: Plugin, names: list[str]) -> None:
         patient.asked(*({**JOB, "name": name} for name in whole))
     found = [json.loads(line)["name"].encode("latin-1").decode() for line in heard]
     assert found == whole
+    longest = "\x01" * asked.MAX_CHARACTERS
+    with patient.service(lambda _: FINE) as heard:
+        patient.asked({**JOB, "name": longest, "user_name": "u" * 32})
+    assert len(heard[0]) <= asked.MAX_QUESTION and asked.read(heard[0].rstrip(b"\n")).name == longest
 
 
 WRONG = [

@@ -101,14 +101,41 @@ def test_all_or_nothing(tmp_path: Path) -> None:
         ("", READ_WRITTEN, "a CSV file"),
         ("clock,node,value\n1,a,2\n", READ_WRITTEN, "what was counted"),
         ("clock,node,value\n1,a,2\n", Columns(), "was read or written"),
+        ("clock,node,r,r\n1,a,2,3\n", READ_WRITTEN, "each column once"),
+        ("clock,node,r\n1,a,2\n", Columns(read="r", written="x,r"), "named once"),
     ],
-    ids=["no-time", "empty", "no-metric", "nothing-asked"],
+    ids=["no-time", "empty", "no-metric", "nothing-asked", "column-twice", "asked-twice"],
 )
 def test_what_is_missing_is_named(tmp_path: Path, text: str, columns: Columns, expected: str) -> None:
     with pytest.raises(BadInput, match=expected):
         take(tmp_path, text, columns)
     with pytest.raises(BadInput, match="readable file"):
         imports.read([tmp_path / "none"], tmp_path / "days", READ_WRITTEN, Rules())
+
+
+def test_a_header_that_is_no_text_ended_in_a_traceback(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"clock,node,\xff\n1,a,2\n")
+    with pytest.raises(BadInput, match="with a header"):
+        imports.read([tmp_path / "x"], tmp_path / "days", READ_WRITTEN, Rules())
+
+
+def test_rows_that_came_twice_counted_twice(tmp_path: Path) -> None:
+    lines = "".join(f"{T + 10 * i},a,{100 * i}\n{T + 10 * i},b,{i}\n" for i in range(4))
+    told = take(tmp_path, f"clock,node,r\n{lines}{lines}{T + 40},a,400\n", Columns(read="r"))
+    assert told.bytes["read"] == 403 and told.back == 8
+
+
+def test_rows_with_more_columns_were_left_out_without_a_word(tmp_path: Path) -> None:
+    told = take(
+        tmp_path, f"clock,node,r\n{T},a,1\n{T + 5},a,1,2\n{T + 6},a\n{T + 10},a,5\n", Columns(read="r")
+    )
+    assert (told.bytes["read"], told.malformed) == (4, 2)
+
+
+@pytest.mark.parametrize("rules", [Rules(scale=float("nan")), Rules(scale=0.0), Rules(gap_s=-1.0)], ids=repr)
+def test_a_scale_that_is_none_gave_nothing(tmp_path: Path, rules: Rules) -> None:
+    with pytest.raises(BadInput, match="above 0"):
+        imports.read([tmp_path / "none"], tmp_path / "days", READ_WRITTEN, rules)
 
 
 SERIES = st.lists(st.tuples(st.integers(1, 400), st.integers(0, 1 << 40)), min_size=2, max_size=20)
