@@ -34,7 +34,7 @@ def test_what_is_drawn_is_measured_again_and_another_machine_does_not_pass() -> 
     small = generate("tianhe-1a", 300, knobs=short)
     seen = check.period(small)
     found = {one.what: one for one in check.check(small, seen)}
-    drawn = [one for one in found.values() if one.use == "by construction" and "applications" not in one.what]
+    drawn = [one for one in found.values() if one.use == "drawn" and "applications" not in one.what]
     assert len(drawn) == 7
     for one in drawn:
         assert one.published is not None
