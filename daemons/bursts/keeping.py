@@ -17,7 +17,7 @@ import msgspec
 
 from tarazu.daemons.bursts.pins import Pin, Pins
 from tarazu.daemons.bursts.slurm_view import Slurm, View, Waiting
-from tarazu.errors import TarazuError
+from tarazu.errors import StoreError, TarazuError
 from tarazu.forwarding.routers import hosts
 
 log = logging.getLogger("tarazu.bursts")
@@ -49,19 +49,27 @@ def audit(what: str, **fields: object) -> None:
 def tend(
     pins: Pins, view: View, slurm: Slurm, wait_s: float, *, now_s: float, all_of: str = ""
 ) -> list[Tended]:
-    """Go through all notes once. `view`: with running jobs; `all_of`: take back each, and why. Raises StoreError."""
+    """Go through all notes once. `view`: with running jobs; `all_of`: take back each, and why. Raises StoreError where
+    notes cannot be written; what is to be taken back is so then too.
+    """
     found: list[Tended] = []
+    trouble: StoreError | None = None
     for pin, job in _jobs(pins.all, view.queue):
         age_s = now_s - pin.at_s
         if job is None:
-            if age_s > GONE_S or all_of:
+            # Of one that was just asked for the job may still come.
+            if age_s > GONE_S or (all_of and pin.job):
                 found.append(Tended(pin, "gone", ""))
             continue
         # Noted as long as it is there: put back into the queue it would wait for the same nodes again.
         known = msgspec.structs.replace(pin, job=job.id, started=pin.started or job.state not in NOT_STARTED)
-        pins.replace(pin, known)
+        try:
+            pins.replace(pin, known)
+        except StoreError as error:
+            trouble = error
         if known.started and not pin.started:
-            found.append(Tended(known, "started", ""))
+            if not trouble:
+                found.append(Tended(known, "started", ""))
         elif (
             job.pending
             and (why := all_of or _why_back(known, job, view, age_s, wait_s))
@@ -80,6 +88,8 @@ def tend(
                 why=each.why,
             )
     pins.drop(each.pin for each in found if each.outcome in ("taken back", "gone"))
+    if trouble:
+        raise trouble
     return found
 
 

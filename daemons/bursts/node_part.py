@@ -47,6 +47,8 @@ SUBMITTED_S = 0.5
 """So long after it was asked about a job is in the queue, or on its nodes."""
 TAKEN_S = 3 * EVERY_S
 LOOK_S = 1.0
+LEAVE_S = 10.0
+"""At the end, for what is to be taken back; what is not is noted."""
 MACHINE_S = 600.0
 REMEMBERED = 1000
 """Applications of which it is told what was done."""
@@ -157,7 +159,7 @@ class Nodes:
         self._soon.set()
         self.answering.close()
         self.stopped.end()
-        self._keeper.join(0.3)
+        self._keeper.join(LEAVE_S if self._wait_for_us() else 0.3)
 
     # Who asks
 
@@ -230,6 +232,18 @@ class Nodes:
 
     # Slurm's
 
+    def _wait_for_us(self) -> bool:
+        """Whether jobs may wait for nodes that were named."""
+        return any(not pin.prefer and not pin.started for pin in self.pins.all)
+
+    def _leave(self) -> None:
+        """Nobody may come after us who would take them back."""
+        try:
+            if self._wait_for_us():
+                keeping.take_back_all(self.pins, self.slurm, "tarazu-burstd ends")
+        except Exception as error:
+            log.warning("not taken back at the end: %s", error)
+
     def _keep(self) -> None:
         while not self._over.is_set():
             began = time.monotonic()
@@ -246,13 +260,12 @@ class Nodes:
             self._soon.clear()
             if not self._over.wait(max(EVERY_S / 4, took_s / SHARE)):
                 self._soon.wait(max(0.0, EVERY_S - EVERY_S / 4))
+        self._leave()
 
     def _see(self) -> None:
         """Once."""
         self._learn_rights()
         view = self.slurm.view(running=bool(self.pins.all))
-        machine, by_topology = self._machine_now()
-        self.site = deciding.site_of(machine, by_topology, view, self.running(), self.knowledge)
         stop = "" if self.mode == "apply" else f"the mode is {self.mode}"
         done = keeping.tend(self.pins, view, self.slurm, self.options.wait_s, now_s=time.time(), all_of=stop)
         sizes = {(job.user, job.name, job.asked): job.nodes for job in view.queue}
@@ -264,6 +277,9 @@ class Nodes:
             elif record and each.outcome == "taken back":
                 record.taken_back += 1
                 record.why = each.why
+        # After that: what is wrong with the machine's file keeps no job waiting.
+        machine, by_topology = self._machine_now()
+        self.site = deciding.site_of(machine, by_topology, view, self.running(), self.knowledge)
         if not stop and self.may_update:
             self._prefer(self.site)
 

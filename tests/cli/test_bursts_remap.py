@@ -144,6 +144,18 @@ def test_what_mdsd_would_not_take_is_not_written(run: Run, tmp_path: Path) -> No
     assert not (tmp_path / "set" / "mapping.json").exists()
 
 
+def test_json_has_no_numbers_that_are_none(run: Run, tmp_path: Path) -> None:
+    """No traffic came to an I/O node by the mapping that is there, and of its nodes no cabinet is known."""
+    (tmp_path / "machine").write_text("n[64-70] io_node=rtr0\nn[00-63] cabinet=c0\n")
+    (tmp_path / "hops").write_text("* * 4\n")
+    words = ["--json", "--hops", tmp_path / "hops", "--routers", "rtr[0-7]"]
+    status, out, err = run(*words)
+    assert status == 0, err
+    offers = json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))["offers"]
+    assert offers[0]["name"] == "present" and offers[0]["judged"] is None and offers[1]["judged"]
+    assert (offers[0]["hops"], offers[1]["hops"]) == (None, 4)
+
+
 def test_a_spoilt_mapping_does_not_spoil_json(run: Run, tmp_path: Path) -> None:
     (tmp_path / "set").mkdir()
     (tmp_path / "set" / "mapping.json").write_text("{")

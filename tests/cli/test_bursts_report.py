@@ -139,7 +139,7 @@ def test_jobs_that_the_daemon_noted_and_when_it_did_not_count(
         kept.gap(DAY + 86_400 + 650, DAY + 86_400 + 660)  # the second job ran then
     assert main(["bursts", "report", "--json", "--config", str(site / "tarazu.toml")]) == 0
     found = msgspec.json.decode(capsys.readouterr().out, type=Report)
-    assert (found.jobs.jobs, found.partly, found.bytes) == (6, 1, 215 * GB)
+    assert (found.jobs.jobs, found.partly, found.partly_bytes, found.bytes) == (6, 1, 30 * GB, 215 * GB)
 
 
 def test_all_of_it_by_the_settings(site: Path, capsys: pytest.CaptureFixture[str]) -> None:

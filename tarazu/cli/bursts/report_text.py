@@ -60,7 +60,8 @@ def lines(found: Report, applications: int) -> Iterator[str]:
         if count:
             yield f"{human_bytes(count)} {what}"
     if found.partly:
-        yield f"{found.partly} jobs ran beyond the period, or while nobody counted; they are in intervals only"
+        theirs = f"they, and {human_bytes(found.partly_bytes)} of theirs, are in intervals only"
+        yield f"{found.partly} jobs ran beyond the period, or while nobody counted: {theirs}"
 
 
 def _jobs(found: Report) -> Iterator[str]:

@@ -67,6 +67,8 @@ class Report(msgspec.Struct, frozen=True):
     """While no job that is known ran on the node."""
     partly: int
     """Jobs that ran beyond either end of the period, or while nobody counted; they count in intervals only."""
+    partly_bytes: int
+    """What was seen of theirs: where it is much, shares of jobs are those of the shorter and smaller ones."""
     intervals: int
     """With traffic."""
     busiest_nodes: Moments
@@ -99,6 +101,7 @@ def report(period: Period, *, communicates: bool | None = None) -> Report:
         elsewhere_bytes=int(shares.elsewhere),
         unowned_bytes=max(0, period.unowned_bytes),
         partly=period.partly,
+        partly_bytes=period.partly_bytes,
         intervals=len(shares.time_s),
         busiest_nodes=_moments(shares, shares.nodes),
         busiest_cabinets=_moments(shares, shares.cabinets),

@@ -7,6 +7,7 @@ So rules stay few, and from hour to hour few of them change.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from math import isnan
 from typing import Protocol
 
 import msgspec
@@ -111,7 +112,7 @@ def judged(
             most_rules = max(most_rules, on_a_server(rules(new, known)))
         mappings = {**others, NAME: new}
         for name, its in judge(mappings, read(start, start + window_s), machine).items():
-            if its.intervals:
+            if not isnan(its.busiest_share):
                 weighed = [its.intervals * value for value in msgspec.structs.astuple(its)[1:]]
                 before = sums.get(name, [0.0] * (1 + len(weighed)))
                 sums[name] = [a + b for a, b in zip(before, [its.intervals, *weighed], strict=True)]

@@ -5,6 +5,7 @@ Those that learn are given the earlier days; all are judged on the later ones.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -37,7 +38,7 @@ class Offer(msgspec.Struct, frozen=True):
     most_nodes: int
     """That one I/O node serves."""
     judged: Judged | None = None
-    """None: there was no traffic to judge it on."""
+    """None: there was no traffic to judge it on, or none of it came to an I/O node."""
     rules: int | None = None
     """On each server; None where NIDs are not known."""
     hops: float | None = None
@@ -90,9 +91,9 @@ def offers(site: Site, found: Mapping[str, Numbers], chunks: Iterable[Traffic] |
             name,
             moved(site.present, mapping),
             int(np.bincount(mapping[mapping >= 0]).max(initial=0)),
-            its if (its := judged.get(name)) and its.intervals else None,
+            its if (its := judged.get(name)) and not math.isnan(its.busiest_share) else None,
             on_a_server(rules(mapping, site.addresses)) if site.addresses else None,
-            hops_of.mean(mapping, site.machine, site.hops) if site.hops is not None else None,
+            _hops(site, mapping),
         )
         for name, mapping in known.items()
     ]
@@ -110,6 +111,11 @@ def best(made: Iterable[Offer], most_rules: int) -> Offer | None:
     if PRESENT in known and least > 0.99 * _share(known[PRESENT]):
         return None
     return min((o for o in fit if _share(o) <= 1.01 * least), key=lambda o: (o.rules or 0, _share(o)))
+
+
+def _hops(site: Site, mapping: Numbers) -> float | None:
+    mean = math.nan if site.hops is None else hops_of.mean(mapping, site.machine, site.hops)
+    return None if math.isnan(mean) else mean
 
 
 def _share(offer: Offer) -> float:

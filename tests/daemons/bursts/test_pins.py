@@ -156,3 +156,30 @@ def test_one_job_with_nodes_that_nobody_can_read_stopped_all_taking_back(tmp_pat
     kept = Pins(tmp_path)
     kept.add(ONE)
     assert outcomes(kept, waiting(asked="n[1-")._replace(user="ann", name=ONE.name), 10.0) == []
+
+
+def test_a_full_disk_kept_jobs_waiting(noted: Pins) -> None:
+    """Notes could not be written, and nothing was taken back."""
+    path = noted.path
+    path.unlink()
+    path.mkdir()
+    asked: list[str] = []
+
+    class Asked(Slurm):
+        def update(self, id: str, **changes: str) -> None:
+            asked.append(id)
+
+    noted._pins = (*noted.all, Pin(100.0, "ann", "io", "n[5-8]"))  # its job is not known yet
+    queue = (waiting(), waiting(id="9", asked="n[5-8]"))
+    with pytest.raises(StoreError):
+        keeping.tend(noted, view(*queue), Asked(0.1), 30.0, now_s=131.0)
+    assert asked == ["8", "9"]
+
+
+def test_an_undo_forgot_the_job_that_was_just_being_submitted(noted: Pins) -> None:
+    noted.add(Pin(150.0, "ann", "other", "n[5-8]"))
+    found = keeping.tend(noted, view(), Slurm(0.1), 30.0, now_s=150.1, all_of="undo")
+    assert [each.outcome for each in found] == ["gone"] and [pin.name for pin in noted.all] == ["other"]
+    came = waiting("other", asked="n[5-8]", at_s=150.0)
+    (found_later,) = keeping.tend(noted, view(came), Slurm(0.1), 30.0, now_s=152.0, all_of="undo")
+    assert found_later.outcome == "not taken back"

@@ -27,7 +27,7 @@ def history(bursts: list[dict[int, int]], machine: Machine = MACHINE) -> History
 
 
 @settings(max_examples=20)
-@given(st.integers(1, 5), st.integers(1, 4), st.integers(0, 10_000))
+@given(st.integers(1, 4), st.integers(1, 3), st.integers(0, 10_000))
 def test_the_flow_finds_the_cheapest_deal(nodes: int, io_nodes: int, seed: int) -> None:
     """Against all deals there are."""
     rng = np.random.default_rng(seed)
