@@ -10,15 +10,14 @@ daemon        locked by the daemon for as long as it runs: a second one ends
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import os
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from tarazu import durable
-from tarazu.errors import StoreError, Unavailable
+from tarazu.daemons.claim import claim
+from tarazu.errors import StoreError
 
 
 class Kept:
@@ -47,18 +46,7 @@ class Kept:
     def claim(self) -> int:
         """For the one daemon: a descriptor that locks out others until it is closed. Raises StoreError, Unavailable."""
         self.make()
-        try:
-            descriptor = os.open(self.directory / "daemon", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise StoreError(str(self.directory), "a directory that can be written", error.strerror) from None
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(descriptor)
-            raise Unavailable(f"{self.directory}: another tarazu-burstd has its files here") from None
-        for left in self.directory.glob(".*.part"):  # of a crash
-            left.unlink(missing_ok=True)
-        return descriptor
+        return claim(self.directory, "another tarazu-burstd has its files here")
 
     def status(self) -> bytes | None:
         with contextlib.suppress(OSError):

@@ -10,7 +10,6 @@ daemon           locked by the daemon for as long as it runs: a second one ends
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import threading
 import time
@@ -19,7 +18,8 @@ from pathlib import Path
 
 from tarazu import durable
 from tarazu.daemons import ordered
-from tarazu.errors import StoreError, Unavailable
+from tarazu.daemons.claim import claim
+from tarazu.errors import StoreError
 from tarazu.tune.exchange import Mode
 
 MAX_BYTES = 64 << 20
@@ -32,19 +32,7 @@ class Kept:
 
     def claim(self) -> int:
         """For the one daemon: a descriptor that locks out others until it is closed. Raises StoreError, Unavailable."""
-        try:
-            self.directory.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(self.directory / "daemon", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise StoreError(str(self.directory), "a directory that can be written", error.strerror) from None
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(descriptor)
-            raise Unavailable(f"{self.directory}: another tarazu-council has its knowledge here") from None
-        for left in self.directory.glob(".*.part"):  # of a crash
-            left.unlink(missing_ok=True)
-        return descriptor
+        return claim(self.directory, "another tarazu-council has its knowledge here")
 
     def knowledge(self) -> tuple[bytes, float] | None:
         """What was written last, and how old it is (s). Raises StoreError."""

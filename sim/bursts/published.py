@@ -11,8 +11,8 @@ from tarazu.forwarding.traffic.machine import Machine, regular
 Name = Literal["tianhe-1a", "cs19"]
 NAMES: tuple[Name, ...] = ("tianhe-1a", "cs19")
 
-Use = Literal["by construction", "fitted", "follows"]
-"""By construction: the generator draws jobs in these proportions, and measuring finds them again. Fitted: knobs were
+Use = Literal["drawn", "fitted", "follows"]
+"""Drawn: the generator draws jobs in these proportions, and measuring finds them again. Fitted: knobs were
 turned until it held. Follows: nothing was turned for it, so it is a result."""
 
 
@@ -50,10 +50,8 @@ def _both(tianhe_1a: float, cs19: float) -> dict[Name, float]:
 
 
 STATISTICS = (
-    Published("root", "rank-0 I/O, of multi-node jobs", "3.2.1", _both(25.7, 6.6), 0.5, "by construction"),
-    Published(
-        "even", "even traffic, of all-rank jobs", "3.2.2, figure 2", _both(61.9, 52.9), 1.0, "by construction"
-    ),
+    Published("root", "rank-0 I/O, of multi-node jobs", "3.2.1", _both(25.7, 6.6), 0.5, "drawn"),
+    Published("even", "even traffic, of all-rank jobs", "3.2.2, figure 2", _both(61.9, 52.9), 1.0, "drawn"),
     Published(
         "minimal", "on the fewest cabinets, of multi-node jobs", "3.3.1", _both(70.4, 49.2), 3.0, "fitted"
     ),
@@ -69,22 +67,18 @@ STATISTICS = (
     Published(
         "top cabinets", "traffic of the busiest 20 % cabinets", "4.1, figure 8", _both(80, 80), 5.0, "fitted"
     ),
-    Published("intensive", "data-intensive jobs", "6.2, table 3", _both(7.2, 30.1), 0.5, "by construction"),
-    Published(
-        "their traffic", "traffic of data-intensive jobs", "6.2", _both(98.1, 91.0), 1.0, "by construction"
-    ),
-    Published("all rank", "all-rank jobs, of all", "table 3", _both(42.7, 44.4), 0.5, "by construction"),
-    Published(
-        "low communication", "low-communication jobs", "table 3", _both(93.3, 95.3), 0.5, "by construction"
-    ),
-    Published("optimizable", "optimizable jobs", "table 3", _both(6.3, 24.0), 0.5, "by construction"),
+    Published("intensive", "data-intensive jobs", "6.2, table 3", _both(7.2, 30.1), 0.5, "drawn"),
+    Published("their traffic", "traffic of data-intensive jobs", "6.2", _both(98.1, 91.0), 1.0, "drawn"),
+    Published("all rank", "all-rank jobs, of all", "table 3", _both(42.7, 44.4), 0.5, "drawn"),
+    Published("low communication", "low-communication jobs", "table 3", _both(93.3, 95.3), 0.5, "drawn"),
+    Published("optimizable", "optimizable jobs", "table 3", _both(6.3, 24.0), 0.5, "drawn"),
     Published(
         "divergent",
         "divergent applications, of multi-node ones with more than five jobs",
         "6.4.1, figure 11",
         _both(29.4, 23.6),
         1.5,
-        "by construction",
+        "drawn",
     ),
 )
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ABOUT = (
     "Two machines are generated, Tianhe-1A and CS19: queues of jobs, placed as Slurm would, with the published\n"
     "statistics of their I/O.\n\n"
-    "  statistics  each published figure beside that of the generated machine; status 1 where one does not hold\n"
+    "  statistics  each published figure beside the generated one; status 1 where one does not hold (of seed 1)\n"
     "  remap       what other mappings of compute nodes to I/O nodes give, on days from which none was learned\n"
     "  figure13    I/O time by number of nodes, with communication, and of uneven traffic, in a simulated network\n"
     "  selection   nodes for data-intensive jobs on more I/O nodes: what each policy gives and costs in a replay\n\n"

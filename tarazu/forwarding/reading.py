@@ -28,3 +28,11 @@ def content(path: str | os.PathLike[str], expected: str, most_bytes: int) -> str
         return raw.decode()
     except UnicodeDecodeError:
         raise BadInput(where, f"{expected} in UTF-8", "other bytes") from None
+
+
+def text(path: str | os.PathLike[str], most_bytes: int) -> str:
+    """As `content`, of a file that has to be there. Raises BadInput."""
+    try:
+        return content(path, "a readable file", most_bytes)
+    except FileNotFoundError as error:
+        raise BadInput(os.fspath(path), "a readable file", error.strerror) from None

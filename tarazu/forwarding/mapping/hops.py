@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tarazu.errors import BadInput
+from tarazu.forwarding import reading
 from tarazu.forwarding.routers.hosts import MAX_FILE_BYTES, unfold
 from tarazu.forwarding.traffic.machine import Machine
 from tarazu.forwarding.traffic.traffic import Numbers
@@ -37,13 +38,7 @@ def read(path: Path, machine: Machine) -> Hops:
     """A table of lines `CABINETS IO_NODES HOPS` (names may be folded, `*` stands for all, later lines count), or
     Slurm's topology.conf, in which I/O nodes are named as nodes. Raises BadInput.
     """
-    try:
-        with open(path, encoding="utf-8") as file:
-            text = file.read(MAX_FILE_BYTES + 1)
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(str(path), "a readable file", getattr(error, "strerror", "bytes")) from None
-    if len(text) > MAX_FILE_BYTES:
-        raise BadInput(str(path), f"a file of at most {MAX_FILE_BYTES} bytes", "a longer one")
+    text = reading.text(path, MAX_FILE_BYTES)
     lines = [
         (number, words)
         for number, line in enumerate(text.splitlines(), 1)

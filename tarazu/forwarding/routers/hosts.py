@@ -9,6 +9,7 @@ from math import prod
 from pathlib import Path
 
 from tarazu.errors import BadInput
+from tarazu.forwarding import reading
 from tarazu.forwarding.routers import nids
 from tarazu.forwarding.routers.nids import Nid
 
@@ -83,13 +84,7 @@ def read(path: Path) -> dict[str, tuple[Nid, ...]]:
     A line may be of several hosts, `n[001-100] 10.77.0.[31-130]@tcp1`: as many NIDs in each pattern, in order. Raises
     BadInput naming the line, or the file that cannot be read.
     """
-    try:
-        with open(path, encoding="utf-8") as file:
-            text = file.read(MAX_FILE_BYTES + 1)
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(str(path), "a readable file", getattr(error, "strerror", "bytes")) from None
-    if len(text) > MAX_FILE_BYTES:
-        raise BadInput(str(path), f"a file of at most {MAX_FILE_BYTES} bytes", "a longer one")
+    text = reading.text(path, MAX_FILE_BYTES)
     found: dict[str, tuple[Nid, ...]] = {}
     for number, line in enumerate(text.splitlines(), 1):
         words = line.partition("#")[0].split(maxsplit=1)

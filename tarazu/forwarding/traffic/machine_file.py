@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from tarazu.errors import BadInput
+from tarazu.forwarding import reading
 from tarazu.forwarding.routers.hosts import MAX_FILE_BYTES, unfold
 from tarazu.forwarding.traffic.machine import Machine
 
@@ -19,14 +20,7 @@ def read(path: Path) -> Machine:
     """Lines `HOSTS cabinet=NAME io_node=NAME`, either of the two or both; `#` begins a comment. Also Slurm's
     topology.conf, or what `scontrol show topology` prints. Nodes are in the order of the lines. Raises BadInput.
     """
-    try:
-        with open(path, encoding="utf-8") as file:
-            text = file.read(MAX_FILE_BYTES + 1)
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(str(path), "a readable file", getattr(error, "strerror", "bytes")) from None
-    if len(text) > MAX_FILE_BYTES:
-        raise BadInput(str(path), f"a file of at most {MAX_FILE_BYTES} bytes", "a longer one")
-    return parse(text, str(path))
+    return parse(reading.text(path, MAX_FILE_BYTES), str(path))
 
 
 def parse(text: str, where: str) -> Machine:

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from tarazu.cli.output import Progress
 from tarazu.sim.bursts.check import check, period
-from tarazu.sim.bursts.published import NAMES
+from tarazu.sim.bursts.published import NAMES, Name
 from tarazu.sim.bursts.system import generate
 from tests.benchmarks.figure import Figure
 
 SHORT_JOBS = 1500
+FOLLOWS: dict[Name, tuple[float, ...]] = {
+    "tianhe-1a": (55.1, 38.7, 29.8, 1.56),
+    "cs19": (51.9, 42.1, 19.0, 1.64),
+}
+"""What docs/bursts.md says that remapping gives, in the order of its table: no paper's figures, ours."""
+LIKE = 0.03
+"""So far, of its value, may such a figure be from what the docs say."""
 
 
 def measure(short: bool) -> list[Figure]:
@@ -17,13 +24,15 @@ def measure(short: bool) -> list[Figure]:
         for name in NAMES:
             made = generate(name, SHORT_JOBS) if short else generate(name, progress=progress)
             seen = period(made, lambda part, name=name: progress(f"{name}: {part:.0%}"))  # type: ignore[misc]
+            following = iter(FOLLOWS[name])
             for one in check(made, seen):
-                # So few jobs hold nothing.
-                limits = (
-                    {}
-                    if short or one.tolerance is None or one.published is None
-                    else {"most": one.published + one.tolerance, "least": one.published - one.tolerance}
-                )
+                if one.tolerance is None or one.published is None:
+                    ours = next(following)
+                    limits = {"most": ours * (1 + LIKE), "least": ours * (1 - LIKE)}
+                else:
+                    limits = {"most": one.published + one.tolerance, "least": one.published - one.tolerance}
+                if short:  # so few jobs hold nothing
+                    limits = {}
                 printed = "" if one.published is None else f" ({one.published:g})"
                 found.append(Figure(f"{name}: {one.what}{printed}", one.found, one.unit, **limits))
     return found

@@ -13,8 +13,10 @@ TAKEN_AWAY = 0.15
 """Of the busiest I/O nodes' traffic, by i % n: the claim is that it is much, not how much."""
 MORE = 1.4
 """Times as many I/O nodes serve the busiest compute nodes."""
-NOT_MUCH_WORSE = 1.1
-"""Beside i % n, what is learned from a day and a half: jobs run elsewhere on the next day."""
+AS_GOOD = 1.02
+"""Beside i % n, what is learned from a day and a half: jobs run elsewhere on the next day, which is seen beforehand."""
+A_TENTH = 0.97
+"""Of the busiest I/O nodes' traffic is left where a tenth of the nodes is moved, at most."""
 
 
 def measure(short: bool) -> list[Figure]:
@@ -46,11 +48,9 @@ def measure(short: bool) -> list[Figure]:
                     "",
                     least=MORE,
                 ),
+                Figure(f"{name}: learned beside i % n", knowing.busiest / after.busiest, "", most=AS_GOOD),
                 Figure(
-                    f"{name}: learned beside i % n", knowing.busiest / after.busiest, "", most=NOT_MUCH_WORSE
-                ),
-                Figure(
-                    f"{name}: a tenth moved beside contiguous", few.busiest / before.busiest, "", most=1.0
+                    f"{name}: a tenth moved beside contiguous", few.busiest / before.busiest, "", most=A_TENTH
                 ),
                 Figure(f"{name}: nodes moved of a tenth", few.moved / seen.nodes, "", most=0.1),
             ]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tarazu.errors import BadInput
 from tarazu.forwarding.nodes.selection import Choice, Left, Options, Wish, choose, loads
+from tarazu.forwarding.nodes.slurm_fit import FITS
 from tarazu.forwarding.nodes.span import span
 from tarazu.forwarding.traffic.machine import Machine, regular
 
@@ -35,7 +36,7 @@ def test_even_node_eight_nodes_an_io_node() -> None:
     assert list(choice.nodes) == sorted(choice.nodes)
 
 
-@pytest.mark.parametrize(("next_size", "io_nodes"), [(None, 10), (30, 10), (64, 8), (128, 8), (257, 5)])
+@pytest.mark.parametrize(("next_size", "io_nodes"), [(None, 10), (63, 10), (64, 8), (256, 8), (257, 5)])
 def test_what_is_kept_for_the_next_job_follows_its_size(next_size: int | None, io_nodes: int) -> None:
     """16 I/O nodes have idle nodes: 1/3, 1/2 or 2/3 of them are left alone."""
     choice = choose(MACHINE, ALL, Wish(128, None, next_size))
@@ -157,7 +158,11 @@ def test_idle_nodes_each_once_on_more_io_nodes_than_slurms_own(data: st.DataObje
     assert idle[at].all()
     assert (machine.served_by[at] >= 0).all()
     assert at == sorted(at) or options.free
-    assert nodes / choice.io_nodes >= 8 or choice.io_nodes == len(set(machine.served_by[at].tolist()))
+    served = machine.served_by
+    assert choice.io_nodes == len(set(served[at].tolist()))
+    assert choice.io_nodes > len(set(served[FITS[options.fit](machine, idle, nodes)].tolist()))
+    room = np.sort(np.bincount(served[idle & (served >= 0)]))[::-1]
+    assert choice.io_nodes <= max(nodes // 8, np.searchsorted(np.cumsum(room), nodes) + 1)
 
 
 @pytest.mark.parametrize(

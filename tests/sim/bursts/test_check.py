@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from tarazu.forwarding.traffic.traffic import Traffic
 from tarazu.sim.bursts import check, remap_study
 from tarazu.sim.bursts.check import Checked
 from tarazu.sim.bursts.knobs import KNOBS, Spread
-from tarazu.sim.bursts.system import generate
+from tarazu.sim.bursts.system import System, generate
+
+
+@dataclass(frozen=True, eq=False)
+class Read(System):
+    """Remembers of which times traffic was read."""
+
+    times: list[tuple[int, int]] = field(default_factory=list)
+
+    def traffic(self, begin_s: int, until_s: int) -> Iterator[Traffic]:
+        self.times.append((begin_s, until_s))
+        return super().traffic(begin_s, until_s)
 
 
 def test_what_is_drawn_is_measured_again_and_another_machine_does_not_pass() -> None:
     knobs = KNOBS["tianhe-1a"]
-    short = knobs._replace(node_hours=1.0, intensive=knobs.intensive._replace(run_s=Spread(600, 0.2)))
+    # so little to do that jobs come for two hours, after which there is a third
+    short = knobs._replace(
+        node_hours=1.0, load=0.02, waiting_s=600, intensive=knobs.intensive._replace(run_s=Spread(600, 0.2))
+    )
     small = generate("tianhe-1a", 300, knobs=short)
     seen = check.period(small)
     found = {one.what: one for one in check.check(small, seen)}
-    drawn = [one for one in found.values() if one.use == "by construction" and "applications" not in one.what]
+    drawn = [one for one in found.values() if one.use == "drawn" and "applications" not in one.what]
     assert len(drawn) == 7
     for one in drawn:
         assert one.published is not None
@@ -23,7 +43,18 @@ def test_what_is_drawn_is_measured_again_and_another_machine_does_not_pass() -> 
     assert seen.unowned_bytes == 0
     assert not Checked("cs19", "", "", "fitted", 30.1, 25.0, 0.5, "%").holds
 
-    study = remap_study.study(small, 0.1)
+    # what is outside the steady time does not count: when the machine empties
+    time_s, (begin, until) = seen.shares.time_s, small.steady_s
+    outside = (time_s < begin) | (time_s >= until)
+    assert 0 < outside.sum() < len(time_s)
+    spoilt = replace(seen.shares, nodes=np.where(outside, np.nan, seen.shares.nodes))
+    again = check.check(small, replace(seen, shares=spoilt))
+    assert [one.found for one in again] == [one.found for one in found.values()]
+
+    watched = Read(small.name, small.machine, small.queue, small.replayed)
+    study = remap_study.study(watched, 0.1)
+    (learned_from, learned_to), (judged_from, judged_to) = watched.times
+    assert begin == learned_from < learned_to == judged_from < judged_to == until
     before, after = study.of(remap_study.CONTIGUOUS), study.of(remap_study.ROUND_ROBIN)
     assert before.moved == 0 < after.moved
     assert after.busiest < before.busiest

@@ -163,7 +163,7 @@ def test_many_jobs_take_about_as_long_as_in_the_simulators_network() -> None:
         st.tuples(st.integers(0, 40), st.integers(1, 16), st.integers(1, 5), st.floats(1, 500)), min_size=1
     )
 )
-def test_all_bytes_are_carried_and_no_io_node_carries_more_than_it_can(
+def test_bytes_are_carried_but_what_a_node_alone_moves_beyond_what_an_io_node_can(
     drawn: list[tuple[int, int, int, float]],
 ) -> None:
     jobs = queue(*[(s, n, 20.0, v * MB, b, 10.0) for s, n, b, v in sorted(drawn)])

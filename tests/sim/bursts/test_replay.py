@@ -52,6 +52,15 @@ def test_a_job_behind_the_head_starts_when_it_ends_before_or_leaves_it_its_nodes
     assert found.start_s.tolist() == [0, 8, 2, 13, 2]
 
 
+def test_backfill_goes_by_limits_not_by_how_long_jobs_will_run() -> None:
+    """The head may start at 10; what its user let run for 20 does not begin before it, though it would be done by 7."""
+    found = replay(MACHINE, queue((0, 10, 10, 10), (1, 16, 5, 5), (2, 2, 5, 20), (2, 2, 5, 8)))
+    assert found.start_s.tolist() == [0, 10, 15, 2]
+    # and where running jobs end sooner than their users said, the head's turn is not known to be so soon
+    found = replay(MACHINE, queue((0, 10, 3, 30), (1, 16, 5, 5), (2, 2, 20, 20)))
+    assert found.start_s.tolist() == [0, 22, 2]
+
+
 def test_nodes_as_slurm_chooses_them() -> None:
     found = replay(MACHINE, queue((0, 3, 9, 9), (0, 6, 9, 9), (0, 1, 9, 9)))
     assert [n.tolist() for n in found.nodes] == [[0, 1, 2], [4, 5, 6, 7, 8, 9], [3]]

@@ -72,6 +72,27 @@ def test_only_known_jobs_are_placed_others_have_slurms_choice() -> None:
     assert set(machine.cabinet[chosen.nodes(idle, 26, [])]) == set(machine.cabinet[first])
 
 
+def test_only_optimizable_jobs_of_the_queue_have_io_nodes_kept_for_them() -> None:
+    machine = regular(512, 32)
+    drawn = queue("cs19", 300, 1)
+    even = np.arange(300) % 2 == 0
+    jobs = dataclasses.replace(
+        drawn,
+        size=np.where(np.arange(300) >= 200, 100, 32),
+        application=np.where(np.arange(300) >= 200, 2, 0) + ~even,
+        volume=np.where(even, 1e12, 1e6),
+        network=np.where(even, 1e11, 1e5),
+    )
+    parts = [np.full(n, 1 / n) for n in jobs.size.tolist()]
+    chosen = Chosen(machine, jobs, parts, Policy("span", Options()))
+    for job in (*range(20), *range(200, 220)):
+        chosen.ended(job)
+    idle = np.arange(512) < 6 * 32
+    # 1/3 of six cabinets is kept; 2/3 where a job of 100 nodes comes that is optimizable too
+    waiting = ([], [201], [201, 202], [202])
+    assert [len(set(machine.cabinet[chosen.nodes(idle, 20, w)])) for w in waiting] == [4, 4, 2, 2]
+
+
 def test_figures_of_a_small_queue() -> None:
     found = study("cs19", 900, policies=(OWN, SPREAD), nodes=4)
     own, spread = found.outcomes
