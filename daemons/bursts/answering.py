@@ -27,9 +27,9 @@ log = logging.getLogger("tarazu.bursts")
 
 BACKLOG = 256
 MOST = 128
-"""Connections at once."""
+"""Connections at once, but Slurm's own."""
 MOST_OF_USER = 8
-"""Of those, one user's; Slurm's own are not counted."""
+"""Of those, one user's."""
 SLOW_S = 1.0
 """For the question to come, and for the answer to be taken."""
 SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5)
@@ -39,9 +39,10 @@ AnswerTo = Callable[[Question, int], bytes]
 
 
 class _Connection:
-    def __init__(self, sock: socket.socket, uid: int, until: float) -> None:
+    def __init__(self, sock: socket.socket, uid: int, until: float, slurms: bool) -> None:
         self.sock = sock
         self.uid = uid
+        self.slurms = slurms
         self.until = until
         self.heard = b""
         self.unsaid = b""
@@ -89,18 +90,15 @@ class Answering:
     def _serve(self) -> None:
         while True:
             timeout_s = SLOW_S if self._open else None
-            for key, _ in self._selector.select(timeout_s):
-                if key.fd == self._over:
-                    return
-                try:
-                    if key.fileobj is self._listening:
-                        self._accept()
-                    elif key.fd in self._open:
-                        self._go_on(self._open[key.fd])
-                except Exception:  # whatever one did, others are heard
-                    log.exception("%s", self.path)
-                    if key.fd in self._open:
-                        self._refuse(self._open[key.fd], "not answered")
+            ready = [key.fd for key, _ in self._selector.select(timeout_s)]
+            if self._over in ready:
+                return
+            if self._listening.fileno() in ready:
+                self._accept()
+            # Of users' questions one at a time, so that Slurm's wait for one answer at most.
+            heard = [self._open[fd] for fd in ready if fd in self._open]
+            for connection in [c for c in heard if c.slurms] + [c for c in heard if not c.slurms][:1]:
+                self._go_on(connection)
             now = time.monotonic()
             for connection in [c for c in self._open.values() if c.until < now]:
                 self._refuse(connection, "slow")
@@ -116,15 +114,16 @@ class Answering:
                 return
             sock.setblocking(False)
             uid = peer_uid(sock)
-            connection = _Connection(sock, uid, time.monotonic() + SLOW_S)
+            connection = _Connection(sock, uid, time.monotonic() + SLOW_S, self._privileged(uid))
             of_user = sum(c.uid == uid for c in self._open.values())
-            if len(self._open) >= MOST or (of_user >= MOST_OF_USER and not self._privileged(uid)):
+            if not connection.slurms and (len(self._open) >= MOST or of_user >= MOST_OF_USER):
                 self.refused["too many"] += 1
                 sock.close()
                 continue
             self._open[sock.fileno()] = connection
             self._selector.register(sock, selectors.EVENT_READ)
-            self._go_on(connection)  # mostly the question is there
+            if connection.slurms:
+                self._go_on(connection)  # mostly the question is there
 
     def _go_on(self, connection: _Connection) -> None:
         try:

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -30,10 +31,15 @@ class Service:
     def __init__(self, path: Path, slurms: bool = False) -> None:
         self.path = path
         self.heard: list[tuple[Question, int]] = []
-        self.answering = Answering(str(path), self.answer, lambda _: slurms)
+        self.slurms = slurms
+        """Whether who connects is Slurm."""
+        self.go_on = threading.Event()
+        self.go_on.set()
+        self.answering = Answering(str(path), self.answer, lambda _: self.slurms)
 
     def answer(self, question: Question, uid: int) -> bytes:
         self.heard.append((question, uid))
+        assert self.go_on.wait(10.0)
         if isinstance(question, AboutAll):
             raise ZeroDivisionError
         return b'{"v":1,"nodes":"n[1-4]","say":""}\n'
@@ -89,6 +95,31 @@ def test_who_says_nothing_sensible_gets_nothing_and_others_go_on(service: Servic
     assert service.answering.refused["slow"] >= len(silent) and service.answering.refused["too many"] == 1
 
 
+def test_slurms_question_waited_for_all_of_a_users(service: Service) -> None:
+    service.go_on.clear()
+    users = [socket.socket(socket.AF_UNIX) for _ in range(MOST_OF_USER)]
+    for sock in users:
+        sock.connect(str(service.path))
+    while len(service.answering._open) < MOST_OF_USER:
+        time.sleep(0.001)
+    for sock in users:
+        sock.sendall(JOB)
+    while not service.heard:
+        time.sleep(0.001)
+    service.slurms = True
+    with socket.socket(socket.AF_UNIX) as slurms:
+        slurms.connect(str(service.path))
+        slurms.sendall(JOB.replace(b"io", b"slurms"))
+        service.go_on.set()
+        slurms.settimeout(5.0)
+        assert slurms.recv(100).endswith(b"\n")
+    assert [question.name for question, _ in service.heard].index("slurms") == 1  # type: ignore[union-attr]
+    for sock in users:
+        sock.settimeout(5.0)
+        assert sock.recv(100).endswith(b"\n")
+        sock.close()
+
+
 def test_a_socket_that_a_crash_left_is_replaced_and_anothers_is_not_removed(tmp_path: Path) -> None:
     path = tmp_path / "socket"
     with socket.socket(socket.AF_UNIX) as left:
@@ -105,7 +136,7 @@ def test_a_socket_that_a_crash_left_is_replaced_and_anothers_is_not_removed(tmp_
         ask(str(path), AboutAll(1), Answer, 1.0)
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(st.binary(max_size=200) | st.from_regex(rb'\{"ask":"(job|status)","v":[0-9]{1,3}.{0,80}\}'))
 def test_whatever_is_asked_is_a_question_or_an_error(line: bytes) -> None:
     try:
