@@ -18,6 +18,6 @@ council/  what nodes of a group should have in force, learned from what they see
           and has set what it decides; levers/ sets it, and restores what was there. All say more
 bursts/   tarazu-burstd: traffic of compute nodes, a file a day; whose jobs they ran; which nodes Slurm should give
 metrics/  of each daemon: its families (mdsd, ossd …), exporter (the loop is asked), server (HTTP)
-process   what each does the same way; with it claim, log_lines, secrets, service_manager (systemd); noted (what is set on
-          a node is on disk before), program (calls of lnetctl and lctl)
+process   what each does the same way; with it claim, log_lines, secrets, service_manager (systemd); noted (what is set
+          on a node is on disk before), program (calls of lnetctl and lctl)
 """

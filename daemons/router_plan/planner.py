@@ -153,7 +153,9 @@ class RouterPlan:
             self._sort_at = 0.0
         if self.mode == "observe" or stopped:
             return RouterRules(request.message_id, 1, "observe")
-        if not self._learned:
+        ways = {(_net_of(state.nid), state.net) for state in request.routers}
+        if not self._learned or any(all(way) and way not in self.result.plans for way in ways):
+            # Also an OSS that speaks late: as long as nothing was planned for its routers, it keeps what it has.
             if known is None:
                 self._remember(request)
             return RouterRules(request.message_id, 1, "learning")

@@ -95,6 +95,15 @@ def test_a_router_that_is_down_serves_nobody_until_it_is_back_for_a_while(
     assert told(planner) == RULES
 
 
+def test_a_server_that_speaks_late_keeps_its_mapping(planner: Planner, path: Path) -> None:
+    """mdsd was started anew, and has learned what it can before this server asks: that is no word to take it back."""
+    write(path, RULES)
+    planner.settle(100.0)
+    assert planner.ask().mode == "learning"
+    planner.settle()
+    assert told(planner) == RULES
+
+
 def test_servers_on_another_network_are_told_nothing(planner: Planner, path: Path) -> None:
     planner.ask()
     write(path, RULES)
