@@ -74,8 +74,10 @@ def _which(name: str) -> str | None:
 
 
 def _free_ports(count: int) -> int:
-    """The first of `count` ports in a row that nobody listens on."""
-    for first in range(20_000 + os.getpid() % 5000, 32_000, count):
+    """The first of `count` ports in a row that nobody listens on, nor another worker's Slurm is about to."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 6
+    lowest = 20_000 + 2000 * worker
+    for first in range(lowest + os.getpid() % 1000, lowest + 2000 - count, count):
         with contextlib.ExitStack() as stack, contextlib.suppress(OSError):
             for port in range(first, first + count):
                 stack.enter_context(socket.socket()).bind(("127.0.0.1", port))
