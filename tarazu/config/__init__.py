@@ -1,5 +1,5 @@
 """Every setting, declared once (`sections`): what the configuration file, the environment, `--help` and the table in
-`docs/operator-guide.md` say of it comes from there. Precedence: environment (`TARAZU_<SECTION>_<NAME>`), file, default.
+`docs/settings.md` say of it comes from there. Precedence: environment (`TARAZU_<SECTION>_<NAME>`), file, default.
 """
 
 from tarazu.config.check import listening

@@ -1,4 +1,4 @@
-"""Settings as text: as the configuration file takes them, and as the operator guide's table."""
+"""Settings as text: as the configuration file takes them, and as the table of docs/settings.md."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def shown_default(item: dataclasses.Field[Any]) -> str:
 
 
 def table() -> str:
-    """Markdown table of all settings, for the operator guide; defaults as the configuration file takes them."""
+    """Markdown table of all settings, for docs/settings.md; defaults as the configuration file takes them."""
     lines = ["| setting | default | read at | what |", "|---|---|---|---|"]
     for section, cls in SECTIONS.items():
         for item in dataclasses.fields(cls):
