@@ -64,6 +64,7 @@ def make(prefix: Path, wheel: Path) -> dict[str, str]:
     own_python.add_for_packages(root, place)
     _add_programs(prefix, root)
     _add_system_files(prefix)
+    _add_documents(prefix)
     return owners
 
 
@@ -130,6 +131,18 @@ def _add_system_files(prefix: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(source, target)
         target.chmod(0o644)
+
+
+def _add_documents(prefix: Path) -> None:
+    """Man pages and completion, from the parsers; the file of settings, all of them commented."""
+    subprocess.run([sys.executable, "-m", "tarazu.cli.manual", prefix / "share"], check=True, cwd=SOURCE)
+    pages = [path for path in (prefix / "share" / "man").rglob("*") if path.is_file()]
+    subprocess.run(["gzip", "-9n", *pages], check=True)
+    command = [sys.executable, "-m", "tarazu", "config", "default"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=SOURCE)
+    if done.returncode: done.stdout = ""
+    (prefix / "share" / "tarazu").mkdir(exist_ok=True)
+    (prefix / "share" / "tarazu" / "tarazu.toml").write_text(done.stdout)
 
 
 def owned(prefix: Path, owners: dict[str, str]) -> dict[str, list[PurePosixPath]]:
