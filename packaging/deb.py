@@ -14,14 +14,18 @@ import tree
 MAINTAINER = "tarazu <tarazu@localhost>"
 
 
-def build(stage: staging.Stage, dist: Path) -> list[Path]:
+def build(stage: staging.Stage, dist: Path, fast: bool = False) -> list[Path]:
+    """`fast`: without compression."""
     architecture = subprocess.run(
         ["dpkg", "--print-architecture"], capture_output=True, text=True, check=True
     ).stdout.strip()
-    return [_package(stage, package, architecture, dist) for package in contents.PACKAGES]
+    compression = ["-Znone"] if fast else ["-Zxz", "-z1", f"--threads-max={os.cpu_count()}"]
+    return [_package(stage, package, architecture, dist, compression) for package in contents.PACKAGES]
 
 
-def _package(stage: staging.Stage, package: contents.Package, architecture: str, dist: Path) -> Path:
+def _package(
+    stage: staging.Stage, package: contents.Package, architecture: str, dist: Path, compression: list[str]
+) -> Path:
     root = stage.link_out(package)
     control = root / "DEBIAN"
     control.mkdir()
@@ -56,7 +60,7 @@ def _package(stage: staging.Stage, package: contents.Package, architecture: str,
             (control / name).write_text(f"#!/bin/sh\nset -e\n{text}\n")
             (control / name).chmod(0o755)
     out = dist / f"{package.name}_{tree.VERSION}_{architecture}.deb"
-    command = ["dpkg-deb", "--root-owner-group", "-Zxz", "-z1", f"--threads-max={os.cpu_count()}", "--build"]
+    command = ["dpkg-deb", "--root-owner-group", *compression, "--build"]
     subprocess.run([*command, root, out], check=True, stdout=subprocess.DEVNULL)
     return out
 

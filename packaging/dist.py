@@ -34,6 +34,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=tree.SOURCE / "dist", metavar="DIR", help="default: dist")
     parser.add_argument("--only", action="append", choices=KINDS, help="one kind; may be repeated")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="leave the tree here, such as for a look")
+    parser.add_argument("--fast", action="store_true", help="without compression, for trying them here")
     options = parser.parse_args()
     kinds = options.only or list(KINDS)
     programs = {name for kind in kinds for name in (*NEEDED.get(kind, ()), *(NEEDED["tarball"] * (kind != "wheel")))}
@@ -45,7 +46,7 @@ def main() -> int:
     options.out.mkdir(parents=True)
     # Beside what is made of it: hard links cross no file system.
     with tempfile.TemporaryDirectory(dir=options.out, prefix=".work-") as work:
-        make(Path(work), options.out, kinds)
+        make(Path(work), options.out, kinds, options.fast)
         if options.keep:
             shutil.rmtree(options.keep, ignore_errors=True)
             shutil.move(Path(work) / "prefix", options.keep)
@@ -54,7 +55,7 @@ def main() -> int:
     return 0
 
 
-def make(work: Path, out: Path, kinds: list[str]) -> None:
+def make(work: Path, out: Path, kinds: list[str], fast: bool) -> None:
     step = _Steps()
     wheel = tree.build_wheel(work)
     if "wheel" in kinds:
@@ -67,23 +68,25 @@ def make(work: Path, out: Path, kinds: list[str]) -> None:
     step("tree")
     stage = staging.Stage(prefix, tree.owned(prefix, owners), work / "packages")
     if "deb" in kinds:
-        deb.build(stage, out)
+        deb.build(stage, out, fast)
         step("deb")
     if "rpm" in kinds:
-        rpm.build(stage, out)
+        rpm.build(stage, out, fast)
         step("rpm")
     if "tarball" in kinds:
-        tarball(prefix, out)
+        tarball(prefix, out, fast)
         step("tarball")
 
 
-def tarball(prefix: Path, out: Path) -> Path:
+def tarball(prefix: Path, out: Path, fast: bool = False) -> Path:
     """Named with the oldest glibc on which all of it runs."""
     files = elf_files.read(path for path in prefix.rglob("*") if elf_files.is_elf(path))
     name = f"tarazu-{tree.VERSION}-linux-{os.uname().machine}-glibc{elf_files.oldest_glibc(files)}"
-    path = out / f"{name}.tar.xz"
+    path = out / f"{name}.tar{'' if fast else '.xz'}"
     owner = ["--owner=root:0", "--group=root:0", "--sort=name"]
-    command = ["tar", "-C", prefix, *owner, f"--transform=s,^\\.,{name},S", "-I", "xz -1 -T0", "-cf", path, "."]
+    command = ["tar", "-C", prefix, *owner, f"--transform=s,^\\.,{name},S", "-cf", path, "."]
+    if not fast:
+        command[1:1] = ["-I", "xz -1 -T0"]
     subprocess.run(command, check=True)
     return path
 

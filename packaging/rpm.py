@@ -20,7 +20,7 @@ License: Apache-2.0
 %global debug_package %{{nil}}
 %global __os_install_post %{{nil}}
 %global _build_id_links none
-%define _binary_payload w1T{threads}.xzdio
+%define _binary_payload {payload}
 %define _source_filedigest_algorithm 8
 %define _binary_filedigest_algorithm 8
 AutoReqProv: no
@@ -31,14 +31,15 @@ Made of what `make dist` has put together.
 """
 
 
-def build(stage: staging.Stage, dist: Path) -> list[Path]:
+def build(stage: staging.Stage, dist: Path, fast: bool = False) -> list[Path]:
+    """`fast`: without compression."""
     top = stage.work / "rpm"
     whole = top / "root"
     (top / "lists").mkdir(parents=True)
-    spec = HEAD.format(version=tree.VERSION, threads=os.cpu_count())
+    spec = HEAD.format(version=tree.VERSION, payload="w.ufdio" if fast else f"w1T{os.cpu_count()}.xzdio")
     for package in contents.PACKAGES:
-        # Hard links once more: what link_out made is the package's own tree.
-        subprocess.run(["cp", "-al", f"{stage.work / package.name}/.", _made(whole)], check=True)
+        own = stage.link_out(package)
+        subprocess.run(["cp", "-al", f"{own}/.", _made(whole)], check=True)
         spec += _package(stage, package, top / "lists" / package.name)
     (top / "tarazu.spec").write_text(spec)
     command = ["rpmbuild", "-bb", "--quiet", "--nodeps", "--noclean", "--buildroot", str(whole)]
@@ -58,8 +59,6 @@ def _package(stage: staging.Stage, package: contents.Package, listed: Path) -> s
     configuration = {f"/{path}" for path in stage.configuration(package)}
     lines = []
     for directory, folders, files in os.walk(root):
-        if directory == str(root):
-            folders.remove("DEBIAN")
         links = [name for name in folders if Path(directory, name).is_symlink()]
         for name in (*files, *links):
             path = "/" + str(Path(directory, name).relative_to(root))

@@ -90,6 +90,8 @@ def _copy_distribution(distribution: importlib.metadata.Distribution, place: Pat
 def _add_wheel(root: Path, place: Path, wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(place)
+    # Units and the like are installed where systemd finds them (_add_system_files).
+    shutil.rmtree(place / "tarazu" / "daemons" / "systemd")
     for file in (place / "tarazu" / "lib").rglob("*"):
         file.chmod(0o755)
     (place / "tarazu" / "lib" / "libtarazu.so").rename(root / contents.PRELOAD.name)
@@ -135,12 +137,12 @@ def _add_system_files(prefix: Path) -> None:
 
 def _add_documents(prefix: Path) -> None:
     """Man pages and completion, from the parsers; the file of settings, all of them commented."""
-    subprocess.run([sys.executable, "-m", "tarazu.cli.manual", prefix / "share"], check=True, cwd=SOURCE)
+    command = [sys.executable, "-m", "tarazu.cli.manual", prefix / "share"]
+    subprocess.run(command, check=True, cwd=SOURCE, stdout=subprocess.DEVNULL)
     pages = [path for path in (prefix / "share" / "man").rglob("*") if path.is_file()]
     subprocess.run(["gzip", "-9n", *pages], check=True)
     command = [sys.executable, "-m", "tarazu", "config", "default"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=SOURCE)
-    if done.returncode: done.stdout = ""
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=SOURCE)
     (prefix / "share" / "tarazu").mkdir(exist_ok=True)
     (prefix / "share" / "tarazu" / "tarazu.toml").write_text(done.stdout)
 
