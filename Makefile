@@ -114,6 +114,7 @@ bench-tune: setup
 docs: setup
 	$(BIN)/python docs/generate.py
 	$(BIN)/python docs/sick_ost.py
+	$(BIN)/python docs/top.py
 
 clean:
 	rm -rf build dist $(VENV) demo-output soak-output
