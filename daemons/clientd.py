@@ -463,12 +463,17 @@ def settings_from(options: argparse.Namespace) -> config.Settings:
     return config.override(settings, "keys", directory=options.keys)
 
 
-def main(argv: list[str] | None = None) -> int:
+def command_line() -> argparse.ArgumentParser:
+    """Its options."""
     options = parser(NAME, "Forecast, configure and store the files of job steps; ask mdsd to place them.")
     options.add_argument("--name", help="name of this client (default: host name)")
     options.add_argument("--socket", metavar="PATH", help="Unix socket to answer on")
     options.add_argument("--database", metavar="PATH", help="interaction database")
-    chosen = options.parse_args(argv)
+    return options
+
+
+def main(argv: list[str] | None = None) -> int:
+    chosen = command_line().parse_args(argv)
 
     def body() -> int:
         settings = settings_from(chosen)

@@ -25,7 +25,7 @@ from tarazu.config.sections import (
     Tune,
     Weights,
 )
-from tarazu.config.text import table, toml, without_password
+from tarazu.config.text import shown_default, table, toml, without_password
 
 __all__ = [
     "DEFAULT_FILE",
@@ -53,6 +53,7 @@ __all__ = [
     "override",
     "read_at",
     "reloaded",
+    "shown_default",
     "table",
     "toml",
     "without_password",
