@@ -338,21 +338,10 @@ class Clientd:
 
     def _status(self, uid: int) -> local.StatusAnswer:
         """What `tarazu status` shows this user."""
-        others: dict[str, Any] = {}
-        try:
-            if len(self.mdsd.servers.addresses) > 1:
-                mdsds = self.mdsd.statuses()
-                active = next(
-                    (a for a, s in mdsds.items() if (s.get("pair") or {}).get("role") == "active"), None
-                )
-                mdsd = mdsds[active or self.mdsd.servers.addresses[0]]
-                others = {"mdsds": {a: s.get("pair") or s for a, s in mdsds.items()}}
-            else:
-                mdsd = self.mdsd.status()
-        except TarazuError as error:
-            mdsd = {"unavailable": str(error)}
-        if uid and "routers" in mdsd:
-            mdsd = {**mdsd, "routers": of_user(mdsd["routers"], uid)}
+        found = self.mdsd.everyone()
+        if uid and "routers" in found["mdsd"]:
+            mdsd = found["mdsd"]
+            found["mdsd"] = {**mdsd, "routers": of_user(mdsd["routers"], uid)}
         mine = {
             "name": self.name,
             "up_s": round(time.time() - self.started_s, 1),
@@ -365,7 +354,7 @@ class Clientd:
             "notices": {"waiting": self.notices.waiting, **self.notices.counts},
             **self.counts,
         }
-        return local.StatusAnswer({"clientd": mine, "mdsd": mdsd, **others}, self.planner.ready.is_set())
+        return local.StatusAnswer({"clientd": mine, **found}, self.planner.ready.is_set())
 
     def close(self) -> None:
         self.metrics.close()
