@@ -10,7 +10,8 @@ from tarazu.sim import stripe_counts
 from tarazu.sim.study import reference
 from tarazu.stats import params
 
-GUIDE = Path(__file__).with_name("operator-guide.md")
+SETTINGS_PAGE = Path(__file__).with_name("settings.md")
+SOURCES = Path(__file__).with_name("sources.md")
 BENCHMARKS = Path(__file__).with_name("benchmarks.md")
 PARAMETERS = ("<!-- parameters: made by `make docs` -->", "<!-- end of parameters -->")
 SETTINGS = ("<!-- settings: made by `make docs` -->", "<!-- end of settings -->")
@@ -30,9 +31,14 @@ def between(text: str, marks: tuple[str, str], table: str) -> str:
     return f"{before}{begin}\n{table}\n{end}{after}"
 
 
-def rendered(text: str) -> str:
-    """The guide with the present tables of settings and of Lustre's parameters."""
-    return between(between(text, SETTINGS, config.table()), PARAMETERS, params.table())
+def settings(text: str) -> str:
+    """The page of settings with the present ones."""
+    return between(text, SETTINGS, config.table())
+
+
+def parameters(text: str) -> str:
+    """The page of what is read with the present parameters of Lustre."""
+    return between(text, PARAMETERS, params.table())
 
 
 def simulator(text: str) -> str:
@@ -50,8 +56,10 @@ def stripes_table() -> str:
 
 
 def main() -> int:
-    GUIDE.write_text(rendered(GUIDE.read_text()))
-    print(f"{GUIDE}: settings and parameters written")
+    SETTINGS_PAGE.write_text(settings(SETTINGS_PAGE.read_text()))
+    print(f"{SETTINGS_PAGE}: settings written")
+    SOURCES.write_text(parameters(SOURCES.read_text()))
+    print(f"{SOURCES}: parameters written")
     SIMULATOR.write_text(simulator(SIMULATOR.read_text()))
     print(f"{SIMULATOR}: keys and columns written")
     BENCHMARKS.write_text(between(BENCHMARKS.read_text(), STRIPES, stripes_table()))

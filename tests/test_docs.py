@@ -19,8 +19,10 @@ def test_the_tables_of_settings_and_of_the_simulator_are_the_present_ones() -> N
     assert spec and spec.loader
     generate = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(generate)
-    text = generate.GUIDE.read_text()
-    assert generate.rendered(text) == text, "run `make docs`"
+    text = generate.SETTINGS_PAGE.read_text()
+    assert generate.settings(text) == text, "run `make docs`"
+    text = generate.SOURCES.read_text()
+    assert generate.parameters(text) == text, "run `make docs`"
     text = generate.SIMULATOR.read_text()
     assert generate.simulator(text) == text, "run `make docs`"
 

@@ -1,5 +1,5 @@
 """Every setting, declared once (`sections`): what the configuration file, the environment, `--help` and the table in
-`docs/operator-guide.md` say of it comes from there. Precedence: environment (`TARAZU_<SECTION>_<NAME>`), file, default.
+`docs/settings.md` say of it comes from there. Precedence: environment (`TARAZU_<SECTION>_<NAME>`), file, default.
 """
 
 from tarazu.config.check import listening
@@ -25,7 +25,7 @@ from tarazu.config.sections import (
     Tune,
     Weights,
 )
-from tarazu.config.text import table, toml, without_password
+from tarazu.config.text import shown_default, table, toml, without_password
 
 __all__ = [
     "DEFAULT_FILE",
@@ -53,6 +53,7 @@ __all__ = [
     "override",
     "read_at",
     "reloaded",
+    "shown_default",
     "table",
     "toml",
     "without_password",

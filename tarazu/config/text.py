@@ -1,4 +1,4 @@
-"""Settings as text: as the configuration file takes them, and as the operator guide's table."""
+"""Settings as text: as the configuration file takes them, and as the table of docs/settings.md."""
 
 from __future__ import annotations
 
@@ -24,15 +24,20 @@ def toml(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+def shown_default(item: dataclasses.Field[Any]) -> str:
+    """A setting's default as the configuration file takes it; a size as `64M`."""
+    value: Any = item.default
+    return toml(exact_bytes(value) if item.metadata["size"] and value else value)
+
+
 def table() -> str:
-    """Markdown table of all settings, for the operator guide; defaults as the configuration file takes them."""
+    """Markdown table of all settings, for docs/settings.md; defaults as the configuration file takes them."""
     lines = ["| setting | default | read at | what |", "|---|---|---|---|"]
     for section, cls in SECTIONS.items():
         for item in dataclasses.fields(cls):
-            value: Any = item.default
-            shown = toml(exact_bytes(value) if item.metadata["size"] and value else value)
             text = item.metadata["help"]
             if item.metadata["check"]:
                 text += f" ({item.metadata['check'].expected})"
-            lines.append(f"| `{section}.{item.name}` | `{shown}` | {read_at(section, item.name)} | {text} |")
+            when = read_at(section, item.name)
+            lines.append(f"| `{section}.{item.name}` | `{shown_default(item)}` | {when} | {text} |")
     return "\n".join(lines)
