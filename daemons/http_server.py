@@ -30,6 +30,7 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
     block_on_close = False
+    request_queue_size = 64
 
     def __init__(self, at: tuple[str, int], handler: type[Handler], conversations: int) -> None:
         """`conversations`: at a time; a further one is closed."""

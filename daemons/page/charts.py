@@ -66,6 +66,18 @@ def _figure(period: Period, moments: Sequence[Moment], at: str, now_s: float) ->
         for name, _, css in CURVES
         if lines[name]
     ]
+    drawn += [
+        element(
+            "text",
+            name,
+            x=f"{x(lines[name][-1][0]) - 4:.1f}",
+            y=f"{max(TOP, y(max(v for _, v in lines[name][-30:])) - 6):.1f}",
+            text_anchor="end",
+            class_=css,
+        )
+        for name, _, css in CURVES
+        if lines[name]
+    ]
     svg = element(
         "svg",
         element("title", f"Imbalance over {period.title}: {words}", id=f"t{at}"),
@@ -77,12 +89,14 @@ def _figure(period: Period, moments: Sequence[Moment], at: str, now_s: float) ->
         aria_labelledby=f"t{at}",
     )
     keys = [
-        join(element("span", "━━ " if name == "fill" else "╍╍ ", class_=f"key {css}"), _words(name, lines[name]), " ")
+        join(
+            element("span", "▬ ", class_=f"key {css}"),
+            _words(name, lines[name]),
+            " ",
+        )
         for name, _, css in CURVES
     ]
-    return element(
-        "figure", element("figcaption", f"Over {period.title}. ", *keys), svg, class_="chart"
-    )
+    return element("figure", element("figcaption", f"Over {period.title}. ", *keys), svg, class_="chart")
 
 
 def _words(name: str, line: Sequence[tuple[float, float]]) -> str:

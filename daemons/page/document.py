@@ -71,7 +71,9 @@ def _whole(title: str, body: Markup, *, every_s: float, top: str = "", class_: s
             ),
         )
     )  # fmt: skip
-    stale = element("p", "The page cannot be had now: what is shown is old.", class_="banner", id="stale", hidden=True)
+    stale = element(
+        "p", "The page cannot be had now: what is shown is old.", class_="banner", id="stale", hidden=True
+    )
     foot = (
         f"tarazu {metadata.version('tarazu')}. Read only. No job, user or path of running work is shown here; "
         f"times are of the zone {time.strftime('%Z')}."

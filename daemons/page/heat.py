@@ -77,6 +77,7 @@ def heat_map(of: FileSystem, at: int) -> Markup:
 
 def _row(name: str, targets: Sequence[Target], busiest: float, *, small: bool) -> Markup:
     said = _said(targets)
+    short = said if not small else ", ".join(w for w in said.split(", ") if not w.endswith("/s"))
     cells = element(
         "span",
         *(_cell(t, busiest, small=small) for t in targets),
@@ -88,7 +89,7 @@ def _row(name: str, targets: Sequence[Target], busiest: float, *, small: bool) -
         "div",
         element("span", name, class_="oss", title=name),
         cells,
-        element("span", said, class_="said"),
+        element("span", short, class_="said"),
         class_="row",
     )
 
@@ -97,7 +98,7 @@ def _said(targets: Sequence[Target]) -> str:
     """A server in a few words."""
     fills = [t.fill for t in targets]
     low, high = min(fills), max(fills)
-    words = [f"{low:.0%}–{high:.0%}" if f"{low:.0%}" != f"{high:.0%}" else f"{low:.0%}"]
+    words = [f"{low * 100:.0f}–{high * 100:.0f} %"]
     moving = [m for t in targets if (m := t.moving_bytes_per_s) is not None]
     if moving:
         words.append(rate(sum(moving)))

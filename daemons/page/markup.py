@@ -23,18 +23,18 @@ def text(value: object) -> Markup:
     return Markup(escape(one_line(str(value))))
 
 
-def element(name: str, *children: object, **attributes: object) -> Markup:
+def element(tag: str, /, *children: object, **attributes: object) -> Markup:
     """`class_` is `class`, `aria_label` is `aria-label`; None and False leave an attribute out, True gives it bare."""
-    opening = name
+    opening = tag
     for key, value in attributes.items():
         if value is None or value is False:
             continue
         opening += f" {key.rstrip('_').replace('_', '-')}"
         if value is not True:
             opening += f'="{text(value)}"'
-    if name in EMPTY:
-        return Markup(f"<{opening}/>" if name in ("rect", "path", "line") else f"<{opening}>")
-    return Markup(f"<{opening}>{join(*children)}</{name}>")
+    if tag in EMPTY:
+        return Markup(f"<{opening}/>" if tag in ("rect", "path", "line") else f"<{opening}>")
+    return Markup(f"<{opening}>{join(*children)}</{tag}>")
 
 
 def join(*children: object) -> Markup:
@@ -45,7 +45,9 @@ def join(*children: object) -> Markup:
 def table(head: tuple[str, ...], rows: list[tuple[object, ...]], *, caption: str, left: int = 1) -> Markup:
     """Columns after the first `left` are numbers, set to the right; it scrolls by itself where it is too wide."""
     cells = [
-        element("tr", *(element("td", cell, class_=None if at < left else "n") for at, cell in enumerate(row)))
+        element(
+            "tr", *(element("td", cell, class_=None if at < left else "n") for at, cell in enumerate(row))
+        )
         for row in rows
     ]
     heads = (

@@ -47,7 +47,9 @@ def _in_short(of: Result) -> str:
     if of.report:
         runs = sum(a.runs for a in of.report.applications)
         gaining = sum(a.gaining for a in of.report.applications)
-        return f"{gaining:,} of {runs:,} runs of {len(of.report.applications):,} applications would have gained"
+        return (
+            f"{gaining:,} of {runs:,} runs of {len(of.report.applications):,} applications would have gained"
+        )
     jobs = [job for log in of.whatif for job in log.file_systems]
     gains = [job.gain_s for job in jobs if job.gain_s is not None]
     if not gains:

@@ -32,8 +32,15 @@ class Body(NamedTuple):
 class Pages:
     """`get` is called from the threads of the server, the rest from the loop."""
 
-    def __init__(self, results: Results, every_s: float, looked: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        results: Results,
+        every_s: float,
+        looked: Callable[[], None],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         """`looked` is called whenever somebody asks for something."""
+        self._clock = clock
         self._results = results
         self._every_s = every_s
         self._looked = looked
@@ -69,7 +76,7 @@ class Pages:
         if path == "/":
             return self._overview
         if path == "/osts":
-            return lambda: _html(document.osts(self._seen, now_s=time.time(), every_s=self._every_s))
+            return lambda: _html(document.osts(self._seen, now_s=self._clock(), every_s=self._every_s))
         if path == "/status.json":
             return self._json
         if found := re.fullmatch(r"/results/([A-Za-z0-9._-]{1,105}?)(\.json)?", path):
@@ -85,7 +92,7 @@ class Pages:
                 self._history,
                 results.all(),
                 results.directory,
-                now_s=time.time(),
+                now_s=self._clock(),
                 every_s=self._every_s,
             )
         )
@@ -111,7 +118,7 @@ class Pages:
 
     def _result(self, name: str) -> Body | None:
         found = next((of for of in self._results.all() if of.name == name), None)
-        return found and _html(document.result(found))
+        return None if found is None else _html(document.result(found))
 
     def _raw(self, name: str) -> Body | None:
         data = self._results.raw(name)

@@ -136,7 +136,9 @@ class Ring:
 
     def read(self, fs_name: str, span_s: int, since_s: float) -> list[Moment]:
         """The oldest first. Raises StoreError."""
-        question = f"select {_COLUMNS} from imbalance where span_s = ? and fs_name = ? and at_s >= ? order by at_s"
+        question = (
+            f"select {_COLUMNS} from imbalance where span_s = ? and fs_name = ? and at_s >= ? order by at_s"
+        )
         try:
             return [Moment(*row) for row in self._rows.execute(question, (span_s, fs_name, since_s))]
         except sqlite3.Error as error:

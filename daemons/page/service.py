@@ -8,6 +8,7 @@ SIGINT end it, SIGHUP makes it read its settings again.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import logging
 import os
@@ -171,11 +172,15 @@ class Page:
         os.close(self._claim)
 
 
-def main(argv: list[str] | None = None) -> int:
+def command_line() -> argparse.ArgumentParser:
     options = parser(NAME, "Serve a read-only page of the whole system, for people with a browser.")
     options.add_argument("--listen", metavar="ADDRESS", help="instead of page.listen: 127.0.0.1:5780")
     options.add_argument("--state", metavar="DIR", help="instead of page.state")
-    chosen = options.parse_args(argv)
+    return options
+
+
+def main(argv: list[str] | None = None) -> int:
+    chosen = command_line().parse_args(argv)
 
     def read() -> config.Settings:
         settings = config.override(
@@ -185,7 +190,10 @@ def main(argv: list[str] | None = None) -> int:
 
     def body() -> int:
         settings = read()
-        with Wakeup() as wakeup, contextlib.closing(Page(settings, wakeup, Reread(settings, read, USED))) as page:
+        with (
+            Wakeup() as wakeup,
+            contextlib.closing(Page(settings, wakeup, Reread(settings, read, USED))) as page,
+        ):
             page.loop()
         log.info("stopped")
         return 0

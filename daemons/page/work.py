@@ -25,7 +25,7 @@ def allocations(seen: Seen) -> Markup:
     )
     most = sorted(overview.targets, key=lambda t: (-t.promised_bytes, t.name))[:MOST_PROMISED]
     rows: list[tuple[object, ...]] = [
-        (t.name, t.oss, human_bytes(t.promised_bytes), human_bytes(t.avail_bytes), t.verdict)
+        (t.name, t.oss, t.verdict, human_bytes(t.promised_bytes), human_bytes(t.avail_bytes))
         for t in most
         if t.promised_bytes
     ]
@@ -33,14 +33,11 @@ def allocations(seen: Seen) -> Markup:
         element("h2", "Allocations", id="work"),
         element(
             "dl",
-            *(
-                element("div", element("dt", name), element("dd", text or "nothing"))
-                for name, text in lines
-            ),
+            *(element("div", element("dt", name), element("dd", text or "nothing")) for name, text in lines),
             class_="lines",
         ),
     ]
     if rows:
-        head = ("OST", "OSS", "promised", "free", "verdict")
-        parts.append(table(head, rows, caption="OSTs with the most promised", left=2))
+        head = ("OST", "OSS", "verdict", "promised", "free")
+        parts.append(table(head, rows, caption="OSTs with the most promised", left=3))
     return element("section", *parts, aria_labelledby="work")
