@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import textwrap
 from typing import Any
 
-from tarazu.config.reading import read_at
+from tarazu.config.reload import read_at
 from tarazu.config.sections import SECTIONS
 from tarazu.units import exact_bytes
 
@@ -41,3 +42,24 @@ def table() -> str:
             when = read_at(section, item.name)
             lines.append(f"| `{section}.{item.name}` | `{shown_default(item)}` | {when} | {text} |")
     return "\n".join(lines)
+
+
+HEAD = """\
+tarazu's settings; one file serves all nodes. What is commented out has the default that stands here. The files of
+conf.d beside this one are read after it, in the order of their names. `tarazu config check` names mistakes.
+A change counts: where it says SIGHUP, after `systemctl reload 'tarazu-*'`; where it says start, after a restart;
+where it says step, with the next job step. Sizes are written as 64M or 1G. tarazu.toml(5) says the same.
+"""
+
+
+def commented() -> str:
+    """A configuration file with every setting as a comment: its default, what it does, and when it is read."""
+    lines = [f"# {line}" for line in HEAD.splitlines()]
+    for section, cls in SECTIONS.items():
+        lines += ["", "", f"[{section}]"]
+        for item in dataclasses.fields(cls):
+            check = item.metadata["check"]
+            text = f"{item.metadata['help']}{f' ({check.expected})' if check else ''} [{read_at(section, item.name)}]"
+            lines += ["", *textwrap.wrap(text, 110, initial_indent="# ", subsequent_indent="# ")]
+            lines.append(f"#{item.name} = {shown_default(item)}")
+    return "\n".join(lines) + "\n"
