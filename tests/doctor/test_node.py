@@ -202,5 +202,11 @@ def test_a_check_that_stumbles_says_so_and_the_others_go_on(tree: Tree) -> None:
 
 
 def test_the_page_names_each_topic() -> None:
-    rows = [line.split("|")[1].strip() for line in (ROOT / "docs/doctor.md").read_text().splitlines() if "|" in line]
-    assert [row for row in rows if row in {topic.name for topic in TOPICS}] == [topic.name for topic in TOPICS]
+    rows = [
+        line.split("|")[1].strip()
+        for line in (ROOT / "docs/doctor.md").read_text().splitlines()
+        if "|" in line
+    ]
+    assert [row for row in rows if row in {topic.name for topic in TOPICS}] == [
+        topic.name for topic in TOPICS
+    ]
