@@ -36,7 +36,7 @@ PACKAGES = (
         "Statistics of Lustre servers for tarazu-mdsd, routers of jobs, parameters that learn. With a Python of its own "
         "in /usr/lib/tarazu, which nothing else uses.",
         extras=("oss", "metrics"),
-        programs=("tarazu", "tarazu-ossd", "tarazu-announcer", "tarazu-council"),
+        programs=("tarazu", "tarazu-ossd", "tarazu-announcer", "tarazu-council", "tarazu-page"),
     ),
     Package(
         "tarazu",
@@ -84,6 +84,8 @@ def package_of(path: PurePosixPath, python_packages: dict[str, str]) -> str:
         if inside.parts[:2] == ("tarazu", "lib"):
             return "tarazu"
         return python_packages.get(inside.parts[0], BASE)
+    if path == PurePosixPath("lib/tmpfiles.d/tarazu.conf"):
+        return "tarazu-preload"
     if path.parent == PurePosixPath("share/man/man8"):
         return of_program.get(path.name.split(".")[0], BASE)
     return BASE

@@ -45,8 +45,8 @@ def _package(
     (control / "control").write_text("".join(f"{name}: {value}\n" for name, value in fields.items()))
     if configuration := stage.configuration(package):
         (control / "conffiles").write_text("".join(f"/{path}\n" for path in configuration))
-    units, users, library = stage.units(package), stage.has_users(package), stage.has_library(package)
-    came = service_scripts.came(users, units, upgraded='[ -n "$2" ]')
+    units, users, library = stage.units(package), stage.users(package), stage.has_library(package)
+    came = service_scripts.came(bool(users), units, upgraded='[ -n "$2" ]')
     purge = service_scripts.purged(users, library, units)
     scripts = {
         "postinst": f'[ "$1" = configure ] || exit 0\n{came}' if came else "",

@@ -69,7 +69,7 @@ def _package(stage: staging.Stage, package: contents.Package, listed: Path) -> s
     listed.write_text("%defattr(-,root,root,-)\n" + "\n".join(sorted(lines)) + "\n")
     units = stage.units(package)
     scripts = {
-        "post": service_scripts.came(stage.has_users(package), units, upgraded='[ "$1" -ge 2 ]'),
+        "post": service_scripts.came(bool(stage.users(package)), units, upgraded='[ "$1" -ge 2 ]'),
         "preun": f'if [ "$1" = 0 ]; then\n{goes}\nfi' if (goes := service_scripts.goes(units)) else "",
         "postun": service_scripts.gone(units),
     }

@@ -29,6 +29,11 @@ def directories(units: Sequence[Path]) -> list[str]:
     return sorted(found)
 
 
+def users(sysusers: Path) -> list[str]:
+    """Whom a sysusers.d file makes."""
+    return [line.split()[1] for line in sysusers.read_text().splitlines() if line.startswith("u ")]
+
+
 def came(has_users: bool, units: Sequence[Path], *, upgraded: str) -> str:
     """`upgraded`: a condition of the shell that is true where an older version was there."""
     lines = []
@@ -54,12 +59,14 @@ def gone(units: Sequence[Path]) -> str:
     return f"if {SYSTEMD}; then systemctl daemon-reload || :; fi" if units else ""
 
 
-def purged(has_users: bool, has_library: bool, units: Sequence[Path]) -> str:
-    """What users of the package have made goes too: keys, what was learned, what is promised, the user tarazu."""
+def purged(names: Sequence[str], has_library: bool, units: Sequence[Path]) -> str:
+    """What was made with the package goes too: keys, what was learned, what is promised, the users `names`."""
     lines = [f"rm -rf {' '.join(directories(units))}"] if units else []
     if has_library:
         lines.append("rm -rf /dev/shm/tarazu-*")
-    if has_users:
+    if names:
         lines.append("rm -rf /etc/tarazu /var/lib/tarazu /var/log/tarazu")
-        lines.append("if getent passwd tarazu >/dev/null && command -v userdel >/dev/null; then userdel tarazu; fi")
+    lines += [
+        f"if getent passwd {name} >/dev/null && command -v userdel >/dev/null; then userdel {name}; fi" for name in names
+    ]
     return "\n".join(lines)

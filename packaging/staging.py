@@ -50,8 +50,9 @@ class Stage:
     def units(self, package: contents.Package) -> list[Path]:
         return service_scripts.units_of([self.prefix / path for path in self.owned[package.name]])
 
-    def has_users(self, package: contents.Package) -> bool:
-        return PurePosixPath("lib/sysusers.d/tarazu.conf") in self.owned[package.name]
+    def users(self, package: contents.Package) -> list[str]:
+        path = PurePosixPath("lib/sysusers.d/tarazu.conf")
+        return service_scripts.users(self.prefix / path) if path in self.owned[package.name] else []
 
     def has_library(self, package: contents.Package) -> bool:
         return contents.PRELOAD in self.owned[package.name]

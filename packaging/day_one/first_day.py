@@ -7,16 +7,19 @@ What stands for Lustre is the testbed of the package itself. It is named in two 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
+import time
 from pathlib import Path
 
 import contents
 import traces
-from machine import Machine
+from machine import Failed, Machine
 
 USER = "alice"
-TESTBED = "/srv/lustre"
+FILES = "/srv/lustre"
+TESTBED = f"{FILES}/testbed"
 SERVICES = ("tarazu-ossd", "tarazu-mdsd", "tarazu-clientd")
 ALL = " ".join(package.name for package in contents.PACKAGES)
 STAYS = f"/home/{USER}/.local"
@@ -48,7 +51,7 @@ AS_CLIENT += "IORLIKE=$(echo /usr/lib/tarazu/lib/python3*/*-packages/tarazu/lib/
 
 def walk(there: Machine, dist: Path) -> None:
     _step("a machine that was never touched", "and what is on it")
-    there.run(f"useradd --create-home --uid 1000 {USER} && install -d /root/packages && install -d -o {USER} {TESTBED}")
+    there.run(f"useradd --create-home --uid 1000 {USER} && install -d /root/packages && install -d -o {USER} {FILES}")
     for package in dist.glob("*.deb"):
         shutil.copy2(package, there.root / "root" / "packages")
     before = traces.of(there)
@@ -68,8 +71,11 @@ def walk(there: Machine, dist: Path) -> None:
     _step("nothing is left", f"but what is {USER}'s own: {STAYS}/state/tarazu")
 
 
+SINCE = time.monotonic()
+
+
 def _step(name: str, text: str) -> None:
-    print(f"== {name}: {text}", flush=True)
+    print(f"{time.monotonic() - SINCE:4.0f} s  {name}: {text}", flush=True)
 
 
 def _expect(what: object, text: str) -> None:
@@ -139,11 +145,16 @@ def _log(there: Machine, name: str) -> str:
 
 
 def _usable(there: Machine) -> int:
-    """How many OSTs mdsd has heard of, once it has heard of any."""
-    wait = "for n in $(seq 60); do tarazu status --json >/tmp/status.json 2>/tmp/why && grep -q OST0005 /tmp/status.json"
-    there.run(f"{wait} && break; sleep 0.5; done; cat /tmp/why")
-    text = there.run("cat /tmp/status.json; rm -f /tmp/status.json /tmp/why")
-    return text.count('"relative_speed"')
+    """How many OSTs mdsd has heard of, once it has heard of all six."""
+    known = 0
+    for _ in range(60):
+        with contextlib.suppress(Failed):  # mdsd has just been started
+            systems = json.loads(there.run("tarazu status --json"))["mdsd"]["file_systems"]
+            known = sum(len(system["osts"]) for system in systems.values())
+        if known == 6:
+            break
+        time.sleep(0.5)
+    return known
 
 
 def _job(there: Machine, number: int) -> None:
@@ -173,7 +184,7 @@ def _place(there: Machine) -> None:
     said = there.run("tail -n 3 .local/state/tarazu/jobs.log", user=USER) + _log(there, "tarazu-clientd")
     _expect(_allocated(there) == 1, f"one line of the audit log with status=allocated, found {said}")
     said = there.run(f"{AS_CLIENT} tarazu explain $TESTBED_MOUNT/run3/out.0", user=USER)
-    _expect("placed" in said, f"the file's reason, found {said}")
+    _expect("outcome: hit" in said, f"the file's reason, found {said}")
 
 
 def _off(there: Machine) -> None:
@@ -204,7 +215,7 @@ def _upgrade(there: Machine) -> None:
 
 def _uninstall(there: Machine) -> None:
     _step("uninstall", "dpkg -r keeps settings, keys and what was learned; dpkg -P takes them too")
-    there.run(f"tarazu testbed down {TESTBED} && rm -rf {TESTBED}/*", user=USER)
+    there.run(f"tarazu testbed down {TESTBED}", user=USER)
     there.run(f"dpkg -r {ALL}")
     _expect("tarazu" not in there.run("ps -e -o args= | grep -v 'grep\\|ps -e' || :"), "no processes")
     there.run("test -d /etc/tarazu/keys && test -d /var/lib/tarazu/mdsd && ! test -e /usr/lib/tarazu")
