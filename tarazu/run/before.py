@@ -11,7 +11,7 @@ from tarazu.predict import rules
 from tarazu.run.nodes import openmpi
 from tarazu.run.plan.schedule import used_lately
 from tarazu.run.step import Step
-from tarazu.store import control
+from tarazu.store import about, control
 
 DECIDING_RUNS = 5
 """How the next run is recorded follows from this many; reading more would take longer than it tells."""
@@ -26,6 +26,7 @@ def prepare(step: Step) -> None:
     directories.make_map(beside_spools=step.others.sends)
     step.maps.directory = directories.map
     control.write_control(directories.map)
+    problems.guard(about.write, directories.map, step.about())
     step.site.start()
     directories.sweep()
     used = used_lately(step.history, list(step.schedules), step.job.application)
