@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from tarazu.config import Settings
 from tarazu.errors import TarazuError
 from tarazu.run.command_line import batch_system, job_step
@@ -26,7 +28,7 @@ from tarazu.trace.history import History
 if TYPE_CHECKING:
     from tarazu.run.nodes.telling import NodeTelling
     from tarazu.run.plan.accepted import Plans
-    from tarazu.run.plan.planning import Planning
+    from tarazu.run.plan.map_writer import MapWriter
     from tarazu.run.plan.reports import Reports
     from tarazu.run.plan.schedule import Schedule
 
@@ -73,17 +75,35 @@ class Step:
         self.nodes: NodeTelling | None = None
         """None until clientd is to hear where the step runs."""
         self.fs_names = list(dict.fromkeys(mount.fs_name for mount in mounts))
-        self.planning: Planning | None = None
-        """None until the step begins to plan."""
         self.used: list[str] = []
         """File systems that the application wrote to lately."""
+        self.maps: MapWriter | None = None
+        self.schedules: Mapping[str, Schedule] = {}
+        """Of each file system that is planned for; empty before the step plans."""
 
     def plan(self) -> None:
         """Begin to ask for plans, in a thread for each file system."""
-        from tarazu.run.plan.planning import Planning  # with all below it: half of what the leader would load
+        from tarazu.run.plan.map_writer import MapWriter  # with what follows half of what a leader loads
 
-        self.planning = Planning(self)
-        self.planning.start(self.used, self.problems)
+        self.maps = MapWriter(self.directories.map)
+        self.schedules = {name: self._schedule(name, self.maps) for name in self.fs_names}
+        for fs_name, schedule in self.schedules.items():
+            if self.used and fs_name not in self.used:
+                schedule.leave_out()
+            self.problems.in_background(schedule.keep)
+
+    def _schedule(self, fs_name: str, maps: MapWriter) -> Schedule:
+        from tarazu.run.plan.accepted import Plans
+        from tarazu.run.plan.asking import Asking
+        from tarazu.run.plan.schedule import Schedule
+
+        job = msgspec.structs.replace(self.job, fs_name=fs_name)
+        its = [mount for mount in self.mounts if mount.fs_name == fs_name]
+        asking = Asking(self.settings, job, its, self.root, place=self.mode != "observe")
+        plans = Plans(asking, maps)
+        return Schedule(
+            plans, self.history, self.over, self.problems, self.reports, self.site, self.elapsed_s
+        )
 
     def _hand_on(self, stop: SiteStop | None) -> None:
         """The site's stop, to the processes of the step."""
@@ -114,14 +134,9 @@ class Step:
         return Reports(self.state_dir / "reports", self.settings.clientd.socket, self.run_id)
 
     @property
-    def schedules(self) -> Mapping[str, Schedule]:
-        """Of each file system that is planned for; empty before the step plans."""
-        return self.planning.schedules if self.planning else {}
-
-    @property
     def generation(self) -> int:
         """Of the newest map; 0: there is none."""
-        return self.planning.maps.generation if self.planning else 0
+        return self.maps.generation if self.maps else 0
 
     @property
     def plans(self) -> list[Plans]:
