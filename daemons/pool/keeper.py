@@ -7,6 +7,7 @@ what it was before; one that we made has all its candidates then: that is Lustre
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import time
@@ -19,8 +20,8 @@ from tarazu import config
 from tarazu.daemons.noted import LOCK_S
 from tarazu.daemons.pool.calls import Pools, shown
 from tarazu.daemons.pool.notes import Note, Notes
-from tarazu.errors import TarazuError
-from tarazu.pools.choosing import Change, Memory, Round, changed, choose
+from tarazu.errors import TarazuError, Unavailable
+from tarazu.pools.choosing import LEAVE_S, Change, Memory, Round, changed, choose
 from tarazu.store.stop import site_stop
 from tarazu.wire.overview import Overview, Target
 
@@ -61,6 +62,8 @@ class Keeper:
         self.pools = Pools(settings.pool.lctl, turn=turn)
         self._stopped = stopped or (lambda: str(site_stop(settings.run.stop_file) or ""))
         self._clock = clock
+        self._memory: dict[str, dict[int, Memory]] = {}
+        """Pool → what this process has seen of its OSTs."""
 
     def held(self, overview: Overview) -> str:
         """Why nothing may be changed; empty: it may."""
@@ -69,15 +72,18 @@ class Keeper:
         return self._stopped() or overview.site_stopped
 
     def look(self, overview: Overview) -> list[Done]:
-        """What a round would do; changes nothing, and asks no lctl: pools are as mdsd sees them."""
+        """What a round would do; changes nothing. Where no lctl answers, pools are as mdsd sees them."""
         self.notes.load()
         return [
-            self._round(fs_name, targets, self._told(targets), self._clock())
+            self._round(fs_name, targets, self._found(fs_name, targets), self._clock(), 0.0)
             for fs_name, targets in _by_fs(overview).items()
         ]
 
     def apply(self, overview: Overview, wait_s: float = LOCK_S, *, anew: bool = False) -> list[Done]:
-        """One round. `anew`: what somebody else has changed is ours again. Raises StoreError, Unavailable."""
+        """One round. `anew`: what somebody else has changed is ours again, and what is amiss leaves at once.
+
+        Raises StoreError, Unavailable.
+        """
         with self.notes.locked(wait_s) as lock:
             self.pools.program.lock = lock
             try:
@@ -97,7 +103,9 @@ class Keeper:
             finally:
                 self.pools.program.lock = None
 
-    def _told(self, targets: Sequence[Target]) -> list[int] | None:
+    def _found(self, fs_name: str, targets: Sequence[Target]) -> list[int] | None:
+        with contextlib.suppress(Unavailable):
+            return self.pools.members(fs_name, self.options.name)
         inside = [t.index for t in targets if self.options.name in t.pools]
         return inside or None
 
@@ -108,30 +116,35 @@ class Keeper:
         """Of a pool that the site made: the OSTs that the site put there; of ours: those of `pool.of`, or all."""
         if self.options.of:
             return {t.index for t in targets if self.options.of in t.pools}
-        if note.existed if note else found is not None:
-            return set((note.before if note else found) or ()) | set(note.members if note else ())
+        if before := (note.before if note else found):
+            return {*before, *(note.members if note else ())}
         return {t.index for t in targets}
 
-    def _round(self, fs_name: str, targets: Sequence[Target], found: list[int] | None, now_s: float) -> Done:
+    def _round(
+        self, fs_name: str, targets: Sequence[Target], found: list[int] | None, now_s: float, leave_s: float
+    ) -> Done:
         note = self.notes.pools.get(self._name(fs_name))
         theirs = dict(note.theirs) if note else {}
         if note and found is not None:
             theirs |= _theirs(note, found)
         members = set(found or ())
         candidates = self._candidates(targets, note, found) - set(theirs)
-        memory = note.memory if note else {}
+        memory = self._memory.get(self._name(fs_name)) or (note.memory if note else {})
         options = self.options
-        if found is None:
-            # To begin with all are in; those that are amiss leave before a directory names the pool.
-            start = set(candidates) - {t.index for t in targets if t.verdict in ("dead", "refusing")}
-            first = choose(now_s, targets, candidates, candidates, {}, floor=options.floor, full=options.full)
-            start -= {change.ost for change in first.remove}
+        if not found and note is None:
+            # To begin with, all that are well.
+            first = choose(
+                now_s, targets, candidates, candidates, {},
+                floor=options.floor, full=options.full, leave_s=0.0, most=len(targets),
+            )  # fmt: skip
+            start = candidates - {change.ost for change in first.remove}
             adds = tuple(Change(index, "made") for index in sorted(start))
-            round_ = Round(add=() if first.nothing else adds, nothing=first.nothing, memory=first.memory)
+            round_ = Round(() if first.nothing else adds, (), first.remove, first.nothing, first.memory)
         else:
             round_ = choose(
-                now_s, targets, members, candidates, memory, floor=options.floor, full=options.full
-            )
+                now_s, targets, members, candidates, memory,
+                floor=options.floor, full=options.full, leave_s=leave_s,
+            )  # fmt: skip
         name = self._name(fs_name)
         commands = _commands(fs_name, options.name, found is None, round_)
         return Done(
@@ -145,14 +158,19 @@ class Keeper:
         except TarazuError as error:
             return Done(pool, (), False, Round(nothing=str(error)), failed=str(error))
         note = self.notes.pools.get(pool)
+        gone = note is not None and found is None and bool(note.members)
         if note and anew:
-            note = msgspec.structs.replace(
-                note, theirs={}, members=tuple(found or ()), becoming=tuple(found or ())
+            now = tuple(found or ())
+            note = None if gone else msgspec.structs.replace(note, theirs={}, members=now, becoming=now)
+            self.notes.note(pool, note)
+        elif gone:
+            return Done(
+                pool, (), False, Round(nothing="somebody else has removed it: tarazu pool --apply makes it")
             )
-            self.notes.pools[pool] = note
         if held:
             return self._neutral(fs_name, targets, found, held)
-        done = self._round(fs_name, targets, found, now_s)
+        done = self._round(fs_name, targets, found, now_s, 0.0 if anew else LEAVE_S)
+        self._memory[pool] = done.round.memory
         if done.theirs and note and done.theirs != note.theirs:
             _audit(
                 pool,
@@ -191,6 +209,7 @@ class Keeper:
         except TarazuError as error:
             _audit(pool, "failed", sorted(added | removed), str(error))
             return msgspec.structs.replace(done, failed=str(error))
+        self._memory[pool] = memory
         for change in round_.remove:
             _audit(pool, "removed", [change.ost], change.why)
         if round_.add:

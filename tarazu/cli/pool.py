@@ -51,7 +51,8 @@ def execute(options: argparse.Namespace) -> int:
         return _undone(keeper.undo(), options.json)
     seen = overview_of(settings)
     if options.apply:
-        keeper.notes.hold(False)
+        if keeper.notes.held:
+            keeper.notes.hold(False)
         done = keeper.apply(seen, anew=True)
     else:
         done = keeper.look(seen)
@@ -87,7 +88,7 @@ def _print(done: Done, applied: bool) -> None:
     rows = [(c.ost, "leaves", c.why) for c in done.round.remove]
     if done.exists:
         rows += [(c.ost, "comes back", c.why) for c in done.round.add]
-    rows += [(c.ost, "waits", c.why) for c in done.round.waiting]
+    rows += [(c.ost, "waits" if done.members else "stays out", c.why) for c in done.round.waiting]
     rows += [(ost, "not ours", f"somebody else has put it {way}") for ost, way in sorted(done.theirs.items())]
     if rows:
         print_table(("OST", "", "why"), rows, left=3)

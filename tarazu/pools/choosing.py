@@ -71,10 +71,12 @@ def choose(
     *,
     floor: float,
     full: float,
+    leave_s: float = LEAVE_S,
+    most: int = MOST,
 ) -> Round:
     """`targets`: those of one file system; `members`: of the pool now; `candidates`: OSTs that may be in it (others are
-    left as they are). `floor`: least share of the candidates that stays in; `full`: share of its space from which an
-    OST counts as full.
+    left as they are); `floor`: least share of the candidates that stays in; `full`: share of its space from which an
+    OST counts as full; `leave_s`, `most`: as LEAVE_S, MOST.
     """
     known = [t for t in targets if t.verdict not in UNKNOWN]
     seen = {t.index: _seen(now_s, t, full, memory.get(t.index, Memory()), t.index in members) for t in known}
@@ -88,7 +90,7 @@ def choose(
         verdict, why, of = seen[index]
         if index not in candidates or (not verdict) == (index in members):
             continue
-        if why_not := _waits(now_s, bool(verdict), of):
+        if why_not := _waits(now_s, leave_s if verdict else None, of):
             waiting.append(Change(index, why_not))
         elif verdict:
             remove.append(Change(index, why))
@@ -96,14 +98,14 @@ def choose(
             add.append(Change(index, why))
     left = [index for index in members if index in candidates]
     least = max(1, ceil(floor * len(candidates) - 1e-9))
-    may_leave = max(0, len(left) + len(add[:MOST]) - least)
+    may_leave = max(0, len(left) - least)
     waiting += [
         Change(c.ost, f"{c.why}; stays: fewer than {least} would be left") for c in remove[may_leave:]
     ]
     remove = remove[:may_leave]
     # What leaves is urgent; what comes back is not.
-    now, later = remove[:MOST], remove[MOST:]
-    back, later_back = add[: MOST - len(now)], add[MOST - len(now) :]
+    now, later = remove[:most], remove[most:]
+    back, later_back = add[: most - len(now)], add[most - len(now) :]
     waiting += [Change(c.ost, f"{c.why}; next round") for c in (*later, *later_back)]
     return Round(tuple(back), tuple(now), tuple(waiting), "", remembered)
 
@@ -136,14 +138,13 @@ def _seen(now_s: float, target: Target, full: float, of: Memory, inside: bool) -
     return verdict, why, msgspec.structs.replace(of, amiss_s=now_s, since_s=since)
 
 
-def _waits(now_s: float, leaves: bool, of: Memory) -> str:
-    """Why this change has to wait; empty: it has not."""
+def _waits(now_s: float, leave_s: float | None, of: Memory) -> str:
+    """Why this change has to wait; empty: it has not. `leave_s` None: it would come back."""
     recent = [s for s in of.changes_s if s > now_s - HOUR_S]
     if len(recent) >= 2:
         return f"changed twice in the last hour: in {_minutes(recent[-2] + HOUR_S - now_s)}"
-    if leaves:
-        wait_s = of.since_s + LEAVE_S - now_s
-        return f"amiss for less than {LEAVE_S:g} s" if wait_s > 0 else ""
+    if leave_s is not None:
+        return f"amiss for less than {leave_s:g} s" if of.since_s + leave_s > now_s else ""
     wait_s = max(of.amiss_s + WELL_S if of.amiss_s else 0.0, of.left_s + HOUR_S if of.left_s else 0.0) - now_s
     return f"well; comes back in {_minutes(wait_s)} if it stays so" if wait_s > 0 else ""
 
