@@ -29,6 +29,7 @@ MAY_IMPORT = {
     "predict": BASE | {"trace", "native"},
     "forwarding": BASE | {"trace", "native"},
     "tune": BASE | {"stats", "wire"},
+    "rebalance": BASE | {"layout", "allocate", "native", "trace", "wire"},
     "store": BASE | {"layout", "trace", "native"},
     "run": BASE | {"wire", "stats", "layout", "trace", "predict", "store", "forwarding", "native"},
 }
