@@ -34,6 +34,8 @@ from tarazu.units import MIB, human_bytes
 
 MOST_LINES = 20
 """Datasets that are listed."""
+TOO_LARGE = 2.0
+"""Times what all OSTs would need together: single objects are what is waited for."""
 BUSY_SHARE = 0.3
 """Of what all OSTs can give: above, the servers are busy."""
 
@@ -79,6 +81,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=1.0,
         metavar="HOURS",
         help="leave files that were used within so long (default 1)",
+    )
+    parser.add_argument(
+        "--speed",
+        type=size,
+        default=500 * MIB,
+        metavar="SIZE",
+        help="bytes/s of an OST where mdsd has measured none yet (default 500M)",
     )
     parser.add_argument("--pool", default="", metavar="NAME", help="move to OSTs of this pool only")
     parser.add_argument(
@@ -129,7 +138,11 @@ def execute(options: argparse.Namespace) -> int:
         raise BadInput("tarazu rebalance", f"directories of {options.fs or 'one file system'}", sorted(roots))
     view, _ = view_of(settings, roots.pop())
     to = targets(
-        view, most_full=options.max_fill, pool=options.pool, own_pools=frozenset(_own_pools(settings))
+        view,
+        most_full=options.max_fill,
+        pool=options.pool,
+        own_pools=frozenset(_own_pools(settings)),
+        usual_bytes_per_s=float(options.speed),
     )
     now = time.time()
     with Progress() as progress:
@@ -250,7 +263,8 @@ def _print(
     for note in notes:
         print(f"# {note}")
     if not to.known_speed.all():
-        print(f"# speed of {int((~to.known_speed).sum())} OSTs is not known: the middle one's is taken")
+        usual = "the middle one's" if to.known_speed.any() else f"{human_bytes(options.speed)}/s"
+        print(f"# speed of {int((~to.known_speed).sum())} OSTs is not known: {usual} is taken")
     shown = sorted(advice.outlooks, key=lambda o: -(o.before_s - o.after_s) * o.dataset.per_day)
     print_table(
         ("dataset", "known by", "files", "size", "a day", "now, s", "then, s", "bound, s", "slowest"),
@@ -264,6 +278,9 @@ def _print(
         ],
         left=2,
     )  # fmt: skip
+    for o in shown[:MOST_LINES]:
+        if o.bound_s > TOO_LARGE * o.even_s and o.dataset.per_day:
+            print(f"# {o.dataset.name}: one object alone takes {o.bound_s:.3g} s: more stripes would help")
     if len(shown) > MOST_LINES:
         print(f"# {len(shown) - MOST_LINES} datasets more")
     if options.script:
@@ -327,6 +344,7 @@ def _document(advice: Advice, files: Files, to: Targets, notes: Sequence[str]) -
                 "before_s": o.before_s,
                 "after_s": o.after_s,
                 "bound_s": o.bound_s,
+                "even_s": o.even_s,
                 "slowest": o.slowest,
             }
             for o in advice.outlooks

@@ -48,6 +48,8 @@ class Outlook(msgspec.Struct, frozen=True):
     after_s: float
     bound_s: float
     """No placement of its files is faster."""
+    even_s: float
+    """All OSTs at once, if bytes could be dealt at will. Far below `bound_s`: single objects are too large."""
     slowest: int
     """OST index, before."""
     size_bytes: int
@@ -126,6 +128,7 @@ def advise(
                 float(level.max()),
                 float((np.bincount(now, moved, len(level)) / targets.speed).max()),
                 lowest_s(files, sizes, targets, dataset, moved, number in exact),
+                float(moved.sum() / targets.speed.sum()),
                 int(targets.index[int(level.argmax())]),
                 int(part.stored.sum()),
             )

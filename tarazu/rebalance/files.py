@@ -21,8 +21,9 @@ Why = Literal[
 ]  # fmt: skip
 """Why a file is left where it is."""
 
-SPARSE = 0.9
-"""A file that takes less than this share of its size: where its bytes are, the layout does not tell."""
+SPARSE = 0.1
+"""A file that takes less than this share of its size has few bytes, and the layout does not tell where. Not 0.9: ZFS
+compresses."""
 
 
 class Shape(msgspec.Struct, frozen=True):

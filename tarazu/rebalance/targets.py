@@ -23,7 +23,7 @@ class Targets(msgspec.Struct, frozen=True):
     index: Array
     """OST indices, sorted."""
     speed: Array
-    """Bytes/s under load; the middle one's where an OST's is not known, 1 where none is."""
+    """Bytes/s under load; the middle one's where an OST's is not known, what the caller says where none is."""
     known_speed: Array
     """True where it was measured."""
     total: Array
@@ -50,10 +50,15 @@ class Targets(msgspec.Struct, frozen=True):
 
 
 def targets(
-    view: SystemView, *, most_full: float = MOST_FULL, own_pools: frozenset[str] = frozenset(), pool: str = ""
+    view: SystemView,
+    *,
+    most_full: float = MOST_FULL,
+    own_pools: frozenset[str] = frozenset(),
+    pool: str = "",
+    usual_bytes_per_s: float = 500e6,
 ) -> Targets:
     """own_pools: pools that say nothing of an OST's kind, such as the one of good OSTs that tarazu keeps.
-    pool: objects are moved to its OSTs only. Raises BadInput where it has none.
+    pool: objects are moved to its OSTs only; BadInput where it has none. usual_bytes_per_s: where no speed is known.
     """
     osts = view.osts
     if not osts:
@@ -68,11 +73,12 @@ def targets(
     takes = np.array([o.usable and not o.degraded and (not pool or pool in o.pools) for o in osts])
     servers: dict[str, int] = {}
     kinds: dict[frozenset[str], int] = {}
+    known = np.array([bool(o.write_bytes_per_s) for o in osts])
     return Targets(
         view,
         np.array([o.index for o in osts], np.int64),
-        np.array(speeds(osts), float),
-        np.array([bool(o.write_bytes_per_s) for o in osts]),
+        np.array(speeds(osts), float) if known.any() else np.full(len(osts), usual_bytes_per_s),
+        known,
         total,
         used,
         avail,
