@@ -29,7 +29,7 @@ help:
 	@echo "make bench-bursts  spatial bursts: measures, mappings, node selection, Slurm's plugin, docs/bursts.md"
 	@echo "make fuzz    map reader, lustre.lov codec and name templates fuzzed for a minute (clang)"
 	@echo "make sanitize the library under Address-, UndefinedBehaviour- and ThreadSanitizer and valgrind"
-	@echo "make docs    the generated parts of docs/ (table of settings, stripe counts, the README's picture)"
+	@echo "make docs    the generated parts of docs/ (tables of settings, commands, metrics; pictures), and the site: build/site"
 	@echo "make build   compile the C again after a change"
 
 $(BIN)/python:
@@ -114,6 +114,8 @@ bench-tune: setup
 docs: setup
 	$(BIN)/python docs/generate.py
 	$(BIN)/python docs/sick_ost.py
+	$(BIN)/python -m sphinx -W --keep-going -q -b html -d build/doctrees docs build/site
+	@echo "the site: build/site/index.html"
 
 clean:
 	rm -rf build dist $(VENV) demo-output soak-output

@@ -338,21 +338,10 @@ class Clientd:
 
     def _status(self, uid: int) -> local.StatusAnswer:
         """What `tarazu status` shows this user."""
-        others: dict[str, Any] = {}
-        try:
-            if len(self.mdsd.servers.addresses) > 1:
-                mdsds = self.mdsd.statuses()
-                active = next(
-                    (a for a, s in mdsds.items() if (s.get("pair") or {}).get("role") == "active"), None
-                )
-                mdsd = mdsds[active or self.mdsd.servers.addresses[0]]
-                others = {"mdsds": {a: s.get("pair") or s for a, s in mdsds.items()}}
-            else:
-                mdsd = self.mdsd.status()
-        except TarazuError as error:
-            mdsd = {"unavailable": str(error)}
-        if uid and "routers" in mdsd:
-            mdsd = {**mdsd, "routers": of_user(mdsd["routers"], uid)}
+        found = self.mdsd.everyone()
+        if uid and "routers" in found["mdsd"]:
+            mdsd = found["mdsd"]
+            found["mdsd"] = {**mdsd, "routers": of_user(mdsd["routers"], uid)}
         mine = {
             "name": self.name,
             "up_s": round(time.time() - self.started_s, 1),
@@ -365,7 +354,7 @@ class Clientd:
             "notices": {"waiting": self.notices.waiting, **self.notices.counts},
             **self.counts,
         }
-        return local.StatusAnswer({"clientd": mine, "mdsd": mdsd, **others}, self.planner.ready.is_set())
+        return local.StatusAnswer({"clientd": mine, **found}, self.planner.ready.is_set())
 
     def close(self) -> None:
         self.metrics.close()
@@ -463,12 +452,17 @@ def settings_from(options: argparse.Namespace) -> config.Settings:
     return config.override(settings, "keys", directory=options.keys)
 
 
-def main(argv: list[str] | None = None) -> int:
+def command_line() -> argparse.ArgumentParser:
+    """Its options."""
     options = parser(NAME, "Forecast, configure and store the files of job steps; ask mdsd to place them.")
     options.add_argument("--name", help="name of this client (default: host name)")
     options.add_argument("--socket", metavar="PATH", help="Unix socket to answer on")
     options.add_argument("--database", metavar="PATH", help="interaction database")
-    chosen = options.parse_args(argv)
+    return options
+
+
+def main(argv: list[str] | None = None) -> int:
+    chosen = command_line().parse_args(argv)
 
     def body() -> int:
         settings = settings_from(chosen)

@@ -8,7 +8,9 @@ import msgspec
 
 from tarazu.errors import ConfigError, LayoutError
 from tarazu.layout.setstripe import unfold
-from tarazu.model import SystemView
+from tarazu.model import Ost, SystemView
+
+EXCLUDED = "excluded: mdsd.exclude"
 
 
 class Exclusions:
@@ -32,14 +34,18 @@ class Exclusions:
                     "mdsd.exclude", "entries such as scratch:0-3,7 or scratch.flash", entry
                 ) from None
 
+    def __contains__(self, target: tuple[str, Ost]) -> bool:
+        """Of (file system, OST)."""
+        fs_name, ost = target
+        return ost.index in self._osts.get(fs_name, ()) or bool(
+            self._pools.get(fs_name, set()) & set(ost.pools)
+        )
+
     def apply(self, view: SystemView) -> SystemView:
         """The view with the excluded targets marked as taking no new objects."""
-        indices = self._osts.get(view.fs_name, set())
-        pools = self._pools.get(view.fs_name, set())
-        if not indices and not pools:
+        if view.fs_name not in self._osts and view.fs_name not in self._pools:
             return view
         osts = tuple(
-            msgspec.structs.replace(o, no_create=True) if o.index in indices or pools & set(o.pools) else o
-            for o in view.osts
+            msgspec.structs.replace(o, health=EXCLUDED) if (view.fs_name, o) in self else o for o in view.osts
         )
         return msgspec.structs.replace(view, osts=osts)

@@ -434,7 +434,8 @@ def settings_from(options: argparse.Namespace) -> config.Settings:
     return config.override(settings, "keys", directory=options.keys)
 
 
-def main(argv: list[str] | None = None) -> int:
+def command_line() -> argparse.ArgumentParser:
+    """Its options."""
     options = parser(NAME, "Follow the statistics of all OSSs and answer allocation requests.")
     options.add_argument("--statistics", metavar="ADDRESS", help="bind for statistics, tcp://mds1:5770")
     options.add_argument("--requests", metavar="ADDRESS", help="bind for requests, tcp://mds1:5771")
@@ -443,7 +444,11 @@ def main(argv: list[str] | None = None) -> int:
         "--standby", action="store_true", help="be the second mdsd: [standby] in the configuration"
     )
     options.add_argument("--audit-log", metavar="FILE", help="one line per allocation (default: stderr)")
-    chosen = options.parse_args(argv)
+    return options
+
+
+def main(argv: list[str] | None = None) -> int:
+    chosen = command_line().parse_args(argv)
 
     def body() -> int:
         settings = settings_from(chosen)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from tarazu.model import SystemView
 from tarazu.wire.messages import OssReport
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def status_of(mdsd: Mdsd, now: float) -> dict[str, Any]:
         "policy": mdsd.allocating.policy.name,
         "weights": dataclasses.asdict(mdsd.weights),
         "keys": mdsd.transport.curve is not None,
+        "stopped": mdsd.site.why,
         "pair": mdsd.pair.status() if mdsd.pair else None,
         "gate": {
             "open": not closed,
@@ -100,19 +102,28 @@ def _router(report: OssReport) -> dict[str, Any] | None:
 
 def _file_system(mdsd: Mdsd, fs_name: str, now: float) -> dict[str, Any]:
     view = mdsd.system.view(fs_name, now)
-    details = mdsd.system.views.details(fs_name, now)
     return {
         "promised_bytes": sum(mdsd.book.ledger.promised(fs_name).values()),
         "health": mdsd.health.status(fs_name),
-        "osts": [
-            {
-                **{f: getattr(o, f) for f in o.__struct_fields__},
-                "usable": o.usable,
-                "timed_by": dict(zip(("reads", "writes"), details[o.index].timed_by, strict=True)),
-                "also_reported_by": list(details[o.index].also_reported_by),
-            }
-            for o in view.osts
-        ],
+        "osts": _osts(mdsd, view, now),
         "qos": mdsd.system.views.qos(fs_name, now),
         "osses": [{**msgspec.to_builtins(o), "load": o.load} for o in view.osses],
     }
+
+
+def _osts(mdsd: Mdsd, view: SystemView, now: float) -> list[dict[str, Any]]:
+    details = mdsd.system.views.details(view.fs_name, now)
+    rows = []
+    for ost in view.osts:
+        of = details[ost.index]
+        rows.append(
+            {
+                **{f: getattr(ost, f) for f in ost.__struct_fields__},
+                **of.moved._asdict(),
+                "usable": ost.usable,
+                "excluded": (view.fs_name, ost) in mdsd.system.exclusions,
+                "timed_by": dict(zip(("reads", "writes"), of.timed_by, strict=True)),
+                "also_reported_by": list(of.also_reported_by),
+            }
+        )
+    return rows

@@ -199,7 +199,8 @@ def follow_node(settings: config.Settings, read: Callable[[], config.Settings]) 
     return 0
 
 
-def main(argv: list[str] | None = None) -> int:
+def command_line() -> argparse.ArgumentParser:
+    """Its options."""
     options = parser(NAME, "Publish the statistics of this OSS to tarazu-mdsd.")
     options.add_argument("--name", help="name of this OSS (default: host name)")
     options.add_argument("--interval", type=float, metavar="SECONDS", help="time between two reports")
@@ -216,7 +217,11 @@ def main(argv: list[str] | None = None) -> int:
     )
     options.add_argument("--once", action="store_true", help="print one report and end")
     options.add_argument("--json", action="store_true", help="with --once: as JSON")
-    chosen = options.parse_args(argv)
+    return options
+
+
+def main(argv: list[str] | None = None) -> int:
+    chosen = command_line().parse_args(argv)
 
     def body() -> int:
         settings = settings_from(chosen)

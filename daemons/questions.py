@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from tarazu.config import Settings
 from tarazu.daemons.client_pools import ClientPools
-from tarazu.errors import Unavailable, WireError
+from tarazu.errors import TarazuError, Unavailable, WireError
 from tarazu.wire.messages import (
     AllocationReply,
     AllocationRequest,
@@ -76,6 +76,22 @@ class Questions:
         """mdsd's own status, for people. Raises as `view`."""
         with self.connection() as mdsd:
             return self._ask(mdsd, StatusRequest(uuid.uuid4().hex, self._pools()), StatusReply).status
+
+    def everyone(self) -> dict[str, Any]:
+        """`mdsd`: the status of the one that answers, or what is wrong with it; where there are two, `mdsds`: how each
+        of the pair is, by its address.
+        """
+        try:
+            if len(self.servers.addresses) == 1:
+                return {"mdsd": self.status()}
+            found = self.statuses()
+        except TarazuError as error:
+            return {"mdsd": {"unavailable": str(error)}}
+        active = (a for a, s in found.items() if (s.get("pair") or {}).get("role") == "active")
+        return {
+            "mdsd": found[next(active, self.servers.addresses[0])],
+            "mdsds": {a: s.get("pair") or s for a, s in found.items()},
+        }
 
     def statuses(self) -> dict[str, dict[str, Any]]:
         """Each mdsd's own status by its address, for people; what is wrong with one that does not answer."""

@@ -1,22 +1,28 @@
-"""Write the generated parts of the documentation: tables of settings and parameters, the sweep of stripe counts."""
+"""Write the generated parts of the documentation: commands, settings, metrics, parameters, stripe counts.
+
+python docs/generate.py [NAME…]     all, or those of PAGES that are named
+"""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
+
+import command_pages
+import metric_table
 
 from tarazu import config
 from tarazu.sim import stripe_counts
 from tarazu.sim.study import reference
 from tarazu.stats import params
 
-GUIDE = Path(__file__).with_name("operator-guide.md")
-BENCHMARKS = Path(__file__).with_name("benchmarks.md")
+HERE = Path(__file__).parent
 PARAMETERS = ("<!-- parameters: made by `make docs` -->", "<!-- end of parameters -->")
 SETTINGS = ("<!-- settings: made by `make docs` -->", "<!-- end of settings -->")
+METRICS = ("<!-- metrics: made by `make docs` -->", "<!-- end of metrics -->")
 STRIPES = ("<!-- stripe counts: made by `make docs` -->", "<!-- end of stripe counts -->")
 
-SIMULATOR = Path(__file__).with_name("simulator.md")
 SIMULATOR_TABLES = {
     name: (f"<!-- {name}: made by `make docs` -->", f"<!-- end of {name} -->") for name in ("keys", "columns")
 }
@@ -28,11 +34,6 @@ def between(text: str, marks: tuple[str, str], table: str) -> str:
     before, _, rest = text.partition(begin)
     _, _, after = rest.partition(end)
     return f"{before}{begin}\n{table}\n{end}{after}"
-
-
-def rendered(text: str) -> str:
-    """The guide with the present tables of settings and of Lustre's parameters."""
-    return between(between(text, SETTINGS, config.table()), PARAMETERS, params.table())
 
 
 def simulator(text: str) -> str:
@@ -49,15 +50,24 @@ def stripes_table() -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def main() -> int:
-    GUIDE.write_text(rendered(GUIDE.read_text()))
-    print(f"{GUIDE}: settings and parameters written")
-    SIMULATOR.write_text(simulator(SIMULATOR.read_text()))
-    print(f"{SIMULATOR}: keys and columns written")
-    BENCHMARKS.write_text(between(BENCHMARKS.read_text(), STRIPES, stripes_table()))
-    print(f"{BENCHMARKS}: stripe counts written")
+PAGES: dict[str, tuple[Path, Callable[[str], str]]] = {
+    "settings": (HERE / "settings.md", lambda text: between(text, SETTINGS, config.table())),
+    "metrics": (HERE / "metrics.md", lambda text: between(text, METRICS, metric_table.table())),
+    "commands": (HERE / "commands.md", lambda _: command_pages.page()),
+    "sources": (HERE / "sources.md", lambda text: between(text, PARAMETERS, params.table())),
+    "simulator": (HERE / "simulator.md", simulator),
+    "stripes": (HERE / "benchmarks.md", lambda text: between(text, STRIPES, stripes_table())),
+}
+"""What is made → its page, and the page made anew of what it is. `stripes` takes a minute, the others a second."""
+
+
+def main(names: Sequence[str]) -> int:
+    for name in names or PAGES:
+        page, made = PAGES[name]
+        page.write_text(made(page.read_text()))
+        print(f"{page}: {name} written")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tarazu import config
+from tarazu.config.combinations import impossible
 from tarazu.errors import ConfigError
 
 
@@ -31,8 +32,10 @@ def test_precedence_is_environment_file_default(tmp_path: Path) -> None:
         ('[ossd]\n\ninterval_s = "x"\n', "tarazu.toml:3: [ossd] interval_s: expected a number, found 'x'"),
         ("[ossd]\ninterval_s = 0\n", "tarazu.toml:2: [ossd] interval_s: expected a number above 0"),
         ("[oss]\nx = 1\n", "tarazu.toml:1: expected a section among"),
-        ("[run]\nmoode = 1\n", "tarazu.toml:2: [run] moode: expected a setting among mode"),
-        ("[run\n", "line 1"),
+        ("[run]\nmoode = 1\n", "tarazu.toml:2: [run] moode: expected a setting among mode,"),
+        ("[run\n", "tarazu.toml:1: expected TOML"),
+        ("[run]\na = [\n1,\n", "tarazu.toml:4: expected TOML"),
+        ("[run]\ninterval_s = 1\n", "expected a setting of [run] (there is ossd.interval_s, "),
         ("[mdsd]\nrequests = 'mds1:5770'\n", "expected an address such as tcp://mds1:5770"),
         ("[layout]\nmin_size = '64Q'\n", "tarazu.toml:2: [layout] min_size: expected a size such as 64M"),
         ("[keys]\ninsecure = 1\n", "expected true or false"),
@@ -85,10 +88,95 @@ def test_every_setting_is_documented_with_its_default_as_the_file_takes_it(tmp_p
 def test_a_second_mdsd_needs_all_its_addresses(tmp_path: Path) -> None:
     path = tmp_path / "tarazu.toml"
     path.write_text("[mdsd]\nreplication = 'tcp://mds1:5772'\n[standby]\nrequests = 'tcp://mds2:5771'\n")
-    with pytest.raises(ConfigError, match=r"\[standby\]: expected mdsd.replication, standby.statistics and"):
+    with pytest.raises(
+        ConfigError, match=r"toml:4: \[standby\] requests: expected mdsd.replication, standby.st"
+    ):
         config.load(path, {})
     path.write_text(path.read_text() + "statistics = 'tcp://mds2:5770'\n")
     settings = config.load(path, {})
     assert settings.requests() == ("tcp://127.0.0.1:5771", "tcp://mds2:5771")
     assert settings.statistics() == ("tcp://127.0.0.1:5770", "tcp://mds2:5770")
     assert config.Settings().requests() == ("tcp://127.0.0.1:5771",)
+
+
+def test_files_of_conf_d_are_read_after_the_file_in_order_and_the_environment_last(tmp_path: Path) -> None:
+    path = write(tmp_path, "[ossd]\ninterval_s = 5\nname = 'a'\n[run]\nmode = 'place'\n")
+    more = tmp_path / "conf.d"
+    more.mkdir()
+    (more / "20-site.toml").write_text("[ossd]\ninterval_s = 7\n[run]\nmode = 'advise'\n")
+    (more / "10-rack.toml").write_text("[ossd]\ninterval_s = 6\nname = 'b'\n")
+    (more / "30-off.toml.rpmsave").write_text("[ossd]\ninterval_s = 8\n")
+    (more / ".30-off.toml").write_text("[ossd]\ninterval_s = 9\n")
+    settings = config.load(path, {"TARAZU_RUN_MODE": "observe"})
+    assert (settings.ossd.interval_s, settings.ossd.name, settings.run.mode) == (7, "b", "observe")
+    assert config.load(None, {"TARAZU_CONFIG": str(path)}).run.mode == "advise"
+    (more / "20-site.toml").write_text("[ossd]\n\ninterval_s = 'x'\n")
+    with pytest.raises(ConfigError, match=r"conf.d/20-site.toml:3: \[ossd\] interval_s: expected a number"):
+        config.load(path, {})
+    (more / "20-site.toml").unlink()
+    (more / "20-site.toml").symlink_to("nowhere")
+    with pytest.raises(ConfigError, match=r"conf.d/20-site.toml: expected a readable configuration file"):
+        config.load(path, {})
+
+
+def test_the_default_file_says_what_is_so_anyway(tmp_path: Path) -> None:
+    text = config.commented()
+    assert config.load(write(tmp_path, text), {}) == config.Settings()
+    settings = [line for line in text.splitlines() if re.match(r"#\w+ = ", line)]
+    assert len(settings) == sum(len(cls.__dataclass_fields__) for cls in config.SECTIONS.values())
+    active = re.sub(r"^#(\w+ = )", r"\1", text, flags=re.MULTILINE)
+    assert config.load(write(tmp_path, active), {}) == config.Settings()
+    assert max(map(len, text.splitlines())) <= 120
+
+
+def test_every_mistake_is_found_at_once(tmp_path: Path) -> None:
+    path = write(
+        tmp_path, "[mdsd]\nrequests = 1.5\nintervall = 4\n[oss]\n[run]\nwait_s = -1\nmode = 'place'\n"
+    )
+    found = config.examine(path, {"TARAZU_RUN_ALIVE_S": "no"})
+    assert [error.where.removeprefix(str(path)) for error in found.problems] == [
+        ":2: [mdsd] requests",
+        ":3: [mdsd] intervall",
+        ":4",
+        ":6: [run] wait_s",
+        "$TARAZU_RUN_ALIVE_S",
+    ]
+    assert found.settings.run.mode == "place" and found.settings.run.wait_s == config.Run().wait_s
+    assert found.origins == {"run.mode": f"{path}:7: [run] mode"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "[mdsd]\nstale_after_s = 30\n",
+            ":2: [mdsd] stale_after_s (mdsd.stale_after_s, ossd.interval_s): expected at",
+        ),
+        (
+            "[ossd]\ninterval_s = 600\n",
+            ":2: [ossd] interval_s (mdsd.stale_after_s, ossd.interval_s): expected at",
+        ),
+        (
+            "[mdsd]\nrequests = 'tcp://127.0.0.1:5770'\n",
+            "expected another address than that of mdsd.statistics",
+        ),
+        ("[mdsd]\nuser_share = 0\n", "[mdsd] user_share (mdsd.user_share): expected more than 0"),
+        ("[clientd]\npassword_file = '/x'\n", "expected a database such as mysql"),
+        ("[layout]\nstripe_count = 'curve'\n", "expected curves or benchmarks"),
+        (
+            "[tune]\nmode = 'apply'\ncouncil = 'tcp://m:1'\n",
+            "expected what may be set, where tune.mode is apply",
+        ),
+        ("[bursts]\nstatistics = 'tcp://m:1'\n", "expected ossd.exports = true or bursts.job_ids"),
+        ("[forwarding]\nrouters = 'apply'\nrules = 0\n", "expected more than 0 where routers are applied"),
+    ],
+)
+def test_what_cannot_work_together_is_named(tmp_path: Path, text: str, message: str) -> None:
+    found = config.examine(write(tmp_path, text), {})
+    assert not found.problems
+    [wrong] = impossible(found)
+    assert message in str(wrong)
+
+
+def test_the_defaults_work_together() -> None:
+    assert impossible(config.examine(None, {"TARAZU_CONFIG": "/dev/null"})) == []

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 PLANTED = {
     "daemons/mdsd.py": 'planted: int = parser("", "")\n',
@@ -14,6 +16,7 @@ PLANTED = {
 """File → a wrong line, that only who knows the other files of the room finds."""
 
 
+@pytest.mark.long
 def test_a_wrong_type_in_a_daemon_and_in_the_simulator_is_found(tmp_path: Path) -> None:
     command = [
         sys.executable,

@@ -10,6 +10,7 @@ A process of its own, with rights of its own: nothing waits for it. Of two on on
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import logging
 import os
@@ -337,14 +338,19 @@ class Announcer:
         self.manager.close()
 
 
-def main(argv: list[str] | None = None) -> int:
+def command_line() -> argparse.ArgumentParser:
+    """Its options."""
     options = parser(NAME, "Tell the council what this node sees of its I/O, and do what it decides.")
     options.add_argument("--name", help="name of this node (default: host name)")
     options.add_argument(
         "--kind", choices=("oss", "router", "client"), help="default: what Lustre shows here"
     )
     options.add_argument("--council", metavar="ADDRESS", help="instead of tune.council: tcp://mds1:5774")
-    chosen = options.parse_args(argv)
+    return options
+
+
+def main(argv: list[str] | None = None) -> int:
+    chosen = command_line().parse_args(argv)
 
     def read() -> config.Settings:
         settings = config.override(config.load(chosen.config), "ossd", name=chosen.name, root=chosen.root)

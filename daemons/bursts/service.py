@@ -9,6 +9,7 @@ applications' history, below `bursts.directory`, written beside the loop: a kill
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import logging
 import os
@@ -273,14 +274,19 @@ def settings_from(
     return config.override(settings, "keys", directory=keys)
 
 
-def main(argv: list[str] | None = None) -> int:
+def command_line() -> argparse.ArgumentParser:
+    """Its options."""
     options = parser(
         NAME, "Keep what each compute node moved, and answer Slurm which nodes a job should get."
     )
     options.add_argument(
         "--listen", metavar="ADDRESS", help="instead of bursts.statistics: tcp://slurm1:5775"
     )
-    chosen = options.parse_args(argv)
+    return options
+
+
+def main(argv: list[str] | None = None) -> int:
+    chosen = command_line().parse_args(argv)
 
     def body() -> int:
         def read() -> config.Settings:

@@ -10,6 +10,7 @@ SIGHUP makes it read its settings again.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import json
 import logging
@@ -348,12 +349,17 @@ def settings_from(
     return config.override(settings, "keys", directory=keys)
 
 
-def main(argv: list[str] | None = None) -> int:
+def command_line() -> argparse.ArgumentParser:
+    """Its options."""
     options = parser(
         NAME, "Learn which values of parameters serve access patterns, and decide for a group of nodes."
     )
     options.add_argument("--listen", metavar="ADDRESS", help="instead of tune.council: tcp://mds1:5774")
-    chosen = options.parse_args(argv)
+    return options
+
+
+def main(argv: list[str] | None = None) -> int:
+    chosen = command_line().parse_args(argv)
 
     def body() -> int:
         def read() -> config.Settings:

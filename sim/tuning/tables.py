@@ -43,8 +43,8 @@ def page(found: Evaluated, path: str, others: int) -> str:
         "\n\n".join(
             [
                 "# Parameters that learn: the offline evaluation",
-                f"Made by `{made}`; what it says is in [tuning.md](tuning.md#offline). Repetitions of each of the "
-                f"1,008 scenarios for `{PAPER}` (C's algorithm 1, ε = {sampled.EPSILON:g}) and `{OURS}`: "
+                f"Made by `{made}`; what it says is in [the study](tuning-study.md#offline). Repetitions of each of "
+                f"the 1,008 scenarios for `{PAPER}` (C's algorithm 1, ε = {sampled.EPSILON:g}) and `{OURS}`: "
                 + f"{found.repetitions}"
                 + (f", for the other learners: {others}" if others else "")
                 + f"; {offline.LENGTH} observations, bins of {offline.BIN}, patterns known.",
@@ -191,7 +191,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m tarazu.sim.tuning.tables",
-        description="Learners on sampled observations of the 144 situations (docs/tuning.md, Offline).",
+        description="Learners on sampled observations of the 144 situations (docs/tuning-study.md, Offline).",
         epilog="example: python -m tarazu.sim.tuning.tables /tmp/situations --out docs",
     )
     parser.add_argument(

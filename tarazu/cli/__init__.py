@@ -11,7 +11,7 @@ import importlib
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tarazu.cli.output import Terminal, common_options
 from tarazu.errors import TarazuError
@@ -87,9 +87,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(words: list[str]) -> int:
-    parser = _top_parser()
     if not words or words[0] in ("-h", "--help"):
-        parser.print_help()
+        top_parser().print_help()
         return 0 if words else 2
     if words[0] == "--version":
         from importlib.metadata import version
@@ -99,18 +98,24 @@ def _dispatch(words: list[str]) -> int:
     if words[0] not in COMMANDS:
         print(f"tarazu: expected a command among {', '.join(COMMANDS)}, found {words[0]!r}", file=sys.stderr)
         return 2
-    module_name, help_text = COMMANDS[words[0]]
+    parser, execute = command(words[0])
+    options = parser.parse_args(words[1:])
+    return guarded(lambda: execute(options), f"tarazu {words[0]}", debug=options.debug)
+
+
+def command(name: str) -> tuple[argparse.ArgumentParser, Callable[[argparse.Namespace], int]]:
+    """A command's parser, and what does its work; only its module is imported."""
+    module_name, help_text = COMMANDS[name]
     module = importlib.import_module(module_name)
-    sub = argparse.ArgumentParser(
-        prog=f"tarazu {words[0]}",
+    parser = argparse.ArgumentParser(
+        prog=f"tarazu {name}",
         description=(module.__doc__ or help_text).strip(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         parents=[common_options()],
     )
-    sub.set_defaults(config=None, debug=False)
-    module.configure(sub)
-    options = sub.parse_args(words[1:])
-    return guarded(lambda: int(module.execute(options)), f"tarazu {words[0]}", debug=options.debug)
+    parser.set_defaults(config=None, debug=False)
+    module.configure(parser)
+    return parser, lambda options: int(module.execute(options))
 
 
 def guarded(work: object, program: str, *, debug: bool = False) -> int:
@@ -124,7 +129,8 @@ def guarded(work: object, program: str, *, debug: bool = False) -> int:
         return error.exit_status
 
 
-def _top_parser() -> argparse.ArgumentParser:
+def top_parser() -> argparse.ArgumentParser:
+    """What `tarazu --help` prints."""
     listing = "\n".join(f"  {name:<10} {text}" for name, (_, text) in COMMANDS.items())
     return argparse.ArgumentParser(
         prog="tarazu",

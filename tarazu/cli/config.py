@@ -1,7 +1,12 @@
-"""Print the settings in force, each with where it may be set, or check a configuration file:
+"""Print the settings in force, print a file to start from, or check one:
 
-tarazu config --config site.toml        the settings that this file gives
-tarazu config --help-settings           every setting, its default and what it does
+    tarazu config                           the settings in force on this node
+    tarazu config --config site.toml        those that this file gives
+    tarazu config default                   every setting as a comment: default, what it does, when it is read
+    tarazu config check                     one line for each mistake: where, what was expected, what was found
+    tarazu config check new.toml            of a file before it is put in place; also what its changes need to count
+
+`conf.d/*.toml` beside a file are read after it. Exit status of check: 0 nothing is wrong, 1 something is.
 """
 
 from __future__ import annotations
@@ -11,17 +16,25 @@ import dataclasses
 
 from tarazu import config
 from tarazu.cli.output import print_json
+from tarazu.errors import BadInput
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--help-settings", action="store_true", help="list every setting (Markdown)")
+    parser.add_argument("what", nargs="?", choices=["default", "check"], help="default: what is in force")
+    parser.add_argument("file", nargs="?", metavar="FILE", help="with check: this one (default: as --config)")
     parser.add_argument("--json", action="store_true", help="as JSON")
 
 
 def execute(options: argparse.Namespace) -> int:
-    if options.help_settings:
-        print(config.table())
+    if options.file and options.what != "check":
+        raise BadInput("tarazu config", "a file with check only", options.file)
+    if options.what == "default":
+        print(config.commented(), end="")
         return 0
+    if options.what == "check":
+        from tarazu.cli.config_check import check
+
+        return check(options.file, options.config, as_json=options.json)
     settings = dataclasses.asdict(config.load(options.config))
     settings["clientd"]["database"] = config.without_password(settings["clientd"]["database"])
     if options.json:

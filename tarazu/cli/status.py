@@ -58,11 +58,7 @@ def _print_stops(site: str, jobs: list[disable.Step]) -> None:
 
 def _print(status: Mapping[str, Any]) -> None:
     mine, mdsd = status["clientd"], status["mdsd"]
-    ready = "ready" if mine["ready"] else "loading its model"
-    say(
-        f"clientd {mine['name']}: up {mine['up_s']:.0f} s, {ready}, {mine['plans']} plans, {mine['reports']} reports, "
-        f"{mine['failed']} failed conversations; database {mine['database']}"
-    )
+    _print_clientd(mine)
     for address, pair in status.get("mdsds", {}).items():
         say(f"mdsd at {address}: {_role(pair)}")
     if "unavailable" in mdsd:
@@ -93,6 +89,17 @@ def _print(status: Mapping[str, Any]) -> None:
         _print_targets(fs_name, known["osts"], known.get("health") or {})
         for device, qos in (known.get("qos") or {}).items():
             say(f"  {device} chooses by itself: " + ", ".join(f"{k} {v}" for k, v in sorted(qos.items())))
+
+
+def _print_clientd(mine: Mapping[str, Any]) -> None:
+    if "unavailable" in mine:
+        say(f"clientd: unavailable, so mdsd was asked directly: {mine['unavailable']}")
+        return
+    ready = "ready" if mine["ready"] else "loading its model"
+    say(
+        f"clientd {mine['name']}: up {mine['up_s']:.0f} s, {ready}, {mine['plans']} plans, {mine['reports']} reports, "
+        f"{mine['failed']} failed conversations; database {mine['database']}"
+    )
 
 
 def _print_mds(load: Mapping[str, Any]) -> None:

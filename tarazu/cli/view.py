@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tarazu.config import Settings
 from tarazu.errors import Unavailable, WireError
 from tarazu.model import SystemView
 from tarazu.wire import local
-from tarazu.wire.messages import ViewReply, ViewRequest
+from tarazu.wire.messages import ViewReply
+from tarazu.wire.overview import Overview, overview
+
+if TYPE_CHECKING:
+    from tarazu.daemons.questions import Questions
 
 TIMEOUT_S = 5.0
 
 
 def status_of(settings: Settings) -> Mapping[str, Any]:
-    """What clientd says of itself, and of what it was told by mdsd. Raises Unavailable."""
-    with local.connect(settings.clientd.socket, TIMEOUT_S) as channel:
+    """What clientd says of itself (`clientd`), and of what it was told by mdsd (`mdsd`, `mdsds`). On a node without
+    clientd mdsd is asked directly, and `clientd` is `{"unavailable": why}`. Raises Unavailable when neither answers.
+    """
+    try:
+        channel = local.connect(settings.clientd.socket, TIMEOUT_S)
+    except Unavailable as error:
+        found = _mdsd(settings).everyone()
+        if why := found["mdsd"].get("unavailable"):
+            raise Unavailable(f"{error}; and mdsd: {why}") from None
+        return {"clientd": {"unavailable": str(error)}, **found}
+    with channel:
         answer = channel.ask(local.StatusQuery())
     if not isinstance(answer, local.StatusAnswer):
         raise Unavailable(f"clientd: expected its status, found {type(answer).__name__}")
-    found: Mapping[str, Any] = answer.status
-    return found
+    return answer.status
+
+
+def overview_of(settings: Settings) -> Overview:
+    """All servers and OSTs. Raises Unavailable when nobody can be asked, or mdsd does not answer."""
+    mdsd = status_of(settings)["mdsd"]
+    if "unavailable" in mdsd:
+        raise Unavailable(str(mdsd["unavailable"]))
+    return overview(mdsd)
 
 
 def view_of(settings: Settings, fs_name: str) -> tuple[SystemView, ViewReply]:
@@ -47,17 +66,15 @@ def view_of(settings: Settings, fs_name: str) -> tuple[SystemView, ViewReply]:
 
 def _directly(settings: Settings, fs_name: str) -> object:
     """As on a server, where no clientd runs: needs a client's key."""
-    from tarazu.wire.security import curve_for
-    from tarazu.wire.sockets import ZmqTransport
-    from tarazu.wire.transport import Servers
+    asker = _mdsd(settings)
+    with asker.connection() as mdsd:
+        return asker.view(mdsd, fs_name)
+
+
+def _mdsd(settings: Settings) -> Questions:
+    from tarazu.daemons.questions import Questions
 
     try:
-        curve = curve_for("client", settings.keys.directory, settings.keys.insecure)
-        transport = ZmqTransport(curve, insecure=settings.keys.insecure)
+        return Questions(settings)
     except WireError as error:
         raise Unavailable(f"neither clientd nor mdsd can be asked: {error}") from None
-    try:
-        question = ViewRequest(uuid.uuid4().hex, fs_name)
-        return transport.requester(Servers(settings.requests())).request(question, TIMEOUT_S)
-    finally:
-        transport.close()

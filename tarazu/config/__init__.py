@@ -1,9 +1,11 @@
 """Every setting, declared once (`sections`): what the configuration file, the environment, `--help` and the table in
-`docs/operator-guide.md` say of it comes from there. Precedence: environment (`TARAZU_<SECTION>_<NAME>`), file, default.
+`docs/settings.md` say of it comes from there. Precedence: environment (`TARAZU_<SECTION>_<NAME>`), file, default.
 """
 
 from tarazu.config.check import listening
-from tarazu.config.reading import DEFAULT_FILE, load, override, read_at, reloaded
+from tarazu.config.files import DEFAULT_FILE
+from tarazu.config.reading import Examined, examine, load, override
+from tarazu.config.reload import changed, read_at, reloaded
 from tarazu.config.sections import (
     FORMER,
     READ_EACH_STEP,
@@ -25,7 +27,7 @@ from tarazu.config.sections import (
     Tune,
     Weights,
 )
-from tarazu.config.text import table, toml, without_password
+from tarazu.config.text import commented, shown_default, table, toml, without_password
 
 __all__ = [
     "DEFAULT_FILE",
@@ -36,6 +38,7 @@ __all__ = [
     "Allocate",
     "Bursts",
     "Clientd",
+    "Examined",
     "Forwarding",
     "Keys",
     "LayoutSettings",
@@ -48,11 +51,15 @@ __all__ = [
     "Standby",
     "Tune",
     "Weights",
+    "changed",
+    "commented",
+    "examine",
     "listening",
     "load",
     "override",
     "read_at",
     "reloaded",
+    "shown_default",
     "table",
     "toml",
     "without_password",

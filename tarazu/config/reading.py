@@ -1,87 +1,158 @@
-"""From a configuration file and the environment to settings, and which of them a running daemon takes over."""
+"""From configuration files and the environment to settings, with every mistake that is in them."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import logging
 import os
 import re
-import tomllib
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, NamedTuple, get_type_hints
 
+from tarazu.config import files
 from tarazu.config.check import Check
-from tarazu.config.sections import FORMER, READ_EACH_STEP, RELOADED, SECTIONS, Settings
+from tarazu.config.files import File
+from tarazu.config.sections import FORMER, SECTIONS, Settings
 from tarazu.errors import ConfigError
 from tarazu.units import parse_bytes
 
 log = logging.getLogger("tarazu.config")
 
-DEFAULT_FILE = Path("/etc/tarazu/tarazu.toml")
+
+class Examined(NamedTuple):
+    settings: Settings
+    """With the defaults of what is wrong."""
+    problems: list[ConfigError]
+    """Each mistake, in the order of the files, then of the environment."""
+    former: list[str]
+    """Where settings of an earlier version stand, which are passed over."""
+    origins: dict[str, str]
+    """`mdsd.requests` → where its value comes from; none for a default."""
+
+    def where(self, *names: str) -> str:
+        """Of the first of these settings that somebody has set."""
+        for name in names:
+            if name in self.origins:
+                return self.origins[name]
+        return ", ".join(names)
 
 
 def load(path: str | os.PathLike[str] | None = None, environ: Mapping[str, str] | None = None) -> Settings:
-    """Settings from `path` (else $TARAZU_CONFIG, else /etc/tarazu/tarazu.toml) and the environment.
+    """Settings from `path` (else $TARAZU_CONFIG, else /etc/tarazu/tarazu.toml), `conf.d/*.toml` beside it and, before
+    all of these, the environment.
 
     Raises ConfigError naming the file and the line or key, what was expected and what was found.
     """
+    found = examine(path, environ)
+    if found.problems:
+        raise found.problems[0]
+    for where in found.former:
+        log.info("%s: no setting any more, passed over", where)
+    return found.settings
+
+
+def examine(path: str | os.PathLike[str] | None = None, environ: Mapping[str, str] | None = None) -> Examined:
+    """As `load`, but goes on behind each mistake."""
     environ = os.environ if environ is None else environ
-    chosen = path or environ.get("TARAZU_CONFIG") or (DEFAULT_FILE if DEFAULT_FILE.exists() else None)
-    text, data = _read(Path(chosen)) if chosen else ("", {})
-    sections: dict[str, Any] = {}
-    for section, values in data.items():
-        if section not in SECTIONS:
-            pattern = rf"\[\s*{re.escape(section)}\b|{re.escape(section)}\s*="
-            where = f"{chosen}{_line_of(text, pattern)}"
-            raise ConfigError(where, "a section among " + ", ".join(SECTIONS), section)
-        if not isinstance(values, dict):
-            raise ConfigError(str(chosen), f"a table [{section}]", values)
-    for section, cls in SECTIONS.items():
-        sections[section] = _section(cls, section, data.get(section, {}), chosen, text, environ)
-    settings = Settings(**sections)
-    pair = (settings.mdsd.replication, settings.standby.statistics, settings.standby.requests)
+    reader = _Reader()
+    try:
+        paths = files.chosen(path, environ)
+    except ConfigError as error:
+        paths = []
+        reader.problems.append(error)
+    for each in paths:
+        try:
+            reader.file(files.read(each))
+        except ConfigError as error:
+            reader.problems.append(error)
+    reader.environment(environ)
+    found = Examined(reader.settings(), reader.problems, reader.former, reader.origins)
+    pair = (found.settings.mdsd.replication, *vars(found.settings.standby).values())
     if any(pair) and not all(pair):
         expected = "mdsd.replication, standby.statistics and standby.requests, or none of them"
-        raise ConfigError(f"{chosen or 'environment'}: [standby]", expected, " ".join(filter(None, pair)))
-    return settings
+        where = found.where("standby.requests", "standby.statistics", "mdsd.replication")
+        found.problems.append(ConfigError(where, expected, " ".join(filter(None, pair))))
+    return found
 
 
-def _read(path: Path) -> tuple[str, dict[str, Any]]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(str(path), "a readable configuration file", error.strerror) from None
-    except UnicodeDecodeError:
-        raise ConfigError(str(path), "a configuration file in UTF-8", "other bytes") from None
-    try:
-        return text, tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(str(path), "TOML", str(error)) from None
+class _Reader:
+    """Values by section, of one place after the other; a later one counts."""
+
+    def __init__(self) -> None:
+        self.problems: list[ConfigError] = []
+        self.former: list[str] = []
+        self.origins: dict[str, str] = {}
+        self._values: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
+        self._items = {
+            section: {f.name: f for f in dataclasses.fields(cls)} for section, cls in SECTIONS.items()
+        }
+
+    def settings(self) -> Settings:
+        return Settings(**{section: cls(**self._values[section]) for section, cls in SECTIONS.items()})
+
+    def file(self, file: File) -> None:
+        for section, table in file.tables.items():
+            if section not in SECTIONS:
+                where = file.place(rf"\[\s*{re.escape(section)}\b|{re.escape(section)}\s*=")
+                expected = f"a section among {_near_first(section, SECTIONS)}"
+                self.problems.append(ConfigError(where, expected, section))
+            elif not isinstance(table, dict):
+                self.problems.append(
+                    ConfigError(file.place(rf"{section}\s*="), f"a table [{section}]", table)
+                )
+            else:
+                self._table(file, section, table)
+
+    def _table(self, file: File, section: str, table: Mapping[str, Any]) -> None:
+        for name, value in table.items():
+            line = file.place(re.escape(name) + r"\s*=", section)
+            where = f"{line}: [{section}] {name}"
+            if name in FORMER.get(section, ()):
+                self.former.append(where)
+            elif name not in self._items[section]:
+                self.problems.append(ConfigError(where, _expected(section, name, self._items), name))
+            else:
+                self._take(section, name, value, where)
+
+    def environment(self, environ: Mapping[str, str]) -> None:
+        given = {name for name in environ if name.startswith("TARAZU_")}
+        for section, known in self._items.items() if given else ():
+            for name in known:
+                variable = f"TARAZU_{section.upper()}_{name.upper()}"
+                if variable in given:
+                    value = _from_text(environ[variable], _kinds(section)[name])
+                    self._take(section, name, value, f"${variable}")
+
+    def _take(self, section: str, name: str, value: Any, where: str) -> None:
+        try:
+            taken = _convert(value, _kinds(section)[name], self._items[section][name], where)
+        except ConfigError as error:
+            self.problems.append(error)
+        else:
+            self._values[section][name] = taken
+            self.origins[f"{section}.{name}"] = where
 
 
-def _section(
-    cls: type, section: str, values: dict[str, Any], path: Any, text: str, environ: Mapping[str, str]
-) -> Any:
-    known = {f.name: f for f in dataclasses.fields(cls)}
-    hints = get_type_hints(cls)
-    chosen: dict[str, Any] = {}
-    for name, value in values.items():
-        line = _line_of(text, rf"{re.escape(name)}\s*=", section)
-        where = f"{path}{line}: [{section}] {name}"
-        if name in FORMER.get(section, ()):
-            log.info("%s: no setting any more, passed over", where)
-            continue
-        if name not in known:
-            raise ConfigError(where, "a setting among " + ", ".join(known), name)
-        chosen[name] = _convert(value, hints[name], known[name], where)
-    for name, item in known.items():
-        variable = f"TARAZU_{section.upper()}_{name.upper()}"
-        if variable in environ:
-            chosen[name] = _convert(
-                _from_text(environ[variable], hints[name]), hints[name], item, f"${variable}"
-            )
-    return cls(**chosen)
+@functools.cache
+def _kinds(section: str) -> dict[str, Any]:
+    """Takes a while, and most sections are not named anywhere."""
+    return get_type_hints(SECTIONS[section])
+
+
+def _expected(section: str, name: str, items: Mapping[str, Mapping[str, object]]) -> str:
+    elsewhere = [f"{other}.{name}" for other, known in items.items() if name in known]
+    if elsewhere:
+        return f"a setting of [{section}] (there is {', '.join(elsewhere)})"
+    return f"a setting among {_near_first(name, items[section])}"
+
+
+def _near_first(name: str, known: Mapping[str, object]) -> str:
+    """All of them, the near ones first."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, known, 3)
+    return ", ".join([*near, *(other for other in known if other not in near)])
 
 
 def _from_text(text: str, kind: Any) -> Any:
@@ -123,39 +194,8 @@ def _convert(value: Any, kind: Any, item: dataclasses.Field[Any], where: str) ->
     return value
 
 
-def _line_of(text: str, pattern: str, section: str = "") -> str:
-    """`:12`, the line where `pattern` first stands (below `[section]`), or nothing."""
-    inside = not section
-    for number, line in enumerate(text.splitlines(), 1):
-        if section and (header := re.match(r"\s*\[\s*([\w.-]+)\s*\]", line)):
-            inside = header[1] == section
-        if inside and re.match(rf"\s*(?:{pattern})", line):
-            return f":{number}"
-    return ""
-
-
 def override(settings: Settings, section: str, **values: Any) -> Settings:
     """`settings` with those values of one section that are not None: options of a command line."""
     chosen = {name: value for name, value in values.items() if value is not None}
     changed = dataclasses.replace(getattr(settings, section), **chosen)
     return dataclasses.replace(settings, **{section: changed})
-
-
-def read_at(section: str, name: str) -> str:
-    """When a setting is read: `start` of a daemon, also at `SIGHUP`, or by `tarazu run` for each `step`."""
-    if name in RELOADED.get(section, ()):
-        return "SIGHUP"
-    return "step" if name in READ_EACH_STEP.get(section, ()) else "start"
-
-
-def reloaded(before: Settings, after: Settings) -> tuple[Settings, list[str]]:
-    """`before` with what a running daemon may take over of `after`; what else differs, as `mdsd.requests`."""
-    sections: dict[str, Any] = {}
-    left = []
-    for section in SECTIONS:
-        old, new = getattr(before, section), getattr(after, section)
-        names = [f.name for f in dataclasses.fields(old) if getattr(old, f.name) != getattr(new, f.name)]
-        left += [f"{section}.{name}" for name in names if read_at(section, name) == "start"]
-        taken = {name: getattr(new, name) for name in names if read_at(section, name) != "start"}
-        sections[section] = dataclasses.replace(old, **taken)
-    return Settings(**sections), left

@@ -1,13 +1,14 @@
-"""Settings as text: as the configuration file takes them, and as the operator guide's table."""
+"""Settings as text: as the configuration file takes them, and as the table of docs/settings.md."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import re
+import textwrap
 from typing import Any
 
-from tarazu.config.reading import read_at
+from tarazu.config.reload import read_at
 from tarazu.config.sections import SECTIONS
 from tarazu.units import exact_bytes
 
@@ -24,15 +25,41 @@ def toml(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+def shown_default(item: dataclasses.Field[Any]) -> str:
+    """A setting's default as the configuration file takes it; a size as `64M`."""
+    value: Any = item.default
+    return toml(exact_bytes(value) if item.metadata["size"] and value else value)
+
+
 def table() -> str:
-    """Markdown table of all settings, for the operator guide; defaults as the configuration file takes them."""
+    """Markdown table of all settings, for docs/settings.md; defaults as the configuration file takes them."""
     lines = ["| setting | default | read at | what |", "|---|---|---|---|"]
     for section, cls in SECTIONS.items():
         for item in dataclasses.fields(cls):
-            value: Any = item.default
-            shown = toml(exact_bytes(value) if item.metadata["size"] and value else value)
             text = item.metadata["help"]
             if item.metadata["check"]:
                 text += f" ({item.metadata['check'].expected})"
-            lines.append(f"| `{section}.{item.name}` | `{shown}` | {read_at(section, item.name)} | {text} |")
+            when = read_at(section, item.name)
+            lines.append(f"| `{section}.{item.name}` | `{shown_default(item)}` | {when} | {text} |")
     return "\n".join(lines)
+
+
+HEAD = """\
+tarazu's settings; one file serves all nodes. What is commented out has the default that stands here. The files of
+conf.d beside this one are read after it, in the order of their names. `tarazu config check` names mistakes.
+A change counts: where it says SIGHUP, after `systemctl reload 'tarazu-*'`; where it says start, after a restart;
+where it says step, with the next job step. Sizes are written as 64M or 1G. tarazu.toml(5) says the same.
+"""
+
+
+def commented() -> str:
+    """A configuration file with every setting as a comment: its default, what it does, and when it is read."""
+    lines = [f"# {line}" for line in HEAD.splitlines()]
+    for section, cls in SECTIONS.items():
+        lines += ["", "", f"[{section}]"]
+        for item in dataclasses.fields(cls):
+            check = item.metadata["check"]
+            text = f"{item.metadata['help']}{f' ({check.expected})' if check else ''} [{read_at(section, item.name)}]"
+            lines += ["", *textwrap.wrap(text, 110, initial_indent="# ", subsequent_indent="# ")]
+            lines.append(f"#{item.name} = {shown_default(item)}")
+    return "\n".join(lines) + "\n"

@@ -199,7 +199,7 @@ CANDIDATES: dict[str, tuple[str, ...]] = {name: tuple(p.places) for name, p in P
 
 
 def table() -> str:
-    """The table of parameters of the operator guide."""
+    """The table of parameters of docs/sources.md."""
     rows = [
         "| parameter | on | read for | where (the first that is there), and in which versions |",
         "|---|---|---|---|",

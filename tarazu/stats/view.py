@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from tarazu.model import Oss, Ost, SystemView
 from tarazu.stats import mds
+from tarazu.stats.moved import UNKNOWN, Moved, moved
 from tarazu.stats.params import target_name
 from tarazu.stats.speed import Estimate, SpeedEstimator
 from tarazu.wire.messages import OssReport, OstReport
@@ -49,6 +50,7 @@ class _Target(NamedTuple):
     report: OstReport
     oss: str
     received_s: float
+    moved: Moved = UNKNOWN
 
 
 class Details(NamedTuple):
@@ -58,6 +60,8 @@ class Details(NamedTuple):
     """Source of the times of (reads, writes) in its newest report; empty where there is none."""
     also_reported_by: tuple[str, ...]
     """Servers that report it now although another has reported it last."""
+    moved: Moved
+    """In its server's last interval; nothing is known of a target that is stale."""
 
 
 class ViewBuilder:
@@ -116,6 +120,7 @@ class ViewBuilder:
         earlier = before.rates[-LOAD_REPORTS + 1 :] if before else ()
         self._servers[report.oss] = _Server(report, received_s, highest, (*earlier, rates), sequences)
         no_counters = "obdfilter.*.stats" in report.unreadable
+        seconds = 0.0 if no_counters else _interval_s(report, received_s, before)
         own = {
             (o.fs_name, o.index): o
             for o in reversed(possible)  # of one that is named twice, the first
@@ -123,10 +128,13 @@ class ViewBuilder:
         }
         for (fs_name, index), ost in own.items():
             here = self._targets.setdefault(fs_name, {})
-            if index in here and here[index].oss != report.oss:
+            known, here_moved = here.get(index), UNKNOWN
+            if known and known.oss != report.oss:
                 # Another server counts from its own beginning.
                 self.speeds.forget_base(fs_name, index)
-            here[index] = _Target(ost, report.oss, received_s)
+            elif known and seconds:
+                here_moved = moved(ost, known.report, seconds)
+            here[index] = _Target(ost, report.oss, received_s, here_moved)
         # Zeros that stand for "could not be read" must not look like a reset.
         counted = (o for o in own.values() if o.write_samples or o.reads or o.writes or not no_counters)
         self.speeds.update_server(counted, received_s)
@@ -292,6 +300,7 @@ class ViewBuilder:
                     t.report.writes.source if t.report.writes else "",
                 ),
                 tuple(name for name in dict.fromkeys(listing.get(index, ())) if name != t.oss),
+                t.moved if now - t.received_s <= self.stale_after_s else UNKNOWN,
             )
             for index, t in self._targets.get(fs_name, {}).items()
         }
@@ -308,6 +317,15 @@ class ViewBuilder:
             self._mds = mds.read(self.mds_root)
             self._mds_read_s = now
         return self._mds
+
+
+def _interval_s(report: OssReport, received_s: float, before: _Server | None) -> float:
+    """Over how long a report's counters grew since the one before; 0: that is not known."""
+    if before is None or "obdfilter.*.stats" in before.report.unreadable:
+        return 0.0
+    last = before.report
+    follows = report.incarnation == last.incarnation and report.sequence == last.sequence + 1
+    return report.interval_s if follows else max(0.0, received_s - before.received_s)
 
 
 def _is_plausible(report: OssReport) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -13,7 +13,38 @@ from tarazu.errors import WireError
 Verdict = Literal[
     "ok", "busy", "slow", "sick", "full", "degraded", "excluded", "refusing", "silent", "dead", "impossible"
 ]
-"""One word for an OST. Of several the one that weighs most."""
+"""One word for an OST, of several the one that weighs most (`WEIGHT`).
+
+dead, silent, refusing, full, sick: as mdsd's health has it (`tarazu.daemons.health`)
+impossible  its server reports values that cannot be, and they are passed over
+excluded    `mdsd.exclude` names it
+slow        slower than its peers beyond what chance explains, and less than sick
+degraded    its server says that a disk of it is rebuilt
+busy        its server is near its limits, or it moves twice what the OSTs of its file system move on average
+"""
+WEIGHT: dict[str, int] = {
+    verdict: weight
+    for weight, verdict in enumerate(
+        (
+            "ok",
+            "busy",
+            "degraded",
+            "slow",
+            "sick",
+            "excluded",
+            "full",
+            "refusing",
+            "impossible",
+            "silent",
+            "dead",
+        )
+    )
+}
+"""Verdict → the higher, the graver."""
+BUSY_LOAD = 0.9
+"""CPU or memory of a server, 0-1."""
+BUSY_SHARE, BUSY_BYTES_PER_S = 2.0, 10e6
+"""Times the mean of its file system, and what an OST moves at least to be called busy."""
 
 
 class Server(msgspec.Struct, frozen=True):
@@ -43,6 +74,7 @@ class Target(msgspec.Struct, frozen=True):
     total_bytes: int
     free_bytes: int
     avail_bytes: int
+    """What users may still write."""
     usable: bool
     """Lustre would create an object here, and the report is fresh."""
     files_free: int = 2**32
@@ -69,7 +101,8 @@ class Target(msgspec.Struct, frozen=True):
     """In its server's last interval; None: not known yet."""
     reading_bytes_per_s: float | None = None
     latency_s: float | None = None
-    """Mean time of one I/O in that interval, by `speed_source`; None without any."""
+    """Mean time of one I/O in that interval, by the best source that its server has; None without any."""
+    verdict: Verdict = "ok"
 
     @property
     def name(self) -> str:
@@ -81,6 +114,22 @@ class Target(msgspec.Struct, frozen=True):
         """Share of its space that is used, 0-1."""
         return 1 - self.free_bytes / self.total_bytes if self.total_bytes else 0.0
 
+    @property
+    def moving_bytes_per_s(self) -> float | None:
+        """Written and read together; None: not known."""
+        if self.writing_bytes_per_s is None or self.reading_bytes_per_s is None:
+            return None
+        return self.writing_bytes_per_s + self.reading_bytes_per_s
+
+
+class Imbalance(msgspec.Struct, frozen=True):
+    """Largest over mean of the OSTs of which something is known: 1 is even, their number is all on one."""
+
+    fs_name: str
+    fill: float
+    load: float | None
+    """Of what they move now; None while nothing is moved."""
+
 
 class Overview(msgspec.Struct, frozen=True):
     """The whole system at one moment."""
@@ -91,25 +140,68 @@ class Overview(msgspec.Struct, frozen=True):
     """By name."""
     targets: tuple[Target, ...]
     """By file system and index."""
+    imbalances: tuple[Imbalance, ...] = ()
+    """By file system."""
     site_stopped: str = ""
     """Why, where the site has switched tarazu off."""
 
 
 def overview(mdsd: Mapping[str, Any], taken_s: float | None = None) -> Overview:
-    """Of mdsd's status (`status["mdsd"]` of `tarazu status --json`). Raises WireError for what is none."""
+    """Of mdsd's status (`status["mdsd"]` of `tarazu status --json`). Raises WireError for what is none.
+
+    `taken_s`: Unix time, of now without it. What an mdsd of an earlier version does not say is None or empty.
+    """
     try:
         servers = tuple(
             msgspec.convert({"name": name, **of}, Server, strict=False)
             for name, of in sorted(mdsd["osses"].items())
         )
-        targets = tuple(
-            _target(fs_name, of, known.get("health") or {})
+        by_fs = {
+            fs_name: [_target(fs_name, of, known.get("health") or {}) for of in known["osts"]]
             for fs_name, known in sorted(mdsd["file_systems"].items())
-            for of in known["osts"]
-        )
+        }
+        stopped = str(mdsd.get("stopped") or "")
     except (KeyError, AttributeError, TypeError, msgspec.ValidationError) as error:
         raise WireError("mdsd's status", "servers and file systems", str(error)) from None
-    return Overview(time.time() if taken_s is None else taken_s, servers, targets)
+    judged = [t for of in by_fs.values() for t in _judged(of, servers)]
+    imbalances = tuple(imbalance(fs_name, of) for fs_name, of in by_fs.items())
+    return Overview(time.time() if taken_s is None else taken_s, servers, tuple(judged), imbalances, stopped)
+
+
+def imbalance(fs_name: str, targets: Iterable[Target]) -> Imbalance:
+    """Of the OSTs of one file system, or of a part of it."""
+    heard = [t for t in targets if not t.stale]
+    fill = _over_mean([t.fill for t in heard])
+    load = _over_mean([m for t in heard if (m := t.moving_bytes_per_s) is not None])
+    return Imbalance(fs_name, 1.0 if fill is None else fill, load)
+
+
+def _over_mean(values: Sequence[float]) -> float | None:
+    total = sum(values)
+    return max(values) * len(values) / total if total > 0 else None
+
+
+def _judged(targets: Sequence[Target], servers: Iterable[Server]) -> Iterator[Target]:
+    """Those of one file system, with their verdicts."""
+    impossible = {name for server in servers for name in server.impossible}
+    loaded = {s.name for s in servers if not s.stale and max(s.cpu_load, s.memory_load) >= BUSY_LOAD}
+    moving = [m for t in targets if (m := t.moving_bytes_per_s) is not None]
+    busy_from = max(BUSY_BYTES_PER_S, BUSY_SHARE * sum(moving) / len(moving)) if moving else 0.0
+    for target in targets:
+        much = (target.moving_bytes_per_s or 0.0) >= busy_from > 0
+        words: tuple[tuple[str, bool], ...] = (
+            (target.health, target.health in WEIGHT),
+            ("impossible", target.name in impossible),
+            ("silent", target.stale),
+            ("refusing", target.no_create or target.readonly or not target.active),
+            ("full", target.avail_bytes <= 0 or target.files_free <= 0),
+            ("excluded", target.excluded),
+            ("slow", target.relative_speed is not None and target.relative_speed < 1),
+            ("degraded", target.degraded),
+            ("busy", much or target.oss in loaded),
+        )
+        gravest = max((word for word, holds in words if holds), key=WEIGHT.__getitem__, default="ok")
+        yield msgspec.structs.replace(target, verdict=gravest)
 
 
 def _target(fs_name: str, of: Mapping[str, Any], amiss: Mapping[str, Any]) -> Target:
@@ -120,7 +212,7 @@ def _target(fs_name: str, of: Mapping[str, Any], amiss: Mapping[str, Any]) -> Ta
             **of,
             "fs_name": fs_name,
             "speed_bytes_per_s": of.get("write_bytes_per_s"),
-            "health": told.get("health") or kind,
+            "health": told.get("health") or ("" if of.get("excluded") and kind == "excluded" else kind),
             "why": told.get("why") or why,
             "since_s": told.get("since_s"),
         },

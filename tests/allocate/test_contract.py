@@ -26,7 +26,7 @@ DISTINCT = ("tarazu", "lsa", "random", "round-robin", "greedy")
 
 OFTEN = bool(os.environ.get("TARAZU_SOAK"))
 PROFILE = settings(
-    max_examples=25 if OFTEN else 6,
+    max_examples=25 if OFTEN else 4,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

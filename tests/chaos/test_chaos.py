@@ -17,7 +17,11 @@ ALONE, PAIR = 8, 12
 """Kills: of daemons with one mdsd, and with two. One that is killed alone must have all on its disk."""
 
 
-@pytest.mark.parametrize("kills, words", [(ALONE, ["--alone"]), (PAIR, [])], ids=["alone", "standby"])
+@pytest.mark.parametrize(
+    "kills, words",
+    [pytest.param(ALONE, ["--alone"], marks=pytest.mark.long), (PAIR, [])],
+    ids=["alone", "standby"],
+)
 def test_twenty_kills_under_load_lose_nothing(kills: int, words: list[str], tmp_path: Path) -> None:
     if words == [] and (why := network.why_not()):
         pytest.skip(f"two mdsds need hosts of their own: {why}")

@@ -142,6 +142,7 @@ def test_a_full_clientd_says_busy_and_serves_the_next_user(crowded: Site) -> Non
 
 
 @as_root
+@pytest.mark.long
 def test_a_user_who_never_answers_does_not_hold_all_turns(crowded: Site) -> None:
     with contextlib.ExitStack() as stack:
         for number in range(32):

@@ -209,6 +209,7 @@ def test_closed_files_of_a_step_that_died_stay_promised_until_reports_can_show_t
     assert promised(status) == 4 << 20
 
 
+@pytest.mark.long
 def test_a_request_that_waits_does_not_die(site: Site) -> None:
     closed_gate(site)
     client = site.client()
@@ -220,6 +221,7 @@ def test_a_request_that_waits_does_not_die(site: Site) -> None:
     assert client.receive(PATIENCE_S).status == "declined"
 
 
+@pytest.mark.long
 def test_a_suspended_mdsd_takes_nobody_for_dead(site: Site, mdsd: subprocess.Popen[str]) -> None:
     client = site.client()
     ask(client, allocation(alive_s=4.0, expires_s=1e6))

@@ -114,6 +114,7 @@ def test_killed_in_the_middle_of_a_crowd_nothing_answered_is_lost_or_changed(
     book.close()
 
 
+@pytest.mark.long
 def test_mdsds_absence_makes_nobody_die_and_silence_after_it_does(
     site: Site, mdsd: subprocess.Popen[str]
 ) -> None:

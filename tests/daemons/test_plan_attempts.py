@@ -144,6 +144,7 @@ def older_mdsd(site: Site) -> Iterator[Counter[str]]:
         thread.join()
 
 
+@pytest.mark.long
 def test_an_older_mdsd_costs_a_job_its_placement_and_nothing_else(
     planner: Planner, older_mdsd: Counter[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,7 +158,7 @@ def test_an_older_mdsd_costs_a_job_its_placement_and_nothing_else(
     assert planner.mdsd.status() == {"daemon": "mdsd"}
 
 
-@pytest.mark.parametrize("attempt", [0, 1])
+@pytest.mark.parametrize("attempt", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_what_cannot_be_stored_is_not_promised(
     planner: Planner, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attempt: int
 ) -> None:

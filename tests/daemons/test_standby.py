@@ -184,6 +184,7 @@ def test_the_first_answers_the_second_follows_and_says_so(joined: TwoMdsds) -> N
     assert second["requests"]["promises"] == 1 and second["file_systems"]["lustre"]["osts"]
 
 
+@pytest.mark.long
 def test_one_that_follows_rests_between_messages(joined: TwoMdsds) -> None:
     def cpu_s() -> float:
         fields = Path(f"/proc/{joined.running['second'].pid}/stat").read_text().rpartition(")")[2].split()
@@ -194,6 +195,7 @@ def test_one_that_follows_rests_between_messages(joined: TwoMdsds) -> None:
     assert cpu_s() - before < 0.15 * (time.monotonic() - begin)
 
 
+@pytest.mark.long
 def test_one_whose_disk_is_full_gives_way_to_the_other(joined: TwoMdsds) -> None:
     client = joined.asking()
     before = ask(client, allocation("before"))

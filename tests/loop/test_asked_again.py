@@ -94,7 +94,9 @@ def decline(loop: Loop) -> Callable[[], None]:
     return again
 
 
-@pytest.mark.parametrize("trouble", [kill_clientd, kill_mdsd, stop_mdsd, decline])
+@pytest.mark.parametrize(
+    "trouble", [pytest.param(kill_clientd, marks=pytest.mark.long), kill_mdsd, stop_mdsd, decline]
+)
 def test_the_rest_of_the_run_is_placed_once_somebody_answers(
     patient: Loop, tmp_path: Path, trouble: Callable[[Loop], Callable[[], None]]
 ) -> None:

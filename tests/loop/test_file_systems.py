@@ -166,6 +166,7 @@ def test_one_step_on_two_file_systems_is_placed_on_both(two: Two) -> None:
         time.sleep(0.2)
 
 
+@pytest.mark.long
 def test_reports_of_both_that_clientd_did_not_take_are_delivered_by_a_later_step(two: Two) -> None:
     two.write("untold", FIRST, SECOND, mode="observe")
     two.clear()
@@ -213,6 +214,7 @@ def test_a_file_system_that_mdsd_does_not_know_holds_up_no_other(two: Two, tmp_p
     assert "plan=unknown:'unavailable' because=unknown:'mdsd: no OSS has reported unknown yet'" in line
 
 
+@pytest.mark.long
 def test_a_first_run_on_two_file_systems_is_predicted_from_itself_on_each(two: Two) -> None:
     folders = two.folders("stepped", FIRST, SECOND)
     two.clear()

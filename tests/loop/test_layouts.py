@@ -45,7 +45,12 @@ def write(
 
 @pytest.mark.parametrize(
     ("app", "block", "shared"),
-    [("pfl1", 3 * GIB, False), ("pfl2", 3 * GIB, False), ("plain", GIB, False), ("ssf", GIB, True)],
+    [
+        ("pfl1", 3 * GIB, False),
+        pytest.param("pfl2", 3 * GIB, False, marks=pytest.mark.long),
+        ("plain", GIB, False),
+        ("ssf", GIB, True),
+    ],
 )
 def test_actual_layouts_equal_the_databases_rows(
     pfl_loop: Loop, iorlike: Path, app: str, block: int, shared: bool

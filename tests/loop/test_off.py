@@ -106,7 +106,7 @@ def test_one_job_is_switched_off_and_on_again(steady: Loop) -> None:
 
 
 @as_root
-@pytest.mark.parametrize("mode", ["place", "observe"])
+@pytest.mark.parametrize("mode", ["place", pytest.param("observe", marks=pytest.mark.long)])
 def test_the_whole_site_is_switched_off_and_on_again(steady: Loop, mode: str) -> None:
     stop = steady.testbed.directory / "etc" / "stop"
     try:

@@ -131,7 +131,12 @@ def mpi(folder: Path, tmp: Path) -> list[object]:
 
 @pytest.mark.parametrize(
     ("program", "files", "output"),
-    [(dd, 1, ""), (python, 3, "done\n"), (threads, 12, "wrote 12 files\n"), (mpi, 5, "")],
+    [
+        (dd, 1, ""),
+        pytest.param(python, 3, "done\n", marks=pytest.mark.long),
+        pytest.param(threads, 12, "wrote 12 files\n", marks=pytest.mark.long),
+        (mpi, 5, ""),
+    ],
 )
 def test_recorded_then_placed(
     loop: Loop, tmp_path: Path, program: Callable[[Path, Path], list[object]], files: int, output: str

@@ -150,6 +150,7 @@ def test_a_step_that_creates_nothing_gives_back_what_was_promised(short: Loop, p
     until(lambda: promised(short)[0] == 0, 20, lambda: (promised(short), short.log()))
 
 
+@pytest.mark.long
 def test_a_file_that_is_closed_and_opened_again_is_still_promised(short: Loop, tmp_path: Path) -> None:
     """Its maker has closed it nearly empty; what others are about to write is still to come."""
     with running(short, tmp_path, "reopens", REOPENED):

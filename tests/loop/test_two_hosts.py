@@ -136,6 +136,7 @@ def test_a_program_over_two_hosts_has_its_own_streams_and_its_files_are_placed(t
             assert two.hosts.files(name, "/dev/shm") == []
 
 
+@pytest.mark.long
 def test_ranks_of_rank_files_and_of_several_programs_are_reached(two: Two) -> None:
     """Open MPI refuses the same host file twice, and `--map-by` beside a rank file."""
     ranks, listed = two.work / "ranks", two.work / "listed"
@@ -151,6 +152,7 @@ def test_ranks_of_rank_files_and_of_several_programs_are_reached(two: Two) -> No
             assert two.outcomes(name) == files and "problem=" not in two.line
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", LAUNCHERS)
 def test_what_a_login_prints_is_no_answer(two: Two, kind: str) -> None:
     """The shell's own files print on each login, on both streams and without an end of line."""
@@ -199,6 +201,7 @@ def test_a_host_that_is_gone_at_the_end_costs_its_spools_alone(two: Two) -> None
     assert f"problem='spools of other nodes are lost: {launcher[0]}: ended with status" in two.line
 
 
+@pytest.mark.long
 def test_the_users_own_variables_reach_other_hosts_beside_ours(two: Two) -> None:
     """His list in the environment, in his file, `-x` or a file with one, which Open MPI refuses beside a list."""
     launcher = two.launcher("openmpi")

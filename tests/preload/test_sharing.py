@@ -102,6 +102,7 @@ def test_a_limit_on_the_size_of_files_still_gets_lists_below_it(placed: Placed) 
     assert (placed.mount / "f").read_text() == "x\n"
 
 
+@pytest.mark.long
 def test_many_processes_find_that_the_maker_is_gone(placed: Placed, compiled: Any) -> None:
     """It had set a layout that an OST refuses, and died: all of them wait, and none takes away what another mends."""
     count, blob = 6, native.encode_lov(placed.three_parts, placed.three_lists)

@@ -294,6 +294,7 @@ def test_the_log_of_the_sick_ost() -> None:
     assert (log.ranks, log.version, log.run_time_s) == (2048, "3.10", 780)
 
 
+@pytest.mark.long
 def test_many_ranks_in_seconds(tmp_path: Path) -> None:
     """65,536 ranks, a file each with its layout; PyDarshan's own collections take minutes."""
     number = 65536

@@ -1,0 +1,47 @@
+"""The documentation as a site: `make docs` has Sphinx make it in build/site, from the pages as GitHub shows them.
+
+Strict: a link or an anchor that leads nowhere, a page that docs/index.md does not name, is an error. Nothing of the
+site is fetched from elsewhere. The pages' order is that of docs/index.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from importlib import metadata
+from typing import Any
+
+project = "tarazu"
+release = metadata.version("tarazu")
+extensions = ["myst_parser"]
+exclude_patterns = ["*.py"]
+html_theme = "furo"
+html_title = f"tarazu {release}"
+html_copy_source = False
+html_show_sphinx = False
+html_show_copyright = False
+html_theme_options = {"top_of_page_buttons": []}
+myst_heading_anchors = 4
+highlight_language = "none"
+nitpicky = True
+smartquotes = False  # prose quotes what is typed
+master_doc = "index"
+
+
+def sections(index: str) -> Iterator[tuple[str, list[str]]]:
+    """The headings of docs/index.md, each with its pages."""
+    for part in re.split(r"^## ", index, flags=re.MULTILINE)[1:]:
+        heading, _, body = part.partition("\n")
+        lines = [line for line in body.splitlines() if line.startswith("- ")]
+        yield heading.strip(), [page for line in lines for page in re.findall(r"\]\(([\w-]+)\.md\)", line)]
+
+
+def _with_navigation(_app: Any, name: str, source: list[str]) -> None:
+    """Sphinx wants its table of contents in a page; readers of the plain text do not."""
+    if name == master_doc:
+        for heading, pages in sections(source[0]):
+            source[0] += f"\n```{{toctree}}\n:hidden:\n:caption: {heading}\n" + "\n".join(pages) + "\n```\n"
+
+
+def setup(app: Any) -> None:
+    app.connect("source-read", _with_navigation)

@@ -1,0 +1,127 @@
+"""The table of metrics of docs/metrics.md, read off the sources of `daemons/metrics/`: each family is named in a call.
+
+Nothing runs: some families are there only with a second mdsd, with routers, once a report has come.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+SOURCES = Path(__file__).parents[1] / "daemons" / "metrics"
+_CALLS = {"gauge": "gauge", "counter": "counter", "counters": "counter", "histogram": "histogram"}
+_CLASSES = {
+    "GaugeMetricFamily": "gauge",
+    "CounterMetricFamily": "counter",
+    "HistogramMetricFamily": "histogram",
+}
+_SHARED = "families"
+
+
+class Family(NamedTuple):
+    name: str
+    """As Prometheus shows it: a counter ends in `_total`."""
+    kind: str
+    labels: tuple[str, ...]
+    text: str
+
+
+def families(module: str) -> list[Family]:
+    """Of a daemon (the name of its file), in the order of the source; those of all daemons are of `families`."""
+    tree = ast.parse((SOURCES / f"{module}.py").read_text())
+    constants = _constants(tree)
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.DictComp):
+            found += _comprehended(node, constants)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            found += _called(node, node.func.id, constants)
+    return sorted(set(found), key=lambda family: [f.name for f in found].index(family.name))
+
+
+def _constants(tree: ast.Module) -> dict[str, object]:
+    found = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            try:
+                found[node.targets[0].id] = ast.literal_eval(node.value)
+            except ValueError:
+                continue
+    return found
+
+
+def _called(node: ast.Call, function: str, constants: dict[str, object]) -> Iterator[Family]:
+    texts = [a.value for a in node.args[:3] if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    if function in _CALLS and len(texts) < 2 and not isinstance(node.args[0], ast.JoinedStr):
+        raise ValueError(f"a family without a name that can be read: line {node.lineno} calls {function}")
+    if function in _CALLS and len(texts) >= 2:
+        yield _family(f"tarazu_{texts[0]}", _CALLS[function], texts[1], tuple(texts[2:]))
+    elif function in _CLASSES and len(texts) >= 2:
+        yield _family(texts[0], _CLASSES[function], texts[1], _labels(node, constants))
+    elif function == "of_sockets" and texts:
+        rows = _constants(ast.parse((SOURCES / f"{_SHARED}.py").read_text()))["_OF_SOCKET"]
+        assert isinstance(rows, tuple)
+        for what, _, text in rows:
+            yield _family(f"tarazu_{texts[0]}_{what}", "counter", text, ("socket",))
+        yield _family(f"tarazu_{texts[0]}_connections", "gauge", "Connections that stand.", ("socket",))
+
+
+def _comprehended(node: ast.DictComp, constants: dict[str, object]) -> Iterator[Family]:
+    """`{name: GaugeMetricFamily(f"tarazu_target_{name}", text, labels=TARGET) for name, text in _OF_OST}`."""
+    rows = node.generators[0].iter
+    if not (isinstance(node.value, ast.Call) and isinstance(rows, ast.Name)):
+        return
+    name = node.value.args[0]
+    table = constants.get(rows.id)
+    if (
+        isinstance(name, ast.JoinedStr)
+        and isinstance(name.values[0], ast.Constant)
+        and isinstance(table, tuple)
+    ):
+        for what, text in table:
+            yield _family(f"{name.values[0].value}{what}", "gauge", text, _labels(node.value, constants))
+
+
+def _labels(node: ast.Call, constants: dict[str, object]) -> tuple[str, ...]:
+    for keyword in node.keywords:
+        if keyword.arg == "labels":
+            return tuple(_value(keyword.value, constants))
+    return ()
+
+
+def _value(node: ast.expr, constants: dict[str, object]) -> tuple[str, ...]:
+    if isinstance(node, ast.Name):
+        value = constants[node.id]
+        return value if isinstance(value, tuple) else ()
+    if isinstance(node, ast.Tuple):
+        return tuple(word for each in node.elts for word in _value(each, constants))
+    if isinstance(node, ast.Starred):
+        return _value(node.value, constants)
+    return (str(ast.literal_eval(node)),)
+
+
+def _family(name: str, kind: str, text: str, labels: tuple[str, ...]) -> Family:
+    return Family(f"{name}_total" if kind == "counter" else name, kind, labels, text)
+
+
+def all_families() -> dict[str, list[Family]]:
+    """Daemon → its families; mdsd's first."""
+    shared = ("__init__", "exporter", "histogram", "server")
+    modules = [path.stem for path in sorted(SOURCES.glob("*.py")) if path.stem not in shared]
+    modules.sort(key=lambda name: (name == _SHARED, name != "mdsd", name))
+    return {module: found for module in modules if (found := families(module))}
+
+
+def table() -> str:
+    """Markdown, a heading for each daemon."""
+    lines = []
+    for daemon, found in all_families().items():
+        title = "All of them" if daemon == _SHARED else f"`{daemon}`"
+        lines += [f"### {title}", "", "| metric | kind | labels | what |", "|---|---|---|---|"]
+        for family in found:
+            labels = ", ".join(f"`{label}`" for label in family.labels)
+            lines.append(f"| `{family.name}` | {family.kind} | {labels} | {family.text} |")
+        lines.append("")
+    return "\n".join(lines).rstrip()

@@ -1,0 +1,122 @@
+"""`tarazu config check`: every mistake of the settings, what is passed over, and what their changes need to count."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import importlib
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from tarazu import config
+from tarazu.cli.output import print_json, say
+from tarazu.config.combinations import impossible
+from tarazu.errors import BadInput, ConfigError, TarazuError
+
+
+def check(file: str | None, in_force: str | None, *, as_json: bool) -> int:
+    """Of `file`, else of what is in force; 1 when something is wrong."""
+    found = config.examine(file or in_force)
+    wrong = problems(found)
+    now = _settings_in_force(in_force) if file else config.Settings()
+    changes = {} if now is None else _changes(now, found.settings)
+    notes = [f"{where}: no setting any more, passed over" for where in found.former]
+    notes += _unknown_variables()
+    if as_json:
+        told = [{"where": p.where, "expected": p.expected, "found": p.found} for p in wrong]
+        print_json({"problems": told, "notes": notes, "changes": changes})
+        return 1 if wrong else 0
+    for line in (*map(str, wrong), *notes):
+        say(line)
+    for needs, names in changes.items():
+        against = "the settings in force" if file else "the defaults"
+        say(f"differs from {against}, {needs}: {', '.join(names)}")
+    say(f"{len(wrong)} mistakes" if len(wrong) != 1 else "1 mistake")
+    return 1 if wrong else 0
+
+
+def problems(found: config.Examined) -> list[ConfigError]:
+    """Also what cannot work together, and what a daemon would refuse when it starts."""
+    wrong = [*found.problems, *impossible(found)]
+    for name, attempt in _attempts(found.settings):
+        try:
+            # A node without that part of tarazu does not use the setting.
+            with contextlib.suppress(ImportError):
+                attempt()
+        except BadInput as error:
+            where = found.where(name)
+            # The place in a file that the setting names says more than the setting.
+            inside = f" ({error.where})" if error.where not in (name, where) else ""
+            wrong.append(ConfigError(where + inside, error.expected, error.found))
+        except TarazuError as error:
+            wrong.append(ConfigError(found.where(name), "what a daemon can use", str(error)))
+    return wrong
+
+
+def _attempts(s: config.Settings) -> Iterator[tuple[str, Callable[[], object]]]:
+    """What daemons do with settings when they start. Files that are not on this node are other nodes' business."""
+    yield "mdsd.exclude", lambda: _of("tarazu.daemons.exclusions", "Exclusions")(s.mdsd.exclude)
+    yield "tune.levers", lambda: _of("tarazu.daemons.council.levers", "values_of")(s.tune.levers)
+    yield "tune.learner", lambda: _of("tarazu.tune.learning", "named")(s.tune.learner, 2)
+    yield "forwarding.policy", lambda: _of("tarazu.forwarding.policies", "named")(s.forwarding.policy)
+    for name, path, reader in (
+        ("layout.pfl_file", s.layout.pfl_file, ("tarazu.layout.pfl", "read")),
+        ("forwarding.curves", s.forwarding.curves, ("tarazu.forwarding.curve_csv", "read")),
+        ("forwarding.router_curves", s.forwarding.router_curves, ("tarazu.forwarding.curve_csv", "read")),
+        ("forwarding.benchmarks", s.forwarding.benchmarks, ("tarazu.forwarding.estimate.database", "load")),
+    ):
+        if path and os.path.lexists(path):
+            yield name, functools.partial(_read, reader, path)
+    if not s.forwarding.nids.startswith("/") or os.path.lexists(s.forwarding.nids):
+        yield (
+            "forwarding.nids",
+            lambda: _of("tarazu.daemons.router_plan.confirmed", "Hosts")(s.forwarding.nids),
+        )
+
+
+def _read(reader: tuple[str, str], path: str) -> object:
+    return _of(*reader)(Path(path))
+
+
+def _of(module: str, name: str) -> Callable[..., object]:
+    """Raises ImportError on a node that has no such part of tarazu."""
+    found: Callable[..., object] = getattr(importlib.import_module(module), name)
+    return found
+
+
+def _settings_in_force(path: str | None) -> config.Settings | None:
+    try:
+        return config.load(path)
+    except TarazuError:
+        return None
+
+
+def _changes(before: config.Settings, after: config.Settings) -> dict[str, list[str]]:
+    """What is needed → settings that differ."""
+    words = {
+        "SIGHUP": "taken over on SIGHUP",
+        "step": "read for each job step",
+        "start": "after a restart only",
+    }
+    found: dict[str, list[str]] = {}
+    for name in config.changed(before, after):
+        section, _, setting = name.partition(".")
+        found.setdefault(words[config.read_at(section, setting)], []).append(name)
+    return found
+
+
+def _unknown_variables() -> list[str]:
+    """In the environment: those that begin as a section's do and are none of its settings."""
+    found = []
+    for variable in sorted(name for name in os.environ if name.startswith("TARAZU_")):
+        section, _, name = variable.removeprefix("TARAZU_").lower().partition("_")
+        known = (
+            {f.name for f in dataclasses.fields(config.SECTIONS[section])}
+            if section in config.SECTIONS
+            else ()
+        )
+        if name and known and name not in known:
+            found.append(f"${variable}: no setting of [{section}], passed over")
+    return found

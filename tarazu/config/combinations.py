@@ -1,0 +1,70 @@
+"""Settings that are right one by one and cannot work together. A daemon starts with them; `tarazu config check` and
+`tarazu doctor` name them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tarazu.config.reading import Examined
+from tarazu.config.sections import Settings
+from tarazu.errors import ConfigError
+
+
+def impossible(found: Examined) -> list[ConfigError]:
+    """What was expected of each such pair, what was found, and where it stands."""
+    return [
+        ConfigError(f"{found.where(*names)}{_among(found, names)}", expected, value)
+        for names, expected, value in _pairs(found.settings)
+    ]
+
+
+def _among(found: Examined, names: tuple[str, ...]) -> str:
+    """Of which settings it is, where the place names only one of them or none."""
+    return f" ({', '.join(names)})" if any(name in found.origins for name in names) else ""
+
+
+def _pairs(s: Settings) -> Iterator[tuple[tuple[str, ...], str, object]]:
+    yield from _addresses(s)
+    if s.mdsd.stale_after_s < 2 * s.ossd.interval_s:
+        expected = f"at least two intervals of reports ({2 * s.ossd.interval_s:g} s), else OSTs come and go"
+        yield ("mdsd.stale_after_s", "ossd.interval_s"), expected, s.mdsd.stale_after_s
+    if s.mdsd.user_share == 0 or s.mdsd.cpu_limit == 0 or s.mdsd.memory_limit == 0:
+        name = next(n for n in ("user_share", "cpu_limit", "memory_limit") if getattr(s.mdsd, n) == 0)
+        yield (f"mdsd.{name}",), "more than 0: with it no request is ever answered with OSTs", 0.0
+    if s.clientd.password_file and "://" not in s.clientd.database:
+        expected = "a database such as mysql://user@host/name where there is a password"
+        yield ("clientd.password_file", "clientd.database"), expected, s.clientd.database
+    if s.layout.stripe_count == "curve" and not (s.forwarding.curves or s.forwarding.benchmarks):
+        yield (
+            ("layout.stripe_count", "forwarding.curves", "forwarding.benchmarks"),
+            "curves or benchmarks, from which stripe counts are taken",
+            "neither",
+        )
+    yield from _levers(s)
+
+
+def _addresses(s: Settings) -> Iterator[tuple[tuple[str, ...], str, object]]:
+    listening = {
+        "mdsd.statistics": s.mdsd.statistics,
+        "mdsd.requests": s.mdsd.requests,
+        "mdsd.replication": s.mdsd.replication,
+        "standby.statistics": s.standby.statistics,
+        "standby.requests": s.standby.requests,
+        "tune.council": s.tune.council,
+        "bursts.statistics": s.bursts.statistics,
+    }
+    owner: dict[str, str] = {}
+    for name, address in listening.items():
+        if address and owner.setdefault(address, name) != name:
+            yield (name, owner[address]), f"another address than that of {owner[address]}", address
+
+
+def _levers(s: Settings) -> Iterator[tuple[tuple[str, ...], str, object]]:
+    if s.tune.mode == "apply" and s.tune.council and not s.tune.levers:
+        yield ("tune.levers", "tune.mode"), "what may be set, where tune.mode is apply", "nothing"
+    if s.bursts.statistics and not (s.ossd.exports or s.bursts.job_ids):
+        expected = "ossd.exports = true or bursts.job_ids: without them no OSS reports to tarazu-burstd"
+        yield ("ossd.exports", "bursts.job_ids", "bursts.statistics"), expected, "neither"
+    if s.forwarding.routers == "apply" and s.forwarding.rules == 0:
+        yield ("forwarding.rules", "forwarding.routers"), "more than 0 where routers are applied", 0

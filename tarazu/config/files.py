@@ -1,0 +1,70 @@
+"""The files of settings: one, and those of `conf.d` beside it; and where in them something stands."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tarazu.errors import ConfigError
+
+DEFAULT_FILE = Path("/etc/tarazu/tarazu.toml")
+MORE = "conf.d"
+"""Directory beside the file."""
+_PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
+
+
+class File(NamedTuple):
+    path: Path
+    text: str
+    tables: Mapping[str, Any]
+
+    def place(self, pattern: str, section: str = "") -> str:
+        """`/etc/tarazu/tarazu.toml:12`, the line where `pattern` first stands (below `[section]`)."""
+        inside = not section
+        for number, line in enumerate(self.text.splitlines(), 1):
+            if section and (header := re.match(r"\s*\[\s*([\w.-]+)\s*\]", line)):
+                inside = header[1] == section
+            if inside and re.match(rf"\s*(?:{pattern})", line):
+                return f"{self.path}:{number}"
+        return str(self.path)
+
+
+def chosen(path: str | os.PathLike[str] | None, environ: Mapping[str, str]) -> list[Path]:
+    """`path`, else $TARAZU_CONFIG, else /etc/tarazu/tarazu.toml where it is; then `conf.d/*.toml` beside it.
+
+    Raises ConfigError where that directory cannot be read.
+    """
+    first = Path(path or environ.get("TARAZU_CONFIG") or DEFAULT_FILE)
+    found = [first] if first != DEFAULT_FILE or first.exists() else []
+    try:
+        names = sorted(
+            entry.name
+            for entry in os.scandir(first.parent / MORE)
+            if entry.name.endswith(".toml") and not entry.name.startswith(".")
+        )
+    except (FileNotFoundError, NotADirectoryError):
+        return found
+    except OSError as error:
+        raise ConfigError(str(first.parent / MORE), "a readable directory", error.strerror) from None
+    return [*found, *(first.parent / MORE / name for name in names)]
+
+
+def read(path: Path) -> File:
+    """Raises ConfigError naming the file, and the line where it is no TOML."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(str(path), "a readable configuration file", error.strerror) from None
+    except UnicodeDecodeError:
+        raise ConfigError(str(path), "a configuration file in UTF-8", "other bytes") from None
+    try:
+        return File(path, text, tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        said = str(error)
+        place = _PLACE.search(said)
+        line = (place and place[1]) or text.count("\n") + 1
+        raise ConfigError(f"{path}:{line}", "TOML", said[: place.start()] if place else said) from None

@@ -1,0 +1,42 @@
+"""What an OST moved between two reports of its server: how it is used now, whatever it could do."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tarazu.stats.counters import were_reset
+from tarazu.stats.evidence import io_of, since_base
+from tarazu.wire.messages import OstReport
+
+
+class Moved(NamedTuple):
+    writing_bytes_per_s: float | None = None
+    """None: nobody counted."""
+    reading_bytes_per_s: float | None = None
+    latency_s: float | None = None
+    """Mean time of one I/O, reads and writes together, by the best source that the server has (`stats.service`); None
+    where there was no I/O, or none that is timed."""
+
+
+UNKNOWN = Moved()
+
+
+def moved(now: OstReport, before: OstReport, seconds: float) -> Moved:
+    """Between two reports of one server, `seconds` apart; `UNKNOWN` where its counters began anew meanwhile."""
+    bytes_now = (now.write_bytes, now.write_samples, now.read_bytes, now.read_samples)
+    bytes_then = (before.write_bytes, before.write_samples, before.read_bytes, before.read_samples)
+    if seconds <= 0 or were_reset(now.counters_start_s, before.counters_start_s, bytes_now, bytes_then):
+        return UNKNOWN
+    written, read = now.write_bytes - before.write_bytes, now.read_bytes - before.read_bytes
+    return Moved(written / seconds, read / seconds, _latency_s(now, before) if written or read else None)
+
+
+def _latency_s(now: OstReport, before: OstReport) -> float | None:
+    ios = usecs = 0
+    for writes in (False, True):
+        new, old = io_of(now, writes), io_of(before, writes)
+        if new and old and new.source == old.source:
+            since = since_base(new, old)
+            if since.usecs > 0:
+                ios, usecs = ios + since.ios, usecs + since.usecs
+    return usecs / ios / 1e6 if ios else None
