@@ -19,31 +19,39 @@ import struct
 import sys
 from collections.abc import Iterator, Sequence
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-
-from lfs import DELAY_CREATE, UNITS, Failed, encode, parse  # type: ignore[import-not-found]
-
+UNITS = {unit: 1 << 10 * n for n, unit in enumerate("bkmgtpe")}
 SIDECAR = struct.Struct("<8sQQq6I")
 """Magic; inode, handle, time of birth; oid of the file, size of the blob, is_file, components, client, padding."""
+DELAY_CREATE = os.O_NOCTTY | 0o20000
 BUFFER_BYTES = 16 << 20
 HSM = "user.testbed.hsm"
 USAGE = """usage: migrate [SETSTRIPE_OPTIONS] [--bandwidth|-W BANDWIDTH_MB[MG]] [--block|-b] [--non-block|-n]
                [--non-direct|-D] [--verbose|-v] FILENAME ..."""
 
 
+class Failed(Exception):
+    """A message for stderr and an exit status."""
+
+
 def migrate(words: Sequence[str]) -> int:
     """Raises Failed."""
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    import lfs  # type: ignore[import-not-found]
+
     if any(word in ("-h", "--help") for word in words):
         print(USAGE)
         return 0
     rest, non_block, verbose = _own_options(words)
-    parts, _, paths = parse(rest)
+    try:
+        parts, _, paths = lfs.parse(rest)
+    except lfs.Failed as failed:
+        raise Failed(*failed.args) from None
     if not paths:
         raise Failed("migrate: FILE must be specified", 1)
     status = 0
     for path in paths:
         try:
-            _move(path, encode(parts), non_block)
+            _move(path, lfs.encode(parts), non_block)
             if verbose:
                 print(path)
         except OSError as error:

@@ -113,7 +113,7 @@ def _positive(text: str) -> float:
         value = float(text)
     except ValueError:
         value = -1.0
-    if not 0 <= value < 1e9:
+    if not 0 <= value <= 1e12:
         raise argparse.ArgumentTypeError(f"expected a number of 0 or more, found {text!r}")
     return value
 

@@ -34,9 +34,7 @@ def view_of(
 
 
 def plain(osts: Sequence[int], stripe: int = MIB) -> Decoded:
-    return Decoded(
-        False, 1, (DecodedComponent(Component(0, EOF, stripe, len(osts)), 0, tuple(osts)),)
-    )
+    return Decoded(False, 1, (DecodedComponent(Component(0, EOF, stripe, len(osts)), 0, tuple(osts)),))
 
 
 def stat_of(size: int) -> Stat:

@@ -28,7 +28,9 @@ def seconds(files: Files, to: Targets, advice: Advice | None = None, dataset: Da
     osts = [list(files.osts(i)) for i in range(len(files))]
     if advice:
         for move in (m for w in advice.steps for m in w.step.moves):
-            assert [int(to.index[p]) for p in move.before] == osts[move.file], "moved twice, or not from there"
+            assert [int(to.index[p]) for p in move.before] == osts[move.file], (
+                "moved twice, or not from there"
+            )
             osts[move.file] = [int(to.index[p]) for p in move.after]
     objects = files.objects()
     place = to.places(np.array([o for of in osts for o in of], np.int64))
@@ -59,7 +61,9 @@ def test_a_sick_ost_is_emptied_of_what_is_read() -> None:
     advice = advise(files, to, all_of(files), FOR_EVER)
     (outlook,) = advice.outlooks
     assert outlook.before_s == pytest.approx(80.0) and outlook.after_s == pytest.approx(5.0)
-    assert {m.before for w in advice.steps for m in w.step.moves} == {(5,)}, "the others are well where they are"
+    assert {m.before for w in advice.steps for m in w.step.moves} == {(5,)}, (
+        "the others are well where they are"
+    )
     assert advice.size_bytes == 4 * GB
 
 
@@ -93,14 +97,16 @@ def test_objects_stay_among_osts_of_their_pools() -> None:
     for i in range(8):
         add(files, f"/scratch/set/{i}", GB, [0])
         add(files, f"/scratch/set/x{i}", GB, [4])
-    flash = {i: ("flash",) for i in range(4)}
+    flash = dict.fromkeys(range(4), ("flash",))
     to = targets(view_of(8, pools=flash))
     for move in (m for w in advise(files, to, all_of(files), FOR_EVER).steps for m in w.step.moves):
         assert (move.before[0] < 4) == (move.after[0] < 4)
     good = {i: ("tarazu",) for i in range(8) if i != 4}
     kept = targets(view_of(8, pools=good), own_pools=frozenset({"tarazu"}))
     advice = advise(files, kept, all_of(files), FOR_EVER)
-    assert any(m.before == (4,) for w in advice.steps for m in w.step.moves), "out of tarazu's own pool: still movable"
+    assert any(m.before == (4,) for w in advice.steps for m in w.step.moves), (
+        "out of tarazu's own pool: still movable"
+    )
     only = targets(view_of(8, pools=flash), pool="flash")
     moves = [m for w in advise(files, only, all_of(files), FOR_EVER).steps for m in w.step.moves]
     assert moves and {m.after[0] for m in moves} <= {0, 1, 2, 3}
@@ -113,7 +119,9 @@ def test_the_fullest_ost_is_lowered_to_near_the_mean() -> None:
     to = targets(view_of(8, used=[0.3, 0.3, 0.85, 0.3, 0.3, 0.3, 0.3, 0.3]))
     advice = advise(files, to, all_of(files), Options(goal="space"))
     assert advice.fill_before == pytest.approx(0.85)
-    assert advice.fill_after == pytest.approx(0.65, abs=0.01), "all 2 TB are gone, the rest is not of these files"
+    assert advice.fill_after == pytest.approx(0.65, abs=0.01), (
+        "all 2 TB are gone, the rest is not of these files"
+    )
     assert advice.fill_bound == pytest.approx(0.65)
     told = advise(files, to, all_of(files), Options(goal="space", until_fill=0.75))
     assert told.fill_after == pytest.approx(0.75, abs=0.02) and told.size_bytes < advice.size_bytes

@@ -27,7 +27,7 @@ def files() -> Files:
 
 def test_runs_of_the_same_files_are_one_dataset(files: Files) -> None:
     paths = [f"/scratch/a/{i}" for i in range(3)]
-    uses = [Use("train", NOW_S + day * DAY_S, {p: 2 * GB for p in paths}) for day in range(11)]
+    uses = [Use("train", NOW_S + day * DAY_S, dict.fromkeys(paths, 2 * GB)) for day in range(11)]
     uses.append(Use("train", NOW_S, {"/scratch/b/0": GB // 2, "/scratch/gone": 1}))
     (often, once), missing = of_runs(files, uses)
     assert often.files.tolist() == [0, 1, 2] and often.times.tolist() == [2.0, 2.0, 2.0]

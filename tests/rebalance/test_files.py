@@ -66,9 +66,7 @@ def test_objects_are_those_of_the_layouts() -> None:
         size = (20 << 20) + 12_345 * n
         layout = decoded(name)
         assert files.add(f"/{n}\udcff", Stat(size, size, 0, 0, 0), layout) is None
-        for component, sizes in zip(
-            layout.components, object_bytes(layout.layout(), size), strict=True
-        ):
+        for component, sizes in zip(layout.components, object_bytes(layout.layout(), size), strict=True):
             wanted += [(n, o, s) for o, s in zip(component.osts, sizes, strict=False)]
     found = files.objects()
     rows = zip(found.file.tolist(), found.ost.tolist(), found.stored.tolist(), strict=True)
