@@ -27,6 +27,7 @@ need gfortran gfortran
 need g++ g++
 ls /usr/lib/*/libjemalloc.so.2 >/dev/null 2>&1 || missing="$missing libjemalloc2"
 need clang-format clang-format
+need chromium-headless-shell chromium-headless-shell
 /usr/bin/python3 -c "import simgrid" 2>/dev/null || missing="$missing python3-simgrid"
 [ -z "$missing" ] && exit 0
 if [ "$(id -u)" = 0 ] && [ -f /etc/debian_version ] && command -v apt-get >/dev/null; then

@@ -34,6 +34,7 @@ COMMANDS = {
         "tarazu.cli.bursts",
         "which compute nodes' I/O meets on which I/O nodes: see it, map it anew, choose jobs' nodes",
     ),
+    "top": ("tarazu.cli.top", "OSSs and OSTs live: fill, rate, promises, what is amiss"),
     "status": ("tarazu.cli.status", "ask the daemons how they are"),
     "whatif": (
         "tarazu.cli.whatif",

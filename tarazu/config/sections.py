@@ -15,6 +15,7 @@ from tarazu.config.check import (
     SHARE,
     WEIGHT,
     Check,
+    listening,
     one_of,
     setting,
 )
@@ -419,6 +420,28 @@ class Run:
 
 
 @dataclass(frozen=True)
+class Page:
+    listen: str = setting(
+        "127.0.0.1:5780",
+        "where tarazu-page serves its page: host:port, or a port (of loopback); it asks nobody who they are",
+        Check("host:port, or a port (of loopback)", lambda v: listening(v) is not None),
+    )
+    interval_s: float = setting(
+        10.0, "how often mdsd is asked while somebody looks at the page; else once a minute", POSITIVE
+    )
+    results: str = setting(
+        "/var/lib/tarazu-page/results",
+        "directory with what `tarazu report --json` and `tarazu whatif --json` printed, which the page shows: "
+        "NAME.json; empty: none",
+    )
+    state: str = setting("/var/lib/tarazu-page", "where the imbalance over time is kept")
+    keys: str = setting(
+        "",
+        "directory of a client's key of the page's own, where no clientd runs; empty: keys.directory",
+    )
+
+
+@dataclass(frozen=True)
 class Metrics:
     ossd: str = setting(
         "", "where Prometheus finds ossd's metrics, as 127.0.0.1:5775; empty: nowhere", LISTENS
@@ -444,6 +467,7 @@ class Settings:
     tune: Tune = field(default_factory=Tune)
     bursts: Bursts = field(default_factory=Bursts)
     run: Run = field(default_factory=Run)
+    page: Page = field(default_factory=Page)
     metrics: Metrics = field(default_factory=Metrics)
 
     def statistics(self) -> tuple[str, ...]:
@@ -469,6 +493,7 @@ SECTIONS: dict[str, type] = {
     "tune": Tune,
     "bursts": Bursts,
     "run": Run,
+    "page": Page,
     "metrics": Metrics,
 }
 
@@ -491,6 +516,7 @@ RELOADED = {
     "tune": {"mode", "dwell_s", "worse"},
     "bursts": {"nodes", "machine", "limit", "intensive", "per_io_node", "quiet", "wait_s"},
     "forwarding": {"benchmarks", "curves", "routers", "gain", "interval_s", "rules"},
+    "page": {"interval_s", "results"},
 }
 """Settings that a running daemon takes over on SIGHUP; those of others need its restart."""
 READ_EACH_STEP = {

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -54,7 +55,7 @@ def test_a_unit_starts_a_program_of_the_package(unit: Path) -> None:
 
 def test_all_daemons_have_one() -> None:
     names = ["tarazu-announcer", "tarazu-burstd", "tarazu-clientd", "tarazu-council", "tarazu-mdsd"]
-    names += ["tarazu-ossd", "tarazu-ossd-routers"]
+    names += ["tarazu-ossd", "tarazu-ossd-routers", "tarazu-page"]
     assert sorted(unit.stem for unit in UNITS) == names
 
 
@@ -81,6 +82,7 @@ def test_systemd_itself_understands_a_unit_and_calls_it_little_exposed(unit: Pat
 def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
     """Capabilities, no new privileges, no memory that is both writable and executable."""
     socket = site.directory / "c.sock"
+    page = f"127.0.0.1:{free_port()}"
     oss = ["--name", "oss1", "--root", str(ROOT / "tests/data/lustre/oss")]
     with site.config.open("a") as file:
         file.write("[forwarding]\nrouters = 'advise'\npolicy = 'ta-gc'\n")
@@ -89,6 +91,7 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
             f"state = '{site.directory}/levers'\nknowledge = '{site.directory}/knowledge'\n"
             f"[bursts]\nstatistics = 'tcp://127.0.0.1:{free_port()}'\njobs = '/nowhere'\n"
             f"directory = '{site.directory}/bursts'\nsocket = '{site.directory}/bursts.sock'\n"
+            f"[page]\nlisten = '{page}'\nstate = '{site.directory}/page'\n"
         )
     for unit_name, daemon, options in (
         ("mdsd", "mdsd", []),
@@ -102,6 +105,7 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
         ("council", "council.service", []),
         ("announcer", "announcer.service", oss),
         ("burstd", "bursts.service", []),
+        ("page", "page.service", []),
     ):
         unit = str(ROOT / f"daemons/systemd/tarazu-{unit_name}.service")
         with (site.directory / f"{unit_name}.log").open("a") as log:
@@ -136,5 +140,6 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
     assert here.ask(settings)["nodes"]["oss1"]["kind"] == "oss" and (site.directory / "levers/lock").exists()
     assert "WARNING" not in site.log("council") + site.log("announcer")
     until(lambda: Kept(site.directory / "bursts").told().get("history"))
+    until(lambda: "All 5 OSTs are well" in urlopen(f"http://{page}/").read().decode())
     capabilities = Path(f"/proc/{site.processes[0].pid}/status").read_text()
     assert "CapBnd:\t0000000000000004" in capabilities and "NoNewPrivs:\t1" in capabilities
