@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
+from typing import TYPE_CHECKING
 
 from tarazu.config.check import (
     ADDRESS,
@@ -21,8 +22,13 @@ from tarazu.config.check import (
 )
 from tarazu.units import MIB
 
+if TYPE_CHECKING:
+    from dataclasses import dataclass as section
+else:
+    from tarazu.config.section import section
 
-@dataclass(frozen=True)
+
+@section(frozen=True)
 class Keys:
     directory: str = setting("/etc/tarazu/keys", "where `tarazu keys create` put the CURVE keys")
     insecure: bool = setting(False, "allow unauthenticated sockets outside loopback")
@@ -33,7 +39,7 @@ class Keys:
     )
 
 
-@dataclass(frozen=True)
+@section(frozen=True)
 class Ossd:
     name: str = setting("", "name of this OSS; empty: its host name")
     interval_s: float = setting(60.0, "seconds between two reports", POSITIVE)
@@ -50,7 +56,7 @@ class Ossd:
     )
 
 
-@dataclass(frozen=True)
+@section(frozen=True)
 class Mdsd:
     statistics: str = setting("tcp://127.0.0.1:5770", "address that receives statistics", ADDRESS)
     requests: str = setting("tcp://127.0.0.1:5771", "address that answers allocation requests", ADDRESS)
@@ -86,7 +92,7 @@ class Mdsd:
     )
 
 
-@dataclass(frozen=True)
+@section(frozen=True)
 class Standby:
     statistics: str = setting(
         "", "as mdsd.statistics, of the second mdsd (tarazu-mdsd --standby)", ADDRESS_OR_NOTHING
@@ -94,7 +100,7 @@ class Standby:
     requests: str = setting("", "as mdsd.requests, of the second mdsd", ADDRESS_OR_NOTHING)
 
 
-@dataclass(frozen=True)
+@section(frozen=True)
 class Weights:
     """What may be weighed in an OST's level (`tarazu.allocate.marginal_cost`); 1 is the time of a balanced OST."""
 
@@ -113,7 +119,7 @@ class Weights:
     reserve_share: float = setting(0.02, "share of an OST's total space that placement leaves free", SHARE)
 
 
-@dataclass(frozen=True)
+@section(frozen=True)
 class Allocate(Weights):
     policy: str = setting(
         "tarazu",
@@ -123,7 +129,7 @@ class Allocate(Weights):
     seed: int = setting(0, "seed of the rotation among equal OSTs")
 
 
-@dataclass(frozen=True)
+@section(frozen=True)
 class Clientd:
     name: str = setting("", "name of this client; empty: its host name")
     socket: str = setting("/run/tarazu/clientd.sock", "Unix socket where `tarazu run` finds clientd")
@@ -151,7 +157,7 @@ class Clientd:
     forecast_bytes: int = setting(1024 * MIB, "memory that one forecast may take", POSITIVE, size=True)
 
 
-@dataclass(frozen=True)
+@section(frozen=True)
 class LayoutSettings:
     stripe_count: str = setting(
         "auto",
@@ -188,7 +194,7 @@ class LayoutSettings:
     )
 
 
-@dataclass(frozen=True)
+@section(frozen=True)
 class Predict:
     model: str = setting("arima", "forecast model", one_of("arima", "last", "mean", "drift"))
     runs: int = setting(
@@ -203,7 +209,7 @@ class Predict:
     horizon_s: float = setting(1800.0, "only files expected within this time get OSTs (rolling)", POSITIVE)
 
 
-@dataclass(frozen=True)
+@section(frozen=True)
 class Forwarding:
     policy: str = setting(
         "joint",
@@ -267,7 +273,7 @@ class Forwarding:
     )
 
 
-@dataclass(frozen=True)
+@section(frozen=True)
 class Tune:
     mode: str = setting(
         "observe",
@@ -309,7 +315,7 @@ class Tune:
     )
 
 
-@dataclass(frozen=True)
+@section(frozen=True)
 class Bursts:
     statistics: str = setting(
         "",
@@ -364,7 +370,7 @@ class Bursts:
     )
 
 
-@dataclass(frozen=True)
+@section(frozen=True)
 class Run:
     mode: str = setting(
         "observe",
@@ -419,7 +425,7 @@ class Run:
     exclude_users: tuple[str, ...] = setting((), "names of users whose jobs are left alone")
 
 
-@dataclass(frozen=True)
+@section(frozen=True)
 class Page:
     listen: str = setting(
         "127.0.0.1:5780",
@@ -441,7 +447,7 @@ class Page:
     )
 
 
-@dataclass(frozen=True)
+@section(frozen=True)
 class Metrics:
     ossd: str = setting(
         "", "where Prometheus finds ossd's metrics, as 127.0.0.1:5775; empty: nowhere", LISTENS
@@ -453,7 +459,7 @@ class Metrics:
     bursts: str = setting("", "where it finds tarazu-burstd's", LISTENS)
 
 
-@dataclass(frozen=True)
+@section(frozen=True)
 class Settings:
     keys: Keys = field(default_factory=Keys)
     ossd: Ossd = field(default_factory=Ossd)
