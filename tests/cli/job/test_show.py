@@ -49,9 +49,10 @@ def home(tmp_path: Path) -> Path:
     """Of a user with runs of three jobs; no clientd."""
     history = History(tmp_path / "history")
     for job, array, index in (("4711", "", None), ("4801", "4800", 1), ("4802", "4800", 2)):
-        step = JobStep("scratch", 1000, "ior", job, array_job=array, array_index=index, start_s=1e9)
+        start_s = 1e9 + int(job)
+        step = JobStep("scratch", 1000, "ior", job, array_job=array, array_index=index, start_s=start_s)
         file = FileRecord("/a", "/a", "/a", 0, (0,), 0, 0, 1.0, 1 << 20, outcome="hit")
-        history.append(RunRecord(step, 1e9, 5.0, "light", (file,)))
+        history.append(RunRecord(step, start_s, 5.0, "light", (file,)))
     maps = tmp_path / "maps" / RUN
     maps.mkdir(parents=True)
     control.write_control(maps)
