@@ -30,6 +30,7 @@ MAY_IMPORT = {
     "predict": BASE | {"trace", "native"},
     "forwarding": BASE | {"trace", "native"},
     "tune": BASE | {"stats", "wire"},
+    "rebalance": BASE | {"layout", "allocate", "native", "trace", "wire"},
     "store": BASE | {"layout", "trace", "native"},
     "doctor": BASE | {"wire", "stats", "trace", "store", "run", "native", "elf", "escapes"},
     "run": BASE | {"wire", "stats", "layout", "trace", "predict", "store", "forwarding", "native"},
