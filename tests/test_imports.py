@@ -30,6 +30,7 @@ MAY_IMPORT = {
     "forwarding": BASE | {"trace", "native"},
     "tune": BASE | {"stats", "wire"},
     "store": BASE | {"layout", "trace", "native"},
+    "doctor": BASE | {"wire", "stats", "trace", "store", "run", "native", "elf", "escapes"},
     "run": BASE | {"wire", "stats", "layout", "trace", "predict", "store", "forwarding", "native"},
 }
 """Room → the rooms of tarazu that it may import (itself always)."""

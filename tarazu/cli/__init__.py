@@ -53,6 +53,10 @@ COMMANDS = {
     ),
     "map": ("tarazu.cli.map", "print a placement map"),
     "check-app": ("tarazu.cli.check_app", "say what of a program the placement library would not see"),
+    "doctor": (
+        "tarazu.cli.doctor",
+        "say whether this node is as tarazu needs it, and how to mend what is not",
+    ),
     "collect": ("tarazu.cli.collect", "say which statistics this node gives, and from where"),
     "keys": ("tarazu.cli.keys", "create, list and revoke the keys that authenticate the daemons"),
     "config": ("tarazu.cli.config", "print the settings in force, or check a file"),
