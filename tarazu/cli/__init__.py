@@ -7,11 +7,13 @@ only when it is called, so that `tarazu run` starts quickly.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import io
 import os
 import sys
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 from tarazu.cli.output import Terminal, common_options
 from tarazu.errors import TarazuError
@@ -24,6 +26,11 @@ COMMANDS = {
     "db": ("tarazu.cli.db", "show the interaction database"),
     "explain": ("tarazu.cli.explain", "say why a file lies where it lies"),
     "drain": ("tarazu.cli.drain", "keep new files off hot and sick OSTs with Lustre's own parameters"),
+    "rebalance": (
+        "tarazu.cli.rebalance",
+        "which existing files are worth moving to other OSTs, and the commands",
+    ),
+    "pool": ("tarazu.cli.pool", "keep an OST pool of good OSTs, for programs without the library"),
     "routers": ("tarazu.cli.routers", "say which LNet routers running jobs' data take, and why; undo it"),
     "tune": ("tarazu.cli.tune", "parameters that learn: what is set, what was learned; apply it, undo it"),
     "bursts": (
@@ -79,12 +86,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         if sys.stdout.isatty():
             sys.stdout = Terminal(sys.stdout)
     try:
-        return _dispatch(words)
+        status = _dispatch(words)
+        if argv is None and words[:1] == ["run"]:
+            _leave(status)
+        return status
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except KeyboardInterrupt:
         return 130
+
+
+def _leave(status: int) -> NoReturn:
+    """End at once: to take the interpreter down would take as long as to start it, and somebody waits for his shell."""
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(status)
 
 
 def _dispatch(words: list[str]) -> int:
