@@ -21,6 +21,8 @@ DEBUGFS = "/sys/kernel/debug"
 TOLD = ("oss", "mds", "router", "mdsd")
 """Roles whose daemons read debugfs."""
 WAIT_S = 30.0
+HOST = "host"
+"""What the survey calls the node's own load: only servers tell it."""
 JOB_ID = ("sys/fs/lustre/jobid_var", "proc/fs/lustre/jobid_var")
 
 
@@ -66,7 +68,8 @@ def _sources(node: Node) -> Iterator[Finding]:
     """Readable for the daemons, which are not root."""
     missing, who = _as_daemon(node)
     if missing is None:
-        mine = [(s.parameter, s.why) for s in node.survey.missing]
+        served = bool({"oss", "mds"} & set(node.survey.roles))
+        mine = [(s.parameter, s.why) for s in node.survey.missing if served or s.parameter != HOST]
         closed = [parameter for parameter, why in mine if "ermission" in why]
         if not node.is_root and closed:
             yield skip("statistics", f"not for this user: {_few(closed)}", AS_ROOT)

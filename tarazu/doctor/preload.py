@@ -117,7 +117,16 @@ def _others(node: Node) -> Iterator[Finding]:
             f"{', '.join(preloads)}: also in every program",
             "tarazu works beside it; who is it?",
         )
+    if node.environ.get("TARAZU_DISABLE", "0") not in ("", "0"):
+        yield warn(
+            "TARAZU_DISABLE", "is set: programs run without tarazu", "unset it, where that is not meant"
+        )
     before = node.environ.get("LD_PRELOAD", "")
+    if "libtarazu.so" in before:
+        found = "libtarazu.so is in this shell's: it belongs into a job step's own programs only"
+        yield warn(
+            "LD_PRELOAD", found, "unset LD_PRELOAD; `tarazu run` sets it for the program that it starts"
+        )
     missing = [path for path in before.replace(":", " ").split() if "/" in path and not os.path.exists(path)]
     if missing:
         yield warn(

@@ -55,6 +55,9 @@ def test_other_preloads_and_a_missing_llapi(tree: Tree) -> None:
     found = tree.look("preload", "launch", environ=environ)
     assert found["/etc/ld.so.preload"].verdict == "warn" and "/nowhere/x.so" in found["LD_PRELOAD"].found
     assert found["llapi"].verdict in ("ok", "fail")
+    environ = {"PATH": os.environ["PATH"], "LD_PRELOAD": str(REAL), "TARAZU_DISABLE": "1"}
+    found = tree.look("preload", "launch", environ=environ)
+    assert found["LD_PRELOAD"].verdict == found["TARAZU_DISABLE"].verdict == "warn"
 
 
 def test_directories_that_are_well(tree: Tree) -> None:
