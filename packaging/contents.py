@@ -28,15 +28,22 @@ PACKAGES = (
     Package(
         "tarazu-preload",
         "placement library of tarazu, for compute nodes",
-        "libtarazu.so alone, which `tarazu run` preloads into jobs. It does nothing unless a job's launcher asks it to.",
+        "libtarazu.so alone, which `tarazu run` preloads into jobs. It does nothing unless a job's launcher asks it.",
     ),
     Package(
         "tarazu-oss",
         "tarazu for OSSs, LNet routers and clients whose parameters learn",
-        "Statistics of Lustre servers for tarazu-mdsd, routers of jobs, parameters that learn. With a Python of its own "
-        "in /usr/lib/tarazu, which nothing else uses.",
+        "Statistics of Lustre servers for tarazu-mdsd, routers of jobs, learning parameters. With a Python of its "
+        "own in /usr/lib/tarazu, which nothing else uses.",
         extras=("oss", "metrics"),
-        programs=("tarazu", "tarazu-ossd", "tarazu-announcer", "tarazu-council", "tarazu-page"),
+        programs=(
+            "tarazu",
+            "tarazu-ossd",
+            "tarazu-announcer",
+            "tarazu-council",
+            "tarazu-page",
+            "tarazu-pool",
+        ),
     ),
     Package(
         "tarazu",
@@ -50,7 +57,7 @@ PACKAGES = (
     Package(
         "tarazu-analysis",
         "tarazu's simulator, readers of Darshan logs, and traffic of compute nodes",
-        "For one node where somebody looks into the matter: `tarazu whatif`, `sim`, `forward`, `bursts`, tarazu-burstd.",
+        "For one node where somebody looks into the matter: `tarazu whatif`, `sim`, `forward`, `bursts`, and its daemon.",
         extras=("sim", "bursts"),
         needs=("tarazu",),
         programs=("tarazu-burstd",),

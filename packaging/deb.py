@@ -63,5 +63,3 @@ def _package(
     command = ["dpkg-deb", "--root-owner-group", *compression, "--build"]
     subprocess.run([*command, root, out], check=True, stdout=subprocess.DEVNULL)
     return out
-
-

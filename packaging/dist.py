@@ -30,14 +30,18 @@ NEEDED_FROM = "Debian: apt install patchelf binutils gcc xz-utils rpm"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--out", type=Path, default=tree.SOURCE / "dist", metavar="DIR", help="default: dist")
     parser.add_argument("--only", action="append", choices=KINDS, help="one kind; may be repeated")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="leave the tree here, such as for a look")
     parser.add_argument("--fast", action="store_true", help="without compression, for trying them here")
     options = parser.parse_args()
     kinds = options.only or list(KINDS)
-    programs = {name for kind in kinds for name in (*NEEDED.get(kind, ()), *(NEEDED["tarball"] * (kind != "wheel")))}
+    programs = {
+        name for kind in kinds for name in (*NEEDED.get(kind, ()), *(NEEDED["tarball"] * (kind != "wheel")))
+    }
     if missing := sorted(name for name in programs if shutil.which(name) is None):
         print(f"make dist: needs {', '.join(missing)} ({NEEDED_FROM})", file=sys.stderr)
         return 2

@@ -41,7 +41,9 @@ def read(paths: Iterable[Path]) -> list[Elf]:
         ).stdout
         blocks = re.split(r"^(.+):\s+file format .+$", text, flags=re.MULTILINE)[1:]
         for name, block in zip(blocks[::2], blocks[1::2]):
-            versions = [tuple(map(int, v.split("."))) for v in re.findall(r"\bGLIBC_(\d+(?:\.\d+)+)", _asked(block))]
+            versions = [
+                tuple(map(int, v.split("."))) for v in re.findall(r"\bGLIBC_(\d+(?:\.\d+)+)", _asked(block))
+            ]
             soname = re.search(r"^\s+SONAME\s+(\S+)", block, re.MULTILINE)
             needed = tuple(re.findall(r"^\s+NEEDED\s+(\S+)", block, re.MULTILINE))
             found.append(Elf(Path(name), soname[1] if soname else "", needed, max(versions, default=())))

@@ -84,7 +84,9 @@ def add_for_packages(root: Path, site_packages: Path) -> None:
 
 def _site_packages(root: Path) -> Path:
     """As the copy itself sees it: Debian's calls it dist-packages."""
-    asked = "import site, sys; print(*[p for p in site.getsitepackages() if p.startswith(sys.prefix)], sep='\\n')"
+    asked = (
+        "import site, sys; print(*[p for p in site.getsitepackages() if p.startswith(sys.prefix)], sep='\\n')"
+    )
     done = subprocess.run(
         [root / "bin" / "python3", "-I", "-c", asked], capture_output=True, text=True, check=True, env={}
     )

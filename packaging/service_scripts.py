@@ -67,6 +67,7 @@ def purged(names: Sequence[str], has_library: bool, units: Sequence[Path]) -> st
     if names:
         lines.append("rm -rf /etc/tarazu /var/lib/tarazu /var/log/tarazu")
     lines += [
-        f"if getent passwd {name} >/dev/null && command -v userdel >/dev/null; then userdel {name}; fi" for name in names
+        f"if getent passwd {name} >/dev/null && command -v userdel >/dev/null; then userdel {name}; fi"
+        for name in names
     ]
     return "\n".join(lines)

@@ -48,11 +48,13 @@ def closure(extras: Iterable[str]) -> dict[str, importlib.metadata.Distribution]
 
 def _own(extras: Iterable[str]) -> list[Requirement]:
     optional = PROJECT["optional-dependencies"]
-    return [Requirement(text) for text in (*PROJECT["dependencies"], *(r for e in extras for r in optional[e]))]
+    return [
+        Requirement(text) for text in (*PROJECT["dependencies"], *(r for e in extras for r in optional[e]))
+    ]
 
 
 def make(prefix: Path, wheel: Path) -> dict[str, str]:
-    """Fills `prefix`. Returns which package first needs each name below site-packages, as `contents.package_of` asks."""
+    """Fills `prefix`. Returns which package first needs each name below site-packages, for `contents.package_of`."""
     root = prefix / contents.ROOT
     place = own_python.copy(root)
     owners: dict[str, str] = {}
@@ -74,7 +76,9 @@ def _copy_distribution(distribution: importlib.metadata.Distribution, place: Pat
     """
     tops = set()
     for file in distribution.files or ():
-        if file.parts[0] == ".." or any(part in ("tests", "_tests", "testing_data") for part in file.parts[1:]):
+        if file.parts[0] == ".." or any(
+            part in ("tests", "_tests", "testing_data") for part in file.parts[1:]
+        ):
             continue
         if file.suffix in (".pyi", ".pyx", ".pxd", ".h", ".hpp", ".c", ".cc", ".a") or file.suffix == ".pth":
             continue
@@ -99,7 +103,15 @@ def _add_wheel(root: Path, place: Path, wheel: Path) -> None:
     (place / "tarazu" / "lib" / "libtarazu.so").symlink_to(up / contents.PRELOAD.name)
     for library in (root / contents.PRELOAD.name, *(place / "tarazu" / "lib").glob("libtarazu_core.so")):
         subprocess.run(["strip", "--strip-debug", library], check=True)
-    command = [root / "bin" / "python3", "-I", "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash"]
+    command = [
+        root / "bin" / "python3",
+        "-I",
+        "-m",
+        "compileall",
+        "-q",
+        "--invalidation-mode",
+        "unchecked-hash",
+    ]
     subprocess.run([*command, place / "tarazu"], check=True)
 
 
@@ -128,6 +140,13 @@ def _add_system_files(prefix: Path) -> None:
     files[UNITS / "tarazu.logrotate"] = PurePosixPath("share/tarazu/logrotate")
     for name in ("LICENSE", "README.md", "CHANGELOG.md"):
         files[SOURCE / name] = PurePosixPath("share/doc/tarazu", name)
+    for folder in ("slurm", "grafana"):
+        for path in (SOURCE / "daemons" / folder).iterdir():
+            if path.is_file() and path.suffix != ".py":
+                files[path] = PurePosixPath("share/tarazu", folder, path.name)
+    modules = SOURCE / "packaging" / "modulefiles"
+    files[modules / "tarazu.lua"] = PurePosixPath(f"share/modulefiles/tarazu/{VERSION}.lua")
+    files[modules / "tarazu.tcl"] = PurePosixPath(f"share/modulefiles/tarazu/{VERSION}")
     for source, place in files.items():
         target = prefix / place
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -161,5 +180,7 @@ def owned(prefix: Path, owners: dict[str, str]) -> dict[str, list[PurePosixPath]
 def build_wheel(folder: Path) -> Path:
     """The wheel, in a build directory of its own: the checkout's belongs to its editable installation."""
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    subprocess.run([*command, "--config-settings", f"build-dir={folder}/wheel", "-w", folder, SOURCE], check=True)
+    subprocess.run(
+        [*command, "--config-settings", f"build-dir={folder}/wheel", "-w", folder, SOURCE], check=True
+    )
     return next(folder.glob(f"tarazu-{VERSION}-*.whl"))

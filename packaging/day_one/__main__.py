@@ -2,9 +2,9 @@
 """make day-one: a newcomer's first day with the packages, on machines that were never touched, and what is left of it.
 
 The packages are made and installed into clean root trees and run there. Then a machine with a systemd of its own boots
-from such a tree, tarazu is installed, given keys and settings, started by its units, watches jobs on the testbed, reports,
-places, is switched off and removed; files, users, processes, sockets and shared memory are compared with those before.
-Exit status 0: all of that went well. It needs root.
+from such a tree, tarazu is installed, given keys and settings, started by its units, watches jobs on the testbed,
+reports, places, is switched off and removed; files, users, processes, sockets and shared memory are compared with those
+before. Exit status 0: all of that went well. It needs root.
 """
 
 from __future__ import annotations
@@ -27,12 +27,21 @@ import machine
 import roots
 import tree
 
-PROGRAMS = {"mmdebstrap": "mmdebstrap", "systemd-nspawn": "systemd-container", "rpm": "rpm", "busybox": "busybox-static"}
+PROGRAMS = {
+    "mmdebstrap": "mmdebstrap",
+    "systemd-nspawn": "systemd-container",
+    "rpm": "rpm",
+    "busybox": "busybox-static",
+}
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--dist", type=Path, metavar="DIR", help="packages that `make dist` has made (default: make them)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--dist", type=Path, metavar="DIR", help="packages that `make dist` has made (default: make them)"
+    )
     parser.add_argument("--only", choices=("trees", "machine"), help="one half")
     options = parser.parse_args()
     if why := cannot():
@@ -64,7 +73,11 @@ def cannot() -> str:
 
 def made(dist: Path) -> Path:
     print("== packages are made", flush=True)
-    subprocess.run([sys.executable, HERE.parent / "dist.py", "--fast", "--out", dist], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [sys.executable, HERE.parent / "dist.py", "--fast", "--out", dist],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     return dist
 
 

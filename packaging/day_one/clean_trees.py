@@ -56,7 +56,11 @@ def _rpms(dist: Path, work: Path) -> None:
         files = [next(dist.glob(f"{name}-{tree.VERSION}-*.rpm")) for name in names]
         print(f"== {' '.join(file.name for file in files)}: into a tree with glibc alone", flush=True)
         asked = _rpm(root, "-qp", "--requires", *files).split("\n")
-        strange = [line for line in asked if line and not line.startswith(("libc.so.6(", "/bin/sh", "tarazu", "rpmlib("))]
+        strange = [
+            line
+            for line in asked
+            if line and not line.startswith(("libc.so.6(", "/bin/sh", "tarazu", "rpmlib("))
+        ]
         assert not strange, strange
         # The tree's glibc is no package there.
         _rpm(root, "-i", "--nodeps", *files)

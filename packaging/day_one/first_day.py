@@ -51,7 +51,9 @@ AS_CLIENT += "IORLIKE=$(echo /usr/lib/tarazu/lib/python3*/*-packages/tarazu/lib/
 
 def walk(there: Machine, dist: Path) -> None:
     _step("a machine that was never touched", "and what is on it")
-    there.run(f"useradd --create-home --uid 1000 {USER} && install -d /root/packages && install -d -o {USER} {FILES}")
+    there.run(
+        f"useradd --create-home --uid 1000 {USER} && install -d /root/packages && install -d -o {USER} {FILES}"
+    )
     for package in dist.glob("*.deb"):
         shutil.copy2(package, there.root / "root" / "packages")
     before = traces.of(there)
@@ -85,14 +87,23 @@ def _expect(what: object, text: str) -> None:
 
 def _install(there: Machine) -> None:
     _step("install", "dpkg -i; nothing is enabled or started")
-    there.run("cd packages && dpkg -i tarazu-preload_*.deb tarazu-oss_*.deb tarazu_*.deb tarazu-analysis_*.deb")
+    there.run(
+        "cd packages && dpkg -i tarazu-preload_*.deb tarazu-oss_*.deb tarazu_*.deb tarazu-analysis_*.deb"
+    )
     units = there.run("systemctl list-unit-files --no-legend 'tarazu*'").splitlines()
-    _expect(len(units) >= 7 and all(line.split()[1] == "disabled" for line in units), f"units, disabled: {units}")
+    _expect(
+        len(units) >= 7 and all(line.split()[1] == "disabled" for line in units), f"units, disabled: {units}"
+    )
     active = there.run("systemctl list-units --no-legend --state=active 'tarazu*'")
-    _expect(not active and "tarazu" not in there.run("ps -e -o args= | grep -v 'grep\\|ps -e' || :"), "no processes")
+    _expect(
+        not active and "tarazu" not in there.run("ps -e -o args= | grep -v 'grep\\|ps -e' || :"),
+        "no processes",
+    )
     _step("units", "systemd-analyze verify finds nothing; security at most 4.0 each")
     names = " ".join(line.split()[0] for line in units)
-    _expect(not there.run(f"systemd-analyze verify --man=no {names} 2>&1"), "no word of systemd-analyze verify")
+    _expect(
+        not there.run(f"systemd-analyze verify --man=no {names} 2>&1"), "no word of systemd-analyze verify"
+    )
     for name in names.split():
         there.run(f"systemd-analyze security --threshold=40 --no-pager {name}")
     there.run("getent passwd tarazu && logrotate --debug /etc/logrotate.d/tarazu")
@@ -116,7 +127,9 @@ def _keys_and_settings(there: Machine) -> None:
     _step("settings", "conf.d, tarazu config check")
     _write(there, "/etc/tarazu/conf.d/site.toml", SITE.replace("interval_s", "intervall_s"))
     wrong = there.run("tarazu config check", fails=True)
-    _expect("site.toml" in wrong and "interval_s" in wrong, f"the file and the name that was meant, found {wrong}")
+    _expect(
+        "site.toml" in wrong and "interval_s" in wrong, f"the file and the name that was meant, found {wrong}"
+    )
     _write(there, "/etc/tarazu/conf.d/site.toml", SITE)
     _write(there, "/etc/tarazu/conf.d/testbed.toml", LUSTRE)
     _write(there, "/etc/systemd/system/tarazu-clientd.service.d/testbed.conf", CLIENT)
@@ -136,7 +149,9 @@ def _units(there: Machine) -> None:
 
 def _pid(there: Machine, name: str) -> int:
     shown = there.run(f"systemctl show -P ActiveState -P MainPID {name}").split()
-    _expect(shown[0] == "active" or shown[1] == "active", f"{name} active, found {shown}: {_log(there, name)}")
+    _expect(
+        shown[0] == "active" or shown[1] == "active", f"{name} active, found {shown}: {_log(there, name)}"
+    )
     return int(next(word for word in shown if word.isdecimal()))
 
 
@@ -166,7 +181,10 @@ def _observe(there: Machine) -> None:
     for number in range(3):
         _job(there, number)
     history = there.run(f"{AS_CLIENT} tarazu history list hello --json", user=USER)
-    _expect(len(json.loads(history)) >= 1 and "placed" not in there.run("cat /var/log/tarazu/audit.log || :"), history)
+    _expect(
+        len(json.loads(history)) >= 1 and "placed" not in there.run("cat /var/log/tarazu/audit.log || :"),
+        history,
+    )
     _step("report", "what placement would have brought")
     report = json.loads(there.run(f"{AS_CLIENT} tarazu report --since 1d --json", user=USER))
     _expect(report, "a report")
@@ -197,7 +215,9 @@ def _off(there: Machine) -> None:
 
 def _rotate(there: Machine) -> None:
     _step("logs", "logrotate; the next allocation is in the new file")
-    there.run("logrotate --force /etc/logrotate.d/tarazu && rm -f /var/lib/logrotate/status && ls /var/log/tarazu/audit.log.1")
+    there.run(
+        "logrotate --force /etc/logrotate.d/tarazu && rm -f /var/lib/logrotate/status && ls /var/log/tarazu/audit.log.1"
+    )
     _job(there, 5)
     _expect(_allocated(there) == 1, "one allocation in the new audit log")
 
@@ -209,7 +229,9 @@ def _upgrade(there: Machine) -> None:
     new = [_pid(there, name) for name in SERVICES]
     _expect(not set(old) & set(new), f"other processes, found {old} and {new}")
     _expect("# ours" in there.run("tail -1 /etc/tarazu/tarazu.toml"), "the changed tarazu.toml")
-    _expect(there.run("systemctl is-active tarazu-burstd || :").strip() == "inactive", "tarazu-burstd not started")
+    _expect(
+        there.run("systemctl is-active tarazu-burstd || :").strip() == "inactive", "tarazu-burstd not started"
+    )
     _expect(_usable(there) == 6, "6 OSTs in `tarazu status`")
 
 

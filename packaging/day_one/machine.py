@@ -28,7 +28,16 @@ class Machine:
         shell = ["/usr/sbin/runuser", "-u", user, "--"] if user != "root" else []
         home = "/root" if user == "root" else f"/home/{user}"
         enter = ["nsenter", "-t", str(self._init), "-m", "-u", "-i", "-n", "-p", "-C", "-r", "-w"]
-        words = [*enter, *shell, "/usr/bin/env", "-i", f"PATH={PATH}", f"HOME={home}", f"USER={user}", "LC_ALL=C.UTF-8"]
+        words = [
+            *enter,
+            *shell,
+            "/usr/bin/env",
+            "-i",
+            f"PATH={PATH}",
+            f"HOME={home}",
+            f"USER={user}",
+            "LC_ALL=C.UTF-8",
+        ]
         done = subprocess.run(
             [*words, "/bin/sh", "-ec", f"cd; {command}"],
             capture_output=True,
@@ -48,11 +57,23 @@ class Machine:
 @contextlib.contextmanager
 def booted(root: Path) -> Iterator[Machine]:
     """The machine of the tree `root`, until the end. Raises Failed where it does not boot."""
-    for unit in ("getty.target", "console-getty.service", "systemd-logind.service", "systemd-firstboot.service"):
+    for unit in (
+        "getty.target",
+        "console-getty.service",
+        "systemd-logind.service",
+        "systemd-firstboot.service",
+    ):
         (root / "etc/systemd/system" / unit).symlink_to("/dev/null")
     (root / "etc/machine-id").write_text("")
     name = f"tarazu-day-one-{os.getpid()}"
-    command = ["systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--private-network", "--console=pipe"]
+    command = [
+        "systemd-nspawn",
+        "--quiet",
+        "--register=no",
+        "--keep-unit",
+        "--private-network",
+        "--console=pipe",
+    ]
     command += ["-D", str(root), "-M", name, "--boot", "systemd.unit=multi-user.target"]
     environ = {**os.environ, "SYSTEMD_NSPAWN_LOCK": "0"}
     log = root.parent / "boot.log"

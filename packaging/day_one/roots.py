@@ -1,4 +1,4 @@
-"""Clean root trees to install into: Debian's smallest one with systemd, and one with glibc, a shell and nothing else."""
+"""Clean root trees to install into: Debian's smallest one with systemd, and one with glibc, a shell, nothing else."""
 
 from __future__ import annotations
 
@@ -36,7 +36,11 @@ def glibc_only(root: Path) -> None:
     (root / "etc/passwd").write_text("root:x:0:0::/:/bin/sh\n")
     loader = Path("/lib64/ld-linux-x86-64.so.2")
     shutil.copy2(loader.resolve(), root / "lib64" / loader.name)
-    here = Path(subprocess.run(["cc", "-print-file-name=libc.so.6"], capture_output=True, text=True, check=True).stdout)
+    here = Path(
+        subprocess.run(
+            ["cc", "-print-file-name=libc.so.6"], capture_output=True, text=True, check=True
+        ).stdout
+    )
     target = root / here.parent.relative_to("/")
     target.mkdir(parents=True)
     for name in ("c.so.6", "m.so.6", "dl.so.2", "pthread.so.0", "rt.so.1", "util.so.1", "resolv.so.2"):
@@ -45,14 +49,18 @@ def glibc_only(root: Path) -> None:
 
 def inside(root: Path, *words: str) -> str:
     """What a program says in the tree; it has /proc, and no environment. Raises SystemExit where it fails."""
-    mount = f"mount -t proc proc {root}/proc && exec chroot {root} \"$@\""
+    mount = f'mount -t proc proc {root}/proc && exec chroot {root} "$@"'
     command = ["unshare", "--mount", "--pid", "--fork", "--net", "sh", "-c", mount, "sh", *words]
     environ = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environ, timeout=120)
     if done.returncode:
-        raise SystemExit(f"day-one: {root.name}: {' '.join(words)[:200]}: status {done.returncode}\n{done.stderr}")
+        raise SystemExit(
+            f"day-one: {root.name}: {' '.join(words)[:200]}: status {done.returncode}\n{done.stderr}"
+        )
     return done.stdout
 
 
 def listing(root: Path) -> set[str]:
-    return {str(Path(d, f).relative_to(root)) for d, folders, files in os.walk(root) for f in (*folders, *files)}
+    return {
+        str(Path(d, f).relative_to(root)) for d, folders, files in os.walk(root) for f in (*folders, *files)
+    }

@@ -26,7 +26,9 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("bin", "names", "scripts"):
         (root / name).mkdir(parents=True)
     program = root / "bin" / "tarazu-some"
-    subprocess.run([shutil.which("cc") or "cc", "-Wall", "-Wextra", "-Werror", "-o", program, SOURCE], check=True)
+    subprocess.run(
+        [shutil.which("cc") or "cc", "-Wall", "-Wextra", "-Werror", "-o", program, SOURCE], check=True
+    )
     (root / "bin" / "python3").symlink_to(os.path.realpath(sys.executable))
     (root / "names" / "tarazu-some").symlink_to("../bin/python3")
     (root / "scripts" / "tarazu-some").write_text(SCRIPT)

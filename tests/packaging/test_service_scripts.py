@@ -32,7 +32,9 @@ def test_nothing_is_enabled_or_started_by_itself(before: str, tmp_path: Path) ->
     lines = called(script, tmp_path, "configure", before)
     assert lines[:2] == ["systemd-sysusers tarazu.conf", "systemctl daemon-reload"]
     # What was stopped stays stopped.
-    assert lines[2:] == (["systemctl try-restart tarazu-mdsd.service tarazu-clientd.service"] if before else [])
+    assert lines[2:] == (
+        ["systemctl try-restart tarazu-mdsd.service tarazu-clientd.service"] if before else []
+    )
 
 
 def test_services_end_before_their_files_go(tmp_path: Path) -> None:
@@ -45,6 +47,11 @@ def test_a_purge_takes_what_units_and_users_have_made() -> None:
     users = service_scripts.users(tree.UNITS / "tarazu.sysusers")
     text = service_scripts.purged(users, True, sorted(tree.UNITS.glob("*.service")))
     assert "tarazu" in users
-    for each in (*(f"userdel {name}" for name in users), "/etc/tarazu", "/var/lib/tarazu-council", "/dev/shm/tarazu-*"):
+    for each in (
+        *(f"userdel {name}" for name in users),
+        "/etc/tarazu",
+        "/var/lib/tarazu-council",
+        "/dev/shm/tarazu-*",
+    ):
         assert each in text
     subprocess.run(["sh", "-n", "-c", text], check=True)

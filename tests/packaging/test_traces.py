@@ -17,6 +17,15 @@ def test_what_was_left_is_said_and_what_is_missing_too() -> None:
     ]
 
 
-@pytest.mark.parametrize("path", ["/var/lib/tarazu/x", "/etc/tarazu", "/run/tarazu/clientd.sock", "/dev/shm/tarazu-1000", "/usr/lib/tarazu"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/var/lib/tarazu/x",
+        "/etc/tarazu",
+        "/run/tarazu/clientd.sock",
+        "/dev/shm/tarazu-1000",
+        "/usr/lib/tarazu",
+    ],
+)
 def test_nothing_of_ours_is_forgotten(path: str) -> None:
     assert not traces.FORGOTTEN.match(f"{path} f 644 0:0 1")
