@@ -73,6 +73,8 @@ def read(path: Path) -> File:
 
 def value(text: str) -> Any:
     """One value as a file has it; the text itself where it is none."""
+    import tomllib
+
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
