@@ -57,7 +57,7 @@ PACKAGES = (
     Package(
         "tarazu-analysis",
         "tarazu's simulator, readers of Darshan logs, and traffic of compute nodes",
-        "For one node where somebody looks into the matter: `tarazu whatif`, `sim`, `forward`, `bursts`, and its daemon.",
+        "For one node where somebody looks into the matter: `tarazu whatif`, `sim`, `forward`, `bursts`, its daemon.",
         extras=("sim", "bursts"),
         needs=("tarazu",),
         programs=("tarazu-burstd",),

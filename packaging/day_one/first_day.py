@@ -196,7 +196,11 @@ def _allocated(there: Machine) -> int:
 
 def _place(there: Machine) -> None:
     _step("place", "run.mode = place; the fourth job is planned, allocated and placed")
-    _write(there, "/etc/tarazu/conf.d/mode.toml", '[run]\nmode = "place"\n')
+    _write(
+        there,
+        "/etc/tarazu/conf.d/mode.toml",
+        '[run]\nmode = "place"\n# Two seconds are enough where a machine has nothing else to do.\nwait_s = 30\n',
+    )
     there.run("tarazu config check")
     _job(there, 3)
     said = there.run("tail -n 3 .local/state/tarazu/jobs.log", user=USER) + _log(there, "tarazu-clientd")

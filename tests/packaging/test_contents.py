@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 import tomllib
 from pathlib import Path, PurePosixPath
 
 import contents
-import elf_files
 import pytest
 import tree
 
@@ -66,12 +64,3 @@ def test_where_a_file_belongs(path: str, package: str) -> None:
 def test_an_oss_gets_little() -> None:
     assert set(tree.closure(["oss"])) == {"msgspec", "pyzmq"}
     assert set(tree.closure(["oss", "metrics"])) == {"msgspec", "pyzmq", "prometheus-client"}
-
-
-@pytest.mark.skipif(shutil.which("objdump") is None, reason="needs objdump")
-def test_compute_nodes_of_glibc_2_17_can_load_the_library() -> None:
-    from tarazu.native import library_path
-
-    (library,) = elf_files.read([library_path("libtarazu.so")])
-    assert library.glibc <= (2, 17), library
-    assert all(elf_files.GLIBC.match(name) for name in library.needed), library
