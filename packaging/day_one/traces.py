@@ -9,7 +9,7 @@ from machine import Machine
 FORGOTTEN = re.compile(
     r"/(proc|sys|dev(?!/shm)|run/(systemd|log|udev|user|lock|utmp|dbus|mount)|var/lib/(dpkg|systemd|logrotate)|var/cache|"
     r"var/log/(dpkg.log|journal|wtmp|btmp|alternatives.log)|tmp/systemd-|var/tmp/systemd-|etc/(passwd|group|g?shadow|"
-    r"subuid|subgid)-?$|etc/(\.pwd\.lock|ld\.so\.cache|machine-id))"
+    r"subuid|subgid)-? |etc/(\.pwd\.lock|ld\.so\.cache|machine-id))"
 )
 """What dpkg, systemd and the kernel write for themselves; users are compared by name."""
 TREE = (
