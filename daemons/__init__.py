@@ -17,6 +17,7 @@ forecasts/  clientd's processes of forecasts: pool (its own side), frames (what 
 council/  what nodes of a group should have in force, learned from what they see; announcer/ tells it what a node sees,
           and has set what it decides; levers/ sets it, and restores what was there. All say more
 bursts/   tarazu-burstd: traffic of compute nodes, a file a day; whose jobs they ran; which nodes Slurm should give
+page/     tarazu-page: a read-only page of the whole system. It says more; http_server is metrics' too
 metrics/  of each daemon: its families (mdsd, ossd …), exporter (the loop is asked), server (HTTP)
 process   what each does the same way; with it claim, log_lines, secrets, service_manager (systemd); noted (what is set
           on a node is on disk before), program (calls of lnetctl and lctl)

@@ -36,7 +36,7 @@ from tarazu.daemons.metrics.exporter import Ask, Exporter
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.notices import Notices
 from tarazu.daemons.planner import Planner
-from tarazu.daemons.process import Reread, Wakeup, parser, run
+from tarazu.daemons.process import Reread, Wakeup, installed_version, parser, run
 from tarazu.daemons.reports import Reports
 from tarazu.daemons.secrets import check_option, with_password
 from tarazu.daemons.service_manager import ServiceManager
@@ -344,6 +344,7 @@ class Clientd:
             found["mdsd"] = {**mdsd, "routers": of_user(mdsd["routers"], uid)}
         mine = {
             "name": self.name,
+            "version": installed_version(),
             "up_s": round(time.time() - self.started_s, 1),
             "database": without_password(self.settings.clientd.database),
             "ready": self.planner.ready.is_set(),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from tarazu.daemons.process import installed_version
 from tarazu.model import SystemView
 from tarazu.wire.messages import OssReport
 
@@ -26,6 +28,8 @@ def status_of(mdsd: Mdsd, now: float) -> dict[str, Any]:
     small = stripes <= DIGEST_STRIPES and mdsd.book.answered.bytes <= DIGEST_REPLY_BYTES
     return {
         "daemon": "mdsd",
+        "version": installed_version(),
+        "time_s": time.time(),
         "uptime_s": now - mdsd.started,
         "policy": mdsd.allocating.policy.name,
         "weights": dataclasses.asdict(mdsd.weights),

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import contextlib
 import faulthandler
+import functools
 import logging
 import os
 import signal
 from collections.abc import Callable, Sequence
+from importlib import metadata
 
 from tarazu import config
 from tarazu.daemons.log_lines import log_to_stderr
@@ -85,6 +87,15 @@ def parser(name: str, summary: str) -> argparse.ArgumentParser:
     return options
 
 
+@functools.cache
+def installed_version() -> str:
+    """Of tarazu, as the daemon runs it; also after another one was installed over it."""
+    try:
+        return metadata.version("tarazu")
+    except metadata.PackageNotFoundError:
+        return ""
+
+
 class Reread:
     """A daemon's settings, read again when it is told to (SIGHUP)."""
 
@@ -115,6 +126,7 @@ class Reread:
 def run(name: str, options: argparse.Namespace, body: Callable[[], int]) -> int:
     """`body()` with logging to standard error; an error becomes one line and its exit status."""
     log_to_stderr(name, verbose=options.verbose)
+    installed_version()
     # Killed by the watchdog (SIGABRT) or by a fault in a library, it says where each thread was.
     faulthandler.enable()
     keep_memory_private()

@@ -8,6 +8,8 @@ import msgspec
 
 ANY_RANK = -1
 """Rank of a process that has none, and of a file that several ranks share."""
+LONGEST_ID = 256
+"""Of the id of a job array, in characters."""
 
 
 class Component(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -6,8 +6,6 @@ socket, exported tables) is this text.
 
 from __future__ import annotations
 
-from urllib.parse import quote, unquote_to_bytes
-
 
 def to_text(name: str) -> str:
     """The name itself, or `//` and percent-encoded where it is no UTF-8 or holds a NUL.
@@ -16,14 +14,20 @@ def to_text(name: str) -> str:
     """
     try:
         name.encode("utf-8")
+        if not name.startswith("//") and "\0" not in name:
+            return name
     except UnicodeEncodeError:
-        return "//" + quote(name.encode("utf-8", "surrogateescape"))
-    return "//" + quote(name) if name.startswith("//") or "\0" in name else name
+        pass
+    from urllib.parse import quote  # rare, and slow to import
+
+    return "//" + quote(name.encode("utf-8", "surrogateescape"))
 
 
 def from_text(text: str) -> str:
     """The inverse of `to_text`."""
     if text.startswith("//"):
+        from urllib.parse import unquote_to_bytes
+
         return unquote_to_bytes(text[2:]).decode("utf-8", "surrogateescape")
     return text
 

@@ -27,14 +27,28 @@ need gfortran gfortran
 need g++ g++
 ls /usr/lib/*/libjemalloc.so.2 >/dev/null 2>&1 || missing="$missing libjemalloc2"
 need clang-format clang-format
+need bwrap bubblewrap
+[ -e /usr/share/lmod/lmod/libexec/lmod ] || missing="$missing lmod"
+need tclsh tcl
+need chromium-headless-shell chromium-headless-shell
 /usr/bin/python3 -c "import simgrid" 2>/dev/null || missing="$missing python3-simgrid"
-[ -z "$missing" ] && exit 0
+# Debian lets only one of the two be installed: the other one's program is unpacked beside the system.
+modules=/usr/local/lib/environment-modules
+beside() {
+    for there in /usr/lib/*/modulecmd.tcl "$modules"/usr/lib/*/modulecmd.tcl; do [ -e "$there" ] && return; done
+    [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return
+    deb=$(mktemp -d) && (cd "$deb" && chmod 755 . && apt-get download -qq environment-modules >/dev/null 2>&1 &&
+        dpkg -x ./environment-modules_*.deb "$modules") || echo "could not get environment-modules (its tests are skipped)"
+    rm -rf "$deb"
+}
+[ -z "$missing" ] && { beside; exit 0; }
 if [ "$(id -u)" = 0 ] && [ -f /etc/debian_version ] && command -v apt-get >/dev/null; then
     echo "== installing Debian packages for the tests:$missing"
     apt-get update -qq || echo "apt-get update failed; trying with the old lists"
     # shellcheck disable=SC2086
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null ||
         echo "could not install:$missing (the tests that need them are skipped)"
+    beside
 else
     echo "not installed:$missing (the tests that need them are skipped; Debian: apt install$missing)"
 fi

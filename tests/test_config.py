@@ -1,6 +1,8 @@
 """Settings: one declaration; every mistake is named with its file, line and key."""
 
+import dataclasses
 import logging
+import pickle
 import re
 from pathlib import Path
 
@@ -180,3 +182,19 @@ def test_what_cannot_work_together_is_named(tmp_path: Path, text: str, message: 
 
 def test_the_defaults_work_together() -> None:
     assert impossible(config.examine(None, {"TARAZU_CONFIG": "/dev/null"})) == []
+
+
+def test_a_section_behaves_as_a_frozen_dataclass() -> None:
+    one, other = config.Run(wait_s=1.0), config.Run(wait_s=1.0)
+    assert one == other and hash(one) == hash(other) and one != config.Run() and one != config.Ossd()
+    assert "wait_s=1.0" in repr(one) and pickle.loads(pickle.dumps(one)) == one
+    assert dataclasses.replace(one, wait_s=2.0).wait_s == 2.0 and dataclasses.asdict(one)["wait_s"] == 1.0
+    assert config.Weights(0.5) == config.Weights(fill=0.5)
+    assert config.Settings(run=one).run == one and config.Settings().run == config.Run()
+    for wrong in (lambda: config.Run(unheard_of=1), lambda: config.Ossd(*range(100))):
+        with pytest.raises(TypeError, match="no setting"):
+            wrong()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        one.wait_s = 3.0  # type: ignore[misc]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        del one.wait_s

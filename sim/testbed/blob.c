@@ -67,10 +67,11 @@ int blob_decode(const void *data, size_t size, struct tb_layout *layout, enum bl
     return rc;
 }
 
-/* The list of a component that is not instantiated yet is kept by the MDS, but not shown. */
+/* The list of a file's component that is not instantiated yet is kept by the MDS, but not shown; that of a directory's
+ * default is. */
 static void put(struct lov_writer *writer, const struct tb_layout *layout, const struct tb_comp *comp, bool file)
 {
-    bool objects = has_objects(comp);
+    bool objects = has_objects(comp), listed = !file && comp->n_list;
     struct lov_part part = {.start = comp->start,
                             .end = comp->end,
                             .id = file ? comp->id : 0,
@@ -78,8 +79,11 @@ static void put(struct lov_writer *writer, const struct tb_layout *layout, const
                             .pattern = comp->pattern,
                             .stripe_size = comp->stripe_size,
                             .stripe_count = comp->stripe_count,
-                            .offset = objects || comp->n_list ? LOV_OFFSET_DEFAULT : comp->hint,
-                            .objects = objects ? comp->stripe_count : 0};
+                            .offset = !listed && (objects || comp->n_list) ? LOV_OFFSET_DEFAULT : comp->hint,
+                            .listed = listed,
+                            .objects = listed    ? comp->n_list
+                                       : objects ? comp->stripe_count
+                                                 : 0};
     struct lov_user_ost_data_v1 *object;
 
     memcpy(part.pool, comp->pool, sizeof(part.pool));
@@ -87,8 +91,10 @@ static void put(struct lov_writer *writer, const struct tb_layout *layout, const
         part.oi = (struct ost_id){.oi = {layout->file_oid, 0x200000401u}};
     object = lov_write(writer, &part);
     for (unsigned i = 0; object && i < part.objects; i++) {
+        object[i].l_ost_idx = listed ? comp->list[i] : comp->ost[i];
+        if (listed)
+            continue;
         object[i].l_ost_oi.oi_fid = (struct lu_fid){.f_seq = object_sequence(comp->ost[i]), .f_oid = comp->oid[i]};
-        object[i].l_ost_idx = comp->ost[i];
     }
 }
 

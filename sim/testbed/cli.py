@@ -2,6 +2,8 @@
 
 tarazu testbed up /tmp/tb                     1 MDS, 7 OSSs x 5 OSTs x 10 GiB, and the daemons
 tarazu testbed exec /tmp/tb -- dd if=/dev/zero of=/tmp/tb/clients/client1/mnt/f bs=1M count=100
+tarazu testbed exec /tmp/tb -- lfs getstripe /tmp/tb/clients/client1/mnt/f
+tarazu testbed exec /tmp/tb --mds -- lctl pool_new lustre.fast
 tarazu testbed usage /tmp/tb                  bytes per OST and OSS, max/mean
 tarazu testbed kill /tmp/tb oss2              a power cut; tarazu testbed revive /tmp/tb oss2
 tarazu testbed up /tmp/tb --routers 2         clients behind two LNet routers; kill and revive take router1 too
@@ -14,7 +16,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -94,6 +98,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for each in (execute, environment):
         each.add_argument(
             "--client", type=int, default=1, metavar="N", help="which client, from 1 (default 1)"
+        )
+        each.add_argument(
+            "--mds", action="store_true", help="on the MDS, the MGS's node, instead of a client"
         )
     for each in (status, usage, down, environment):
         each.add_argument("--json", action="store_true", help="print JSON")
@@ -248,7 +255,12 @@ def _exec(arguments: argparse.Namespace) -> int:
     client = _client(testbed, arguments.client)
     sys.stdout.flush()
     try:
-        status = testbed.exec(client, program).returncode
+        if arguments.mds:
+            environment = os.environ | testbed.mds_environment()
+            program[0] = shutil.which(program[0], path=environment["PATH"]) or program[0]
+            status = subprocess.run(program, env=environment, check=False).returncode
+        else:
+            status = testbed.exec(client, program).returncode
     except (FileNotFoundError, PermissionError) as error:
         print(f"tarazu: {program[0]}: {error.strerror}", file=sys.stderr)
         return 127 if isinstance(error, FileNotFoundError) else 126
@@ -260,6 +272,7 @@ def _exec(arguments: argparse.Namespace) -> int:
 
 def _env(arguments: argparse.Namespace) -> int:
     testbed = beds.open_testbed(arguments.directory)
-    environment = testbed.environment(_client(testbed, arguments.client))
+    client = _client(testbed, arguments.client)
+    environment = testbed.mds_environment() if arguments.mds else testbed.environment(client)
     text = "\n".join(f"export {name}={shlex.quote(value)}" for name, value in environment.items())
     return _print(arguments, environment, text)

@@ -10,15 +10,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static void init_targets(struct tb_rr *rr, const uint16_t *members, unsigned count)
-{
-    rr->count = count;
-    rr->dirty = 1;
-    rr->start_count = 0; /* the first allocation seeds it */
-    rr->start_idx = rr->offset_idx = 0;
-    memcpy(rr->members, members, count * sizeof(*members));
-}
-
 /* Makes DIR/mds/state for `osts` targets; `oss_of[i]` serves target i. Returns 0 or a negative errno. */
 PUBLIC int testbed_format(const char *dir, uint32_t osts, uint32_t osss, const uint32_t *oss_of, uint64_t seed)
 {
@@ -50,7 +41,7 @@ PUBLIC int testbed_format(const char *dir, uint32_t osts, uint32_t osss, const u
     }
     for (uint32_t s = 0; s < osss; s++)
         fresh.oss_order[s] = s;
-    init_targets(&fresh.rr, members, osts);
+    tb_targets_set(&fresh.rr, members, osts);
     pthread_mutexattr_init(&attributes);
     pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
     pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
@@ -172,27 +163,6 @@ PUBLIC int testbed_requests(uint64_t *counts)
     for (int i = 0; i < TB_REQUESTS; i++)
         counts[i] = __atomic_load_n(&tb_state->requests[i], __ATOMIC_RELAXED);
     return TB_REQUESTS;
-}
-
-PUBLIC int testbed_pool(const char *name, const uint32_t *osts, uint32_t count)
-{
-    struct tb_pool *pool = &tb_state->pool[tb_state->n_pools];
-    uint16_t members[TB_MAX_OSTS];
-
-    if (tb_state->n_pools == TB_MAX_POOLS || strlen(name) > LOV_MAXPOOLNAME || count == 0 || count > tb_state->n_osts)
-        return -EINVAL;
-    for (uint32_t i = 0; i < count; i++) {
-        if (osts[i] >= tb_state->n_osts)
-            return -EINVAL;
-        members[i] = osts[i];
-    }
-    tb_lock();
-    memset(pool, 0, sizeof(*pool));
-    strcpy(pool->name, name);
-    init_targets(&pool->rr, members, count);
-    tb_state->n_pools++;
-    tb_unlock();
-    return 0;
 }
 
 /* Sets the default layout of a directory from a lustre.lov blob; a blob of all defaults removes it. */

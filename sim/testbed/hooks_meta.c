@@ -64,6 +64,8 @@ static ssize_t discard(int fd, const char *name)
         return PASS;
     if (!S_ISDIR(st.st_mode))
         return -EPERM; /* a file keeps the layout that it has */
+    if (geteuid() != 0 && geteuid() != st.st_uid)
+        return -EPERM;
     rc = sidecar_remove(fd);
     return rc == -ENOENT ? -ENODATA : rc;
 }

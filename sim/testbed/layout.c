@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Self-extending components: the one before takes what it needs from the extension space, in whole units. */
 static void extend(struct tb_layout *layout, unsigned i, uint64_t end)
@@ -101,8 +102,13 @@ out:
 int layout_set_dir(int fd, const void *data, size_t size)
 {
     struct tb_layout *layout = layout_scratch(0);
+    struct stat st;
     int rc;
 
+    if (fstat(fd, &st) != 0)
+        return -errno;
+    if (geteuid() != 0 && geteuid() != st.st_uid)
+        return -EPERM;
     tb_lock();
     rc = blob_decode(data, size, layout, BLOB_USER);
     if (rc == 0 && !layout->composite && layout->comp[0].stripe_size == 0 && layout->comp[0].stripe_count == 0 &&

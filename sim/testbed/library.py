@@ -14,6 +14,7 @@ from tarazu.lustre import XATTR_SIZE_MAX
 REQUESTS = ("mds_open", "mds_close", "mds_layout", "mds_setxattr", "ost")
 """Kinds of `Mds.requests`; an OST's are those of fallocate and truncation only."""
 
+MAX_OSTS = 1024
 FLAGS = {"inactive": 1, "no_create": 2, "degraded": 4, "readonly": 8, "full": 16, "dead": 32}
 """Bits of an OST's `flags` in the shared state (tb.h)."""
 
@@ -51,7 +52,10 @@ def _library() -> ctypes.CDLL:
         library.testbed_attach.argtypes = [text]
         library.testbed_set.argtypes = [text, u32, u64]
         library.testbed_get.argtypes = [text, u32, ctypes.POINTER(u64)]
-        library.testbed_pool.argtypes = [text, words, u32]
+        for change in (library.testbed_pool_add, library.testbed_pool_remove):
+            change.argtypes = [text, u32]
+        library.testbed_pool_new.argtypes = library.testbed_pool_destroy.argtypes = [text]
+        library.testbed_pool_get.argtypes = [u32, text, ctypes.POINTER(ctypes.c_uint16)]
         library.testbed_set_default.argtypes = [text, text, ctypes.c_size_t]
         library.testbed_layout.argtypes = [text, text, ctypes.c_size_t]
         library.testbed_layout.restype = ctypes.c_ssize_t
@@ -130,8 +134,24 @@ class Mds:
         self.set("flags", bits, index)
 
     def add_pool(self, name: str, osts: Sequence[int]) -> None:
-        words = (ctypes.c_uint32 * len(osts))(*osts)
-        _check(self._library().testbed_pool(name.encode(), words, len(osts)), f"pool {name}")
+        _check(self._library().testbed_pool_new(name.encode()), f"pool {name}")
+        for index in osts:
+            _check(self._library().testbed_pool_add(name.encode(), index), f"pool {name}, OST {index}")
+
+    def destroy_pool(self, name: str) -> None:
+        """With all its OSTs; nothing where there is none."""
+        for index in self.pools().get(name, []):
+            _check(self._library().testbed_pool_remove(name.encode(), index), f"pool {name}, OST {index}")
+        self._library().testbed_pool_destroy(name.encode())
+
+    def pools(self) -> dict[str, list[int]]:
+        """Every pool and its OSTs, in the order in which they were added."""
+        library = self._library()
+        found: dict[str, list[int]] = {}
+        name, members = ctypes.create_string_buffer(64), (ctypes.c_uint16 * MAX_OSTS)()
+        while (count := library.testbed_pool_get(len(found), name, members)) >= 0:
+            found[name.value.decode()] = members[:count]
+        return found
 
     def set_default(self, directory: Path, blob: bytes) -> None:
         """Default layout of a directory, from a `lustre.lov` blob."""

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #define SIDECAR_MAGIC "TBLAY002"
-#define DEPTH_MAX 64
 
 /* Then the blob, then for every component u16 n and n × u16: the list that the MDS keeps for later. */
 struct sidecar_head {
@@ -181,32 +180,62 @@ int sidecar_remove(int fd)
     return syscall(SYS_unlink, path) == 0 ? 0 : -errno;
 }
 
-/* The default layout that a new file gets: that of the nearest directory that has one, else -ENODATA. */
-int sidecar_default_for(int fd, struct tb_layout *layout)
+/* The directory in which `fd` lies, as a descriptor; -EXDEV for the root itself and outside of the mount. */
+static int parent_of(int fd, bool *is_root)
 {
-    char link[64], path[PATH_MAX];
-    size_t mount = strlen(tb_mount);
+    char link[64], path[PATH_MAX], *slash;
     ssize_t length;
+    int parent;
 
     snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
     length = syscall(SYS_readlink, link, path, sizeof(path) - 1);
     if (length < 0)
         return -errno;
     path[length] = 0;
-    for (int depth = 0; depth < DEPTH_MAX && strlen(path) > mount; depth++) {
-        char *slash = strrchr(path, '/');
-        int dir, rc;
+    slash = strrchr(path, '/');
+    if (!slash || (size_t)(slash - path) < strlen(tb_mount) || strncmp(path, tb_mount, strlen(tb_mount)) != 0)
+        return -EXDEV;
+    *slash = 0;
+    *is_root = strcmp(path, tb_mount) == 0;
+    parent = real_open(path, O_PATH | O_DIRECTORY, 0);
+    return parent < 0 ? -errno : parent;
+}
 
-        if (!slash)
-            break;
-        *slash = 0;
-        dir = real_open(path, O_PATH | O_DIRECTORY, 0);
-        if (dir < 0)
-            return -ENODATA;
-        rc = sidecar_load(dir, layout);
-        real_close(dir);
-        if (rc != -ENODATA)
-            return rc;
-    }
-    return -ENODATA;
+static int load_of(int fd, struct tb_layout *layout)
+{
+    int rc;
+
+    if (fd < 0)
+        return -ENODATA;
+    rc = sidecar_load(fd, layout);
+    real_close(fd);
+    return rc;
+}
+
+/* The default layout that a new file gets: that of its directory, else that of the root, else -ENODATA. */
+int sidecar_default_for(int fd, struct tb_layout *layout)
+{
+    bool is_root = false;
+    int rc = load_of(parent_of(fd, &is_root), layout);
+
+    return rc == -ENODATA && !is_root ? load_of(real_open(tb_mount, O_PATH | O_DIRECTORY, 0), layout) : rc;
+}
+
+/* A new directory gets a copy of the default of the one that it was made in; that of the root is not copied, it is
+ * looked up when a file is made. */
+int sidecar_inherit(int fd)
+{
+    struct tb_layout *layout = layout_scratch(0);
+    bool is_root = false;
+    int parent, rc;
+
+    tb_lock();
+    parent = parent_of(fd, &is_root);
+    if (is_root && parent >= 0)
+        real_close(parent);
+    rc = is_root ? -ENODATA : load_of(parent, layout);
+    if (rc == 0)
+        rc = sidecar_store(fd, layout, false);
+    tb_unlock();
+    return rc;
 }

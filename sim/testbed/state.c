@@ -155,11 +155,11 @@ int tb_ost_refuses(const struct tb_ost *ost)
     return 0;
 }
 
-/* The targets of a pool; those of the whole file system for "" and for names that do not exist. */
+/* The targets of a pool; those of the whole file system for "", for names that do not exist and for empty pools. */
 struct tb_rr *tb_targets(const char *pool)
 {
     for (unsigned i = 0; pool[0] && i < tb_state->n_pools; i++)
-        if (strcmp(tb_state->pool[i].name, pool) == 0)
+        if (strcmp(tb_state->pool[i].name, pool) == 0 && tb_state->pool[i].rr.count)
             return &tb_state->pool[i].rr;
     return &tb_state->rr;
 }

@@ -7,7 +7,7 @@
  * sidecar.c  where a file's layout is kept
  * files.c    which descriptors and paths lie in the mount
  * hooks_*.c  the interposed functions
- * control.c  what the testbed's Python side calls
+ * control.c  what the testbed's Python side calls (control_pools.c: about pools)
  */
 #ifndef TB_H
 #define TB_H
@@ -112,6 +112,9 @@ uint64_t tb_ost_avail(const struct tb_ost *ost);
 int tb_ost_refuses(const struct tb_ost *ost);
 struct tb_rr *tb_targets(const char *pool);
 
+/* control_pools.c */
+void tb_targets_set(struct tb_rr *rr, const uint16_t *members, unsigned count);
+
 /* lsa.c: fills comp->ost and oid; returns 0 or a negative errno */
 int lsa_allocate(struct tb_layout *layout, unsigned index, bool default_layout);
 
@@ -142,6 +145,7 @@ int sidecar_load(int fd, struct tb_layout *layout);
 int sidecar_store(int fd, const struct tb_layout *layout, bool file);
 int sidecar_remove(int fd);
 int sidecar_default_for(int fd, struct tb_layout *layout);
+int sidecar_inherit(int fd);
 struct tb_layout *layout_scratch(unsigned slot); /* under the lock */
 
 /* files.c */

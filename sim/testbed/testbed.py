@@ -4,12 +4,14 @@ TB/testbed.json     what it is          TB/mnt              what lies in the fil
 TB/settings.json    speeds and loads    TB/mds              the MDS's state and layouts; mds/root its parameters
 TB/oss/NAME         alternate roots     TB/clients/NAME     the same for clients; mnt is their view of the mount
 TB/routers/NAME     the same of LNet routers, where there are some
+TB/bin, mds/bin     `lfs` for clients, `lctl` for the MDS, which is the MGS's node too
 TB/run, TB/log      pids and logs       TB/etc              the daemons' configuration, when somebody puts one there
 """
 
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -67,6 +69,8 @@ class Settings(msgspec.Struct):
     speeds: list[float]
     """Bytes per second of each OST."""
     oss_loads: dict[str, dict[str, float]] = {}
+    pool_delay_s: float = 0.0
+    """How long `lctl pool_add` and the like take; a real one 6 to 7 s."""
     dead: dict[str, float] = {}
     """OSS that is gone → Unix time from which the MDS's connections to its OSTs say so; likewise routers, of which the
     servers say so."""
@@ -87,7 +91,11 @@ class Testbed:
         self.client_names = config.client_names
         self.router_names = config.router_names
         self.interval_s = config.interval_s
-        self.pools = config.pools
+
+    @property
+    def pools(self) -> dict[str, list[int]]:
+        """Pool → its OSTs now."""
+        return self.mds.pools()
 
     @property
     def mount(self) -> Path:
@@ -124,14 +132,27 @@ class Testbed:
             "TESTBED_MOUNT": str(self.client_mount(client)),
             "TESTBED_CLIENT": self.client_names[client],
             "TESTBED_HOST": self.client_names[client],
+            "PATH": f"{self.directory / 'bin'}:{os.environ.get('PATH', os.defpath)}",
             "TARAZU_ROOT": str(root),
             "TARAZU_CLIENTD_SOCKET": str(root / "clientd.sock"),
             "TARAZU_MOUNTS": f"{self.client_mount(client)}={self.fs_name}:{self.mount}={self.fs_name}",
         }
-        configuration = self.directory / "etc" / "tarazu.toml"
-        if configuration.exists():
-            result["TARAZU_CONFIG"] = str(configuration)
-        return result
+        return result | self._configuration()
+
+    def mds_environment(self) -> dict[str, str]:
+        """The same on the MDS, which is the MGS's node: no file system is mounted there."""
+        path = f"{self.directory / 'mds' / 'bin'}:{os.environ.get('PATH', os.defpath)}"
+        return {"PATH": path, "TARAZU_ROOT": str(self.mds_root)} | self._configuration()
+
+    def _configuration(self) -> dict[str, str]:
+        path = self.directory / "etc" / "tarazu.toml"
+        return {"TARAZU_CONFIG": str(path)} if path.exists() else {}
+
+    def set_pool_delay(self, seconds: float) -> None:
+        """How long each call of `lctl pool_*` takes from now on."""
+        settings = self._settings()
+        settings.pool_delay_s = seconds
+        self._save(settings)
 
     def exec(
         self, client: int, argv: Sequence[str | Path], *, env: Mapping[str, str] | None = None, **options: Any
@@ -317,6 +338,27 @@ def _free_ports(count: int) -> list[int]:
             each.close()
 
 
+def _make_programs(directory: Path) -> None:
+    """Small scripts: the stand-ins are started often, without what this interpreter loads for everybody else, and by
+    users who may not come to where it lies."""
+    python = f"{shlex.quote(shutil.which('python3', path='/usr/bin:/bin') or sys.executable)} -I -S"
+    here, library = Path(__file__).parent, library_directory() / "libtestbed.so"
+    quoted = {
+        name: shlex.quote(str(here / name)) for name in ("lfs.py", "lfs_files.py", "lctl.py", "lctl_pools.py")
+    }
+    mgs = f"{quoted['lctl_pools.py']} {shlex.quote(str(library))} {shlex.quote(str(directory))}"
+    parameters = f"{quoted['lctl.py']} {shlex.quote(str(directory / 'mds' / 'root'))}"
+    scripts = {
+        "bin/lfs": f'case "$1" in\nfind|migrate|hsm_state) exec {python} {quoted["lfs_files.py"]} "$@";;\nesac\n'
+        f'exec {python} {quoted["lfs.py"]} "$@"\n',
+        "mds/bin/lctl": f'case "$1" in\npool_*) exec {python} {mgs} "$@";;\nesac\nexec {python} {parameters} "$@"\n',
+    }
+    for name, text in scripts.items():
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_text(f"#!/bin/sh\n{text}")
+        (directory / name).chmod(0o755)
+
+
 def _make_directories(directory: Path, config: Config) -> None:
     for name in ("mnt", "mds/layout", "mds/root", "run", "log", "etc"):
         (directory / name).mkdir(parents=True, exist_ok=True)
@@ -390,6 +432,7 @@ def up(
     path.mkdir(parents=True, exist_ok=True)
     try:
         _make_directories(path, config)
+        _make_programs(path)
         (path / "testbed.json").write_bytes(msgspec.json.format(msgspec.json.encode(config)))
         mds = Mds.format(path, [i // osts_per_oss for i in range(count)], seed)
         for i in range(count):

@@ -7,11 +7,13 @@ only when it is called, so that `tarazu run` starts quickly.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import io
 import os
 import sys
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 from tarazu.cli.output import Terminal, common_options
 from tarazu.errors import TarazuError
@@ -24,12 +26,18 @@ COMMANDS = {
     "db": ("tarazu.cli.db", "show the interaction database"),
     "explain": ("tarazu.cli.explain", "say why a file lies where it lies"),
     "drain": ("tarazu.cli.drain", "keep new files off hot and sick OSTs with Lustre's own parameters"),
+    "rebalance": (
+        "tarazu.cli.rebalance",
+        "which existing files are worth moving to other OSTs, and the commands",
+    ),
+    "pool": ("tarazu.cli.pool", "keep an OST pool of good OSTs, for programs without the library"),
     "routers": ("tarazu.cli.routers", "say which LNet routers running jobs' data take, and why; undo it"),
     "tune": ("tarazu.cli.tune", "parameters that learn: what is set, what was learned; apply it, undo it"),
     "bursts": (
         "tarazu.cli.bursts",
         "which compute nodes' I/O meets on which I/O nodes: see it, map it anew, choose jobs' nodes",
     ),
+    "top": ("tarazu.cli.top", "OSSs and OSTs live: fill, rate, promises, what is amiss"),
     "status": ("tarazu.cli.status", "ask the daemons how they are"),
     "whatif": (
         "tarazu.cli.whatif",
@@ -52,6 +60,10 @@ COMMANDS = {
     ),
     "map": ("tarazu.cli.map", "print a placement map"),
     "check-app": ("tarazu.cli.check_app", "say what of a program the placement library would not see"),
+    "doctor": (
+        "tarazu.cli.doctor",
+        "say whether this node is as tarazu needs it, and how to mend what is not",
+    ),
     "collect": ("tarazu.cli.collect", "say which statistics this node gives, and from where"),
     "keys": ("tarazu.cli.keys", "create, list and revoke the keys that authenticate the daemons"),
     "config": ("tarazu.cli.config", "print the settings in force, or check a file"),
@@ -74,12 +86,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         if sys.stdout.isatty():
             sys.stdout = Terminal(sys.stdout)
     try:
-        return _dispatch(words)
+        status = _dispatch(words)
+        if argv is None and words[:1] == ["run"]:
+            _leave(status)
+        return status
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except KeyboardInterrupt:
         return 130
+
+
+def _leave(status: int) -> NoReturn:
+    """End at once: to take the interpreter down would take as long as to start it, and somebody waits for his shell."""
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(status)
 
 
 def _dispatch(words: list[str]) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -61,6 +60,8 @@ def read(path: Path) -> File:
         raise ConfigError(str(path), "a readable configuration file", error.strerror) from None
     except UnicodeDecodeError:
         raise ConfigError(str(path), "a configuration file in UTF-8", "other bytes") from None
+    import tomllib
+
     try:
         return File(path, text, tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:

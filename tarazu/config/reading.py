@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import logging
 import os
 import re
 from collections.abc import Mapping
@@ -16,8 +15,6 @@ from tarazu.config.files import File
 from tarazu.config.sections import FORMER, SECTIONS, Settings
 from tarazu.errors import ConfigError
 from tarazu.units import parse_bytes
-
-log = logging.getLogger("tarazu.config")
 
 
 class Examined(NamedTuple):
@@ -47,8 +44,11 @@ def load(path: str | os.PathLike[str] | None = None, environ: Mapping[str, str] 
     found = examine(path, environ)
     if found.problems:
         raise found.problems[0]
+    if found.former:
+        import logging  # takes its time, and mostly there is nothing to say
+
     for where in found.former:
-        log.info("%s: no setting any more, passed over", where)
+        logging.getLogger("tarazu.config").info("%s: no setting any more, passed over", where)
     return found.settings
 
 

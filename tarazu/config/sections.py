@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
+from typing import TYPE_CHECKING
 
 from tarazu.config.check import (
     ADDRESS,
@@ -15,13 +16,19 @@ from tarazu.config.check import (
     SHARE,
     WEIGHT,
     Check,
+    listening,
     one_of,
     setting,
 )
 from tarazu.units import MIB
 
+if TYPE_CHECKING:
+    from dataclasses import dataclass as section
+else:
+    from tarazu.config.section import section
 
-@dataclass(frozen=True)
+
+@section(frozen=True)
 class Keys:
     directory: str = setting("/etc/tarazu/keys", "where `tarazu keys create` put the CURVE keys")
     insecure: bool = setting(False, "allow unauthenticated sockets outside loopback")
@@ -32,7 +39,7 @@ class Keys:
     )
 
 
-@dataclass(frozen=True)
+@section(frozen=True)
 class Ossd:
     name: str = setting("", "name of this OSS; empty: its host name")
     interval_s: float = setting(60.0, "seconds between two reports", POSITIVE)
@@ -49,7 +56,7 @@ class Ossd:
     )
 
 
-@dataclass(frozen=True)
+@section(frozen=True)
 class Mdsd:
     statistics: str = setting("tcp://127.0.0.1:5770", "address that receives statistics", ADDRESS)
     requests: str = setting("tcp://127.0.0.1:5771", "address that answers allocation requests", ADDRESS)
@@ -64,19 +71,11 @@ class Mdsd:
         0.50, "allocate only while memory in use (without page cache) is below", SHARE
     )
     stale_after_s: float = setting(180.0, "a target not reported for this long gets no stripes", POSITIVE)
-    speed_forget_s: float = setting(
-        1800.0, "what made an OST slow is forgotten after this, where it shows nothing new", POSITIVE
-    )
     exclude: tuple[str, ...] = setting(
         (), "targets without new stripes: OSTs as scratch:0-3,7, pools as scratch.flash"
     )
     user_share: float = setting(
         0.5, "what one user's promises may hold of the space that is free; beyond, jobs run unplaced", SHARE
-    )
-    user_requests_per_s: float = setting(
-        100.0,
-        "allocations one user may ask for in a second, beyond 2000 at once; more are declined",
-        POSITIVE,
     )
     audit_log: str = setting("", "file for one line per allocation; empty: standard error")
     state: str = setting(
@@ -85,7 +84,7 @@ class Mdsd:
     )
 
 
-@dataclass(frozen=True)
+@section(frozen=True)
 class Standby:
     statistics: str = setting(
         "", "as mdsd.statistics, of the second mdsd (tarazu-mdsd --standby)", ADDRESS_OR_NOTHING
@@ -93,7 +92,7 @@ class Standby:
     requests: str = setting("", "as mdsd.requests, of the second mdsd", ADDRESS_OR_NOTHING)
 
 
-@dataclass(frozen=True)
+@section(frozen=True)
 class Weights:
     """What may be weighed in an OST's level (`tarazu.allocate.marginal_cost`); 1 is the time of a balanced OST."""
 
@@ -112,17 +111,16 @@ class Weights:
     reserve_share: float = setting(0.02, "share of an OST's total space that placement leaves free", SHARE)
 
 
-@dataclass(frozen=True)
+@section(frozen=True)
 class Allocate(Weights):
     policy: str = setting(
         "tarazu",
         "allocation policy",
         one_of("tarazu", "tarazu-linear", "lsa", "random", "round-robin", "greedy"),
     )
-    seed: int = setting(0, "seed of the rotation among equal OSTs")
 
 
-@dataclass(frozen=True)
+@section(frozen=True)
 class Clientd:
     name: str = setting("", "name of this client; empty: its host name")
     socket: str = setting("/run/tarazu/clientd.sock", "Unix socket where `tarazu run` finds clientd")
@@ -132,9 +130,6 @@ class Clientd:
     password_file: str = setting(
         "",
         "file with the database's password, readable by clientd alone; empty: none, or in clientd.database",
-    )
-    keep_plans: int = setting(
-        1000, "plans of one user's application on one file system kept in the interaction database", POSITIVE
     )
     user_plan_bytes: int = setting(
         512 * MIB,
@@ -150,7 +145,7 @@ class Clientd:
     forecast_bytes: int = setting(1024 * MIB, "memory that one forecast may take", POSITIVE, size=True)
 
 
-@dataclass(frozen=True)
+@section(frozen=True)
 class LayoutSettings:
     stripe_count: str = setting(
         "auto",
@@ -175,19 +170,12 @@ class LayoutSettings:
         one_of("instantiate", "hints"),
     )
     min_size: int = setting(64 * MIB, "files forecast below this are left to Lustre", NOT_NEGATIVE, size=True)
-    least_object_bytes: int = setting(
-        8 * MIB,
-        "auto: no more stripes than give objects of this size; writing one takes many times as long as the "
-        "requests that it costs",
-        POSITIVE,
-        size=True,
-    )
     foreign_defaults: bool = setting(
         False, "place also in directories whose default layout a user has changed"
     )
 
 
-@dataclass(frozen=True)
+@section(frozen=True)
 class Predict:
     model: str = setting("arima", "forecast model", one_of("arima", "last", "mean", "drift"))
     runs: int = setting(
@@ -202,7 +190,7 @@ class Predict:
     horizon_s: float = setting(1800.0, "only files expected within this time get OSTs (rolling)", POSITIVE)
 
 
-@dataclass(frozen=True)
+@section(frozen=True)
 class Forwarding:
     policy: str = setting(
         "joint",
@@ -252,21 +240,13 @@ class Forwarding:
         "followed",
         Check("an absolute path, or nothing", lambda v: v == "" or v.startswith("/")),
     )
-    gain: float = setting(
-        0.05,
-        "running jobs get other routers only where the mean slowdown of their I/O falls by this share",
-        SHARE,
-    )
     interval_s: float = setting(
         10.0, "how often an OSS asks mdsd for the rules that it should have", POSITIVE
     )
     rules: int = setting(64, "rules that one OSS sets at most", NOT_NEGATIVE)
-    rules_per_minute: int = setting(
-        60, "rules that one OSS adds in a minute at most; taking back has no limit", POSITIVE
-    )
 
 
-@dataclass(frozen=True)
+@section(frozen=True)
 class Tune:
     mode: str = setting(
         "observe",
@@ -308,7 +288,7 @@ class Tune:
     )
 
 
-@dataclass(frozen=True)
+@section(frozen=True)
 class Bursts:
     statistics: str = setting(
         "",
@@ -363,7 +343,7 @@ class Bursts:
     )
 
 
-@dataclass(frozen=True)
+@section(frozen=True)
 class Run:
     mode: str = setting(
         "observe",
@@ -418,7 +398,54 @@ class Run:
     exclude_users: tuple[str, ...] = setting((), "names of users whose jobs are left alone")
 
 
-@dataclass(frozen=True)
+@section(frozen=True)
+class Pool:
+    mode: str = setting(
+        "observe",
+        "tarazu-pool: observe: look; advise: also log what would be changed; apply: change it",
+        one_of("observe", "advise", "apply"),
+    )
+    name: str = setting(
+        "good",
+        "the OST pool of good OSTs, in each file system",
+        Check(
+            "1 to 15 letters, digits, _ and -",
+            lambda v: (
+                re.fullmatch(r"[A-Za-z0-9_-]{1,15}", v) is not None and v not in ("none", "inherit", "ignore")
+            ),
+        ),
+    )
+    of: str = setting("", "the pool whose OSTs it may have; empty: all, or those that it had before")
+    floor: float = setting(0.5, "least share of those OSTs that stays in it, whatever they are", SHARE)
+    full: float = setting(0.95, "share of its space from which an OST leaves it", SHARE)
+    interval_s: float = setting(60.0, "seconds between two looks of tarazu-pool", POSITIVE)
+    lctl: str = setting("lctl", "the program that changes pools, on the MGS's node, and words before its own")
+    state: str = setting("/var/lib/tarazu-pool", "where it is noted what pools were, before they are changed")
+
+
+@section(frozen=True)
+class Page:
+    listen: str = setting(
+        "127.0.0.1:5780",
+        "where tarazu-page serves its page: host:port, or a port (of loopback); it asks nobody who they are",
+        Check("host:port, or a port (of loopback)", lambda v: listening(v) is not None),
+    )
+    interval_s: float = setting(
+        10.0, "how often mdsd is asked while somebody looks at the page; else once a minute", POSITIVE
+    )
+    results: str = setting(
+        "/var/lib/tarazu-page/results",
+        "directory with what `tarazu report --json` and `tarazu whatif --json` printed, which the page shows: "
+        "NAME.json; empty: none",
+    )
+    state: str = setting("/var/lib/tarazu-page", "where the imbalance over time is kept")
+    keys: str = setting(
+        "",
+        "directory of a client's key of the page's own, where no clientd runs; empty: keys.directory",
+    )
+
+
+@section(frozen=True)
 class Metrics:
     ossd: str = setting(
         "", "where Prometheus finds ossd's metrics, as 127.0.0.1:5775; empty: nowhere", LISTENS
@@ -430,7 +457,7 @@ class Metrics:
     bursts: str = setting("", "where it finds tarazu-burstd's", LISTENS)
 
 
-@dataclass(frozen=True)
+@section(frozen=True)
 class Settings:
     keys: Keys = field(default_factory=Keys)
     ossd: Ossd = field(default_factory=Ossd)
@@ -444,6 +471,8 @@ class Settings:
     tune: Tune = field(default_factory=Tune)
     bursts: Bursts = field(default_factory=Bursts)
     run: Run = field(default_factory=Run)
+    pool: Pool = field(default_factory=Pool)
+    page: Page = field(default_factory=Page)
     metrics: Metrics = field(default_factory=Metrics)
 
     def statistics(self) -> tuple[str, ...]:
@@ -469,6 +498,8 @@ SECTIONS: dict[str, type] = {
     "tune": Tune,
     "bursts": Bursts,
     "run": Run,
+    "pool": Pool,
+    "page": Page,
     "metrics": Metrics,
 }
 
@@ -478,19 +509,19 @@ RELOADED = {
         "cpu_limit",
         "memory_limit",
         "stale_after_s",
-        "speed_forget_s",
         "exclude",
         "user_share",
-        "user_requests_per_s",
         "audit_log",
     },
     "allocate": {f.name for f in dataclasses.fields(Allocate)},
-    "clientd": {"keep_plans", "user_plan_bytes", "forecast_s", "forecast_bytes"},
+    "clientd": {"user_plan_bytes", "forecast_s", "forecast_bytes"},
     "layout": {f.name for f in dataclasses.fields(LayoutSettings)} - {"lists"},
     "predict": {"model", "runs", "horizon_s"},
     "tune": {"mode", "dwell_s", "worse"},
+    "pool": {"mode", "of", "floor", "full", "interval_s"},
     "bursts": {"nodes", "machine", "limit", "intensive", "per_io_node", "quiet", "wait_s"},
-    "forwarding": {"benchmarks", "curves", "routers", "gain", "interval_s", "rules"},
+    "forwarding": {"benchmarks", "curves", "routers", "interval_s", "rules"},
+    "page": {"interval_s", "results"},
 }
 """Settings that a running daemon takes over on SIGHUP; those of others need its restart."""
 READ_EACH_STEP = {
@@ -501,8 +532,10 @@ READ_EACH_STEP = {
 """Settings that no daemon uses: `tarazu run` reads them for each job step."""
 
 FORMER = {
-    "mdsd": ("speed_half_life_s",),
-    "allocate": ("time", "promise", "idle_load", "oss_balance", "latency", "degraded", "ceiling"),
-    "layout": ("shared_stripe_bytes", "private_stripe_bytes"),
+    "mdsd": ("speed_half_life_s", "speed_forget_s", "user_requests_per_s"),
+    "allocate": ("time", "promise", "idle_load", "oss_balance", "latency", "degraded", "ceiling", "seed"),
+    "clientd": ("keep_plans",),
+    "layout": ("shared_stripe_bytes", "private_stripe_bytes", "least_object_bytes"),
+    "forwarding": ("gain", "rules_per_minute"),
 }
 """Settings of earlier versions: passed over, with a line in the daemons' logs. An upgrade must not leave them down."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 
 from tarazu import native
 from tarazu.errors import TarazuError
-from tarazu.predict import rules
 from tarazu.run.nodes import openmpi
-from tarazu.run.plan.schedule import used_lately
+from tarazu.run.plan.lately import used_lately
 from tarazu.run.step import Step
 from tarazu.store import control
 
@@ -18,35 +16,37 @@ DECIDING_RUNS = 5
 
 
 def prepare(step: Step) -> None:
-    """Make and start what the step needs, and wait for its first plans, `run.wait_s` at most."""
+    """Make and start what the step needs, and wait for its first plans, `run.wait_s` at most; in mode `observe`, where
+    nothing is placed by them, not at all.
+    """
     waits_until = time.monotonic() + step.settings.run.wait_s
     problems, directories = step.problems, step.directories
     problems.guard(directories.make_spool)
     problems.guard(step.others.find, have_spool=bool(directories.spool))
     directories.make_map(beside_spools=step.others.sends)
-    step.maps.directory = directories.map
     control.write_control(directories.map)
     step.site.start()
     directories.sweep()
-    used = used_lately(step.history, list(step.schedules), step.job.application)
-    step.record_mode = "light" if used else "full"
-    deciding = problems.in_background(_decide, step, used)
-    for fs_name, schedule in step.schedules.items():
-        if used and fs_name not in used:
-            schedule.leave_out()
-        problems.in_background(schedule.keep)
+    step.used = used_lately(step.history, step.fs_names, step.job.application)
+    step.record_mode = "light" if step.used else "full"
+    deciding = problems.in_background(_decide, step) if step.used else None
+    if step.mode != "observe":
+        step.plan()
     for schedule in step.schedules.values():
         schedule.first.wait(max(0.0, waits_until - time.monotonic()))
-    deciding.join(max(0.0, waits_until - time.monotonic()))
+    if deciding:
+        deciding.join(max(0.0, waits_until - time.monotonic()))
     if step.others.sends:
         left_s = waits_until - time.monotonic()
-        problems.guard(step.others.send, directories.spool, directories.map, step.maps.generation, left_s)
+        problems.guard(step.others.send, directories.spool, directories.map, step.generation, left_s)
 
 
-def _decide(step: Step, used: Sequence[str]) -> None:
+def _decide(step: Step) -> None:
     """Record in full when the history of any of these file systems asks for it."""
+    from tarazu.predict import rules
+
     modes = set()
-    for fs_name in used:
+    for fs_name in step.used:
         runs, problems = step.history.past(fs_name, step.job.application, DECIDING_RUNS)
         for problem in problems:
             step.problems.note(problem)

@@ -8,6 +8,8 @@ import contextlib
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,15 +17,21 @@ from tarazu.errors import StoreError, TarazuError, TraceError
 from tarazu.run.problems import append_line
 from tarazu.run.step import Step
 from tarazu.store import control
-from tarazu.trace.parser import parse_all_files
-from tarazu.trace.records import OUTCOMES, RunRecord
+
+if TYPE_CHECKING:
+    from tarazu.trace.records import RunRecord
 
 
 def finish(step: Step, status: int, started_s: float) -> None:
     """What came of the step is gathered, remembered and told. `started_s`: by the clock."""
-    with contextlib.suppress(TarazuError):  # else silence ends it
-        step.reports.nodes_ended(step.nodes.ids)
-    runs, damaged = _gather(step, status, started_s)
+    if step.nodes and step.nodes.ids:
+        with contextlib.suppress(TarazuError):  # else silence ends it
+            step.reports.nodes_ended(step.nodes.ids)
+    paths, problem = _spools(step)
+    if not (paths or problem or step.site.seen) and step.directories.spool:
+        give_back(step, step.schedules)  # nothing of it was to be recorded
+        return
+    runs, damaged = _parse(step, paths, problem, status, started_s)
     used = [run for run in runs if run.files]
     give_back(step, step.schedules.keys() - {run.step.fs_name for run in used})
     if not used and step.directories.spool and not damaged and not step.site.seen:
@@ -47,14 +55,21 @@ def remove(step: Step) -> None:
     step.directories.remove()
 
 
-def _gather(step: Step, status: int, started_s: float) -> tuple[list[RunRecord], int]:
-    """(one run for each file system, without files when nothing managed was created; how many spools are damaged)."""
-    directories, problems = step.directories, step.problems.noted
+def _spools(step: Step) -> tuple[list[Path], str]:
+    """All spools of the step, and what went wrong (empty: nothing)."""
+    directories = step.directories
     dest = directories.map / "spools"
     dest.mkdir()
-    paths, problem = step.others.gather(
-        directories.spool, directories.spool_here, directories.map, dest, step.job
-    )
+    return step.others.gather(directories.spool, directories.spool_here, directories.map, dest, step.job)
+
+
+def _parse(
+    step: Step, paths: Sequence[Path], problem: str, status: int, started_s: float
+) -> tuple[list[RunRecord], int]:
+    """(one run for each file system, without files when nothing managed was created; how many spools are damaged)."""
+    from tarazu.trace.parser import parse_all_files
+
+    problems = step.problems.noted
     if problem:
         problems.append(f"spools of other nodes are lost: {problem}")
     duration_s = time.time() - started_s
@@ -63,7 +78,7 @@ def _gather(step: Step, status: int, started_s: float) -> tuple[list[RunRecord],
     runs = [msgspec.structs.replace(run, start_s=started_s, duration_s=duration_s) for run in parsed.values()]
     one = runs[0]
     lost_ranks = max(0, one.ranks_expected - one.ranks_seen)
-    problems[:0] = step.others.problems(step.maps.generation, lost_ranks)
+    problems[:0] = step.others.problems(step.generation, lost_ranks)
     if lost_ranks:
         problems.append(step.others.lost(lost_ranks))
     elif (one.dropped_records or one.lost_bytes) and not one.exit_status:
@@ -105,6 +120,8 @@ def _summary_line(step: Step, runs: Sequence[RunRecord], problems: Sequence[str]
     `runs`: of each file system that was used, one at least. Where several are mounted the line names those in use, and
     what is said of plans where it is of more than one.
     """
+    from tarazu.trace.records import OUTCOMES
+
     used = [run.step.fs_name for run in runs]
     tallies = sum((Counter(run.outcomes) for run in runs), Counter[str]())
     counts = " ".join(f"{name}={tallies[name]}" for name in OUTCOMES if tallies[name])
@@ -129,7 +146,7 @@ def _summary_line(step: Step, runs: Sequence[RunRecord], problems: Sequence[str]
             costs.append(f"{name}{p.last_placed.ost_cost:.3f}")
             bounds.append(f"{name}{p.last_placed.ost_cost_bound:.3f}")
     states += [f"ost_cost={','.join(costs)} bound={','.join(bounds)}"] if costs else []
-    where = f"fs={','.join(used)} " if several or len(step.schedules) > 1 else ""
+    where = f"fs={','.join(used)} " if several or len(step.fs_names) > 1 else ""
     run = runs[0]
     if (stopped := _stopped(step)) or run.passed_over:
         states.append(f"stopped={stopped or 'on other nodes'!r} passed_over={run.passed_over}")

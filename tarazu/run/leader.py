@@ -10,7 +10,7 @@ import errno
 import time
 from collections.abc import Mapping
 
-from tarazu.run import before, during, end
+from tarazu.run import before
 from tarazu.run.program import Program
 from tarazu.run.step import Step
 
@@ -25,15 +25,23 @@ def lead(step: Step) -> int:
     try:
         program = _start(step, environ)
     except OSError:
+        from tarazu.run import end
+
         step.over.set()
         end.give_back(step, step.schedules)
         end.remove(step)
         raise
     step.others.program = program
-    if step.mode != "observe":
+    if step.mode == "observe":
+        step.problems.in_background(step.plan)
+    else:
+        from tarazu.run import during
+
         during.start(step)
     if step.settings.forwarding.routers != "observe":
         step.problems.in_background(step.tell_nodes)
+    from tarazu.run import end  # the program runs: nothing waits for what is loaded now
+
     status = program.wait()
     program.hurried |= status != 0  # maybe a node has died
     step.over.set()

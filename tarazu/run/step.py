@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import os
-import secrets
 import socket
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,21 +17,20 @@ from tarazu.config import Settings
 from tarazu.errors import TarazuError
 from tarazu.run.command_line import batch_system, job_step
 from tarazu.run.directories import Directories
-from tarazu.run.nodes import reach
 from tarazu.run.nodes.others import OtherNodes
-from tarazu.run.nodes.telling import NodeTelling
-from tarazu.run.plan.accepted import Plans
-from tarazu.run.plan.asking import Asking
-from tarazu.run.plan.map_writer import MapWriter
-from tarazu.run.plan.reports import Reports
-from tarazu.run.plan.schedule import Schedule
 from tarazu.run.problems import Problems
 from tarazu.stats import client
 from tarazu.store import control
 from tarazu.store.stop import SiteStop
 from tarazu.store.stop_watch import SiteWatch
 from tarazu.trace.history import History
-from tarazu.wire.messages import MAX_ID_CHARACTERS
+
+if TYPE_CHECKING:
+    from tarazu.run.nodes.telling import NodeTelling
+    from tarazu.run.plan.accepted import Plans
+    from tarazu.run.plan.map_writer import MapWriter
+    from tarazu.run.plan.reports import Reports
+    from tarazu.run.plan.schedule import Schedule
 
 
 class Step:
@@ -53,17 +53,16 @@ class Step:
         self.mode = mode or settings.run.mode
         self.root = root
         """Where /proc and /sys are found."""
-        mounts = client.mounts(root, environ)
+        self.mounts = mounts = client.mounts(root, environ)
         if not mounts:
             raise TarazuError("no Lustre file system is mounted on this node")
         self.job = job_step.identify(argv, environ, fs_name=mounts[0].fs_name, app=app)
         stamp = time.strftime("%Y%m%dT%H%M%S")
-        self.run_id = f"{stamp}-{os.getpid()}-{secrets.token_hex(3)}-{socket.gethostname()}"
+        self.run_id = f"{stamp}-{os.getpid()}-{os.urandom(3).hex()}-{socket.gethostname()}"
         self.record_mode = "full"
         self.history = History(Path(settings.run.history_dir).expanduser())
         self.state_dir = Path(settings.run.state_dir).expanduser()
         self.directories = Directories(settings.run, self.run_id)
-        self.maps = MapWriter(self.directories.map)
         self.others = OtherNodes(settings.run, self.mode, argv, environ, self.directories.all_maps)
         self.site = SiteWatch(settings.run.stop_file, self._hand_on)
         self.over = threading.Event()
@@ -73,18 +72,35 @@ class Step:
         self.started_s = time.monotonic()
         who = f"{self.run_id} {self.job.application}"
         self.problems = Problems(self.state_dir / "tarazu.log", who, self.over)
-        batch_id = (batch_system.job_id(environ) or self.job.job_id)[:MAX_ID_CHARACTERS]
-        self.nodes = NodeTelling(settings, batch_id, self.over, self.site, self.problems)
-        self.reports = Reports(self.state_dir / "reports", settings.clientd.socket, self.run_id)
-        fs_names = dict.fromkeys(mount.fs_name for mount in mounts)
-        self.schedules = {name: self._schedule(name, mounts, root) for name in fs_names}
-        """Of each file system that is mounted here."""
+        self.nodes: NodeTelling | None = None
+        """None until clientd is to hear where the step runs."""
+        self.fs_names = list(dict.fromkeys(mount.fs_name for mount in mounts))
+        self.used: list[str] = []
+        """File systems that the application wrote to lately."""
+        self.maps: MapWriter | None = None
+        self.schedules: Mapping[str, Schedule] = {}
+        """Of each file system that is planned for; empty before the step plans."""
 
-    def _schedule(self, fs_name: str, mounts: Sequence[client.Mount], root: str) -> Schedule:
+    def plan(self) -> None:
+        """Begin to ask for plans, in a thread for each file system."""
+        from tarazu.run.plan.map_writer import MapWriter  # with what follows half of what a leader loads
+
+        self.maps = MapWriter(self.directories.map)
+        self.schedules = {name: self._schedule(name, self.maps) for name in self.fs_names}
+        for fs_name, schedule in self.schedules.items():
+            if self.used and fs_name not in self.used:
+                schedule.leave_out()
+            self.problems.in_background(schedule.keep)
+
+    def _schedule(self, fs_name: str, maps: MapWriter) -> Schedule:
+        from tarazu.run.plan.accepted import Plans
+        from tarazu.run.plan.asking import Asking
+        from tarazu.run.plan.schedule import Schedule
+
         job = msgspec.structs.replace(self.job, fs_name=fs_name)
-        its = [mount for mount in mounts if mount.fs_name == fs_name]
-        asking = Asking(self.settings, job, its, root, place=self.mode != "observe")
-        plans = Plans(asking, self.maps)
+        its = [mount for mount in self.mounts if mount.fs_name == fs_name]
+        asking = Asking(self.settings, job, its, self.root, place=self.mode != "observe")
+        plans = Plans(asking, maps)
         return Schedule(
             plans, self.history, self.over, self.problems, self.reports, self.site, self.elapsed_s
         )
@@ -99,10 +115,28 @@ class Step:
 
     def tell_nodes(self) -> None:
         """The body of a thread: clientd hears on which nodes the step runs, as long as it runs."""
+        from tarazu.run.nodes import reach
+        from tarazu.run.nodes.telling import NodeTelling
+        from tarazu.wire.messages import MAX_ID_CHARACTERS
+
+        batch_id = (batch_system.job_id(self.environ) or self.job.job_id)[:MAX_ID_CHARACTERS]
+        self.nodes = NodeTelling(self.settings, batch_id, self.over, self.site, self.problems)
         hosts = reach.hosts(self.argv, self.environ)
         self.nodes.keep(
             hosts, self.root, lambda: {fs: s.plans.router_profile for fs, s in self.schedules.items()}
         )
+
+    @functools.cached_property
+    def reports(self) -> Reports:
+        """What clientd is told at the end, or by a later step."""
+        from tarazu.run.plan.reports import Reports
+
+        return Reports(self.state_dir / "reports", self.settings.clientd.socket, self.run_id)
+
+    @property
+    def generation(self) -> int:
+        """Of the newest map; 0: there is none."""
+        return self.maps.generation if self.maps else 0
 
     @property
     def plans(self) -> list[Plans]:

@@ -7,21 +7,18 @@ that of `tarazu.trace.runfile`.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
-import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO
-from urllib.parse import unquote_to_bytes
+from typing import TYPE_CHECKING, BinaryIO
 
 from tarazu.errors import TraceError
-from tarazu.trace.past import read_past
-from tarazu.trace.records import PastRun, RunRecord
-from tarazu.trace.runfile import MAX_RUN_BYTES, encode_run, read_header, read_run, reader
+
+if TYPE_CHECKING:
+    from tarazu.trace.records import PastRun, RunRecord
 
 SUFFIX = ".run"
 PART = ".part"
@@ -44,6 +41,8 @@ def file_name(name: str) -> str:
     if safe.startswith("."):
         safe = "%2E" + safe[1:]
     if len(safe) > _LONGEST_NAME:
+        import hashlib
+
         safe = f"{safe[:80]}~{hashlib.sha256(raw).hexdigest()[:24]}"
     return safe or "%"
 
@@ -62,14 +61,16 @@ class History:
 
     def append(self, run: RunRecord, id: str = "") -> Path:
         """Write the run to a file of its own. Raises TraceError when that is not possible."""
-        path = self.path_of(run, id or secrets.token_hex(4))
+        from tarazu.trace.runfile import encode_run
+
+        path = self.path_of(run, id or os.urandom(4).hex())
         self.write(path, encode_run(run))
         return path
 
     def write(self, path: Path, content: bytes) -> None:
         """Write a run's file, instead of one of that name, whole or not at all. Raises TraceError."""
         folder = path.parent
-        part = path.with_name(f"{path.stem}.{secrets.token_hex(4)}{PART}")
+        part = path.with_name(f"{path.stem}.{os.urandom(4).hex()}{PART}")
         try:
             try:
                 descriptor = _create(part, self.directory)
@@ -103,6 +104,8 @@ class History:
         A file that cannot be used is reported to `problem` and replaced by the next older one; with
         `strict` it raises.
         """
+        from tarazu.trace.runfile import read_run
+
         found: list[RunRecord] = []
         for path in reversed(self.paths(fs_name, application)):
             if last is not None and len(found) >= last:
@@ -118,6 +121,8 @@ class History:
 
     def past(self, fs_name: str, application: str, last: int) -> tuple[list[PastRun], list[str]]:
         """What a forecast would look at in the newest `last` runs, oldest first, and what is wrong with others."""
+        from tarazu.trace.past import read_past
+
         with contextlib.ExitStack() as stack:
             files = [opened(path) for path in self.paths(fs_name, application)[-last:]]
             return read_past([stack.enter_context(file).fileno() for file in files if file], last)
@@ -138,6 +143,8 @@ class History:
         self, fs_name: str, application: str, problem: Callable[[TraceError], None]
     ) -> Iterator[tuple[Path, RunRecord]]:
         """Runs one after another, oldest first, each with its file; what cannot be used is told to `problem`."""
+        from tarazu.trace.runfile import read_run
+
         for path in self.paths(fs_name, application):
             try:
                 yield path, read_run(path)
@@ -219,6 +226,8 @@ def _make_private(folder: Path, root: Path) -> None:
 
 def _names(path: Path) -> tuple[str, str] | None:
     """File system and application as the run itself names them; None when it cannot be read."""
+    from tarazu.trace.runfile import MAX_RUN_BYTES, read_header, reader
+
     try:
         with reader(path, MAX_RUN_BYTES) as file:
             step = read_header(file, str(path)).fields.get("step")
@@ -231,4 +240,6 @@ def _names(path: Path) -> tuple[str, str] | None:
 
 
 def _plain(name: str) -> str:
+    from urllib.parse import unquote_to_bytes
+
     return unquote_to_bytes(name).decode("utf-8", "surrogateescape")

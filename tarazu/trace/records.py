@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from tarazu.model import ANY_RANK, JobStep
+from tarazu.model import ANY_RANK, LONGEST_ID, JobStep
 from tarazu.trace.phases.phase import Phase
 
 OUTCOMES = ("unmanaged", "hit", "late", "miss", "refused", "advised", "skipped", "raced", "partly")
@@ -25,8 +25,6 @@ MOST_RANKS = 1 << 24
 """No step has more; what says so is damaged or made up."""
 LARGEST_INDEX = 2**31 - 1
 """Of a task of a job array."""
-LONGEST_ID = 256
-"""Of the id of a job array, in characters."""
 MOST_NUMBERS = 4096
 """Numeric arguments of one command line."""
 LARGEST_BYTES = 2**63 - 1

@@ -144,6 +144,12 @@ class Overview(msgspec.Struct, frozen=True):
     """By file system."""
     site_stopped: str = ""
     """Why, where the site has switched tarazu off."""
+    gate_closed: str = ""
+    """Why mdsd allocates nothing now; empty while it does."""
+    promises: int = 0
+    """Allocations of running job steps."""
+    metadata_per_s: float | None = None
+    """Metadata operations of the MDTs of mdsd's node; None where it serves none."""
 
 
 def overview(mdsd: Mapping[str, Any], taken_s: float | None = None) -> Overview:
@@ -160,12 +166,25 @@ def overview(mdsd: Mapping[str, Any], taken_s: float | None = None) -> Overview:
             fs_name: [_target(fs_name, of, known.get("health") or {}) for of in known["osts"]]
             for fs_name, known in sorted(mdsd["file_systems"].items())
         }
+        of_mds = (mdsd.get("mds") or {}).get("operations_per_s")
         stopped = str(mdsd.get("stopped") or "")
+        closed = str((mdsd.get("gate") or {}).get("why_closed") or "")
+        promises = int((mdsd.get("requests") or {}).get("promises") or 0)
+        metadata = sum(sum(of.values()) for of in of_mds.values()) if of_mds else None
     except (KeyError, AttributeError, TypeError, msgspec.ValidationError) as error:
         raise WireError("mdsd's status", "servers and file systems", str(error)) from None
     judged = [t for of in by_fs.values() for t in _judged(of, servers)]
     imbalances = tuple(imbalance(fs_name, of) for fs_name, of in by_fs.items())
-    return Overview(time.time() if taken_s is None else taken_s, servers, tuple(judged), imbalances, stopped)
+    return Overview(
+        time.time() if taken_s is None else taken_s,
+        servers,
+        tuple(judged),
+        imbalances,
+        stopped,
+        closed,
+        promises,
+        metadata,
+    )
 
 
 def imbalance(fs_name: str, targets: Iterable[Target]) -> Imbalance:

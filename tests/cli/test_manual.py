@@ -158,4 +158,4 @@ def test_an_interactive_bash_completes_at_a_tab(share: Path, tmp_path: Path) -> 
 
 def test_the_script_is_made_anew_from_the_parsers() -> None:
     assert completion.script().count("'bursts report --days'") == 1
-    assert "tarazu-doctor(1)" in pages.top_page() or "doctor" not in COMMANDS
+    assert r"tarazu\-doctor(1)" in pages.top_page()

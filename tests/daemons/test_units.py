@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -41,6 +42,11 @@ def test_a_unit_starts_a_program_of_the_package(unit: Path) -> None:
         assert user == "root" and service["CapabilityBoundingSet"] == "CAP_SYS_ADMIN CAP_DAC_READ_SEARCH"
         assert (service["DevicePolicy"], service["DeviceAllow"]) == ("closed", "/dev/lnet rw")
         return
+    if unit.stem == "tarazu-pool":
+        # Who may change the MGS's pools: see the unit.
+        assert user == "root" and service["CapabilityBoundingSet"] == "CAP_SYS_ADMIN CAP_DAC_READ_SEARCH"
+        assert (service["DevicePolicy"], service["DeviceAllow"]) == ("closed", "/dev/obd rw")
+        return
     if unit.stem == "tarazu-announcer":
         # Who may write Lustre's parameters, and no others.
         assert user == "root" and service["CapabilityBoundingSet"] == "CAP_DAC_READ_SEARCH"
@@ -54,15 +60,15 @@ def test_a_unit_starts_a_program_of_the_package(unit: Path) -> None:
 
 def test_all_daemons_have_one() -> None:
     names = ["tarazu-announcer", "tarazu-burstd", "tarazu-clientd", "tarazu-council", "tarazu-mdsd"]
-    names += ["tarazu-ossd", "tarazu-ossd-routers"]
+    names += ["tarazu-ossd", "tarazu-ossd-routers", "tarazu-page", "tarazu-pool"]
     assert sorted(unit.stem for unit in UNITS) == names
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
 @pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.stem)
 def test_systemd_itself_understands_a_unit_and_calls_it_little_exposed(unit: Path) -> None:
-    # Of ten. What changes LNet's rules, or Lustre's parameters, must be root.
-    threshold = 30 if unit.stem in ("tarazu-ossd-routers", "tarazu-announcer") else 20
+    # Of ten. What changes LNet's rules, pools or Lustre's parameters must be root.
+    threshold = 30 if unit.stem in ("tarazu-ossd-routers", "tarazu-announcer", "tarazu-pool") else 20
     checked = subprocess.run(
         ["systemd-analyze", "security", "--offline=yes", f"--threshold={threshold}", unit],
         check=False,
@@ -81,6 +87,7 @@ def test_systemd_itself_understands_a_unit_and_calls_it_little_exposed(unit: Pat
 def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
     """Capabilities, no new privileges, no memory that is both writable and executable."""
     socket = site.directory / "c.sock"
+    page = f"127.0.0.1:{free_port()}"
     oss = ["--name", "oss1", "--root", str(ROOT / "tests/data/lustre/oss")]
     with site.config.open("a") as file:
         file.write("[forwarding]\nrouters = 'advise'\npolicy = 'ta-gc'\n")
@@ -89,6 +96,7 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
             f"state = '{site.directory}/levers'\nknowledge = '{site.directory}/knowledge'\n"
             f"[bursts]\nstatistics = 'tcp://127.0.0.1:{free_port()}'\njobs = '/nowhere'\n"
             f"directory = '{site.directory}/bursts'\nsocket = '{site.directory}/bursts.sock'\n"
+            f"[page]\nlisten = '{page}'\nstate = '{site.directory}/page'\n"
         )
     for unit_name, daemon, options in (
         ("mdsd", "mdsd", []),
@@ -102,6 +110,7 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
         ("council", "council.service", []),
         ("announcer", "announcer.service", oss),
         ("burstd", "bursts.service", []),
+        ("page", "page.service", []),
     ):
         unit = str(ROOT / f"daemons/systemd/tarazu-{unit_name}.service")
         with (site.directory / f"{unit_name}.log").open("a") as log:
@@ -136,5 +145,6 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
     assert here.ask(settings)["nodes"]["oss1"]["kind"] == "oss" and (site.directory / "levers/lock").exists()
     assert "WARNING" not in site.log("council") + site.log("announcer")
     until(lambda: Kept(site.directory / "bursts").told().get("history"))
+    until(lambda: "All 5 OSTs are well" in urlopen(f"http://{page}/").read().decode())
     capabilities = Path(f"/proc/{site.processes[0].pid}/status").read_text()
     assert "CapBnd:\t0000000000000004" in capabilities and "NoNewPrivs:\t1" in capabilities

@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Mapping
 
-from tarazu.trace.records import LONGEST_ID
+from tarazu.model import LONGEST_ID
 
 _JOB_VARIABLES = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "COBALT_JOBID", "JOB_ID")
 _INDEX_VARIABLES = (

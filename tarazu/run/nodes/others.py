@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tarazu.config import Run
 from tarazu.errors import TarazuError
 from tarazu.model import JobStep
-from tarazu.run.nodes import gather, reach, send_map, shared
+from tarazu.run.nodes import reach, shared
 from tarazu.run.nodes.each_node import EachNode
 from tarazu.run.program import Program
-from tarazu.trace.parser import parse_files
+
+if TYPE_CHECKING:
+    from tarazu.run.nodes import gather
+    from tarazu.run.nodes.framed import Answer
 
 EASILY_READ = 4 << 20
 """Bytes of this node's spools that may be read twice, to find that no other node has any."""
-NOBODY = gather.Gathered()
 SHORTEST_S = 0.1
 """Less time is not enough to send a map."""
 
@@ -42,7 +45,8 @@ class OtherNodes:
     """Why it was not."""
     _tried: bool = False
     """Nodes may have something of it."""
-    _asked: gather.Gathered = NOBODY
+    _asked: gather.Gathered | None = None
+    """None: nobody was asked."""
 
     def find(self, *, have_spool: bool) -> None:
         """Find out how they are reached. `have_spool`: this node's spool directory was made."""
@@ -60,6 +64,8 @@ class OtherNodes:
 
     def send(self, spool: str, map_dir: Path, generation: int, seconds: float) -> None:
         """Send a map that has come, in the time that is left before the program is to start. Raises TarazuError."""
+        from tarazu.run.nodes import send_map
+
         assert self._each
         self._unsent = "no plan came in time to be sent"
         if not generation:
@@ -82,6 +88,8 @@ class OtherNodes:
 
         `here` holds this node's, which is left alone; the others' come into `dest`.
         """
+        from tarazu.run.nodes import gather
+
         problem = ""
         if self.run.gather not in ("auto", "none"):
             problem = gather.run_site_command(self.run.gather, spool, dest, self.environ, self.program)
@@ -98,12 +106,18 @@ class OtherNodes:
         """
         if not generation:
             return []
+        from tarazu.run.nodes import gather
+
         said, where = [], f"{self.maps} is not shared by"
-        without, reached = self._asked.recorded(with_map=False), self._asked.recorded(with_map=True)
+        without: list[str] = []
+        reached: list[str] = []
+        if self._asked:
+            without = self._asked.recorded(with_map=False)
+            reached = self._asked.recorded(with_map=True)
         if without:
             why = f", {self._unsent}" if self._unsent else ""
             said.append(f"{where} {gather.folded(without)} (run.map_dir){why}")
-        elif lost_ranks and not self._asked.answers and shared.on_this_node_alone(self.maps):
+        elif lost_ranks and not self._answers and shared.on_this_node_alone(self.maps):
             hosts = reach.elsewhere(self._each.hosts) if self._each else ()
             whom = (
                 gather.folded(hosts) if hosts else f"the nodes of {lost_ranks} rank{'s' * (lost_ranks > 1)}"
@@ -113,9 +127,15 @@ class OtherNodes:
             said.append(f"later plans did not reach {gather.folded(reached)}: {where} them (run.map_dir)")
         return said
 
+    @property
+    def _answers(self) -> Sequence[Answer]:
+        return self._asked.answers if self._asked else ()
+
     def lost(self, ranks: int) -> str:
         """What the job's line says of ranks whose spools did not come."""
-        silent = [answer.node for answer in self._asked.answers if answer.kind == "none"]
+        from tarazu.run.nodes import gather
+
+        silent = [answer.node for answer in self._answers if answer.kind == "none"]
         where = f": {gather.folded(silent)} recorded nothing" if silent else ""
         return f"spools of {ranks} ranks are lost{where}"
 
@@ -125,5 +145,7 @@ def _all_here(here: Path, step: JobStep) -> bool:
     spools = list(here.glob("*.tzs")) if here.is_dir() else []
     if not spools or sum(path.stat().st_size for path in spools) > EASILY_READ:
         return False
+    from tarazu.trace.parser import parse_files
+
     run = parse_files(spools, step, exit_status=0, problem=lambda _damaged: None)
     return run.ranks_seen > 1 and run.ranks_seen >= run.ranks_expected

@@ -1,0 +1,12 @@
+"""tarazu-page: a read-only page of the whole system, for people with a browser and no shell on the servers.
+
+service   the loop: mdsd is asked, the imbalance is noted
+seen      what mdsd said last, and how well that is known
+ring      imbalance over time, in a file of bounded size
+results   what `tarazu whatif --json` and `tarazu report --json` have left in a directory
+pages     addresses → documents, each made once for what is seen
+server    HTTP: GET and HEAD, and headers that let the browser load nothing else
+document  one HTML document; its style and its script: page.css, page.js
+state, heat, charts, work, outcomes   its parts: what is amiss, OSTs by server, curves, allocations, results
+markup    HTML that is escaped wherever it comes from
+"""

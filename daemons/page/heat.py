@@ -1,0 +1,173 @@
+"""All OSTs as a heat map, a row a server: by fill, by load, by speed. Every colour stands in words too.
+
+What colour tells, the text beside each row says in short, the letter in a cell for what is amiss, and a page of its
+own (`all_of`) for each OST. Which of the three is coloured a radio button says, without a script.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tarazu.daemons.page.markup import Markup, element, join, table
+from tarazu.daemons.page.seen import FileSystem, amiss
+from tarazu.daemons.page.state import rate
+from tarazu.units import human_bytes
+from tarazu.wire.overview import WEIGHT, Target
+
+STEPS = 10
+FIGURES_UP_TO = 400
+"""So many OSTs show their figure in the cell; of more only a letter is shown, for those that are amiss."""
+LETTER = {
+    "slow": "s",
+    "sick": "S",
+    "excluded": "x",
+    "full": "F",
+    "refusing": "R",
+    "impossible": "?",
+    "silent": "–",
+    "dead": "D",
+}
+MEASURES = (
+    ("fill", "f", "space used, 0 to 100 %"),
+    ("load", "l", "what it moves now, of what the busiest moves"),
+    ("speed", "p", "speed, of that of its peers: dark is as fast as they are"),
+)
+
+
+def step(share: float | None) -> int | None:
+    """0 to 9; None for what is not known."""
+    return None if share is None else min(STEPS - 1, max(0, int(share * STEPS)))
+
+
+def heat_map(of: FileSystem, at: int) -> Markup:
+    """`at`: which file system of the page this is."""
+    busiest = max((t.moving_bytes_per_s or 0.0 for t in of.targets), default=0.0)
+    small = len(of.targets) > FIGURES_UP_TO
+    rows = [_row(name, targets, busiest, small=small) for name, targets in of.servers]
+    choices = [
+        join(
+            element(
+                "input",
+                type="radio",
+                name=f"measure{at}",
+                id=f"{name}{at}",
+                class_=f"m-{name}",
+                checked=number == 0,
+            ),
+            element("label", name, for_=f"{name}{at}", title=text),
+        )
+        for number, (name, _, text) in enumerate(MEASURES)
+    ]
+    return element(
+        "section",
+        element("h2", f"{of.name}: OSTs by server", id=f"map{at}"),
+        element(
+            "div",
+            element("span", "coloured by", class_="by"),
+            *choices,
+            element("div", *rows, class_="map small" if small else "map"),
+            *(_legend(name, letter, text) for name, letter, text in MEASURES),
+            class_="heat",
+        ),
+        _letters(of.targets),
+        element("p", element("a", f"All {len(of.targets):,} OSTs as a table", href="osts"), class_="note"),
+        aria_labelledby=f"map{at}",
+    )
+
+
+def _row(name: str, targets: Sequence[Target], busiest: float, *, small: bool) -> Markup:
+    said = _said(targets)
+    short = said if not small else ", ".join(w for w in said.split(", ") if not w.endswith("/s"))
+    cells = element(
+        "span",
+        *(_cell(t, busiest, small=small) for t in targets),
+        class_="cells",
+        role="img",
+        aria_label=f"{name}: {said}",
+    )
+    return element(
+        "div",
+        element("span", name, class_="oss", title=name),
+        cells,
+        element("span", short, class_="said"),
+        class_="row",
+    )
+
+
+def _said(targets: Sequence[Target]) -> str:
+    """A server in a few words."""
+    fills = [t.fill for t in targets]
+    low, high = min(fills), max(fills)
+    words = [f"{low * 100:.0f}–{high * 100:.0f} %"]
+    moving = [m for t in targets if (m := t.moving_bytes_per_s) is not None]
+    if moving:
+        words.append(rate(sum(moving)))
+    words += [f"OST {t.index} {t.verdict}" for t in amiss(targets)[:3]]
+    if len(amiss(targets)) > 3:
+        words.append("…")
+    return ", ".join(words)
+
+
+def _cell(t: Target, busiest: float, *, small: bool) -> Markup:
+    moving = t.moving_bytes_per_s
+    load = moving / busiest if moving is not None and busiest else None
+    steps = (("f", step(t.fill)), ("l", step(load)), ("p", step(t.relative_speed)))
+    classes = " ".join(f"{letter}{'n' if found is None else found}" for letter, found in steps)
+    bad = WEIGHT[t.verdict] >= WEIGHT["slow"]
+    if bad:
+        classes += f" v-{t.verdict}"
+    # Of thousands only those that are amiss say more: the table has all.
+    title = None if small and not bad else _title(t)
+    inside = LETTER[t.verdict] if bad else "" if small else f"{t.fill * 100:.0f}"
+    return element("i", inside, class_=classes, title=title)
+
+
+def _title(t: Target) -> str:
+    words = [f"{t.name} on {t.oss}: {t.verdict}, {t.fill:.0%} full"]
+    if t.moving_bytes_per_s is not None:
+        words.append(f"moves {rate(t.moving_bytes_per_s)}")
+    if t.relative_speed is not None:
+        words.append(f"{t.relative_speed:.0%} of its peers' speed")
+    if t.why:
+        words.append(t.why)
+    return "; ".join(words)
+
+
+def _legend(name: str, letter: str, text: str) -> Markup:
+    boxes = (element("i", f"{number * 10}", class_=f"{letter}{number}") for number in range(STEPS))
+    return element(
+        "p",
+        *boxes,
+        element("i", "?", class_=f"{letter}n"),
+        f" {text}, in steps from the figure in the box; ?: not known.",
+        class_=f"legend k-{name}",
+    )
+
+
+def _letters(targets: Sequence[Target]) -> Markup:
+    there = {t.verdict for t in targets} & set(LETTER)
+    if not there:
+        return join()
+    words = [join(element("b", LETTER[v], class_=f"word v-{v}"), f" {v} ") for v in LETTER if v in there]
+    return element("p", "In a cell: ", *words, class_="note")
+
+
+def all_of(of: FileSystem) -> Markup:
+    """Every OST with its figures: what the heat map shows, as text."""
+    rows: list[tuple[object, ...]] = [
+        (
+            t.index,
+            t.oss,
+            t.verdict,
+            f"{t.fill:.1%}",
+            human_bytes(t.avail_bytes),
+            rate(t.writing_bytes_per_s),
+            rate(t.reading_bytes_per_s),
+            "-" if t.latency_s is None else f"{t.latency_s * 1e3:.1f}",
+            "-" if t.relative_speed is None else f"{t.relative_speed:.0%}",
+            human_bytes(t.promised_bytes),
+        )
+        for t in of.targets
+    ]
+    head = ("OST", "OSS", "verdict", "used", "free", "writes", "reads", "ms an I/O", "of peers", "promised")
+    return table(head, rows, caption=f"OSTs of {of.name}", left=3)

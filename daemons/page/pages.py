@@ -1,0 +1,134 @@
+"""Addresses → documents. Each is made when it is asked for, once for what is seen, whoever asks how often."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import threading
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+
+from tarazu.daemons.page import document
+from tarazu.daemons.page.document import History
+from tarazu.daemons.page.results import Results
+from tarazu.daemons.page.seen import Seen
+
+HTML = "text/html; charset=utf-8"
+JSON = "application/json"
+LEAST_PACKED = 1024
+"""What is shorter is not compressed."""
+
+
+class Body(NamedTuple):
+    type: str
+    plain: bytes
+    packed: bytes | None
+    """With gzip."""
+
+
+class Pages:
+    """`get` is called from the threads of the server, the rest from the loop."""
+
+    def __init__(
+        self,
+        results: Results,
+        every_s: float,
+        looked: Callable[[], None],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`looked` is called whenever somebody asks for something."""
+        self._clock = clock
+        self._results = results
+        self._every_s = every_s
+        self._looked = looked
+        self._seen = Seen()
+        self._history: History = {}
+        self._made: dict[str, Body | None] = {}
+        self._lock = threading.Lock()
+
+    def show(self, seen: Seen, history: History) -> None:
+        """From now on this is shown."""
+        with self._lock:
+            self._seen, self._history, self._made = seen, history, {}
+
+    def take_over(self, results: Results, every_s: float) -> None:
+        with self._lock:
+            self._results, self._every_s, self._made = results, every_s, {}
+
+    def get(self, path: str) -> Body | None:
+        """The document at `path` (without its query); None: there is none."""
+        self._looked()
+        make = self._maker(path)
+        if make is None:
+            return None
+        with self._lock:
+            if path not in self._made:
+                found = make()
+                if found is None or len(found.plain) > 4 << 20:
+                    return found  # not kept: anybody may ask for any name
+                self._made[path] = found
+            return self._made[path]
+
+    def _maker(self, path: str) -> Callable[[], Body | None] | None:
+        if path == "/":
+            return self._overview
+        if path == "/osts":
+            return lambda: _html(document.osts(self._seen, now_s=self._clock(), every_s=self._every_s))
+        if path == "/status.json":
+            return self._json
+        if found := re.fullmatch(r"/results/([A-Za-z0-9._-]{1,105}?)(\.json)?", path):
+            name, raw = found[1], bool(found[2])
+            return lambda: self._raw(name) if raw else self._result(name)
+        return None
+
+    def _overview(self) -> Body:
+        results = self._results
+        return _html(
+            document.overview(
+                self._seen,
+                self._history,
+                results.all(),
+                results.directory,
+                now_s=self._clock(),
+                every_s=self._every_s,
+            )
+        )
+
+    def _json(self) -> Body:
+        """All that the pages show; None for a figure that is none."""
+        history = {
+            fs_name: [
+                {"span_s": period.span_s, "length_s": period.length_s, "moments": moments}
+                for period, moments in periods.items()
+            ]
+            for fs_name, periods in self._history.items()
+        }
+        seen = self._seen
+        value = {
+            "problem": seen.problem,
+            "overview": seen.overview,
+            "allocations": seen.work,
+            "imbalance": history,
+            "results": self._results.all(),
+        }
+        return _body(JSON, msgspec.json.encode(value))
+
+    def _result(self, name: str) -> Body | None:
+        found = next((of for of in self._results.all() if of.name == name), None)
+        return None if found is None else _html(document.result(found))
+
+    def _raw(self, name: str) -> Body | None:
+        data = self._results.raw(name)
+        return None if data is None else _body(JSON, data)
+
+
+def _html(text: str) -> Body:
+    # A name with half a surrogate pair must not cost the page.
+    return _body(HTML, text.encode(errors="replace"))
+
+
+def _body(type_: str, plain: bytes) -> Body:
+    return Body(type_, plain, gzip.compress(plain, 5, mtime=0) if len(plain) >= LEAST_PACKED else None)

@@ -1,0 +1,172 @@
+"""Results that somebody put into a directory: `tarazu whatif --json`, `tarazu report --json`, a file each.
+
+Only regular files named `NAME.json` of at most `BYTES`, the newest `FILES` of them. Whatever else they hold, only what
+is named here is looked at.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+BYTES = 16 << 20
+FILES = 50
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\.json")
+
+
+class Application(msgspec.Struct, frozen=True):
+    """Of a report: all runs of one application on one file system."""
+
+    application: str
+    fs_name: str
+    runs: int
+    gaining: int
+    bytes: int
+    placed_bytes: int
+    lustre_cost: float | None = None
+    tarazu_cost: float | None = None
+    bound_cost: float | None = None
+    lustre_time: float | None = None
+    tarazu_time: float | None = None
+    bound_time: float | None = None
+
+
+class Reason(msgspec.Struct, frozen=True):
+    why: str
+    runs: int
+    bytes: int
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    since_s: float
+    until_s: float
+
+
+class Report(msgspec.Struct, frozen=True):
+    wanted: Wanted
+    applications: tuple[Application, ...]
+    reasons: tuple[Reason, ...]
+
+
+class Spread(msgspec.Struct, frozen=True):
+    median: float
+    lowest: float
+    highest: float
+
+
+class Placed(msgspec.Struct, frozen=True):
+    policy: str
+    ost_cost: Spread | None = None
+    time_s: Spread | None = None
+    why_not: str = ""
+
+
+class Compared(msgspec.Struct, frozen=True):
+    placed: tuple[Placed, ...]
+    ost_cost_bound: float | None = None
+    time_bound_s: float | None = None
+
+
+class Job(msgspec.Struct, frozen=True):
+    """Of a whatif: one job on one file system."""
+
+    log: str
+    application: str
+    ranks: int
+    files: int
+    written_bytes: int
+    osts: int
+    actual: Placed | None = None
+    compared: Compared | None = None
+    gain_s: float | None = None
+
+
+class Log(msgspec.Struct, frozen=True):
+    log: str
+    file_systems: tuple[Job, ...]
+
+
+class Result(msgspec.Struct, frozen=True):
+    name: str
+    """Without `.json`."""
+    at_s: float
+    """When it was written, Unix time."""
+    bytes: int
+    report: Report | None = None
+    whatif: tuple[Log, ...] = ()
+    problem: str = ""
+    """Why neither can be shown."""
+
+
+class Results:
+    """Read again when they have changed. Used under its owner's lock."""
+
+    def __init__(self, directory: str) -> None:
+        """Empty: there are none."""
+        self.directory = directory
+        self._known: dict[str, tuple[tuple[int, int, int], Result]] = {}
+
+    def all(self) -> list[Result]:
+        """The newest first; a directory that is not there holds none."""
+        try:
+            names = [e.name for e in os.scandir(self.directory)] if self.directory else []
+        except OSError:
+            names = []
+        found = [
+            (name, st) for name in names if NAME.fullmatch(name) and (st := self._stat(name)) is not None
+        ]
+        found.sort(key=lambda of: (-of[1].st_mtime_ns, of[0]))
+        known = {name: self._read(name, st) for name, st in found[:FILES]}
+        self._known = known
+        return [result for _, result in known.values()]
+
+    def raw(self, name: str) -> bytes | None:
+        """The file itself; None where there is none that is shown."""
+        return self._bytes(f"{name}.json") if any(of.name == name for of in self.all()) else None
+
+    def _stat(self, name: str) -> os.stat_result | None:
+        try:
+            found = (Path(self.directory) / name).lstat()
+        except OSError:
+            return None
+        return found if stat.S_ISREG(found.st_mode) else None
+
+    def _read(self, name: str, st: os.stat_result) -> tuple[tuple[int, int, int], Result]:
+        mark = st.st_mtime_ns, st.st_size, st.st_ino
+        known = self._known.get(name)
+        if known and known[0] == mark:
+            return known
+        short = name.removesuffix(".json")
+        result = Result(short, st.st_mtime, st.st_size)
+        if st.st_size > BYTES:
+            return mark, msgspec.structs.replace(result, problem=f"larger than {BYTES >> 20} MiB")
+        data = self._bytes(name)
+        if data is None:
+            return mark, msgspec.structs.replace(result, problem="cannot be read")
+        try:
+            return mark, msgspec.structs.replace(result, **_content(data))
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            problem = f"expected what `tarazu report --json` or `tarazu whatif --json` prints: {error}"
+            return mark, msgspec.structs.replace(result, problem=problem[:300])
+
+    def _bytes(self, name: str) -> bytes | None:
+        try:
+            descriptor = os.open(
+                Path(self.directory) / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+            )
+            with os.fdopen(descriptor, "rb") as file:
+                data = file.read(BYTES + 1)
+        except OSError:
+            return None
+        return data if len(data) <= BYTES else None
+
+
+def _content(data: bytes) -> dict[str, Any]:
+    if data.lstrip()[:1] == b"[":
+        return {"whatif": msgspec.json.decode(data, type=tuple[Log, ...])}
+    return {"report": msgspec.json.decode(data, type=Report)}

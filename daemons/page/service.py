@@ -1,0 +1,205 @@
+"""tarazu-page: a read-only page of the whole system at `page.listen`, for people with a browser.
+
+Publishes: nothing; it serves HTTP. Follows: mdsd, through clientd where one runs, else with a client's key; asked every
+`page.interval_s` while somebody looks at the page, else once a minute, for the imbalance over time. When mdsd is silent
+the page says so, and shows what was known last with its age. It changes nothing, and nobody waits for it. SIGTERM and
+SIGINT end it, SIGHUP makes it read its settings again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import logging
+import os
+import select
+import sys
+import threading
+import time
+from pathlib import Path
+
+import msgspec
+
+from tarazu import config
+from tarazu.cli.view import status_of
+from tarazu.config import listening
+from tarazu.daemons.claim import claim
+from tarazu.daemons.page.charts import PERIODS
+from tarazu.daemons.page.document import History
+from tarazu.daemons.page.pages import Pages
+from tarazu.daemons.page.results import Results
+from tarazu.daemons.page.ring import Moment, Ring
+from tarazu.daemons.page.seen import Seen, amiss, file_systems, work_of
+from tarazu.daemons.page.server import Server
+from tarazu.daemons.process import Reread, Wakeup, parser, run
+from tarazu.daemons.service_manager import ServiceManager
+from tarazu.errors import ConfigError, TarazuError, Unavailable
+from tarazu.wire.overview import overview
+from tarazu.wire.said import SaidOnce
+
+log = logging.getLogger("tarazu.page")
+
+NAME = "tarazu-page"
+USED = ("page.", "keys.", "clientd.socket", "mdsd.requests", "standby.requests")
+NOTED_S = 60.0
+"""So often the imbalance is noted."""
+LOOKED_S = 60.0
+"""Somebody looks who has asked for a page so long ago at most."""
+
+
+class Page:
+    """All state of the daemon."""
+
+    def __init__(self, settings: config.Settings, wakeup: Wakeup, reread: Reread | None = None) -> None:
+        """Raises ConfigError, StoreError; Unavailable where there is another one, or the address is taken."""
+        self.settings = settings
+        self.wakeup = wakeup
+        self.reread = reread
+        self.manager = ServiceManager()
+        self.seen = Seen()
+        self.history: History = {}
+        self._asked_at = self._noted_at = self._looked_at = float("-inf")
+        self._said = SaidOnce(log)
+        own = settings.page
+        at = listening(own.listen)
+        if at is None:
+            raise ConfigError("page.listen", "host:port, or a port (of loopback)", own.listen)
+        directory = Path(own.state)
+        self._claim = claim(directory, "another tarazu-page has its files here")
+        self.ring = Ring(directory / "imbalance.db")
+        self.history = self._read(time.time())
+        self.pages = Pages(Results(own.results), own.interval_s, self._looked)
+        try:
+            self.server = Server(at, self.pages)
+        except OSError as error:
+            raise Unavailable(f"{own.listen}: {error.strerror or error}") from None
+        threading.Thread(target=self.server.serve_forever, name="tarazu-page", daemon=True).start()
+        host, port = self.server.server_address[:2]
+        self.address = f"http://{f'[{host!s}]' if ':' in str(host) else host!s}:{port}/"
+        log.info("the page is at %s", self.address)
+
+    def loop(self) -> None:
+        """Until told to stop."""
+        self.manager.ready()
+        while not self.wakeup.stopping:
+            now = time.monotonic()
+            if now >= self._due(now):
+                self._ask(now)
+            wait_s = max(0.0, self._due(time.monotonic()) - time.monotonic())
+            if select.select([self.wakeup.fd], [], [], self.manager.longest_wait_s(wait_s))[0]:
+                self.wakeup.drain()
+            self.manager.alive()
+            if self.wakeup.reload and self.reread:
+                self.wakeup.reload = False
+                self.reread(self.manager, self._take_over)
+        self.manager.stopping()
+
+    def _due(self, now: float) -> float:
+        """When mdsd is to be asked next."""
+        every_s = self.settings.page.interval_s
+        if now - self._looked_at > LOOKED_S:
+            every_s = max(every_s, NOTED_S)
+        return self._asked_at + every_s
+
+    def _looked(self) -> None:
+        """Somebody asks for a page; called from the server's threads."""
+        idle = time.monotonic() - self._looked_at > LOOKED_S
+        self._looked_at = time.monotonic()
+        if idle:
+            self.wakeup.wake()
+
+    def _ask(self, now: float) -> None:
+        self._asked_at, at_s = now, time.time()
+        try:
+            mdsd = status_of(self._asking())["mdsd"]
+            if "unavailable" in mdsd:
+                raise Unavailable(str(mdsd["unavailable"]))
+            self.seen = Seen(overview(mdsd, at_s), work_of(mdsd))
+        except (TarazuError, TypeError, ValueError) as error:
+            self._said.warning(f"mdsd does not answer: {error}", "mdsd")
+            since_s = self.seen.since_s if self.seen.problem else at_s
+            self.seen = msgspec.structs.replace(self.seen, problem=str(error), since_s=since_s)
+        if now - self._noted_at >= NOTED_S - 1 and not self.seen.problem:
+            self._noted_at = now
+            self._note(at_s)
+        self.pages.show(self.seen, self.history)
+        self.manager.status(self.seen.problem or f"the page is at {self.address}")
+
+    def _asking(self) -> config.Settings:
+        """With the keys that this daemon uses."""
+        own = self.settings.page.keys
+        return config.override(self.settings, "keys", directory=own) if own else self.settings
+
+    def _note(self, at_s: float) -> None:
+        if self.seen.overview is None:
+            return
+        found = {
+            of.name: Moment(
+                int(at_s),
+                of.fill,
+                of.fullest,
+                of.imbalance.fill,
+                of.imbalance.load,
+                of.writing_bytes_per_s + of.reading_bytes_per_s,
+                of.promised_bytes,
+                len(amiss(of.targets)),
+            )
+            for of in file_systems(self.seen.overview)
+        }
+        try:
+            self.ring.add(found)
+            self.history = self._read(at_s)
+        except TarazuError as error:
+            self._said.warning(str(error), "ring")
+
+    def _read(self, now_s: float) -> History:
+        return {
+            fs_name: {
+                period: self.ring.read(fs_name, period.span_s, now_s - period.length_s) for period in PERIODS
+            }
+            for fs_name in self.ring.names()
+        }
+
+    def _take_over(self, settings: config.Settings) -> None:
+        self.settings = settings
+        self.pages.take_over(Results(settings.page.results), settings.page.interval_s)
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+        self.ring.close()
+        self.manager.close()
+        os.close(self._claim)
+
+
+def command_line() -> argparse.ArgumentParser:
+    options = parser(NAME, "Serve a read-only page of the whole system, for people with a browser.")
+    options.add_argument("--listen", metavar="ADDRESS", help="instead of page.listen: 127.0.0.1:5780")
+    options.add_argument("--state", metavar="DIR", help="instead of page.state")
+    return options
+
+
+def main(argv: list[str] | None = None) -> int:
+    chosen = command_line().parse_args(argv)
+
+    def read() -> config.Settings:
+        settings = config.override(
+            config.load(chosen.config), "page", listen=chosen.listen, state=chosen.state, keys=chosen.keys
+        )
+        return config.override(settings, "ossd", root=chosen.root)
+
+    def body() -> int:
+        settings = read()
+        with (
+            Wakeup() as wakeup,
+            contextlib.closing(Page(settings, wakeup, Reread(settings, read, USED))) as page,
+        ):
+            page.loop()
+        log.info("stopped")
+        return 0
+
+    return run(NAME, chosen, body)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,99 @@
+"""Say whether this node is as tarazu needs it: each check, what it found, and how to mend what is amiss.
+
+    tarazu doctor                  what this node is (OSS, MDS, mdsd's, launch node …) is found out
+    tarazu doctor --role launch    as that; several --role are possible
+    tarazu doctor --root DIR       a copy of a node's /proc, /sys, /etc and /usr
+    tarazu doctor --amiss          only what is not well
+
+It changes nothing: a file that it makes to try the recorder lies in a directory of its own, which goes again. Without
+root it says what only root would see. Exit status: 0 nothing fails, 1 something does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections import Counter
+from pathlib import Path
+
+from tarazu import config
+from tarazu.cli.output import print_json, say
+from tarazu.doctor.finding import AS_ROOT, Finding
+from tarazu.doctor.node import ROLES, Node
+from tarazu.errors import TarazuError
+
+WORDS = {"ok": "ok   ", "warn": "WARN ", "fail": "FAIL ", "skip": "  -  "}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--role",
+        action="append",
+        default=[],
+        choices=tuple(ROLES),
+        help="look at the node as this one (default: found out)",
+    )
+    parser.add_argument(
+        "--root", metavar="DIR", type=Path, help="look at /proc, /sys, /etc and /usr below this directory"
+    )
+    parser.add_argument("--amiss", action="store_true", help="only what warns or fails")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def execute(options: argparse.Namespace) -> int:
+    from tarazu.doctor.examine import examine
+
+    node = node_of(options.config, options.root, options.role)
+    findings = list(examine(node))
+    if options.json:
+        print_json({"roles": sorted(node.roles), "root": str(node.root), "findings": findings})
+    else:
+        _print(node, findings, only_amiss=options.amiss)
+    return 1 if any(finding.verdict == "fail" for finding in findings) else 0
+
+
+def node_of(file: str | None, root: Path | None = None, roles: list[str] | None = None) -> Node:
+    """This node, or the one whose files lie below `root`, with the settings in force."""
+    from tarazu.cli.config_check import problems
+    from tarazu.cli.view import status_of
+    from tarazu.config import files
+    from tarazu.doctor.roles import roles_of
+
+    found = config.examine(file)
+    try:
+        paths = files.chosen(file, os.environ)
+    except TarazuError:
+        paths = []
+    # A testbed's /proc and /sys are where its clients and servers find them.
+    below = root or Path(os.environ.get("TARAZU_ROOT", found.settings.ossd.root))
+    return Node(
+        found.settings,
+        frozenset(roles or roles_of(below, found.settings)),
+        below,
+        files=tuple(paths),
+        mistakes=tuple(problems(found)),
+        former=tuple(found.former),
+        status=lambda: status_of(found.settings),
+    )
+
+
+def _print(node: Node, findings: list[Finding], *, only_amiss: bool) -> None:
+    named = ", ".join(ROLES[role].partition(":")[0] for role in ROLES if role in node.roles)
+    say(f"this node is {named or 'nothing that tarazu knows of (--role says what it should be)'}")
+    topic = ""
+    for finding in findings:
+        if only_amiss and finding.verdict not in ("warn", "fail"):
+            continue
+        if finding.topic != topic:
+            topic = finding.topic
+            say(topic)
+        say(f"  {WORDS[finding.verdict]} {finding.check}: {finding.found}")
+        if finding.verdict in ("warn", "fail") and finding.mend:
+            say(f"          mend: {finding.mend}")
+    hidden = [f.check for f in findings if f.verdict == "skip" and f.mend == AS_ROOT]
+    if hidden:
+        say(f"as root it would also see: {', '.join(dict.fromkeys(hidden))}")
+    counts = Counter(finding.verdict for finding in findings)
+    say(
+        f"{counts['ok']} ok, {counts['warn']} to look at, {counts['fail']} fail, {counts['skip']} not looked at"
+    )

@@ -1,0 +1,134 @@
+"""Space where the daemons keep their state, the database, and the limits of processes."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+from tarazu.doctor.finding import AS_ROOT, Finding, fail, ok, skip, warn
+from tarazu.doctor.node import Node
+from tarazu.run.nodes import shared
+from tarazu.store import schema
+from tarazu.units import human_bytes
+
+LEAST_BYTES, LEAST_SHARE = 256 << 20, 0.05
+ADDRESS_BYTES = 2 << 30
+FILES = 1024
+
+
+def look(node: Node) -> Iterator[Finding]:
+    s = node.settings
+    for name, value in (
+        ("mdsd.state", s.mdsd.state),
+        ("mdsd.audit_log", s.mdsd.audit_log and str(Path(s.mdsd.audit_log).parent)),
+        ("ossd.state", s.ossd.state),
+        ("tune.state", s.tune.state),
+        ("tune.knowledge", s.tune.knowledge),
+        ("bursts.directory", s.bursts.directory),
+    ):
+        if value:
+            yield from _space(name, Path(value))
+    if s.mdsd.state:
+        yield from _ledger(Path(s.mdsd.state))
+    if "launch" in node.roles:
+        yield from _database(s.clientd.database)
+        yield from _limits()
+
+
+def _space(name: str, directory: Path) -> Iterator[Finding]:
+    try:
+        found = os.statvfs(directory)
+    except FileNotFoundError:
+        return  # nothing of that daemon is on this node
+    except PermissionError:
+        yield skip(name, f"{directory} is closed to this user", AS_ROOT)
+        return
+    except OSError as error:
+        yield fail(name, f"{directory}: {error.strerror}", "mend or replace the file system")
+        return
+    free, total = found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize
+    if found.f_flag & os.ST_RDONLY:
+        yield fail(name, f"{directory} is on a file system that is read-only", "mount it writable")
+    elif free < LEAST_BYTES and free < LEAST_SHARE * total:
+        yield warn(
+            name, f"{human_bytes(free)} left for {directory}", "make room: what cannot be noted is not done"
+        )
+    else:
+        yield ok(name, f"{directory}, {human_bytes(free)} left")
+
+
+def _ledger(directory: Path) -> Iterator[Finding]:
+    try:
+        damaged = sorted(path.name for path in directory.glob("damaged-*"))
+        there = directory.is_dir()
+    except PermissionError:
+        yield skip("ledger", f"{directory} is closed to this user", AS_ROOT)
+        return
+    if damaged:
+        yield warn(
+            "ledger", f"was damaged once: {', '.join(damaged)}", "tarazu ledger check; remove them when seen"
+        )
+    kind = shared.kind(directory) if there else ""
+    if kind and kind not in shared.LOCAL:
+        yield fail(
+            "ledger",
+            f"{directory} on {kind}: it must outlive what it plans for",
+            "mdsd.state on a local disk",
+        )
+
+
+def _database(location: str) -> Iterator[Finding]:
+    """Looked at without opening it for writing, nor creating it."""
+    if "://" in location:
+        yield skip("clientd.database", "a server's: `tarazu db` asks it")
+        return
+    path = Path(location)
+    try:
+        if not path.exists():
+            yield ok("clientd.database", f"{path} is not there yet: clientd makes it")
+            return
+        connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True)
+        try:
+            owner = connection.execute("PRAGMA application_id").fetchone()[0]
+            version = connection.execute("PRAGMA user_version").fetchone()[0]
+        finally:
+            connection.close()
+    except (PermissionError, sqlite3.OperationalError) as error:
+        yield skip("clientd.database", f"{path}: {error}", AS_ROOT)
+        return
+    except sqlite3.DatabaseError as error:
+        yield fail("clientd.database", f"{path}: {error}", "move it away: clientd makes a new one")
+        return
+    if owner not in (0, schema.APPLICATION_ID):
+        yield fail("clientd.database", f"{path} is no interaction database", "name another file")
+    elif version > schema.VERSION:
+        found = f"{path} has schema {version}, and this tarazu knows {schema.VERSION}"
+        yield fail(
+            "clientd.database", found, "upgrade, or name another file: an older tarazu does not touch it"
+        )
+    elif owner and version < schema.VERSION:
+        yield warn(
+            "clientd.database",
+            f"{path} has schema {version}",
+            f"clientd brings it to {schema.VERSION} at its start",
+        )
+    else:
+        yield ok("clientd.database", f"{path}, schema {version}")
+
+
+def _limits() -> Iterator[Finding]:
+    """Of the user who looks: those of his jobs are the batch system's."""
+    files, address = (resource.getrlimit(n)[0] for n in (resource.RLIMIT_NOFILE, resource.RLIMIT_AS))
+    wrong = []
+    if 0 <= files < FILES:
+        wrong.append(f"{files} open files (ulimit -n)")
+    if 0 <= address < ADDRESS_BYTES:
+        wrong.append(f"{human_bytes(address)} of addresses (ulimit -v)")
+    if wrong:
+        yield warn("limits", ", ".join(wrong), "raise them in /etc/security/limits.d or the batch system")
+    else:
+        yield ok("limits", f"{files} open files")

@@ -1,0 +1,107 @@
+"""Are the directories of maps and spools as `tarazu run` needs them, and is anything left in them?"""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from tarazu.doctor.finding import Finding, fail, ok, warn
+from tarazu.doctor.node import Node
+from tarazu.run import leftovers
+from tarazu.run.nodes import shared
+from tarazu.units import human_bytes
+
+SPOOL_BYTES = 256 << 20
+"""What a step's spools may take at most by default."""
+MEMORY = ("tmpfs", "ramfs")
+
+
+def look(node: Node) -> Iterator[Finding]:
+    run = node.settings.run
+    maps = Path(run.map_dir).expanduser()
+    spools = Path(run.spool_dir.replace("{uid}", str(os.getuid())).replace("%h", socket.gethostname()))
+    for name, path in (
+        ("run.state_dir", Path(run.state_dir).expanduser()),
+        ("run.map_dir", maps),
+        ("run.spool_dir", spools),
+    ):
+        if trouble := _trouble(name, path):
+            yield trouble
+        elif path == maps:
+            yield _shared(node, maps)
+        elif path == spools:
+            yield from _spools(spools)
+    yield from _left("run.map_dir", maps)
+    yield from _left("run.spool_dir", spools)
+
+
+def _existing(path: Path) -> Path:
+    """The directory, or the nearest one above it that is there."""
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    return path
+
+
+def _trouble(name: str, path: Path) -> Finding | None:
+    there = _existing(path)
+    if not there.is_dir():
+        return fail(name, f"{there} is no directory", f"remove it, or set {name}")
+    if not os.access(there, os.W_OK | os.X_OK, effective_ids=True):
+        return fail(name, f"{path} cannot be written by this user", f"rights of {there}, or set {name}")
+    found = path.stat() if there == path else None
+    if found and found.st_uid not in (os.getuid(), 0) and not found.st_mode & stat.S_ISVTX:
+        return fail(
+            name, f"{path} is uid {found.st_uid}'s: nothing is recorded there", f"set {name} to one's own"
+        )
+    return None
+
+
+def _shared(node: Node, maps: Path) -> Finding:
+    """Jobs of several nodes need their map on all of them."""
+    kind = shared.kind(_existing(maps)) or "unknown"
+    if kind not in shared.LOCAL:
+        return ok("run.map_dir", f"{maps} on {kind}, which other nodes see")
+    if node.settings.run.send_map == "never":
+        mend = "run.map_dir on a shared file system, or run.send_map = 'auto'"
+        return fail(
+            "run.map_dir", f"{maps} on {kind}, which no other node sees: jobs of several run unplaced", mend
+        )
+    return ok("run.map_dir", f"{maps} on {kind}: maps are sent to a job's other nodes (run.send_map)")
+
+
+def _spools(spools: Path) -> Iterator[Finding]:
+    there = _existing(spools)
+    kind = shared.kind(there)
+    if kind and kind not in shared.LOCAL:
+        mend = "run.spool_dir in the node's memory, such as /dev/shm/tarazu-{uid}"
+        yield fail("run.spool_dir", f"{spools} on {kind}: each process would write over the network", mend)
+    elif kind not in MEMORY:
+        mend = "/dev/shm/tarazu-{uid} is in memory"
+        yield warn("run.spool_dir", f"{spools} on {kind or 'unknown'}: slower than memory", mend)
+    found = os.statvfs(there)
+    free = found.f_bavail * found.f_frsize
+    if free < SPOOL_BYTES:
+        yield warn(
+            "run.spool_dir",
+            f"{human_bytes(free)} left on {there}",
+            "what does not fit is not recorded: make room",
+        )
+    else:
+        yield ok("run.spool_dir", f"{spools} on {kind or 'unknown'}, {human_bytes(free)} left")
+
+
+def _left(name: str, directory: Path) -> Iterator[Finding]:
+    """Of steps whose leader was killed."""
+    left = []
+    for path in directory.glob("*-*-*-*") if directory.is_dir() else ():
+        try:
+            if path.is_dir() and not path.is_symlink() and leftovers.is_left(path):
+                left.append(path.name)
+        except OSError:
+            continue
+    if left:
+        found = f"{len(left)} of steps that were killed, such as {left[0]}"
+        yield warn(f"{name}: left", found, "the next `tarazu run` on this node removes them")

@@ -1,0 +1,65 @@
+"""Run the checks, topic by topic. What a check itself stumbles over is a finding too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from tarazu.doctor import (
+    capacity,
+    directories,
+    former,
+    key_files,
+    lustre,
+    peers,
+    preload,
+    settings,
+    stop_file,
+    units,
+)
+from tarazu.doctor.finding import AS_ROOT, Finding, warn
+from tarazu.doctor.node import Node
+
+Look = Callable[[Node], Iterable[Finding]]
+
+
+class Topic(NamedTuple):
+    name: str
+    look: Look
+    roles: frozenset[str] = frozenset()
+    """That it concerns; empty: every node."""
+
+
+TOPICS = (
+    Topic("settings", settings.look),
+    Topic("Lustre", lustre.look),
+    Topic("keys", key_files.look, frozenset({"oss", "router", "mdsd", "launch"})),
+    Topic("units", units.look, frozenset({"oss", "router", "mdsd", "launch"})),
+    Topic("peers", peers.look, frozenset({"oss", "router", "mdsd", "launch"})),
+    Topic("preload", preload.look, frozenset({"launch", "client"})),
+    Topic("directories", directories.look, frozenset({"launch", "client"})),
+    Topic("stop file", stop_file.look),
+    Topic("space and limits", capacity.look),
+    Topic("former versions", former.look),
+)
+
+
+def examine(node: Node) -> Iterator[Finding]:
+    """Every finding, with its topic. Changes nothing, raises nothing."""
+    for topic in TOPICS:
+        if topic.roles and not topic.roles & node.roles:
+            continue
+        for finding in _guarded(topic, node):
+            yield msgspec.structs.replace(finding, topic=topic.name)
+
+
+def _guarded(topic: Topic, node: Node) -> Iterator[Finding]:
+    try:
+        yield from topic.look(node)
+    except PermissionError as error:
+        yield Finding(topic.name, "skip", f"{error.filename}: {error.strerror}", AS_ROOT)
+    except Exception as error:
+        found = f"the check itself failed: {type(error).__name__}: {error}"
+        yield warn(topic.name, found, "tell tarazu's developers; the other checks count")

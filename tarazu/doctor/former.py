@@ -1,0 +1,97 @@
+"""What versions before, or daemons that are gone, have left behind."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from tarazu import native
+from tarazu.doctor.finding import Finding, fail, ok, warn
+from tarazu.doctor.node import Node
+from tarazu.errors import TarazuError
+
+LIBRARIES = (
+    "usr/lib*/libtarazu.so",
+    "usr/lib*/tarazu/libtarazu.so",
+    "usr/lib*/*/tarazu/libtarazu.so",
+    "usr/lib*/tarazu/**/lib/libtarazu.so",
+    "usr/local/lib*/libtarazu.so",
+    "opt/tarazu*/lib/libtarazu.so",
+)
+ENDS = (".rpmsave", ".rpmnew", ".rpmorig", ".dpkg-old", ".dpkg-dist", ".dpkg-new", ".ucf-dist")
+"""Of configuration files that a package left for somebody to look at."""
+SITE, PACKAGE = "/etc/systemd/system", ("/usr/lib/systemd/system", "/lib/systemd/system")
+NOTED = (
+    ("tune.state", "levers.json", "tarazu-announcer", "tarazu tune --undo"),
+    ("ossd.state", "rules.json", "tarazu-ossd", "tarazu routers --undo"),
+)
+"""Setting, its file of what is set on the node, the daemon that keeps it, and what takes it back."""
+
+
+def look(node: Node) -> Iterator[Finding]:
+    found = [*_libraries(node), *_files(node), *_units(node), *_noted(node)]
+    yield from found or [ok("left behind", "nothing of former versions, nothing that is set and not kept")]
+
+
+def _libraries(node: Node) -> Iterator[Finding]:
+    try:
+        mine = native.library_path("libtarazu.so").read_bytes()
+    except (TarazuError, OSError):
+        return
+    for path in sorted({p.resolve() for pattern in LIBRARIES for p in node.root.glob(pattern)}):
+        try:
+            same = path.read_bytes() == mine
+        except OSError:
+            continue
+        if not same:
+            mend = "install the same version on launch and compute nodes, or remove it"
+            yield fail("libtarazu.so", f"{path} is another than the one that `tarazu run` preloads", mend)
+
+
+def _files(node: Node) -> Iterator[Finding]:
+    for directory in ("/etc/tarazu", "/etc/tarazu/conf.d", "/etc/tarazu/keys"):
+        try:
+            left = sorted(p.name for p in node.path(directory).iterdir() if p.name.endswith(ENDS))
+        except OSError:
+            continue
+        if left:
+            yield warn(directory, ", ".join(left), "compare with the present files, then remove")
+
+
+def _units(node: Node) -> Iterator[Finding]:
+    for path in sorted(node.path(SITE).glob("tarazu-*.service")):
+        for place in PACKAGE:
+            packaged = node.path(place) / path.name
+            if packaged.exists() and packaged.read_bytes() != path.read_bytes():
+                yield warn(
+                    path.stem,
+                    f"{path} hides the package's unit",
+                    f"systemctl revert {path.stem}; or a drop-in",
+                )
+                break
+
+
+def _noted(node: Node) -> Iterator[Finding]:
+    running = _running(node)
+    for name, file, daemon, undo in NOTED:
+        section, _, setting = name.partition(".")
+        path = Path(getattr(getattr(node.settings, section), setting), file)
+        try:
+            there = path.exists()
+        except OSError:
+            continue
+        if there and daemon not in running:
+            yield warn(name, f"{path} names what tarazu has set here, and {daemon} does not run", undo)
+
+
+def _running(node: Node) -> set[str]:
+    """Programs of tarazu that run here."""
+    found = set()
+    for path in node.path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        found |= {os.path.basename(word).decode(errors="replace") for word in words[:3]}
+    return found

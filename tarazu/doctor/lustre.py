@@ -1,0 +1,132 @@
+"""What Lustre shows of this node: its version, the statistics, debugfs, job ids."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tarazu.doctor.finding import AS_ROOT, Finding, fail, ok, skip, warn
+from tarazu.doctor.node import DAEMON_USER, Node
+from tarazu.doctor.unit_files import capabilities
+
+OLDEST, NEWEST = (2, 12), (2, 17)
+"""Versions whose source or statistics were read (docs/compatibility.md)."""
+DEBUGFS = "/sys/kernel/debug"
+TOLD = ("oss", "mds", "router", "mdsd")
+"""Roles whose daemons read debugfs."""
+WAIT_S = 30.0
+HOST = "host"
+"""What the survey calls the node's own load: only servers tell it."""
+JOB_ID = ("sys/fs/lustre/jobid_var", "proc/fs/lustre/jobid_var")
+
+
+def look(node: Node) -> Iterator[Finding]:
+    seen = node.survey
+    if not seen.roles:
+        if node.roles & {"oss", "mds", "client"}:
+            yield fail(
+                "Lustre", f"none below {node.root}: no target, MDT or mount", "mount it, or give --role"
+            )
+        else:
+            yield ok("Lustre", "none here, and none is needed")
+        return
+    yield _version(seen.version)
+    if node.roles & set(TOLD):
+        yield _debugfs(node)
+    yield from _sources(node)
+    yield from _job_ids(node)
+
+
+def _version(version: str) -> Finding:
+    match = re.match(r"(\d+)\.(\d+)", version)
+    if match is None:
+        return warn("version", "Lustre does not say it", "lctl get_param version")
+    found = int(match[1]), int(match[2])
+    if OLDEST <= found <= NEWEST:
+        return ok("version", f"Lustre {version}")
+    known = f"{'.'.join(map(str, OLDEST))} to {'.'.join(map(str, NEWEST))}"
+    mend = f"known are {known}; look at `tarazu collect --dump` before you rely on it"
+    return (fail if found < OLDEST else warn)("version", f"Lustre {version}", mend)
+
+
+def _debugfs(node: Node) -> Finding:
+    mounted = any(
+        line.split()[1:3] == [DEBUGFS, "debugfs"] for line in node.text("/proc/mounts").splitlines()
+    )
+    if mounted or node.path(f"{DEBUGFS}/lustre").is_dir():
+        return ok("debugfs", f"mounted on {DEBUGFS}")
+    return fail("debugfs", f"not mounted on {DEBUGFS}", "systemctl enable --now sys-kernel-debug.mount")
+
+
+def _sources(node: Node) -> Iterator[Finding]:
+    """Readable for the daemons, which are not root."""
+    missing, who = _as_daemon(node)
+    if missing is None:
+        served = bool({"oss", "mds"} & set(node.survey.roles))
+        mine = [(s.parameter, s.why) for s in node.survey.missing if served or s.parameter != HOST]
+        closed = [parameter for parameter, why in mine if "ermission" in why]
+        if not node.is_root and closed:
+            yield skip("statistics", f"not for this user: {_few(closed)}", AS_ROOT)
+        mine = [(parameter, why) for parameter, why in mine if node.is_root or "ermission" not in why]
+        missing, who = mine, "for whoever looks"
+    if missing:
+        names = _few([f"{parameter} ({why})" for parameter, why in missing])
+        yield fail("statistics", f"not read {who}: {names}", "tarazu collect --dump says more")
+    else:
+        read = sum(source.read for source in node.survey.sources)
+        yield ok("statistics", f"{read} files read {who}")
+
+
+def _as_daemon(node: Node) -> tuple[list[tuple[str, str]] | None, str]:
+    """What tarazu's own user misses, with the capabilities that its unit gives; None where that cannot be tried."""
+    setpriv, ids = shutil.which("setpriv"), node.daemon_ids
+    if not (node.is_root and setpriv and ids and node.roles & {"oss", "mds"}):
+        return None, ""
+    kept = [name.removeprefix("cap_") for name in capabilities(node, "tarazu-ossd")]
+    added = ",".join(["-all", *(f"+{name}" for name in kept)])
+    command = [setpriv, f"--reuid={ids[0]}", f"--regid={ids[1]}", "--clear-groups", "--no-new-privs"]
+    command += [f"--inh-caps={added}", f"--ambient-caps={added}", f"--bounding-set={added}", sys.executable]
+    command += ["-m", "tarazu", "collect", "--dump", "--json", "--root", str(node.root)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=False, cwd="/")
+        told: dict[str, Any] = json.loads(done.stdout)
+        missing = [(str(s["parameter"]), str(s["why"])) for s in told["missing"]]
+    except (OSError, subprocess.TimeoutExpired, ValueError, LookupError):
+        return None, ""
+    return missing, f"as {DAEMON_USER} with {', '.join(kept) or 'no capability'}"
+
+
+def _job_ids(node: Node) -> Iterator[Finding]:
+    if not node.roles & {"client", "launch"}:
+        return
+    value = next((text.strip() for path in JOB_ID if (text := node.text(path))), "")
+    if not value:
+        yield skip("jobid_var", "Lustre does not show it here")
+    elif value == "disable":
+        mend = "lctl set_param -P jobid_var=SLURM_JOB_ID (on the MGS), so that servers count by job"
+        yield warn("jobid_var", "disable: servers cannot tell jobs apart", mend)
+    else:
+        yield ok("jobid_var", value)
+    wanted = node.settings.bursts.job_ids
+    name = next((text.strip() for p in JOB_ID if (text := node.text(p.replace("_var", "_name")))), "")
+    if wanted and name and name != wanted:
+        mend = f"lctl set_param -P jobid_name='{wanted}', or bursts.job_ids = '{name}'"
+        yield fail("jobid_name", f"{name!r}, and bursts.job_ids is {wanted!r}", mend)
+
+
+def _few(names: list[str]) -> str:
+    names = sorted(set(names))
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+
+
+def client_mounts(root: Path) -> list[str]:
+    """Mount points of Lustre on this node."""
+    from tarazu.stats.client import mounts
+
+    return [mount.path for mount in mounts(root, {})]

@@ -1,0 +1,152 @@
+"""Do the daemons answer: are they reached, do they admit this node's key, are they as old, and do clocks agree?"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from tarazu.doctor.finding import AS_ROOT, Finding, fail, ok, skip, warn
+from tarazu.doctor.node import Node
+from tarazu.errors import TarazuError
+from tarazu.wire.security import curve_for, is_local
+from tarazu.wire.sockets import ZmqTransport
+
+CONNECT_S = 2.0
+SUBSCRIBED_S = 3.0
+CLOCK_S = 5.0
+"""Between two nodes' clocks: times in histories, jobs.log and the audit log are compared by people."""
+
+
+def look(node: Node) -> Iterator[Finding]:
+    s = node.settings
+    if node.roles & {"oss", "router"}:
+        for address in s.statistics():
+            yield _of_loopback(node, address, "statistics") or _reports_to(node, address)
+    if node.roles & {"launch", "mdsd"}:
+        astray = [found for a in s.requests() if (found := _of_loopback(node, a, "requests"))]
+        yield from astray or _status(node)
+
+
+def _of_loopback(node: Node, address: str, what: str) -> Finding | None:
+    if is_local(address) and "mdsd" not in node.roles:
+        mend = "mdsd.statistics and mdsd.requests: the address of mdsd's node"
+        return fail(f"mdsd {what}", f"{address} is of this node's loopback, and mdsd is not here", mend)
+    return None
+
+
+def _silent(address: str, what: str) -> Finding:
+    """Whoever does not answer: is there nobody, or does he not admit us? To be asked last: mdsd counts it."""
+    name = f"mdsd {what}"
+    match = re.fullmatch(r"tcp://\[?([^\]]+?)\]?:(\d+)", address)
+    if match is not None:
+        try:
+            socket.create_connection((match[1], int(match[2])), CONNECT_S).close()
+        except OSError as error:
+            mend = "systemctl start tarazu-mdsd there; is a firewall between?"
+            return fail(name, f"{address}: {error.strerror or error}", mend)
+    mend = "tarazu keys list, on mdsd's node: is this node's key admitted, is server.pub its own?"
+    return fail(name, f"{address} is reached, and does not admit this node's key", mend)
+
+
+def _reports_to(node: Node, address: str) -> Finding:
+    """A subscription comes back only where the key was admitted; nothing is published."""
+    own = node.settings.keys
+    try:
+        curve = curve_for("oss", own.directory, own.insecure)
+        with contextlib.closing(ZmqTransport(curve, insecure=own.insecure)) as transport:
+            admitted = transport.publisher(address).wait(SUBSCRIBED_S)
+    except TarazuError as error:
+        if not node.is_root and "ermission" in str(error):
+            return skip("mdsd statistics", str(error), AS_ROOT)
+        return fail("mdsd statistics", str(error), "tarazu keys create, and copy")
+    if admitted:
+        return ok("mdsd statistics", f"{address} listens, and admits this node")
+    return _silent(address, "statistics")
+
+
+def _status(node: Node) -> Iterator[Finding]:
+    begun_s, begun = time.time(), time.monotonic()
+    told = node.told
+    if isinstance(told, str):
+        if not node.is_root and "ermission" in told:
+            yield skip("mdsd", told, AS_ROOT)
+        else:
+            yield from (_silent(address, "requests") for address in node.settings.requests())
+        return
+    clientd, mdsd = told.get("clientd", {}), told.get("mdsd", {})
+    if "launch" in node.roles:
+        if why := clientd.get("unavailable"):
+            yield fail("clientd", str(why), "systemctl start tarazu-clientd; journalctl -u tarazu-clientd")
+        else:
+            yield ok("clientd", f"answers on {node.settings.clientd.socket}")
+            yield from _version("clientd", clientd)
+    if why := mdsd.get("unavailable"):
+        yield fail("mdsd", str(why), "tarazu status says what clientd sees; tarazu doctor on mdsd's node")
+        return
+    yield ok("mdsd", f"answers, up {float(mdsd.get('uptime_s', 0)):.0f} s")
+    yield from _version("mdsd", mdsd)
+    if "time_s" in mdsd:
+        yield _clock(float(mdsd["time_s"]), begun_s, time.monotonic() - begun)
+    yield from _health_of(mdsd)
+    yield from _pair(node, told)
+
+
+def _version(daemon: str, status: Mapping[str, Any]) -> Iterator[Finding]:
+    try:
+        mine = version("tarazu")
+    except PackageNotFoundError:
+        return
+    theirs = status.get("version", mine)
+    if theirs != mine:
+        mend = "upgrade mdsd first, then the launch nodes; restart what was upgraded"
+        yield warn(f"{daemon} version", f"{theirs}, and here is {mine}", mend)
+
+
+def _clock(theirs_s: float, asked_s: float, took_s: float) -> Finding:
+    """The answer was written some time between the question and now."""
+    off_s = max(asked_s - theirs_s, theirs_s - asked_s - took_s, 0.0)
+    if off_s > CLOCK_S:
+        mend = "chrony or NTP on both nodes; placement does not depend on it, times in logs do"
+        return warn("clock", f"{off_s:.0f} s from mdsd's", mend)
+    return ok("clock", f"within {max(off_s, took_s):.1f} s of mdsd's")
+
+
+def _health_of(mdsd: Mapping[str, Any]) -> Iterator[Finding]:
+    osses = mdsd.get("osses", {})
+    stale = sorted(name for name, oss in osses.items() if oss.get("stale"))
+    if not osses:
+        yield warn("OSSs", "mdsd has heard none: it places nothing", "start tarazu-ossd on the OSSs")
+    elif stale:
+        yield warn(
+            "OSSs", f"silent: {', '.join(stale[:8])}", "tarazu doctor there; journalctl -u tarazu-ossd"
+        )
+    else:
+        yield ok("OSSs", f"{len(osses)} heard")
+    for name, oss in sorted(osses.items()):
+        if oss.get("unreadable"):
+            yield warn(name, f"does not read {', '.join(oss['unreadable'])}", "tarazu collect --dump, there")
+    ledger = mdsd.get("ledger", {})
+    if ledger.get("trouble"):
+        yield fail("ledger", str(ledger["trouble"]), "space and rights of mdsd.state")
+    if not mdsd.get("gate", {}).get("open", True):
+        yield warn("gate", f"closed: {mdsd['gate'].get('why_closed')}", "mdsd.cpu_limit, mdsd.memory_limit")
+
+
+def _pair(node: Node, told: Mapping[str, Any]) -> Iterator[Finding]:
+    """Of two mdsds exactly one answers, and the other one follows."""
+    if len(node.settings.requests()) < 2:
+        return
+    roles = {address: each.get("role", "unavailable") for address, each in told.get("mdsds", {}).items()}
+    said = ", ".join(f"{address} {role}" for address, role in roles.items()) or "neither told"
+    active = sum(role == "active" for role in roles.values())
+    if active != 1:
+        yield fail("two mdsds", f"{said}: expected one that is active", "journalctl -u tarazu-mdsd on both")
+    elif "unavailable" in roles.values():
+        yield fail("two mdsds", f"{said}: there is no second one", "start it; is mdsd.replication reached?")
+    else:
+        yield ok("two mdsds", said)

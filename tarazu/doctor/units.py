@@ -1,0 +1,103 @@
+"""Are the daemons of this node's roles installed, enabled and running, as their units say?"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from tarazu.doctor.finding import Finding, fail, ok, skip, warn
+from tarazu.doctor.node import DAEMON_USER, Node
+from tarazu.doctor.roles import WANTS
+from tarazu.doctor.unit_files import unit_file, values
+
+PROGRAMS = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin")
+"""Where systemd looks for a program without a path."""
+WAIT_S = 5.0
+READ_SEARCH = 1 << 2
+"""CAP_DAC_READ_SEARCH, of linux/capability.h."""
+
+
+def wanted(node: Node) -> list[str]:
+    """Units that this node's roles and settings ask for."""
+    s, roles = node.settings, node.roles
+    named = {
+        "tarazu-ossd": bool(roles & {"oss", "router"}),
+        "tarazu-mdsd": "mdsd" in roles,
+        "tarazu-clientd": "launch" in roles,
+        "tarazu-ossd-routers": "oss" in roles and s.forwarding.routers == "apply",
+        "tarazu-announcer": bool(s.tune.council and s.tune.levers),
+    }
+    return [name for name, is_wanted in named.items() if is_wanted]
+
+
+def look(node: Node) -> Iterator[Finding]:
+    units = wanted(node)
+    if any(DAEMON_USER in values(node, unit, "User") for unit in units) and node.daemon_ids is None:
+        yield fail(f"user {DAEMON_USER}", "there is none", "systemd-sysusers")
+    for unit in units:
+        yield from _unit(node, unit)
+
+
+def _unit(node: Node, unit: str) -> Iterator[Finding]:
+    if unit_file(node, unit) is None:
+        yield fail(
+            unit,
+            "its unit is not installed",
+            "install tarazu's package, or the unit as the operator guide says",
+        )
+        return
+    if missing := _missing_program(node, unit):
+        yield fail(
+            unit, f"starts {missing}, which is not there", "systemctl edit: its full path as ExecStart"
+        )
+    if not os.path.lexists(node.path(f"{WANTS}/{unit}.service")):
+        yield warn(unit, "not enabled: it does not start with the node", f"systemctl enable {unit}")
+    if not (node.is_here and Path("/run/systemd/system").is_dir()):
+        yield skip(unit, "installed; whether it runs cannot be seen: no systemd here")
+        return
+    state = _systemctl("is-active", unit)
+    if state == "active":
+        yield ok(unit, "installed and active")
+        yield from _process(node, unit, _systemctl("show", "--property=MainPID", "--value", unit))
+    else:
+        yield fail(
+            unit, f"installed and {state or 'unknown'}", f"systemctl start {unit}; journalctl -u {unit}"
+        )
+
+
+def _missing_program(node: Node, unit: str) -> str:
+    """The program that the unit would start, where it cannot be found; empty where it can."""
+    program = next((value.split()[0].lstrip("-@:+!") for value in values(node, unit, "ExecStart")), "")
+    places = [program] if program.startswith("/") else [f"{place}/{program}" for place in PROGRAMS]
+    return "" if any(node.path(place).exists() for place in places) else program or "nothing"
+
+
+def _process(node: Node, unit: str, pid: str) -> Iterator[Finding]:
+    """What the running daemon really has."""
+    status = node.text(f"/proc/{pid}/status")
+    effective = next((line.split()[1] for line in status.splitlines() if line.startswith("CapEff:")), "")
+    if effective and unit in ("tarazu-ossd", "tarazu-mdsd") and not int(effective, 16) & READ_SEARCH:
+        mend = "AmbientCapabilities=CAP_DAC_READ_SEARCH in its unit, then restart"
+        yield fail(f"{unit} capabilities", "without CAP_DAC_READ_SEARCH: debugfs is closed to it", mend)
+    limits = node.text(f"/proc/{pid}/limits")
+    files = next((line.split()[3] for line in limits.splitlines() if line.startswith("Max open files")), "")
+    if unit == "tarazu-mdsd" and files.isdecimal() and int(files) < 4096:
+        yield warn(
+            f"{unit} open files",
+            f"{files}: a connection for each OSS and client",
+            "LimitNOFILE=65536 in its unit",
+        )
+
+
+def _systemctl(*words: str) -> str:
+    program = shutil.which("systemctl")
+    if program is None:
+        return ""
+    try:
+        done = subprocess.run([program, *words], capture_output=True, text=True, timeout=WAIT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip()

@@ -1,0 +1,141 @@
+"""Systems to look at: the same each time, with OSTs that are amiss, and a page that shows them."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from tarazu.daemons.page.charts import PERIODS
+from tarazu.daemons.page.document import History
+from tarazu.daemons.page.pages import Pages
+from tarazu.daemons.page.results import Results
+from tarazu.daemons.page.ring import Moment
+from tarazu.daemons.page.seen import Seen, Work
+from tarazu.daemons.page.server import Server
+from tarazu.wire.overview import Overview, overview
+
+NOW_S = 1_763_800_000.0
+TIB = 1 << 40
+HOSTILE = "<script>alert(1)</script>\"'&\x1b[2J"
+
+
+def status(servers: int, each: int, *, seed: int = 1, fs_name: str = "scratch", oss: str = "oss") -> dict:
+    """mdsd's status of a system in which an OST is sick, one dead, one full and one slow."""
+    rng = random.Random(seed)
+    width = len(str(servers))
+    names = [f"{oss}{number + 1:0{width}d}" for number in range(servers)]
+    total, osts, health = 80 * TIB, [], {}
+    amiss = {
+        each + 1: ("sick", "writes at 0.31 of its peers' speed"),
+        2 * each: ("dead", "osp state is DISCONN"),
+        3 * each + each // 2: ("full", "prealloc_status -28"),
+    }
+    for index in range(servers * each):
+        load = rng.lognormvariate(0, 0.5) * 160e6
+        used = min(0.97, max(0.2, rng.gauss(0.62, 0.07)))
+        kind, why = amiss.get(index, ("", ""))
+        if kind == "full":
+            used = 0.999
+        if kind:
+            health[str(index)] = {"health": kind, "why": why, "since_s": NOW_S - 700 * (index % 9 + 1)}
+        osts.append(
+            {
+                "index": index,
+                "oss": names[index // each],
+                "total_bytes": total,
+                "free_bytes": int(total * (1 - used)),
+                "avail_bytes": int(total * (1 - used) * 0.95),
+                "usable": kind in ("", "sick"),
+                "promised_bytes": int(rng.expovariate(1 / 40e9)),
+                "relative_speed": {"sick": 0.31, "dead": None}.get(kind, 0.72 if index == 5 else 1.0),
+                "write_bytes_per_s": 6e8,
+                "writing_bytes_per_s": 0.0 if kind == "dead" else load * (0.3 if kind else 1),
+                "reading_bytes_per_s": 0.0 if kind == "dead" else load / 3,
+                "latency_s": 0.004,
+                "health": f"{kind}: {why}" if kind else "",
+            }
+        )
+    return {
+        "policy": "tarazu",
+        "uptime_s": 5 * 86400.0,
+        "gate": {"open": True, "why_closed": ""},
+        "requests": {
+            "waiting": 0,
+            "promises": 41,
+            "promised_stripes": 1808,
+            "answers": {"allocated": 9120, "partly": 14},
+        },
+        "osses": {
+            name: {
+                "age_s": 4.0,
+                "stale": False,
+                "interval_s": 10.0,
+                "cpu_load": 0.3,
+                "memory_load": 0.4,
+                "lnet_bytes_per_s": 1e9,
+                "queue_wait_s": 0.001,
+            }
+            for name in names
+        },
+        "file_systems": {
+            fs_name: {
+                "promised_bytes": sum(o["promised_bytes"] for o in osts),
+                "health": health,
+                "osts": osts,
+            }
+        },
+    }
+
+
+def seen(of: dict, at_s: float = NOW_S) -> Seen:
+    found: Overview = overview(of, at_s)
+    promised = {name: fs["promised_bytes"] for name, fs in of["file_systems"].items()}
+    requests = of["requests"]
+    return Seen(
+        found,
+        Work(
+            of["policy"], True, "", of["uptime_s"], requests["waiting"], requests["promises"],
+            requests["promised_stripes"], requests["answers"], promised,
+        ),
+    )  # fmt: skip
+
+
+def history(fs_name: str = "scratch", at_s: float = NOW_S, seed: int = 2) -> History:
+    """A day and a month, in which placement was switched on 12 days ago; with a gap."""
+    rng = random.Random(seed)
+    found: dict = {}
+    for period in PERIODS:
+        moments = []
+        for number in range(period.length_s // period.span_s):
+            then = at_s - period.length_s + number * period.span_s
+            if 0.40 < number * period.span_s / period.length_s < 0.44:
+                continue
+            placed = at_s - then < 12 * 86400
+            fill = (
+                (1.13 if placed else 1.19) + 0.01 * (at_s - then) / 86400 / 12 * placed + rng.gauss(0, 0.002)
+            )
+            load = (1.35 if placed else 2.3) + abs(rng.gauss(0, 0.04 if placed else 0.25))
+            moments.append(Moment(int(then), 0.62, 0.9, fill, load, 4e9, 10**12, 3))
+        found[period] = moments
+    return {fs_name: found}
+
+
+@contextlib.contextmanager
+def served(
+    of: Seen, past: History, results: Path | str = "", every_s: float = 0.0, now_s: float = NOW_S
+) -> Iterator[tuple[str, Pages]]:
+    """The page of `of`, as the daemon serves it: its address, and what it shows."""
+    pages = Pages(Results(str(results)), every_s, lambda: None, lambda: now_s)
+    pages.show(of, past)
+    server = Server(("127.0.0.1", 0), pages)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}", pages
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -1,0 +1,95 @@
+"""Files of results: what the commands print is shown, whatever else lies there is not, or says why."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tarazu.daemons.page import results as shown
+from tarazu.daemons.page.document import result as document
+from tarazu.daemons.page.results import Results
+from tests.daemons.page.sample import HOSTILE
+
+APPLICATION = {
+    "application": "ior", "fs_name": "scratch", "runs": 4, "compared": 4, "files": 9, "bytes": 10**12,
+    "placed_bytes": 5 * 10**11, "seen_cost": None, "lustre_cost": 1.5, "tarazu_cost": 1.01, "bound_cost": 1.0,
+    "lustre_time": 1.8, "tarazu_time": 1.1, "bound_time": 1.0, "gaining": 3,
+}  # fmt: skip
+REPORT = {
+    "wanted": {"since_s": 1.0, "until_s": 2.0, "application": "", "fs_name": ""},
+    "applications": [APPLICATION], "runs": [], "damaged": [],
+    "reasons": [{"why": "below layout.min_size", "runs": 2, "files": 9, "bytes": 9}],
+}  # fmt: skip
+SPREAD = {"median": 1.25, "lowest": 1.125, "highest": 1.5}
+JOB = {
+    "log": "a.darshan", "application": "hacc", "mount": "/scratch", "ranks": 64, "files": 64, "new_files": 64,
+    "written_bytes": 2**40, "osts": 35, "gain_s": 12.5, "actual": None,
+    "compared": {
+        "placed": [{"policy": "tarazu", "seeds": 1, "ost_cost": SPREAD, "time_s": SPREAD}],
+        "ost_cost_bound": 1.0, "time_bound_s": 3.0, "stripes": 9,
+    },
+}  # fmt: skip
+WHATIF = [{"log": "a.darshan", "notes": [], "file_systems": [JOB]}]
+
+
+def put(directory: Path, name: str, value: object, at_s: float = 1e9) -> None:
+    (directory / name).write_text(value if isinstance(value, str) else json.dumps(value))
+    os.utime(directory / name, (at_s, at_s))
+
+
+def test_reports_and_whatifs_are_shown_the_newest_first(tmp_path: Path) -> None:
+    put(tmp_path, "week.json", REPORT, 1e9)
+    put(tmp_path, "hacc.json", WHATIF, 2e9)
+    results = Results(str(tmp_path))
+    hacc, week = results.all()
+    assert (hacc.name, week.name, hacc.problem + week.problem) == ("hacc", "week", "")
+    page = document(week)
+    assert "below layout.min_size" in page and "<td>ior</td>" in page and "1.010" in page and "50%" in page
+    page = document(hacc)
+    assert "12.5 s at most" in page and "1.250 (1.125–1.500)" in page and "bound" in page
+    assert json.loads(results.raw("week") or b"") == REPORT
+    put(tmp_path, "week.json", {**REPORT, "applications": []}, 3e9)
+    assert results.all()[0].report == shown.Report(
+        shown.Wanted(1.0, 2.0), (), (shown.Reason("below layout.min_size", 2, 9),)
+    )
+
+
+def test_what_is_none_says_why_and_what_is_no_file_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "secret").write_text("[]")
+    (tmp_path / "link.json").symlink_to(tmp_path / "secret")
+    (tmp_path / "directory.json").mkdir()
+    os.mkfifo(tmp_path / "pipe.json")
+    for name, value in {
+        "broken.json": "{", "list.json": "[1, 2]", "other.json": {"a": 1}, "deep.json": "[" * 50_000,
+        ".hidden.json": WHATIF, "no-suffix": WHATIF, "a b.json": WHATIF, "large.json": WHATIF * 20,
+    }.items():  # fmt: skip
+        put(tmp_path, name, value)
+    monkeypatch.setattr(shown, "BYTES", 60_000)
+    put(tmp_path, "huge.json", "[" + " " * 60_000 + "]")
+    found = {of.name: of.problem for of in Results(str(tmp_path)).all()}
+    assert sorted(found) == ["broken", "deep", "huge", "large", "list", "other"]
+    assert found.pop("large") == "" and all(found.values())
+    results = Results(str(tmp_path))
+    assert [results.raw(name) for name in ("link", "pipe", "../secret", "secret", "no")] == [None] * 5
+    assert Results(str(tmp_path / "nowhere")).all() == [] == Results("").all()
+
+
+def test_of_many_the_newest_are_shown(tmp_path: Path) -> None:
+    for number in range(shown.FILES + 5):
+        put(tmp_path, f"r{number}.json", "[]", 1e9 + number)
+    names = [of.name for of in Results(str(tmp_path)).all()]
+    assert len(names) == shown.FILES and names[0] == f"r{shown.FILES + 4}"
+
+
+def test_names_in_them_are_text(tmp_path: Path) -> None:
+    put(tmp_path, "r.json", {**REPORT, "applications": [{**APPLICATION, "application": HOSTILE}]})
+    put(tmp_path, "w.json", [{"log": HOSTILE, "file_systems": [{**JOB, "application": HOSTILE}]}])
+    put(tmp_path, "x.json", json.dumps({"wanted": HOSTILE}))
+    for of in Results(str(tmp_path)).all():
+        page = document(of)
+        assert "<script>alert" not in page and "\x1b" not in page

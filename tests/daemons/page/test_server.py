@@ -1,0 +1,141 @@
+"""The page's HTTP: read only, bounded, and nothing that others chose is more than text in it."""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import json
+import re
+import socket
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+
+from tarazu.daemons.page import server as http_page
+from tarazu.daemons.page.document import POLICY
+from tarazu.daemons.page.pages import Pages
+from tarazu.daemons.page.seen import Seen
+from tests.daemons.page import sample
+
+Served = tuple[str, Pages]
+
+
+@pytest.fixture
+def served() -> Iterator[Served]:
+    with sample.served(sample.seen(sample.status(4, 3)), {}) as found:
+        yield found
+
+
+def ask(url: str, path: str = "/", method: str = "GET", **headers: str) -> tuple[int, dict[str, str], bytes]:
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=20)
+    connection.request(method, path, headers=headers)
+    answer = connection.getresponse()
+    found = answer.status, dict(answer.getheaders()), answer.read()
+    connection.close()
+    return found
+
+
+def test_it_is_read_only_and_says_so(served: Served) -> None:
+    url, _ = served
+    status, headers, body = ask(url)
+    assert (status, headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+    assert headers["Content-Security-Policy"] == POLICY and "unsafe" not in POLICY and "*" not in POLICY
+    assert headers["X-Content-Type-Options"] == "nosniff" and headers["Cache-Control"] == "no-store"
+    head = ask(url, method="HEAD")
+    assert (head[0], head[2], head[1]["Content-Length"]) == (200, b"", str(len(body)))
+    for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH"):
+        status, headers, _ = ask(url, method=method)
+        assert (status, headers["Allow"]) == (405, "GET, HEAD") and "Content-Security-Policy" in headers
+    for path in ("/nothing", "/results/", "/results/../etc/passwd", "/results/%2e%2e", "/osts/"):
+        assert ask(url, path)[0] == 404, path
+    assert b"http://" not in body and b"https://" not in body and b" src=" not in body
+
+
+def test_it_is_packed_for_who_can_unpack(served: Served) -> None:
+    url, _ = served
+    plain = ask(url)[2]
+    status, headers, packed = ask(url, **{"Accept-Encoding": "br, GZIP;q=0.5"})
+    assert (status, headers["Content-Encoding"], gzip.decompress(packed)) == (200, "gzip", plain)
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost:5780", 200),
+        ("127.0.0.1", 200),
+        ("[::1]:5780", 200),
+        ("evil.example:5780", 421),
+        ("localhost.evil.example", 421),
+    ],
+)
+def test_on_loopback_only_the_names_of_this_node_are_answered(served: Served, host: str, status: int) -> None:
+    assert ask(served[0], Host=host)[0] == status
+
+
+def test_the_json_holds_all_that_is_shown(served: Served) -> None:
+    url, pages = served
+    with urllib.request.urlopen(f"{url}/status.json") as answer:
+        found = json.load(answer)
+    assert len(found["overview"]["targets"]) == 12 and found["allocations"]["promises"] == 41
+    assert {t["verdict"] for t in found["overview"]["targets"]} >= {"ok", "sick", "dead"}
+    pages.show(sample.seen(sample.status(2, 2)), sample.history())
+    with urllib.request.urlopen(f"{url}/status.json") as answer:
+        found = json.load(answer)
+    assert len(found["imbalance"]["scratch"]) == 2 and found["imbalance"]["scratch"][0]["span_s"] == 60
+
+
+def test_names_of_servers_and_reasons_are_text(served: Served) -> None:
+    url, pages = served
+    of = sample.status(2, 3, fs_name=sample.HOSTILE, oss=sample.HOSTILE)
+    of["osses"][f"{sample.HOSTILE}1"]["unreadable"] = [sample.HOSTILE]
+    of["osses"][f"{sample.HOSTILE}2"]["stale"] = True
+    for ost in of["file_systems"][sample.HOSTILE]["osts"]:
+        ost["health"] = f"sick: {sample.HOSTILE}"
+    found = sample.seen(of)
+    pages.show(Seen(found.overview, found.work, sample.HOSTILE, 1.0), sample.history(sample.HOSTILE))
+    for path in ("/", "/osts"):
+        page = ask(url, path)[2].decode()
+        assert "&lt;script&gt;alert(1)" in page
+        assert len(re.findall("<script", page)) == 1 and "\x1b" not in page
+        assert not re.search(r"=[^\"> ]*[\"'][^>]*alert\(1\)[^>]*onerror", page)
+    assert json.loads(ask(url, "/status.json")[2])["overview"]["targets"][0]["fs_name"] == sample.HOSTILE
+
+
+@pytest.mark.parametrize("path", ["/", "/osts", "/status.json"])
+def test_before_mdsd_has_answered_the_page_says_so(served: Served, path: str) -> None:
+    url, pages = served
+    pages.show(Seen(problem="no answer <b>", since_s=sample.NOW_S - 600), {})
+    status, _, body = ask(url, path)
+    assert status == 200 and (b"no answer &lt;b&gt;" in body or b'"no answer <b>"' in body)
+    if path == "/":
+        assert b"has not answered for 10 min" in body and b"Nothing is known yet" in body
+
+
+def test_the_site_s_stop_and_old_figures_are_said_first(served: Served) -> None:
+    url, pages = served
+    of = sample.seen({**sample.status(1, 2), "stopped": "stopped by root: maintenance"}, sample.NOW_S - 900)
+    pages.show(Seen(of.overview, of.work, "timeout", sample.NOW_S - 890), {})
+    page = ask(url)[2].decode()
+    assert "switched off on the whole site: stopped by root: maintenance" in page
+    assert 'class="note old"' in page and "What follows is old." in page
+
+
+def test_those_who_say_nothing_do_not_keep_others_out(served: Served) -> None:
+    url, _ = served
+    host, _, port = url.removeprefix("http://").partition(":")
+    silent = [socket.create_connection((host, int(port))) for _ in range(http_page.CONVERSATIONS - 1)]
+    assert ask(url)[0] == 200
+    more = [socket.create_connection((host, int(port))) for _ in range(4)]
+    more[-1].settimeout(10)
+    assert more[-1].recv(1) == b""  # no room: closed at once
+    for one in (*silent, *more):
+        one.close()
+
+
+def test_it_is_made_once_for_all_who_ask(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    url, pages = served
+    made = []
+    monkeypatch.setattr("tarazu.daemons.page.document.overview", lambda *a, **k: made.append(1) or "page")
+    pages.show(sample.seen(sample.status(1, 1)), {})
+    assert [ask(url)[2] for _ in range(3)] == [b"page"] * 3 and len(made) == 1

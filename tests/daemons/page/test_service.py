@@ -1,0 +1,76 @@
+"""tarazu-page as a process, with a real mdsd and a key of its own."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import socket
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from tarazu import config
+from tarazu.daemons.page.ring import Ring
+from tarazu.daemons.page.service import Page
+from tarazu.daemons.process import Wakeup
+from tarazu.errors import ConfigError, Unavailable
+from tests.daemons.conftest import Site, free_port, patiently
+
+
+def test_it_shows_what_mdsd_says_and_says_when_mdsd_is_silent(site: Site, tmp_path: Path) -> None:
+    keys, state, port = tmp_path / "page-keys", tmp_path / "page", free_port()
+    keys.mkdir()
+    for name in ("client.key", "server.pub"):
+        shutil.copy(site.keys / name, keys)
+    (tmp_path / "results").mkdir()
+    with site.config.open("a") as file:
+        file.write(
+            f"[clientd]\nsocket = '{tmp_path}/none'\n"
+            f"[page]\nlisten = '{port}'\ninterval_s = 0.2\nstate = '{state}'\nkeys = '{keys}'\nresults = ''\n"
+        )
+    mdsd = site.mdsd()
+    site.ossd()
+    site.wait_status(lambda status: status["file_systems"])
+    page = site.start("page.service", environ={"TARAZU_KEYS_DIRECTORY": "/nowhere"})
+
+    def text() -> str:
+        with urlopen(f"http://127.0.0.1:{port}/") as answer:
+            return str(answer.read().decode())
+
+    patiently(lambda: "All 5 OSTs are well" in text())
+    with urlopen(f"http://127.0.0.1:{port}/status.json") as answer:
+        found = json.load(answer)
+    assert [t["index"] for t in found["overview"]["targets"]] == [0, 1, 2, 3, 4]
+    assert len(found["imbalance"]["lustre"][0]["moments"]) == 1
+    assert "page.results is empty" in text()
+    site.config.write_text(site.config.read_text().replace("results = ''", f"results = '{tmp_path}/results'"))
+    page.send_signal(signal.SIGHUP)
+    (tmp_path / "results" / "week.json").write_text("[]")
+    patiently(lambda: ">week</a>" in text())
+    with Wakeup() as wakeup, pytest.raises(Unavailable, match="another tarazu-page"):
+        Page(config.load(str(site.config)), wakeup)
+    mdsd.kill()
+    patiently(lambda: "mdsd has not answered for" in text())
+    assert "What follows is old." in text() and "All 5 OSTs are well" in text()
+    assert site.log("page.service").count("mdsd does not answer") == 1
+    page.terminate()
+    assert page.wait(20) == 0
+    ring = Ring(state / "imbalance.db")
+    assert ring.names() == ["lustre"]
+    ring.close()
+
+
+def test_an_address_that_is_none_or_taken_is_one_line(tmp_path: Path) -> None:
+    with socket.socket() as taken, Wakeup() as wakeup:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        for number, (listen, error) in enumerate(
+            ((f"127.0.0.1:{taken.getsockname()[1]}", Unavailable), ("nonsense", ConfigError))
+        ):
+            settings = config.override(
+                config.Settings(), "page", listen=listen, state=str(tmp_path / f"{number}"), results=""
+            )
+            with pytest.raises(error, match=r"in use|host:port"):
+                Page(settings, wakeup)

@@ -1,0 +1,212 @@
+"""The doctor's look at a node's files: roles, Lustre, units, stop file, settings, left-overs, space."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from tarazu import config, native
+from tarazu.doctor.examine import TOPICS, Topic, _guarded
+from tarazu.doctor.roles import roles_of
+from tarazu.errors import ConfigError
+from tarazu.store import schema
+from tests.doctor.conftest import DATA, Tree, verdicts
+
+ROOT = Path(__file__).parents[2]
+UNIT = (ROOT / "daemons/systemd/tarazu-ossd.service").read_text()
+
+
+def test_roles_are_seen_by_what_lustre_shows_by_keys_and_by_units(tree: Tree) -> None:
+    assert roles_of(tree.root, tree.settings) == set()
+    tree.with_keys("server.key")
+    assert roles_of(tree.root, tree.settings) == {"mdsd"}
+    tree.write("sys/kernel/debug/lnet/routes", "Routing enabled\nnet hops priority state router\n")
+    tree.write("proc/fs/lustre/mgs/MGS/uuid", "MGS\n")
+    assert roles_of(tree.root, tree.settings) == {"mdsd", "router", "mgs"}
+    wants = tree.root / "etc/systemd/system/multi-user.target.wants"
+    wants.mkdir(parents=True)
+    (wants / "tarazu-clientd.service").symlink_to("/nowhere")
+    assert "launch" in roles_of(tree.root, tree.settings)
+    assert "oss" in roles_of(DATA / "oss", config.Settings(keys=config.Keys(directory="/nowhere")))
+
+
+def test_lustre_its_version_and_its_statistics(tree: Tree) -> None:
+    assert tree.look("Lustre", "launch")["Lustre"].verdict == "ok"
+    assert tree.look("Lustre", "oss")["Lustre"].verdict == "fail"
+    shutil.copytree(DATA / "oss", tree.root, dirs_exist_ok=True)
+    found = tree.look("Lustre", "router")
+    assert found["debugfs"].verdict == ("ok" if (tree.root / "sys/kernel/debug/lustre").is_dir() else "fail")
+    for version, verdict in (("2.15.7", "ok"), ("2.10.8", "fail"), ("2.18.0", "warn"), ("", "warn")):
+        tree.write("sys/fs/lustre/version", f"lustre: {version}\n")
+        assert tree.look("Lustre", "launch")["version"].verdict == verdict, version
+    shutil.rmtree(tree.root / "sys/kernel", ignore_errors=True)
+    assert tree.look("Lustre", "router")["debugfs"].verdict == "fail"
+    tree.write("proc/mounts", "debugfs /sys/kernel/debug debugfs rw 0 0\n")
+    assert tree.look("Lustre", "router")["debugfs"].verdict == "ok"
+
+
+def test_statistics_are_tried_as_the_daemon_reads_them(tree: Tree) -> None:
+    shutil.copytree(DATA / "oss", tree.root, dirs_exist_ok=True)
+    before = tree.look("Lustre", "oss")["statistics"]
+    gone = next(p for p in tree.root.rglob("brw_stats"))
+    gone.unlink()
+    gone.mkdir()
+    found = tree.look("Lustre", "oss")["statistics"]
+    assert found.verdict == "fail" and "brw_stats" in found.found and "brw_stats" not in before.found
+
+
+def test_job_ids_that_servers_do_not_get(tree: Tree) -> None:
+    tree.write("sys/fs/lustre/jobid_var", "disable\n")
+    tree.write("sys/fs/lustre/jobid_name", "%e.%u\n")
+    tree.write("proc/mounts", "10.0.0.1@tcp:/scratch /scratch lustre rw 0 0\n")
+    tree.put("bursts", job_ids="%j.%h")
+    found = tree.look("Lustre", "client")
+    assert (found["jobid_var"].verdict, found["jobid_name"].verdict) == ("warn", "fail")
+    tree.write("sys/fs/lustre/jobid_var", "SLURM_JOB_ID\n")
+    tree.write("sys/fs/lustre/jobid_name", "%j.%h\n")
+    found = tree.look("Lustre", "client")
+    assert found["jobid_var"].verdict == "ok" and "jobid_name" not in found
+
+
+def test_units_that_are_missing_not_enabled_or_start_nothing(tree: Tree) -> None:
+    assert "not installed" in tree.look("units", "oss")["tarazu-ossd"].found
+    tree.write("usr/lib/systemd/system/tarazu-ossd.service", UNIT)
+    assert "not there" in tree.look("units", "oss")["tarazu-ossd"].found
+    tree.write("usr/bin/tarazu-ossd", "", 0o755)
+    found = tree.look("units", "oss")["tarazu-ossd"]
+    assert (found.verdict, found.found[:11]) == ("warn", "not enabled")
+    wants = tree.root / "etc/systemd/system/multi-user.target.wants"
+    wants.mkdir(parents=True)
+    (wants / "tarazu-ossd.service").symlink_to("/usr/lib/systemd/system/tarazu-ossd.service")
+    assert verdicts(tree.look("units", "oss")) == {"tarazu-ossd": "skip"}
+    tree.write("etc/passwd", "root:x:0:0::/:/bin/sh\n")
+    assert tree.look("units", "oss")["user tarazu"].verdict == "fail"
+    tree.write(
+        "etc/systemd/system/tarazu-ossd.service.d/user.conf",
+        "[Service]\nUser=\nUser=root\nExecStart=\nExecStart=/x\n",
+    )
+    found = tree.look("units", "oss")
+    assert "user tarazu" not in found and "/x" in found["tarazu-ossd"].found
+    tree.put("forwarding", routers="apply")
+    assert tree.look("units", "oss")["tarazu-ossd-routers"].verdict == "fail"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: the file counts when it is root's")
+def test_the_stop_file(tree: Tree) -> None:
+    path = Path(tree.settings.run.stop_file)
+    assert tree.look("stop file")["run.stop_file"].verdict == "ok"
+    path.parent.mkdir()
+    assert tree.look("stop file")["run.stop_file"].verdict == "ok"
+    path.write_text("disks are replaced\n")
+    found = tree.look("stop file")["run.stop_file"]
+    assert found.verdict == "warn" and "disks are replaced" in found.found
+    path.chmod(0o666)
+    assert "does not count" in tree.look("stop file")["run.stop_file"].found
+    path.unlink()
+    path.parent.chmod(0o777)
+    assert tree.look("stop file")["run.stop_file"].verdict == "fail"
+    tree.put("run", stop_file="")
+    assert tree.look("stop file")["run.stop_file"].verdict == "warn"
+
+
+def test_settings_with_mistakes_and_files_that_others_change_or_nobody_reads(tree: Tree) -> None:
+    file = tree.directory / "tarazu.toml"
+    file.write_text("")
+    file.chmod(0o644)
+    assert verdicts(tree.look("settings", files=(file,))) == {"settings": "ok"}
+    wrong = ConfigError(f"{file}:3", "a number", "x")
+    found = tree.look("settings", files=(file,), mistakes=(wrong,), former=(f"{file}:9: [a] b",))
+    assert verdicts(found) == {f"{file}:3": "fail", f"{file}:9: [a] b": "warn"}
+    for mode in (0o666, 0o640):
+        file.chmod(mode)
+        assert tree.look("settings", files=(file,))[str(file)].verdict == "fail"
+    (tree.directory / "conf.d").mkdir()
+    (tree.directory / "conf.d/site.conf").touch()
+    assert "site.conf" in tree.look("settings", files=(file,))[str(tree.directory / "conf.d")].found
+
+
+def test_what_former_versions_left(tree: Tree) -> None:
+    assert verdicts(tree.look("former versions")) == {"left behind": "ok"}
+    library = tree.write("usr/lib64/libtarazu.so", "old")
+    assert tree.look("former versions")["libtarazu.so"].verdict == "fail"
+    library.write_bytes(native.library_path("libtarazu.so").read_bytes())
+    tree.write("usr/lib/systemd/system/tarazu-ossd.service", UNIT)
+    tree.write("etc/systemd/system/tarazu-ossd.service", "[Service]\n")
+    tree.write("etc/tarazu/tarazu.toml.rpmsave", "")
+    rules = Path(tree.settings.ossd.state)
+    rules.mkdir()
+    (rules / "rules.json").touch()
+    found = tree.look("former versions")
+    assert verdicts(found) == {"tarazu-ossd": "warn", "/etc/tarazu": "warn", "ossd.state": "warn"}
+    assert found["ossd.state"].mend == "tarazu routers --undo"
+    tree.write("proc/77/cmdline", "/usr/bin/python3\0/usr/bin/tarazu-ossd\0--routers\0")
+    assert "ossd.state" not in tree.look("former versions")
+
+
+def test_a_ledger_that_was_damaged_and_databases_that_are_none(tree: Tree) -> None:
+    ledger = Path(tree.settings.mdsd.state)
+    ledger.mkdir()
+    (ledger / "damaged-1").touch()
+    assert tree.look("space and limits", "mdsd")["ledger"].verdict == "warn"
+    path = Path(tree.settings.clientd.database)
+    assert "not there yet" in tree.look("space and limits", "launch")["clientd.database"].found
+    path.write_text("no database at all, but text of some length" * 10)
+    assert tree.look("space and limits", "launch")["clientd.database"].verdict == "fail"
+    for owner, version, verdict in (
+        (schema.APPLICATION_ID, schema.VERSION, "ok"),
+        (schema.APPLICATION_ID, schema.VERSION + 1, "fail"),
+        (schema.APPLICATION_ID, schema.VERSION - 1, "warn"),
+        (4711, 1, "fail"),
+    ):
+        path.unlink()
+        connection = sqlite3.connect(path)
+        connection.execute(f"PRAGMA application_id = {owner}")
+        connection.execute(f"PRAGMA user_version = {version}")
+        connection.execute("CREATE TABLE t (x)")
+        connection.close()
+        before = sorted(p.name for p in path.parent.iterdir())
+        assert tree.look("space and limits", "launch")["clientd.database"].verdict == verdict
+        assert sorted(p.name for p in path.parent.iterdir()) == before
+
+
+def test_a_full_disk_is_named(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path(tree.settings.mdsd.state).mkdir()
+    real = os.statvfs(tree.directory)
+    full = os.statvfs_result((4096, 4096, 1 << 30, 100, 100, *tuple(real)[5:]))
+    monkeypatch.setattr(os, "statvfs", lambda _: full)
+    assert tree.look("space and limits", "mdsd")["mdsd.state"].verdict == "warn"
+
+
+def test_limits_of_processes(tree: Tree) -> None:
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        assert "256 open files" in tree.look("space and limits", "launch")["limits"].found
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_check_that_stumbles_says_so_and_the_others_go_on(tree: Tree) -> None:
+    def broken(_: object) -> list[object]:
+        raise RuntimeError("oops")
+
+    [found] = _guarded(Topic("x", broken), tree.node())  # type: ignore[arg-type]
+    assert found.verdict == "warn" and "RuntimeError: oops" in found.found
+    assert len({topic.name for topic in TOPICS}) == len(TOPICS) == 10
+
+
+def test_the_page_names_each_topic() -> None:
+    rows = [
+        line.split("|")[1].strip()
+        for line in (ROOT / "docs/doctor.md").read_text().splitlines()
+        if "|" in line
+    ]
+    assert [row for row in rows if row in {topic.name for topic in TOPICS}] == [
+        topic.name for topic in TOPICS
+    ]

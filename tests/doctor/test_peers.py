@@ -1,0 +1,108 @@
+"""The doctor's look at the daemons: with real ones, and with what they could say."""
+
+from __future__ import annotations
+
+import copy
+import time
+from typing import Any
+
+import pytest
+
+from tarazu import config
+from tarazu.cli import main
+from tarazu.cli.view import status_of
+from tarazu.doctor import peers
+from tests.daemons.conftest import Site, free_port, site
+from tests.doctor.conftest import Tree, verdicts
+
+__all__ = ["site"]
+NOBODY = f"tcp://127.0.0.1:{free_port()}"
+
+
+def test_real_daemons_their_keys_and_their_clocks(
+    tree: Tree, site: Site, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.mdsd()
+    site.ossd()
+    told = site.wait_status(lambda status: status["osses"])
+    tree.settings = config.load(site.config)
+    tree.put("clientd", socket=str(tree.directory / "none.sock"))
+    found = tree.look("peers", "oss", "mdsd", status=status_of(tree.settings))
+    assert verdicts(found)["mdsd statistics"] == verdicts(found)["mdsd"] == verdicts(found)["clock"] == "ok"
+    assert found["OSSs"].found == "1 heard" and "mdsd version" not in found
+    assert site.wait_status(lambda status: status)["requests"]["refused"] == told["requests"]["refused"]
+    # Another site's key: reached, not admitted.
+    tree.with_keys("oss.key", "client.key")
+    (tree.keys / "server.pub").write_bytes((site.keys / "server.pub").read_bytes())
+    tree.put("keys", directory=str(tree.keys))
+    monkeypatch.setattr(peers, "SUBSCRIBED_S", 0.4)
+    found = tree.look("peers", "oss", "mdsd")
+    assert "does not admit this node's key" in found["mdsd statistics"].found
+    assert found["mdsd requests"].verdict == "fail"
+    # The command as a whole, as whom it finds.
+    assert main(["doctor", "--config", str(site.config), "--root", str(site.mds_root), "--amiss"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert "mdsd" in lines[0] and "  FAIL  tarazu-mdsd: its unit is not installed" in lines
+
+
+def test_nobody_there_and_addresses_of_loopback(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peers, "SUBSCRIBED_S", 0.05)
+    tree.put("mdsd", statistics=NOBODY, requests=NOBODY)
+    found = tree.look("peers", "oss", "mdsd")
+    assert "refused" in found["mdsd statistics"].found and "refused" in found["mdsd requests"].found
+    found = tree.look("peers", "oss", "launch")
+    assert all("loopback" in each.found for each in found.values()) and len(found) == 2
+
+
+STATUS: dict[str, Any] = {
+    "clientd": {"version": ""},
+    "mdsd": {"uptime_s": 5.0, "osses": {"oss1": {"stale": False, "unreadable": []}}, "gate": {"open": True}},
+}
+
+
+def test_what_the_daemons_tell_of_themselves(tree: Tree) -> None:
+    status = copy.deepcopy(STATUS)
+    status["clientd"]["version"] = "0.0.1"
+    status["mdsd"] |= {
+        "version": "0.0.1",
+        "time_s": time.time() - 3600,
+        "osses": {"oss1": {"stale": True, "unreadable": ["osd-*.*.brw_stats"]}},
+        "ledger": {"trouble": "No space left on device"},
+        "gate": {"open": False, "why_closed": "memory"},
+    }
+    found = tree.look("peers", "launch", "mdsd", status=status)
+    assert verdicts(found) == {
+        "clientd": "ok",
+        "clientd version": "warn",
+        "mdsd": "ok",
+        "mdsd version": "warn",
+        "clock": "warn",
+        "OSSs": "warn",
+        "oss1": "warn",
+        "ledger": "fail",
+        "gate": "warn",
+    }
+    status["mdsd"]["osses"] = {}
+    status["clientd"] = {"unavailable": "no socket"}
+    found = tree.look("peers", "launch", "mdsd", status=status)
+    assert found["clientd"].verdict == "fail" and "none" in found["OSSs"].found
+    status["mdsd"] = {"unavailable": "silent"}
+    assert tree.look("peers", "launch", "mdsd", status=status)["mdsd"].verdict == "fail"
+
+
+@pytest.mark.parametrize(
+    ("roles", "verdict"),
+    [
+        (("active", "following"), "ok"),
+        (("active", "active"), "fail"),
+        (("following", "following"), "fail"),
+        (("active", None), "fail"),
+    ],
+)
+def test_of_two_mdsds_one_is_active(tree: Tree, roles: tuple[str | None, ...], verdict: str) -> None:
+    tree.put("standby", requests="tcp://127.0.0.1:1", statistics="tcp://127.0.0.1:2")
+    told = {
+        f"tcp://mds{i}": {"role": role} if role else {"unavailable": "x"} for i, role in enumerate(roles, 1)
+    }
+    found = tree.look("peers", "launch", "mdsd", status={**STATUS, "mdsds": told})
+    assert found["two mdsds"].verdict == verdict

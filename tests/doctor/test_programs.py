@@ -1,0 +1,81 @@
+"""The doctor's look at the preload and at a step's directories, with the real library and real programs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tarazu import native
+from tarazu.run import leftovers
+from tests.doctor.conftest import Tree, verdicts
+
+REAL = native.library_path("libtarazu.so")
+
+
+def use(monkeypatch: pytest.MonkeyPatch, library: Path) -> None:
+    monkeypatch.setattr(native, "library_path", lambda _: library)
+
+
+def test_the_library_loads_and_what_it_records_is_read(tree: Tree) -> None:
+    found = tree.look("preload", "launch")
+    assert (found["preload"].verdict, found["recorder"].verdict) == ("ok", "ok"), found
+    assert found["llapi"].verdict == "skip"
+
+
+def test_a_library_that_cannot_be_loaded_or_reached(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, tree.write("lib/libtarazu.so", "no library"))
+    found = tree.look("preload", "launch")["preload"]
+    assert found.verdict == "fail" and "libtarazu.so" in found.found
+    closed = tree.root / "closed"
+    closed.mkdir()
+    shutil.copy(REAL, closed)
+    closed.chmod(0o700)
+    use(monkeypatch, closed / "libtarazu.so")
+    assert "users cannot reach it" in tree.look("preload", "launch")["libtarazu.so"].found
+    spaced = tree.root / "a b"
+    spaced.mkdir()
+    shutil.copy(REAL, spaced)
+    use(monkeypatch, spaced / "libtarazu.so")
+    assert "space or colon" in tree.look("preload", "launch")["libtarazu.so"].found
+
+
+def test_a_library_that_records_nothing_is_found(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, native.library_path("libtarazu_core.so"))
+    found = tree.look("preload", "launch")
+    assert found["preload"].verdict == "ok" and found["recorder"].verdict == "fail"
+
+
+def test_other_preloads_and_a_missing_llapi(tree: Tree) -> None:
+    tree.put("run", apply="llapi")
+    tree.write("etc/ld.so.preload", "/usr/lib/other.so\n")
+    environ = {"PATH": os.environ["PATH"], "LD_PRELOAD": "/nowhere/x.so libm.so.6"}
+    found = tree.look("preload", "launch", environ=environ)
+    assert found["/etc/ld.so.preload"].verdict == "warn" and "/nowhere/x.so" in found["LD_PRELOAD"].found
+    assert found["llapi"].verdict in ("ok", "fail")
+    environ = {"PATH": os.environ["PATH"], "LD_PRELOAD": str(REAL), "TARAZU_DISABLE": "1"}
+    found = tree.look("preload", "launch", environ=environ)
+    assert found["LD_PRELOAD"].verdict == found["TARAZU_DISABLE"].verdict == "warn"
+
+
+def test_directories_that_are_well(tree: Tree) -> None:
+    found = tree.look("directories", "launch")
+    assert set(verdicts(found).values()) <= {"ok"} and "run.map_dir" in found
+
+
+def test_directories_that_are_not(tree: Tree) -> None:
+    (tree.directory / "state").write_text("a file")
+    maps = tree.directory / "maps"
+    maps.mkdir()
+    left = maps / "20260101-000000-host-1"
+    left.mkdir()
+    boot = leftovers.BOOT_ID.read_bytes()
+    (left / leftovers.LEASE).write_bytes(boot)
+    tree.put("run", send_map="never", spool_dir=str(tree.directory / "spools"))
+    found = tree.look("directories", "launch")
+    assert found["run.state_dir"].verdict == "fail"
+    assert found["run.map_dir: left"].verdict == "warn" and left.is_dir()
+    assert found["run.map_dir"].verdict == "fail" and "no other node sees" in found["run.map_dir"].found
+    assert found["run.spool_dir"].verdict == "warn" and "slower than memory" in found["run.spool_dir"].found
