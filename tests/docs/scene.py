@@ -51,7 +51,7 @@ def _counted() -> dict[str, str]:
     header = "JobIDRaw|User|NodeList|Submit|Start|End|State|Partition|JobName"
     times = "|".join(f"{YESTERDAY + timedelta(minutes=minutes):%Y-%m-%dT%H:%M:%S}" for minutes in (0, 1, 50))
     return {
-        "range.csv": "timestamp,instance,read_bytes,written_bytes\n" + "\n".join(prometheus) + "\n",
+        "range.csv": "timestamp,instance,read_bytes,write_bytes\n" + "\n".join(prometheus) + "\n",
         "items.csv": "itemid,host,key\n" + "\n".join(items) + "\n",
         "history.csv": "itemid,clock,value\n" + "\n".join(zabbix) + "\n",
         "sacct.txt": f"{header}\n7|me|n[1-2]|{times}|COMPLETED|batch|ior\n",
@@ -121,6 +121,9 @@ def _files(here: Path) -> None:
         log.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(BAD_OST, log)
     (here / "DIR").mkdir()
+    columns = ("--time", "timestamp", "--node", "instance", "--read", "read_bytes", "--written", "write_bytes")
+    counted = ("bursts", "import", str(here / "range.csv"), *columns, "--directory", str(here / "DIR"))
+    call(_bin("tarazu"), *counted, env={"PATH": "/usr/bin:/bin"})
     for name in ("app", "ior", "hacc_io", "PROGRAM"):
         shutil.copy("/bin/true", here / name)
     results = here / "results"
