@@ -92,7 +92,12 @@ def test_units_that_are_missing_not_enabled_or_start_nothing(tree: Tree) -> None
     found = tree.look("units", "oss")
     assert "user tarazu" not in found and "/x" in found["tarazu-ossd"].found
     tree.put("forwarding", routers="apply")
-    assert tree.look("units", "oss")["tarazu-ossd-routers"].verdict == "fail"
+    tree.put("ossd", lnetctl="no-such-lnetctl --x")
+    found = tree.look("units", "oss")
+    assert found["tarazu-ossd-routers"].verdict == "fail" and "no-such-lnetctl" in found["ossd.lnetctl"].found
+    assert not tree.look("units", "mgs")
+    tree.put("pool", mode="apply")
+    assert tree.look("units", "mgs")["tarazu-pool"].verdict == "fail"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: the file counts when it is root's")
