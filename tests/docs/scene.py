@@ -121,7 +121,16 @@ def _files(here: Path) -> None:
         log.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(BAD_OST, log)
     (here / "DIR").mkdir()
-    columns = ("--time", "timestamp", "--node", "instance", "--read", "read_bytes", "--written", "write_bytes")
+    columns = (
+        "--time",
+        "timestamp",
+        "--node",
+        "instance",
+        "--read",
+        "read_bytes",
+        "--written",
+        "write_bytes",
+    )
     counted = ("bursts", "import", str(here / "range.csv"), *columns, "--directory", str(here / "DIR"))
     call(_bin("tarazu"), *counted, env={"PATH": "/usr/bin:/bin"})
     for name in ("app", "ior", "hacc_io", "PROGRAM"):

@@ -94,7 +94,11 @@ def _left_out(block: Block) -> bool:
 def _quoted(words: tuple[str, ...]) -> Iterator[str]:
     for word in words:
         plain = word.strip("[]") if word.startswith("[") else word
-        yield plain if plain and not set(plain) & set(" '\"$;&|<>()") else "'" + plain.replace("'", "'\\''") + "'"
+        yield (
+            plain
+            if plain and not set(plain) & set(" '\"$;&|<>()")
+            else "'" + plain.replace("'", "'\\''") + "'"
+        )
 
 
 def _meant(line: str) -> str:
