@@ -32,6 +32,7 @@ MAY_IMPORT = {
     "tune": BASE | {"stats", "wire"},
     "store": BASE | {"layout", "trace", "native"},
     "doctor": BASE | {"wire", "stats", "trace", "store", "run", "native", "elf", "escapes"},
+    "prepare": BASE | {"native", "layout", "wire"},
     "run": BASE | {"wire", "stats", "layout", "trace", "predict", "store", "forwarding", "native"},
 }
 """Room → the rooms of tarazu that it may import (itself always)."""

@@ -26,6 +26,10 @@ COMMANDS = {
     "db": ("tarazu.cli.db", "show the interaction database"),
     "explain": ("tarazu.cli.explain", "say why a file lies where it lies"),
     "drain": ("tarazu.cli.drain", "keep new files off hot and sick OSTs with Lustre's own parameters"),
+    "prepare": (
+        "tarazu.cli.prepare",
+        "default layouts of a job's directories, for programs without the library; run it, take them back",
+    ),
     "pool": ("tarazu.cli.pool", "keep an OST pool of good OSTs, for programs without the library"),
     "routers": ("tarazu.cli.routers", "say which LNet routers running jobs' data take, and why; undo it"),
     "tune": ("tarazu.cli.tune", "parameters that learn: what is set, what was learned; apply it, undo it"),
