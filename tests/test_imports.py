@@ -30,8 +30,9 @@ MAY_IMPORT = {
     "predict": BASE | {"trace", "native"},
     "forwarding": BASE | {"trace", "native"},
     "tune": BASE | {"stats", "wire"},
+    "rebalance": BASE | {"layout", "allocate", "native", "trace", "wire"},
     "store": BASE | {"layout", "trace", "native"},
-    "doctor": BASE | {"wire", "stats", "trace", "store", "run", "native", "elf", "escapes"},
+    "doctor": BASE | {"wire", "stats", "trace", "store", "run", "native"},
     "prepare": BASE | {"native", "layout", "wire"},
     "run": BASE | {"wire", "stats", "layout", "trace", "predict", "store", "forwarding", "native"},
 }

@@ -30,6 +30,10 @@ COMMANDS = {
         "tarazu.cli.prepare",
         "default layouts of a job's directories, for programs without the library; run it, take them back",
     ),
+    "rebalance": (
+        "tarazu.cli.rebalance",
+        "which existing files are worth moving to other OSTs, and the commands",
+    ),
     "pool": ("tarazu.cli.pool", "keep an OST pool of good OSTs, for programs without the library"),
     "routers": ("tarazu.cli.routers", "say which LNet routers running jobs' data take, and why; undo it"),
     "tune": ("tarazu.cli.tune", "parameters that learn: what is set, what was learned; apply it, undo it"),
@@ -38,6 +42,7 @@ COMMANDS = {
         "which compute nodes' I/O meets on which I/O nodes: see it, map it anew, choose jobs' nodes",
     ),
     "top": ("tarazu.cli.top", "OSSs and OSTs live: fill, rate, promises, what is amiss"),
+    "job": ("tarazu.cli.job", "what became of one job: steps, plans, promises, files, routers, what is off"),
     "status": ("tarazu.cli.status", "ask the daemons how they are"),
     "whatif": (
         "tarazu.cli.whatif",
