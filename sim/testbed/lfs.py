@@ -1,4 +1,5 @@
-"""A stand-in for `lfs` on a testbed's client, in its PATH: setstripe, getstripe, df, osts, pool_list.
+"""A stand-in for `lfs` on a testbed's client, in its PATH: setstripe, getstripe, df, osts, pool_list;
+lfs_files.py beside it has the rest.
 
 Speaks to the emulated MDS as Lustre's own does, through `lustre.lov` and open(), as the user who calls it. Its output
 is that captured on Lustre 2.17.57 (tests/data/lustre/layout, client); what was not captured is as in its source (lfs.c,

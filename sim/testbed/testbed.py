@@ -343,11 +343,14 @@ def _make_programs(directory: Path) -> None:
     users who may not come to where it lies."""
     python = f"{shlex.quote(shutil.which('python3', path='/usr/bin:/bin') or sys.executable)} -I -S"
     here, library = Path(__file__).parent, library_directory() / "libtestbed.so"
-    quoted = {name: shlex.quote(str(here / name)) for name in ("lfs.py", "lctl.py", "lctl_pools.py")}
+    quoted = {
+        name: shlex.quote(str(here / name)) for name in ("lfs.py", "lfs_files.py", "lctl.py", "lctl_pools.py")
+    }
     mgs = f"{quoted['lctl_pools.py']} {shlex.quote(str(library))} {shlex.quote(str(directory))}"
     parameters = f"{quoted['lctl.py']} {shlex.quote(str(directory / 'mds' / 'root'))}"
     scripts = {
-        "bin/lfs": f'exec {python} {quoted["lfs.py"]} "$@"\n',
+        "bin/lfs": f'case "$1" in\nfind|migrate|hsm_state) exec {python} {quoted["lfs_files.py"]} "$@";;\nesac\n'
+        f'exec {python} {quoted["lfs.py"]} "$@"\n',
         "mds/bin/lctl": f'case "$1" in\npool_*) exec {python} {mgs} "$@";;\nesac\nexec {python} {parameters} "$@"\n',
     }
     for name, text in scripts.items():

@@ -1,0 +1,107 @@
+"""What is read, or written again, together: sets of files with how much of each and how often."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import numpy as np
+
+from tarazu.allocate.problem import Array
+from tarazu.rebalance.files import Files
+
+DAY_S = 86400.0
+READ_LATER_S = 3600
+"""A file was read after it was written where its last read is so much later than its last write."""
+LEAST_SPAN_DAYS = 1.0
+"""Runs that all are of one day are taken for the runs of a day, not for many a day."""
+
+
+class Dataset(msgspec.Struct, frozen=True):
+    """Files that one application moves in one go, so that it waits for the slowest OST."""
+
+    name: str
+    files: Array
+    """Numbers in `Files`."""
+    times: Array
+    """How often each byte of a file is moved when the set is: 1 for once, of a part less."""
+    per_day: float
+    """How often the set is moved."""
+    evidence: str
+    """Where that is known from; `assumed` where it is not."""
+
+
+class Use(msgspec.Struct, frozen=True):
+    """One run of an application, as a Darshan log has it."""
+
+    application: str
+    start_s: float
+    """Unix time."""
+    moved: Mapping[str, int]
+    """Path → bytes read and written."""
+
+
+def of_runs(files: Files, uses: Sequence[Use]) -> tuple[list[Dataset], int]:
+    """One dataset for each application and set of files, and the number of files in logs that are not among `files`.
+
+    Runs of one application that moved mostly the same files are one dataset, moved as often as they ran.
+    """
+    number = {files.path(i): i for i in range(len(files))}
+    sizes = files.sizes
+    missing: set[str] = set()
+    grouped: dict[tuple[str, frozenset[int]], list[tuple[float, dict[int, int]]]] = defaultdict(list)
+    for use in uses:
+        here = {number[path]: size for path, size in use.moved.items() if path in number and size}
+        missing |= use.moved.keys() - number.keys()
+        if here:
+            grouped[use.application, frozenset(here)].append((use.start_s, here))
+    every = [start for runs in grouped.values() for start, _ in runs]
+    days = max(LEAST_SPAN_DAYS, (max(every) - min(every)) / DAY_S) if every else 1.0
+    made = []
+    for (application, members), runs in grouped.items():
+        of = np.array(sorted(members), np.int64)
+        moved = np.array([np.mean([size[i] for _, size in runs]) for i in of.tolist()])
+        made.append(
+            Dataset(
+                application,
+                of,
+                moved / np.maximum(1, sizes[of]),
+                len(runs) / days,
+                f"{len(runs)} Darshan {'log' if len(runs) == 1 else 'logs'} of {days:.3g} days",
+            )
+        )
+    return sorted(made, key=lambda d: (-d.per_day, d.name, d.files.tolist()[:1])), len(missing)
+
+
+def of_directories(
+    files: Files, per_day: float | None, now_s: float, taken: Array | None = None, recent_days: float = 30.0
+) -> list[Dataset]:
+    """One dataset for each directory; files that are in `taken` (numbers) are in another dataset already.
+
+    per_day: how often each is read. None: once a day where files were read within `recent_days`, at least an hour
+    after they had been written; not at all elsewhere.
+    """
+    free = np.ones(len(files), bool)
+    if taken is not None:
+        free[taken] = False
+    members: dict[str, list[int]] = defaultdict(list)
+    for i in np.flatnonzero(free).tolist():
+        members[os.path.dirname(files.path(i))].append(i)
+    accessed, modified = files.accessed_s, files.modified_s
+    made = []
+    for directory, numbers in sorted(members.items()):
+        of = np.array(numbers, np.int64)
+        read = (accessed[of] > modified[of] + READ_LATER_S) & (accessed[of] > now_s - recent_days * DAY_S)
+        if per_day is not None:
+            rate, evidence = per_day, "told"
+        elif read.any():
+            rate, evidence = (
+                1.0,
+                f"assumed: {int(read.sum())} of {len(of)} files were read within {recent_days:g} days",
+            )
+        else:
+            rate, evidence = 0.0, f"not read within {recent_days:g} days"
+        made.append(Dataset(directory, of, np.ones(len(of)), rate, evidence))
+    return made

@@ -1,0 +1,111 @@
+"""Files below directories on Lustre: `lfs find` lists them by what the MDS knows, the layout is read of each."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+
+from tarazu import native
+from tarazu.errors import BadInput, LayoutError
+from tarazu.lustre import XATTR_LUSTRE_LOV
+from tarazu.native import Decoded
+from tarazu.rebalance.files import Files, Stat, Why
+
+THREADS = 16
+"""Files that are looked at at the same time: each waits for the MDS, then for its OSTs."""
+BATCH = 2048
+BLOCK_BYTES = 512
+"""Of `st_blocks`."""
+READ_BYTES = 1 << 20
+
+Found = tuple[str, Stat, Decoded] | tuple[str, Stat | None, Why]
+
+
+def scan(
+    directories: Sequence[str],
+    *,
+    least_bytes: int,
+    idle_s: float,
+    now_s: float,
+    excluded: Callable[[str], bool] = lambda path: False,
+    lfs: str = "lfs",
+    progress: Callable[[str], None] = lambda text: None,
+) -> Files:
+    """Every regular file of `least_bytes` or more, hard links once.
+
+    A file that was written or read within `idle_s` is taken for one of a running job and left. Raises BadInput.
+    """
+    files = Files()
+    linked: set[tuple[int, int]] = set()
+
+    def look(path: str) -> Found | None:
+        try:
+            of = os.lstat(path)
+        except OSError:
+            return path, None, "gone"
+        if not stat.S_ISREG(of.st_mode):
+            return None
+        found = Stat(of.st_size, of.st_blocks * BLOCK_BYTES, of.st_uid, int(of.st_atime), int(of.st_mtime))
+        if of.st_size < least_bytes:
+            return path, found, "small"
+        if of.st_nlink > 1:
+            if (of.st_dev, of.st_ino) in linked:
+                return None
+            linked.add((of.st_dev, of.st_ino))
+        if excluded(path):
+            return path, found, "excluded"
+        if max(found.accessed_s, found.modified_s) > now_s - idle_s:
+            return path, found, "in use"
+        try:
+            blob = os.getxattr(path, XATTR_LUSTRE_LOV, follow_symlinks=False)
+            return path, found, native.decode_lov(blob)
+        except (OSError, LayoutError):
+            return path, found, "layout unreadable"
+
+    with ThreadPoolExecutor(THREADS) as threads:
+        for directory in directories:
+            paths = _listed(os.path.abspath(directory), least_bytes, lfs)
+            while batch := list(islice(paths, BATCH)):
+                for found in threads.map(look, batch):
+                    if found is None:
+                        continue
+                    path, of, what = found
+                    if of is None or isinstance(what, str):
+                        files.leave(what, of.size_bytes if of else 0)  # type: ignore[arg-type]
+                    else:
+                        files.add(path, of, what)
+                progress(f"{len(files)} files that could be moved, {sum(files.left.values())} others")
+    return files
+
+
+def _listed(directory: str, least_bytes: int, lfs: str) -> Iterator[str]:
+    if not os.path.isdir(directory):
+        raise BadInput(directory, "a directory")
+    size = ["-size", f"+{least_bytes - 1}c"] if least_bytes > 0 else []
+    try:
+        process = subprocess.Popen(
+            [lfs, "find", directory, "-type", "f", *size, "--print0"],
+            stdout=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+        )
+    except OSError:
+        yield from _walked(directory)
+        return
+    with process:
+        assert process.stdout
+        rest = b""
+        while part := process.stdout.read(READ_BYTES):
+            *whole, rest = (rest + part).split(b"\0")
+            yield from map(os.fsdecode, whole)
+    if process.returncode and not os.access(directory, os.R_OK | os.X_OK):
+        raise BadInput(directory, "a directory that `lfs find` can list", f"status {process.returncode}")
+
+
+def _walked(directory: str) -> Iterator[str]:
+    for where, _, names in os.walk(directory):
+        for name in names:
+            yield os.path.join(where, name)

@@ -1,0 +1,91 @@
+"""OSTs as arrays: how fast, how full, which of them may take objects of which others."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from tarazu.allocate.eligible import room_bytes
+from tarazu.allocate.problem import Array
+from tarazu.allocate.speeds import speeds
+from tarazu.config import Weights
+from tarazu.errors import BadInput
+from tarazu.model import SystemView
+
+MOST_FULL = 0.9
+"""No OST is filled beyond this share by moving, unless the caller says otherwise."""
+
+
+class Targets(msgspec.Struct, frozen=True):
+    """Arrays of one length, a place for each OST, by index."""
+
+    view: SystemView
+    index: Array
+    """OST indices, sorted."""
+    speed: Array
+    """Bytes/s under load; the middle one's where an OST's is not known, what the caller says where none is."""
+    known_speed: Array
+    """True where it was measured."""
+    total: Array
+    """Bytes; so are the next two."""
+    used: Array
+    avail: Array
+    """What may be written to it now, its promises left out."""
+    room: Array
+    """What moving may bring there at most; 0 where nothing may be made."""
+    oss: Array
+    """Number of its server."""
+    kind: Array
+    """OSTs of one number take one another's objects: those that are in the same pools."""
+
+    def places(self, osts: Array) -> Array:
+        """OST indices → places. Raises BadInput for an OST that is not known."""
+        found = np.searchsorted(self.index, osts).clip(0, len(self.index) - 1)
+        if len(osts) and not np.array_equal(self.index[found], osts):
+            unknown = sorted(set(np.asarray(osts)[self.index[found] != osts].tolist()))
+            raise BadInput(
+                f"file system {self.view.fs_name}", "OSTs that mdsd knows", f"layouts with OST {unknown[:8]}"
+            )
+        return found
+
+
+def targets(
+    view: SystemView,
+    *,
+    most_full: float = MOST_FULL,
+    own_pools: frozenset[str] = frozenset(),
+    pool: str = "",
+    usual_bytes_per_s: float = 500e6,
+) -> Targets:
+    """own_pools: pools that say nothing of an OST's kind, such as the one of good OSTs that tarazu keeps.
+    pool: objects are moved to its OSTs only; BadInput where it has none. usual_bytes_per_s: where no speed is known.
+    """
+    osts = view.osts
+    if not osts:
+        raise BadInput("mdsd", "OSTs in its view", "none")
+    if pool and not any(pool in o.pools for o in osts):
+        raise BadInput(f"pool {pool!r}", f"a pool of {view.fs_name} with OSTs in it", "none")
+    total = np.array([o.total_bytes for o in osts], np.int64)
+    used = np.array([o.used_bytes for o in osts], np.int64)
+    avail = np.array([max(0, o.avail_bytes - o.promised_bytes) for o in osts], np.int64)
+    fair = np.array([room_bytes(o, Weights()) for o in osts], np.int64)
+    below = (total * most_full).astype(np.int64) - used - np.array([o.promised_bytes for o in osts], np.int64)
+    takes = np.array([o.usable and not o.degraded and (not pool or pool in o.pools) for o in osts])
+    servers: dict[str, int] = {}
+    kinds: dict[frozenset[str], int] = {}
+    known = np.array([bool(o.write_bytes_per_s) for o in osts])
+    return Targets(
+        view,
+        np.array([o.index for o in osts], np.int64),
+        np.array(speeds(osts), float) if known.any() else np.full(len(osts), usual_bytes_per_s),
+        known,
+        total,
+        used,
+        avail,
+        np.where(takes, np.minimum(fair, below), 0).clip(0),
+        np.array([servers.setdefault(o.oss, len(servers)) for o in osts], np.int64),
+        np.array(
+            [0 if pool else kinds.setdefault(frozenset(o.pools) - own_pools, len(kinds)) for o in osts],
+            np.int64,
+        ),
+    )

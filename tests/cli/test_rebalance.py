@@ -1,0 +1,241 @@
+"""`tarazu rebalance` on a testbed: its script moves files with the stand-in for `lfs migrate`, and takes them back."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tarazu import config
+from tarazu.cli import main
+from tarazu.cli import view as asking
+from tarazu.sim.testbed import Testbed, down, up
+from tarazu.sim.testbed.configuration import configure
+from tarazu.sim.testbed.daemons import wait_until_ready
+
+SICK = 5
+HOSTILE = "it's $(touch INJECTED)\n`x` \\ -n"
+
+WRITE = """
+import os, sys, time
+from tarazu.lustre import EOF
+from tarazu.model import Component, Layout
+from tarazu.sim.testbed import lov
+MIB, now = 1 << 20, int(time.time())
+os.makedirs("set"), os.makedirs("other")
+def make(name, parts, size):
+    composite = len(parts) > 1
+    layout = Layout(tuple(Component(a, b, MIB, len(o) or c) for a, b, c, o in parts), composite)
+    fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_NOCTTY | 0o20000, 0o600)
+    os.setxattr(fd, "lustre.lov", lov.encode(layout, tuple(tuple(o) for *_, o in parts)))
+    os.write(fd, name.encode() * (size // len(name)) + b"x" * (size % len(name)))
+    os.close(fd)
+    os.utime(name, (now - 7200, now - 500_000))
+for i in range(5):
+    make(f"set/f{i}", [(0, EOF, 1, [(4, 5)[i % 2]])], 2 * MIB)
+make("set/pfl", [(0, MIB, 1, [5]), (MIB, 4 * MIB, 1, [4]), (4 * MIB, EOF, 2, [])], 3 * MIB)
+make("set/" + sys.argv[1], [(0, EOF, 1, [5])], 2 * MIB)
+for i in range(8):  # large enough to tell the speed of an OST, without a byte on this disk
+    make(f"other/f{i}", [(0, EOF, 1, [i])], 1)
+    os.truncate(f"other/f{i}", 256 * MIB)
+"""
+
+
+@pytest.fixture(scope="module")
+def bed() -> Iterator[Testbed]:
+    """8 OSTs on 2 servers with the daemons; OST 5 is ten times slower. /set lies on two of them only."""
+    with tempfile.TemporaryDirectory(prefix="tz-rebalance-") as directory:
+        made = up(
+            Path(directory) / "tb", osss=2, osts_per_oss=4, interval_s=0.2, sparse=False, slow={SICK: 10.0}
+        )
+        try:
+            configure(made)
+            made.start_daemons()
+            wait_until_ready(made)
+            made.exec(0, [sys.executable, "-c", WRITE, HOSTILE], cwd=made.client_mount()).check_returncode()
+            made.refresh()
+            _wait_for_speeds(made)
+            yield made
+        finally:
+            down(made.directory)
+
+
+def _wait_for_speeds(bed: Testbed) -> None:
+    settings = config.load(bed.directory / "etc/tarazu.toml")
+    deadline = time.monotonic() + 20
+    while not all(o.write_bytes_per_s for o in asking.view_of(settings, "")[0].osts):
+        assert time.monotonic() < deadline, asking.view_of(settings, "")[0].osts
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def on_client(bed: Testbed, monkeypatch: pytest.MonkeyPatch) -> Testbed:
+    """This process is one on the client, but for the preloaded library, which only its children get."""
+    for name, value in (bed.environment() | {"TARAZU_CLIENTD_SOCKET": "/nonexistent"}).items():
+        monkeypatch.setenv(name, value)
+    return bed
+
+
+def advised(bed: Testbed, *words: str) -> Any:
+    """What `tarazu rebalance --advise --json` prints on the client."""
+    program = ["-m", "tarazu", "rebalance", "--advise", "--json", "--min-size", "1M", "--idle", "0", *words]
+    done = bed.exec(0, [sys.executable, *program, bed.client_mount() / "set"], capture_output=True)
+    assert not done.returncode, done.stderr.decode()
+    return json.loads(done.stdout)
+
+
+def placed(bed: Testbed) -> dict[str, tuple[tuple[int, ...], ...]]:
+    return {p.name: bed.layout(p).osts for p in sorted((bed.mount / "set").iterdir())}
+
+
+def slowest_s(bed: Testbed) -> float:
+    """Seconds in which the slowest OST reads all of /set, at the speeds that the testbed really has."""
+    from tarazu.layout.objects import object_bytes
+
+    held = [0.0] * 8
+    for path in (bed.mount / "set").iterdir():
+        found = bed.layout(path)
+        sizes = object_bytes(found.layout, path.stat().st_size)
+        for osts, parts in zip(found.osts, sizes, strict=True):
+            for ost, size in zip(osts, parts, strict=False):
+                held[ost] += size
+    return max(size / speed for size, speed in zip(held, bed.speeds(), strict=True))
+
+
+def run(bed: Testbed, script: Path, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    return bed.exec(0, ["bash", script, *words], env=env, capture_output=True, text=True, cwd=script.parent)
+
+
+@pytest.fixture(scope="module")
+def told(bed: Testbed, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, str]:
+    """The advice, and its script."""
+    path = tmp_path_factory.mktemp("told") / "move.sh"
+    return advised(bed, "--days", "1e9", "--script", str(path)), path.read_text(errors="surrogateescape")
+
+
+@pytest.fixture
+def script(on_client: Testbed, told: tuple[Any, str], tmp_path: Path) -> Path:
+    path = tmp_path / "move.sh"
+    path.write_text(told[1], errors="surrogateescape")
+    return path
+
+
+def test_the_script_brings_what_was_promised_and_takes_it_back(
+    on_client: Testbed, told: tuple[Any, str], script: Path, tmp_path: Path
+) -> None:
+    before, now = placed(on_client), slowest_s(on_client)
+    content = {
+        p: (p.read_bytes(), p.stat().st_mtime, p.stat().st_ino) for p in (on_client.mount / "set").iterdir()
+    }
+    advice, path = told[0], script
+    (dataset,) = advice["datasets"]
+    assert dataset["before_s"] == pytest.approx(now, rel=0.3) and dataset["slowest"] == SICK
+    assert advice["notes"] == [] and not advice["left"]
+    done = run(on_client, path)
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    then = slowest_s(on_client)
+    assert then == pytest.approx(dataset["after_s"], rel=0.3), "measured speeds are near those that are set"
+    assert then < now / 4
+    moved = {os.fsdecode(m["path"]).rpartition("/")[2] for step in advice["steps"] for m in step["moves"]}
+    after = placed(on_client)
+    assert {name for name in after if after[name] != before[name]} == moved >= {HOSTILE}
+    assert {p: (p.read_bytes(), p.stat().st_mtime, p.stat().st_ino) for p in content} == content
+    assert not list(tmp_path.glob("INJECTED*")) and not list(on_client.mount.rglob("*VOLATILE*"))
+    assert run(on_client, path).stderr == "", "done already"
+    assert run(on_client, path, "undo").returncode == 0
+    assert placed(on_client) == before
+    assert {
+        line.split("\t")[1] for line in run(on_client, path, "list").stdout.split("\n") if "\t" in line
+    } == {"back"}
+
+
+def test_what_was_changed_is_in_use_or_archived_is_left(on_client: Testbed, script: Path) -> None:
+    before = placed(on_client)
+    to_move = [
+        line.split("\t") for line in run(on_client, script, "list").stdout.split("\n") if "\t-" in line
+    ]
+    one, two, three = [Path(row[3]) for row in to_move if row[3].rpartition("/")[2].startswith("f")][:3]
+    was = one.stat()
+    os.utime(one, (was.st_atime, was.st_mtime + 5))
+    os.setxattr(two, "user.testbed.hsm", b"(0x00000009) exists archived, archive_id:1")
+    writer = subprocess.Popen(["bash", "-c", f"exec 3>>{three}; echo; read -r"], stdin=-1, stdout=-1)
+    try:
+        assert writer.stdout and writer.stdout.readline()
+        done = run(on_client, script)
+    finally:
+        writer.communicate(b"\n")
+        os.utime(one, (was.st_atime, was.st_mtime))
+        os.removexattr(two, "user.testbed.hsm")
+    assert done.returncode == 0
+    for path, why in ((one, "changed or gone"), (two, "known to HSM"), (three, "not moved")):
+        assert f"{path}: {why}" in done.stderr
+    after = placed(on_client)
+    assert {p.name for p in (one, two, three)} <= {n for n in after if after[n] == before[n]}
+    assert sum(after[n] != before[n] for n in after) == len(to_move) - 3
+    assert run(on_client, script, "undo").returncode == 0 and placed(on_client) == before
+
+
+def test_a_killed_script_goes_on_and_knows_its_way_back(on_client: Testbed, script: Path) -> None:
+    before = placed(on_client)
+    notes = Path(f"{script}.notes")
+    running = subprocess.Popen(
+        ["bash", script], env=os.environ | on_client.environment(), start_new_session=True, stderr=-1
+    )
+    deadline = time.monotonic() + 20
+    while not notes.exists() or notes.read_text().count(" moved") < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert "is running already" in run(on_client, script).stderr
+    os.killpg(running.pid, signal.SIGKILL)
+    running.communicate()
+    assert 2 <= sum(placed(on_client)[n] != before[n] for n in before) < len(before)
+    assert run(on_client, script, "undo").returncode == 0 and placed(on_client) == before
+    stop = script.parent / "stop"
+    stop.touch()
+    assert run(on_client, script, STOP=str(stop)).returncode == 3 and placed(on_client) == before
+
+
+def test_advice_as_text(on_client: Testbed, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["-m", "tarazu", "rebalance", "--min-size", "1M", "--reads-per-day", "24"]
+
+    def told(*more: str) -> subprocess.CompletedProcess[str]:
+        place = on_client.client_mount() / "set"
+        return on_client.exec(0, [sys.executable, *words, *more, place], capture_output=True, text=True)
+
+    os.utime(on_client.mount / "set" / "f0")
+    assert "MiB: in use\n" in told().stdout
+    done = told("--idle", "0")
+    assert done.returncode == 0, done.stderr
+    assert "OST 5" in done.stdout and "lfs migrate -n -W 200M -c 1 -S 1M -o " in done.stdout
+    assert "paid back after" in done.stdout and "bound, s" in done.stdout
+    assert main(["rebalance", "--load", "--config", str(on_client.directory / "etc/tarazu.toml")]) == 4
+    assert "not busy" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ([], "a directory to look at"),
+        (["/proc"], "a path on a mounted Lustre file system"),
+        (["{set}", "--rate", "1K"], "1M or more"),
+        (["{set}", "--pool", "none"], "a pool of lustre with OSTs"),
+        (["{set}/f0"], "a directory"),
+    ],
+)
+def test_bad_questions_are_one_line(
+    on_client: Testbed, capsys: pytest.CaptureFixture[str], words: list[str], expected: str
+) -> None:
+    place = str(on_client.client_mount() / "set")
+    filled = [word.replace("{set}", place) for word in words]
+    assert main(["rebalance", *filled, "--config", str(on_client.directory / "etc/tarazu.toml")]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert expected in line
