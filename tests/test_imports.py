@@ -24,6 +24,7 @@ MAY_IMPORT = {
     "wire": BASE,
     "stats": BASE | {"wire"},
     "layout": BASE,
+    "pools": BASE | {"wire"},
     "allocate": BASE | {"layout"},
     "trace": BASE | {"native"},
     "predict": BASE | {"trace", "native"},

@@ -54,7 +54,7 @@ def _library() -> ctypes.CDLL:
         library.testbed_get.argtypes = [text, u32, ctypes.POINTER(u64)]
         for change in (library.testbed_pool_add, library.testbed_pool_remove):
             change.argtypes = [text, u32]
-        library.testbed_pool_new.argtypes = [text]
+        library.testbed_pool_new.argtypes = library.testbed_pool_destroy.argtypes = [text]
         library.testbed_pool_get.argtypes = [u32, text, ctypes.POINTER(ctypes.c_uint16)]
         library.testbed_set_default.argtypes = [text, text, ctypes.c_size_t]
         library.testbed_layout.argtypes = [text, text, ctypes.c_size_t]
@@ -137,6 +137,12 @@ class Mds:
         _check(self._library().testbed_pool_new(name.encode()), f"pool {name}")
         for index in osts:
             _check(self._library().testbed_pool_add(name.encode(), index), f"pool {name}, OST {index}")
+
+    def destroy_pool(self, name: str) -> None:
+        """With all its OSTs; nothing where there is none."""
+        for index in self.pools().get(name, []):
+            _check(self._library().testbed_pool_remove(name.encode(), index), f"pool {name}, OST {index}")
+        self._library().testbed_pool_destroy(name.encode())
 
     def pools(self) -> dict[str, list[int]]:
         """Every pool and its OSTs, in the order in which they were added."""

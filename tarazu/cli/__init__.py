@@ -30,6 +30,7 @@ COMMANDS = {
         "tarazu.cli.rebalance",
         "which existing files are worth moving to other OSTs, and the commands",
     ),
+    "pool": ("tarazu.cli.pool", "keep an OST pool of good OSTs, for programs without the library"),
     "routers": ("tarazu.cli.routers", "say which LNet routers running jobs' data take, and why; undo it"),
     "tune": ("tarazu.cli.tune", "parameters that learn: what is set, what was learned; apply it, undo it"),
     "bursts": (

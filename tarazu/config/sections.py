@@ -426,6 +426,31 @@ class Run:
 
 
 @section(frozen=True)
+class Pool:
+    mode: str = setting(
+        "observe",
+        "tarazu-pool: observe: look; advise: also log what would be changed; apply: change it",
+        one_of("observe", "advise", "apply"),
+    )
+    name: str = setting(
+        "good",
+        "the OST pool of good OSTs, in each file system",
+        Check(
+            "1 to 15 letters, digits, _ and -",
+            lambda v: (
+                re.fullmatch(r"[A-Za-z0-9_-]{1,15}", v) is not None and v not in ("none", "inherit", "ignore")
+            ),
+        ),
+    )
+    of: str = setting("", "the pool whose OSTs it may have; empty: all, or those that it had before")
+    floor: float = setting(0.5, "least share of those OSTs that stays in it, whatever they are", SHARE)
+    full: float = setting(0.95, "share of its space from which an OST leaves it", SHARE)
+    interval_s: float = setting(60.0, "seconds between two looks of tarazu-pool", POSITIVE)
+    lctl: str = setting("lctl", "the program that changes pools, on the MGS's node, and words before its own")
+    state: str = setting("/var/lib/tarazu-pool", "where it is noted what pools were, before they are changed")
+
+
+@section(frozen=True)
 class Page:
     listen: str = setting(
         "127.0.0.1:5780",
@@ -473,6 +498,7 @@ class Settings:
     tune: Tune = field(default_factory=Tune)
     bursts: Bursts = field(default_factory=Bursts)
     run: Run = field(default_factory=Run)
+    pool: Pool = field(default_factory=Pool)
     page: Page = field(default_factory=Page)
     metrics: Metrics = field(default_factory=Metrics)
 
@@ -499,6 +525,7 @@ SECTIONS: dict[str, type] = {
     "tune": Tune,
     "bursts": Bursts,
     "run": Run,
+    "pool": Pool,
     "page": Page,
     "metrics": Metrics,
 }
@@ -520,6 +547,7 @@ RELOADED = {
     "layout": {f.name for f in dataclasses.fields(LayoutSettings)} - {"lists"},
     "predict": {"model", "runs", "horizon_s"},
     "tune": {"mode", "dwell_s", "worse"},
+    "pool": {"mode", "of", "floor", "full", "interval_s"},
     "bursts": {"nodes", "machine", "limit", "intensive", "per_io_node", "quiet", "wait_s"},
     "forwarding": {"benchmarks", "curves", "routers", "gain", "interval_s", "rules"},
     "page": {"interval_s", "results"},

@@ -42,6 +42,11 @@ def test_a_unit_starts_a_program_of_the_package(unit: Path) -> None:
         assert user == "root" and service["CapabilityBoundingSet"] == "CAP_SYS_ADMIN CAP_DAC_READ_SEARCH"
         assert (service["DevicePolicy"], service["DeviceAllow"]) == ("closed", "/dev/lnet rw")
         return
+    if unit.stem == "tarazu-pool":
+        # Who may change the MGS's pools: see the unit.
+        assert user == "root" and service["CapabilityBoundingSet"] == "CAP_SYS_ADMIN CAP_DAC_READ_SEARCH"
+        assert (service["DevicePolicy"], service["DeviceAllow"]) == ("closed", "/dev/obd rw")
+        return
     if unit.stem == "tarazu-announcer":
         # Who may write Lustre's parameters, and no others.
         assert user == "root" and service["CapabilityBoundingSet"] == "CAP_DAC_READ_SEARCH"
@@ -55,15 +60,15 @@ def test_a_unit_starts_a_program_of_the_package(unit: Path) -> None:
 
 def test_all_daemons_have_one() -> None:
     names = ["tarazu-announcer", "tarazu-burstd", "tarazu-clientd", "tarazu-council", "tarazu-mdsd"]
-    names += ["tarazu-ossd", "tarazu-ossd-routers", "tarazu-page"]
+    names += ["tarazu-ossd", "tarazu-ossd-routers", "tarazu-page", "tarazu-pool"]
     assert sorted(unit.stem for unit in UNITS) == names
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
 @pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.stem)
 def test_systemd_itself_understands_a_unit_and_calls_it_little_exposed(unit: Path) -> None:
-    # Of ten. What changes LNet's rules, or Lustre's parameters, must be root.
-    threshold = 30 if unit.stem in ("tarazu-ossd-routers", "tarazu-announcer") else 20
+    # Of ten. What changes LNet's rules, pools or Lustre's parameters must be root.
+    threshold = 30 if unit.stem in ("tarazu-ossd-routers", "tarazu-announcer", "tarazu-pool") else 20
     checked = subprocess.run(
         ["systemd-analyze", "security", "--offline=yes", f"--threshold={threshold}", unit],
         check=False,

@@ -1,0 +1,1 @@
+"""The keeper of a pool of good OSTs, on the MGS's node."""

@@ -1,0 +1,62 @@
+"""Calls of `lctl pool_*` on the MGS's node. Each lasts until a client knows of it: 6 to 7 s."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Sequence
+
+from tarazu.daemons.program import CannotRun, Program, Silent
+from tarazu.errors import Unavailable
+
+CALL_S = 60.0
+_MEMBER = re.compile(r"-OST([0-9a-fA-F]{4,})_UUID$")
+
+
+def words(fs_name: str, pool: str, what: str, osts: Sequence[int] = ()) -> list[str]:
+    """Arguments of lctl: `pool_add scratch.good scratch-OST0003`."""
+    return [what, f"{fs_name}.{pool}", *(f"{fs_name}-OST{index:04x}" for index in osts)]
+
+
+def shown(fs_name: str, pool: str, what: str, osts: Sequence[int] = ()) -> str:
+    """The same as a command for people."""
+    return shlex.join(["lctl", *words(fs_name, pool, what, osts)])
+
+
+class Pools:
+    """The pools of the file systems that this MGS serves."""
+
+    def __init__(
+        self, command: str, timeout_s: float = CALL_S, turn: Callable[[], None] = lambda: None
+    ) -> None:
+        """`command`: lctl, and words before its own (`pool.lctl`); `turn` is called before each call."""
+        self.program = Program("lctl", command, timeout_s)
+        self._turn = turn
+
+    def members(self, fs_name: str, pool: str) -> list[int] | None:
+        """None where there is no such pool. Raises Unavailable."""
+        status, out, said = self._call(["pool_list", fs_name])
+        if status:
+            raise Unavailable(f"lctl pool_list {fs_name}: status {status}: {said}")
+        if f"{fs_name}.{pool}" not in out.split():
+            return None
+        status, out, said = self._call(["pool_list", f"{fs_name}.{pool}"])
+        if status:
+            raise Unavailable(f"lctl pool_list {fs_name}.{pool}: status {status}: {said}")
+        found = (_MEMBER.search(line) for line in out.split())
+        return sorted(int(match[1], 16) for match in found if match)
+
+    def change(self, fs_name: str, pool: str, what: str, osts: Sequence[int] = ()) -> None:
+        """`what`: pool_new, pool_add, pool_remove or pool_destroy. Raises Unavailable: how far it came nobody knows."""
+        status, _, said = self._call(words(fs_name, pool, what, osts))
+        if status:
+            raise Unavailable(f"{shown(fs_name, pool, what, osts)}: status {status}: {said}")
+
+    def _call(self, arguments: Sequence[str]) -> tuple[int, str, str]:
+        self._turn()
+        try:
+            answer = self.program.call(tuple(arguments))
+        except (CannotRun, Silent) as error:
+            raise Unavailable(str(error)) from None
+        lines = [line for line in (answer.err or answer.out).splitlines() if line]
+        return answer.status, answer.out, (lines or ["no reason given"])[0][:200]

@@ -1,0 +1,340 @@
+"""Makes pools what `tarazu.pools` decides, and takes that back.
+
+What a pool was is noted on disk before its first change, and each change before it is made: after a crash the next
+round sees how far it came. What somebody else puts in or out beside us stays so. While the site is stopped, a pool is
+what it was before; one that we made has all its candidates then: that is Lustre's own choice among all of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from tarazu import config
+from tarazu.daemons.noted import LOCK_S
+from tarazu.daemons.pool.calls import Pools, shown
+from tarazu.daemons.pool.notes import Note, Notes
+from tarazu.errors import TarazuError, Unavailable
+from tarazu.pools.choosing import LEAVE_S, Change, Memory, Round, changed, choose
+from tarazu.store.stop import site_stop
+from tarazu.wire.overview import Overview, Target
+
+log = logging.getLogger("tarazu.pool")
+
+HELD = "held by tarazu pool --undo"
+
+
+class Done(msgspec.Struct, frozen=True):
+    """Of one pool in one round."""
+
+    pool: str
+    """`scratch.good`."""
+    members: tuple[int, ...]
+    """Before this round."""
+    exists: bool
+    round: Round
+    commands: tuple[str, ...] = ()
+    """What it takes, in this order."""
+    done: bool = False
+    """Those were called."""
+    failed: str = ""
+    theirs: dict[int, Literal["in", "out"]] = {}
+
+
+class Keeper:
+    """Of the pools of that name in all file systems (`pool.name`)."""
+
+    def __init__(
+        self,
+        settings: config.Settings,
+        turn: Callable[[], None] = lambda: None,
+        stopped: Callable[[], str] | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.options = settings.pool
+        self.notes = Notes(settings.pool.state)
+        self.pools = Pools(settings.pool.lctl, turn=turn)
+        self._stopped = stopped or (lambda: str(site_stop(settings.run.stop_file) or ""))
+        self._clock = clock
+        self._memory: dict[str, dict[int, Memory]] = {}
+        """Pool → what this process has seen of its OSTs."""
+
+    def held(self, overview: Overview) -> str:
+        """Why nothing may be changed; empty: it may."""
+        if self.notes.held:
+            return HELD
+        return self._stopped() or overview.site_stopped
+
+    def look(self, overview: Overview) -> list[Done]:
+        """What a round would do; changes nothing. Where no lctl answers, pools are as mdsd sees them."""
+        self.notes.load()
+        return [
+            self._round(fs_name, targets, self._found(fs_name, targets), self._clock(), 0.0)
+            for fs_name, targets in _by_fs(overview).items()
+        ]
+
+    def apply(self, overview: Overview, wait_s: float = LOCK_S, *, anew: bool = False) -> list[Done]:
+        """One round. `anew`: what somebody else has changed is ours again, and what is amiss leaves at once.
+
+        Raises StoreError, Unavailable.
+        """
+        with self.notes.locked(wait_s) as lock:
+            self.pools.program.lock = lock
+            try:
+                held = self.held(overview)
+                return [
+                    self._keep(fs_name, targets, held, anew) for fs_name, targets in _by_fs(overview).items()
+                ]
+            finally:
+                self.pools.program.lock = None
+
+    def undo(self, wait_s: float = LOCK_S) -> list[tuple[str, str]]:
+        """Pools are what they were: (pool, what was done or why not). Raises StoreError, Unavailable."""
+        with self.notes.locked(wait_s) as lock:
+            self.pools.program.lock = lock
+            try:
+                return [(pool, self._undo(pool, note)) for pool, note in dict(self.notes.pools).items()]
+            finally:
+                self.pools.program.lock = None
+
+    def _found(self, fs_name: str, targets: Sequence[Target]) -> list[int] | None:
+        with contextlib.suppress(Unavailable):
+            return self.pools.members(fs_name, self.options.name)
+        inside = [t.index for t in targets if self.options.name in t.pools]
+        return inside or None
+
+    def _name(self, fs_name: str) -> str:
+        return f"{fs_name}.{self.options.name}"
+
+    def _candidates(self, targets: Sequence[Target], note: Note | None, found: list[int] | None) -> set[int]:
+        """Of a pool that the site made: the OSTs that the site put there; of ours: those of `pool.of`, or all."""
+        if self.options.of:
+            return {t.index for t in targets if self.options.of in t.pools}
+        if before := (note.before if note else found):
+            return {*before, *(note.members if note else ())}
+        return {t.index for t in targets}
+
+    def _round(
+        self, fs_name: str, targets: Sequence[Target], found: list[int] | None, now_s: float, leave_s: float
+    ) -> Done:
+        note = self.notes.pools.get(self._name(fs_name))
+        theirs = dict(note.theirs) if note else {}
+        if note and found is not None:
+            theirs |= _theirs(note, found)
+        members = set(found or ())
+        candidates = self._candidates(targets, note, found) - set(theirs)
+        memory = self._memory.get(self._name(fs_name)) or (note.memory if note else {})
+        options = self.options
+        if not found and note is None:
+            # To begin with, all that are well.
+            first = choose(
+                now_s, targets, candidates, candidates, {},
+                floor=options.floor, full=options.full, leave_s=0.0, most=len(targets),
+            )  # fmt: skip
+            start = candidates - {change.ost for change in first.remove}
+            adds = tuple(Change(index, "made") for index in sorted(start))
+            round_ = Round(() if first.nothing else adds, (), first.remove, first.nothing, first.memory)
+        else:
+            round_ = choose(
+                now_s, targets, members, candidates, memory,
+                floor=options.floor, full=options.full, leave_s=leave_s,
+            )  # fmt: skip
+        name = self._name(fs_name)
+        commands = _commands(fs_name, options.name, found is None, round_)
+        return Done(
+            name, tuple(sorted(members)), found is not None, round_, tuple(commands), False, "", theirs
+        )
+
+    def _keep(self, fs_name: str, targets: Sequence[Target], held: str, anew: bool) -> Done:
+        pool, now_s = self._name(fs_name), self._clock()
+        try:
+            found = self.pools.members(fs_name, self.options.name)
+        except TarazuError as error:
+            return Done(pool, (), False, Round(nothing=str(error)), failed=str(error))
+        note = self.notes.pools.get(pool)
+        gone = note is not None and found is None and bool(note.members)
+        if note and anew:
+            now = tuple(found or ())
+            note = None if gone else msgspec.structs.replace(note, theirs={}, members=now, becoming=now)
+            self.notes.note(pool, note)
+        elif gone:
+            return Done(
+                pool, (), False, Round(nothing="somebody else has removed it: tarazu pool --apply makes it")
+            )
+        if held:
+            return self._neutral(fs_name, targets, found, held)
+        done = self._round(fs_name, targets, found, now_s, 0.0 if anew else LEAVE_S)
+        self._memory[pool] = done.round.memory
+        if done.theirs and note and done.theirs != note.theirs:
+            _audit(
+                pool,
+                "left",
+                sorted(done.theirs),
+                "somebody else has changed it: his until tarazu pool --apply",
+            )
+        if not (done.round.add or done.round.remove):
+            if note is not None and (note.theirs != done.theirs or _matters(note, done.round)):
+                self._write(pool, note, done, tuple(sorted(found or ())))
+            return done
+        return self._make(fs_name, found, done, now_s)
+
+    def _write(self, pool: str, note: Note, done: Done, members: tuple[int, ...]) -> None:
+        self.notes.note(
+            pool,
+            msgspec.structs.replace(
+                note, members=members, becoming=members, theirs=done.theirs, memory=_amiss(done.round.memory)
+            ),
+        )
+
+    def _make(self, fs_name: str, found: list[int] | None, done: Done, now_s: float) -> Done:
+        pool, round_ = self._name(fs_name), done.round
+        removed, added = {c.ost for c in round_.remove}, {c.ost for c in round_.add}
+        becoming = tuple(sorted((set(found or ()) | added) - removed))
+        before = self.notes.pools.get(pool)
+        members = tuple(sorted(found or ()))
+        note = Note(found is not None, members, members, becoming) if before is None else before
+        memory = changed(round_.memory, round_, now_s) if found is not None else round_.memory
+        note = msgspec.structs.replace(
+            note, members=members, becoming=becoming, theirs=done.theirs, memory=_amiss(memory)
+        )
+        self.notes.note(pool, note)
+        try:
+            self._call(fs_name, found is None, sorted(added), sorted(removed))
+        except TarazuError as error:
+            _audit(pool, "failed", sorted(added | removed), str(error))
+            return msgspec.structs.replace(done, failed=str(error))
+        self._memory[pool] = memory
+        for change in round_.remove:
+            _audit(pool, "removed", [change.ost], change.why)
+        if round_.add:
+            why = "made" if found is None else round_.add[0].why
+            _audit(pool, "added", sorted(added), why)
+        self.notes.note(pool, msgspec.structs.replace(note, members=becoming))
+        return msgspec.structs.replace(done, done=True)
+
+    def _call(self, fs_name: str, new: bool, add: Sequence[int], remove: Sequence[int]) -> None:
+        """First those that come: a pool that is empty for a moment would refuse nothing."""
+        if new:
+            self.pools.change(fs_name, self.options.name, "pool_new")
+        if add:
+            self.pools.change(fs_name, self.options.name, "pool_add", add)
+        if remove:
+            self.pools.change(fs_name, self.options.name, "pool_remove", remove)
+
+    def _neutral(self, fs_name: str, targets: Sequence[Target], found: list[int] | None, held: str) -> Done:
+        """As it would be without us, but for its name."""
+        pool = self._name(fs_name)
+        note = self.notes.pools.get(pool)
+        members = tuple(sorted(found or ()))
+        nothing = Done(
+            pool, members, found is not None, Round(nothing=held), theirs=note.theirs if note else {}
+        )
+        if note is None or found is None or held == HELD:
+            return nothing
+        wanted = set(note.before) if note.existed else self._candidates(targets, note, found)
+        theirs = {**note.theirs, **_theirs(note, found)}
+        add = sorted(index for index in wanted - set(found) if index not in theirs)
+        if not add:
+            return nothing
+        becoming = tuple(sorted({*found, *add}))
+        self.notes.note(
+            pool, msgspec.structs.replace(note, members=members, becoming=becoming, theirs=theirs)
+        )
+        try:
+            self._call(fs_name, False, add, [])
+        except TarazuError as error:
+            return msgspec.structs.replace(nothing, failed=str(error))
+        _audit(pool, "added", add, held)
+        self.notes.note(pool, msgspec.structs.replace(self.notes.pools[pool], members=becoming))
+        commands = (shown(fs_name, self.options.name, "pool_add", add),)
+        return msgspec.structs.replace(nothing, commands=commands, done=True)
+
+    def _undo(self, pool: str, note: Note) -> str:
+        fs_name, _, name = pool.partition(".")
+        found = self.pools.members(fs_name, name)
+        if found is None:
+            self.notes.note(pool, None)
+            return "is gone already"
+        theirs = {**note.theirs, **_theirs(note, found)}
+        ours = {*note.before, *note.members, *note.becoming} - set(theirs)
+        add = sorted((set(note.before) & ours) - set(found))
+        remove = sorted((set(found) & ours) - set(note.before))
+        if add:
+            self.pools.change(fs_name, name, "pool_add", add)
+            _audit(pool, "added", add, "undo")
+        if remove:
+            self.pools.change(fs_name, name, "pool_remove", remove)
+            _audit(pool, "removed", remove, "undo")
+        left = sorted(set(found) - set(remove))
+        text = f"{len(add)} OSTs added, {len(remove)} removed"
+        if not note.existed and not left:
+            self.pools.change(fs_name, name, "pool_destroy")
+            _audit(pool, "destroyed", [], "undo")
+            text = "removed: it was not there before"
+        elif not note.existed:
+            text += "; stays: somebody else has put OSTs into it"
+        self.notes.note(pool, None)
+        return text
+
+
+def _by_fs(overview: Overview) -> dict[str, list[Target]]:
+    found: dict[str, list[Target]] = {}
+    for target in overview.targets:
+        found.setdefault(target.fs_name, []).append(target)
+    return found
+
+
+def _theirs(note: Note, found: Sequence[int]) -> dict[int, Literal["in", "out"]]:
+    """Who is neither where we left it nor where we were about to put it."""
+    known = {*note.before, *note.members, *note.becoming, *found}
+    made: dict[int, Literal["in", "out"]] = {}
+    for index in known:
+        states = {index in note.members, index in note.becoming}
+        if (index in found) not in states:
+            made[index] = "in" if index in found else "out"
+    return made
+
+
+def _matters(note: Note, round_: Round) -> bool:
+    """Whether what is remembered now says more than what is on disk: times of OSTs that are amiss are as good a minute
+    later.
+    """
+    before, now = note.memory, _amiss(round_.memory)
+    if set(before) != set(now) or note.members != note.becoming:
+        return True
+    return any(
+        bool(before[i].since_s) != bool(now[i].since_s) or now[i].amiss_s - before[i].amiss_s > 300
+        for i in now
+    )
+
+
+def _amiss(memory: Mapping[int, Memory]) -> dict[int, Memory]:
+    return {index: of for index, of in memory.items() if of != Memory()}
+
+
+def _commands(fs_name: str, pool: str, new: bool, round_: Round) -> list[str]:
+    if not (round_.add or round_.remove):
+        return []
+    commands = [shown(fs_name, pool, "pool_new")] if new else []
+    for what, changes in (("pool_add", round_.add), ("pool_remove", round_.remove)):
+        if changes:
+            commands.append(shown(fs_name, pool, what, [c.ost for c in changes]))
+    return commands
+
+
+def _audit(pool: str, what: str, osts: Sequence[int], why: str) -> None:
+    """A line of `name=value`, as mdsd's."""
+    log.info(
+        "time=%s pool=%s %s=%s why=%s",
+        time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        json.dumps(pool),
+        what,
+        ",".join(map(str, osts)) or "-",
+        json.dumps(why),
+    )

@@ -1,0 +1,153 @@
+"""Which OSTs a pool of good ones should lose or get now.
+
+An OST leaves when it is dead, refuses objects, is full, sick, degraded (rebuilding, or drained) or excluded, and that
+for `LEAVE_S`. It comes back once it was well for `WELL_S` without a break and left `HOUR_S` ago at least: so no OST
+changes a pool more than twice in any hour, and one that is sick again never has to wait inside. What is not known well
+changes nothing: an OST without fresh reports stays where it is, and with too many of them all do. A pool never falls
+below its floor: of those that should leave then the gravest go. Each change takes the MGS and all clients seconds, and
+a record of the file system's configuration log for good: at most `MOST` a round, the gravest first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from math import ceil
+
+import msgspec
+
+from tarazu.wire.overview import WEIGHT, Target
+
+HOUR_S = 3600.0
+LEAVE_S = 30.0
+"""So long an OST is seen amiss before it leaves."""
+WELL_S = 600.0
+MOST = 4
+QUORUM = 0.75
+"""Share of a file system's OSTs of which something fresh must be known."""
+BACK_BELOW = 0.05
+"""An OST that left because it is full comes back with so much less of its space used."""
+LEAVES = frozenset({"dead", "refusing", "full", "sick", "degraded", "excluded"})
+UNKNOWN = frozenset({"silent", "impossible"})
+
+
+class Memory(msgspec.Struct, frozen=True):
+    """What earlier rounds saw of one OST; Unix times."""
+
+    left_s: float = 0.0
+    """When it left the pool last."""
+    amiss_s: float = 0.0
+    """When it was last seen amiss."""
+    since_s: float = 0.0
+    """From when on it has been, without a break; 0: it is not."""
+    changes_s: tuple[float, ...] = ()
+    """Its changes of the last hour."""
+
+
+class Change(msgspec.Struct, frozen=True):
+    """One OST that comes or goes."""
+
+    ost: int
+    why: str
+
+
+class Round(msgspec.Struct, frozen=True):
+    """What one look came to."""
+
+    add: tuple[Change, ...] = ()
+    remove: tuple[Change, ...] = ()
+    waiting: tuple[Change, ...] = ()
+    """Those that should change and do not now, and why not."""
+    nothing: str = ""
+    """Why nothing is changed at all."""
+    memory: dict[int, Memory] = {}
+
+
+def choose(
+    now_s: float,
+    targets: Sequence[Target],
+    members: Collection[int],
+    candidates: Collection[int],
+    memory: Mapping[int, Memory],
+    *,
+    floor: float,
+    full: float,
+    leave_s: float = LEAVE_S,
+    most: int = MOST,
+) -> Round:
+    """`targets`: those of one file system; `members`: of the pool now; `candidates`: OSTs that may be in it (others are
+    left as they are); `floor`: least share of the candidates that stays in; `full`: share of its space from which an
+    OST counts as full; `leave_s`, `most`: as LEAVE_S, MOST.
+    """
+    known = [t for t in targets if t.verdict not in UNKNOWN]
+    seen = {t.index: _seen(now_s, t, full, memory.get(t.index, Memory()), t.index in members) for t in known}
+    remembered = {**memory, **{index: found for index, (_, _, found) in seen.items()}}
+    if not targets or len(known) < QUORUM * len(targets):
+        fresh = f"{len(known)} of {len(targets)} OSTs have fresh reports"
+        return Round(nothing=f"{fresh}: at least {QUORUM:.0%} are needed", memory=dict(memory))
+    add, remove, waiting = [], [], []
+    for target in sorted(known, key=lambda t: -WEIGHT[t.verdict]):
+        index = target.index
+        verdict, why, of = seen[index]
+        if index not in candidates or (not verdict) == (index in members):
+            continue
+        if why_not := _waits(now_s, leave_s if verdict else None, of):
+            waiting.append(Change(index, why_not))
+        elif verdict:
+            remove.append(Change(index, why))
+        else:
+            add.append(Change(index, why))
+    left = [index for index in members if index in candidates]
+    least = max(1, ceil(floor * len(candidates) - 1e-9))
+    may_leave = max(0, len(left) - least)
+    waiting += [
+        Change(c.ost, f"{c.why}; stays: fewer than {least} would be left") for c in remove[may_leave:]
+    ]
+    remove = remove[:may_leave]
+    # What leaves is urgent; what comes back is not.
+    now, later = remove[:most], remove[most:]
+    back, later_back = add[: most - len(now)], add[most - len(now) :]
+    waiting += [Change(c.ost, f"{c.why}; next round") for c in (*later, *later_back)]
+    return Round(tuple(back), tuple(now), tuple(waiting), "", remembered)
+
+
+def changed(memory: Mapping[int, Memory], round_: Round, now_s: float) -> dict[int, Memory]:
+    """The memory once the changes of `round_` are made."""
+    made = dict(memory)
+    for change in (*round_.add, *round_.remove):
+        of = made.get(change.ost, Memory())
+        recent = tuple(s for s in of.changes_s if s > now_s - HOUR_S)
+        of = msgspec.structs.replace(of, changes_s=(*recent, now_s))
+        if change in round_.remove:
+            of = msgspec.structs.replace(of, left_s=now_s)
+        made[change.ost] = of
+    return made
+
+
+def _seen(now_s: float, target: Target, full: float, of: Memory, inside: bool) -> tuple[str, str, Memory]:
+    """(what is amiss or empty, in words, what is remembered of it)."""
+    verdict = target.verdict if target.verdict in LEAVES else ""
+    why = f"{verdict}: {target.why}" if target.why else verdict
+    limit = full if inside else full - BACK_BELOW
+    if not verdict and target.fill >= limit:
+        verdict, why = "full", f"full: {target.fill:.0%} of its space is used"
+    if not verdict:
+        return "", "well", msgspec.structs.replace(of, since_s=0.0)
+    since = of.since_s or (
+        min(target.since_s, now_s) if target.since_s and target.verdict == verdict else now_s
+    )
+    return verdict, why, msgspec.structs.replace(of, amiss_s=now_s, since_s=since)
+
+
+def _waits(now_s: float, leave_s: float | None, of: Memory) -> str:
+    """Why this change has to wait; empty: it has not. `leave_s` None: it would come back."""
+    recent = [s for s in of.changes_s if s > now_s - HOUR_S]
+    if len(recent) >= 2:
+        return f"changed twice in the last hour: in {_minutes(recent[-2] + HOUR_S - now_s)}"
+    if leave_s is not None:
+        return f"amiss for less than {leave_s:g} s" if of.since_s + leave_s > now_s else ""
+    wait_s = max(of.amiss_s + WELL_S if of.amiss_s else 0.0, of.left_s + HOUR_S if of.left_s else 0.0) - now_s
+    return f"well; comes back in {_minutes(wait_s)} if it stays so" if wait_s > 0 else ""
+
+
+def _minutes(seconds: float) -> str:
+    return f"{ceil(seconds / 60)} min" if seconds >= 60 else f"{ceil(seconds)} s"
