@@ -96,7 +96,7 @@ class Allocating:
             audit,
             wake,
         )
-        self._rate = RequestRate(settings.mdsd.user_requests_per_s)
+        self._rate = RequestRate()
         self._limits = PromiseLimits(settings.mdsd.user_share, book.ledger)
         self.seconds = Histogram()
         """Of the policy, for each batch."""
@@ -114,7 +114,6 @@ class Allocating:
         written. What is being allocated goes on by the former ones."""
         self.audit = Audit(settings.mdsd.audit_log)
         self._limits.share = settings.mdsd.user_share
-        self._rate.per_s = settings.mdsd.user_requests_per_s
         if settings.allocate != self._weights:
             self.policy = _policy(settings)
             self._weights = settings.allocate
@@ -338,4 +337,4 @@ def _keep_s(request: AllocationRequest) -> float:
 
 
 def _policy(settings: Settings) -> Policy:
-    return make(settings.allocate.policy, seed=settings.allocate.seed, weights=settings.allocate)
+    return make(settings.allocate.policy, weights=settings.allocate)

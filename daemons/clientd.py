@@ -78,6 +78,8 @@ EXCHANGE_S = 20.0
 SPEAK_S = 0.4
 """A sign of life of a leader that begins to wait goes out within a quarter of this."""
 DYING_S = 2.0
+PLANNED = ("planned", "forecast", "nothing", "left to Lustre", "declined", "unavailable")
+"""What comes of plans mostly: counted from nought, so that a rate is seen at once."""
 MAX_CONVERSATIONS = 256
 MAX_FRAMES_BYTES = 64 << 20
 """Of all conversations together: what was received and not yet answered."""
@@ -110,7 +112,7 @@ class Clientd:
         self.notices = Notices(self.mdsd.transport, self.mdsd.servers, self.leaders.tell)
         self.reports = Reports(self.stored, self.notices)
         self.counts = {"plans": 0, "reports": 0, "questions": 0, "progress": 0, "failed": 0, "turned_away": 0}
-        self.planned: Counter[str] = Counter()
+        self.planned: Counter[str] = Counter(dict.fromkeys(PLANNED, 0))
         """Status of a plan → how many."""
         self.plan_seconds = Histogram()
         self.database_errors = 0
@@ -265,7 +267,7 @@ class Clientd:
                 self._answer_question(channel, uid, lambda: self._view(message.fs_name))
             case local.StatusQuery():
                 self.counts["questions"] += 1
-                self._answer_question(channel, uid, lambda: self._status(uid))
+                self._answer_question(channel, uid, lambda: self._status(uid, message.job))
             case _:
                 raise WireError("clientd socket", "a request", type(message).__name__)
 
@@ -336,9 +338,12 @@ class Clientd:
         with self.mdsd.connection() as mdsd:
             return self.mdsd.view(mdsd, fs_name)
 
-    def _status(self, uid: int) -> local.StatusAnswer:
-        """What `tarazu status` shows this user."""
-        found = self.mdsd.everyone()
+    def _status(self, uid: int, job: str = "") -> local.StatusAnswer:
+        """What `tarazu status` shows this user, and `tarazu job show` of one of his jobs."""
+        plans = self.stored.of_job(job, uid) if job else []
+        found = self.mdsd.everyone([id for plan in plans for id in plan.pop("promises")])
+        if job:
+            found["job"] = {"plans": plans, "promises": found["mdsd"].pop("promises_of", None)}
         if uid and "routers" in found["mdsd"]:
             mdsd = found["mdsd"]
             found["mdsd"] = {**mdsd, "routers": of_user(mdsd["routers"], uid)}
@@ -449,7 +454,7 @@ def settings_from(options: argparse.Namespace) -> config.Settings:
     check_option(options.database)
     own = {"name": options.name, "socket": options.socket, "database": options.database}
     settings = config.override(config.load(options.config), "clientd", **own)
-    settings = with_password(settings, options.config or str(config.DEFAULT_FILE))
+    settings = with_password(settings, options.config)
     return config.override(settings, "keys", directory=options.keys)
 
 

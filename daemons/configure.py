@@ -23,7 +23,6 @@ def layout_policy(layout: LayoutSettings) -> LayoutPolicy:
         striping=layout.striping,
         rules=pfl.read(layout.pfl_file) if layout.pfl_file else (),
         min_size_bytes=layout.min_size,
-        least_object_bytes=layout.least_object_bytes,
     )
 
 

@@ -39,6 +39,8 @@ from tarazu.wire.transport import Requester
 
 log = logging.getLogger("tarazu.clientd")
 
+KEEP_PLANS = 1000
+"""Of one user's application on one file system; `clientd.user_plan_bytes` bounds all of a user's."""
 MOST_WARNINGS = 20
 """Told to the leader with one plan."""
 EARLY_S = 120.0
@@ -208,7 +210,7 @@ class Planner:
             clientd = self.settings.clientd
             database.prune(
                 step,
-                keep=clientd.keep_plans,
+                keep=KEEP_PLANS,
                 user_bytes=clientd.user_plan_bytes,
                 in_vain=request.instead_of,
             )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+PER_S = 100.0
+"""Requests a second of one user; beyond, they are declined."""
 BURST = 2_000
 """So many at once: a crowd of steps that start together."""
 MOST_USERS = 65_536
@@ -49,18 +51,14 @@ class Rate:
 class RequestRate(Rate):
     """Of allocations."""
 
-    def __init__(self, per_s: float) -> None:
-        """`per_s`: requests a second of one user."""
+    def __init__(self, per_s: float = PER_S) -> None:
         super().__init__(per_s, BURST)
 
     def refusal(self, uid: int, now: float) -> str:
         """Why this user may not ask now, in words; empty when he may, and it counts as one request."""
         if self.take(uid, now):
             return ""
-        return (
-            f"uid {uid} asks too often: expected at most {self.per_s:g} requests a second "
-            f"(mdsd.user_requests_per_s) beyond {BURST} at once"
-        )
+        return f"uid {uid} asks too often: expected at most {self.per_s:g} requests a second beyond {BURST} at once"
 
     def to_be_logged(self, uid: int, now: float) -> bool:
         """Of many refusals of one user one a second."""

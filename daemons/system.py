@@ -34,7 +34,7 @@ class System:
     ) -> None:
         options = settings.mdsd
         self.exclusions = Exclusions(options.exclude)
-        self.views = ViewBuilder(options.stale_after_s, options.root, SpeedEstimator(options.speed_forget_s))
+        self.views = ViewBuilder(options.stale_after_s, options.root, SpeedEstimator())
         self.health = health
         self._turn = 0
         self._ledger, self._alone = ledger, alone
@@ -48,7 +48,6 @@ class System:
         """Settings that were read again."""
         self.exclusions = exclusions
         self.views.stale_after_s = options.stale_after_s
-        self.views.speeds.forget_after(options.speed_forget_s)
 
     def take_in(self, report: OssReport, now: float) -> None:
         """`now` on the monotonic clock."""

@@ -42,6 +42,8 @@ log = logging.getLogger("tarazu.mdsd")
 
 LEARN_INTERVALS = 2
 """A leader whose clientd was asked again has spoken within so many `run.alive_s`."""
+GAIN = 0.05
+"""Running jobs get other routers only where the mean slowdown of their I/O falls by this share."""
 RETURNS_S = 30.0
 """A router that was down is used again after it was up for so long."""
 PLAN_S, PLAN_TIMES = 1.0, 10.0
@@ -91,7 +93,7 @@ class RouterPlan:
     def __init__(self, settings: config.Settings, audit: Audit, wake: Callable[[], None]) -> None:
         """Raises ConfigError for a policy that there is not."""
         own = settings.forwarding
-        self.mode, self.gain, self.most = own.routers, own.gain, own.rules
+        self.mode, self.most = own.routers, own.rules
         self.nodes = Nodes()
         self._learn_s = LEARN_INTERVALS * settings.run.alive_s
         self.learn_until = time.monotonic() + self._learn_s
@@ -128,7 +130,7 @@ class RouterPlan:
         if self.mode == "observe":
             self.begin_again(time.monotonic())
         own = settings.forwarding
-        self.mode, self.gain, self.most = own.routers, own.gain, own.rules
+        self.mode, self.most = own.routers, own.rules
         self.nodes.changed = True
 
     def begin_again(self, now: float) -> None:
@@ -207,7 +209,7 @@ class RouterPlan:
             {way: plan.placed for way, plan in self.result.plans.items()},
             dict(self._before),
             self._policy,
-            self.gain,
+            GAIN,
         )
         self._running = self._worker.submit(self._plan, task)
         self._running.add_done_callback(lambda _: self._wake())

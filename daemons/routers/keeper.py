@@ -31,6 +31,8 @@ LONGEST_PAUSE_S = 600.0
 LOOK_S = 60.0
 """So often it is looked whether what is noted is still set, when there is nothing to change."""
 MINUTE_S = 60.0
+RULES_PER_MINUTE = 60
+"""Rules that are added at most, each of which is a call of lnetctl."""
 
 
 class Done(NamedTuple):
@@ -56,7 +58,7 @@ class Keeper:
         kept: Kept,
         lnetctl: Lnetctl,
         *,
-        per_minute: int,
+        per_minute: int = RULES_PER_MINUTE,
         turn: Callable[[], None] = lambda: None,
     ) -> None:
         """`per_minute`: rules that are added at most; taking back has no limit. `turn` is called before each change."""
@@ -215,7 +217,7 @@ def _audit(what: str, rule: Rule, generation: int, why: str = "") -> None:
 
 def keeper_of(settings: config.Settings, turn: Callable[[], None] = lambda: None) -> Keeper:
     kept, lnetctl = Kept(settings.ossd.state), Lnetctl(settings.ossd.lnetctl)
-    return Keeper(kept, lnetctl, per_minute=settings.forwarding.rules_per_minute, turn=turn)
+    return Keeper(kept, lnetctl, turn=turn)
 
 
 class Undone(NamedTuple):

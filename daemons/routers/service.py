@@ -247,7 +247,9 @@ class RulesService:
             log.info("rules can be set again")
             self._failures = 0
         if done and done.postponed:
-            self._said.warning(f"{done.postponed} rules wait (forwarding.rules_per_minute)", "postponed")
+            self._said.warning(
+                f"{done.postponed} rules wait (so many are added in a minute at most)", "postponed"
+            )
         for said in done.refused if done else ():
             self._said.warning(f"{said}; this rule is tried again later, and later each time")
         return True

@@ -37,9 +37,7 @@ class Mdsd:
         self.weights = Weights()
         self._policy = policies.make(policy, seed=seed)
         self._interval_s = interval_s
-        self._views = ViewBuilder(
-            settings.mdsd.stale_after_s, speeds=SpeedEstimator(settings.mdsd.speed_forget_s)
-        )
+        self._views = ViewBuilder(settings.mdsd.stale_after_s, speeds=SpeedEstimator())
         self.ledger = Ledger()
         self._limits = PromiseLimits(settings.mdsd.user_share, self.ledger)
 

@@ -57,7 +57,7 @@ def auto(
     share = sum(r.size_bytes for r in requests) / max(1, len(view.osts))
     targets = Targets(len(view.osts), pools, unfit(view.osts, Weights(), share))
     default = Counter(r.layout for r in requests).most_common(1)[0][0]
-    policy = LayoutPolicy("auto", "raid0", (), settings.min_size, settings.least_object_bytes)
+    policy = LayoutPolicy("auto", "raid0", (), settings.min_size)
     forecasts = [Forecast(_NAMELESS, r.size_bytes) for r in requests]
     choices = ConfigurationManager(policy, targets, default).choose(forecasts)
     return tuple(

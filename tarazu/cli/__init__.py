@@ -38,6 +38,7 @@ COMMANDS = {
         "which compute nodes' I/O meets on which I/O nodes: see it, map it anew, choose jobs' nodes",
     ),
     "top": ("tarazu.cli.top", "OSSs and OSTs live: fill, rate, promises, what is amiss"),
+    "job": ("tarazu.cli.job", "what became of one job: steps, plans, promises, files, routers, what is off"),
     "status": ("tarazu.cli.status", "ask the daemons how they are"),
     "whatif": (
         "tarazu.cli.whatif",

@@ -71,19 +71,11 @@ class Mdsd:
         0.50, "allocate only while memory in use (without page cache) is below", SHARE
     )
     stale_after_s: float = setting(180.0, "a target not reported for this long gets no stripes", POSITIVE)
-    speed_forget_s: float = setting(
-        1800.0, "what made an OST slow is forgotten after this, where it shows nothing new", POSITIVE
-    )
     exclude: tuple[str, ...] = setting(
         (), "targets without new stripes: OSTs as scratch:0-3,7, pools as scratch.flash"
     )
     user_share: float = setting(
         0.5, "what one user's promises may hold of the space that is free; beyond, jobs run unplaced", SHARE
-    )
-    user_requests_per_s: float = setting(
-        100.0,
-        "allocations one user may ask for in a second, beyond 2000 at once; more are declined",
-        POSITIVE,
     )
     audit_log: str = setting("", "file for one line per allocation; empty: standard error")
     state: str = setting(
@@ -126,7 +118,6 @@ class Allocate(Weights):
         "allocation policy",
         one_of("tarazu", "tarazu-linear", "lsa", "random", "round-robin", "greedy"),
     )
-    seed: int = setting(0, "seed of the rotation among equal OSTs")
 
 
 @section(frozen=True)
@@ -139,9 +130,6 @@ class Clientd:
     password_file: str = setting(
         "",
         "file with the database's password, readable by clientd alone; empty: none, or in clientd.database",
-    )
-    keep_plans: int = setting(
-        1000, "plans of one user's application on one file system kept in the interaction database", POSITIVE
     )
     user_plan_bytes: int = setting(
         512 * MIB,
@@ -182,13 +170,6 @@ class LayoutSettings:
         one_of("instantiate", "hints"),
     )
     min_size: int = setting(64 * MIB, "files forecast below this are left to Lustre", NOT_NEGATIVE, size=True)
-    least_object_bytes: int = setting(
-        8 * MIB,
-        "auto: no more stripes than give objects of this size; writing one takes many times as long as the "
-        "requests that it costs",
-        POSITIVE,
-        size=True,
-    )
     foreign_defaults: bool = setting(
         False, "place also in directories whose default layout a user has changed"
     )
@@ -259,18 +240,10 @@ class Forwarding:
         "followed",
         Check("an absolute path, or nothing", lambda v: v == "" or v.startswith("/")),
     )
-    gain: float = setting(
-        0.05,
-        "running jobs get other routers only where the mean slowdown of their I/O falls by this share",
-        SHARE,
-    )
     interval_s: float = setting(
         10.0, "how often an OSS asks mdsd for the rules that it should have", POSITIVE
     )
     rules: int = setting(64, "rules that one OSS sets at most", NOT_NEGATIVE)
-    rules_per_minute: int = setting(
-        60, "rules that one OSS adds in a minute at most; taking back has no limit", POSITIVE
-    )
 
 
 @section(frozen=True)
@@ -536,20 +509,18 @@ RELOADED = {
         "cpu_limit",
         "memory_limit",
         "stale_after_s",
-        "speed_forget_s",
         "exclude",
         "user_share",
-        "user_requests_per_s",
         "audit_log",
     },
     "allocate": {f.name for f in dataclasses.fields(Allocate)},
-    "clientd": {"keep_plans", "user_plan_bytes", "forecast_s", "forecast_bytes"},
+    "clientd": {"user_plan_bytes", "forecast_s", "forecast_bytes"},
     "layout": {f.name for f in dataclasses.fields(LayoutSettings)} - {"lists"},
     "predict": {"model", "runs", "horizon_s"},
     "tune": {"mode", "dwell_s", "worse"},
     "pool": {"mode", "of", "floor", "full", "interval_s"},
     "bursts": {"nodes", "machine", "limit", "intensive", "per_io_node", "quiet", "wait_s"},
-    "forwarding": {"benchmarks", "curves", "routers", "gain", "interval_s", "rules"},
+    "forwarding": {"benchmarks", "curves", "routers", "interval_s", "rules"},
     "page": {"interval_s", "results"},
 }
 """Settings that a running daemon takes over on SIGHUP; those of others need its restart."""
@@ -561,8 +532,10 @@ READ_EACH_STEP = {
 """Settings that no daemon uses: `tarazu run` reads them for each job step."""
 
 FORMER = {
-    "mdsd": ("speed_half_life_s",),
-    "allocate": ("time", "promise", "idle_load", "oss_balance", "latency", "degraded", "ceiling"),
-    "layout": ("shared_stripe_bytes", "private_stripe_bytes"),
+    "mdsd": ("speed_half_life_s", "speed_forget_s", "user_requests_per_s"),
+    "allocate": ("time", "promise", "idle_load", "oss_balance", "latency", "degraded", "ceiling", "seed"),
+    "clientd": ("keep_plans",),
+    "layout": ("shared_stripe_bytes", "private_stripe_bytes", "least_object_bytes"),
+    "forwarding": ("gain", "rules_per_minute"),
 }
 """Settings of earlier versions: passed over, with a line in the daemons' logs. An upgrade must not leave them down."""

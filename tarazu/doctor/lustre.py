@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from tarazu.doctor.finding import AS_ROOT, Finding, fail, ok, skip, warn
@@ -21,6 +20,8 @@ DEBUGFS = "/sys/kernel/debug"
 TOLD = ("oss", "mds", "router", "mdsd")
 """Roles whose daemons read debugfs."""
 WAIT_S = 30.0
+HOST = "host"
+"""What the survey calls the node's own load: only servers tell it."""
 JOB_ID = ("sys/fs/lustre/jobid_var", "proc/fs/lustre/jobid_var")
 
 
@@ -66,7 +67,8 @@ def _sources(node: Node) -> Iterator[Finding]:
     """Readable for the daemons, which are not root."""
     missing, who = _as_daemon(node)
     if missing is None:
-        mine = [(s.parameter, s.why) for s in node.survey.missing]
+        served = bool({"oss", "mds"} & set(node.survey.roles))
+        mine = [(s.parameter, s.why) for s in node.survey.missing if served or s.parameter != HOST]
         closed = [parameter for parameter, why in mine if "ermission" in why]
         if not node.is_root and closed:
             yield skip("statistics", f"not for this user: {_few(closed)}", AS_ROOT)
@@ -120,10 +122,3 @@ def _job_ids(node: Node) -> Iterator[Finding]:
 def _few(names: list[str]) -> str:
     names = sorted(set(names))
     return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
-
-
-def client_mounts(root: Path) -> list[str]:
-    """Mount points of Lustre on this node."""
-    from tarazu.stats.client import mounts
-
-    return [mount.path for mount in mounts(root, {})]

@@ -25,6 +25,8 @@ from tarazu.model import Component, Forecast, Layout
 from tarazu.units import MIB, exact_bytes
 
 PAPER_STRIPE_COUNT = 8
+LEAST_OBJECT_BYTES = 8 * MIB
+"""No more stripes than give objects of this size: writing one takes many times as long as the requests it costs."""
 FILE_SYSTEMS_OWN = Component(0, lustre.EOF, 4 * MIB, 1)
 """What a file gets where no directory above it has a default layout."""
 
@@ -54,7 +56,7 @@ class LayoutPolicy:
     striping: str = LayoutSettings.striping
     rules: tuple[PflRule, ...] = ()
     min_size_bytes: int = LayoutSettings.min_size
-    least_object_bytes: int = LayoutSettings.least_object_bytes
+    least_object_bytes: int = LEAST_OBJECT_BYTES
     curve_count: int = 0
     """With stripe count `curve`: what its bandwidth curve gives this step; 0: it has none, and gets those of `auto`."""
 

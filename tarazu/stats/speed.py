@@ -101,7 +101,8 @@ class SpeedEstimator:
     """Estimates for all OSTs of all file systems; `update` with every report, `estimates` when asked."""
 
     def __init__(self, forget_s: float = FORGET_S) -> None:
-        self.forget_after(forget_s)
+        self.forget_s = forget_s
+        self._grace_s = min(GRACE_S, forget_s / 3)
         self._base: dict[Direction, Seen] = {}
         """What the next evidence is counted from."""
         self._last: dict[Direction, Seen] = {}
@@ -112,10 +113,6 @@ class SpeedEstimator:
         self._compared: dict[str, tuple[_Terms, list[tuple[int, _Compared]]]] = {}
         """File system → what was compared under which terms, as long as there is no new evidence."""
         self._reports: dict[tuple[str, int], OstReport] = {}
-
-    def forget_after(self, forget_s: float) -> None:
-        self.forget_s = forget_s
-        self._grace_s = min(GRACE_S, forget_s / 3)
 
     def update(self, report: OstReport, received_s: float) -> None:
         """Take in one target's counters; `received_s` is on any clock that is not set."""

@@ -91,7 +91,7 @@ def test_clientd_keeps_its_settings_when_the_layouts_cannot_be_read(site: Site, 
     text = site.config.read_text()
     bad = told(site, "clientd", clientd, f"{text}[layout]\npfl_file = '{tmp_path}/none.pfl'\n")
     assert len(bad) == 1 and "settings stay as they were" in bad[0] and "none.pfl" in bad[0]
-    good = told(site, "clientd", clientd, f"{text}[clientd]\nkeep_plans = 7\n")
+    good = told(site, "clientd", clientd, f"{text}[clientd]\nuser_plan_bytes = 7\n")
     assert good == ["tarazu-clientd: INFO: settings read again"]
 
 

@@ -38,6 +38,8 @@ class Tree:
             mdsd=config.Mdsd(state=str(directory / "ledger")),
             tune=config.Tune(state=str(directory / "levers"), knowledge=str(directory / "knowledge")),
             bursts=config.Bursts(directory=str(directory / "bursts")),
+            pool=config.Pool(state=str(directory / "pool")),
+            page=config.Page(state=str(directory / "page")),
             run=config.Run(
                 state_dir=str(directory / "state"),
                 map_dir=str(directory / "maps"),
@@ -63,6 +65,7 @@ class Tree:
             return status
 
         more.setdefault("environ", {"PATH": os.environ["PATH"]})
+        more.setdefault("systemctl", "")
         return Node(self.settings, frozenset(roles), self.root, status=told, **more)
 
     def look(self, topic: str, *roles: str, **more: Any) -> dict[str, Finding]:
