@@ -83,6 +83,8 @@ EXCHANGE_S = 20.0
 SPEAK_S = 0.4
 """A sign of life of a leader that begins to wait goes out within a quarter of this."""
 DYING_S = 2.0
+PLANNED = ("planned", "forecast", "nothing", "left to Lustre", "declined", "unavailable")
+"""What comes of plans mostly: counted from nought, so that a rate is seen at once."""
 MAX_CONVERSATIONS = 256
 MAX_FRAMES_BYTES = 64 << 20
 """Of all conversations together: what was received and not yet answered."""
@@ -115,7 +117,7 @@ class Clientd:
         self.notices = Notices(self.mdsd.transport, self.mdsd.servers, self.leaders.tell)
         self.reports = Reports(self.stored, self.notices)
         self.counts = {"plans": 0, "reports": 0, "questions": 0, "progress": 0, "failed": 0, "turned_away": 0}
-        self.planned: Counter[str] = Counter()
+        self.planned: Counter[str] = Counter(dict.fromkeys(PLANNED, 0))
         """Status of a plan → how many."""
         self.plan_seconds = Histogram()
         self.database_errors = 0

@@ -20,7 +20,7 @@ from tarazu.daemons.notices import Notices
 from tarazu.daemons.shares import Share
 from tarazu.daemons.stored_plans import StoredPlans
 from tarazu.errors import Busy, StoreError
-from tarazu.trace.records import RunRecord
+from tarazu.trace.records import OUTCOMES, RunRecord
 from tarazu.trace.runfile import read_run
 from tarazu.wire import local
 from tarazu.wire.said import SaidOnce
@@ -60,6 +60,9 @@ class Reports:
         self.plans = plans
         self.notices = notices
         self.share = Share(MAX_REPORTS)
+        self.files = dict.fromkeys(OUTCOMES, 0)
+        """Of ended steps, by what became of them; as their users' histories say."""
+        self.bytes = dict.fromkeys(OUTCOMES, 0)
         self._said = SaidOnce(log)
         self._changed = threading.Condition()
         self._queues: dict[int, deque[_Waiting]] = {}
@@ -139,6 +142,7 @@ class Reports:
             run = read_history(waiting.descriptor)
             self._tell_closed(waiting, run)
             self.plans.ended(waiting.report, run, waiting.uid)
+            self._count(run)
         except StoreError as error:
             if waiting.attempts >= MAX_ATTEMPTS or time.monotonic() - waiting.since > GIVE_UP_S:
                 raise
@@ -146,6 +150,13 @@ class Reports:
             log.info("a step report waits %g s: %s", again_s, error)
             return again_s
         return None
+
+    def _count(self, run: RunRecord) -> None:
+        with self._changed:
+            for file in run.files:
+                if file.outcome in self.files:  # a user's own word
+                    self.files[file.outcome] += 1
+                    self.bytes[file.outcome] += min(max(0, file.size_bytes), 1 << 62)
 
     def _tell_closed(self, waiting: _Waiting, run: RunRecord) -> None:
         """Tell mdsd what was closed, and that the step has ended; nobody's writing is waited for."""

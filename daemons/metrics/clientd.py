@@ -35,6 +35,13 @@ def _own(clientd: Clientd) -> Iterator[Metric]:
     yield gauge("clientd_conversations", "Open conversations.", clientd.conversations.used.total())
     yield gauge("clientd_received_bytes", "Received, and not yet answered.", clientd.frames.used.total())
     yield gauge("clientd_plans_waiting", "Plans that wait for their turn.", clientd.plans.waiting)
+    yield counters(
+        "clientd_files",
+        "Files of ended steps by outcome: hit is placed as planned, miss was not forecast.",
+        "outcome",
+        clientd.reports.files,
+    )
+    yield counters("clientd_file_bytes", "Bytes of the same files.", "outcome", clientd.reports.bytes)
     yield counters("clientd_plans", "Plans by what came of them.", "status", dict(clientd.planned))
     yield histogram(
         "clientd_plan_seconds",

@@ -13,7 +13,9 @@ from prometheus_client.metrics_core import Metric
 from tarazu.daemons.metrics.exporter import Ask
 from tarazu.daemons.metrics.families import build, counter, counters, gauge, histogram, of_sockets
 from tarazu.model import Oss, Ost, SystemView
+from tarazu.stats.moved import UNKNOWN, Moved
 from tarazu.stats.params import target_name
+from tarazu.stats.view import Details
 from tarazu.wire.messages import RouterLoad
 
 if TYPE_CHECKING:
@@ -24,11 +26,15 @@ SERVER = ("component", "target")
 
 _OF_OST = (
     ("size_bytes", "Capacity of the OST."),
+    ("used_ratio", "Share of its space that is used."),
     ("available_bytes", "Space that users may still take, as the OST reports it."),
     ("promised_bytes", "Promised to running job steps, and not yet seen in what is available."),
     ("usable", "1 while new objects may be made here, 0 while not: see tarazu_target_unusable."),
     ("relative_speed_ratio", "Speed over that of its peers, 1 at most; absent while nothing is known."),
     ("write_speed_bytes_per_second", "Bytes per second of I/O time; absent while nothing is known."),
+    ("writing_bytes_per_second", "Written to it in its server's last interval; absent while not known."),
+    ("reading_bytes_per_second", "Read from it in its server's last interval; absent while not known."),
+    ("io_seconds", "Mean time of one I/O in that interval; absent without any."),
 )
 _OF_OSS = (
     ("report_age_seconds", "Age of the newest report."),
@@ -45,7 +51,8 @@ def families(mdsd: Mdsd, ask: Ask) -> Iterator[Metric]:
     yield from ask(lambda: list(_own(mdsd)))
     fs_names = ask(mdsd.system.views.fs_names)
     views = [ask(partial(mdsd.system.view, fs_name, time.monotonic())) for fs_name in fs_names]
-    yield from _targets(views)
+    details = [ask(partial(mdsd.system.views.details, fs_name, time.monotonic())) for fs_name in fs_names]
+    yield from _targets(views, details)
     yield from _health({fs_name: ask(partial(mdsd.health.status, fs_name)) for fs_name in fs_names})
     now = time.monotonic()
     servers = ask(mdsd.system.views.servers)
@@ -72,6 +79,7 @@ def _own(mdsd: Mdsd) -> Iterator[Metric]:
     yield gauge("mdsd_router_steps_placed", "Of them, those with LNet routers of their own.", routers.placed)
     yield counter("mdsd_router_plans", "Plans of LNet routers made.", routers.plans)
     yield gauge("mdsd_router_servers", "OSSs that ask for rules.", routers.servers)
+    yield gauge("mdsd_stopped", "1 while the site's stop file is there.", bool(mdsd.site.why))
     yield gauge("mdsd_gate_open", "1 while allocations may run.", not gate.why_closed())
     yield gauge("mdsd_cpu_load_ratio", "Busy share of this node's processors.", gate.cpu_load)
     yield gauge(
@@ -101,17 +109,18 @@ def _own(mdsd: Mdsd) -> Iterator[Metric]:
     yield from of_sockets("mdsd", sockets)
 
 
-def _targets(views: Sequence[SystemView]) -> Iterator[Metric]:
+def _targets(views: Sequence[SystemView], details: Sequence[Mapping[int, Details]]) -> Iterator[Metric]:
     of_ost = {name: GaugeMetricFamily(f"tarazu_target_{name}", text, labels=TARGET) for name, text in _OF_OST}
     unusable = GaugeMetricFamily(
         "tarazu_target_unusable",
         "1 for each reason why no new object is made here.",
         labels=(*TARGET, "reason"),
     )
-    for view in views:
+    for view, of_fs in zip(views, details, strict=True):
         for ost in view.osts:
             labels = ("ost", target_name(view.fs_name, ost.index), view.fs_name)
-            for name, value in _values(ost):
+            found = of_fs.get(ost.index)
+            for name, value in _values(ost, found.moved if found else UNKNOWN):
                 of_ost[name].add_metric(labels, value)
             for reason in _reasons(ost):
                 unusable.add_metric((*labels, reason), 1)
@@ -119,8 +128,10 @@ def _targets(views: Sequence[SystemView]) -> Iterator[Metric]:
     yield unusable
 
 
-def _values(ost: Ost) -> Iterator[tuple[str, float]]:
+def _values(ost: Ost, moved: Moved) -> Iterator[tuple[str, float]]:
     yield "size_bytes", ost.total_bytes
+    if ost.total_bytes:
+        yield "used_ratio", 1 - ost.free_bytes / ost.total_bytes
     yield "available_bytes", ost.avail_bytes
     yield "promised_bytes", ost.promised_bytes
     yield "usable", ost.usable
@@ -128,6 +139,12 @@ def _values(ost: Ost) -> Iterator[tuple[str, float]]:
         yield "relative_speed_ratio", ost.relative_speed
     if ost.write_bytes_per_s is not None:
         yield "write_speed_bytes_per_second", ost.write_bytes_per_s
+    if moved.writing_bytes_per_s is not None:
+        yield "writing_bytes_per_second", moved.writing_bytes_per_s
+    if moved.reading_bytes_per_s is not None:
+        yield "reading_bytes_per_second", moved.reading_bytes_per_s
+    if moved.latency_s is not None:
+        yield "io_seconds", moved.latency_s
 
 
 def _reasons(ost: Ost) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 import socket
@@ -21,8 +22,10 @@ from tarazu.daemons.metrics.exporter import Ask, Exporter
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.errors import Unavailable
 from tarazu.wire.messages import RouterLoad
+from tests.daemons.dashboards import expressions
+from tests.stats.conftest import Series
 
-from .conftest import PATIENCE_S, Site, allocation, ask, free_port, patiently
+from .conftest import DATA, PATIENCE_S, Site, allocation, ask, free_port, patiently
 
 pytest.importorskip("prometheus_client")
 
@@ -40,8 +43,12 @@ def scraped(site: Site, tmp_path: Path) -> dict[str, int]:
     ports = {daemon: free_port() for daemon in DAEMONS}
     lines = "".join(f"{daemon} = '127.0.0.1:{port}'\n" for daemon, port in ports.items())
     site.config.write_text(site.config.read_text() + f"[metrics]\n{lines}")
+    # An OST where the MDS makes no objects.
+    (site.mds_root / "sys/fs/lustre/osp/lustre-OST0001-osc-MDT0000/active").write_text("0\n")
+    shutil.copytree(DATA / "oss", tmp_path / "oss")
+    Series(tmp_path / "oss").set(1)
     site.mdsd()
-    site.ossd()
+    site.ossd(root=tmp_path / "oss")
     site.start("clientd", "--socket", str(tmp_path / "clientd.sock"), "--database", str(tmp_path / "db"))
     site.wait_status(lambda status: status["statistics"]["received"] > 1)
     assert ask(site.client(), allocation()).status == "allocated"
@@ -95,6 +102,21 @@ def test_a_real_prometheus_scrapes_all_three(scraped: dict[str, int], tmp_path: 
         }.items():
             found = query(series)
             assert found and float(found[0]["value"][1]) >= at_least, series
+        # Each panel of the dashboards: rates are there once there are two scrapes.
+        series, missing = Series(tmp_path / "oss"), dict(expressions())
+        moments = itertools.cycle(series.MOMENTS)
+
+        def all_are_there() -> bool:
+            """While the server's disks write, as captured."""
+            series.set(next(moments))
+            for where in [where for where, expression in missing.items() if query(expression)]:
+                del missing[where]
+            return not missing
+
+        try:
+            patiently(all_are_there)
+        except AssertionError:
+            raise AssertionError(f"no series: {missing}") from None
         (memory,) = query('process_resident_memory_bytes{daemon="ossd"}')
         assert float(memory["value"][1]) < 40e6
     finally:
@@ -105,7 +127,7 @@ def test_a_real_prometheus_scrapes_all_three(scraped: dict[str, int], tmp_path: 
 def test_no_job_no_path_no_user_stands_in_a_label(scraped: dict[str, int]) -> None:
     text = fetched(f"http://127.0.0.1:{scraped['mdsd']}/metrics")
     labels = {label for line in text.splitlines() if "{" in line for label in _labels(line)}
-    known = {"component", "target", "fs", "reason", "status", "socket", "version", "le"}
+    known = {"component", "target", "fs", "reason", "health", "status", "socket", "version", "le"}
     assert labels - {"generation", "implementation", "major", "minor", "patchlevel"} <= known
     assert "4711" not in "".join(line for line in text.splitlines() if line.startswith("tarazu_target"))
 

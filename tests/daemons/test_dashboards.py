@@ -1,0 +1,143 @@
+"""Grafana's dashboards and Prometheus' alerts: of Grafana's own schema, current, and of metrics that there are.
+
+That each query gives series in a real Prometheus: test_metrics.py.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.daemons.dashboards import ALERTS, FILES, expressions, panels
+
+ROOT = Path(__file__).parents[2]
+SCHEMAS = ROOT / "tests/data/grafana"
+
+
+def schema(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((SCHEMAS / f"{name}.jsonschema.json").read_text())
+    return found
+
+
+def check(value: object, of: str, definition: str = "") -> None:
+    whole = schema(of)
+    if definition:
+        whole["$ref"] = f"#/definitions/{definition}"
+    jsonschema.Draft7Validator(whole).validate(value)
+
+
+@pytest.fixture
+def generators(monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    import dashboards  # type: ignore[import-not-found]
+    import metric_table  # type: ignore[import-not-found]
+
+    return dashboards, metric_table
+
+
+def test_there_are_two_and_they_are_current(generators: tuple[Any, Any]) -> None:
+    dashboards, _ = generators
+    assert [file.stem for file in FILES] == sorted(dashboards.DASHBOARDS) == ["storage", "tarazu"]
+    for file in FILES:
+        assert file.read_text() == dashboards.text(file.stem), "run `make docs`"
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda path: path.stem)
+def test_grafana_s_own_schema_allows_it(file: Path) -> None:
+    whole = json.loads(file.read_text())
+    check(whole, "dashboard")
+    taken: set[tuple[int, int]] = set()
+    numbers = [panel["id"] for panel in whole["panels"]]
+    assert len(set(numbers)) == len(numbers) > 15
+    for panel in panels(file):
+        check(panel["options"], panel["type"], "Options")
+        if panel["type"] == "timeseries":
+            check(panel["fieldConfig"]["defaults"]["custom"], "timeseries", "FieldConfig")
+        for target in panel["targets"]:
+            check(target, "prometheus")
+        at = panel["gridPos"]
+        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
+        assert not cells & taken and at["x"] + at["w"] <= 24, panel["title"]
+        taken |= cells
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda of: of.update(panel=[]),
+        lambda of: of["panels"][1].update(gridpos={}),
+        lambda of: of["panels"][1].update(fieldConfig={}),
+        lambda of: of.pop("schemaVersion"),
+    ],
+    ids=["unknown", "misspelt", "incomplete", "missing"],
+)
+def test_the_schema_refuses_what_is_wrong(change: Any) -> None:
+    whole = json.loads(FILES[0].read_text())
+    change(whole)
+    with pytest.raises(jsonschema.ValidationError):
+        check(whole, "dashboard")
+
+
+def test_every_metric_they_name_exists(generators: tuple[Any, Any]) -> None:
+    _, metric_table = generators
+    known = {family.name: family.kind for of in metric_table.all_families().values() for family in of}
+    asked = [*expressions(), ("alerts", ALERTS.read_text())]
+    for where, expression in asked:
+        for name in re.findall(r"\btarazu_[a-z_]+\b", expression):
+            family = re.sub(r"_(bucket|sum|count)$", "", name)
+            assert known.get(name) in ("gauge", "counter") or known.get(family) == "histogram", (where, name)
+    assert len(asked) > 70
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="needs promtool")
+def test_promtool_takes_the_alerts_and_they_fire(tmp_path: Path) -> None:
+    series = [
+        ('tarazu_target_unwell{component="ost",target="s-OST0001",fs="s",health="sick"}', "1x30"),
+        ('tarazu_server_report_age_seconds{component="oss",target="oss1"}', "700x30"),
+        ("tarazu_mdsd_ledger_writable", "0x30"),
+    ]
+    fired = {
+        "LustreTargetUnwell": "s-OST0001 is sick.",
+        "LustreServerSilent": "oss1 has not reported for ten minutes; nothing new is placed on its OSTs.",
+        "TarazuMdsdSilent": "No mdsd tells Prometheus anything; new jobs get no plans.",
+        "TarazuLedgerNotWritable": "mdsd cannot write its ledger, and promises nothing.",
+    }
+    labels = {
+        "LustreTargetUnwell": {"component": "ost", "target": "s-OST0001", "fs": "s", "health": "sick"},
+        "LustreServerSilent": {"component": "oss", "target": "oss1"},
+    }
+    tests = [
+        {
+            "eval_time": "20m",
+            "alertname": name,
+            "exp_alerts": [
+                {
+                    "exp_labels": {"severity": "warning", **labels.get(name, {})},
+                    "exp_annotations": {"summary": text},
+                }
+            ],
+        }
+        for name, text in fired.items()
+    ]
+    tests.append({"eval_time": "20m", "alertname": "TarazuGateClosed", "exp_alerts": []})
+    whole = {
+        "rule_files": [str(ALERTS)],
+        "tests": [
+            {
+                "interval": "1m",
+                "input_series": [{"series": name, "values": values} for name, values in series],
+                "alert_rule_test": tests,
+            }
+        ],
+    }
+    (tmp_path / "test.yml").write_text(json.dumps(whole))
+    for command in (["check", "rules", str(ALERTS)], ["test", "rules", str(tmp_path / "test.yml")]):
+        done = subprocess.run(["promtool", *command], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
