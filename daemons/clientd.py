@@ -267,7 +267,7 @@ class Clientd:
                 self._answer_question(channel, uid, lambda: self._view(message.fs_name))
             case local.StatusQuery():
                 self.counts["questions"] += 1
-                self._answer_question(channel, uid, lambda: self._status(uid))
+                self._answer_question(channel, uid, lambda: self._status(uid, message.job))
             case _:
                 raise WireError("clientd socket", "a request", type(message).__name__)
 
@@ -338,9 +338,12 @@ class Clientd:
         with self.mdsd.connection() as mdsd:
             return self.mdsd.view(mdsd, fs_name)
 
-    def _status(self, uid: int) -> local.StatusAnswer:
-        """What `tarazu status` shows this user."""
-        found = self.mdsd.everyone()
+    def _status(self, uid: int, job: str = "") -> local.StatusAnswer:
+        """What `tarazu status` shows this user, and `tarazu job show` of one of his jobs."""
+        plans = self.stored.of_job(job, uid) if job else []
+        found = self.mdsd.everyone([id for plan in plans for id in plan.pop("promises")])
+        if job:
+            found["job"] = {"plans": plans, "promises": found["mdsd"].pop("promises_of", None)}
         if uid and "routers" in found["mdsd"]:
             mdsd = found["mdsd"]
             found["mdsd"] = {**mdsd, "routers": of_user(mdsd["routers"], uid)}
@@ -451,7 +454,7 @@ def settings_from(options: argparse.Namespace) -> config.Settings:
     check_option(options.database)
     own = {"name": options.name, "socket": options.socket, "database": options.database}
     settings = config.override(config.load(options.config), "clientd", **own)
-    settings = with_password(settings, options.config or str(config.DEFAULT_FILE))
+    settings = with_password(settings, options.config)
     return config.override(settings, "keys", directory=options.keys)
 
 

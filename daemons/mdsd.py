@@ -38,7 +38,7 @@ from tarazu.daemons.exclusions import Exclusions
 from tarazu.daemons.health import Change, Health, text_of_change
 from tarazu.daemons.ledger_clock import LedgerClock
 from tarazu.daemons.mds_watch import MdsWatch
-from tarazu.daemons.mdsd_status import status_of
+from tarazu.daemons.mdsd_status import promises_of, status_of
 from tarazu.daemons.metrics.exporter import Ask, Exporter
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.outbox import Outbox
@@ -333,7 +333,8 @@ class Mdsd:
 
     def _reply_to(self, question: ViewRequest | StatusRequest, now: float) -> ViewReply | StatusReply:
         if isinstance(question, StatusRequest):
-            return StatusReply(question.message_id, status_of(self, now))
+            promised = promises_of(self, question.promises) if question.promises else {}
+            return StatusReply(question.message_id, {**status_of(self, now), **promised})
         views = self.system.views
         known = views.fs_names()
         fs_name = question.fs_name or (known[0] if len(known) == 1 else "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -90,6 +91,16 @@ def status_of(mdsd: Mdsd, now: float) -> dict[str, Any]:
         },
         "file_systems": {fs: _file_system(mdsd, fs, now) for fs in mdsd.system.views.fs_names()},
     }
+
+
+def promises_of(mdsd: Mdsd, ids: Sequence[str]) -> dict[str, Any]:
+    """What stands of these allocations: bytes by OST index; those of which nothing does are left out."""
+    found = {}
+    for id in ids:
+        if (promise := mdsd.book.ledger.get(id)) and (left := mdsd.book.ledger.left_of(id)):
+            osts = {str(index): size for index, size in sorted(left.items())}
+            found[id] = {"fs_name": promise.fs_name, "uid": promise.uid, "dead": promise.dead, "osts": osts}
+    return {"promises_of": found}
 
 
 def _router(report: OssReport) -> dict[str, Any] | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -16,6 +16,7 @@ from tarazu.config import Settings
 from tarazu.daemons.client_pools import ClientPools
 from tarazu.errors import TarazuError, Unavailable, WireError
 from tarazu.wire.messages import (
+    MAX_TOLD_IDS,
     AllocationReply,
     AllocationRequest,
     CountReply,
@@ -72,19 +73,22 @@ class Questions:
         """One file system as mdsd's allocator sees it. Raises Unavailable, at once when mdsd was silent just now."""
         return self._ask(mdsd, ViewRequest(uuid.uuid4().hex, fs_name, self._pools()), ViewReply)
 
-    def status(self) -> dict[str, Any]:
-        """mdsd's own status, for people. Raises as `view`."""
+    def status(self, promises: Sequence[str] = ()) -> dict[str, Any]:
+        """mdsd's own status, for people, and what it promises still of these allocations. Raises as `view`."""
         with self.connection() as mdsd:
-            return self._ask(mdsd, StatusRequest(uuid.uuid4().hex, self._pools()), StatusReply).status
+            return self._ask(mdsd, self._status_request(promises), StatusReply).status
 
-    def everyone(self) -> dict[str, Any]:
+    def _status_request(self, promises: Sequence[str]) -> StatusRequest:
+        return StatusRequest(uuid.uuid4().hex, self._pools(), tuple(promises[-MAX_TOLD_IDS:]))
+
+    def everyone(self, promises: Sequence[str] = ()) -> dict[str, Any]:
         """`mdsd`: the status of the one that answers, or what is wrong with it; where there are two, `mdsds`: how each
         of the pair is, by its address.
         """
         try:
             if len(self.servers.addresses) == 1:
-                return {"mdsd": self.status()}
-            found = self.statuses()
+                return {"mdsd": self.status(promises)}
+            found = self.statuses(promises)
         except TarazuError as error:
             return {"mdsd": {"unavailable": str(error)}}
         active = (a for a, s in found.items() if (s.get("pair") or {}).get("role") == "active")
@@ -93,14 +97,14 @@ class Questions:
             "mdsds": {a: s.get("pair") or s for a, s in found.items()},
         }
 
-    def statuses(self) -> dict[str, dict[str, Any]]:
+    def statuses(self, promises: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
         """Each mdsd's own status by its address, for people; what is wrong with one that does not answer."""
         transport = self.transport()
         found: dict[str, dict[str, Any]] = {}
         try:
             asked = {address: transport.requester(address) for address in self.servers.addresses}
             for requester in asked.values():
-                requester.submit(StatusRequest(uuid.uuid4().hex, self._pools()))
+                requester.submit(self._status_request(promises))
             deadline = time.monotonic() + ANSWER_S
             while len(found) < len(asked) and time.monotonic() < deadline:
                 for address in asked.keys() - found.keys():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
@@ -17,6 +18,8 @@ from tarazu.wire import local
 
 log = logging.getLogger("tarazu.clientd")
 
+MAX_PLANS = 100
+"""Of one job, that are shown."""
 MAX_ROWS = 20_000
 """Files in the answer to one question: several are answered at a time."""
 
@@ -72,6 +75,21 @@ class StoredPlans:
             if uid not in (0, plan.step.uid):
                 raise WireError("step report", "one's own plan", plan.id)
         return [plan.id for plan in plans]
+
+    def of_job(self, job: str, uid: int) -> list[dict[str, Any]]:
+        """The newest plans of a job as far as this user may see them, oldest first, each in a few numbers; `promises`:
+        ids of its allocations, of a plan that has not ended.
+        """
+        with open_database(self.database) as database:
+            plans = database.plans_of_job(job, uid or None, MAX_PLANS)
+            return [
+                {
+                    **msgspec.to_builtins(plan),
+                    **database.counts(plan.id),
+                    "promises": [] if plan.ended_s else database.request_ids(plan.id),
+                }
+                for plan in reversed(plans)
+            ]
 
     def rows(self, query: local.PlansQuery, uid: int) -> local.PlansReply:
         """Rows of the interaction database that this user may see."""

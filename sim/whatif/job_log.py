@@ -60,15 +60,15 @@ def steps(path: Path, since_s: float, until_s: float, application: str = "") -> 
     for number, line in _lines(path, found):
         match = _STEP.fullmatch(line)
         at = _seconds(match[1], utc=False) if match else None
-        fields = _fields(match[5]) if match else []
-        if match is None or at is None or "exit" not in dict(fields):
+        of_step = fields(match[5]) if match else []
+        if match is None or at is None or "exit" not in dict(of_step):
             found.damaged.append(number)
             continue
         if not since_s <= at < until_s or (application and match[3] != application):
             continue
         found.lines += 1
         found.modes[match[4]] += 1
-        for reason in _reasons(fields):
+        for reason in _reasons(of_step):
             found.why[reason] += 1
     return found
 
@@ -95,11 +95,11 @@ def audit(path: Path, since_s: float, until_s: float, uid: int | None = None) ->
             if line.startswith("time="):
                 found.damaged.append(number)
             continue
-        at, fields = _seconds(match[1], utc=True), dict(_fields(match[3]))
+        at, named = _seconds(match[1], utc=True), dict(fields(match[3]))
         try:
-            mine = uid is None or int(fields["uid"]) == uid
-            size = int(fields["bytes"])
-            cost = (float(fields["cost"]), float(fields["bound"])) if match[2] == "allocated" else None
+            mine = uid is None or int(named["uid"]) == uid
+            size = int(named["bytes"])
+            cost = (float(named["cost"]), float(named["bound"])) if match[2] == "allocated" else None
         except (KeyError, ValueError):
             at = None
         if at is None:
@@ -110,8 +110,8 @@ def audit(path: Path, since_s: float, until_s: float, uid: int | None = None) ->
             if cost:
                 costs.append(cost)
                 found.bytes += size
-            elif "reason" in fields:
-                found.why[f"{match[2]}: {fields['reason']}"] += 1
+            elif "reason" in named:
+                found.why[f"{match[2]}: {named['reason']}"] += 1
     if costs:
         found.ost_cost, found.ost_cost_bound = median(c for c, _ in costs), median(b for _, b in costs)
     return found
@@ -135,7 +135,7 @@ def _lines(path: Path, found: Steps | Audit) -> Iterator[tuple[int, str]]:
         found.problem = str(error.strerror).lower()
 
 
-def _fields(text: str) -> list[tuple[str, str]]:
+def fields(text: str) -> list[tuple[str, str]]:
     return [(name, _unquoted(value)) for name, value in _FIELD.findall(text)]
 
 

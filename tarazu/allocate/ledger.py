@@ -381,6 +381,19 @@ class Ledger:
         """The promise of this id, if there is one left."""
         return self._promises.get(id)
 
+    def left_of(self, id: str) -> dict[int, int]:
+        """What stands of one promise: bytes by OST index; empty where nothing does."""
+        entry = self._promises.get(id)
+        found: dict[int, int] = {}
+        if entry is None:
+            return found
+        stripes = entry.stripes
+        for index, release_s in enumerate(entry.release_s):
+            if release_s != GONE and not (entry.dead and release_s == OPEN):
+                for at in range(stripes.starts[index], stripes.starts[index + 1]):
+                    found[stripes.osts[at]] = found.get(stripes.osts[at], 0) + stripes.sizes[at]
+        return found
+
     def heard_s(self, id: str) -> float:
         """When this job step was heard of last; minus infinity for one without a promise."""
         entry = self._promises.get(id)

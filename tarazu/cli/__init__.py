@@ -26,6 +26,10 @@ COMMANDS = {
     "db": ("tarazu.cli.db", "show the interaction database"),
     "explain": ("tarazu.cli.explain", "say why a file lies where it lies"),
     "drain": ("tarazu.cli.drain", "keep new files off hot and sick OSTs with Lustre's own parameters"),
+    "prepare": (
+        "tarazu.cli.prepare",
+        "default layouts of a job's directories, for programs without the library; run it, take them back",
+    ),
     "rebalance": (
         "tarazu.cli.rebalance",
         "which existing files are worth moving to other OSTs, and the commands",
@@ -38,6 +42,7 @@ COMMANDS = {
         "which compute nodes' I/O meets on which I/O nodes: see it, map it anew, choose jobs' nodes",
     ),
     "top": ("tarazu.cli.top", "OSSs and OSTs live: fill, rate, promises, what is amiss"),
+    "job": ("tarazu.cli.job", "what became of one job: steps, plans, promises, files, routers, what is off"),
     "status": ("tarazu.cli.status", "ask the daemons how they are"),
     "whatif": (
         "tarazu.cli.whatif",

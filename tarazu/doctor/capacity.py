@@ -29,6 +29,8 @@ def look(node: Node) -> Iterator[Finding]:
         ("tune.state", s.tune.state),
         ("tune.knowledge", s.tune.knowledge),
         ("bursts.directory", s.bursts.directory),
+        ("pool.state", s.pool.state),
+        ("page.state", s.page.state),
     ):
         if value:
             yield from _space(name, Path(value))

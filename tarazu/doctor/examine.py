@@ -36,7 +36,7 @@ TOPICS = (
     Topic("settings", settings.look),
     Topic("Lustre", lustre.look),
     Topic("keys", key_files.look, frozenset({"oss", "router", "mdsd", "launch"})),
-    Topic("units", units.look, frozenset({"oss", "router", "mdsd", "launch"})),
+    Topic("units", units.look, frozenset({"oss", "router", "mdsd", "launch", "mgs"})),
     Topic("peers", peers.look, frozenset({"oss", "router", "mdsd", "launch"})),
     Topic("preload", preload.look, frozenset({"launch", "client"})),
     Topic("directories", directories.look, frozenset({"launch", "client"})),

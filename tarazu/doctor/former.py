@@ -24,6 +24,7 @@ ENDS = (".rpmsave", ".rpmnew", ".rpmorig", ".dpkg-old", ".dpkg-dist", ".dpkg-new
 SITE, PACKAGE = "/etc/systemd/system", ("/usr/lib/systemd/system", "/lib/systemd/system")
 NOTED = (
     ("tune.state", "levers.json", "tarazu-announcer", "tarazu tune --undo"),
+    ("pool.state", "pool.json", "tarazu-pool", "tarazu pool --undo"),
     ("ossd.state", "rules.json", "tarazu-ossd", "tarazu routers --undo"),
 )
 """Setting, its file of what is set on the node, the daemon that keeps it, and what takes it back."""

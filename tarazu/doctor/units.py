@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 from tarazu.doctor.finding import Finding, fail, ok, skip, warn
 from tarazu.doctor.node import DAEMON_USER, Node
@@ -15,6 +14,7 @@ from tarazu.doctor.unit_files import unit_file, values
 
 PROGRAMS = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin")
 """Where systemd looks for a program without a path."""
+SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 WAIT_S = 5.0
 READ_SEARCH = 1 << 2
 """CAP_DAC_READ_SEARCH, of linux/capability.h."""
@@ -29,6 +29,7 @@ def wanted(node: Node) -> list[str]:
         "tarazu-clientd": "launch" in roles,
         "tarazu-ossd-routers": "oss" in roles and s.forwarding.routers == "apply",
         "tarazu-announcer": bool(s.tune.council and s.tune.levers),
+        "tarazu-pool": "mgs" in roles and s.pool.mode == "apply",
     }
     return [name for name, is_wanted in named.items() if is_wanted]
 
@@ -39,6 +40,25 @@ def look(node: Node) -> Iterator[Finding]:
         yield fail(f"user {DAEMON_USER}", "there is none", "systemd-sysusers")
     for unit in units:
         yield from _unit(node, unit)
+    yield from _tools(node, units)
+
+
+def _tools(node: Node, units: list[str]) -> Iterator[Finding]:
+    """Programs of Lustre that daemons call."""
+    s = node.settings
+    for unit, name, command in (
+        ("tarazu-ossd-routers", "ossd.lnetctl", s.ossd.lnetctl),
+        ("tarazu-announcer", "tune.lctl", s.tune.lctl),
+        ("tarazu-pool", "pool.lctl", s.pool.lctl),
+    ):
+        program = command.split()[0] if command.split() else ""
+        if (
+            unit in units
+            and shutil.which(program, path=f"{SYSTEM_PATH}:{node.environ.get('PATH', '')}") is None
+        ):
+            yield fail(
+                name, f"{program or 'nothing'} is not found, which {unit} calls", "install Lustre's tools"
+            )
 
 
 def _unit(node: Node, unit: str) -> Iterator[Finding]:
@@ -55,13 +75,13 @@ def _unit(node: Node, unit: str) -> Iterator[Finding]:
         )
     if not os.path.lexists(node.path(f"{WANTS}/{unit}.service")):
         yield warn(unit, "not enabled: it does not start with the node", f"systemctl enable {unit}")
-    if not (node.is_here and Path("/run/systemd/system").is_dir()):
+    if not node.has_systemd:
         yield skip(unit, "installed; whether it runs cannot be seen: no systemd here")
         return
-    state = _systemctl("is-active", unit)
+    state = _systemctl(node, "is-active", unit)
     if state == "active":
         yield ok(unit, "installed and active")
-        yield from _process(node, unit, _systemctl("show", "--property=MainPID", "--value", unit))
+        yield from _process(node, unit, _systemctl(node, "show", "--property=MainPID", "--value", unit))
     else:
         yield fail(
             unit, f"installed and {state or 'unknown'}", f"systemctl start {unit}; journalctl -u {unit}"
@@ -92,8 +112,8 @@ def _process(node: Node, unit: str, pid: str) -> Iterator[Finding]:
         )
 
 
-def _systemctl(*words: str) -> str:
-    program = shutil.which("systemctl")
+def _systemctl(node: Node, *words: str) -> str:
+    program = shutil.which(node.systemctl)
     if program is None:
         return ""
     try:

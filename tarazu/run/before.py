@@ -9,7 +9,7 @@ from tarazu.errors import TarazuError
 from tarazu.run.nodes import openmpi
 from tarazu.run.plan.lately import used_lately
 from tarazu.run.step import Step
-from tarazu.store import control
+from tarazu.store import about, control
 
 DECIDING_RUNS = 5
 """How the next run is recorded follows from this many; reading more would take longer than it tells."""
@@ -25,6 +25,7 @@ def prepare(step: Step) -> None:
     problems.guard(step.others.find, have_spool=bool(directories.spool))
     directories.make_map(beside_spools=step.others.sends)
     control.write_control(directories.map)
+    problems.guard(about.write, directories.map, step.about())
     step.site.start()
     directories.sweep()
     step.used = used_lately(step.history, step.fs_names, step.job.application)

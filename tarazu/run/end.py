@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tarazu.errors import StoreError, TarazuError, TraceError
+from tarazu.names import one_line
 from tarazu.run.problems import append_line
 from tarazu.run.step import Step
 from tarazu.store import control
@@ -147,6 +148,8 @@ def _summary_line(step: Step, runs: Sequence[RunRecord], problems: Sequence[str]
             bounds.append(f"{name}{p.last_placed.ost_cost_bound:.3f}")
     states += [f"ost_cost={','.join(costs)} bound={','.join(bounds)}"] if costs else []
     where = f"fs={','.join(used)} " if several or len(step.fs_names) > 1 else ""
+    if step.job.job_id:
+        where += f"job={one_line(step.job.job_id).replace(' ', '_')} "
     run = runs[0]
     if (stopped := _stopped(step)) or run.passed_over:
         states.append(f"stopped={stopped or 'on other nodes'!r} passed_over={run.passed_over}")

@@ -21,6 +21,7 @@ from tarazu.run.nodes.others import OtherNodes
 from tarazu.run.problems import Problems
 from tarazu.stats import client
 from tarazu.store import control
+from tarazu.store.about import About
 from tarazu.store.stop import SiteStop
 from tarazu.store.stop_watch import SiteWatch
 from tarazu.trace.history import History
@@ -124,6 +125,23 @@ class Step:
         hosts = reach.hosts(self.argv, self.environ)
         self.nodes.keep(
             hosts, self.root, lambda: {fs: s.plans.router_profile for fs, s in self.schedules.items()}
+        )
+
+    def about(self) -> About:
+        """For `tarazu job show`."""
+        job = self.job
+        return About(
+            self.run_id,
+            job.application,
+            job.job_id,
+            job.array_job,
+            job.array_index,
+            self.mode,
+            job.ranks,
+            job.nodes,
+            socket.gethostname(),
+            os.getpid(),
+            job.start_s,
         )
 
     @functools.cached_property

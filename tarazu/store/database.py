@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -19,6 +20,7 @@ from tarazu.errors import StoreError
 from tarazu.model import FilePlacement, JobStep
 from tarazu.names import from_text, to_text
 from tarazu.store import files, layouts
+from tarazu.store.about import of_job
 from tarazu.store.connection import Connection, as_written, insert_row, update
 from tarazu.store.rows import Explained, FileRow, NewFile, PlanRow
 from tarazu.store.transaction import write
@@ -197,6 +199,47 @@ class InteractionDatabase:
         rows = self._db.query(f"{_SELECT_PLAN} ORDER BY id DESC")
         with as_written(self._db.where):
             return [_plan(row) for row in rows]
+
+    def plans_of_job(self, job: str, uid: int | None, most: int) -> list[PlanRow]:
+        """The newest plans of a job (`tarazu.store.about.of_job`), newest first; of one user where `uid` says so."""
+        text = to_text(job)
+        arrays = (
+            f'%"array_job":{msgspec.json.encode(of).decode()}%' for of in (text, text.rpartition("_")[0])
+        )
+        which = "(job_id=? OR job_id LIKE ? OR step LIKE ? OR step LIKE ?)"
+        whose = "" if uid is None else " AND uid=?"
+        values = (text, f"{text}.%", *arrays, *([] if uid is None else [uid]))
+        select = f"{_SELECT_PLAN} WHERE {which}{whose} ORDER BY id DESC LIMIT {int(most)}"
+        rows = self._db.query(select, values)
+        with as_written(self._db.where):
+            plans = [_plan(row) for row in rows]
+        return [p for p in plans if of_job(job, p.step.job_id, p.step.array_job, p.step.array_index)]
+
+    def request_ids(self, plan_id: int) -> list[str]:
+        """Allocations that were made for a plan."""
+        rows = self._db.query("SELECT request_id FROM requests WHERE plan_id=? ORDER BY id", (plan_id,))
+        return list(dict.fromkeys(id for (id,) in rows if id))
+
+    def counts(self, plan_id: int) -> dict[str, Any]:
+        """A plan's files in a few numbers: how many, their bytes as forecast, how many have OSTs, outcome → how many,
+        reason why they were left to Lustre → how many (the most frequent first).
+        """
+        placed = "SUM(CASE WHEN request_id<>'' AND left_because='' THEN 1 ELSE 0 END)"
+        select = f"SELECT outcome, left_because, COUNT(*), SUM(size_bytes), {placed} FROM files"
+        rows = self._db.query(f"{select} WHERE plan_id=? GROUP BY outcome, left_because", (plan_id,))
+        outcomes: Counter[str] = Counter()
+        left: Counter[str] = Counter()
+        for outcome, why, number, *_ in rows:
+            outcomes[outcome or "not yet"] += int(number)
+            if why:
+                left[why] += int(number)
+        return {
+            "files": outcomes.total(),
+            "size_bytes": sum(int(row[3] or 0) for row in rows),
+            "placed": sum(int(row[4] or 0) for row in rows),
+            "outcomes": dict(outcomes.most_common()),
+            "left": dict(left.most_common()),
+        }
 
     def files(self, plan_id: int, *, first: int | None = None) -> list[FileRow]:
         """Files of a plan (the first so many), in the order in which they were added."""

@@ -205,7 +205,8 @@ class ViewQuery(msgspec.Struct, frozen=True, tag="view?"):
 
 
 class StatusQuery(msgspec.Struct, frozen=True, tag="status?"):
-    pass
+    job: str = ""
+    """A job of the batch system, of whose plans and promises the answer is to tell too."""
 
 
 class StatusAnswer(msgspec.Struct, frozen=True, tag="status"):

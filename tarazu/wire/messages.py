@@ -452,6 +452,8 @@ class StatusRequest(msgspec.Struct, frozen=True, tag="status?", omit_defaults=Tr
 
     message_id: Id
     pools: PoolsSeen = {}
+    promises: Annotated[tuple[Id, ...], msgspec.Meta(max_length=MAX_TOLD_IDS)] = ()
+    """Allocations of which the answer is to say what is promised still."""
     protocol: int = PROTOCOL
 
 

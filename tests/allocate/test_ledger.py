@@ -39,6 +39,18 @@ def test_promises_add_up_per_file_system_and_ost() -> None:
     assert len(ledger) == 3
 
 
+def test_what_is_left_of_one_promise() -> None:
+    ledger = two_files()
+    ledger.promise("b", "fs", 1000.0, [{1: 7}], alive_s=5.0)
+    assert (ledger.left_of("a"), ledger.left_of("b")) == ({0: 100, 1: 150}, {1: 7})
+    ledger.closed("a", 0, 80, now=10.0, release_at_s=20.0)
+    assert ledger.left_of("a") == ledger.promised("fs") | {1: ledger.promised("fs")[1] - 7}
+    died(ledger, 6.0)
+    assert ledger.left_of("b") == {} and ledger.left_of("unknown") == {}
+    ledger.ended("a")
+    assert ledger.left_of("a") == ledger.promised("fs")
+
+
 def test_the_same_id_twice_counts_once() -> None:
     ledger = two_files()
     ledger.promise("a", "fs", 2000.0, [{0: 999}])

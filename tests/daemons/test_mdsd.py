@@ -257,7 +257,7 @@ def run_mdsd(*arguments: str) -> subprocess.CompletedProcess[str]:
             "[mdsd]\ncpu_limit = 7\n",
             "tarazu.toml:6: [mdsd] cpu_limit: expected a share between 0 and 1, found 7",
         ),
-        ("[mdsd\n", "tarazu.toml: expected TOML"),
+        ("[mdsd\n", "tarazu.toml:5: expected TOML"),
         ("[mdsd]\nrequests = 'tcp://0.0.0.0:0'\n", "tcp://0.0.0.0:0: expected CURVE keys"),
         ("[mdsd]\nrequests = 'tcp://127.0.0.1:99999'\n", "expected a port from 0 to 65535"),
         ("[mdsd]\naudit_log = '/nowhere/audit'\n", "/nowhere/audit: expected a writable file"),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,8 @@ class Tree:
             mdsd=config.Mdsd(state=str(directory / "ledger")),
             tune=config.Tune(state=str(directory / "levers"), knowledge=str(directory / "knowledge")),
             bursts=config.Bursts(directory=str(directory / "bursts")),
+            pool=config.Pool(state=str(directory / "pool")),
+            page=config.Page(state=str(directory / "page")),
             run=config.Run(
                 state_dir=str(directory / "state"),
                 map_dir=str(directory / "maps"),
@@ -63,6 +66,7 @@ class Tree:
             return status
 
         more.setdefault("environ", {"PATH": os.environ["PATH"]})
+        more.setdefault("systemctl", "")
         return Node(self.settings, frozenset(roles), self.root, status=told, **more)
 
     def look(self, topic: str, *roles: str, **more: Any) -> dict[str, Finding]:
@@ -84,6 +88,19 @@ class Tree:
         for path in self.keys.iterdir():
             if path.name not in names:
                 path.unlink()
+
+
+@contextlib.contextmanager
+def as_nobody(directory: Path) -> Iterator[None]:
+    """As an ordinary user, who reaches this directory; needs root."""
+    for above in [directory, *directory.parents][:-1]:
+        if above.stat().st_uid == 0 and not above.stat().st_mode & 0o001:
+            above.chmod(above.stat().st_mode | 0o011)
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
 
 
 @pytest.fixture

@@ -87,9 +87,18 @@ def running(loop: Loop, mode: str = "place", **extra: str) -> Iterator[Job]:
 
 
 def test_one_job_is_switched_off_and_on_again(steady: Loop) -> None:
-    with running(steady) as job:
+    with running(steady, TARAZU_JOB="4711") as job:
         job.wait_until(True)
         (step,) = steady.json("status")["jobs"]
+        shown = steady.json("job", "show", "4711")
+        assert [(r["run"], r["job_id"], r["mode"], r["stopped"]) for r in shown["running"]] == [
+            (step["run"], "4711", "place", None)
+        ]
+        (plan,), (promise,) = shown["plans"], shown["promises"].values()
+        assert (
+            plan["status"] == "allocated" and plan["outcomes"] == {"not yet": 400} and plan["placed"] == 400
+        )
+        assert promise["fs_name"] == plan["step"]["fs_name"] and sum(promise["osts"].values()) > 0
         told = steady.json("disable", "--job", step["run"][:24], "--reason", "a test")
         assert told["jobs"] == [{"run": step["run"], "stopped": "a test", "site_stopped": None}]
         assert job.wait_until(False) < OBEYED_S
@@ -100,7 +109,15 @@ def test_one_job_is_switched_off_and_on_again(steady: Loop) -> None:
         steady.tarazu("disable")
         assert job.wait_until(False) < OBEYED_S
         line = job.end()
-    assert "stopped='stopped by its owner' passed_over=" in line
+    assert "stopped='stopped by its owner' passed_over=" in line and " job=4711 " in line
+    text = steady.tarazu("job", "show", "4711").stdout
+    assert "1 runs have ended" in text and "hit=" in text and "stopped: stopped by its owner" in text
+    assert steady.json("job", "show", "4711")["running"] == []
+    none = steady.tarazu("job", "show", "4712")
+    assert (none.returncode, none.stderr.partition(", found none")[0]) == (
+        1,
+        "tarazu job: 4712: expected a job of yours that tarazu led",
+    )
     newest = steady.json("history", "list", "steady")[-1]
     assert newest["outcomes"]["hit"] >= 2 and not newest["complete"], "a run with a gap is no whole one"
 

@@ -171,6 +171,38 @@ class Contract:
         assert [p.step.application for p in database.plans()][:2] == ["hacc", "ior"]
         assert database.plan(10**9) is None
 
+    def test_plans_of_a_job_are_found_by_its_id_and_by_its_arrays(
+        self, database: InteractionDatabase
+    ) -> None:
+        def new(**of: Any) -> int:
+            return database.new_plan(msgspec.structs.replace(STEP, **of))
+
+        first = new(job_id="4711")
+        new(job_id="47112"), new(job_id="14711"), new(job_id="4711", uid=1001)
+        tasks = [new(job_id=str(4800 + n), array_job="4799", array_index=n) for n in (3, 4)]
+        server = new(job_id="99.pbs1")
+
+        def found(job: str, uid: int | None = 1000, most: int = 9) -> list[int]:
+            return [plan.id for plan in database.plans_of_job(job, uid, most)]
+
+        assert found("4711") == [first] and len(found("4711", None)) == 2
+        assert found("4799") == tasks[::-1] and found("4799", most=1) == tasks[1:]
+        assert found("4799_3") == tasks[:1] and found("4803") == tasks[:1]
+        assert found("99") == found("99.pbs1") == [server]
+        assert found("47%") == found("4_11") == found("") == []
+
+    def test_a_plan_in_a_few_numbers(self, database: InteractionDatabase) -> None:
+        plan_id = database.new_plan(STEP)
+        left = msgspec.structs.replace(planned(2, None), left_because="too small")
+        ids = database.add_files(plan_id, [planned(0), planned(1), left])
+        placements = {id: FilePlacement(((1, 2, 3, 4),)) for id in ids[:2]}
+        database.set_allocation(plan_id, status="allocated", request_id="r1", placements=placements)
+        assert database.request_ids(plan_id) == ["r1"]
+        counts = {"files": 3, "size_bytes": 768 * MIB, "placed": 2, "left": {"too small": 1}}
+        assert database.counts(plan_id) == {**counts, "outcomes": {"not yet": 3}}
+        database.record_outcomes(plan_id, finished(created(0, row_id=ids[0])))
+        assert database.counts(plan_id) == {**counts, "outcomes": {"unseen": 2, "hit": 1}}
+
     def test_explain_finds_forecast_and_actual_names_newest_first(
         self, database: InteractionDatabase
     ) -> None:

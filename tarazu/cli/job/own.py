@@ -1,0 +1,178 @@
+"""What the user's own files tell of a job: steps that run (control pages), steps that ended (history, jobs.log)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tarazu.allocate.quality import ost_cost
+from tarazu.cli import disable
+from tarazu.config import Settings
+from tarazu.errors import StoreError, TraceError
+from tarazu.sim.whatif.job_log import fields
+from tarazu.store import about, control
+from tarazu.store.about import of_job
+from tarazu.store.placed import ost_bytes
+from tarazu.trace.history import History
+from tarazu.trace.records import RunRecord
+from tarazu.trace.runfile import MAX_RUN_BYTES, read_header, read_run, reader
+
+MOST_RUNS = 2_000
+"""Newest runs of each application among which a job's are looked for."""
+MOST_LOG_BYTES = 32 << 20
+_LINE = re.compile(r"(\S+) (\S+) app=(.*) mode=(\w+) (.*)")
+
+
+class Running(msgspec.Struct, frozen=True):
+    """A step that runs."""
+
+    run: str
+    application: str
+    job_id: str
+    mode: str
+    ranks: int
+    nodes: int
+    started_s: float
+    map_generation: int
+    """Of the current placement map; 0: none yet."""
+    stopped: str | None
+    """Why, where its owner has switched tarazu off in it."""
+    site_stopped: str | None
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """A step that ended, on one file system."""
+
+    id: str
+    application: str
+    fs_name: str
+    job_id: str
+    start_s: float
+    duration_s: float
+    ranks: int
+    exit_status: int
+    complete: bool
+    """False: files may be missing."""
+    files: int
+    size_bytes: int
+    outcomes: dict[str, int]
+    ost_bytes: dict[int, int]
+    """Of files whose layout was read back after placing."""
+    ost_cost: float | None
+
+
+class Line(msgspec.Struct, frozen=True):
+    """What jobs.log says of a step."""
+
+    run: str
+    application: str
+    mode: str
+    at: str
+    said: dict[str, str]
+    """Its fields by name: plan, because, left, stopped, problem …; of those that come twice the last."""
+
+
+def running(settings: Settings, wanted: str) -> list[Running]:
+    """Steps of this user that run, and whose maps this node sees."""
+    found = []
+    for name, directory in disable.running(settings.run).items():
+        of = about.read(directory)
+        mine = _names(wanted, name) or (of and of_job(wanted, of.job_id, of.array_job, of.array_index))
+        if not mine or of is None:
+            continue
+        try:
+            page = control.read_control(directory)
+        except StoreError:
+            continue  # it has just ended
+        found.append(
+            Running(
+                name,
+                of.application,
+                of.job_id,
+                of.mode,
+                of.ranks,
+                of.nodes,
+                of.started_s,
+                page.generation,
+                page.stopped,
+                page.site_stopped,
+            )
+        )
+    return found
+
+
+def ended(settings: Settings, wanted: str) -> list[Ended]:
+    """Runs of the job in the user's history, oldest first."""
+    history = History(Path(settings.run.history_dir).expanduser())
+    found = []
+    for fs_name, application in history.applications():
+        for path in history.paths(fs_name, application)[-MOST_RUNS:]:
+            try:
+                if _names(wanted, path.stem) or _is_of(path, wanted):
+                    found.append(_ended(path, read_run(path)))
+            except (TraceError, OSError):
+                continue
+    return sorted(found, key=lambda run: run.start_s)
+
+
+def _names(wanted: str, run: str) -> bool:
+    """Is that a run's name, or its first part? It begins with a date and a time: no job's id does."""
+    return re.match(r"\d{8}T", wanted) is not None and run.startswith(wanted)
+
+
+def _is_of(path: Path, wanted: str) -> bool:
+    with reader(path, MAX_RUN_BYTES) as file:
+        step = read_header(file, str(path)).fields.get("step")
+    if not isinstance(step, dict):
+        return False
+    return of_job(
+        wanted, str(step.get("job_id", "")), str(step.get("array_job", "")), step.get("array_index")
+    )
+
+
+def _ended(path: Path, run: RunRecord) -> Ended:
+    placed, known = ost_bytes(run.files)
+    return Ended(
+        path.stem,
+        run.step.application,
+        run.step.fs_name,
+        run.step.job_id,
+        run.start_s,
+        run.duration_s,
+        run.step.ranks,
+        run.exit_status,
+        run.complete,
+        len(run.files),
+        sum(file.size_bytes for file in run.files),
+        run.outcomes,
+        placed,
+        ost_cost(placed) if known else None,
+    )
+
+
+def lines(settings: Settings, wanted: str) -> list[Line]:
+    """Lines of the job's steps in jobs.log, oldest first."""
+    found = []
+    for text in _log(Path(settings.run.state_dir).expanduser() / "jobs.log"):
+        if (match := _LINE.fullmatch(text)) is None:
+            continue
+        at, run, application, mode, rest = match.groups()
+        said: dict[str, Any] = dict(fields(rest))
+        if _names(wanted, run) or of_job(wanted, said.get("job", "")):
+            found.append(Line(run, application, mode, at, said))
+    return found
+
+
+def _log(path: Path) -> Iterator[str]:
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - MOST_LOG_BYTES))
+            for line in file:
+                yield line.decode("utf-8", "replace").rstrip("\n")
+    except OSError:
+        return

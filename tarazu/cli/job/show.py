@@ -1,0 +1,199 @@
+"""Steps of a job, its plans and what came of them, what is promised still, which routers carry its data, what is off.
+
+tarazu job show 4711            as text
+tarazu job show 4711 --json     all of it
+
+JOB is the batch system's id (4711; 4711.pbs1; of an array 4710 or 4710_3), or a run's name, or the first part of that.
+What a job's owner sees: his runs (history and jobs.log) and his plans, through clientd. root sees everyone's plans,
+promises and routers, and no histories but its own. Steps that run are found where `run.map_dir` is seen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tarazu import config
+from tarazu.cli.job import own
+from tarazu.cli.output import print_json, say, table_lines
+from tarazu.cli.view import TIMEOUT_S
+from tarazu.config import Settings
+from tarazu.errors import TarazuError, Unavailable
+from tarazu.layout.setstripe import fold
+from tarazu.store.stop import site_stop
+from tarazu.units import human_bytes
+from tarazu.wire import local
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("job", metavar="JOB", help="the batch system's job id, or a run's name")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def execute(options: argparse.Namespace) -> int:
+    settings = config.load(options.config)
+    found = told(settings, options.job)
+    if options.json:
+        print_json(found)
+        return 0
+    if not any(found[part] for part in ("running", "ended", "log", "plans")):
+        problem = found["problem"] and f"; {found['problem']}"
+        raise TarazuError(f"{options.job}: expected a job of yours that tarazu led, found none{problem}")
+    for line in text(found):
+        say(line)
+    return 0
+
+
+def told(settings: Settings, job: str) -> dict[str, Any]:
+    """All that is known of a job; `problem`: why something may be missing."""
+    problem = ""
+    of_clientd: Mapping[str, Any] = {}
+    try:
+        of_clientd = _asked(settings, job)
+    except Unavailable as error:
+        problem = f"plans and promises are not known here: {error}"
+    mdsd = of_clientd.get("mdsd") or {}
+    its = of_clientd.get("job") or {}
+    if of_clientd and "job" not in of_clientd:
+        problem = "clientd is of an earlier version: plans and promises are not known"
+    elif "unavailable" in mdsd:
+        problem = f"promises and routers are not known: {mdsd['unavailable']}"
+    stop = site_stop(settings.run.stop_file)
+    return {
+        "job": job,
+        "running": own.running(settings, job),
+        "ended": own.ended(settings, job),
+        "log": own.lines(settings, job),
+        "plans": its.get("plans") or [],
+        "promises": its.get("promises"),
+        "routers": [of for of in (mdsd.get("routers") or {}).get("jobs", ()) if of["job"] == job],
+        "site_stopped": str(stop) if stop else "",
+        "problem": problem,
+    }
+
+
+def _asked(settings: Settings, job: str) -> Mapping[str, Any]:
+    with local.connect(settings.clientd.socket, TIMEOUT_S) as channel:
+        answer = channel.ask(local.StatusQuery(job))
+    if not isinstance(answer, local.StatusAnswer):
+        raise Unavailable(f"clientd: expected its status, found {type(answer).__name__}")
+    return answer.status
+
+
+def text(found: Mapping[str, Any]) -> Iterator[str]:
+    """For people."""
+    if found["site_stopped"]:
+        yield f"the whole site is {found['site_stopped']}"
+    yield from _running(found["running"])
+    yield from _ended(found["ended"], {line.run: line for line in found["log"]})
+    yield from _plans(found["plans"])
+    yield from _promises(found["promises"])
+    for of in found["routers"]:
+        why = f" ({of['why']})" if of["why"] else ""
+        yield f"routers on {of['fs']}: {of['routers'] or 'all'} for {of['nodes']} nodes{why}"
+    if found["problem"]:
+        yield found["problem"]
+
+
+def _running(steps: Sequence[own.Running]) -> Iterator[str]:
+    for step in steps:
+        for_s = max(0.0, time.time() - step.started_s)
+        plan = f"map {step.map_generation}" if step.map_generation else "no map yet"
+        yield (
+            f"running: {step.run}: {step.application}, {step.ranks} ranks on {step.nodes} nodes, {for_s:.0f} s, "
+            f"{step.mode}, {plan}"
+        )
+        for who, why in (("its owner", step.stopped), ("the site", step.site_stopped)):
+            if why is not None:
+                yield f"  stopped by {who}{': ' if why else ''}{why}"
+
+
+def _ended(runs: Sequence[own.Ended], log: Mapping[str, own.Line]) -> Iterator[str]:
+    if runs:
+        yield f"{len(runs)} runs have ended"
+        yield from table_lines(
+            ("application", "fs", "started", "s", "ranks", "exit", "files", "bytes", "OST cost", "outcomes"),
+            [
+                (
+                    run.application,
+                    run.fs_name,
+                    time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(run.start_s)),
+                    f"{run.duration_s:.1f}",
+                    run.ranks,
+                    run.exit_status,
+                    f"{run.files}{'' if run.complete else ' (some may be missing)'}",
+                    human_bytes(run.size_bytes),
+                    "-" if run.ost_cost is None else f"{run.ost_cost:.3f}",
+                    " ".join(f"{name}={count}" for name, count in run.outcomes.items()),
+                )
+                for run in runs
+            ],
+            left=3,
+        )
+        for run in runs:
+            if run.ost_bytes:
+                most = max(run.ost_bytes.values())
+                yield (
+                    f"  {run.application} on {run.fs_name}: OSTs {fold(run.ost_bytes)}, "
+                    f"{human_bytes(most)} at most on one"
+                )
+    for line in log.values():
+        notes = [
+            f"{name}: {line.said[name]}" for name in ("stopped", "left_osts", "problem") if name in line.said
+        ]
+        if notes:
+            yield f"  {line.run}: {'; '.join(notes)}"
+
+
+def _plans(plans: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    if not plans:
+        return
+    yield f"{len(plans)} plans"
+    yield from table_lines(
+        (
+            "plan",
+            "application",
+            "fs",
+            "made",
+            "status",
+            "files",
+            "placed",
+            "bytes",
+            "OST cost",
+            "bound",
+            "outcomes",
+        ),
+        [
+            (
+                plan["id"],
+                plan["step"]["application"],
+                plan["step"]["fs_name"],
+                time.strftime("%H:%M:%S", time.localtime(plan["created_s"])),
+                plan["status"],
+                plan["files"],
+                plan["placed"],
+                human_bytes(plan["size_bytes"]),
+                f"{plan['ost_cost']:.3f}" if plan["policy"] else "-",
+                f"{plan['ost_cost_bound']:.3f}" if plan["policy"] else "-",
+                " ".join(f"{name}={count}" for name, count in plan["outcomes"].items()),
+            )
+            for plan in plans
+        ],
+        left=5,
+    )
+    for plan in plans:
+        if plan["reason"]:
+            yield f"  plan {plan['id']}: {plan['reason']}"
+        for why, count in list(plan["left"].items())[:3]:
+            yield f"  plan {plan['id']}: {count} files left to Lustre: {why}"
+
+
+def _promises(promises: Mapping[str, Mapping[str, Any]] | None) -> Iterator[str]:
+    for of in (promises or {}).values():
+        osts = {int(index): size for index, size in of["osts"].items()}
+        dead = "; its step is silent" if of["dead"] else ""
+        yield f"promised on {of['fs_name']}: {human_bytes(sum(osts.values()))} on OSTs {fold(osts)}{dead}"
+    if promises is not None and not promises:
+        yield "nothing is promised to it any more"

@@ -1,0 +1,136 @@
+"""`tarazu job show`: what it finds in a user's own files, and how it says it (the loop: tests/loop/test_off.py)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tarazu import cli
+from tarazu.cli.job.show import text
+from tarazu.model import JobStep
+from tarazu.store import about, control
+from tarazu.trace.history import History
+from tarazu.trace.records import FileRecord, RunRecord
+
+RUN = "20261122T183000-17-abcdef-login1"
+PLAN: dict[str, Any] = {
+    "id": 12,
+    "step": {"application": "ior", "fs_name": "scratch"},
+    "created_s": 1e9,
+    "status": "allocated",
+    "reason": "",
+    "policy": "convex",
+    "ost_cost": 1.25,
+    "ost_cost_bound": 1.0,
+    "files": 9,
+    "placed": 6,
+    "size_bytes": 3 << 30,
+    "outcomes": {"hit": 5, "miss": 1},
+    "left": {"forecast below layout.min_size": 3},
+}
+NOTHING: dict[str, Any] = {
+    "job": "4711",
+    "running": [],
+    "ended": [],
+    "log": [],
+    "plans": [],
+    "promises": None,
+    "routers": [],
+    "site_stopped": "",
+    "problem": "",
+}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """Of a user with runs of three jobs; no clientd."""
+    history = History(tmp_path / "history")
+    for job, array, index in (("4711", "", None), ("4801", "4800", 1), ("4802", "4800", 2)):
+        start_s = 1e9 + int(job)
+        step = JobStep("scratch", 1000, "ior", job, array_job=array, array_index=index, start_s=start_s)
+        file = FileRecord("/a", "/a", "/a", 0, (0,), 0, 0, 1.0, 1 << 20, outcome="hit")
+        history.append(RunRecord(step, start_s, 5.0, "light", (file,)))
+    maps = tmp_path / "maps" / RUN
+    maps.mkdir(parents=True)
+    control.write_control(maps)
+    step = about.About(RUN, "i\udcffor", "4711", "", None, "place", 4, 2, "login1", 17, 1e9)
+    about.write(maps, step)
+    (tmp_path / "jobs.log").write_text(
+        f"2026-11-22T18:31:00 {RUN} app=ior mode=place job=4711 ranks=4 files=1 bytes=1 hit=1 "
+        "record=light exit=0 problem='spools of other nodes are lost: ssh: no route'\n"
+        "not a line\n"
+        "2026-11-22T18:32:00 other app=ior mode=place ranks=4 files=1 bytes=1 record=light exit=0\n"
+    )
+    (tmp_path / "tarazu.toml").write_text(
+        f"[run]\nstate_dir = '{tmp_path}'\nhistory_dir = '{tmp_path}/history'\nmap_dir = '{tmp_path}/maps'\n"
+        f"spool_dir = '{tmp_path}/spools'\nstop_file = ''\n[clientd]\nsocket = '{tmp_path}/nobody'\n"
+    )
+    return tmp_path
+
+
+def show(home: Path, capsys: pytest.CaptureFixture[str], job: str) -> dict[str, Any]:
+    assert cli.main(["job", "show", job, "--json", "--config", str(home / "tarazu.toml")]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_job_s_steps_are_found_by_its_id_and_by_a_run_s_name(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = show(home, capsys, "4711")
+    assert [step["run"] for step in found["running"]] == [RUN] and found["running"][0]["stopped"] is None
+    assert [(run["job_id"], run["outcomes"]) for run in found["ended"]] == [("4711", {"hit": 1})]
+    assert [line["said"]["exit"] for line in found["log"]] == ["0"]
+    assert "nobody: No such file" in found["problem"] and found["promises"] is None
+    by_name = show(home, capsys, RUN[:16])
+    assert len(by_name["running"]) == len(by_name["log"]) == 1 and by_name["ended"] == []
+
+
+def test_of_an_array_all_tasks_or_one(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert [run["job_id"] for run in show(home, capsys, "4800")["ended"]] == ["4801", "4802"]
+    assert [run["job_id"] for run in show(home, capsys, "4800_2")["ended"]] == ["4802"]
+
+
+def test_as_text(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    control.stop(home / "maps" / RUN, "too slow")
+    assert cli.main(["job", "show", "4711", "--config", str(home / "tarazu.toml")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"running: {RUN}: //i%FFor, 4 ranks on 2 nodes, ")
+    assert lines[0].endswith(" s, place, no map yet") and lines[1] == "  stopped by its owner: too slow"
+    assert lines[2] == "1 runs have ended" and lines[4].split()[-3:] == ["MiB", "-", "hit=1"]
+    assert lines[5] == f"  {RUN}: problem: spools of other nodes are lost: ssh: no route"
+    assert lines[6].startswith("plans and promises are not known here: clientd at ")
+
+
+def test_a_job_that_nobody_knows_is_one_line(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["job", "show", "1", "--config", str(home / "tarazu.toml")]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("tarazu job: 1: expected a job of yours that tarazu led, found none; plans and")
+
+
+def test_plans_promises_and_routers_as_text() -> None:
+    promise = {
+        "fs_name": "scratch",
+        "uid": 0,
+        "dead": False,
+        "osts": {"3": 1 << 30, "4": 1 << 30, "9": 2 << 30},
+    }
+    routers = {"job": "4711", "fs": "scratch", "routers": "10.0.0.[1-2]@o2ib", "nodes": 4, "why": ""}
+    found = {**NOTHING, "plans": [PLAN], "promises": {"r": promise}, "routers": [routers]}
+    lines = list(text(found))
+    assert lines[0] == "1 plans"
+    assert lines[2].split()[-2:] == ["hit=5", "miss=1"] and "1.250" in lines[2]
+    assert lines[3] == "  plan 12: 3 files left to Lustre: forecast below layout.min_size"
+    assert lines[4] == "promised on scratch: 4.0 GiB on OSTs 3-4,9"
+    assert lines[5] == "routers on scratch: 10.0.0.[1-2]@o2ib for 4 nodes"
+    assert list(text({**NOTHING, "promises": {}})) == ["nothing is promised to it any more"]
+    assert list(text({**NOTHING, "site_stopped": "stopped by /x"})) == ["the whole site is stopped by /x"]
+
+
+def test_what_is_no_about_file_is_passed_over(tmp_path: Path) -> None:
+    assert about.read(tmp_path) is None
+    for content in (b"", b"{}", b"\xff", b'{"run": 3}', b"[" * 10000):
+        (tmp_path / about.NAME).write_bytes(content)
+        assert about.read(tmp_path) is None
