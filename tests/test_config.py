@@ -25,6 +25,11 @@ def test_precedence_is_environment_file_default(tmp_path: Path) -> None:
     assert settings.ossd.interval_s == 2.5
     assert settings.layout.min_size == 8 << 20
     assert settings.run.exclude == ("/a/*", "/b")
+    environ = {"TARAZU_MDSD_EXCLUDE": '["scratch:0-3", "scratch.flash"]'}
+    assert config.load(path, environ).mdsd.exclude == ("scratch:0-3", "scratch.flash")
+    for text in ('["a"', "[1]", "[]x"):
+        with pytest.raises(ConfigError, match=r"\$TARAZU_MDSD_EXCLUDE: expected a list of strings"):
+            config.load(path, {"TARAZU_MDSD_EXCLUDE": text})
     assert settings.mdsd.cpu_limit == 0.70
 
 

@@ -32,7 +32,8 @@ MAY_IMPORT = {
     "tune": BASE | {"stats", "wire"},
     "rebalance": BASE | {"layout", "allocate", "native", "trace", "wire"},
     "store": BASE | {"layout", "trace", "native"},
-    "doctor": BASE | {"wire", "stats", "trace", "store", "run", "native", "elf", "escapes"},
+    "doctor": BASE | {"wire", "stats", "trace", "store", "run", "native"},
+    "prepare": BASE | {"native", "layout", "wire"},
     "run": BASE | {"wire", "stats", "layout", "trace", "predict", "store", "forwarding", "native"},
 }
 """Room → the rooms of tarazu that it may import (itself always)."""

@@ -73,6 +73,7 @@ def node_of(file: str | None, root: Path | None = None, roles: list[str] | None 
         files=tuple(paths),
         mistakes=tuple(problems(found)),
         former=tuple(found.former),
+        systemctl="systemctl" if below == Path("/") else "",
         status=lambda: status_of(found.settings),
     )
 

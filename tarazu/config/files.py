@@ -69,3 +69,13 @@ def read(path: Path) -> File:
         place = _PLACE.search(said)
         line = (place and place[1]) or text.count("\n") + 1
         raise ConfigError(f"{path}:{line}", "TOML", said[: place.start()] if place else said) from None
+
+
+def value(text: str) -> Any:
+    """One value as a file has it; the text itself where it is none."""
+    import tomllib
+
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text

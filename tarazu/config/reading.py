@@ -166,6 +166,8 @@ def _from_text(text: str, kind: Any) -> Any:
         except ValueError:
             return text
     if kind == tuple[str, ...]:
+        if text.startswith("["):  # as in a file: entries may hold colons then
+            return files.value(text)
         return [part for part in text.split(":") if part]
     return text
 

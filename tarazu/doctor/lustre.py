@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from tarazu.doctor.finding import AS_ROOT, Finding, fail, ok, skip, warn
@@ -123,10 +122,3 @@ def _job_ids(node: Node) -> Iterator[Finding]:
 def _few(names: list[str]) -> str:
     names = sorted(set(names))
     return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
-
-
-def client_mounts(root: Path) -> list[str]:
-    """Mount points of Lustre on this node."""
-    from tarazu.stats.client import mounts
-
-    return [mount.path for mount in mounts(root, {})]

@@ -40,6 +40,8 @@ class Node:
     """Of the settings."""
     mistakes: tuple[ConfigError, ...] = ()
     former: tuple[str, ...] = ()
+    systemctl: str = "systemctl"
+    """Asked only of this machine; empty: not at all."""
     status: Callable[[], Mapping[str, Any]] = dict
 
     @cached_property
@@ -54,6 +56,10 @@ class Node:
             return self.status()
         except TarazuError as error:
             return str(error)
+
+    @property
+    def has_systemd(self) -> bool:
+        return bool(self.systemctl) and self.path("/run/systemd/system").is_dir()
 
     @property
     def is_here(self) -> bool:

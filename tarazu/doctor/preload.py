@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tarazu import escapes, native
+from tarazu import native
 from tarazu.doctor.finding import Finding, fail, ok, skip, warn
 from tarazu.doctor.node import Node
 from tarazu.errors import TarazuError
@@ -135,19 +135,22 @@ def _others(node: Node) -> Iterator[Finding]:
 
 
 def _launchers(node: Node) -> Iterator[Finding]:
-    """A launcher that drops the preload hands it to none of its programs."""
+    """One that runs with more rights than its user's loses LD_PRELOAD, and hands it to none of its programs."""
     for name in LAUNCHERS:
         path = shutil.which(name, path=node.environ.get("PATH"))
-        if path is None or not node.is_here:
-            continue
-        try:
-            found = escapes.check(path, node.environ)
-        except TarazuError:
-            continue
-        whole = [f.what for f in found.findings if f.level == escapes.ESCAPES]
-        if whole:
-            # Environments are handed on all the same; only the launcher's own files are not seen.
-            yield ok(name, f"{path}: not seen itself ({whole[0]}); its programs get the environment")
+        if path is not None and (why := _secure(path)):
+            found = f"{path} {why}: its programs run without the library (ld.so(8), secure-execution mode)"
+            yield warn(name, found, "install it without that, or launch by another program")
+
+
+def _secure(path: str) -> str:
+    """Why the loader takes LD_PRELOAD out of the program's environment; empty where it does not."""
+    if os.stat(path).st_mode & (stat.S_ISUID | stat.S_ISGID):
+        return "is set-uid or set-gid"
+    try:
+        return "has file capabilities" if os.getxattr(path, "security.capability") else ""
+    except OSError:
+        return ""
 
 
 def _llapi(node: Node) -> Finding:

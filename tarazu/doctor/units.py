@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 from tarazu.doctor.finding import Finding, fail, ok, skip, warn
 from tarazu.doctor.node import DAEMON_USER, Node
@@ -76,13 +75,13 @@ def _unit(node: Node, unit: str) -> Iterator[Finding]:
         )
     if not os.path.lexists(node.path(f"{WANTS}/{unit}.service")):
         yield warn(unit, "not enabled: it does not start with the node", f"systemctl enable {unit}")
-    if not (node.is_here and Path("/run/systemd/system").is_dir()):
+    if not node.has_systemd:
         yield skip(unit, "installed; whether it runs cannot be seen: no systemd here")
         return
-    state = _systemctl("is-active", unit)
+    state = _systemctl(node, "is-active", unit)
     if state == "active":
         yield ok(unit, "installed and active")
-        yield from _process(node, unit, _systemctl("show", "--property=MainPID", "--value", unit))
+        yield from _process(node, unit, _systemctl(node, "show", "--property=MainPID", "--value", unit))
     else:
         yield fail(
             unit, f"installed and {state or 'unknown'}", f"systemctl start {unit}; journalctl -u {unit}"
@@ -113,8 +112,8 @@ def _process(node: Node, unit: str, pid: str) -> Iterator[Finding]:
         )
 
 
-def _systemctl(*words: str) -> str:
-    program = shutil.which("systemctl")
+def _systemctl(node: Node, *words: str) -> str:
+    program = shutil.which(node.systemctl)
     if program is None:
         return ""
     try:

@@ -65,6 +65,7 @@ class Tree:
             return status
 
         more.setdefault("environ", {"PATH": os.environ["PATH"]})
+        more.setdefault("systemctl", "")
         return Node(self.settings, frozenset(roles), self.root, status=told, **more)
 
     def look(self, topic: str, *roles: str, **more: Any) -> dict[str, Finding]:

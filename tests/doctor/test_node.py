@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import sqlite3
 from pathlib import Path
@@ -100,6 +101,38 @@ def test_units_that_are_missing_not_enabled_or_start_nothing(tree: Tree) -> None
     assert tree.look("units", "mgs")["tarazu-pool"].verdict == "fail"
 
 
+def test_what_systemd_says_and_what_a_running_daemon_has(tree: Tree) -> None:
+    for unit in ("tarazu-ossd", "tarazu-mdsd"):
+        tree.write(
+            f"usr/lib/systemd/system/{unit}.service", (ROOT / f"daemons/systemd/{unit}.service").read_text()
+        )
+        tree.write(f"usr/bin/{unit}", "", 0o755)
+        tree.write(f"etc/systemd/system/multi-user.target.wants/{unit}.service", "")
+    (tree.root / "run/systemd/system").mkdir(parents=True)
+    said = tree.write("state", "active")
+    systemctl = str(
+        tree.write(
+            "systemctl", f"#!/bin/sh\ncase $1 in is-active) cat {said};; show) echo 77;; esac\n", 0o755
+        )
+    )
+    tree.write("proc/77/status", "Name:\tx\nCapEff:\t0000000000000004\n")
+    tree.write(
+        "proc/77/limits", "Max open files            65536                65536                files\n"
+    )
+    found = tree.look("units", "oss", "mdsd", systemctl=systemctl)
+    assert verdicts(found) == {"tarazu-ossd": "ok", "tarazu-mdsd": "ok"}
+    tree.write("proc/77/status", "Name:\tx\nCapEff:\t0000000000000000\n")
+    tree.write(
+        "proc/77/limits", "Max open files            1024                 65536                files\n"
+    )
+    found = tree.look("units", "oss", "mdsd", systemctl=systemctl)
+    assert found["tarazu-ossd capabilities"].verdict == found["tarazu-mdsd capabilities"].verdict == "fail"
+    assert found["tarazu-mdsd open files"].verdict == "warn"
+    said.write_text("failed")
+    found = tree.look("units", "oss", systemctl=systemctl)["tarazu-ossd"]
+    assert found.verdict == "fail" and "installed and failed" in found.found
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: the file counts when it is root's")
 def test_the_stop_file(tree: Tree) -> None:
     path = Path(tree.settings.run.stop_file)
@@ -181,20 +214,29 @@ def test_a_ledger_that_was_damaged_and_databases_that_are_none(tree: Tree) -> No
 def test_a_full_disk_is_named(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     Path(tree.settings.mdsd.state).mkdir()
     real = os.statvfs(tree.directory)
-    full = os.statvfs_result((4096, 4096, 1 << 30, 100, 100, *tuple(real)[5:]))
-    monkeypatch.setattr(os, "statvfs", lambda _: full)
-    assert tree.look("space and limits", "mdsd")["mdsd.state"].verdict == "warn"
+    full = (4096, 4096, 1 << 30, 100, 100, *tuple(real)[5:8])
+    for flags, verdict in ((0, "warn"), (os.ST_RDONLY, "fail")):
+        found = os.statvfs_result((*full, flags, 255))
+        monkeypatch.setattr(os, "statvfs", lambda _, found=found: found)
+        assert tree.look("space and limits", "mdsd")["mdsd.state"].verdict == verdict
+    assert "left on" in tree.look("directories", "launch")["run.spool_dir"].found
+
+    def broken(_: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "statvfs", broken)
+    assert tree.look("space and limits", "mdsd")["mdsd.state"].verdict == "fail"
 
 
-def test_limits_of_processes(tree: Tree) -> None:
-    import resource
-
+def test_limits_of_processes(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
     try:
         assert "256 open files" in tree.look("space and limits", "launch")["limits"].found
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1 << 30, 1 << 30))
+    assert "1.0 GiB of addresses" in tree.look("space and limits", "launch")["limits"].found
 
 
 def test_a_check_that_stumbles_says_so_and_the_others_go_on(tree: Tree) -> None:

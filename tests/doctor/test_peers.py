@@ -50,6 +50,8 @@ def test_nobody_there_and_addresses_of_loopback(tree: Tree, monkeypatch: pytest.
     tree.put("mdsd", statistics=NOBODY, requests=NOBODY)
     found = tree.look("peers", "oss", "mdsd")
     assert "refused" in found["mdsd statistics"].found and "refused" in found["mdsd requests"].found
+    tree.with_keys("oss.key")
+    assert "server.pub" in tree.look("peers", "oss", "mdsd")["mdsd statistics"].found
     found = tree.look("peers", "oss", "launch")
     assert all("loopback" in each.found for each in found.values()) and len(found) == 2
 

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from tarazu import native
+from tarazu.doctor import preload
+from tarazu.errors import TarazuError
 from tarazu.run import leftovers
+from tarazu.run.nodes import shared
 from tests.doctor.conftest import Tree, verdicts
 
 REAL = native.library_path("libtarazu.so")
@@ -79,3 +82,48 @@ def test_directories_that_are_not(tree: Tree) -> None:
     assert found["run.map_dir: left"].verdict == "warn" and left.is_dir()
     assert found["run.map_dir"].verdict == "fail" and "no other node sees" in found["run.map_dir"].found
     assert found["run.spool_dir"].verdict == "warn" and "slower than memory" in found["run.spool_dir"].found
+
+
+def test_a_launcher_that_loses_the_preload(tree: Tree) -> None:
+    directory = tree.root / "bin"
+    directory.mkdir()
+    for name in ("srun", "mpirun"):
+        shutil.copy("/bin/true", directory / name)
+    (directory / "srun").chmod(0o4755)
+    found = tree.look("preload", "launch", environ={"PATH": str(directory)})
+    assert found["srun"].verdict == "warn" and "set-uid" in found["srun"].found and "mpirun" not in found
+
+
+def test_a_recorder_of_another_version_and_no_library(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    spool = tree.write("spool/x.tzs", "TZSPOOL9 of the year 2040" * 20).parent
+    assert "different versions" in preload._recorded(spool).mend
+
+    def missing(_: str) -> Path:
+        raise TarazuError("libtarazu.so is not built")
+
+    monkeypatch.setattr(native, "library_path", missing)
+    assert verdicts(tree.look("preload", "launch")) == {"libtarazu.so": "fail"}
+
+
+def test_directories_on_file_systems_of_the_network(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stood in for: no such mount can be made here."""
+    monkeypatch.setattr(shared, "kind", lambda _: "nfs4")
+    Path(tree.settings.mdsd.state).mkdir()
+    found = tree.look("directories", "launch")
+    assert found["run.map_dir"].verdict == "ok" and found["run.spool_dir"].verdict == "fail"
+    assert "network" in found["run.spool_dir"].found
+    assert tree.look("space and limits", "mdsd")["ledger"].verdict == "fail"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be another user")
+def test_directories_of_others(tree: Tree) -> None:
+    maps = tree.directory / "maps"
+    maps.mkdir()
+    os.chown(maps, 12345, 12345)
+    assert "nothing is recorded there" in tree.look("directories", "launch")["run.map_dir"].found
+    tree.directory.chmod(0o755)
+    os.seteuid(65534)
+    try:
+        assert "cannot be written" in tree.look("directories", "launch")["run.state_dir"].found
+    finally:
+        os.seteuid(0)
