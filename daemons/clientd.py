@@ -17,6 +17,7 @@ import contextlib
 import gc
 import logging
 import os
+import pwd
 import resource
 import selectors
 import socket
@@ -31,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 from tarazu import config
 from tarazu.config import without_password
+from tarazu.config.taking_part import Who, why_not
 from tarazu.daemons.leaders import MAX_WAITING, Leaders
 from tarazu.daemons.metrics.exporter import Ask, Exporter
 from tarazu.daemons.metrics.histogram import Histogram
@@ -64,6 +66,9 @@ USED = (
     "mdsd.requests",
     "standby.requests",
     "run.stop_file",
+    "run.include",
+    "run.exclude",
+    "run.only_",
     "metrics.clientd",
 )
 """Settings that it looks at, or their beginnings."""
@@ -277,6 +282,9 @@ class Clientd:
         if self.site.stop:
             channel.send(local.PlanReply("declined", self.site.why))
             return
+        if why := why_not(self.settings.run, who_asks(message, uid)):
+            channel.send(local.PlanReply("never", why))
+            return
         channel.limit(CONVERSATION_S)
         begin = time.monotonic()
         named = channel.descriptors[: max(message.histories, 0)]
@@ -372,6 +380,15 @@ class Clientd:
         self.manager.close()
 
 
+def who_asks(message: local.PlanRequest, uid: int) -> Who:
+    """The user as this node knows him; the rest as his job says."""
+    try:
+        name = pwd.getpwuid(uid).pw_name
+    except KeyError:
+        name = ""
+    return Who(uid, name, message.project, message.partition, message.step.application)
+
+
 def turns_of(descriptors: Sequence[int]) -> int:
     """How many turns a plan from these histories counts for. What is really read is bounded elsewhere."""
     found = [os.fstat(d) for d in descriptors]
@@ -454,7 +471,7 @@ def settings_from(options: argparse.Namespace) -> config.Settings:
     check_option(options.database)
     own = {"name": options.name, "socket": options.socket, "database": options.database}
     settings = config.override(config.load(options.config), "clientd", **own)
-    settings = with_password(settings, options.config or str(config.DEFAULT_FILE))
+    settings = with_password(settings, options.config)
     return config.override(settings, "keys", directory=options.keys)
 
 

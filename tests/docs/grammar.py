@@ -44,6 +44,22 @@ def problem(typed: Typed) -> str:
     return _mention(words) if found and typed.in_prose and _ours(words[0]) else found
 
 
+def whole(typed: Typed) -> bool:
+    """Whether a command of the prose can be typed as it stands: more than a name and its verbs, and nothing left out.
+
+    A daemon goes on until it is told to end: none, but for one look.
+    """
+    words = typed.words
+    if not _ours(words[0]) or "…" in " ".join(words) or _program(words):
+        return False
+    if words[0] != "tarazu":
+        return "--once" in words
+    parser, rest = _parser(words[0], words[1]), list(words[2:])
+    while rest and rest[0] in (verbs := _verbs(parser)):
+        parser = verbs[rest.pop(0)]
+    return bool(rest) and rest[-1] not in ("--", "--help")
+
+
 def _ours(name: str) -> bool:
     return name == "tarazu" or name in _daemons()
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-import sys
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
+import generate
 import pytest
 
 from tarazu.cli import COMMANDS
 from tests.docs.reading import PAGES, ROOT, tokens
-
-sys.path.insert(0, str(ROOT / "docs"))
-import generate
 
 
 @pytest.mark.parametrize("name", sorted(set(generate.PAGES) - {"stripes"}))

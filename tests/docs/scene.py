@@ -1,0 +1,214 @@
+"""What is there when the pages' commands are typed: an emulated Lustre with the daemons, and what the examples name.
+
+Everything lies in the overlay's root (`overlay`). Names that stand for a reader's own (LOG.darshan, APP, DIR, …) exist
+under just these names.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime, timedelta
+from itertools import product
+from pathlib import Path
+
+import darshan
+
+from tests.docs.reading import ROOT
+
+SITE = Path("/tmp/tarazu-docs/site")
+HOME = Path("/tmp/tarazu-docs/home")
+PROGRAMS = Path("/tmp/tarazu-docs/programs")
+"""First on the PATH: stand-ins, and what looks at each command before it is run."""
+SYSTEM = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+APPLICATIONS = ("APP", "ior", "climate")
+WORK = Path("/tmp/tarazu-docs/work")
+"""Where the commands of the prose are typed."""
+MOUNTS = ("/scratch", "/lustre")
+STANDS_FOR = {
+    "explain PATH": "explain /scratch/me/out/ior.0",
+    "explain FILE": "explain /scratch/me/out/ior.0",
+}
+BAD_OST = Path(darshan.__file__).parent / "examples" / "example_logs" / "sample-badost.darshan"
+"""2,048 processes on a production Lustre: PyDarshan's example."""
+YESTERDAY = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(days=1)
+NODES = tuple(f"n{number}" for number in range(1, 9))
+FILES = {
+    "machine.txt": "n[1-4] cabinet=c1 io_node=io1\nn[5-8] cabinet=c2 io_node=io2\n",
+    "job.sh": "#!/bin/sh\n#SBATCH -N 64\ntrue\n",
+    "model.py": "open('/scratch/me/out/model', 'w').write('x' * 1000)\n",
+}
+
+
+def _counted() -> dict[str, str]:
+    """Counters of an hour of eight nodes, and the jobs there: as Prometheus, Zabbix and Slurm export them."""
+    begin, before = int(YESTERDAY.timestamp()), int((YESTERDAY - timedelta(days=1)).timestamp())
+    steps = range(0, 3600, 60)
+    prometheus = [f"{begin + s},{node},{s * 1000},{s * 5_000_000}" for s in steps for node in NODES]
+    keys = ("lustre.read", "lustre.write", "net.in", "net.out")
+    items = [f"{number},{node},{key}" for number, (node, key) in enumerate(product(NODES, keys))]
+    zabbix = [f"{number},{before + s},{s * 1000}" for s in steps for number in range(len(items))]
+    header = "JobIDRaw|User|NodeList|Submit|Start|End|State|Partition|JobName"
+    times = "|".join(f"{YESTERDAY + timedelta(minutes=minutes):%Y-%m-%dT%H:%M:%S}" for minutes in (0, 1, 50))
+    return {
+        "range.csv": "timestamp,instance,read_bytes,write_bytes\n" + "\n".join(prometheus) + "\n",
+        "items.csv": "itemid,host,key\n" + "\n".join(items) + "\n",
+        "history.csv": "itemid,clock,value\n" + "\n".join(zabbix) + "\n",
+        "sacct.txt": f"{header}\n7|me|n[1-2]|{times}|COMPLETED|batch|ior\n",
+    }
+
+
+def _bin(name: str) -> str:
+    return str(Path(sys.executable).parent / name)
+
+
+def call(*words: str, env: dict[str, str] | None = None) -> str:
+    done = subprocess.run(
+        words, capture_output=True, text=True, check=False, env=env, stdin=subprocess.DEVNULL
+    )
+    if done.returncode:
+        raise SystemExit(f"{' '.join(words)}: exit status {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def build() -> dict[str, str]:
+    """Make it; the environment of a shell there."""
+    HOME.mkdir(parents=True)
+    PROGRAMS.mkdir()
+    for each in sorted((Path(__file__).parent / "stand_ins").iterdir()):
+        shutil.copy(each, PROGRAMS / each.name)
+        (PROGRAMS / each.name).chmod(0o755)
+    env = {
+        "HOME": str(HOME),
+        "PATH": ":".join((str(PROGRAMS), str(Path(sys.executable).parent), *SYSTEM)),
+        "LANG": "C.UTF-8",
+        "USER": "root",
+    }
+    call(
+        _bin("tarazu"),
+        "testbed",
+        "up",
+        str(SITE),
+        "--osss",
+        "3",
+        "--osts-per-oss",
+        "4",
+        "--clients",
+        "2",
+        env=env,
+    )
+    for application in APPLICATIONS:
+        _learned(application, env)
+    for here in (ROOT, WORK):
+        _files(here)
+    _more_daemons(env)
+    _stand_for_the_readers(env)
+    return env
+
+
+def client(env: dict[str, str]) -> dict[str, str]:
+    """The environment of a client of the emulated Lustre."""
+    lines = call(_bin("tarazu"), "testbed", "env", str(SITE), env=env).splitlines()
+    return env | dict(line.removeprefix("export ").split("=", 1) for line in lines)
+
+
+def _files(here: Path) -> None:
+    """Where commands are typed, and where the examples say that things lie."""
+    here.mkdir(exist_ok=True)
+    for name, text in (FILES | _counted()).items():
+        (here / name).write_text(text)
+    logs = (here / "LOG.darshan", Path("/darshan/2026/11/1.darshan"), HOME / "darshan" / "1.darshan")
+    for log in logs:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(BAD_OST, log)
+    (here / "DIR").mkdir()
+    columns = (
+        "--time",
+        "timestamp",
+        "--node",
+        "instance",
+        "--read",
+        "read_bytes",
+        "--written",
+        "write_bytes",
+    )
+    counted = ("bursts", "import", str(here / "range.csv"), *columns, "--directory", str(here / "DIR"))
+    call(_bin("tarazu"), *counted, env={"PATH": "/usr/bin:/bin"})
+    shutil.copytree(here / "DIR" / "traffic", here / "DIR", dirs_exist_ok=True)
+    for name in ("app", "ior", "hacc_io", "PROGRAM"):
+        shutil.copy("/bin/true", here / name)
+    results = here / "results"
+    results.mkdir()
+    shutil.copy(ROOT / "tests/data/ior/4.0.0-posix-unique.json", results / "1.json")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _more_daemons(env: dict[str, str]) -> None:
+    """Those that a testbed does not start: a council, an announcer of the client, tarazu-burstd."""
+    council, bursts = _free_port(), _free_port()
+    more = SITE / "etc" / "conf.d" / "docs.toml"
+    more.parent.mkdir()
+    more.write_text(
+        f"[tune]\ncouncil = 'tcp://127.0.0.1:{council}'\ngroup = 'docs'\nlevers = ['max_rpcs_in_flight']\n"
+        f"[bursts]\nstatistics = 'tcp://127.0.0.1:{bursts}'\nmachine = '{WORK}/machine.txt'\n"
+        f"jobs = '{WORK}/sacct.txt'\n"
+        f"[forwarding]\nbenchmarks = '{WORK}/benchmarks.csv'\n"
+    )
+    there = client(env)
+    for directory in ("/run/tarazu-burstd", "/var/lib/tarazu-council", "/var/lib/tarazu-announcer"):
+        Path(directory).mkdir(exist_ok=True)
+    for daemon in (("tarazu-council",), ("tarazu-announcer", "--kind", "client"), ("tarazu-burstd",)):
+        with (SITE / "log" / daemon[0]).open("w") as log:
+            subprocess.Popen(
+                [_bin(daemon[0]), *daemon[1:]], env=there, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+
+
+def _stand_for_the_readers(env: dict[str, str]) -> None:
+    """Values of the words that stand for something that has a number: a run that is remembered, one that goes on."""
+    there = client(env)
+    (run,) = json.loads(call(_bin("tarazu"), "history", "list", "APP", "--json", env=there))[:1]
+    STANDS_FOR["RUN"] = run["run_id"]
+    words = [_bin("tarazu"), "run", "--app", "goes-on", "--mode", "observe", "--", "sleep", "600"]
+    subprocess.Popen(
+        words, env=there, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    maps = SITE / "home" / "maps"
+    while not (steps := list(maps.glob("*"))):
+        time.sleep(0.1)
+    STANDS_FOR["--job RUN"] = f"--job {steps[0].name}"
+
+
+def _learned(application: str, env: dict[str, str]) -> None:
+    """Three runs that wrote a file."""
+    there = client(env)
+    mount = Path(there["TESTBED_MOUNT"])
+    for name in MOUNTS:
+        if not os.path.lexists(name):
+            os.symlink(mount, name)
+    (mount / "bench").mkdir(exist_ok=True)
+    words = f"mkdir -p {mount}/me/out; dd if=/dev/zero of={mount}/me/out/{application}.0 bs=1M count=200 status=none"
+    for _ in range(3):
+        call(
+            _bin("tarazu"),
+            "run",
+            "--app",
+            application,
+            "--mode",
+            "observe",
+            "--",
+            "sh",
+            "-c",
+            words,
+            env=there,
+        )

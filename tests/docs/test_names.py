@@ -1,0 +1,77 @@
+"""What the pages name exists, and what exists is named: settings, environment variables, metrics."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import textwrap
+import tomllib
+from pathlib import Path
+
+import metric_table
+import pytest
+
+from tarazu.config import Settings
+from tarazu.config.reading import examine
+from tests.docs.reading import PAGES, ROOT, blocks, spans
+
+SETTINGS = {
+    f"{section.name}.{item.name}"
+    for section in dataclasses.fields(Settings)
+    for item in dataclasses.fields(section.default_factory())  # type: ignore[misc]
+}
+SECTIONS = {name.partition(".")[0] for name in SETTINGS}
+VARIABLES = {"TARAZU_CONFIG", "TARAZU_DISABLE", "TARAZU_MOUNTS", "TARAZU_LUSTRE_MOUNT", "TARAZU_TUNE_DATA"}
+"""Of the environment, beside those of settings."""
+FILES = {"toml", "service", "sysusers", "py", "json", "sql", "sock", "svg", "log", "db", "path"}
+"""`mdsd.service`, `bursts.sql`: files, no settings."""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_settings_that_are_named_exist(page: Path) -> None:
+    named = {found for _, text in spans(page) for found in re.findall(r"^(\w+\.\w+)(?: = .*)?$", text)}
+    settings = {
+        name for name in named if name.partition(".")[0] in SECTIONS and name.partition(".")[2] not in FILES
+    }
+    assert settings - SETTINGS == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_variables_that_are_named_exist(page: Path) -> None:
+    named = set(re.findall(r"\bTARAZU_[A-Z][A-Z_]*[A-Z]\b", page.read_text()))
+    known = VARIABLES | {f"TARAZU_{name.replace('.', '_').upper()}" for name in SETTINGS}
+    assert named - known == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_configurations_that_are_shown_are_accepted(page: Path, tmp_path: Path) -> None:
+    for block in blocks(page):
+        if block.language != "toml" or not tomllib.loads(block.text).keys() <= SECTIONS:
+            continue
+        file = tmp_path / "tarazu.toml"
+        file.write_text(textwrap.dedent(block.text))
+        assert [str(wrong) for wrong in examine(file, {}).problems] == [], str(block)
+
+
+def test_every_setting_stands_in_the_table() -> None:
+    rows = re.findall(r"^\| `([\w.]+)` \|", (ROOT / "docs" / "settings.md").read_text(), re.MULTILINE)
+    assert sorted(rows) == sorted(SETTINGS)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_metrics_that_are_named_exist(page: Path) -> None:
+    families = {family for found in metric_table.all_families().values() for family in found}
+    known = {family.name for family in families} | {
+        f"{family.name}_{part}"
+        for family in families
+        if family.kind == "histogram"
+        for part in ("bucket", "sum", "count")
+    }
+    named = {
+        found
+        for _, text in (*spans(page), *((block.line, block.text) for block in blocks(page)))
+        for found in re.findall(
+            r"\btarazu_(?:target|server|mdsd|ossd|clientd|council|announcer|bursts)_\w+", text
+        )
+    }
+    assert named - known == set()
