@@ -471,7 +471,7 @@ def settings_from(options: argparse.Namespace) -> config.Settings:
     check_option(options.database)
     own = {"name": options.name, "socket": options.socket, "database": options.database}
     settings = config.override(config.load(options.config), "clientd", **own)
-    settings = with_password(settings, options.config or str(config.DEFAULT_FILE))
+    settings = with_password(settings, options.config)
     return config.override(settings, "keys", directory=options.keys)
 
 

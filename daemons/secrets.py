@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from tarazu import config
+from tarazu.config import files
 from tarazu.errors import ConfigError
 
 log = logging.getLogger("tarazu.daemons")
@@ -43,8 +44,11 @@ def with_password(settings: config.Settings, path: str | None = None) -> config.
     """The settings with the database's password from `clientd.password_file` in its location. Raises ConfigError."""
     location, file = settings.clientd.database, settings.clientd.password_file
     if not file:
-        if password_in(location) and path and _others_read(Path(path)):
-            log.warning("%s: others can read the database's password: use clientd.password_file", path)
+        if password_in(location):
+            for open_file in _holding(location, path):
+                log.warning(
+                    "%s: others can read the database's password: use clientd.password_file", open_file
+                )
         return settings
     parts = urlsplit(location)
     if parts.scheme != "mysql" or not parts.username:
@@ -78,6 +82,15 @@ def _password(path: Path) -> str:
     if not secret or "\n" in secret or len(text) > MAX_PASSWORD_BYTES:
         raise ConfigError(where, f"one line of at most {MAX_PASSWORD_BYTES} characters")
     return secret
+
+
+def _holding(location: str, path: str | None) -> list[Path]:
+    """Configuration files that others can read and that say this."""
+    return [
+        file
+        for file in files.chosen(path, os.environ)
+        if _others_read(file) and location in file.read_text(encoding="utf-8", errors="replace")
+    ]
 
 
 def _others_read(path: Path) -> bool:

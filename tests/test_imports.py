@@ -33,6 +33,7 @@ MAY_IMPORT = {
     "rebalance": BASE | {"layout", "allocate", "native", "trace", "wire"},
     "store": BASE | {"layout", "trace", "native"},
     "doctor": BASE | {"wire", "stats", "trace", "store", "run", "native"},
+    "prepare": BASE | {"native", "layout", "wire"},
     "run": BASE | {"wire", "stats", "layout", "trace", "predict", "store", "forwarding", "native"},
 }
 """Room → the rooms of tarazu that it may import (itself always)."""

@@ -26,6 +26,10 @@ COMMANDS = {
     "db": ("tarazu.cli.db", "show the interaction database"),
     "explain": ("tarazu.cli.explain", "say why a file lies where it lies"),
     "drain": ("tarazu.cli.drain", "keep new files off hot and sick OSTs with Lustre's own parameters"),
+    "prepare": (
+        "tarazu.cli.prepare",
+        "default layouts of a job's directories, for programs without the library; run it, take them back",
+    ),
     "rebalance": (
         "tarazu.cli.rebalance",
         "which existing files are worth moving to other OSTs, and the commands",

@@ -37,7 +37,8 @@ def execute(options: argparse.Namespace) -> int:
         raise BadInput("command line", "a program to run", "none")
     from tarazu.run.command_line import job_step
 
-    if os.environ.get("TARAZU_DISABLE", "0") not in ("", "0") or job_step.inside_job_step(argv, os.environ):
+    disabled = os.environ.get("TARAZU_DISABLE", "0") not in ("", "0")
+    if disabled or job_step.is_submission(argv) or job_step.inside_job_step(argv, os.environ):
         return _exec(argv)
     try:
         settings = config.load(options.config)

@@ -99,3 +99,19 @@ def test_a_daemons_memory_is_not_dumped() -> None:
     )
     said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert said.stdout == "1 0 (0, 0)\n"
+
+
+def test_a_password_in_a_file_that_others_read_is_warned_of_with_that_file(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    main, more = tmp_path / "tarazu.toml", tmp_path / "conf.d/db.toml"
+    more.parent.mkdir()
+    main.write_text("[run]\nmode = 'place'\n")
+    more.write_text("[clientd]\ndatabase = 'mysql://u:secret@db/t'\n")
+    more.chmod(0o640)
+    with_password(config.load(main, {}), str(main))
+    assert not caplog.records
+    more.chmod(0o644)
+    with_password(config.load(main, {}), str(main))
+    [record] = caplog.records
+    assert record.getMessage().startswith(f"{more}: others can read") and "secret" not in record.getMessage()

@@ -23,6 +23,7 @@ _TAKES = {
     "application": APPLICATION,
     "APP": APPLICATION,
     "RUN": STEP,
+    "JOB": STEP,
 }
 """A word in the place of an argument → what it stands for."""
 
@@ -93,7 +94,7 @@ def _option(action: argparse.Action, formatter: argparse.HelpFormatter) -> Optio
         argument = action.metavar
     word = action.metavar if isinstance(action.metavar, str) else by_default
     takes = _TAKES.get(word, FILE if action.type is Path else "")
-    if "--app" in action.option_strings:
+    if action.dest in ("app", "application"):
         takes = APPLICATION
     return Option(
         tuple(action.option_strings),

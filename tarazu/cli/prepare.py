@@ -1,0 +1,320 @@
+"""Set the default layout of the directories into which a program will write, run it, and take that back.
+
+For programs that the library does not reach (static ones, say). The directories are those of the application's
+history, or those that you name; new files there then avoid OSTs that are sick, full, drained or away:
+
+tarazu prepare solver -- srun ./solver             which directories, which layouts, why; the program is not run
+tarazu prepare solver --apply -- srun ./solver     set them, run it, take them back; its exit status is handed on
+tarazu prepare solver --directory /scratch/me/out --apply -- srun ./solver
+tarazu prepare --undo                              take back what jobs that were killed have left
+
+A directory with a default layout of its own is left alone. The application's history may come from a Darshan log
+(`tarazu history import`). Where the site keeps a pool of good OSTs (`tarazu pool`) directories get that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import os
+import shlex
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tarazu import config, native
+from tarazu.cli.output import Progress, action_options, print_json
+from tarazu.cli.view import overview_of
+from tarazu.errors import BadInput, TarazuError
+from tarazu.lustre import EOF
+from tarazu.model import Component, Layout
+from tarazu.prepare import directories
+from tarazu.prepare.choosing import Choice, Expected, choose
+from tarazu.prepare.notes import Note, Notes, alive, mine
+from tarazu.stats import client
+from tarazu.units import MIB
+from tarazu.wire.overview import Overview
+
+
+class Prepared(msgspec.Struct, frozen=True):
+    """One directory, and what is to become of it."""
+
+    directory: str
+    fs_name: str
+    expected: Expected
+    choice: Choice
+    words: str
+    """Options of `lfs setstripe`; empty: nothing is done."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "tarazu prepare [OPTIONS] [APP] [OPTIONS] [-- PROGRAM [ARGS…]]"
+    parser.set_defaults(application="", command=[])
+    action_options(
+        parser,
+        {
+            "--advise": "print what would be set (the default)",
+            "--apply": "set it, run the program, take it back",
+            "--undo": "take back what jobs that are gone have left",
+        },
+    )
+    parser.add_argument(
+        "--directory",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="a directory of output; may be repeated",
+    )
+    parser.add_argument(
+        "--lists", action="store_true",
+        help="also name lists of OSTs; files are refused there when one of them goes away meanwhile",
+    )  # fmt: skip
+    parser.add_argument(
+        "words", nargs=argparse.REMAINDER, action=_Words, metavar="APP -- PROGRAM",
+        help="the application, as `tarazu history list` names it, and after -- what to run",
+    )  # fmt: skip
+
+
+class _Words(argparse.Action):
+    """`APP`, options behind it, and after `--` the program, whose options are its own."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        words = [str(word) for word in values] if isinstance(values, list) else []
+        if not words:
+            return
+        at = words.index("--") if "--" in words else len(words)
+        if at:
+            namespace.application = words[0]
+        parser.parse_args(words[1:at], namespace)
+        namespace.command = words[at + 1 :]
+
+
+def execute(options: argparse.Namespace) -> int:
+    argv = options.command
+    if options.undo:
+        return _undo(Notes(_state_dir(config.load(options.config))), options.json)
+    if options.apply and not argv:
+        raise BadInput("command line", "a program to run after --", "none")
+    if not options.apply:
+        return _print(_prepared(config.load(options.config), options), options.json)
+    try:
+        settings = config.load(options.config)
+        why = _off(settings)
+        prepared = [] if why else _prepared(settings, options)
+    except TarazuError as error:
+        # The application comes first: it runs as it would have.
+        why, settings, prepared = str(error), config.Settings(), []
+    if why:
+        print(f"tarazu prepare: nothing is set: {why}", file=sys.stderr)
+        return _exec(argv)
+    return _around(settings, options.application, prepared, argv)
+
+
+def _off(settings: config.Settings) -> str:
+    from tarazu.cli.run import _stopped, _user
+
+    if os.environ.get("TARAZU_DISABLE", "0") not in ("", "0"):
+        return "$TARAZU_DISABLE"
+    if _user() in settings.run.exclude_users:
+        return "run.exclude_users"
+    return settings.run.stop_file if _stopped(settings.run.stop_file) else ""
+
+
+def _state_dir(settings: config.Settings) -> Path:
+    return Path(settings.run.state_dir).expanduser()
+
+
+def _around(
+    settings: config.Settings, application: str, prepared: Sequence[Prepared], argv: Sequence[str]
+) -> int:
+    notes = Notes(_state_dir(settings))
+    own = notes.new()
+    try:
+        directories.take_back(notes, lambda _, note: not alive(note))
+        wanted = [(p.directory, p.words) for p in prepared if p.words]
+        note, left = directories.set_all(notes, mine(application), own, wanted)
+        _say(note, left)
+    except TarazuError as error:
+        print(f"tarazu prepare: {error}", file=sys.stderr)
+    from tarazu.run import program
+
+    try:
+        status = program.Program(argv, os.environ).wait()
+    except OSError as error:
+        print(f"tarazu prepare: {argv[0]}: {error.strerror}", file=sys.stderr)
+        status = program.status_of_error(error)
+    finally:
+        try:
+            _, left = directories.take_back(notes, lambda path, _: path == own)
+            for directory, why in left:
+                print(f"tarazu prepare: {directory}: {why}", file=sys.stderr)
+        except TarazuError as error:
+            print(f"tarazu prepare: {error}; `tarazu prepare --undo` takes it back", file=sys.stderr)
+    return program.end_like(status)
+
+
+def _say(note: Note, left: Iterable[tuple[str, str]]) -> None:
+    for its in note.directories:
+        print(f"tarazu prepare: lfs setstripe {its.words} {shlex.quote(its.path)}", file=sys.stderr)
+    for directory, why in left:
+        print(f"tarazu prepare: {directory}: left alone: {why}", file=sys.stderr)
+
+
+def _exec(argv: Sequence[str]) -> int:
+    """As if tarazu were not there."""
+    from tarazu.run import program
+
+    try:
+        os.execvp(argv[0], list(argv))
+    except OSError as error:
+        print(f"tarazu prepare: {argv[0]}: {error.strerror}", file=sys.stderr)
+        return program.status_of_error(error)
+
+
+def _undo(notes: Notes, as_json: bool) -> int:
+    taken, left = directories.take_back(notes, lambda _, note: not alive(note), Progress())
+    running = [note for note in notes.all().values() if alive(note)]
+    if as_json:
+        print_json({"taken_back": taken, "left": left, "running": running})
+        return 0
+    for directory in taken:
+        print(f"lfs setstripe -d {shlex.quote(directory)}")
+    for directory, why in left:
+        print(f"{directory}: left: {why}")
+    for note in running:
+        print(
+            f"{note.application or 'a job'} on {note.host}, process {note.pid}: still runs, takes back its own"
+        )
+    if not (taken or left or running):
+        print("nothing to undo")
+    return 0
+
+
+def _print(prepared: Sequence[Prepared], as_json: bool) -> int:
+    if as_json:
+        print_json({"directories": prepared})
+        return 0
+    for each in prepared:
+        if each.words:
+            print(f"lfs setstripe {each.words} {shlex.quote(each.directory)}\n    # {each.choice.why}")
+        else:
+            print(f"{each.directory}: nothing: {each.choice.why}")
+    if not prepared:
+        print("no directory of output is known: name one with --directory")
+    return 0
+
+
+def _prepared(settings: config.Settings, options: argparse.Namespace) -> list[Prepared]:
+    """Raises TarazuError."""
+    root = os.environ.get("TARAZU_ROOT", "/")
+    mounts = client.mounts(root)
+    if not mounts:
+        raise TarazuError("no Lustre file system is mounted on this node")
+    expected = _expected(settings, options, mounts)
+    if not expected:
+        return []
+    overview = overview_of(settings)
+    found: list[Prepared] = []
+    for (fs_name, directory), of in sorted(expected.items()):
+        found.append(_one(settings, fs_name, directory, of, overview, mounts, root, lists=options.lists))
+    return found
+
+
+def _expected(
+    settings: config.Settings, options: argparse.Namespace, mounts: Sequence[client.Mount]
+) -> Mapping[tuple[str, str], Expected]:
+    """(file system, directory that is there now) → what is expected below it."""
+    found: dict[tuple[str, str], Expected] = {}
+
+    def add(mount: client.Mount, path: Path, files: int, size_bytes: int) -> None:
+        directory = directories.existing(path, Path(mount.path))
+        if directory is not None:
+            before = found.get((mount.fs_name, str(directory)), Expected())
+            more = Expected(before.files + files, before.size_bytes + size_bytes)
+            found[mount.fs_name, str(directory)] = more
+
+    for name in options.directory:
+        path = Path(os.path.abspath(name))
+        whole = [p for p in (path, Path(os.path.realpath(path))) for m in mounts if p.is_relative_to(m.path)]
+        if not whole:
+            raise BadInput(name, "a directory on Lustre", f"mounts {', '.join(m.path for m in mounts)}")
+        mount = next(m for m in mounts if whole[0].is_relative_to(m.path))
+        add(mount, whole[0], 0, 0)
+    if options.application and not options.directory:
+        for fs_name, forecasts in _forecasts(settings, options.application):
+            shown = [m for m in mounts if m.fs_name == fs_name]
+            for key, size_bytes in forecasts if shown else ():
+                mount = shown[0]
+                if mount.subdirectory and not key.startswith(f"{mount.subdirectory}/"):
+                    continue
+                below = key.removeprefix(mount.subdirectory).lstrip("/")
+                add(mount, (Path(mount.path) / below).parent, 1, size_bytes)
+    return found
+
+
+def _forecasts(settings: config.Settings, application: str) -> list[tuple[str, list[tuple[str, int]]]]:
+    """File system → (key, bytes) of the files of the next run. Raises TarazuError where there is no history."""
+    from tarazu.predict import aipa
+    from tarazu.trace.history import History
+
+    history = History(Path(settings.run.history_dir).expanduser())
+    named = [fs for fs, app in history.applications() if app == application]
+    if not named:
+        where = f"{application}: expected a history in {history.directory}, or directories (--directory)"
+        raise TarazuError(f"{where}, found none")
+    found = []
+    for fs_name in named:
+        runs = history.runs(fs_name, application)[-settings.predict.runs :]
+        if runs:
+            step = msgspec.structs.replace(runs[-1].step, job_id="")
+            prediction = aipa.forecast(runs, step, model=settings.predict.model)
+            found.append((fs_name, [(f.name.key, f.size_bytes) for f in prediction.files]))
+    return found
+
+
+def _one(
+    settings: config.Settings,
+    fs_name: str,
+    directory: str,
+    expected: Expected,
+    overview: Overview,
+    mounts: Sequence[client.Mount],
+    root: str,
+    *,
+    lists: bool,
+) -> Prepared:
+    def nothing(why: str) -> Prepared:
+        return Prepared(directory, fs_name, expected, Choice(None, why), "")
+
+    mount = next(m for m in mounts if m.fs_name == fs_name and Path(directory).is_relative_to(m.path))
+    key = mount.subdirectory + directory.removeprefix(mount.path)
+    run = settings.run
+    if any(fnmatch.fnmatchcase(key, glob) or fnmatch.fnmatchcase(f"{key}/x", glob) for glob in run.exclude):
+        return nothing("run.exclude")
+    if directories.own_default(directory):
+        return nothing("has a default layout of its own")
+    fs = client.file_system(fs_name, root)
+    targets = [t for t in overview.targets if t.fs_name == fs_name]
+    pool = settings.pool.name
+    base = _base([m for m in mounts if m.fs_name == fs_name], fs)
+    chosen = choose(base, expected, targets, pool, sorted(fs.pools.get(pool, ())), lists=lists)
+    words = ""
+    if chosen.layout:
+        words = directories.words_of(chosen.layout, chosen.osts, start=chosen.method == "start")
+    return Prepared(directory, fs_name, expected, chosen, words)
+
+
+def _base(mounts: Sequence[client.Mount], fs: client.FileSystem) -> Layout:
+    """What files get in a directory without a default of its own."""
+    from tarazu.run.plan import default_layouts
+
+    blob, _ = default_layouts.default_layouts(mounts, (), default_layouts.own_default(fs))
+    return native.decode_lov(blob).layout() if blob else Layout((Component(0, EOF, 4 * MIB, 1),))
