@@ -25,6 +25,7 @@ from tarazu.cli.view import status_of, view_of
 from tarazu.config import Settings
 from tarazu.errors import BadInput, TarazuError
 from tarazu.model import SystemView
+from tarazu.names import shown as shown_name
 from tarazu.rebalance import commands
 from tarazu.rebalance.advice import Advice, Options, Worth, advise
 from tarazu.rebalance.datasets import Dataset, Use, of_directories, of_runs
@@ -35,8 +36,6 @@ from tarazu.units import MIB, human_bytes
 
 MOST_LINES = 20
 """Datasets that are listed."""
-TOO_LARGE = 2.0
-"""Times what all OSTs would need together: single objects are what is waited for."""
 NOT_BUSY = 4
 """Exit status of --load."""
 
@@ -157,6 +156,7 @@ def execute(options: argparse.Namespace) -> int:
             least_bytes=options.min_size,
             idle_s=options.idle * 3600,
             now_s=now,
+            osts=[o.index for o in view.osts],
             excluded=_Excluded(settings),
             progress=progress,
         )
@@ -292,9 +292,10 @@ def _print(
         ],
         left=2,
     )  # fmt: skip
-    for o in shown[:MOST_LINES]:
-        if o.bound_s > TOO_LARGE * o.even_s and o.dataset.per_day:
-            print(f"# {o.dataset.name}: one object alone takes {o.bound_s:.3g} s: more stripes would help")
+    for wide in (w for o in shown for w in o.wider):
+        command = commands.widening(files, wide, advice.options.bytes_per_s)
+        text = f"one object alone takes {wide.before_s:.3g} s; more stripes, {wide.after_s:.3g} s:"
+        print(f"# {text} {shown_name(command)}")
     if len(shown) > MOST_LINES:
         print(f"# {len(shown) - MOST_LINES} datasets more")
     if options.script:
@@ -359,6 +360,15 @@ def _document(advice: Advice, files: Files, to: Targets, notes: Sequence[str]) -
                 "after_s": o.after_s,
                 "bound_s": o.bound_s,
                 "even_s": o.even_s,
+                "wider": [
+                    {
+                        "path": files.path(w.file),
+                        "before_s": w.before_s,
+                        "after_s": w.after_s,
+                        "command": commands.widening(files, w, rate),
+                    }
+                    for w in o.wider
+                ],
                 "slowest": o.slowest,
             }
             for o in advice.outlooks

@@ -18,8 +18,10 @@ import msgspec
 from tarazu.allocate.problem import Array
 from tarazu.errors import BadInput
 from tarazu.layout.setstripe import format_layout
+from tarazu.model import Layout
 from tarazu.rebalance.files import Files, Shape
 from tarazu.rebalance.moves import Move
+from tarazu.rebalance.wider import Wider
 from tarazu.units import MIB
 
 
@@ -65,6 +67,15 @@ def throttle(bytes_per_s: float) -> str:
 
 def command(order: Order, bytes_per_s: float) -> str:
     return f"lfs migrate -n {throttle(bytes_per_s)} {order.new} {shlex.quote(order.path)}"
+
+
+def widening(files: Files, wide: Wider, bytes_per_s: float) -> str:
+    """The command that gives a plain file more stripes; Lustre chooses the OSTs."""
+    (component,) = files.shape(wide.file).layout.components
+    layout = Layout((msgspec.structs.replace(component, stripe_count=wide.stripe_count),))
+    return (
+        f"lfs migrate -n {throttle(bytes_per_s)} {format_layout(layout)} {shlex.quote(files.path(wide.file))}"
+    )
 
 
 def script(all_: Sequence[Order], bytes_per_s: float, about: Sequence[str], stop_file: str) -> bytes:
