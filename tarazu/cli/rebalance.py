@@ -13,6 +13,7 @@ that mdsd measured there. Moving pays while what it saves in --days is more than
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -292,8 +293,13 @@ def _print(
         ],
         left=2,
     )  # fmt: skip
+    limit = _limit(advice)
+    if not limit and advice.steps and not options.script:
+        print(
+            "# lfs of this Lustre has no -W (2.16): a script (--script) keeps the rate by waiting between files"
+        )
     for wide in (w for o in shown for w in o.wider):
-        command = commands.widening(files, wide, advice.options.bytes_per_s)
+        command = commands.widening(files, wide, limit)
         text = f"one object alone takes {wide.before_s:.3g} s; more stripes, {wide.after_s:.3g} s:"
         print(f"# {text} {shown_name(command)}")
     if len(shown) > MOST_LINES:
@@ -306,7 +312,7 @@ def _print(
             copied, saved = copied + worth.step.size_bytes, saved + worth.saves_s_per_day
             print(f"# {_gain(worth, advice)}; so far {human_bytes(copied)}, {_duration(saved)} a day")
             for order in commands.orders(files, to.index, worth.step.moves):
-                print(commands.command(order, advice.options.bytes_per_s))
+                print(commands.command(order, limit))
     for line in _sum(advice):
         print(f"# {line}")
     if advice.unpaid:
@@ -316,6 +322,10 @@ def _print(
             f"# from here on moving takes longer than it saves in {advice.options.days:g} days: "
             f"{human_bytes(more)} more would save {_duration(saves)} a day"
         )
+
+
+def _limit(advice: Advice) -> str:
+    return commands.throttle(advice.options.bytes_per_s, os.environ.get("TARAZU_ROOT", "/"))
 
 
 def _gain(worth: Worth, advice: Advice) -> str:
@@ -330,7 +340,7 @@ def _gain(worth: Worth, advice: Advice) -> str:
 
 
 def _document(advice: Advice, files: Files, to: Targets, notes: Sequence[str]) -> dict[str, object]:
-    rate = advice.options.bytes_per_s
+    limit = _limit(advice)
 
     def step(worth: Worth) -> dict[str, object]:
         orders = commands.orders(files, to.index, worth.step.moves)
@@ -342,7 +352,7 @@ def _document(advice: Advice, files: Files, to: Targets, notes: Sequence[str]) -
             "after": worth.step.after,
             "saves_s_per_day": worth.saves_s_per_day,
             "lowers_fill": worth.lowers_fill,
-            "moves": [{**_fields(o), "command": commands.command(o, rate)} for o in orders],
+            "moves": [{**_fields(o), "command": commands.command(o, limit)} for o in orders],
         }
 
     return {
@@ -365,7 +375,7 @@ def _document(advice: Advice, files: Files, to: Targets, notes: Sequence[str]) -
                         "path": files.path(w.file),
                         "before_s": w.before_s,
                         "after_s": w.after_s,
-                        "command": commands.widening(files, w, rate),
+                        "command": commands.widening(files, w, limit),
                     }
                     for w in o.wider
                 ],
