@@ -8,7 +8,7 @@ ROUNDS ?= 20
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.stamp
 
-.PHONY: help setup build demo test lint bench bench-alloc bench-bursts bench-daemons bench-forward bench-mixtures bench-sim bench-tune chaos compat docs clean packages fuzz hostile sanitize soak
+.PHONY: help setup build demo test lint bench bench-alloc bench-bursts bench-daemons bench-forward bench-mixtures bench-rebalance bench-sim bench-tune chaos compat docs try-docs clean packages fuzz hostile sanitize soak
 
 help:
 	@echo "make setup   a virtual environment in $(VENV) with tarazu and all extras; compiles the C"
@@ -24,12 +24,14 @@ help:
 	@echo "make bench-daemons of the daemons at scale: 10,000 servers, 1,000 clients at once … (BENCH_ARGS='--only servers')"
 	@echo "make bench-forward how many and which I/O resources: the papers' figures and claims, docs/forwarding.md (BENCH_ARGS='--only study')"
 	@echo "make bench-mixtures   random mixtures of files on equal and unequal OSTs, against bounds (BENCH_ARGS='--search 6': CP-SAT)"
+	@echo "make bench-rebalance  which existing files to move: beside bounds and lfs_migrate, and for a million files, docs/rebalancing.md"
 	@echo "make bench-sim     the simulator beside formulas, SimGrid, measured systems and the daemons (BENCH_ARGS='--only table-6')"
 	@echo "make bench-tune    parameters that learn: situations, learners, council, levers, docs/tuning.md (BENCH_ARGS='--only online')"
 	@echo "make bench-bursts  spatial bursts: measures, mappings, node selection, Slurm's plugin, docs/bursts.md"
 	@echo "make fuzz    map reader, lustre.lov codec and name templates fuzzed for a minute (clang)"
 	@echo "make sanitize the library under Address-, UndefinedBehaviour- and ThreadSanitizer and valgrind"
 	@echo "make docs    the generated parts of docs/ (tables of settings, commands, metrics; pictures), and the site: build/site"
+	@echo "make try-docs every command of the docs typed into a shell, in a root of its own, on the testbed (as root; TRY_ARGS='--only quickstart.md')"
 	@echo "make build   compile the C again after a change"
 
 $(BIN)/python:
@@ -102,6 +104,9 @@ bench-forward: setup
 bench-mixtures: setup
 	$(BIN)/python tests/benchmarks/allocate/mixtures.py $(BENCH_ARGS)
 
+bench-rebalance: setup
+	$(BIN)/python -m tests.benchmarks.rebalance $(BENCH_ARGS)
+
 bench-sim: setup
 	$(BIN)/python tests/benchmarks/sim/validations.py $(BENCH_ARGS)
 
@@ -111,10 +116,14 @@ bench-bursts: setup
 bench-tune: setup
 	$(BIN)/python -m tests.benchmarks.tuning $(BENCH_ARGS)
 
+try-docs: packages setup
+	$(BIN)/python -m tests.docs $(TRY_ARGS)
+
 docs: setup
 	$(BIN)/python docs/generate.py
 	$(BIN)/python docs/sick_ost.py
 	$(BIN)/python docs/dashboards.py
+	$(BIN)/python -m tests.daemons.page.pictures
 	$(BIN)/python docs/top.py
 	$(BIN)/python -m sphinx -W --keep-going -q -b html -d build/doctrees docs build/site
 	@echo "the site: build/site/index.html"

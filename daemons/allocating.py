@@ -33,6 +33,7 @@ from tarazu.daemons.outbox import Outbox
 from tarazu.daemons.per_user import QUEUE_LIMITS, PerUser
 from tarazu.daemons.request_rate import RequestRate
 from tarazu.daemons.system import System
+from tarazu.daemons.user_lists import UserLists
 from tarazu.stats.gate import Gate
 from tarazu.wire import messages
 from tarazu.wire.messages import AllocationReply, AllocationRequest
@@ -98,6 +99,7 @@ class Allocating:
         )
         self._rate = RequestRate()
         self._limits = PromiseLimits(settings.mdsd.user_share, book.ledger)
+        self.users = UserLists(settings.run)
         self.seconds = Histogram()
         """Of the policy, for each batch."""
         self.batches = Histogram(NUMBERS)
@@ -114,6 +116,7 @@ class Allocating:
         written. What is being allocated goes on by the former ones."""
         self.audit = Audit(settings.mdsd.audit_log)
         self._limits.share = settings.mdsd.user_share
+        self.users = UserLists(settings.run)
         if settings.allocate != self._weights:
             self.policy = _policy(settings)
             self._weights = settings.allocate
@@ -150,6 +153,8 @@ class Allocating:
         elif wrong := why_malformed(request):
             # Nothing to keep: sent again it is as wrong as before.
             self._refuse(Pending(request, peer, now, now), "never", wrong, keep=False)
+        elif unwanted := self.users.why_not(request.uid):
+            self._refuse(Pending(request, peer, now, now), "never", unwanted, keep=False)
         elif request.id in self._book.ledger:
             why = "its job step ended, or it was answered so long ago that the answer is forgotten"
             self._refuse(Pending(request, peer, now, now), "declined", why, keep=False)

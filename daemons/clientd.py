@@ -17,6 +17,7 @@ import contextlib
 import gc
 import logging
 import os
+import pwd
 import resource
 import selectors
 import socket
@@ -31,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 from tarazu import config
 from tarazu.config import without_password
+from tarazu.config.taking_part import Who, why_not
 from tarazu.daemons.leaders import MAX_WAITING, Leaders
 from tarazu.daemons.metrics.exporter import Ask, Exporter
 from tarazu.daemons.metrics.histogram import Histogram
@@ -64,6 +66,9 @@ USED = (
     "mdsd.requests",
     "standby.requests",
     "run.stop_file",
+    "run.include",
+    "run.exclude",
+    "run.only_",
     "metrics.clientd",
 )
 """Settings that it looks at, or their beginnings."""
@@ -277,6 +282,9 @@ class Clientd:
         if self.site.stop:
             channel.send(local.PlanReply("declined", self.site.why))
             return
+        if why := why_not(self.settings.run, who_asks(message, uid)):
+            channel.send(local.PlanReply("never", why))
+            return
         channel.limit(CONVERSATION_S)
         begin = time.monotonic()
         named = channel.descriptors[: max(message.histories, 0)]
@@ -370,6 +378,15 @@ class Clientd:
         self.listener.close()
         Path(self.settings.clientd.socket).unlink(missing_ok=True)
         self.manager.close()
+
+
+def who_asks(message: local.PlanRequest, uid: int) -> Who:
+    """The user as this node knows him; the rest as his job says."""
+    try:
+        name = pwd.getpwuid(uid).pw_name
+    except KeyError:
+        name = ""
+    return Who(uid, name, message.project, message.partition, message.step.application)
 
 
 def turns_of(descriptors: Sequence[int]) -> int:

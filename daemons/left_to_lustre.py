@@ -8,12 +8,17 @@ import logging
 from collections import Counter
 from collections.abc import Sequence
 
+import msgspec
+
 from tarazu import native
+from tarazu.config import Run
+from tarazu.config.taking_part import why_not_key
 from tarazu.daemons.allocation_requests import MAX_COMPONENTS, MAX_LAYOUTS, MAX_STRIPES
 from tarazu.errors import TarazuError
 from tarazu.layout.explicit import asked_osts, explicit_components
 from tarazu.model import FilePlacement, Forecast, Layout
 from tarazu.store import placement_map
+from tarazu.store.rows import NewFile
 from tarazu.wire.messages import LeftFiles
 
 log = logging.getLogger("tarazu.clientd")
@@ -39,6 +44,17 @@ def default_layout(blob: bytes) -> Layout | str | None:
         log.warning("a directory's default layout is not understood: %s", error)
         return UNKNOWN
     return MIRRORED if decoded.mirrors > 1 else decoded.layout()
+
+
+def as_the_site_wants(run: Run, files: Sequence[NewFile]) -> Sequence[NewFile]:
+    """Those that `run.include` and `run.exclude` do not want placed are left to Lustre."""
+    if not (run.include or run.exclude):
+        return files
+    found = []
+    for file in files:
+        why = why_not_key(run, file.forecast.name.key)
+        found.append(msgspec.structs.replace(file, layout=None, left_because=why) if why else file)
+    return found
 
 
 def within_a_request(layouts: Sequence[Layout | None]) -> list[bool]:

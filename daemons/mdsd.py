@@ -88,6 +88,8 @@ USED = (
     "forwarding.",
     "run.alive_s",
     "run.stop_file",
+    "run.exclude_users",
+    "run.only_",
     "metrics.mdsd",
 )
 """Settings that it looks at, or their beginnings."""
@@ -297,7 +299,7 @@ class Mdsd:
         elif isinstance(message, RulesRequest):
             self.replier.reply(peer, self.routers.answer(message, now, stopped=bool(self.site.why)))
         elif isinstance(message, StepNodes):
-            if self.rights.may_tell(peer, message):
+            if self.rights.may_tell(peer, message) and not self.allocating.users.why_not(message.uid):
                 self.routers.tell(message, now)
             self.replier.reply(peer, Acknowledged(message.message_id))
         elif not self.outbox.again(peer, message.message_id):

@@ -24,7 +24,7 @@ from tarazu.daemons import questions
 from tarazu.daemons.configure import Directories, layout_policy
 from tarazu.daemons.forecasts.frames import Choose, Found, Job
 from tarazu.daemons.forecasts.pool import ForecastFailed, Forecasts
-from tarazu.daemons.left_to_lustre import checked, commonest
+from tarazu.daemons.left_to_lustre import as_the_site_wants, checked, commonest
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.questions import Questions
 from tarazu.errors import TarazuError, Unavailable
@@ -138,7 +138,8 @@ class Planner:
                     outline = msgspec.structs.replace(outline, stripes=stripes)
                     layouts = directories(found.parents)
                     foreign = self.settings.layout.foreign_defaults
-                    expected = forecast.choose(Choose(targets, layouts, policy, foreign), found.files)
+                    chosen = forecast.choose(Choose(targets, layouts, policy, foreign), found.files)
+                    expected = as_the_site_wants(self.settings.run, chosen)
             except ForecastFailed as error:
                 return local.PlanReply("nothing", str(error))
             return self._store_and_place(step, request, expected, outline, mdsd, problem, request_id)

@@ -21,6 +21,7 @@ import msgspec
 import numpy as np
 
 from tarazu import config
+from tarazu.config.taking_part import Who, why_not
 from tarazu.daemons import ordered
 from tarazu.daemons.bursts import deciding, keeping
 from tarazu.daemons.bursts.answering import Answering
@@ -91,6 +92,8 @@ class Nodes:
     ) -> None:
         """`running`: jobs that run. Raises ConfigError, StoreError."""
         self.options = settings.bursts
+        self.run = settings.run
+        self.run = settings.run
         self.knowledge = knowledge
         self.running = running
         self.slurm = slurm or Slurm()
@@ -183,7 +186,10 @@ class Nodes:
         now = time.monotonic()
         self._soon.set()  # nodes will be others' soon
         site = self.site
-        if site is None:
+        unwanted = why_not(self.run, Who(asked.uid or 0, asked.user, "", asked.partition, asked.name))
+        if unwanted:
+            decision = Decision((), unwanted)
+        elif site is None:
             decision = Decision((), self.problem or "Slurm's nodes are not known yet")
         else:
             seen = site.view.seen - SUBMITTED_S

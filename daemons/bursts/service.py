@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("tarazu.bursts")
 
 NAME = "tarazu-burstd"
-USED = ("keys.", "bursts.", "forwarding.nids", "run.stop_file", "metrics.bursts")
+USED = ("keys.", "bursts.", "forwarding.nids", "run.stop_file", "run.exclude_", "run.only_", "metrics.bursts")
 TURN_S = 0.1
 """So long reports are taken, then all else has its turn."""
 TOPOLOGY_S = 3600.0

@@ -2,6 +2,7 @@
 #include "process/config.h"
 #include "base/rawsys.h"
 #include "base/text.h"
+#include "process/outside.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -150,6 +151,10 @@ bool tz_config_read(void)
 
     if ((value && *value && !equals(value, "0")) || getauxval(AT_SECURE))
         return false;
+    if (getenv("TARAZU_STEP") && tz_outside()) {
+        tz_leave();
+        return false;
+    }
     spool = getenv("TARAZU_SPOOL");
     map = getenv("TARAZU_MAP");
     value = getenv("TARAZU_MODE");

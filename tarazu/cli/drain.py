@@ -6,7 +6,8 @@ tarazu drain --undo                    restore what --apply changed on this node
 
 --apply sets obdfilter.*.degraded on an OSS and osp.*.max_create_count on the MDS; --set chooses. Where no new
 objects are allowed (no_create, max_create_count=0), a progressive file that was created with an explicit OST
-list and has not reached a later component yet cannot be written there.
+list and has not reached a later component yet cannot be written there. While the site is stopped
+(`tarazu disable --site`) --apply does nothing; --undo works.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 
 from tarazu import config
 from tarazu.cli.output import action_options, print_json, print_table
+from tarazu.cli.stopped import refuse_while_stopped
 from tarazu.cli.view import view_of
 from tarazu.errors import BadInput
 from tarazu.stats import drain
@@ -64,9 +66,11 @@ def execute(options: argparse.Namespace) -> int:
     if options.undo:
         return _undo(options)
     names = tuple(options.set or drain.DEFAULT)
+    settings = config.load(options.config)
     if options.apply:
+        refuse_while_stopped(settings)
         drain.here(options.root, names)  # refuse before anything is asked
-    view, _ = view_of(config.load(options.config), options.fs)
+    view, _ = view_of(settings, options.fs)
     if not view.osts:
         raise BadInput("mdsd", "OSTs in its view", "none")
     found = drain.candidates(view, options.share)

@@ -24,6 +24,7 @@ from tarazu.cli.output import Progress, action_options, print_json, print_table,
 from tarazu.cli.view import status_of, view_of
 from tarazu.config import Settings
 from tarazu.errors import BadInput, TarazuError
+from tarazu.model import SystemView
 from tarazu.rebalance import commands
 from tarazu.rebalance.advice import Advice, Options, Worth, advise
 from tarazu.rebalance.datasets import Dataset, Use, of_directories, of_runs
@@ -36,8 +37,8 @@ MOST_LINES = 20
 """Datasets that are listed."""
 TOO_LARGE = 2.0
 """Times what all OSTs would need together: single objects are what is waited for."""
-BUSY_SHARE = 0.3
-"""Of what all OSTs can give: above, the servers are busy."""
+NOT_BUSY = 4
+"""Exit status of --load."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -49,6 +50,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         },
     )
     parser.add_argument("directories", nargs="*", metavar="DIR", help="where to look for files")
+    parser.add_argument(
+        "--view",
+        metavar="FILE",
+        help="the file system as `tarazu status --json` prints it, instead of asking",
+    )
     parser.add_argument("--fs", default="", help="which file system, where there are several")
     parser.add_argument(
         "--goal",
@@ -80,7 +86,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=_positive,
         default=1.0,
         metavar="HOURS",
-        help="leave files that were used within so long (default 1)",
+        help="leave files that were written within so long (default 1)",
     )
     parser.add_argument(
         "--speed",
@@ -136,12 +142,12 @@ def execute(options: argparse.Namespace) -> int:
     roots = {key_of(f"{directory.rstrip('/')}/.")[0] for directory in options.directories}
     if len(roots) > 1 or (options.fs and roots != {options.fs}):
         raise BadInput("tarazu rebalance", f"directories of {options.fs or 'one file system'}", sorted(roots))
-    view, _ = view_of(settings, roots.pop())
+    view = _view(settings, options.view, roots.pop())
     to = targets(
         view,
         most_full=options.max_fill,
         pool=options.pool,
-        own_pools=frozenset(_own_pools(settings)),
+        own_pools=frozenset({settings.pool.name}),
         usual_bytes_per_s=float(options.speed),
     )
     now = time.time()
@@ -173,11 +179,19 @@ def execute(options: argparse.Namespace) -> int:
     return 0
 
 
-def _own_pools(settings: Settings) -> Sequence[str]:
-    """Pools that tarazu keeps of good OSTs: that an OST is out of it says nothing of its kind."""
-    pool = getattr(settings, "pool", None)
-    name = getattr(pool, "name", "") if pool else ""
-    return [str(name)] if name else []
+def _view(settings: Settings, path: str | None, fs_name: str) -> SystemView:
+    """Raises BadInput, Unavailable."""
+    if path is None:
+        return view_of(settings, fs_name)[0]
+    from tarazu.sim.whatif.system import read_view
+
+    try:
+        found = read_view(path, Path(path).read_bytes())
+    except OSError as error:
+        raise BadInput(path, "a file", error.strerror) from None
+    if found.fs_name != fs_name:
+        raise BadInput(path, f"file system {fs_name}", found.fs_name)
+    return found
 
 
 class _Excluded:
@@ -371,21 +385,17 @@ def _fields(order: commands.Order) -> dict[str, object]:
 
 
 def _load(settings: Settings, options: argparse.Namespace) -> int:
+    from tarazu.rebalance.busy import busy
     from tarazu.wire.overview import overview
 
-    now = overview(status_of(settings)["mdsd"])
-    osts = [o for o in now.targets if not options.fs or o.fs_name == options.fs]
-    moving = sum((o.writing_bytes_per_s or 0) + (o.reading_bytes_per_s or 0) for o in osts)
-    can = sum(o.speed_bytes_per_s or 0 for o in osts)
-    busy = bool(can) and moving > BUSY_SHARE * can
-    loads = {s.name: max(s.cpu_load, s.memory_load) for s in now.servers}
-    hot = [name for name, load in loads.items() if load >= 0.9]
-    busy = busy or bool(hot)
+    found = busy(overview(status_of(settings)["mdsd"]), options.fs)
     if options.json:
-        print_json({"busy": busy, "moving_bytes_per_s": moving, "can_bytes_per_s": can, "hot": hot})
+        print_json(found)
     else:
+        moving, can = found.moving_bytes_per_s, found.can_bytes_per_s
         share = f"{moving / can:.0%} of what they can" if can else "their speeds are not known yet"
-        print(f"{len(osts)} OSTs move {human_bytes(moving)}/s: {share}; {'busy' if busy else 'not busy'}")
-        for name in hot:
-            print(f"{name} has a load of {loads[name]:.2f}")
-    return 0 if busy else 4
+        word = "busy" if found.busy else "not busy"
+        print(f"{found.osts} OSTs move {human_bytes(moving)}/s: {share}; {word}")
+        if found.hot:
+            print(f"loaded: {', '.join(found.hot)}")
+    return 0 if found.busy else NOT_BUSY

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import pwd
 import sys
 
 from tarazu import config
@@ -38,7 +37,8 @@ def execute(options: argparse.Namespace) -> int:
         raise BadInput("command line", "a program to run", "none")
     from tarazu.run.command_line import job_step
 
-    if os.environ.get("TARAZU_DISABLE", "0") not in ("", "0") or job_step.inside_job_step(argv, os.environ):
+    disabled = os.environ.get("TARAZU_DISABLE", "0") not in ("", "0")
+    if disabled or job_step.is_submission(argv) or job_step.inside_job_step(argv, os.environ):
         return _exec(argv)
     try:
         settings = config.load(options.config)
@@ -46,7 +46,7 @@ def execute(options: argparse.Namespace) -> int:
         if options.config:
             raise
         return _exec(argv)  # a broken site configuration must not stop anyone's job
-    if _user() in settings.run.exclude_users or _stopped(settings.run.stop_file):
+    if _left_alone(settings.run) or _stopped(settings.run.stop_file):
         return _exec(argv)
     return _lead(argv, settings, options)
 
@@ -61,12 +61,25 @@ def _stopped(path: str) -> bool:
     return watch.stop is not None
 
 
+def _left_alone(run: config.Run) -> bool:
+    """By the site's lists of users, projects and partitions."""
+    if not (run.exclude_users or run.only_users or run.only_projects or run.only_partitions):
+        return False
+    from tarazu.config.taking_part import Who, why_not
+    from tarazu.run.command_line import batch_system
+
+    who = Who(os.getuid(), _user(), batch_system.project(os.environ), batch_system.partition(os.environ))
+    return bool(why_not(run, who))
+
+
 def _user() -> str:
-    """The user's name; the uid where it has none (in a container, say)."""
+    """The user's name; empty where there is none (in a container, say)."""
+    import pwd
+
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
-        return str(os.getuid())
+        return ""
 
 
 def _lead(argv: list[str], settings: config.Settings, options: argparse.Namespace) -> int:

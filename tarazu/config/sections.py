@@ -395,7 +395,14 @@ class Run:
     include: tuple[str, ...] = setting((), "globs of paths below the mount that are managed; empty: all")
     exclude: tuple[str, ...] = setting((), "globs of paths below the mount that are left alone")
     exclude_programs: tuple[str, ...] = setting((), "globs of program names that are left alone")
-    exclude_users: tuple[str, ...] = setting((), "names of users whose jobs are left alone")
+    exclude_users: tuple[str, ...] = setting((), "names or numbers of users whose jobs are left alone")
+    only_users: tuple[str, ...] = setting(
+        (), "names or numbers of users whose jobs take part; with any of run.only_… others are left alone"
+    )
+    only_projects: tuple[str, ...] = setting(
+        (), "accounts of the batch system (Slurm's account, LSF's project) whose jobs take part"
+    )
+    only_partitions: tuple[str, ...] = setting((), "partitions or queues whose jobs take part")
 
 
 @section(frozen=True)

@@ -161,7 +161,7 @@ while read -r n word; do
     [ -n "${path[$n]+x}" ] && state[$n]=$word
 done <"$notes"
 limit=
-"$LFS" migrate --help 2>&1 | grep -q -- --bandwidth && limit="-W ${RATE}M"
+{ "$LFS" help migrate; "$LFS" migrate --help; } 2>&1 </dev/null | grep -q -- --bandwidth && limit="-W ${RATE}M"
 failed=0
 case ${1:-move} in
     move)

@@ -16,7 +16,7 @@ from tarazu.model import Layout
 from tarazu.native import Decoded
 
 Why = Literal[
-    "small", "in use", "mirrored", "on the MDT (DoM)", "self-extending", "overstriped", "not striped as RAID 0",
+    "small", "being written", "mirrored", "on the MDT (DoM)", "self-extending", "overstriped", "not striped as RAID 0",
     "without objects", "sparse", "layout unreadable", "excluded", "gone",
 ]  # fmt: skip
 """Why a file is left where it is."""

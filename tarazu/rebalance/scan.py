@@ -37,7 +37,8 @@ def scan(
 ) -> Files:
     """Every regular file of `least_bytes` or more, hard links once.
 
-    A file that was written or read within `idle_s` is taken for one of a running job and left. Raises BadInput.
+    A file that was written within `idle_s` is taken for one of a running job and left. Who reads it goes on while it is
+    moved. Raises BadInput.
     """
     files = Files()
     linked: set[tuple[int, int]] = set()
@@ -58,8 +59,8 @@ def scan(
             linked.add((of.st_dev, of.st_ino))
         if excluded(path):
             return path, found, "excluded"
-        if max(found.accessed_s, found.modified_s) > now_s - idle_s:
-            return path, found, "in use"
+        if found.modified_s > now_s - idle_s:
+            return path, found, "being written"
         try:
             blob = os.getxattr(path, XATTR_LUSTRE_LOV, follow_symlinks=False)
             return path, found, native.decode_lov(blob)

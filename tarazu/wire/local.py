@@ -73,6 +73,9 @@ class PlanRequest(msgspec.Struct, frozen=True, tag="plan"):
     """Id of the plan that a former attempt stored; it goes when this one comes to something."""
     alive_s: float = 0.0
     """A StepProgress comes this often while the step runs; 0: never."""
+    project: str = ""
+    """What the batch system's environment says; clientd's lists may name it."""
+    partition: str = ""
 
 
 class DirectoriesWanted(msgspec.Struct, frozen=True, tag="directories?"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -168,6 +169,18 @@ def test_few_moves(run: Run) -> None:
     _, out, _ = run("--mapping", "together", "--moves", 8, "--json")
     present, offer = json.loads(out)["offers"]
     assert offer["moved"] <= 8 and offer["judged"]["busiest_share"] < present["judged"]["busiest_share"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root's stop file counts")
+def test_while_the_site_is_stopped_nothing_is_applied(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc" / "stop").write_text("maintenance\n")
+    monkeypatch.setenv("TARAZU_RUN_STOP_FILE", str(tmp_path / "etc" / "stop"))
+    status, _, error = run("--apply")
+    assert status == 1 and "maintenance: nothing is set (undo: tarazu enable --site)" in error
+    assert not (tmp_path / "set").exists() and run("--undo")[0] == 0
 
 
 def test_apply_writes_and_undo_takes_away(run: Run, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -130,6 +131,18 @@ def test_apply_away_from_a_server_is_refused(sick: Testbed, capsys: pytest.Captu
     words = ["drain", "--apply", "--config", str(sick.directory / "etc/tarazu.toml")]
     assert main([*words, "--root", str(sick.client_root())]) == 1
     assert "expected obdfilter.*.degraded" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root's stop file counts")
+def test_while_the_site_is_stopped_nothing_is_set(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TARAZU_RUN_STOP_FILE", str(tmp_path / "etc" / "stop"))
+    assert main(["disable", "--site", "--reason", "moving disks"]) == 0
+    state = ["--state", str(tmp_path / "drain.json"), "--root", str(tmp_path)]
+    assert main(["drain", "--apply", *state]) == 1
+    assert "stop: moving disks: nothing is set (undo: tarazu enable --site)" in capsys.readouterr().err
+    assert main(["drain", "--undo", *state]) == 0
 
 
 def test_without_mdsd_it_says_so(

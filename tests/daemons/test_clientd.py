@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import pwd
 import socket
 import stat
 import struct
@@ -167,6 +168,11 @@ def clientd(tmp_path: Path) -> Iterator[Clientd]:
         found.close()
 
 
+NO_LISTS: dict[str, Any] = dict.fromkeys(
+    ("exclude", "exclude_users", "exclude_programs", "only_users", "only_projects", "only_partitions"), ()
+)
+
+
 def plan(clientd: Clientd, paths: list[Path], **fields: Any) -> local.PlanReply:
     """Without OSTs: what is forecast and stored."""
     step = JobStep("lustre", 0, "app", "2")
@@ -208,6 +214,29 @@ def test_damaged_histories_are_left_out_named_and_logged_once_and_the_rest_is_pl
     assert str(truncated) in two.warnings[0]
     for path in (fifo, huge, truncated):
         assert sum(str(path) in line for line in told.lines) == 1, told.lines
+
+
+def test_whom_the_site_does_not_want_gets_no_plan_whatever_his_own_settings_say(
+    clientd: Clientd, tmp_path: Path
+) -> None:
+    good = [history_file(tmp_path / f"{n}.run", 1e9 + n) for n in range(2)]
+
+    def by(run: dict[str, Any], **asked: Any) -> tuple[str, str]:
+        clientd._take_over(config.override(clientd.settings, "run", **{**NO_LISTS, **run}))
+        reply = plan(clientd, good, **asked)
+        return reply.status, reply.reason
+
+    me = pwd.getpwuid(os.getuid()).pw_name
+    assert by({"exclude_users": (me,)}) == ("never", f"run.exclude_users names {me}")
+    assert by({"exclude_programs": ("ap?",)}) == ("never", "run.exclude_programs names app")
+    only = {"only_users": ("nobody",), "only_projects": ("chem",), "only_partitions": ("test",)}
+    assert by(only)[0] == "never"
+    assert by(only, project="chem")[0] == by(only, partition="test")[0] == "forecast"
+    assert by({"only_users": (str(os.getuid()),)})[0] == "forecast"
+    # Directories: the file is left to Lustre, and it is said why.
+    by({"exclude": ("/d*",)})
+    (row,) = clientd.stored.rows(local.PlansQuery(), 0).files
+    assert (row["layout"], row["left_because"]) == (None, "run.exclude names it")
 
 
 def test_histories_beyond_the_setting_are_not_even_looked_at(clientd: Clientd, tmp_path: Path) -> None:

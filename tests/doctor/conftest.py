@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,19 @@ class Tree:
         for path in self.keys.iterdir():
             if path.name not in names:
                 path.unlink()
+
+
+@contextlib.contextmanager
+def as_nobody(directory: Path) -> Iterator[None]:
+    """As an ordinary user, who reaches this directory; needs root."""
+    for above in [directory, *directory.parents][:-1]:
+        if above.stat().st_uid == 0 and not above.stat().st_mode & 0o001:
+            above.chmod(above.stat().st_mode | 0o011)
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
 
 
 @pytest.fixture

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import pytest
 
 from tarazu.wire import keys
-from tests.doctor.conftest import Tree, verdicts
+from tests.doctor.conftest import Tree, as_nobody, verdicts
 
 OUTSIDE = "tcp://mds1:5771"
 
@@ -81,14 +80,13 @@ def test_a_key_that_tarazu_cannot_read(tree: Tree) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be another user")
 def test_what_is_closed_is_roots_to_see(tree: Tree) -> None:
     tree.with_keys("client.key", "server.pub")
-    closed = Path(tree.keys)
-    for parent in [closed, *closed.parents][:-1]:
-        if parent.stat().st_uid == 0 and not parent.stat().st_mode & 1:
-            parent.chmod(parent.stat().st_mode | 0o711)
-    (tree.keys).chmod(0o755)
+    with as_nobody(tree.keys):
+        found = tree.look("keys", "launch")["client.key"]
+    assert (found.verdict, found.mend) == ("skip", "run it as root")
+    tree.keys.chmod(0o700)
     os.seteuid(65534)
     try:
-        found = tree.look("keys", "launch")["client.key"]
-        assert (found.verdict, found.mend) == ("skip", "run it as root")
+        found = tree.look("keys", "launch")["keys"]
     finally:
         os.seteuid(0)
+    assert (found.verdict, found.mend) == ("skip", "run it as root")

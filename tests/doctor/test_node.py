@@ -52,12 +52,13 @@ def test_lustre_its_version_and_its_statistics(tree: Tree) -> None:
 
 def test_statistics_are_tried_as_the_daemon_reads_them(tree: Tree) -> None:
     shutil.copytree(DATA / "oss", tree.root, dirs_exist_ok=True)
-    before = tree.look("Lustre", "oss")["statistics"]
     gone = next(p for p in tree.root.rglob("brw_stats"))
     gone.unlink()
     gone.mkdir()
     found = tree.look("Lustre", "oss")["statistics"]
-    assert found.verdict == "fail" and "brw_stats" in found.found and "brw_stats" not in before.found
+    assert found.verdict == "fail" and "brw_stats" in found.found
+    if os.geteuid() == 0 and shutil.which("setpriv"):
+        assert "as tarazu with dac_read_search" in found.found
 
 
 def test_job_ids_that_servers_do_not_get(tree: Tree) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from tests.daemons.conftest import Site, free_port, site
 from tests.doctor.conftest import Tree, verdicts
 
 __all__ = ["site"]
+ROOT = Path(__file__).parents[2]
 NOBODY = f"tcp://127.0.0.1:{free_port()}"
 
 
@@ -23,13 +25,12 @@ def test_real_daemons_their_keys_and_their_clocks(
     tree: Tree, site: Site, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site.mdsd()
-    site.ossd()
-    told = site.wait_status(lambda status: status["osses"])
+    told = site.wait_status(lambda status: True)
     tree.settings = config.load(site.config)
     tree.put("clientd", socket=str(tree.directory / "none.sock"))
     found = tree.look("peers", "oss", "mdsd", status=status_of(tree.settings))
     assert verdicts(found)["mdsd statistics"] == verdicts(found)["mdsd"] == verdicts(found)["clock"] == "ok"
-    assert found["OSSs"].found == "1 heard" and "mdsd version" not in found
+    assert "none" in found["OSSs"].found and "mdsd version" not in found
     assert site.wait_status(lambda status: status)["requests"]["refused"] == told["requests"]["refused"]
     # Another site's key: reached, not admitted.
     tree.with_keys("oss.key", "client.key")
@@ -39,7 +40,12 @@ def test_real_daemons_their_keys_and_their_clocks(
     found = tree.look("peers", "oss", "mdsd")
     assert "does not admit this node's key" in found["mdsd statistics"].found
     assert found["mdsd requests"].verdict == "fail"
-    # The command as a whole, as whom it finds.
+    # The command as a whole: of a node that is well, and of one that it finds to be mdsd's, with nothing installed.
+    unit = (ROOT / "daemons/systemd/tarazu-mdsd.service").read_text()
+    tree.write("usr/lib/systemd/system/tarazu-mdsd.service", unit)
+    tree.write("usr/bin/tarazu-mdsd", "", 0o755)
+    assert main(["doctor", "--config", str(site.config), "--root", str(tree.root), "--role", "mdsd"]) == 0
+    assert " 0 fail, " in capsys.readouterr().out.splitlines()[-1]
     assert main(["doctor", "--config", str(site.config), "--root", str(site.mds_root), "--amiss"]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert "mdsd" in lines[0] and "  FAIL  tarazu-mdsd: its unit is not installed" in lines

@@ -21,7 +21,7 @@ ClusterName=test
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={ports[0]}
 AuthType=auth/munge
-AuthInfo=socket={directory}/munge/socket
+AuthInfo=socket={directory}/munge/socket,cred_expire=5
 CredType=cred/munge
 SlurmUser=root
 SlurmdUser=root
@@ -41,7 +41,7 @@ JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
 MpiDefault=none
 ReturnToService=2
-KillWait=2
+KillWait={kill_wait_s}
 SlurmdParameters=config_overrides
 LaunchParameters={launch}
 NodeName=n[1-{nodes}] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{ports[1]}-{ports[2]}] CPUs=8 RealMemory=64
@@ -97,6 +97,7 @@ class Slurm:
         hosts: Sequence[Sequence[str]] = (),
         leaves: int = 0,
         backfill: bool = False,
+        kill_wait_s: int = 2,
         more: str = "",
         files: Mapping[str, str] | None = None,
     ) -> None:
@@ -128,6 +129,7 @@ class Slurm:
                 nodes=nodes,
                 scheduler="backfill" if backfill else "builtin",
                 more=more,
+                kill_wait_s=kill_wait_s,
                 launch="use_interactive_step" if interactive_step else "slurmstepd_memlock",
             )
         )
@@ -177,7 +179,7 @@ class Slurm:
             check=False,
             timeout=_START_S,
         )
-        return len(asked.stdout.split())
+        return len(set(asked.stdout.split()))  # of several partitions each lists a node
 
     def _wait(self, ready: Callable[[], bool], what: str) -> None:
         until = time.monotonic() + _START_S

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import msgspec
 import numpy as np
 import pytest
 
 from tarazu.model import JobStep
 from tarazu.rebalance.datasets import Use, of_directories, of_runs
 from tarazu.rebalance.files import Files, Stat
-from tarazu.rebalance.uses import of_history
+from tarazu.rebalance.uses import of_history, of_log
+from tarazu.trace.darshan.log import Mount
+from tarazu.trace.darshan.read import read
 from tarazu.trace.records import FileRecord, RunRecord
 from tests.rebalance.made import NOW_S, add, plain
 
@@ -69,3 +74,14 @@ def test_the_history_knows_what_is_written_over_again(files: Files) -> None:
     (use,) = of_history([run], {"lustre": "/scratch"})
     assert use.moved == {"/scratch/a/0": GB}
     assert of_history([run], {"other": "/scratch"}) == []
+
+
+def test_a_log_says_what_was_read_on_lustre() -> None:
+    log = read(Path(__file__).parents[1] / "data" / "traces" / "ior_posix_ssf_n16_t1m_C_wr.darshan")
+    rows = zip(log.accesses["record"].tolist(), log.accesses["read_bytes"].tolist(), strict=True)
+    read_ = {log.names[record]: size for record, size in rows if size}
+    assert read_, "it reads what it wrote"
+    use = of_log(msgspec.structs.replace(log, mounts=(Mount("/", "lustre"),)))
+    assert use.moved.keys() == read_.keys() and sum(use.moved.values()) == log.accesses["read_bytes"].sum()
+    assert use.application == "ior" and use.start_s == log.start_s
+    assert not of_log(msgspec.structs.replace(log, mounts=(Mount("/", "nfs"),))).moved

@@ -31,6 +31,7 @@ from tarazu import config
 from tarazu.cli.bursts import remap_follow
 from tarazu.cli.bursts.remap_input import Period, Progress, period_of, read, site_of, traffic
 from tarazu.cli.output import action_options, print_json, print_table, say
+from tarazu.cli.stopped import refuse_while_stopped
 from tarazu.errors import BadInput, InfeasibleRequest, StoreError, Unavailable
 from tarazu.forwarding.mapping import mapping_file
 
@@ -187,6 +188,7 @@ def _may_apply(settings: config.Settings) -> None:
         raise BadInput(
             "forwarding.routers", "apply, here and on the OSSs, before a mapping can be set", "observe"
         )
+    refuse_while_stopped(settings)
     _path(settings)
 
 

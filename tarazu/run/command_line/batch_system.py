@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from tarazu.model import LONGEST_ID
 
 _JOB_VARIABLES = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "COBALT_JOBID", "JOB_ID")
+_PARTITION_VARIABLES = ("SLURM_JOB_PARTITION", "PBS_QUEUE", "LSB_QUEUE", "QUEUE")
 _INDEX_VARIABLES = (
     "SLURM_ARRAY_TASK_ID",
     "PBS_ARRAY_INDEX",
@@ -71,6 +72,16 @@ def _has_terminal() -> bool:
 def job_id(environ: Mapping[str, str]) -> str:
     """The batch system's job id; empty outside of one."""
     return next((environ[name] for name in _JOB_VARIABLES if environ.get(name)), "")
+
+
+def project(environ: Mapping[str, str]) -> str:
+    """The account that the batch system charges; empty where it does not say."""
+    return environ.get("SLURM_JOB_ACCOUNT") or environ.get("LSB_PROJECT_NAME") or ""
+
+
+def partition(environ: Mapping[str, str]) -> str:
+    """The partition or queue in which the job runs; empty where it does not say."""
+    return next((environ[name] for name in _PARTITION_VARIABLES if environ.get(name)), "")
 
 
 def job_array(environ: Mapping[str, str]) -> tuple[str, int | None]:

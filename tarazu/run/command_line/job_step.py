@@ -10,12 +10,15 @@ import os
 import re
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 
 from tarazu.model import JobStep
 from tarazu.run.command_line import batch_system, interpreters, launchers
 from tarazu.run.command_line.launchers import CommandLine
 from tarazu.trace.arguments import numeric_arguments
 
+SUBMITTERS = frozenset("sbatch qsub bsub msub yhbatch".split())
+"""They end at once, and what they submit has a job, and a `tarazu run`, of its own."""
 _NESTED = 4
 """`sh -c "sh -c …"` is followed this far."""
 
@@ -28,6 +31,11 @@ def inside_job_step(argv: Sequence[str], environ: Mapping[str, str]) -> bool:
     if not environ.get("TARAZU_STEP") and _resolve(argv)[0].launcher:
         return False
     return batch_system.inside_job_step(environ)
+
+
+def is_submission(argv: Sequence[str]) -> bool:
+    """True where nothing is to be led: the command only hands a script to the batch system."""
+    return PurePath(argv[0]).name in SUBMITTERS
 
 
 def identify(

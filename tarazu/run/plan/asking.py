@@ -7,6 +7,7 @@ the directories that its forecast names.
 from __future__ import annotations
 
 import contextlib
+import os
 import tempfile
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 from tarazu.config import Settings
 from tarazu.errors import TarazuError
 from tarazu.model import JobStep
+from tarazu.run.command_line import batch_system
 from tarazu.run.plan import default_layouts
 from tarazu.stats import client
 from tarazu.trace.history import History, opened
@@ -67,6 +69,8 @@ class Asking(NamedTuple):
             pools={name: tuple(sorted(members)) for name, members in fs.pools.items()},
             place=self.place,
             alive_s=self.settings.run.alive_s,
+            project=batch_system.project(os.environ),
+            partition=batch_system.partition(os.environ),
             **details,
         )
         with local.connect(self.settings.clientd.socket, ANSWER_S) as channel:

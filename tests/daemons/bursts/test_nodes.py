@@ -38,6 +38,16 @@ def test_without_slurm_nothing_is_asked_for_and_it_says_why(
         part.close()
 
 
+def test_for_users_whom_the_site_does_not_want_no_nodes_are_asked_for(tmp_path: Path) -> None:
+    own = config.override(settings(tmp_path, nodes="apply"), "run", exclude_users=("root",))
+    part = Nodes(own, lambda _: None)
+    try:
+        assert part.answer(AboutJob(1, "io", 4), 0) == b'{"v":1,"nodes":"","say":""}\n'
+        assert [row["why"] for row in part.status()["applications"]] == ["run.exclude_users names root"]
+    finally:
+        part.close()
+
+
 def test_what_was_ordered_counts_but_a_stop_file_more(tmp_path: Path) -> None:
     own = settings(tmp_path, nodes="advise")
     assert set_mode(own, "apply", "a test") == "advise" and set_mode(own, "apply", "again") == "apply"

@@ -1,0 +1,11 @@
+"""What docs/rebalancing.md claims: `python -m tests.benchmarks.rebalance [--only NAME...] [--short] [--json]`.
+
+Each module of this folder with a `measure(short)` is one. The exit status is 1 when a figure is beyond its limit.
+"""
+
+import sys
+
+from tests.benchmarks import suite
+
+if __name__ == "__main__":
+    sys.exit(suite.main("rebalance", "make bench-rebalance", "Judge what docs/rebalancing.md claims."))

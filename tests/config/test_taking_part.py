@@ -1,0 +1,106 @@
+"""Whose jobs the site lets tarazu touch, and which directories."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tarazu import cli
+from tarazu.config import Run
+from tarazu.config.taking_part import Who, matches, why_not, why_not_key
+from tarazu.daemons.user_lists import UserLists
+from tarazu.run.command_line import batch_system
+
+ALICE = Who(1000, "alice", "chem", "batch", "ior")
+
+
+@pytest.mark.parametrize(
+    ("lists", "why"),
+    [
+        ({}, ""),
+        ({"exclude_users": ("alice",)}, "run.exclude_users names alice"),
+        ({"exclude_users": ("1000",)}, "run.exclude_users names 1000"),
+        ({"exclude_users": ("bob", "100")}, ""),
+        ({"exclude_programs": ("io*",)}, "run.exclude_programs names ior"),
+        ({"only_users": ("alice",)}, ""),
+        ({"only_users": ("bob",)}, "run.only_users: not one of them names this job"),
+        ({"only_users": ("bob",), "only_projects": ("chem",)}, ""),
+        ({"only_projects": ("bio",), "only_partitions": ("batch",)}, ""),
+        (
+            {"only_projects": ("bio",), "only_partitions": ("test",)},
+            "run.only_projects, run.only_partitions: not",
+        ),
+        # Exclusions go first.
+        ({"only_projects": ("chem",), "exclude_users": ("alice",)}, "run.exclude_users names alice"),
+    ],
+)
+def test_who_takes_part(lists: dict[str, Any], why: str) -> None:
+    found = why_not(Run(**lists), ALICE)
+    assert found.startswith(why) and bool(found) == bool(why)
+
+
+def test_what_is_not_known_of_a_job_is_in_no_list() -> None:
+    assert why_not(Run(only_projects=("chem",)), Who(1000)) != ""
+    assert why_not(Run(exclude_programs=("*",)), Who(1000)) == ""
+
+
+def test_directories() -> None:
+    run = Run(include=("/data/*",), exclude=("*/tmp/*",))
+    assert [why_not_key(run, key) for key in ("/data/a", "/data/x/tmp/a", "/home/a")] == [
+        "",
+        "run.exclude names it",
+        "run.include does not name it",
+    ]
+
+
+TEXT = st.text("ab/.*?", max_size=8)
+
+
+@settings(max_examples=100)
+@given(TEXT, TEXT)
+def test_globs_are_judged_as_the_library_does(glob: str, text: str) -> None:
+    found = ctypes.CDLL(None).fnmatch(glob.encode(), text.encode(), 0) == 0
+    assert matches((glob,), text) == found
+
+
+def test_what_batch_systems_say_of_project_and_partition() -> None:
+    slurm = {"SLURM_JOB_ACCOUNT": "chem", "SLURM_JOB_PARTITION": "batch", "QUEUE": "x"}
+    assert (batch_system.project(slurm), batch_system.partition(slurm)) == ("chem", "batch")
+    assert batch_system.partition({"PBS_QUEUE": "workq"}) == "workq"
+    assert (batch_system.project({}), batch_system.partition({})) == ("", "")
+
+
+def test_mdsd_judges_only_whom_it_knows(caplog: pytest.LogCaptureFixture) -> None:
+    assert UserLists(Run(exclude_users=("root", "4711"))).why_not(0) == "run.exclude_users names uid 0"
+    assert UserLists(Run(only_users=("root",))).why_not(4711) == "run.only_users does not name uid 4711"
+    unknown = UserLists(Run(only_users=("root", "nobody-of-this-name")))
+    assert unknown.why_not(4711) == "" and "nobody-of-this-name" in caplog.text
+    with_projects = UserLists(Run(only_users=("root",), only_projects=("chem",)))
+    assert with_projects.why_not(4711) == ""
+
+
+@pytest.mark.parametrize(
+    ("environ", "led"),
+    [
+        ({"TARAZU_RUN_ONLY_PROJECTS": "chem"}, False),
+        ({"TARAZU_RUN_ONLY_PROJECTS": "chem", "SLURM_JOB_ACCOUNT": "chem"}, True),
+        ({"TARAZU_RUN_ONLY_USERS": "nobody-of-this-name"}, False),
+        ({"TARAZU_RUN_EXCLUDE_USERS": str(os.getuid())}, False),
+        ({}, True),
+    ],
+)
+def test_tarazu_run_leads_only_whom_the_site_wants(
+    monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], led: bool
+) -> None:
+    for name, value in {"TARAZU_RUN_STOP_FILE": "", **environ}.items():
+        monkeypatch.setenv(name, value)
+    done: list[str] = []
+    monkeypatch.setattr("tarazu.cli.run._lead", lambda *_: done.append("led") or 0)
+    monkeypatch.setattr("tarazu.cli.run._exec", lambda *_: done.append("as it is") or 0)
+    assert cli.main(["run", "--", "true"]) == 0
+    assert done == ["led" if led else "as it is"]
