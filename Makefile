@@ -123,6 +123,7 @@ docs: setup
 	$(BIN)/python docs/generate.py
 	$(BIN)/python docs/sick_ost.py
 	$(BIN)/python docs/dashboards.py
+	$(BIN)/python -m tests.daemons.page.pictures
 	$(BIN)/python docs/top.py
 	$(BIN)/python -m sphinx -W --keep-going -q -b html -d build/doctrees docs build/site
 	@echo "the site: build/site/index.html"
