@@ -119,6 +119,7 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
             f"[bursts]\nstatistics = 'tcp://127.0.0.1:{free_port()}'\njobs = '/nowhere'\n"
             f"directory = '{site.directory}/bursts'\nsocket = '{site.directory}/bursts.sock'\n"
             f"[page]\nlisten = '{page}'\nstate = '{site.directory}/page'\n"
+            f"[pool]\nmode = 'advise'\ninterval_s = 0.5\nlctl = '/nowhere/lctl'\nstate = '{site.directory}/pool'\n"
         )
     for unit_name, daemon, options in (
         ("mdsd", "mdsd", []),
@@ -133,6 +134,7 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
         ("announcer", "announcer.service", oss),
         ("burstd", "bursts.service", []),
         ("page", "page.service", []),
+        ("pool", "pool.service", []),
     ):
         unit = str(ROOT / f"daemons/systemd/tarazu-{unit_name}.service")
         with (site.directory / f"{unit_name}.log").open("a") as log:
@@ -168,5 +170,6 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
     assert "WARNING" not in site.log("council") + site.log("announcer")
     until(lambda: Kept(site.directory / "bursts").told().get("history"))
     until(lambda: "All 5 OSTs are well" in urlopen(f"http://{page}/").read().decode())
+    until(lambda: "with apply: lctl pool_new lustre.good" in site.log("pool"))
     capabilities = Path(f"/proc/{site.processes[0].pid}/status").read_text()
     assert "CapBnd:\t0000000000000004" in capabilities and "NoNewPrivs:\t1" in capabilities
