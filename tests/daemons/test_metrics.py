@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import shutil
 import socket
 import subprocess
@@ -29,6 +30,8 @@ from .conftest import DATA, PATIENCE_S, Site, allocation, ask, free_port, patien
 
 pytest.importorskip("prometheus_client")
 
+PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
+DOCUMENTED = set(re.findall(r"^\| `(tarazu_\w+)` \|", PAGE.read_text(), re.MULTILINE))
 DAEMONS = ("mdsd", "ossd", "clientd")
 
 
@@ -65,6 +68,7 @@ def test_a_real_prometheus_scrapes_all_three(scraped: dict[str, int], tmp_path: 
             ["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False
         )
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        assert set(re.findall(r"^# HELP (tarazu_\w+)", text, re.MULTILINE)) <= DOCUMENTED
     targets = [
         {"targets": [f"127.0.0.1:{port}"], "labels": {"daemon": name}} for name, port in scraped.items()
     ]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from tarazu.cli import COMMANDS
+from tarazu.cli import command as named
 from tests.docs.grammar import problem
 from tests.docs.reading import LANGUAGES, PAGES, Typed, blocks, simple_commands, typed
 
@@ -19,6 +22,18 @@ def test_every_block_of_code_says_what_it_is(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_every_command_is_one_of_its_program(page: Path) -> None:
     assert [f"{each}: {wrong}" for each in typed(page) if (wrong := problem(each))] == []
+
+
+def test_examples_of_the_help_are_commands_of_it() -> None:
+    wrong = []
+    for name in COMMANDS:
+        for line in (named(name)[0].description or "").splitlines():
+            found = re.match(r"\s*(tarazu [a-z-]+( -| [a-z]+ -|.* {3,}|$).*)", line)
+            if found is None:
+                continue
+            (words, *_) = simple_commands(re.split(r" {3,}", found[1])[0])
+            wrong += [f"{line}: {why}"] if (why := problem(Typed(name, 1, words, True))) else []
+    assert wrong == []
 
 
 def command(*words: str, in_prose: bool = False) -> Typed:
