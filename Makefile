@@ -8,7 +8,7 @@ ROUNDS ?= 20
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.stamp
 
-.PHONY: help setup build demo test lint bench bench-alloc bench-bursts bench-daemons bench-forward bench-mixtures bench-rebalance bench-sim bench-tune chaos compat docs clean packages fuzz hostile sanitize soak
+.PHONY: help setup build demo test lint bench bench-alloc bench-bursts bench-daemons bench-forward bench-mixtures bench-rebalance bench-sim bench-tune chaos compat docs try-docs clean packages fuzz hostile sanitize soak
 
 help:
 	@echo "make setup   a virtual environment in $(VENV) with tarazu and all extras; compiles the C"
@@ -31,6 +31,7 @@ help:
 	@echo "make fuzz    map reader, lustre.lov codec and name templates fuzzed for a minute (clang)"
 	@echo "make sanitize the library under Address-, UndefinedBehaviour- and ThreadSanitizer and valgrind"
 	@echo "make docs    the generated parts of docs/ (tables of settings, commands, metrics; pictures), and the site: build/site"
+	@echo "make try-docs every command of the docs typed into a shell, in a root of its own, on the testbed (as root; TRY_ARGS='--only quickstart.md')"
 	@echo "make build   compile the C again after a change"
 
 $(BIN)/python:
@@ -115,10 +116,14 @@ bench-bursts: setup
 bench-tune: setup
 	$(BIN)/python -m tests.benchmarks.tuning $(BENCH_ARGS)
 
+try-docs: packages setup
+	$(BIN)/python -m tests.docs $(TRY_ARGS)
+
 docs: setup
 	$(BIN)/python docs/generate.py
 	$(BIN)/python docs/sick_ost.py
 	$(BIN)/python docs/dashboards.py
+	$(BIN)/python -m tests.daemons.page.pictures
 	$(BIN)/python docs/top.py
 	$(BIN)/python -m sphinx -W --keep-going -q -b html -d build/doctrees docs build/site
 	@echo "the site: build/site/index.html"

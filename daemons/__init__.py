@@ -14,6 +14,7 @@ clientd   planner (a step's history → a plan), configure (layouts of the expec
           it is told), reports (ended steps), client_pools, shares, leaders (those that wait for news of OSTs)
 forecasts/  clientd's processes of forecasts: pool (its own side), frames (what is said), server (forks them), work,
           curves (an application's bandwidth curve)
+pool/       keeps an OST pool of good OSTs: keeper, notes (what was there), calls (of lctl)
 council/  what nodes of a group should have in force, learned from what they see; announcer/ tells it what a node sees,
           and has set what it decides; levers/ sets it, and restores what was there. All say more
 bursts/   tarazu-burstd: traffic of compute nodes, a file a day; whose jobs they ran; which nodes Slurm should give

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -106,6 +107,7 @@ def _family(name: str, kind: str, text: str, labels: tuple[str, ...]) -> Family:
     return Family(f"{name}_total" if kind == "counter" else name, kind, labels, text)
 
 
+@cache
 def all_families() -> dict[str, list[Family]]:
     """Daemon → its families; mdsd's first."""
     shared = ("__init__", "exporter", "histogram", "server")

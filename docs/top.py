@@ -9,6 +9,7 @@ import os
 import random
 import time
 from collections.abc import Iterable, Sequence
+from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ WIDE, HIGH, SIZE, EDGE = 7.8, 17.0, 13, 12
 TIB = 1 << 40
 
 
+@cache
 def example(osts: int = 3600, per_oss: int = 20) -> Overview:
     """A system with a job on some OSTs, one pool that fills up, and one OST or two of each verdict."""
     chance = random.Random(15)

@@ -122,7 +122,7 @@ def browser(timezone: str = "UTC") -> Iterator[Browser]:
             "--headless", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--no-first-run",
             "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update",
             "--disable-extensions", "--disable-sync", "--no-default-browser-check", "--disable-breakpad",
-            "--renderer-process-limit=1", "--hide-scrollbars", "--force-color-profile=srgb",
+            "--renderer-process-limit=1", "--hide-scrollbars", "--no-zygote", "--force-color-profile=srgb",
             f"--user-data-dir={profile}",
         ]  # fmt: skip
         process = subprocess.Popen(

@@ -77,7 +77,7 @@ def heat_map(of: FileSystem, at: int) -> Markup:
 
 def _row(name: str, targets: Sequence[Target], busiest: float, *, small: bool) -> Markup:
     said = _said(targets)
-    short = said if not small else ", ".join(w for w in said.split(", ") if not w.endswith("/s"))
+    short = _said(targets, short=True) if small else said
     cells = element(
         "span",
         *(_cell(t, busiest, small=small) for t in targets),
@@ -94,18 +94,16 @@ def _row(name: str, targets: Sequence[Target], busiest: float, *, small: bool) -
     )
 
 
-def _said(targets: Sequence[Target]) -> str:
-    """A server in a few words."""
+def _said(targets: Sequence[Target], *, short: bool = False) -> str:
+    """A server in a few words; `short`: what is amiss first, and not what is moved."""
     fills = [t.fill for t in targets]
-    low, high = min(fills), max(fills)
-    words = [f"{low * 100:.0f}–{high * 100:.0f} %"]
+    words = [f"{min(fills) * 100:.0f}–{max(fills) * 100:.0f} %"]
+    bad = amiss(targets)
+    named = [f"OST {t.index} {t.verdict}" for t in bad[:3]] + ["…"] * (len(bad) > 3)
+    if short:
+        return ", ".join(named + words)
     moving = [m for t in targets if (m := t.moving_bytes_per_s) is not None]
-    if moving:
-        words.append(rate(sum(moving)))
-    words += [f"OST {t.index} {t.verdict}" for t in amiss(targets)[:3]]
-    if len(amiss(targets)) > 3:
-        words.append("…")
-    return ", ".join(words)
+    return ", ".join(words + ([rate(sum(moving))] if moving else []) + named)
 
 
 def _cell(t: Target, busiest: float, *, small: bool) -> Markup:

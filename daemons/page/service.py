@@ -43,6 +43,8 @@ NAME = "tarazu-page"
 USED = ("page.", "keys.", "clientd.socket", "mdsd.requests", "standby.requests")
 NOTED_S = 60.0
 """So often the imbalance is noted."""
+LOOK_S = 1.0
+"""So often it is looked whether an answer has come, should nobody say so."""
 LOOKED_S = 60.0
 """Somebody looks who has asked for a page so long ago at most."""
 
@@ -59,6 +61,7 @@ class Page:
         self.seen = Seen()
         self.history: History = {}
         self._asked_at = self._noted_at = self._looked_at = float("-inf")
+        self._asker: threading.Thread | None = None
         self._said = SaidOnce(log)
         own = settings.page
         at = listening(own.listen)
@@ -83,12 +86,19 @@ class Page:
         self.manager.ready()
         while not self.wakeup.stopping:
             now = time.monotonic()
-            if now >= self._due(now):
-                self._ask(now)
-            wait_s = max(0.0, self._due(time.monotonic()) - time.monotonic())
+            if self._asker is None and now >= self._due(now):
+                self._asked_at = now
+                self._asker = threading.Thread(
+                    target=self._ask, args=(self.seen, self._asking()), daemon=True
+                )
+                self._asker.start()
+            wait_s = LOOK_S if self._asker else max(0.0, self._due(now) - now)
             if select.select([self.wakeup.fd], [], [], self.manager.longest_wait_s(wait_s))[0]:
                 self.wakeup.drain()
             self.manager.alive()
+            if self._asker is not None and not self._asker.is_alive():
+                self._asker = None
+                self._show(time.monotonic())
             if self.wakeup.reload and self.reread:
                 self.wakeup.reload = False
                 self.reread(self.manager, self._take_over)
@@ -108,20 +118,28 @@ class Page:
         if idle:
             self.wakeup.wake()
 
-    def _ask(self, now: float) -> None:
-        self._asked_at, at_s = now, time.time()
+    def _ask(self, before: Seen, settings: config.Settings) -> None:
+        """In a thread: mdsd may take long to answer, or not answer at all."""
+        at_s = time.time()
         try:
-            mdsd = status_of(self._asking())["mdsd"]
+            mdsd = status_of(settings)["mdsd"]
             if "unavailable" in mdsd:
                 raise Unavailable(str(mdsd["unavailable"]))
             self.seen = Seen(overview(mdsd, at_s), work_of(mdsd))
-        except (TarazuError, TypeError, ValueError) as error:
-            self._said.warning(f"mdsd does not answer: {error}", "mdsd")
-            since_s = self.seen.since_s if self.seen.problem else at_s
-            self.seen = msgspec.structs.replace(self.seen, problem=str(error), since_s=since_s)
-        if now - self._noted_at >= NOTED_S - 1 and not self.seen.problem:
+        except Exception as error:
+            if not isinstance(error, (TarazuError, TypeError, ValueError)):
+                log.exception("asking mdsd failed")
+            since_s = before.since_s if before.problem else at_s
+            self.seen = msgspec.structs.replace(before, problem=str(error), since_s=since_s)
+        self.wakeup.wake()
+
+    def _show(self, now: float) -> None:
+        """What was answered."""
+        if self.seen.problem:
+            self._said.warning(f"mdsd does not answer: {self.seen.problem}", "mdsd")
+        elif now - self._noted_at >= NOTED_S - 1:
             self._noted_at = now
-            self._note(at_s)
+            self._note(time.time())
         self.pages.show(self.seen, self.history)
         self.manager.status(self.seen.problem or f"the page is at {self.address}")
 

@@ -20,7 +20,9 @@ from tarazu.errors import BadInput
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", nargs="?", choices=["default", "check"], help="default: what is in force")
+    parser.add_argument(
+        "what", nargs="?", choices=["default", "check"], help="a file to start from; or look for mistakes"
+    )
     parser.add_argument("file", nargs="?", metavar="FILE", help="with check: this one (default: as --config)")
     parser.add_argument("--json", action="store_true", help="as JSON")
 

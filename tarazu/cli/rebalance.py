@@ -13,6 +13,7 @@ that mdsd measured there. Moving pays while what it saves in --days is more than
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -25,6 +26,7 @@ from tarazu.cli.view import status_of, view_of
 from tarazu.config import Settings
 from tarazu.errors import BadInput, TarazuError
 from tarazu.model import SystemView
+from tarazu.names import shown as shown_name
 from tarazu.rebalance import commands
 from tarazu.rebalance.advice import Advice, Options, Worth, advise
 from tarazu.rebalance.datasets import Dataset, Use, of_directories, of_runs
@@ -35,8 +37,6 @@ from tarazu.units import MIB, human_bytes
 
 MOST_LINES = 20
 """Datasets that are listed."""
-TOO_LARGE = 2.0
-"""Times what all OSTs would need together: single objects are what is waited for."""
 NOT_BUSY = 4
 """Exit status of --load."""
 
@@ -157,6 +157,7 @@ def execute(options: argparse.Namespace) -> int:
             least_bytes=options.min_size,
             idle_s=options.idle * 3600,
             now_s=now,
+            osts=[o.index for o in view.osts],
             excluded=_Excluded(settings),
             progress=progress,
         )
@@ -292,9 +293,15 @@ def _print(
         ],
         left=2,
     )  # fmt: skip
-    for o in shown[:MOST_LINES]:
-        if o.bound_s > TOO_LARGE * o.even_s and o.dataset.per_day:
-            print(f"# {o.dataset.name}: one object alone takes {o.bound_s:.3g} s: more stripes would help")
+    limit = _limit(advice)
+    if not limit and advice.steps and not options.script:
+        print(
+            "# lfs of this Lustre has no -W (2.16): a script (--script) keeps the rate by waiting between files"
+        )
+    for wide in (w for o in shown for w in o.wider):
+        command = commands.widening(files, wide, limit)
+        text = f"one object alone takes {wide.before_s:.3g} s; more stripes, {wide.after_s:.3g} s:"
+        print(f"# {text} {shown_name(command)}")
     if len(shown) > MOST_LINES:
         print(f"# {len(shown) - MOST_LINES} datasets more")
     if options.script:
@@ -305,7 +312,7 @@ def _print(
             copied, saved = copied + worth.step.size_bytes, saved + worth.saves_s_per_day
             print(f"# {_gain(worth, advice)}; so far {human_bytes(copied)}, {_duration(saved)} a day")
             for order in commands.orders(files, to.index, worth.step.moves):
-                print(commands.command(order, advice.options.bytes_per_s))
+                print(commands.command(order, limit))
     for line in _sum(advice):
         print(f"# {line}")
     if advice.unpaid:
@@ -315,6 +322,10 @@ def _print(
             f"# from here on moving takes longer than it saves in {advice.options.days:g} days: "
             f"{human_bytes(more)} more would save {_duration(saves)} a day"
         )
+
+
+def _limit(advice: Advice) -> str:
+    return commands.throttle(advice.options.bytes_per_s, os.environ.get("TARAZU_ROOT", "/"))
 
 
 def _gain(worth: Worth, advice: Advice) -> str:
@@ -329,7 +340,7 @@ def _gain(worth: Worth, advice: Advice) -> str:
 
 
 def _document(advice: Advice, files: Files, to: Targets, notes: Sequence[str]) -> dict[str, object]:
-    rate = advice.options.bytes_per_s
+    limit = _limit(advice)
 
     def step(worth: Worth) -> dict[str, object]:
         orders = commands.orders(files, to.index, worth.step.moves)
@@ -341,7 +352,7 @@ def _document(advice: Advice, files: Files, to: Targets, notes: Sequence[str]) -
             "after": worth.step.after,
             "saves_s_per_day": worth.saves_s_per_day,
             "lowers_fill": worth.lowers_fill,
-            "moves": [{**_fields(o), "command": commands.command(o, rate)} for o in orders],
+            "moves": [{**_fields(o), "command": commands.command(o, limit)} for o in orders],
         }
 
     return {
@@ -359,6 +370,15 @@ def _document(advice: Advice, files: Files, to: Targets, notes: Sequence[str]) -
                 "after_s": o.after_s,
                 "bound_s": o.bound_s,
                 "even_s": o.even_s,
+                "wider": [
+                    {
+                        "path": files.path(w.file),
+                        "before_s": w.before_s,
+                        "after_s": w.after_s,
+                        "command": commands.widening(files, w, limit),
+                    }
+                    for w in o.wider
+                ],
                 "slowest": o.slowest,
             }
             for o in advice.outlooks

@@ -20,6 +20,7 @@ from tarazu.rebalance.datasets import Dataset
 from tarazu.rebalance.files import Files, Objects
 from tarazu.rebalance.moves import Load, Step
 from tarazu.rebalance.targets import Targets
+from tarazu.rebalance.wider import Wider, wider
 
 MOST_EXACT = 20
 """Datasets, those that take longest a day, whose bound also knows their layouts: it costs some 0.1 s each."""
@@ -50,6 +51,8 @@ class Outlook(msgspec.Struct, frozen=True):
     """No placement of its files is faster."""
     even_s: float
     """All OSTs at once, if bytes could be dealt at will. Far below `bound_s`: single objects are too large."""
+    wider: tuple[Wider, ...]
+    """Files whose largest object is what is waited for."""
     slowest: int
     """OST index, before."""
     size_bytes: int
@@ -129,6 +132,7 @@ def advise(
                 float((np.bincount(now, moved, len(level)) / targets.speed).max()),
                 lowest_s(files, sizes, targets, dataset, moved, number in exact),
                 float(moved.sum() / targets.speed.sum()),
+                tuple(wider(files, targets, dataset, part, moved)) if number in exact else (),
                 int(targets.index[int(level.argmax())]),
                 int(part.stored.sum()),
             )

@@ -8,6 +8,7 @@ clients keep the rate on average.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import stat
 from collections.abc import Sequence
@@ -18,9 +19,14 @@ import msgspec
 from tarazu.allocate.problem import Array
 from tarazu.errors import BadInput
 from tarazu.layout.setstripe import format_layout
+from tarazu.model import Layout
 from tarazu.rebalance.files import Files, Shape
 from tarazu.rebalance.moves import Move
+from tarazu.rebalance.wider import Wider
 from tarazu.units import MIB
+
+THROTTLES = (2, 16)
+"""Version of Lustre from which `lfs migrate` has `-W`."""
 
 
 class Order(msgspec.Struct, frozen=True):
@@ -58,13 +64,29 @@ def options(shape: Shape, osts: Sequence[int]) -> str:
     return format_layout(shape.layout, lists)
 
 
-def throttle(bytes_per_s: float) -> str:
-    """`-W` in whole MiB/s, as `lfs` reads it."""
+def throttle(bytes_per_s: float, root: str | Path = "/") -> str:
+    """`-W` in whole MiB/s; empty where the Lustre below `root` is older than that option (2.16)."""
+    try:
+        text = (Path(root) / "sys/fs/lustre/version").read_text(errors="replace")
+    except OSError:
+        text = ""
+    found = re.search(r"(\d+)\.(\d+)", text)
+    if found and (int(found[1]), int(found[2])) < THROTTLES:
+        return ""
     return f"-W {max(1, int(bytes_per_s / MIB))}M"
 
 
-def command(order: Order, bytes_per_s: float) -> str:
-    return f"lfs migrate -n {throttle(bytes_per_s)} {order.new} {shlex.quote(order.path)}"
+def command(order: Order, limit: str) -> str:
+    """limit: as `throttle` has it."""
+    return " ".join(filter(None, ("lfs migrate -n", limit, order.new, shlex.quote(order.path))))
+
+
+def widening(files: Files, wide: Wider, limit: str) -> str:
+    """The command that gives a plain file more stripes; Lustre chooses the OSTs."""
+    (component,) = files.shape(wide.file).layout.components
+    layout = Layout((msgspec.structs.replace(component, stripe_count=wide.stripe_count),))
+    words = ("lfs migrate -n", limit, format_layout(layout), shlex.quote(files.path(wide.file)))
+    return " ".join(filter(None, words))
 
 
 def script(all_: Sequence[Order], bytes_per_s: float, about: Sequence[str], stop_file: str) -> bytes:
@@ -103,6 +125,7 @@ _SCRIPT = r"""#!/bin/bash
 # A file that was changed since the advice, that somebody writes, or that HSM knows is left as it is. Interrupting is
 # safe: `lfs migrate` writes a copy without a name and exchanges it for the old objects at the end.
 set -u
+export LC_ALL=C
 RATE=${RATE:-@RATE@}           # MiB/s, on average
 STOP=${STOP:-@STOP@}           # ends when this file is there: `tarazu disable --site`
 BUSY=${BUSY:-}                 # a command that succeeds while files should not be moved: asked before each
@@ -142,6 +165,7 @@ ask() { # number, layout, word for the notes
     # $2 is a list of words without blanks in them.
     if "$LFS" migrate -n $limit $2 "$file"; then
         note "$1" "$3"
+        printf '%s of %s: %s: %s\n' "$1" "${#path[@]}" "$3" "$file"
         failed=0
     else
         say "$file: not moved (in use, or no space): left"
@@ -158,8 +182,10 @@ ask() { # number, layout, word for the notes
 exec 9>>"$notes" || exit 1
 flock -n 9 || { say "$0 is running already"; exit 1; }
 while read -r n word; do
+    case $n in ''|*[!0-9]*) continue ;; esac
     [ -n "${path[$n]+x}" ] && state[$n]=$word
 done <"$notes"
+case $RATE in ''|0*|*[!0-9]*) say "RATE: expected MiB/s, 1 or more, found $RATE"; exit 2 ;; esac
 limit=
 { "$LFS" help migrate; "$LFS" migrate --help; } 2>&1 </dev/null | grep -q -- --bandwidth && limit="-W ${RATE}M"
 failed=0
@@ -169,7 +195,7 @@ case ${1:-move} in
             [ "${state[$n]-}" = moved ] || ask "$n" "${new[$n]}" moved
         done ;;
     undo)
-        for n in $(tac "$notes" | sed -n 's/ moved$//p; s/ begun$//p'); do
+        for n in $(tac "$notes" | sed -n 's/^\([0-9]\{1,9\}\) \(moved\|begun\)$/\1/p'); do
             case ${state[$n]-} in
                 moved|begun) ask "$n" "${old[$n]}" back; state[$n]=back ;;
             esac

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from array import array
 from collections import Counter
+from collections.abc import Collection
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -17,7 +18,7 @@ from tarazu.native import Decoded
 
 Why = Literal[
     "small", "being written", "mirrored", "on the MDT (DoM)", "self-extending", "overstriped", "not striped as RAID 0",
-    "without objects", "sparse", "layout unreadable", "excluded", "gone",
+    "without objects", "sparse", "layout unreadable", "excluded", "on an OST that mdsd does not show", "gone",
 ]  # fmt: skip
 """Why a file is left where it is."""
 
@@ -59,7 +60,9 @@ class Objects(NamedTuple):
 class Files:
     """Files that may be moved, and how many may not, by reason."""
 
-    def __init__(self) -> None:
+    def __init__(self, osts: Collection[int] | None = None) -> None:
+        """osts: indices that are known; a file with an object elsewhere, as on one that `mdsd.exclude` names, stays."""
+        self._known = None if osts is None else frozenset(osts)
         self.left: Counter[Why] = Counter()
         self.left_bytes: Counter[Why] = Counter()
         self.shapes: list[Shape] = []
@@ -75,6 +78,12 @@ class Files:
     def add(self, path: str, stat: Stat, decoded: Decoded) -> Why | None:
         """Take a file with its layout; why not, where it can only stay."""
         why = why_not(stat, decoded)
+        if (
+            not why
+            and self._known is not None
+            and not all(self._known.issuperset(c.osts) for c in decoded.components)
+        ):
+            why = "on an OST that mdsd does not show"
         if why:
             self.leave(why, stat.size_bytes)
             return why

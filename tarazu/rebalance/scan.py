@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 
@@ -31,6 +31,7 @@ def scan(
     least_bytes: int,
     idle_s: float,
     now_s: float,
+    osts: Collection[int] | None = None,
     excluded: Callable[[str], bool] = lambda path: False,
     lfs: str = "lfs",
     progress: Callable[[str], None] = lambda text: None,
@@ -40,7 +41,7 @@ def scan(
     A file that was written within `idle_s` is taken for one of a running job and left. Who reads it goes on while it is
     moved. Raises BadInput.
     """
-    files = Files()
+    files = Files(osts)
     linked: set[tuple[int, int]] = set()
 
     def look(path: str) -> Found | None:

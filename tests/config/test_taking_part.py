@@ -61,7 +61,7 @@ def test_directories() -> None:
 TEXT = st.text("ab/.*?", max_size=8)
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(TEXT, TEXT)
 def test_globs_are_judged_as_the_library_does(glob: str, text: str) -> None:
     found = ctypes.CDLL(None).fnmatch(glob.encode(), text.encode(), 0) == 0

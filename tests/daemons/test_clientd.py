@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import logging
 import os
 import pwd
@@ -23,11 +24,14 @@ from tarazu.cli.db import from_clientd
 from tarazu.config import without_password
 from tarazu.daemons import stored_plans
 from tarazu.daemons.clientd import Clientd, check_ids, listen
+from tarazu.daemons.left_to_lustre import as_the_site_wants
 from tarazu.daemons.process import Wakeup
 from tarazu.daemons.reports import read_history
 from tarazu.daemons.shares import Share
 from tarazu.errors import Busy, ConfigError, TraceError, Unavailable, WireError
-from tarazu.model import JobStep
+from tarazu.lustre import EOF
+from tarazu.model import Component, FileName, Forecast, JobStep, Layout
+from tarazu.store.rows import NewFile
 from tarazu.trace.records import FileRecord, RunRecord
 from tarazu.trace.runfile import MAX_RUN_BYTES, encode_run
 from tarazu.wire import local
@@ -168,11 +172,6 @@ def clientd(tmp_path: Path) -> Iterator[Clientd]:
         found.close()
 
 
-NO_LISTS: dict[str, Any] = dict.fromkeys(
-    ("exclude", "exclude_users", "exclude_programs", "only_users", "only_projects", "only_partitions"), ()
-)
-
-
 def plan(clientd: Clientd, paths: list[Path], **fields: Any) -> local.PlanReply:
     """Without OSTs: what is forecast and stored."""
     step = JobStep("lustre", 0, "app", "2")
@@ -216,27 +215,51 @@ def test_damaged_histories_are_left_out_named_and_logged_once_and_the_rest_is_pl
         assert sum(str(path) in line for line in told.lines) == 1, told.lines
 
 
-def test_whom_the_site_does_not_want_gets_no_plan_whatever_his_own_settings_say(
-    clientd: Clientd, tmp_path: Path
-) -> None:
-    good = [history_file(tmp_path / f"{n}.run", 1e9 + n) for n in range(2)]
+def test_whom_the_site_does_not_want_gets_no_plan_whatever_his_own_settings_say(tmp_path: Path) -> None:
+    fields = {"socket": str(tmp_path / "s"), "database": str(tmp_path / "i.db")}
+    settings = config.override(config.override(config.Settings(), "clientd", **fields), "keys", insecure=True)
+    found = Clientd(settings, Wakeup())
 
-    def by(run: dict[str, Any], **asked: Any) -> tuple[str, str]:
-        clientd._take_over(config.override(clientd.settings, "run", **{**NO_LISTS, **run}))
-        reply = plan(clientd, good, **asked)
-        return reply.status, reply.reason
+    def refused(run: dict[str, Any], **asked: Any) -> str:
+        found.settings = config.override(settings, "run", **run)
+        step = local.PlanRequest(JobStep("lustre", 4711, "app", "2"), 0, (), (), place=False)
+        ends = socket.socketpair()
+        with (
+            local.Channel(ends[0]) as here,
+            local.Channel(ends[1]) as there,
+            contextlib.suppress(PastTheLists),
+        ):
+            found._plan(there, msgspec.structs.replace(step, **asked), os.getuid())
+            answer = here.receive()
+            assert isinstance(answer, local.PlanReply) and answer.status == "never"
+            return answer.reason
+        return ""
 
-    me = pwd.getpwuid(os.getuid()).pw_name
-    assert by({"exclude_users": (me,)}) == ("never", f"run.exclude_users names {me}")
-    assert by({"exclude_programs": ("ap?",)}) == ("never", "run.exclude_programs names app")
-    only = {"only_users": ("nobody",), "only_projects": ("chem",), "only_partitions": ("test",)}
-    assert by(only)[0] == "never"
-    assert by(only, project="chem")[0] == by(only, partition="test")[0] == "forecast"
-    assert by({"only_users": (str(os.getuid()),)})[0] == "forecast"
-    # Directories: the file is left to Lustre, and it is said why.
-    by({"exclude": ("/d*",)})
-    (row,) = clientd.stored.rows(local.PlansQuery(), 0).files
-    assert (row["layout"], row["left_because"]) == (None, "run.exclude names it")
+    class PastTheLists(Exception):
+        pass
+
+    def planned(*_: object, **__: object) -> None:
+        raise PastTheLists
+
+    try:
+        found.planner.plan = planned  # type: ignore[assignment]
+        me = pwd.getpwuid(os.getuid()).pw_name
+        assert refused({"exclude_users": (me,)}) == f"run.exclude_users names {me}"
+        assert refused({"exclude_programs": ("ap?",)}) == "run.exclude_programs names app"
+        only = {"only_users": ("nobody",), "only_projects": ("chem",), "only_partitions": ("test",)}
+        assert refused(only).startswith("run.only_users, run.only_projects")
+        assert refused(only, project="chem") == refused(only, partition="test") == ""
+        assert refused({"only_users": (str(os.getuid()),)}) == refused({}) == ""
+    finally:
+        found.close()
+
+
+def test_files_that_the_site_does_not_want_placed_are_left_to_lustre_and_it_is_said_why() -> None:
+    name = FileName("/d/tmp/a", "/d/tmp/a", "/d/tmp/a", False, 0, 0, 0)
+    file = NewFile(Forecast(name, 1 << 30), Layout((Component(0, EOF, 1 << 20, 4),)))
+    (left,) = as_the_site_wants(config.Run(exclude=("*/tmp/*",)), [file])
+    assert (left.layout, left.left_because) == (None, "run.exclude names it")
+    assert as_the_site_wants(config.Run(include=("/d/*",)), [file]) == [file]
 
 
 def test_histories_beyond_the_setting_are_not_even_looked_at(clientd: Clientd, tmp_path: Path) -> None:

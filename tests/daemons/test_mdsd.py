@@ -21,7 +21,7 @@ from tarazu.wire.messages import Acknowledged, FileClosed, FileSpec, StepEnded, 
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
 
-from .conftest import DATA, PATIENCE_S, Site, allocation, ask, patiently
+from .conftest import DATA, PATIENCE_S, Site, allocation, ask
 
 
 def promised(status: dict[str, Any]) -> int:
@@ -65,28 +65,6 @@ def test_reports_flow_into_the_status(running: Site) -> None:
     assert 0 <= seen.age_s < PATIENCE_S
     other = client.request(ViewRequest("v2", "other"), PATIENCE_S)
     assert (other.view, other.fs_names) == (None, ("lustre",))
-
-
-def test_users_whom_the_site_does_not_want_get_nothing(site: Site) -> None:
-    with site.config.open("a") as file:
-        file.write("[run]\nexclude_users = ['1000', 'nobody-of-this-name']\n")
-    mdsd = site.mdsd()
-    site.ossd()
-    site.wait_status(has_osts)
-    client = site.client()
-    reply = ask(client, allocation("a1"))
-    assert (reply.status, reply.reason) == ("never", "run.exclude_users names uid 1000")
-    assert ask(client, allocation("a2", uid=1001)).status == "allocated"
-    assert "users that this node does not know: nobody-of-this-name" in site.log("mdsd")
-    # Without a restart, and the other way round.
-    text = site.config.read_text().replace(
-        "exclude_users = ['1000', 'nobody-of-this-name']", "only_users = ['1000']"
-    )
-    site.config.write_text(text)
-    mdsd.send_signal(signal.SIGHUP)
-    patiently(lambda: "settings read again" in site.log("mdsd"))
-    assert ask(client, allocation("a3")).status == "allocated"
-    assert ask(client, allocation("a4", uid=1001)).reason == "run.only_users does not name uid 1001"
 
 
 def test_a_request_is_answered_promised_and_audited(running: Site) -> None:

@@ -36,11 +36,14 @@ def test_mdsd_takes_over_what_may_change(site: Site, tmp_path: Path) -> None:
     text = site.config.read_text().replace(str(site.audit), str(audit))
     text = text.replace("cpu_limit = 1.0", "cpu_limit = 0.9\nexclude = ['lustre:0-2']\nstale_after_s = 77")
     text = text.replace("policy = 'greedy'", "policy = 'round-robin'\nfill = 0.25")
+    text += "[run]\nonly_users = ['1000']\n"
     assert told(site, "mdsd", mdsd, text) == ["tarazu-mdsd: INFO: settings read again"]
     after = ask(client, allocation("a2"))
     assert {ost for file in after.osts for component in file for ost in component} == {3, 4}
     assert after.policy == "round-robin" and 'id="a2"' in audit.read_text()
     assert ask(client, allocation("a1")).osts, "kept replies outlive it"
+    unwanted = ask(client, allocation("a3", uid=1001))
+    assert (unwanted.status, unwanted.reason) == ("never", "run.only_users does not name uid 1001")
     status = site.status()
     assert status["gate"]["cpu_limit"] == 0.9 and status["weights"]["fill"] == 0.25
 

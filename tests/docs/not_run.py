@@ -20,6 +20,24 @@ class NotRun(NamedTuple):
     """The whole block of code that has it."""
 
 
+class Ends(NamedTuple):
+    """A command that is typed, and rightly does not end with status 0."""
+
+    begins: str
+    status: int
+    reason: str
+
+
+@cache
+def ends() -> tuple[Ends, ...]:
+    return tuple(Ends(**entry) for entry in tomllib.loads(FILE.read_text())["ends"])
+
+
+def as_it_should(line: str, status: int) -> bool:
+    """Whether a command may end so."""
+    return any(status == each.status and f"{line} ".startswith(f"{each.begins} ") for each in ends())
+
+
 @cache
 def entries() -> tuple[NotRun, ...]:
     return tuple(NotRun(**entry) for entry in tomllib.loads(FILE.read_text())["command"])

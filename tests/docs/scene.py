@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -26,9 +27,13 @@ PROGRAMS = Path("/tmp/tarazu-docs/programs")
 """First on the PATH: stand-ins, and what looks at each command before it is run."""
 SYSTEM = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 APPLICATIONS = ("APP", "ior", "climate")
-WORK = Path("/scratch/me/work")
-"""Where the commands of the prose are typed: a folder on the emulated Lustre."""
-STANDS_FOR: dict[str, str] = {}
+WORK = Path("/tmp/tarazu-docs/work")
+"""Where the commands of the prose are typed."""
+MOUNTS = ("/scratch", "/lustre")
+STANDS_FOR = {
+    "explain PATH": "explain /scratch/me/out/ior.0",
+    "explain FILE": "explain /scratch/me/out/ior.0",
+}
 BAD_OST = Path(darshan.__file__).parent / "examples" / "example_logs" / "sample-badost.darshan"
 """2,048 processes on a production Lustre: PyDarshan's example."""
 YESTERDAY = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(days=1)
@@ -99,8 +104,9 @@ def build() -> dict[str, str]:
     )
     for application in APPLICATIONS:
         _learned(application, env)
-    _files(ROOT)
-    _files(WORK)
+    for here in (ROOT, WORK):
+        _files(here)
+    _more_daemons(env)
     _stand_for_the_readers(env)
     return env
 
@@ -133,14 +139,39 @@ def _files(here: Path) -> None:
     )
     counted = ("bursts", "import", str(here / "range.csv"), *columns, "--directory", str(here / "DIR"))
     call(_bin("tarazu"), *counted, env={"PATH": "/usr/bin:/bin"})
+    shutil.copytree(here / "DIR" / "traffic", here / "DIR", dirs_exist_ok=True)
     for name in ("app", "ior", "hacc_io", "PROGRAM"):
         shutil.copy("/bin/true", here / name)
     results = here / "results"
     results.mkdir()
     shutil.copy(ROOT / "tests/data/ior/4.0.0-posix-unique.json", results / "1.json")
-    Path("/lustre/bench").mkdir(parents=True, exist_ok=True)
-    for name in ("PATH", "FILE"):
-        shutil.copy("/scratch/me/out/ior.0", here / name)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _more_daemons(env: dict[str, str]) -> None:
+    """Those that a testbed does not start: a council, an announcer of the client, tarazu-burstd."""
+    council, bursts = _free_port(), _free_port()
+    more = SITE / "etc" / "conf.d" / "docs.toml"
+    more.parent.mkdir()
+    more.write_text(
+        f"[tune]\ncouncil = 'tcp://127.0.0.1:{council}'\ngroup = 'docs'\nlevers = ['max_rpcs_in_flight']\n"
+        f"[bursts]\nstatistics = 'tcp://127.0.0.1:{bursts}'\nmachine = '{WORK}/machine.txt'\n"
+        f"jobs = '{WORK}/sacct.txt'\n"
+        f"[forwarding]\nbenchmarks = '{WORK}/benchmarks.csv'\n"
+    )
+    there = client(env)
+    for directory in ("/run/tarazu-burstd", "/var/lib/tarazu-council", "/var/lib/tarazu-announcer"):
+        Path(directory).mkdir(exist_ok=True)
+    for daemon in (("tarazu-council",), ("tarazu-announcer", "--kind", "client"), ("tarazu-burstd",)):
+        with (SITE / "log" / daemon[0]).open("w") as log:
+            subprocess.Popen(
+                [_bin(daemon[0]), *daemon[1:]], env=there, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
 
 
 def _stand_for_the_readers(env: dict[str, str]) -> None:
@@ -162,8 +193,10 @@ def _learned(application: str, env: dict[str, str]) -> None:
     """Three runs that wrote a file."""
     there = client(env)
     mount = Path(there["TESTBED_MOUNT"])
-    if not os.path.lexists("/scratch"):
-        os.symlink(mount, "/scratch")
+    for name in MOUNTS:
+        if not os.path.lexists(name):
+            os.symlink(mount, name)
+    (mount / "bench").mkdir(exist_ok=True)
     words = f"mkdir -p {mount}/me/out; dd if=/dev/zero of={mount}/me/out/{application}.0 bs=1M count=200 status=none"
     for _ in range(3):
         call(

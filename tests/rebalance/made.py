@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tarazu.lustre import EOF
 from tarazu.model import Component, Ost, SystemView
@@ -19,7 +19,7 @@ def view_of(
     *,
     slow: dict[int, float] | None = None,
     used: Sequence[float] = (),
-    pools: dict[int, tuple[str, ...]] | None = None,
+    pools: Mapping[int, tuple[str, ...]] | None = None,
     total: int = 10 * TB,
 ) -> SystemView:
     """OSTs of 1 GB/s, two a server; slow: share of that; used: share of their space (default: half)."""

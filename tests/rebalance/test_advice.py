@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarazu.rebalance.advice import Advice, Options, advise
+from tarazu.rebalance.commands import widening
 from tarazu.rebalance.datasets import Dataset, of_directories
 from tarazu.rebalance.files import Files
 from tarazu.rebalance.targets import Targets, targets
@@ -135,6 +136,20 @@ def test_a_full_ost_gets_nothing_and_no_copy_without_its_space() -> None:
     advice = advise(files, to, all_of(files), FOR_EVER)
     gone = [m.after[0] for w in advice.steps for m in w.step.moves]
     assert gone.count(1) <= 1 and 3 not in gone and 2 in gone
+
+
+def test_a_file_with_one_large_object_needs_more_stripes() -> None:
+    files = Files()
+    add(files, "/scratch/set/large", 100 * GB, [2])
+    for i in range(8):
+        add(files, f"/scratch/set/{i}", GB, [i])
+    (outlook,) = advise(files, targets(view_of(8)), all_of(files), FOR_EVER).outlooks
+    assert outlook.after_s == pytest.approx(100.0, rel=0.02) and outlook.bound_s == pytest.approx(
+        100.0, rel=0.01
+    )
+    (wide,) = outlook.wider
+    assert (wide.file, wide.stripe_count) == (0, 8) and wide.after_s == pytest.approx(100 / 8)
+    assert widening(files, wide, "-W 190M") == "lfs migrate -n -W 190M -c 8 -S 1M /scratch/set/large"
 
 
 @settings(max_examples=40)

@@ -59,6 +59,14 @@ def test_sparse_and_empty_files_stay() -> None:
     assert files.left_bytes["sparse"] == (1 << 30) + (10 << 30)
 
 
+def test_files_on_an_ost_that_is_excluded_stay() -> None:
+    files = Files(osts=range(8))
+    assert files.add("/f", Stat(1 << 24, 1 << 24, 0, 0, 0), decoded("plain_1stripe")) == (
+        "on an OST that mdsd does not show"
+    ), "OST 19"
+    assert Files(osts=[19]).add("/f", Stat(1 << 24, 1 << 24, 0, 0, 0), decoded("plain_1stripe")) is None
+
+
 def test_objects_are_those_of_the_layouts() -> None:
     files = Files()
     wanted: list[tuple[int, int, int]] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarazu.stats.moved import UNKNOWN, Moved, moved
@@ -60,6 +60,7 @@ def test_counters_that_began_anew_tell_nothing() -> None:
     assert moved(ost(6, counters_start_s=2.0), ost(5, counters_start_s=1.0), 10.0) == UNKNOWN
 
 
+@settings(max_examples=40)
 @given(
     st.tuples(*[st.integers(0, 2**62)] * 6),
     st.tuples(*[st.integers(0, 2**62)] * 6),

@@ -35,13 +35,19 @@ int __wrap_open(const char *path, int flags, ...)
 
 int __wrap_mkdir(const char *path, mode_t mode)
 {
-    int fd, rc = __real_mkdir(path, mode);
+    bool ours = path_in_mount(AT_FDCWD, path, true);
+    int fd, rc;
 
-    if (rc == 0 && path_in_mount(AT_FDCWD, path, false)) {
+    if (!ours)
+        return __real_mkdir(path, mode);
+    tb_lock(); /* who finds the directory made must find its default, too */
+    rc = __real_mkdir(path, mode);
+    if (rc == 0) {
         fd = real_open(path, O_PATH | O_DIRECTORY, 0);
         sidecar_inherit(fd);
         real_close(fd);
     }
+    tb_unlock();
     return rc;
 }
 

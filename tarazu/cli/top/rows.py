@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tarazu.cli.top.choice import Choice, Fold, Sort
 from tarazu.errors import BadInput
-from tarazu.wire.overview import WEIGHT, Imbalance, Overview, Target, imbalance
+from tarazu.wire.overview import WEIGHT, Imbalance, Overview, Server, Target, imbalance
 
 BUSY = WEIGHT["busy"]
 MANY_ALIKE = 4
@@ -56,7 +56,11 @@ class Table:
             self._lines = [*alone, *(_of_alike(of, self._ages) for of in together.values())]
         else:
             groups = _groups(targets, choice.fold)
-            self._lines = [_of_group(name, of, self._ages) for name, of in groups.items()]
+            folded = [_of_group(name, of, self._ages) for name, of in groups.items()]
+            if choice.fold == "oss":
+                servers = {server.name: server for server in overview.servers}
+                folded = [_with_server(row, servers.get(row.name)) for row in folded]
+            self._lines = [*folded]
         if choice.amiss:
             self._lines = [line for line in self._lines if WEIGHT[line.verdict] > BUSY]
         of_target, of_row, descending = _ORDER[choice.sort]
@@ -95,6 +99,20 @@ def _alike(targets: Iterable[Target]) -> tuple[list[Target], dict[object, list[T
 def _of_alike(of: Sequence[Target], ages: Mapping[str, float]) -> Row:
     row, first = _of_group(f"{of[0].fs_name}: {len(of)} OSTs", of, ages), _of_one(of[0], None)
     return row._replace(where=of[0].oss, verdict=first.verdict, note=first.note)
+
+
+def _with_server(row: Row, server: Server | None) -> Row:
+    """What the server itself reports goes before what is said of its OSTs."""
+    if server is None:
+        return row
+    words = [
+        f"CPU {server.cpu_load:.0%} mem {server.memory_load:.0%} queue {server.queue_wait_s * 1e3:.1f} ms"
+    ]
+    if server.unreadable:
+        words.append(f"{len(server.unreadable)} unreadable")
+    if server.late:
+        words.append(f"{server.late} late reports")
+    return row._replace(note="  ".join([*words, row.note]))
 
 
 def _of_one(t: Target, age_s: float | None) -> Row:

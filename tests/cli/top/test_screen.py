@@ -47,7 +47,7 @@ def lines(
     return [text_of(line) for line in screen(of, choice, columns, rows, **more).lines]
 
 
-def table(of: Overview, choice: Choice = ALL, columns: int = 120) -> list[list[str]]:
+def table(of: Overview, choice: Choice = ALL, columns: int = 160) -> list[list[str]]:
     """Words of the table's lines, below its heading."""
     text = lines(of, choice, columns, None)
     return [line.split() for line in text[text.index("") + 2 :]]
@@ -137,7 +137,7 @@ def test_folded_by_oss_sums_are_shown_and_the_worst_of_what_cannot_be_summed() -
     )
     first, second = table(found, Choice(fold="oss"))
     assert first[:10] == ["oss0", "2", "OSTs", "degraded", "60.0", "1.0G", "8.0", "1.0", "300", "-"]
-    assert " ".join(first[11:]) == "max/mean: used 1.00, moving 1.33 1 degraded"
+    assert " ".join(first[11:]) == "CPU 10% mem 10% queue 0.0 ms max/mean: used 1.00, moving 1.33 1 degraded"
     assert second[:5] == ["oss1", "1", "OSTs", "ok", "0.0"]
 
 

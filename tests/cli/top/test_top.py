@@ -12,7 +12,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tarazu import cli
+from tarazu import cli, config
+from tarazu.cli.view import overview_of, status_of
 from tests.daemons.conftest import DATA, Site
 
 TARAZU = [sys.executable, "-m", "tarazu"]
@@ -59,6 +60,18 @@ def test_ascii_where_the_output_takes_no_more(
     assert text.isascii() and ".x..." in text
 
 
+def test_without_clientd_mdsd_is_asked_directly(site: Site) -> None:
+    settings = config.load(site.config)
+    site.wait_status(
+        lambda status: status["file_systems"]["lustre"]["osts"][0]["writing_bytes_per_s"] is not None
+    )
+    assert "nobody: No such file" in status_of(settings)["clientd"]["unavailable"]
+    found = overview_of(settings)
+    assert [server.name for server in found.servers] == ["oss1"]
+    assert [target.no_create for target in found.targets] == [False] * 5, "excluded is another thing"
+    assert found.targets[0].moving_bytes_per_s == 0.0 and found.imbalances[0].load is None
+
+
 def test_as_json(site: Site, capsys: Capture) -> None:
     found = json.loads(top(site, capsys, "--json")[1])
     assert [target["verdict"] for target in found["targets"]] == ["ok", "excluded", "ok", "ok", "ok"]
@@ -78,7 +91,7 @@ def test_on_a_terminal_keys_change_the_screen_and_q_ends_it(site: Site) -> None:
     seen = wait_for(master, "", "lustre-OST0004")
     assert "\x1b[?1049h" in seen
     os.write(master, b"c")
-    seen = wait_for(master, seen, "max/mean: u")
+    seen = wait_for(master, seen, "CPU ")
     os.write(master, b"/nobody\r")
     seen = wait_for(master, seen, "0 of 0")
     os.write(master, b"q")

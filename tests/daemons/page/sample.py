@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import random
 import threading
 from collections.abc import Iterator
@@ -104,7 +105,7 @@ def seen(of: dict, at_s: float = NOW_S) -> Seen:
 
 
 def history(fs_name: str = "scratch", at_s: float = NOW_S, seed: int = 2) -> History:
-    """A day and a month, in which placement was switched on 12 days ago; with a gap."""
+    """A day and a month of a system that is busier by day; with a gap. Made up."""
     rng = random.Random(seed)
     found: dict = {}
     for period in PERIODS:
@@ -113,11 +114,9 @@ def history(fs_name: str = "scratch", at_s: float = NOW_S, seed: int = 2) -> His
             then = at_s - period.length_s + number * period.span_s
             if 0.40 < number * period.span_s / period.length_s < 0.44:
                 continue
-            placed = at_s - then < 12 * 86400
-            fill = (
-                (1.13 if placed else 1.19) + 0.01 * (at_s - then) / 86400 / 12 * placed + rng.gauss(0, 0.002)
-            )
-            load = (1.35 if placed else 2.3) + abs(rng.gauss(0, 0.04 if placed else 0.25))
+            fill = 1.55 + 0.0015 * (then - at_s) / 86400 + rng.gauss(0, 0.002)
+            day = math.sin(then / 86400 * 2 * math.pi)
+            load = 2.6 + 0.5 * day + abs(rng.gauss(0, 0.12))
             moments.append(Moment(int(then), 0.62, 0.9, fill, load, 4e9, 10**12, 3))
         found[period] = moments
     return {fs_name: found}

@@ -26,7 +26,7 @@ def ring(tmp_path: Path) -> Ring:
     return Ring(tmp_path / "imbalance.db")
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
         st.tuples(st.floats(1, 9), st.none() | st.floats(1, 9), st.integers(0, 5)), min_size=1, max_size=20

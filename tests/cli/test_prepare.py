@@ -1,0 +1,52 @@
+"""`tarazu prepare`: its command line; and the application comes first, whatever fails around it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tarazu.cli import command
+from tarazu.sim.testbed import Testbed
+from tests.testbed.conftest import bed, memory_directory, shared_bed  # noqa: F401
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("solver -- srun ./a --apply", ("solver", False, [], ["srun", "./a", "--apply"])),
+        ("solver --apply --directory d -- ./a -b", ("solver", True, ["d"], ["./a", "-b"])),
+        ("--apply solver -- ./a", ("solver", True, [], ["./a"])),
+        ("--directory d --apply -- ./a", ("", True, ["d"], ["./a"])),
+        ("--undo", ("", False, [], [])),
+    ],
+)
+def test_options_stand_before_or_behind_the_application(words: str, expected: Any) -> None:
+    parser, _ = command("prepare")
+    found = parser.parse_args(words.split())
+    assert (found.application, found.apply, found.directory, found.command) == expected
+
+
+def prepare(bed: Testbed, tmp_path: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:  # noqa: F811
+    home = {"TARAZU_RUN_STATE_DIR": str(tmp_path), "TARAZU_CLIENTD_SOCKET": str(tmp_path / "none"), **more}
+    return subprocess.run(
+        [sys.executable, "-m", "tarazu", "prepare", "app", *words],
+        env=os.environ | bed.environment() | home, cwd=bed.client_mount(), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_without_daemons_the_program_runs_as_it_would_have(bed: Testbed, tmp_path: Path) -> None:  # noqa: F811
+    (bed.client_mount() / "out").mkdir()
+    done = prepare(bed, tmp_path, "--directory", "out", "--apply", "--", "sh", "-c", "echo ran; exit 7")
+    assert (done.returncode, done.stdout) == (7, "ran\n") and "nothing is set" in done.stderr
+    assert not (tmp_path / "prepared").exists()
+
+
+def test_switched_off_it_is_not_there(bed: Testbed, tmp_path: Path) -> None:  # noqa: F811
+    done = prepare(bed, tmp_path, "--apply", "--", "sh", "-c", "kill -TERM $$", TARAZU_DISABLE="1")
+    assert done.returncode == -15 and "$TARAZU_DISABLE" in done.stderr
+    assert prepare(bed, tmp_path, "--apply").returncode == 2

@@ -1,0 +1,36 @@
+"""Every daemon that sets something looks at the site's stop file; docs/off-switches.md says what each does then."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SCRIPTS = {
+    name: target.partition(":")[0]
+    for name, target in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"].items()
+    if name.startswith("tarazu-")
+}
+SETS_NOTHING = {"tarazu-ossd": "its rules of routers are mdsd's", "tarazu-page": "it shows"}
+
+
+def settings_of(module: str) -> tuple[str, ...]:
+    """Its `USED`, without the time that importing a daemon takes."""
+    parts = module.removeprefix("tarazu.daemons.").split(".")
+    path = (ROOT / "daemons").joinpath(*parts)
+    text = (path.with_suffix(".py") if path.with_suffix(".py").exists() else path / "__init__.py").read_text()
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "USED":
+            return tuple(ast.literal_eval(node.value))
+    raise AssertionError(f"{module}: expected USED")
+
+
+@pytest.mark.parametrize("name", sorted(SCRIPTS))
+def test_a_daemon_obeys_the_stop_file_or_sets_nothing(name: str) -> None:
+    used = settings_of(SCRIPTS[name])
+    assert ("run.stop_file" in used) != (name in SETS_NOTHING)
+    page = (ROOT / "docs" / "off-switches.md").read_text()
+    assert name in SETS_NOTHING or name.removeprefix("tarazu-") in page

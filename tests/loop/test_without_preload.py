@@ -1,0 +1,105 @@
+"""A program that nothing can be preloaded into, with real daemons: the pool of good OSTs and prepare each keep it away
+from a sick and from a full OST.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tarazu.sim.testbed import Testbed, down, up
+from tarazu.sim.testbed.configuration import configure
+from tarazu.sim.testbed.daemons import wait_until_ready
+from tarazu.sim.testbed.library import library_directory
+
+STATIC = library_directory() / "testbed" / "iorlike-static"
+GOOD = {0, 1, 2, 4, 5, 7}
+PATIENCE_S = 90.0
+
+pytestmark = [pytest.mark.long, pytest.mark.skipif(not STATIC.exists(), reason="needs a static libc")]
+
+
+@pytest.fixture
+def bed(tmp_path: Path) -> Iterator[Testbed]:
+    fill = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.99, 0.0]
+    made = up(tmp_path / "tb", osss=4, osts_per_oss=2, slow={3: 0.05}, fill=fill, interval_s=1)
+    lctl = str(made.directory / "mds/bin/lctl")
+    pool = {"lctl": lctl, "state": str(tmp_path / "pool"), "mode": "apply", "interval_s": 1.0}
+    configure(made, {"pool": pool})
+    made.start_daemons()
+    wait_until_ready(made)
+    yield made
+    down(made.directory)
+
+
+def tarazu(environment: dict[str, str], *words: str, status: int = 0) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "tarazu", *words],
+        env=os.environ | environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == status, done.stderr
+    return done.stdout
+
+
+def until(true: Callable[[], Any], what: str) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not true():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.3)
+
+
+def osts(bed: Testbed, directory: str) -> set[int]:
+    files = sorted(p for p in (bed.mount / directory).rglob("*") if p.is_file())
+    return {i for p in files for i in bed.layout(p.relative_to(bed.mount)).osts[0]}
+
+
+def test_it_avoids_a_sick_and_a_full_ost_with_each_of_both(bed: Testbed) -> None:
+    mount, client, mds = bed.client_mount(), bed.environment(), bed.mds_environment()
+    write = [str(STATIC), "-F", "-n", "12", "-b", "16m"]
+    for name in ("before", "prepared", "pooled", "both"):
+        (mount / name).mkdir()
+    # What shows that an OST is sick is others' load; by itself the program meets it.
+    assert bed.exec(0, [*write, "-S", "8", "-b", "64m", "-o", f"{mount}/before/f.{{step}}"]).returncode == 0
+    assert 3 in osts(bed, "before")
+
+    def amiss() -> set[int]:
+        pools = json.loads(tarazu(mds, "pool", "--json"))["pools"]
+        return {change["ost"] for pool in pools for change in pool["round"]["waiting"]}
+
+    until(lambda: amiss() == {3, 6}, "OST 3 is sick and OST 6 is full")
+    # No pool yet: OSTs in a row that are well.
+    words = ["prepare", "job", "--directory", str(mount / "prepared")]
+    assert tarazu(client, *words).startswith("lfs setstripe -c 3 -S 1M -i 0 ")
+    tarazu(client, *words, "--apply", "--", *write, "-o", f"{mount}/prepared/below/f")
+    assert osts(bed, "prepared") == {0, 1, 2}
+    assert (
+        bed.mds.layout_blob(bed.mount / "prepared")
+        is bed.mds.layout_blob(bed.mount / "prepared/below")
+        is None
+    )
+    # The keeper makes the pool, and directories follow it.
+    keeper = subprocess.Popen(
+        [sys.executable, "-m", "tarazu.daemons.pool.service"], env=os.environ | mds, stderr=subprocess.DEVNULL
+    )
+    try:
+        until(lambda: set(bed.pools.get("good", [])) == GOOD, "the pool has the good OSTs")
+        bed.exec(0, ["lfs", "setstripe", "-p", "good", mount / "pooled"])
+        assert bed.exec(0, [*write, "-n", "18", "-o", f"{mount}/pooled/below/f"]).returncode == 0
+        assert osts(bed, "pooled") == GOOD
+        words = ["prepare", "job", "--apply", "--directory", str(mount / "both"), "--"]
+        bed.refresh()
+        tarazu(client, *words, "sh", "-c", f"{' '.join(write)} -n 18 -o {mount}/both/f; exit 3", status=3)
+        assert osts(bed, "both") == GOOD and bed.mds.layout_blob(bed.mount / "both") is None
+    finally:
+        keeper.terminate()
+        assert keeper.wait(20) == 0
+    assert "removed: it was not there before" in tarazu(mds, "pool", "--undo")
+    assert "good" not in bed.pools and bed.crashed() is None
