@@ -4,9 +4,9 @@ ossd      tells mdsd how one OSS is, or an LNet router
 routers/  ossd's other half, a process of its own, sets which LNet routers jobs' data take: service, keeper, kept, …
 mdsd      allocating (from the queue to the answer), batch (what is placed together), allocation_requests (is one sane,
           what does its answer promise), per_user (the queue), limits, request_rate, rights (what a key may say), system
-          (what it knows of servers), exclusions, book (what must not be forgotten), ledger_clock, outbox (answers that
-          wait for the disk), audit, mdsd_status, mds_watch (load of the MDS), health (of OSTs), target_news (which
-          steps are told of it), counting (how many stripes a step's files get by curves)
+          (what it knows of servers), exclusions, user_lists (whom it leaves alone), book (what must not be forgotten),
+          ledger_clock, outbox (answers that wait for the disk), audit, mdsd_status, mds_watch (load of the MDS), health
+          (of OSTs), target_news (which steps are told of it), counting (how many stripes a step's files get by curves)
 router_plan/  of mdsd: which LNet routers running jobs' nodes get; routers/ of ossd: sets them. Both say more
 standby/  two mdsds: roles (which answers), feed (what the active one sends), following, handover (after a split)
 clientd   planner (a step's history → a plan), configure (layouts of the expected files), left_to_lustre (which files it

@@ -9,7 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from importlib import metadata
+from pathlib import Path
 from typing import Any
+
+from pygments.lexers.special import TextLexer
+from sphinx.errors import ExtensionError
 
 project = "tarazu"
 release = metadata.version("tarazu")
@@ -43,5 +47,17 @@ def _with_navigation(_app: Any, name: str, source: list[str]) -> None:
             source[0] += f"\n```{{toctree}}\n:hidden:\n:caption: {heading}\n" + "\n".join(pages) + "\n```\n"
 
 
+def _nothing_from_elsewhere(app: Any, failed: Exception | None) -> None:
+    """A reader's browser asks nobody else for anything."""
+    for page in Path(app.outdir).rglob("*.html") if failed is None else ():
+        asked = re.findall(
+            r"<(?:script|link|img|iframe)\b[^>]*?\b(?:src|href)=\"(https?://[^\"]+)", page.read_text()
+        )
+        if asked:
+            raise ExtensionError(f"{page.name}: expected nothing from elsewhere, found {asked[0]}")
+
+
 def setup(app: Any) -> None:
+    app.connect("build-finished", _nothing_from_elsewhere)
+    app.add_lexer("csv", TextLexer)  # which Pygments does not know
     app.connect("source-read", _with_navigation)

@@ -31,6 +31,11 @@ need bwrap bubblewrap
 [ -e /usr/share/lmod/lmod/libexec/lmod ] || missing="$missing lmod"
 need tclsh tcl
 need chromium-headless-shell chromium-headless-shell
+need patchelf patchelf
+need rpmbuild rpm
+need mmdebstrap mmdebstrap
+need systemd-nspawn systemd-container
+need busybox busybox-static
 /usr/bin/python3 -c "import simgrid" 2>/dev/null || missing="$missing python3-simgrid"
 # Debian lets only one of the two be installed: the other one's program is unpacked beside the system.
 modules=/usr/local/lib/environment-modules

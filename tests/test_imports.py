@@ -32,7 +32,7 @@ MAY_IMPORT = {
     "tune": BASE | {"stats", "wire"},
     "rebalance": BASE | {"layout", "allocate", "native", "trace", "wire"},
     "store": BASE | {"layout", "trace", "native"},
-    "doctor": BASE | {"wire", "stats", "trace", "store", "run", "native"},
+    "doctor": BASE | {"wire", "stats", "trace", "store", "prepare", "run", "native"},
     "prepare": BASE | {"native", "layout", "wire"},
     "run": BASE | {"wire", "stats", "layout", "trace", "predict", "store", "forwarding", "native"},
 }

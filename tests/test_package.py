@@ -103,6 +103,13 @@ def test_an_oss_installs_little_and_imports_what_it_must(wheel: Path, tmp_path: 
     run("-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"tarazu[oss] @ file://{wheel}")
     listed = {line.split("==")[0].lower() for line in run("-m", "pip", "freeze").split() if "==" in line}
     assert listed <= {"msgspec", "pyzmq"}, listed
+    # What pip and venv bring, and what Python compiles for itself, are not counted.
+    ask = "import importlib.metadata as m; names = 'tarazu', 'msgspec', 'pyzmq'\n"
+    ask += "files = (f for name in names for f in m.files(name) if '__pycache__' not in f.parts)\n"
+    files = run("-c", ask + "print(*(f.locate() for f in files), sep='\\n')").splitlines()
+    size = sum(Path(file).stat().st_size for file in files)
+    assert len(files) > 500, files
+    assert size <= 10e6, size
     run("-c", "import tarazu.daemons.ossd, tarazu.daemons.routers.service, tarazu.sim, tarazu.daemons")
     # An announcer and what it uses; the classifier's weights, though it is the council that asks it.
     run(

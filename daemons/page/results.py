@@ -83,7 +83,14 @@ class Job(msgspec.Struct, frozen=True):
     osts: int
     actual: Placed | None = None
     compared: Compared | None = None
-    gain_s: float | None = None
+
+    @property
+    def gain_s(self) -> float | None:
+        """As `tarazu.sim.whatif` has it; None where times are not known."""
+        ours = [p.time_s for p in self.compared.placed if p.policy == "tarazu"] if self.compared else []
+        if self.actual is None or self.actual.time_s is None or not ours or ours[0] is None:
+            return None
+        return max(0.0, self.actual.time_s.median - ours[0].median)
 
 
 class Log(msgspec.Struct, frozen=True):

@@ -35,14 +35,14 @@ class Pools:
 
     def members(self, fs_name: str, pool: str) -> list[int] | None:
         """None where there is no such pool. Raises Unavailable."""
-        status, out, said = self._call(["pool_list", fs_name])
+        name = f"{fs_name}.{pool}"
+        status, out, said = self._call(["pool_list", name])
         if status:
-            raise Unavailable(f"lctl pool_list {fs_name}: status {status}: {said}")
-        if f"{fs_name}.{pool}" not in out.split():
+            # There is none, or something is wrong: the list of pools tells.
+            status, listed, _ = self._call(["pool_list", fs_name])
+            if status or name in listed.split():
+                raise Unavailable(f"lctl pool_list {name}: status {status}: {said}")
             return None
-        status, out, said = self._call(["pool_list", f"{fs_name}.{pool}"])
-        if status:
-            raise Unavailable(f"lctl pool_list {fs_name}.{pool}: status {status}: {said}")
         found = (_MEMBER.search(line) for line in out.split())
         return sorted(int(match[1], 16) for match in found if match)
 

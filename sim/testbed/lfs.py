@@ -17,7 +17,6 @@ import os
 import struct
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 V1, V3, SPECIFIC, COMPOSITE = 0x0BD10BD0, 0x0BD30BD0, 0x0BD50BD0, 0x0BD60BD0
@@ -36,24 +35,29 @@ class Failed(Exception):
     """A message for stderr and an exit status."""
 
 
-@dataclass
 class Component:
-    """One component of a layout, as its entry in `lustre.lov`."""
+    """One component of a layout, as its entry in `lustre.lov`. (No dataclass: what makes them takes longer than all of
+    this.)
+    """
 
-    start: int = 0
-    end: int = EOF
-    stripe_size: int = 0
-    stripe_count: int = 0
-    offset: int = ANY
-    pattern: int = RAID0
-    pool: str = ""
-    listed: list[int] = field(default_factory=list)
-    objects: list[tuple[int, int, int]] = field(default_factory=list)
-    """(OST, sequence, id) of each stripe."""
-    flags: int = 0
-    id: int = 0
-    magic: int = V1
-    file: tuple[int, int] = (0, 0)
+    def __init__(
+        self,
+        start: int = 0,
+        end: int = EOF,
+        stripe_size: int = 0,
+        stripe_count: int = 0,
+        pattern: int = RAID0,
+        flags: int = 0,
+        id: int = 0,
+    ) -> None:
+        self.start, self.end = start, end
+        self.stripe_size, self.stripe_count = stripe_size, stripe_count
+        self.pattern, self.flags, self.id = pattern, flags, id
+        self.offset, self.magic, self.pool = ANY, V1, ""
+        self.listed: list[int] = []
+        self.objects: list[tuple[int, int, int]] = []
+        """(OST, sequence, id) of each stripe."""
+        self.file = (0, 0)
 
     def encode(self) -> bytes:
         magic = SPECIFIC if self.listed else V3 if self.pool else V1
@@ -80,8 +84,8 @@ def encode(parts: Sequence[Component]) -> bytes:
 
 def _plain(blob: bytes, instantiated: bool) -> Component:
     magic, pattern, oid, seq, size, count, offset = PLAIN.unpack_from(blob)
-    part = Component(stripe_size=size, stripe_count=count, offset=offset, pattern=pattern, magic=magic)
-    part.file, at = (seq, oid), PLAIN.size
+    part = Component(stripe_size=size, stripe_count=count, pattern=pattern)
+    part.offset, part.magic, part.file, at = offset, magic, (seq, oid), PLAIN.size
     if magic != V1:
         part.pool = blob[at : at + POOL_BYTES].split(b"\0", 1)[0].decode()
         at += POOL_BYTES

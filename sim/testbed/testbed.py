@@ -343,15 +343,18 @@ def _make_programs(directory: Path) -> None:
     users who may not come to where it lies."""
     python = f"{shlex.quote(shutil.which('python3', path='/usr/bin:/bin') or sys.executable)} -I -S"
     here, library = Path(__file__).parent, library_directory() / "libtestbed.so"
-    quoted = {
-        name: shlex.quote(str(here / name)) for name in ("lfs.py", "lfs_files.py", "lctl.py", "lctl_pools.py")
-    }
-    mgs = f"{quoted['lctl_pools.py']} {shlex.quote(str(library))} {shlex.quote(str(directory))}"
-    parameters = f"{quoted['lctl.py']} {shlex.quote(str(directory / 'mds' / 'root'))}"
+
+    def imported(module: str, *words: Path) -> str:
+        """As a module it is compiled once."""
+        code = f"import sys; sys.path.append({str(here)!r}); import {module}; sys.exit({module}.main(sys.argv[1:]))"
+        return f'exec {python} -c {shlex.quote(code)} {shlex.join(map(str, words))} "$@"'
+
+    files, lctl = shlex.quote(str(here / "lfs_files.py")), shlex.quote(str(here / "lctl.py"))
+    parameters = f"{lctl} {shlex.quote(str(directory / 'mds' / 'root'))}"
+    mgs = imported("lctl_pools", library, directory)
     scripts = {
-        "bin/lfs": f'case "$1" in\nfind|migrate|hsm_state) exec {python} {quoted["lfs_files.py"]} "$@";;\nesac\n'
-        f'exec {python} {quoted["lfs.py"]} "$@"\n',
-        "mds/bin/lctl": f'case "$1" in\npool_*) exec {python} {mgs} "$@";;\nesac\nexec {python} {parameters} "$@"\n',
+        "bin/lfs": f'case "$1" in\nfind|migrate|hsm_state) exec {python} {files} "$@";;\nesac\n{imported("lfs")}\n',
+        "mds/bin/lctl": f'case "$1" in\npool_*) {mgs};;\nesac\nexec {python} {parameters} "$@"\n',
     }
     for name, text in scripts.items():
         (directory / name).parent.mkdir(parents=True, exist_ok=True)

@@ -65,15 +65,17 @@ def node_of(file: str | None, root: Path | None = None, roles: list[str] | None 
     except TarazuError:
         paths = []
     # A testbed's /proc and /sys are where its clients and servers find them.
+    system = root or Path("/")
     below = root or Path(os.environ.get("TARAZU_ROOT", found.settings.ossd.root))
     return Node(
         found.settings,
-        frozenset(roles or roles_of(below, found.settings)),
+        frozenset(roles or roles_of(below, system, found.settings)),
         below,
+        system,
         files=tuple(paths),
         mistakes=tuple(problems(found)),
         former=tuple(found.former),
-        systemctl="systemctl" if below == Path("/") else "",
+        systemctl="" if root else "systemctl",
         status=lambda: status_of(found.settings),
     )
 

@@ -119,12 +119,12 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def _off(settings: config.Settings) -> str:
-    from tarazu.cli.run import _stopped, _user
+    from tarazu.cli.run import _stopped, left_alone
 
     if os.environ.get("TARAZU_DISABLE", "0") not in ("", "0"):
         return "$TARAZU_DISABLE"
-    if _user() in settings.run.exclude_users:
-        return "run.exclude_users"
+    if why := left_alone(settings.run):
+        return why
     return settings.run.stop_file if _stopped(settings.run.stop_file) else ""
 
 

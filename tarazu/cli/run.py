@@ -46,7 +46,7 @@ def execute(options: argparse.Namespace) -> int:
         if options.config:
             raise
         return _exec(argv)  # a broken site configuration must not stop anyone's job
-    if _left_alone(settings.run) or _stopped(settings.run.stop_file):
+    if left_alone(settings.run) or _stopped(settings.run.stop_file):
         return _exec(argv)
     return _lead(argv, settings, options)
 
@@ -61,15 +61,15 @@ def _stopped(path: str) -> bool:
     return watch.stop is not None
 
 
-def _left_alone(run: config.Run) -> bool:
-    """By the site's lists of users, projects and partitions."""
+def left_alone(run: config.Run) -> str:
+    """Why, by the site's lists of users, projects and partitions; empty: this job is not."""
     if not (run.exclude_users or run.only_users or run.only_projects or run.only_partitions):
-        return False
+        return ""
     from tarazu.config.taking_part import Who, why_not
     from tarazu.run.command_line import batch_system
 
     who = Who(os.getuid(), _user(), batch_system.project(os.environ), batch_system.partition(os.environ))
-    return bool(why_not(run, who))
+    return why_not(run, who)
 
 
 def _user() -> str:

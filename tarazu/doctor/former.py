@@ -9,7 +9,8 @@ from pathlib import Path
 from tarazu import native
 from tarazu.doctor.finding import Finding, fail, ok, warn
 from tarazu.doctor.node import Node
-from tarazu.errors import TarazuError
+from tarazu.errors import StoreError, TarazuError
+from tarazu.prepare import notes
 
 LIBRARIES = (
     "usr/lib*/libtarazu.so",
@@ -31,7 +32,7 @@ NOTED = (
 
 
 def look(node: Node) -> Iterator[Finding]:
-    found = [*_libraries(node), *_files(node), *_units(node), *_noted(node)]
+    found = [*_libraries(node), *_files(node), *_units(node), *_noted(node), *_prepared(node)]
     yield from found or [ok("left behind", "nothing of former versions, nothing that is set and not kept")]
 
 
@@ -40,7 +41,7 @@ def _libraries(node: Node) -> Iterator[Finding]:
         mine = native.library_path("libtarazu.so").read_bytes()
     except (TarazuError, OSError):
         return
-    for path in sorted({p.resolve() for pattern in LIBRARIES for p in node.root.glob(pattern)}):
+    for path in sorted({p.resolve() for pattern in LIBRARIES for p in node.system.glob(pattern)}):
         try:
             same = path.read_bytes() == mine
         except OSError:
@@ -86,10 +87,23 @@ def _noted(node: Node) -> Iterator[Finding]:
             yield warn(name, f"{path} names what tarazu has set here, and {daemon} does not run", undo)
 
 
+def _prepared(node: Node) -> Iterator[Finding]:
+    """Default layouts that `tarazu prepare` of this user set for jobs that are gone."""
+    mend = "tarazu prepare --undo"
+    try:
+        known = notes.Notes(Path(node.settings.run.state_dir).expanduser()).all()
+    except StoreError as error:
+        yield warn("prepare", str(error), f"look at it; then {mend}")
+        return
+    left = [str(each.path) for note in known.values() if not notes.alive(note) for each in note.directories]
+    if left:
+        yield warn("prepare", f"default layouts left by jobs that are gone: {', '.join(left[:4])}", mend)
+
+
 def _running(node: Node) -> set[str]:
     """Programs of tarazu that run here."""
     found = set()
-    for path in node.path("/proc").glob("[0-9]*/cmdline"):
+    for path in (node.system / "proc").glob("[0-9]*/cmdline"):
         try:
             words = path.read_bytes().split(b"\0")
         except OSError:

@@ -34,7 +34,9 @@ class Node:
     settings: Settings
     roles: frozenset[str] = frozenset()
     root: Path = Path("/")
-    """Under which /proc, /sys, /etc and /usr are looked at; paths of settings are taken as they are."""
+    """Under which Lustre's /proc and /sys are; a testbed has them elsewhere than the rest."""
+    system: Path = Path("/")
+    """Under which /etc, /usr, /run and processes are; paths of settings are taken as they are."""
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     files: tuple[Path, ...] = ()
     """Of the settings."""
@@ -64,15 +66,23 @@ class Node:
     @property
     def is_here(self) -> bool:
         """It is this machine, and no copy of another's files."""
-        return self.root == Path("/")
+        return self.system == Path("/")
 
     @property
     def is_root(self) -> bool:
         return os.geteuid() == 0
 
     def path(self, absolute: str | Path) -> Path:
-        """A path of the node below the root."""
-        return self.root / str(absolute).lstrip("/")
+        """A path of the node, below the root that it has."""
+        below = str(absolute).lstrip("/")
+        return (self.root if below.startswith(("proc/", "sys/")) else self.system) / below
+
+    def process(self, pid: str, file: str) -> str:
+        """A process's file below /proc; empty where it cannot be read."""
+        try:
+            return (self.system / "proc" / pid / file).read_text(errors="replace")
+        except OSError:
+            return ""
 
     def text(self, absolute: str) -> str:
         """Empty where there is no such file, or it cannot be read."""

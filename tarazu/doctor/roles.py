@@ -16,12 +16,12 @@ BY_UNIT = {"oss": "tarazu-ossd", "mdsd": "tarazu-mdsd", "launch": "tarazu-client
 WANTS = "etc/systemd/system/multi-user.target.wants"
 
 
-def roles_of(root: Path, settings: Settings) -> frozenset[str]:
-    """Those that are seen; more may be here that nobody but root sees."""
-    return frozenset(_seen(root, settings))
+def roles_of(root: Path, system: Path, settings: Settings) -> frozenset[str]:
+    """Those that are seen; more may be here that only root sees. `root`, `system`: as a `Node` has them."""
+    return frozenset(_seen(root, system, settings))
 
 
-def _seen(root: Path, settings: Settings) -> Iterator[str]:
+def _seen(root: Path, system: Path, settings: Settings) -> Iterator[str]:
     yield from survey(root).roles
     if any(_exists(root / path) for path in MGS):
         yield "mgs"
@@ -33,7 +33,7 @@ def _seen(root: Path, settings: Settings) -> Iterator[str]:
             pass
     keys = Path(settings.keys.directory)
     for role, key in BY_KEY.items():
-        if _exists(keys / key) or _exists(root / WANTS / f"{BY_UNIT[role]}.service"):
+        if _exists(keys / key) or _exists(system / WANTS / f"{BY_UNIT[role]}.service"):
             yield role
     if _exists(Path(settings.clientd.socket)):
         yield "launch"

@@ -97,12 +97,12 @@ def _missing_program(node: Node, unit: str) -> str:
 
 def _process(node: Node, unit: str, pid: str) -> Iterator[Finding]:
     """What the running daemon really has."""
-    status = node.text(f"/proc/{pid}/status")
+    status = node.process(pid, "status")
     effective = next((line.split()[1] for line in status.splitlines() if line.startswith("CapEff:")), "")
     if effective and unit in ("tarazu-ossd", "tarazu-mdsd") and not int(effective, 16) & READ_SEARCH:
         mend = "AmbientCapabilities=CAP_DAC_READ_SEARCH in its unit, then restart"
         yield fail(f"{unit} capabilities", "without CAP_DAC_READ_SEARCH: debugfs is closed to it", mend)
-    limits = node.text(f"/proc/{pid}/limits")
+    limits = node.process(pid, "limits")
     files = next((line.split()[3] for line in limits.splitlines() if line.startswith("Max open files")), "")
     if unit == "tarazu-mdsd" and files.isdecimal() and int(files) < 4096:
         yield warn(

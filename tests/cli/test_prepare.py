@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tarazu.cli import command
+from tarazu.errors import BadInput
 from tarazu.sim.testbed import Testbed
 from tests.testbed.conftest import bed, memory_directory, shared_bed  # noqa: F401
 
@@ -49,4 +50,6 @@ def test_without_daemons_the_program_runs_as_it_would_have(bed: Testbed, tmp_pat
 def test_switched_off_it_is_not_there(bed: Testbed, tmp_path: Path) -> None:  # noqa: F811
     done = prepare(bed, tmp_path, "--apply", "--", "sh", "-c", "kill -TERM $$", TARAZU_DISABLE="1")
     assert done.returncode == -15 and "$TARAZU_DISABLE" in done.stderr
-    assert prepare(bed, tmp_path, "--apply").returncode == 2
+    parser, execute = command("prepare")
+    with pytest.raises(BadInput, match="a program to run after --"):
+        execute(parser.parse_args(["app", "--apply"]))

@@ -47,6 +47,9 @@ def main() -> int:
                 sep="\n  ",
                 flush=True,
             )
+    if options.show:
+        for log in sorted((scene.SITE / "log").iterdir()):
+            print(f"--- {log.name}", *log.read_text().splitlines()[-5:], sep="\n")
     if options.json:
         print(json.dumps([done._asdict() for done in found], indent=2))
     else:

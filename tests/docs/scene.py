@@ -80,6 +80,7 @@ def build() -> dict[str, str]:
     """Make it; the environment of a shell there."""
     HOME.mkdir(parents=True)
     PROGRAMS.mkdir()
+    shutil.copy("/bin/true", PROGRAMS / "PROGRAM")
     for each in sorted((Path(__file__).parent / "stand_ins").iterdir()):
         shutil.copy(each, PROGRAMS / each.name)
         (PROGRAMS / each.name).chmod(0o755)
@@ -140,7 +141,7 @@ def _files(here: Path) -> None:
     counted = ("bursts", "import", str(here / "range.csv"), *columns, "--directory", str(here / "DIR"))
     call(_bin("tarazu"), *counted, env={"PATH": "/usr/bin:/bin"})
     shutil.copytree(here / "DIR" / "traffic", here / "DIR", dirs_exist_ok=True)
-    for name in ("app", "ior", "hacc_io", "PROGRAM"):
+    for name in ("app", "ior", "hacc_io"):
         shutil.copy("/bin/true", here / name)
     results = here / "results"
     results.mkdir()
@@ -160,13 +161,21 @@ def _more_daemons(env: dict[str, str]) -> None:
     more.parent.mkdir()
     more.write_text(
         f"[tune]\ncouncil = 'tcp://127.0.0.1:{council}'\ngroup = 'docs'\nlevers = ['max_rpcs_in_flight']\n"
-        f"[bursts]\nstatistics = 'tcp://127.0.0.1:{bursts}'\nmachine = '{WORK}/machine.txt'\n"
-        f"jobs = '{WORK}/sacct.txt'\n"
+        f"[ossd]\nexports = true\n[bursts]\nstatistics = 'tcp://127.0.0.1:{bursts}'\nmachine = '{WORK}/machine.txt'\n"
         f"[forwarding]\nbenchmarks = '{WORK}/benchmarks.csv'\n"
     )
     there = client(env)
     for directory in ("/run/tarazu-burstd", "/var/lib/tarazu-council", "/var/lib/tarazu-announcer"):
         Path(directory).mkdir(exist_ok=True)
+    earlier = WORK / "earlier.csv"
+    rows = (
+        f"{int(YESTERDAY.timestamp()) - 5 * 86400 + s},{node},0,{s * 100}"
+        for s in range(0, 600, 60)
+        for node in NODES
+    )
+    earlier.write_text("time,node,read,written\n" + "\n".join(rows) + "\n")
+    columns = ("--time", "time", "--node", "node", "--read", "read", "--written", "written")
+    call(_bin("tarazu"), "bursts", "import", str(earlier), *columns, env=there)
     for daemon in (("tarazu-council",), ("tarazu-announcer", "--kind", "client"), ("tarazu-burstd",)):
         with (SITE / "log" / daemon[0]).open("w") as log:
             subprocess.Popen(
@@ -196,7 +205,8 @@ def _learned(application: str, env: dict[str, str]) -> None:
     for name in MOUNTS:
         if not os.path.lexists(name):
             os.symlink(mount, name)
-    (mount / "bench").mkdir(exist_ok=True)
+    for name in ("bench", "project", "sets"):
+        (mount / name).mkdir(exist_ok=True)
     words = f"mkdir -p {mount}/me/out; dd if=/dev/zero of={mount}/me/out/{application}.0 bs=1M count=200 status=none"
     for _ in range(3):
         call(

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from tests.docs import not_run
 from tests.docs.grammar import whole
 from tests.docs.reading import ROOT, Block, blocks, script, simple_commands, typed
-from tests.docs.scene import PROGRAMS, STANDS_FOR, WORK
+from tests.docs.scene import PROGRAMS, SITE, STANDS_FOR, WORK
 
 LIMIT_S = 120.0
 BARE = {"quickstart.md", "operator-guide.md"}
@@ -75,6 +75,7 @@ def look_at_each() -> None:
 def page(path: Path, env: dict[str, str], client: dict[str, str]) -> Done:
     """Its blocks in their order, each from the repository's folder; then what its prose names."""
     begin = time.monotonic()
+    (SITE / "etc" / "stop").unlink(missing_ok=True)  # a page may have switched the site off
     chosen = [
         block for block in blocks(path) if block.language in ("bash", "console") and not _left_out(block)
     ]

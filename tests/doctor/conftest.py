@@ -67,7 +67,7 @@ class Tree:
 
         more.setdefault("environ", {"PATH": os.environ["PATH"]})
         more.setdefault("systemctl", "")
-        return Node(self.settings, frozenset(roles), self.root, status=told, **more)
+        return Node(self.settings, frozenset(roles), self.root, self.root, status=told, **more)
 
     def look(self, topic: str, *roles: str, **more: Any) -> dict[str, Finding]:
         """Check → its finding that weighs most."""

@@ -8,12 +8,14 @@ import shutil
 import sqlite3
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tarazu import config, native
 from tarazu.doctor.examine import TOPICS, Topic, _guarded
 from tarazu.doctor.roles import roles_of
 from tarazu.errors import ConfigError
+from tarazu.prepare import notes
 from tarazu.store import schema
 from tests.doctor.conftest import DATA, Tree, verdicts
 
@@ -22,17 +24,17 @@ UNIT = (ROOT / "daemons/systemd/tarazu-ossd.service").read_text()
 
 
 def test_roles_are_seen_by_what_lustre_shows_by_keys_and_by_units(tree: Tree) -> None:
-    assert roles_of(tree.root, tree.settings) == set()
+    assert roles_of(tree.root, tree.root, tree.settings) == set()
     tree.with_keys("server.key")
-    assert roles_of(tree.root, tree.settings) == {"mdsd"}
+    assert roles_of(tree.root, tree.root, tree.settings) == {"mdsd"}
     tree.write("sys/kernel/debug/lnet/routes", "Routing enabled\nnet hops priority state router\n")
     tree.write("proc/fs/lustre/mgs/MGS/uuid", "MGS\n")
-    assert roles_of(tree.root, tree.settings) == {"mdsd", "router", "mgs"}
+    assert roles_of(tree.root, tree.root, tree.settings) == {"mdsd", "router", "mgs"}
     wants = tree.root / "etc/systemd/system/multi-user.target.wants"
     wants.mkdir(parents=True)
     (wants / "tarazu-clientd.service").symlink_to("/nowhere")
-    assert "launch" in roles_of(tree.root, tree.settings)
-    assert "oss" in roles_of(DATA / "oss", config.Settings(keys=config.Keys(directory="/nowhere")))
+    assert "launch" in roles_of(tree.root, tree.root, tree.settings)
+    assert "oss" in roles_of(DATA / "oss", tree.root, config.Settings(keys=config.Keys(directory="/nowhere")))
 
 
 def test_lustre_its_version_and_its_statistics(tree: Tree) -> None:
@@ -182,6 +184,13 @@ def test_what_former_versions_left(tree: Tree) -> None:
     found = tree.look("former versions")
     assert verdicts(found) == {"tarazu-ossd": "warn", "/etc/tarazu": "warn", "ossd.state": "warn"}
     assert found["ossd.state"].mend == "tarazu routers --undo"
+    state = notes.Notes(Path(tree.settings.run.state_dir))
+    with state.locked():
+        set_here = notes.Set("/scratch/me/out", 1, 2, "-c 4", 0.0)
+        dead = msgspec.structs.replace(notes.mine("ior"), started="1", directories=(set_here,))
+        state.write(state.new(), dead)
+    found = tree.look("former versions")["prepare"]
+    assert found.mend == "tarazu prepare --undo" and "/scratch/me/out" in found.found
     tree.write("proc/77/cmdline", "/usr/bin/python3\0/usr/bin/tarazu-ossd\0--routers\0")
     assert "ossd.state" not in tree.look("former versions")
 

@@ -6,11 +6,15 @@ import json
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tarazu.daemons.page import results as shown
 from tarazu.daemons.page.document import result as document
 from tarazu.daemons.page.results import Results
+from tarazu.sim.whatif import comparison, report, study
 from tests.daemons.page.sample import HOSTILE
 
 APPLICATION = {
@@ -26,7 +30,8 @@ REPORT = {
 SPREAD = {"median": 1.25, "lowest": 1.125, "highest": 1.5}
 JOB = {
     "log": "a.darshan", "application": "hacc", "mount": "/scratch", "ranks": 64, "files": 64, "new_files": 64,
-    "written_bytes": 2**40, "osts": 35, "gain_s": 12.5, "actual": None,
+    "written_bytes": 2**40, "osts": 35,
+    "actual": {"policy": "logged", "seeds": 1, "time_s": {"median": 13.75, "lowest": 13.75, "highest": 13.75}},
     "compared": {
         "placed": [{"policy": "tarazu", "seeds": 1, "ost_cost": SPREAD, "time_s": SPREAD}],
         "ost_cost_bound": 1.0, "time_bound_s": 3.0, "stripes": 9,
@@ -55,6 +60,52 @@ def test_reports_and_whatifs_are_shown_the_newest_first(tmp_path: Path) -> None:
     assert results.all()[0].report == shown.Report(
         shown.Wanted(1.0, 2.0), (), (shown.Reason("below layout.min_size", 2, 9),)
     )
+
+
+def test_it_is_what_the_commands_print() -> None:
+    """Field by field, and with the same figure for what there is to gain."""
+    for ours, theirs in (
+        (shown.Report, report.Report),
+        (shown.Wanted, report.Wanted),
+        (shown.Application, report.Application),
+        (shown.Reason, report.Reason),
+        (shown.Job, study.WhatIf),
+        (shown.Compared, comparison.Comparison),
+        (shown.Placed, comparison.Placed),
+        (shown.Spread, comparison.Spread),
+    ):
+        assert set(ours.__struct_fields__) <= set(theirs.__struct_fields__), ours
+
+    def placed(policy: str, seconds: float) -> comparison.Placed:
+        spread = comparison.Spread(seconds, seconds, seconds)
+        return comparison.Placed(policy, 1, spread, spread)
+
+    whole = study.WhatIf(
+        "a.darshan", "ior", "/scratch", 4, 4, 4, 9, 0.0, 1.0, 1.0, 1, 8, "1", placed("logged", 9.5),
+        comparison.Comparison((placed("tarazu", 3.25),), 1.0, 3.0, 4), (), (), (), "", "",
+    )  # fmt: skip
+    (job,) = msgspec.json.decode(msgspec.json.encode([whole]), type=tuple[shown.Job, ...])
+    assert job.gain_s == whole.gain_s == 6.25
+
+
+@given(
+    st.recursive(
+        st.none()
+        | st.booleans()
+        | st.sampled_from(["<b>", "\ud800", "", 1.5, float("nan"), 10**400])
+        | st.sampled_from([REPORT, WHATIF, SPREAD]),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(st.sampled_from(["wanted", "log", "file_systems", "applications", "x"]), inner)
+        ),
+        max_leaves=8,
+    )
+)
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_a_file_holds_it_costs_no_page(tmp_path: Path, value: object) -> None:
+    put(tmp_path, "x.json", value)
+    (found,) = Results(str(tmp_path)).all()
+    assert document(found).startswith("<!doctype html>")
 
 
 def test_what_is_none_says_why_and_what_is_no_file_is_not_there(

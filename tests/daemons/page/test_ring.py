@@ -58,8 +58,22 @@ def test_what_is_old_goes_and_so_does_what_lies_in_the_future(ring: Ring) -> Non
     ring.add({"fs": moment(HOUR)})
     assert [HOUR - m.at_s for m in ring.read("fs", 3600, 0)] == [300 * 86400, 86400, 0]
     assert [HOUR - m.at_s for m in ring.read("fs", 60, 0)] == [86400, 0]
-    assert KEPT_S[60] // 60 + KEPT_S[3600] // 3600 < 13_000  # rows of a file system
     ring.close()
+
+
+def test_all_that_is_kept_of_a_file_system_takes_what_the_documentation_says(tmp_path: Path) -> None:
+    Ring(tmp_path / "imbalance.db").close()
+    row = (1, 0.512345678901, 0.712345678901, 1.412345678901, 1.912345678901, 123456789.123456, 10**13, 12)
+    with sqlite3.connect(tmp_path / "imbalance.db") as rows:
+        for span_s, kept_s in KEPT_S.items():
+            times = range(HOUR - kept_s, HOUR + span_s, span_s)
+            rows.executemany(
+                f"insert into imbalance values (?, 'scratch', {', '.join('?' * 9)})",
+                [(span_s, row[0], at_s, *row[1:]) for at_s in times],
+            )
+    rows.close()
+    assert "less than 1.5 MB a file system" in (Path(__file__).parents[3] / "docs/page.md").read_text()
+    assert (tmp_path / "imbalance.db").stat().st_size < 1.5e6
 
 
 def test_names_without_end_do_not_fill_it(ring: Ring) -> None:

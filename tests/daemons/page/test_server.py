@@ -139,3 +139,32 @@ def test_it_is_made_once_for_all_who_ask(served: Served, monkeypatch: pytest.Mon
     monkeypatch.setattr("tarazu.daemons.page.document.overview", lambda *a, **k: made.append(1) or "page")
     pages.show(sample.seen(sample.status(1, 1)), {})
     assert [ask(url)[2] for _ in range(3)] == [b"page"] * 3 and len(made) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [
+        (b"\0\xff" * 50 + b"\r\n\r\n", b"400"),
+        (b"GET / HTTP/9.9\r\n\r\n", b"505"),
+        (b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\n\r\n", b"414"),
+        (b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 200 + b"\r\n", b"431"),
+        (b"GET /\xff\xfe HTTP/1.1\r\n\r\n", b"404"),
+        (b"GET http://evil.example/ HTTP/1.1\r\n\r\n", b"404"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nAccept-Encoding: \xff,,;;\r\n\r\n", b"421"),
+        (b"POST / HTTP/1.1\r\nContent-Length: 999999999999\r\n\r\nx", b"405"),
+        (b"EVIL<script> / HTTP/1.1\r\n\r\n", b"501"),
+    ],
+    ids=["noise", "version", "long", "headers", "bytes", "absolute", "encodings", "body", "method"],
+)
+def test_nonsense_is_answered_with_its_status(served: Served, said: bytes, status: bytes) -> None:
+    url, _ = served
+    host, _, port = url.removeprefix("http://").partition(":")
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        connection.sendall(said)
+        answer = b""
+        while data := connection.recv(65536):
+            answer += data
+    line, _, rest = answer.partition(b"\r\n")
+    assert status in line or status in rest[:400], answer[:300]
+    assert b"<script>" not in answer.partition(b"\r\n\r\n")[2]
+    assert ask(url)[0] == 200

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""make dist: the wheel, and for machines without internet a self-contained tarball, Debian packages and RPMs.
+
+Everything is what this virtual environment holds: what was tested is what is packaged. `docs/packages.md` says what is
+in which, and how it is installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import deb
+import elf_files
+import rpm
+import staging
+import tree
+
+KINDS = ("wheel", "tarball", "deb", "rpm")
+NEEDED = {"tarball": ("patchelf", "objdump", "strip", "cc", "xz"), "deb": ("dpkg-deb",), "rpm": ("rpmbuild",)}
+NEEDED_FROM = "Debian: apt install patchelf binutils gcc xz-utils rpm"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, default=tree.SOURCE / "dist", metavar="DIR", help="default: dist")
+    parser.add_argument("--only", action="append", choices=KINDS, help="one kind; may be repeated")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="leave the tree here, such as for a look")
+    parser.add_argument("--fast", action="store_true", help="without compression, for trying them here")
+    options = parser.parse_args()
+    kinds = options.only or list(KINDS)
+    programs = {
+        name for kind in kinds for name in (*NEEDED.get(kind, ()), *(NEEDED["tarball"] * (kind != "wheel")))
+    }
+    if missing := sorted(name for name in programs if shutil.which(name) is None):
+        print(f"make dist: needs {', '.join(missing)} ({NEEDED_FROM})", file=sys.stderr)
+        return 2
+    os.umask(0o022)
+    shutil.rmtree(options.out, ignore_errors=True)
+    options.out.mkdir(parents=True)
+    # Beside what is made of it: hard links cross no file system.
+    with tempfile.TemporaryDirectory(dir=options.out, prefix=".work-") as work:
+        make(Path(work), options.out, kinds, options.fast)
+        if options.keep:
+            shutil.rmtree(options.keep, ignore_errors=True)
+            shutil.move(Path(work) / "prefix", options.keep)
+    for path in sorted(options.out.iterdir()):
+        print(f"{path.stat().st_size / 1e6:9.1f} MB  {path.name}")
+    return 0
+
+
+def make(work: Path, out: Path, kinds: list[str], fast: bool) -> None:
+    step = _Steps()
+    wheel = tree.build_wheel(work)
+    if "wheel" in kinds:
+        shutil.copy2(wheel, out)
+    step("wheel")
+    if set(kinds) <= {"wheel"}:
+        return
+    prefix = work / "prefix"
+    owners = tree.make(prefix, wheel)
+    step("tree")
+    stage = staging.Stage(prefix, tree.owned(prefix, owners), work / "packages")
+    if "deb" in kinds:
+        deb.build(stage, out, fast)
+        step("deb")
+    if "rpm" in kinds:
+        rpm.build(stage, out, fast)
+        step("rpm")
+    if "tarball" in kinds:
+        tarball(prefix, out, fast)
+        step("tarball")
+
+
+def tarball(prefix: Path, out: Path, fast: bool = False) -> Path:
+    """Named with the oldest glibc on which all of it runs."""
+    files = elf_files.read(path for path in prefix.rglob("*") if elf_files.is_elf(path))
+    name = f"tarazu-{tree.VERSION}-linux-{os.uname().machine}-glibc{elf_files.oldest_glibc(files)}"
+    path = out / f"{name}.tar{'' if fast else '.xz'}"
+    owner = ["--owner=root:0", "--group=root:0", "--sort=name"]
+    command = ["tar", "-C", prefix, *owner, f"--transform=s,^\\.,{name},S", "-cf", path, "."]
+    if not fast:
+        command[1:1] = ["-I", "xz -1 -T0"]
+    subprocess.run(command, check=True)
+    return path
+
+
+class _Steps:
+    def __init__(self) -> None:
+        self._since = time.monotonic()
+
+    def __call__(self, name: str) -> None:
+        now = time.monotonic()
+        print(f"{name}: {now - self._since:.1f} s", file=sys.stderr)
+        self._since = now
+
+
+if __name__ == "__main__":
+    sys.exit(main())
