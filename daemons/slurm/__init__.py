@@ -36,7 +36,7 @@ def plugin(kind: Kind, settings: config.Bursts) -> str:
 
 
 def script(kind: str, run: config.Run) -> str:
-    """One of SCRIPTS with the site's settings. Raises TarazuError where no library is built, or none can be preloaded."""
+    """One of SCRIPTS with the site's settings. Raises TarazuError where there is no library that can be preloaded."""
     library = str(native.library_path("libtarazu.so"))
     if " " in library or ":" in library:
         raise TarazuError(f"{library}: expected a path without space and colon, as LD_PRELOAD needs it")

@@ -2,11 +2,11 @@
 # Records steps that nobody started by `tarazu run`: opt-in of the site. With the site's settings in it:
 #   tarazu history gather --print task_prolog > /etc/slurm/tarazu-task-prolog
 #   TaskProlog=/etc/slurm/tarazu-task-prolog         in slurm.conf, beside Epilog (--print node_epilog)
-# It says what the task's environment gets in addition, starts nothing, waits for nobody, and says nothing when in doubt.
+# It says what the task's environment gets in addition, waits for nobody, and says nothing when in doubt.
 # Nothing but the task has it: not the batch script, nor interactive shells, nor what the library knows as prologs.
 #SETTINGS
 
-[ -n "${library:-}" ] && [ -z "${TARAZU_STEP:-}" ] || exit 0 # else `tarazu run` leads it
+[ -n "${library:-}" ] || exit 0
 case ${TARAZU_DISABLE:-0} in 0) ;; *) exit 0 ;; esac
 case ${SLURM_STEP_ID:-none} in *[!0-9]* | 42949672[89]?) exit 0 ;; esac # Slurm's own: batch, interactive
 [ -z "${SLURM_PTY_PORT:-}" ] || exit 0                                  # a shell with a terminal
@@ -17,6 +17,11 @@ nodes=${SLURM_STEP_NUM_NODES:-1}
 case $uid$job$restart$nodes in *[!0-9]*) exit 0 ;; esac
 [ -r "$library" ] || exit 0
 [ -z "$stop_file" ] || [ ! -e "$stop_file" ] || exit 0
+
+# Whether `tarazu run` leads the step: there the library has taken that out of a prolog's environment, which only the
+# kernel still has as it was.
+grep -qz '^TARAZU_STEP=' "/proc/$$/environ"
+[ $? = 1 ] || exit 0
 
 newline='
 '

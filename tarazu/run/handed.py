@@ -97,7 +97,7 @@ def gather(settings: Settings, *, wait_s: float = WAIT_S) -> Gathered:
                     gathered.waiting.append(path.name)
                     continue
                 for run in runs:
-                    history.append(run)
+                    history.append(run, id=path.name)  # once, also where this is killed, and done again
                     history.prune(run.step.fs_name, run.step.application, settings.predict.keep_runs)
                     gathered.runs.append(run)
             except (TraceError, OSError) as error:
@@ -171,12 +171,12 @@ def _parsed(spools: Sequence[Spool], name: StepName) -> list[RunRecord]:
     headers = [spool.header for spool in spools]
     programs = Counter(header.program for header in headers if header.pid and header.program)
     used = sorted({create.fs_name for spool in spools for create in spool.creates})
-    if not used:
+    if not used or not programs:  # without a program there is nothing to know it by again
         return []
     step = JobStep(
         fs_name=used[0],
         uid=os.getuid(),
-        application=programs.most_common(1)[0][0] if programs else "unknown",
+        application=programs.most_common(1)[0][0],
         job_id=name.job_id,
         ranks=max(1, *(header.ranks for header in headers)),
         nodes=name.nodes,

@@ -6,16 +6,20 @@ here is noted in the log file beside the job's line; it never reaches the progra
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import time
 from collections.abc import Mapping
 
+from tarazu.errors import TarazuError
 from tarazu.run import before
 from tarazu.run.program import Program
 from tarazu.run.step import Step
 
 PLAN_AFTER_S = 0.2
 """In mode `observe` a program that has run so long is forecast."""
+GATHER_AFTER_S = 2.0
+"""Beside one that has run so long steps are remembered that nobody led."""
 
 
 def lead(step: Step) -> int:
@@ -41,6 +45,8 @@ def lead(step: Step) -> int:
         from tarazu.run import during
 
         during.start(step)
+    if (step.state_dir / "steps").is_dir():
+        step.problems.in_background(_gather_later, step)
     if step.settings.forwarding.routers != "observe":
         step.problems.in_background(step.tell_nodes)
     from tarazu.run import end  # the program runs: nothing waits for what is loaded now
@@ -60,6 +66,15 @@ def _plan_later(step: Step) -> None:
     """Of a program that ends at once nothing need be forecast."""
     if not step.over.wait(PLAN_AFTER_S):
         step.plan()
+
+
+def _gather_later(step: Step) -> None:
+    """What nodes handed over of earlier steps; what cannot be remembered now is later."""
+    if not step.over.wait(GATHER_AFTER_S):
+        from tarazu.run import handed
+
+        with contextlib.suppress(TarazuError):
+            handed.gather(step.settings)
 
 
 def _start(step: Step, environ: Mapping[str, str]) -> Program:
