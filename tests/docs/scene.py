@@ -40,6 +40,7 @@ YESTERDAY = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timed
 NODES = tuple(f"n{number}" for number in range(1, 9))
 FILES = {
     "machine.txt": "n[1-4] cabinet=c1 io_node=io1\nn[5-8] cabinet=c2 io_node=io2\n",
+    "new.toml": "[run]\nmode = 'advise'\n",
     "job.sh": "#!/bin/sh\n#SBATCH -N 64\ntrue\n",
     "model.py": "open('/scratch/me/out/model', 'w').write('x' * 1000)\n",
 }
@@ -107,6 +108,7 @@ def build() -> dict[str, str]:
         _learned(application, env)
     for here in (ROOT, WORK):
         _files(here)
+    _installed(env)
     _more_daemons(env)
     _stand_for_the_readers(env)
     return env
@@ -152,6 +154,19 @@ def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def _installed(env: dict[str, str]) -> None:
+    """What packages and former days have left: units, a database, a ledger, a key for one launch node."""
+    units = Path("/usr/lib/systemd/system")
+    units.mkdir(parents=True, exist_ok=True)
+    for unit in (ROOT / "daemons" / "systemd").glob("tarazu*.service"):
+        shutil.copy(unit, units)
+    state = Path("/var/lib/tarazu")
+    state.mkdir(exist_ok=True)
+    shutil.copytree(SITE / "var" / "mdsd", state / "mdsd")
+    (state / "interaction.db").touch()
+    call(_bin("tarazu"), "keys", "create", "client", "--name", "login1", "--uids", "1000", env=client(env))
 
 
 def _more_daemons(env: dict[str, str]) -> None:
