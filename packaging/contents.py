@@ -86,8 +86,10 @@ def package_of(path: PurePosixPath, python_packages: dict[str, str]) -> str:
         return of_program[program_of_unit(path.name)]
     if path.parent in (PurePosixPath("bin"), ROOT / "bin", ROOT / "names", ROOT / "scripts"):
         return of_program.get(path.name, BASE)
-    if "site-packages" in path.parts:
-        inside = PurePosixPath(*path.parts[path.parts.index("site-packages") + 1 :])
+    # Debian's own Python says dist-packages.
+    place = next((part for part in path.parts if part in ("site-packages", "dist-packages")), None)
+    if place:
+        inside = PurePosixPath(*path.parts[path.parts.index(place) + 1 :])
         if inside.parts[:2] == ("tarazu", "lib"):
             return "tarazu"
         return python_packages.get(inside.parts[0], BASE)

@@ -190,12 +190,13 @@ def overview(mdsd: Mapping[str, Any], taken_s: float | None = None) -> Overview:
 def imbalance(fs_name: str, targets: Iterable[Target]) -> Imbalance:
     """Of the OSTs of one file system, or of a part of it."""
     heard = [t for t in targets if not t.stale]
-    fill = _over_mean([t.fill for t in heard])
-    load = _over_mean([m for t in heard if (m := t.moving_bytes_per_s) is not None])
+    fill = over_mean([t.fill for t in heard])
+    load = over_mean([m for t in heard if (m := t.moving_bytes_per_s) is not None])
     return Imbalance(fs_name, 1.0 if fill is None else fill, load)
 
 
-def _over_mean(values: Sequence[float]) -> float | None:
+def over_mean(values: Sequence[float]) -> float | None:
+    """Largest over mean; None where all are 0, or there is none."""
     total = sum(values)
     return max(values) * len(values) / total if total > 0 else None
 

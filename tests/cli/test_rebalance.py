@@ -157,55 +157,45 @@ def test_the_script_brings_what_was_promised_and_takes_it_back(
     } == {"back"}
 
 
-def test_what_was_changed_is_in_use_or_archived_is_left(on_client: Testbed, script: Path) -> None:
+def test_a_killed_script_goes_on_and_leaves_what_is_in_use(on_client: Testbed, script: Path) -> None:
     before = placed(on_client)
-    to_move = [
-        line.split("\t") for line in run(on_client, script, "list").stdout.split("\n") if "\t-" in line
-    ]
-    one, two, three = [Path(row[3]) for row in to_move if row[3].rpartition("/")[2].startswith("f")][:3]
+    notes, stop = Path(f"{script}.notes"), script.parent / "stop"
+    env = os.environ | on_client.environment() | {"BUSY": f"grep -q moved {notes}", "PAUSE": "0.05"}
+    running = subprocess.Popen(["bash", script], env=env, start_new_session=True, stderr=-1, stdout=-3)
+    deadline = time.monotonic() + 20
+    while not notes.exists() or " moved" not in notes.read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert "is running already" in run(on_client, script).stderr
+    assert running.poll() is None, "waits while it is busy"
+    os.killpg(running.pid, signal.SIGKILL)
+    running.communicate()
+    assert sum(placed(on_client)[n] != before[n] for n in before) == 1
+    stop.touch()
+    assert run(on_client, script, STOP=str(stop)).returncode == 3
+
+    listed = [line.split("\t") for line in run(on_client, script, "list").stdout.split("\n")]
+    left = [Path(row[3]) for row in listed if row[1:2] == ["to do"] and "/f" in row[3][-3:]]
+    one, two, three = left[:3]
     was = one.stat()
     os.utime(one, (was.st_atime, was.st_mtime + 5))
     os.setxattr(two, "user.testbed.hsm", b"(0x00000009) exists archived, archive_id:1")
-    writer = subprocess.Popen(["bash", "-c", f"exec 3>>{three}; echo; read -r"], stdin=-1, stdout=-1)
-    try:
-        assert writer.stdout and writer.stdout.readline()
+    with three.open("ab"):
         done = run(on_client, script)
-    finally:
-        writer.communicate(b"\n")
-        os.utime(one, (was.st_atime, was.st_mtime))
-        os.removexattr(two, "user.testbed.hsm")
+    os.utime(one, (was.st_atime, was.st_mtime))
+    os.removexattr(two, "user.testbed.hsm")
     assert done.returncode == 0
     for path, why in ((one, "changed or gone"), (two, "known to HSM"), (three, "not moved")):
         assert f"{path}: {why}" in done.stderr
     after = placed(on_client)
-    assert {p.name for p in (one, two, three)} <= {n for n in after if after[n] == before[n]}
-    assert sum(after[n] != before[n] for n in after) == len(to_move) - 3
+    assert {p.name for p in (one, two, three)} <= {name for name in after if after[name] == before[name]}
+    assert sum(after[n] != before[n] for n in after) == sum(len(row) > 3 for row in listed) - 3
+    with notes.open("a") as file:
+        file.write(
+            "x[$(touch INJECTED)] moved\n1 begun\n"
+        )  # as if it had been killed while it moved it again
     assert run(on_client, script, "undo").returncode == 0 and placed(on_client) == before
-
-
-def test_a_killed_script_goes_on_and_knows_its_way_back(on_client: Testbed, script: Path) -> None:
-    before = placed(on_client)
-    notes = Path(f"{script}.notes")
-    running = subprocess.Popen(
-        ["bash", script], env=os.environ | on_client.environment(), start_new_session=True, stderr=-1
-    )
-    deadline = time.monotonic() + 20
-    while not notes.exists() or notes.read_text().count(" moved") < 2:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    assert "is running already" in run(on_client, script).stderr
-    os.killpg(running.pid, signal.SIGKILL)
-    running.communicate()
-    assert 2 <= sum(placed(on_client)[n] != before[n] for n in before) < len(before)
-    assert run(on_client, script, "undo").returncode == 0 and placed(on_client) == before
-    stop = script.parent / "stop"
-    env = os.environ | on_client.environment() | {"BUSY": "true", "PAUSE": "0.05", "STOP": str(stop)}
-    waiting = subprocess.Popen(["bash", script], env=env, stderr=-1)
-    time.sleep(0.3)
-    assert waiting.poll() is None, "waits while it is busy"
-    stop.touch()
-    assert b"is there" in waiting.communicate()[1] and waiting.returncode == 3
-    assert placed(on_client) == before
+    assert not list(script.parent.glob("INJECTED*"))
 
 
 def test_advice_as_text(on_client: Testbed, capsys: pytest.CaptureFixture[str]) -> None:

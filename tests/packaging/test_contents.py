@@ -54,6 +54,7 @@ def test_a_unit_lies_in_the_package_of_the_program_that_it_starts(unit: str) -> 
         ("lib/tarazu/lib/python3.11/site-packages/tarazu/cli/run.py", "tarazu-oss"),
         ("lib/tarazu/lib/python3.11/site-packages/tarazu/lib/libtarazu_core.so", "tarazu"),
         ("lib/tarazu/lib/python3.11/site-packages/ortools/init.py", "tarazu"),
+        ("lib/tarazu/lib/python3.11/dist-packages/ortools/init.py", "tarazu"),
         ("share/man/man8/tarazu-burstd.8.gz", "tarazu-analysis"),
     ],
 )

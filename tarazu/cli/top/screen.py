@@ -16,7 +16,7 @@ from tarazu.cli.top.rows import Row, Table, chosen, uneven
 from tarazu.errors import BadInput
 from tarazu.names import shown
 from tarazu.units import human_bytes
-from tarazu.wire.overview import WEIGHT, Overview, Target, imbalance
+from tarazu.wire.overview import WEIGHT, Imbalance, Overview, Target, over_mean
 
 BARS, PLAIN_BARS = " ▁▂▃▄▅▆▇█", " .:-=+*%#"
 LETTER = {
@@ -93,10 +93,11 @@ def screen(
     except BadInput as error:
         targets, notice = [], str(error)
     found = Table(overview, targets, choice)
-    head = _head(overview, targets, choice, columns, every_s)
+    moving = [t.moving_bytes_per_s for t in targets]
+    head = _head(overview, targets, moving, choice, columns, every_s)
     head += [[Span(text, "bad")] for text in (notice, *_stops(overview)) if text]
     if targets and (lines is None or lines >= STRIPS_FROM_LINES):
-        head += _strips(targets, columns, plain=plain)
+        head += _strips(targets, moving, columns, plain=plain)
     head.append([])
     page = len(found) if lines is None else max(0, lines - len(head) - 2)
     first = max(0, min(choice.first, len(found) - page))
@@ -114,7 +115,12 @@ def text_of(line: Iterable[Span]) -> str:
 
 
 def _head(
-    overview: Overview, targets: Sequence[Target], choice: Choice, columns: int, every_s: float | None
+    overview: Overview,
+    targets: Sequence[Target],
+    moving: Sequence[float | None],
+    choice: Choice,
+    columns: int,
+    every_s: float | None,
 ) -> list[Line]:
     names = sorted({t.fs_name for t in targets}) or [choice.fs_name or "no file system"]
     servers = {t.oss for t in targets}
@@ -126,7 +132,9 @@ def _head(
     total, free = sum([t.total_bytes for t in targets]), sum([t.free_bytes for t in targets])
     promised = sum([t.promised_bytes for t in targets])
     used = f"{1 - free / total:.1%}" if total else "-"
-    even = uneven(imbalance("", targets))
+    heard = [m for m, t in zip(moving, targets, strict=True) if m is not None and not t.stale]
+    fill = over_mean([t.fill for t in targets if not t.stale])
+    even = uneven(Imbalance("", 1.0 if fill is None else fill, over_mean(heard)))
     written = sum([t.writing_bytes_per_s or 0.0 for t in targets])
     read = sum([t.reading_bytes_per_s or 0.0 for t in targets])
     metadata = "" if overview.metadata_per_s is None else f", MDS {overview.metadata_per_s:.0f} operations/s"
@@ -158,14 +166,19 @@ def _stops(overview: Overview) -> list[str]:
     ]
 
 
-def _strips(targets: Sequence[Target], columns: int, *, plain: bool) -> list[Line]:
+def _strips(
+    targets: Sequence[Target], moving: Sequence[float | None], columns: int, *, plain: bool
+) -> list[Line]:
     """Three rows: the fullest, the most moved, the gravest word of each place's OSTs."""
     bars = PLAIN_BARS if plain else BARS
     places = min(columns - 9, len(targets))
     cells = [targets[len(targets) * n // places : len(targets) * (n + 1) // places] for n in range(places)]
     worst = [max([t.verdict for t in cell], key=WEIGHT.__getitem__) for cell in cells]
     fill = [max([t.fill for t in cell]) for cell in cells]
-    moved = [max([t.moving_bytes_per_s or 0.0 for t in cell]) for cell in cells]
+    moved = [
+        max([m or 0.0 for m in moving[len(targets) * n // places : len(targets) * (n + 1) // places]])
+        for n in range(places)
+    ]
     most = max(moved) or 1.0
     each = -(-len(targets) // places)
     stands = f"the worst of {each} OSTs" if each > 1 else "an OST"
