@@ -201,8 +201,6 @@ def _more_daemons(env: dict[str, str]) -> None:
 def _stand_for_the_readers(env: dict[str, str]) -> None:
     """Values of the words that stand for something that has a number: a run that is remembered, one that goes on."""
     there = client(env)
-    (run,) = json.loads(call(_bin("tarazu"), "history", "list", "APP", "--json", env=there))[:1]
-    STANDS_FOR["RUN"] = run["run_id"]
     words = [_bin("tarazu"), "run", "--app", "goes-on", "--mode", "observe", "--", "sleep", "600"]
     subprocess.Popen(
         words, env=there, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -211,6 +209,8 @@ def _stand_for_the_readers(env: dict[str, str]) -> None:
     while not (steps := list(maps.glob("*"))):
         time.sleep(0.1)
     STANDS_FOR["--job RUN"] = f"--job {steps[0].name}"
+    (run,) = json.loads(call(_bin("tarazu"), "history", "list", "APP", "--json", env=there))[:1]
+    STANDS_FOR["RUN"] = run["run_id"]
 
 
 def _learned(application: str, env: dict[str, str]) -> None:
