@@ -26,7 +26,7 @@ HOME = Path("/tmp/tarazu-docs/home")
 PROGRAMS = Path("/tmp/tarazu-docs/programs")
 """First on the PATH: stand-ins, and what looks at each command before it is run."""
 SYSTEM = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
-APPLICATIONS = ("APP", "ior", "climate")
+APPLICATIONS = ("APP", "ior", "climate", "solver")
 WORK = Path("/tmp/tarazu-docs/work")
 """Where the commands of the prose are typed."""
 MOUNTS = ("/scratch", "/lustre")
@@ -143,7 +143,7 @@ def _files(here: Path) -> None:
     counted = ("bursts", "import", str(here / "range.csv"), *columns, "--directory", str(here / "DIR"))
     call(_bin("tarazu"), *counted, env={"PATH": "/usr/bin:/bin"})
     shutil.copytree(here / "DIR" / "traffic", here / "DIR", dirs_exist_ok=True)
-    for name in ("app", "ior", "hacc_io"):
+    for name in ("app", "ior", "hacc_io", "solver"):
         shutil.copy("/bin/true", here / name)
     results = here / "results"
     results.mkdir()
@@ -220,7 +220,7 @@ def _learned(application: str, env: dict[str, str]) -> None:
     for name in MOUNTS:
         if not os.path.lexists(name):
             os.symlink(mount, name)
-    for name in ("bench", "project", "sets"):
+    for name in ("bench", "project", "sets", "results", "out"):
         (mount / name).mkdir(exist_ok=True)
     words = f"mkdir -p {mount}/me/out; dd if=/dev/zero of={mount}/me/out/{application}.0 bs=1M count=200 status=none"
     for _ in range(3):
