@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Mapping
@@ -21,6 +22,11 @@ class File(NamedTuple):
     text: str
     tables: Mapping[str, Any]
 
+    def place_of(self, section: str, name: str) -> str:
+        """As `place`, of a setting; fast, for each that is read."""
+        number = _settings_at(self.text).get((section, name))
+        return f"{self.path}:{number}" if number else str(self.path)
+
     def place(self, pattern: str, section: str = "") -> str:
         """`/etc/tarazu/tarazu.toml:12`, the line where `pattern` first stands (below `[section]`)."""
         inside = not section
@@ -30,6 +36,19 @@ class File(NamedTuple):
             if inside and re.match(rf"\s*(?:{pattern})", line):
                 return f"{self.path}:{number}"
         return str(self.path)
+
+
+@functools.cache
+def _settings_at(text: str) -> dict[tuple[str, str], int]:
+    """(section, name) → the first line where it stands."""
+    found: dict[tuple[str, str], int] = {}
+    section = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := re.match(r"\s*\[\s*([\w.-]+)\s*\]", line):
+            section = header[1]
+        elif setting := re.match(r"\s*([\w-]+)\s*=", line):
+            found.setdefault((section, setting[1]), number)
+    return found
 
 
 def chosen(path: str | os.PathLike[str] | None, environ: Mapping[str, str]) -> list[Path]:

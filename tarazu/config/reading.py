@@ -106,8 +106,7 @@ class _Reader:
 
     def _table(self, file: File, section: str, table: Mapping[str, Any]) -> None:
         for name, value in table.items():
-            line = file.place(re.escape(name) + r"\s*=", section)
-            where = f"{line}: [{section}] {name}"
+            where = f"{file.place_of(section, name)}: [{section}] {name}"
             if name in FORMER.get(section, ()):
                 self.former.append(where)
             elif name not in self._items[section]:

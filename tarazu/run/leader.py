@@ -14,6 +14,9 @@ from tarazu.run import before
 from tarazu.run.program import Program
 from tarazu.run.step import Step
 
+PLAN_AFTER_S = 0.2
+"""In mode `observe` a program that has run so long is forecast."""
+
 
 def lead(step: Step) -> int:
     """Run the program; its status as `subprocess` gives it. Raises OSError when it cannot be started."""
@@ -33,7 +36,7 @@ def lead(step: Step) -> int:
         raise
     step.others.program = program
     if step.mode == "observe":
-        step.problems.in_background(step.plan)
+        step.problems.in_background(_plan_later, step)
     else:
         from tarazu.run import during
 
@@ -51,6 +54,12 @@ def lead(step: Step) -> int:
     step.problems.guard(end.finish, step, status, started_s)
     end.remove(step)
     return status
+
+
+def _plan_later(step: Step) -> None:
+    """Of a program that ends at once nothing need be forecast."""
+    if not step.over.wait(PLAN_AFTER_S):
+        step.plan()
 
 
 def _start(step: Step, environ: Mapping[str, str]) -> Program:

@@ -176,10 +176,12 @@ def test_nothing_of_ours_is_in_prologs_and_shells(cluster: Cluster, writer: Path
 @pytest.mark.long
 def test_a_preempted_job_gives_back_and_is_placed_when_it_runs_again(cluster: Cluster, writer: Path) -> None:
     out = cluster.loop.mount() / "low"
-    step = f"{shlex.join(led('low'))} srun -n4 {writer} {out}/$SLURM_JOB_ID.$SLURM_RESTART_COUNT"
+    step = f"{shlex.join(led('low'))} srun -n4 {writer} {out}/$SLURM_JOB_ID"
     job(cluster, f"{step} no", "-N4", "-n4")
-    low = submit(cluster, f"{step} hold", "-N4", "-n4", "--requeue")
-    until(lambda: len(list(out.glob(f"{low}.*/out.*"))) == 4, cluster, "the first attempt")
+    low = submit(
+        cluster, f"rm -rf {out}/$SLURM_JOB_ID; {step} hold", "-N4", "-n4", "--exclusive", "--requeue"
+    )
+    until(lambda: len(list(out.glob(f"{low}/out.*"))) == 4, cluster, "the first attempt")
     job(
         cluster,
         f"{shlex.join(led('urgent'))} srun -n4 {writer} {out}/urgent no",
@@ -188,7 +190,7 @@ def test_a_preempted_job_gives_back_and_is_placed_when_it_runs_again(cluster: Cl
         "-p",
         "urgent",
     )
-    until(lambda: remembered(cluster, "low") == 3, cluster, "the second attempt")
+    until(lambda: remembered(cluster, "low") == 3, cluster, "the second attempt", wait_s=240)
     first, killed, again = runs(cluster, "low")
     assert (first["exit_status"], again["exit_status"]) == (0, 0) and killed["exit_status"] != 0
     assert again["outcomes"] == {"hit": 4}, cluster.loop.log()

@@ -88,12 +88,14 @@ class OtherNodes:
 
         `here` holds this node's, which is left alone; the others' come into `dest`.
         """
-        from tarazu.run.nodes import gather
-
         problem = ""
         if self.run.gather not in ("auto", "none"):
+            from tarazu.run.nodes import gather
+
             problem = gather.run_site_command(self.run.gather, spool, dest, self.environ, self.program)
         elif self._each and (self._tried or not _all_here(here, step)):
+            from tarazu.run.nodes import gather
+
             (here / gather.LEADERS).touch()
             self._asked = gather.gather(self._each, spool, map_dir, dest, self.environ, self.program)
             problem = self._asked.problem
