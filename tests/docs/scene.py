@@ -32,6 +32,7 @@ WORK = Path("/tmp/tarazu-docs/work")
 MOUNTS = ("/scratch", "/lustre")
 STANDS_FOR = {
     "explain PATH": "explain /scratch/me/out/ior.0",
+    "--advise DIR": "--advise /scratch/me",
     "explain FILE": "explain /scratch/me/out/ior.0",
 }
 BAD_OST = Path(darshan.__file__).parent / "examples" / "example_logs" / "sample-badost.darshan"
