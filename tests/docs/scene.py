@@ -144,7 +144,7 @@ def _files(here: Path) -> None:
     counted = ("bursts", "import", str(here / "range.csv"), *columns, "--directory", str(here / "DIR"))
     call(_bin("tarazu"), *counted, env={"PATH": "/usr/bin:/bin"})
     shutil.copytree(here / "DIR" / "traffic", here / "DIR", dirs_exist_ok=True)
-    for name in ("app", "ior", "hacc_io", "solver"):
+    for name in ("app", "ior", "hacc_io", "solver", "a", "b", "script.sh"):
         shutil.copy("/bin/true", here / name)
     results = here / "results"
     results.mkdir()
@@ -215,7 +215,7 @@ def _stand_for_the_readers(env: dict[str, str]) -> None:
 
 
 def _learned(application: str, env: dict[str, str]) -> None:
-    """Three runs that wrote a file."""
+    """Three runs that wrote a file, and a fourth that is placed."""
     there = client(env)
     mount = Path(there["TESTBED_MOUNT"])
     for name in MOUNTS:
@@ -224,17 +224,5 @@ def _learned(application: str, env: dict[str, str]) -> None:
     for name in ("bench", "project", "sets", "results", "out"):
         (mount / name).mkdir(exist_ok=True)
     words = f"mkdir -p {mount}/me/out; dd if=/dev/zero of={mount}/me/out/{application}.0 bs=1M count=200 status=none"
-    for _ in range(3):
-        call(
-            _bin("tarazu"),
-            "run",
-            "--app",
-            application,
-            "--mode",
-            "observe",
-            "--",
-            "sh",
-            "-c",
-            words,
-            env=there,
-        )
+    for mode in ("observe", "observe", "observe", "place"):
+        call(_bin("tarazu"), "run", "--app", application, "--mode", mode, "--", "sh", "-c", words, env=there)
