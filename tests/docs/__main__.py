@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 
 from tests.docs import not_run, overlay
@@ -25,7 +26,7 @@ def main() -> int:
     if not options.inside:
         if why := overlay.missing():
             print(f"tests.docs: {why}; the commands were not typed", file=sys.stderr)
-            return 3
+            return 3 if os.environ.get("TARAZU_NO_SKIPS") else 0
         return overlay.inside(["-m", "tests.docs", "--inside", *sys.argv[1:]])
 
     from tests.docs import scene, typing_in
