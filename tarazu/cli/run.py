@@ -15,7 +15,7 @@ import os
 import sys
 
 from tarazu import config
-from tarazu.errors import BadInput, TarazuError
+from tarazu.errors import BadInput
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -35,19 +35,20 @@ def execute(options: argparse.Namespace) -> int:
     argv = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not argv:
         raise BadInput("command line", "a program to run", "none")
+    from tarazu.run import program
     from tarazu.run.command_line import job_step
 
     disabled = os.environ.get("TARAZU_DISABLE", "0") not in ("", "0")
     if disabled or job_step.is_submission(argv) or job_step.inside_job_step(argv, os.environ):
-        return _exec(argv)
+        return program.become(argv)
     try:
         settings = config.load(options.config)
-    except TarazuError:
+    except Exception:
         if options.config:
             raise
-        return _exec(argv)  # a broken site configuration must not stop anyone's job
+        return program.become(argv)  # a broken site configuration must not stop anyone's job
     if left_alone(settings.run) or _stopped(settings.run.stop_file):
-        return _exec(argv)
+        return program.become(argv)
     return _lead(argv, settings, options)
 
 
@@ -78,24 +79,15 @@ def _lead(argv: list[str], settings: config.Settings, options: argparse.Namespac
     from tarazu.run.leader import lead
     from tarazu.run.step import Step
 
+    program.restore_environment()
     try:
         root = options.root or os.environ.get("TARAZU_ROOT", "/")
         step = Step(settings, argv, os.environ, app=options.app, mode=options.mode, root=root)
     except Exception:
-        return _exec(argv)  # no Lustre here, or nobody's home: nothing to do
+        return program.become(argv)  # no Lustre here, or nobody's home: nothing to do
     try:
         status = lead(step)
     except OSError as error:
         print(f"tarazu run: {argv[0]}: {error.strerror}", file=sys.stderr)
         return program.status_of_error(error)
     return program.end_like(status)
-
-
-def _exec(argv: list[str]) -> int:
-    from tarazu.run import program
-
-    try:
-        os.execvp(argv[0], argv)
-    except OSError as error:
-        print(f"tarazu run: {argv[0]}: {error.strerror}", file=sys.stderr)
-        return program.status_of_error(error)

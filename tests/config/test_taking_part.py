@@ -156,6 +156,6 @@ def test_tarazu_run_leads_only_whom_the_site_wants(
         monkeypatch.setenv(name, value)
     done: list[str] = []
     monkeypatch.setattr("tarazu.cli.run._lead", lambda *_: done.append("led") or 0)
-    monkeypatch.setattr("tarazu.cli.run._exec", lambda *_: done.append("as it is") or 0)
+    monkeypatch.setattr("tarazu.run.program.become", lambda *_: done.append("as it is") or 0)
     assert cli.main(["run", "--", "true"]) == 0
     assert done == ["led" if led else "as it is"]
