@@ -43,11 +43,12 @@ def execute(options: argparse.Namespace) -> int:
         return program.become(argv)
     try:
         settings = config.load(options.config)
+        off = left_alone(settings.run) or _stopped(settings.run.stop_file)
     except Exception:
         if options.config:
             raise
         return program.become(argv)  # a broken site configuration must not stop anyone's job
-    if left_alone(settings.run) or _stopped(settings.run.stop_file):
+    if off:
         return program.become(argv)
     return _lead(argv, settings, options)
 

@@ -134,7 +134,7 @@ def test_tarazu_run_runs_the_program_while_the_directory_of_users_hangs(
     monkeypatch.setenv(of, "alice")
     done: list[str] = []
     monkeypatch.setattr("tarazu.cli.run._lead", lambda *_: done.append("led") or 0)
-    monkeypatch.setattr("tarazu.cli.run._exec", lambda *_: done.append("as it is") or 0)
+    monkeypatch.setattr("tarazu.run.program.become", lambda *_: done.append("as it is") or 0)
     assert cli.main(["run", "--", "true"]) == 0
     assert done == ["as it is"] and hanging == [os.getuid()]
 
