@@ -26,7 +26,7 @@ import msgspec
 
 from tarazu import config, native
 from tarazu.cli.output import Progress, action_options, print_json
-from tarazu.cli.view import overview_of
+from tarazu.daemons.asking import overview_of
 from tarazu.errors import BadInput, TarazuError
 from tarazu.lustre import EOF
 from tarazu.model import Component, Layout

@@ -43,11 +43,12 @@ def execute(options: argparse.Namespace) -> int:
         return program.become(argv)
     try:
         settings = config.load(options.config)
+        off = left_alone(settings.run) or _stopped(settings.run.stop_file)
     except Exception:
         if options.config:
             raise
         return program.become(argv)  # a broken site configuration must not stop anyone's job
-    if left_alone(settings.run) or _stopped(settings.run.stop_file):
+    if off:
         return program.become(argv)
     return _lead(argv, settings, options)
 
@@ -66,21 +67,12 @@ def left_alone(run: config.Run) -> str:
     """Why, by the site's lists of users, projects and partitions; empty: this job is not."""
     if not (run.exclude_users or run.only_users or run.only_projects or run.only_partitions):
         return ""
-    from tarazu.config.taking_part import Who, why_not
+    from tarazu.config.taking_part import Who, user_of, why_not
     from tarazu.run.command_line import batch_system
 
-    who = Who(os.getuid(), _user(), batch_system.project(os.environ), batch_system.partition(os.environ))
-    return why_not(run, who)
-
-
-def _user() -> str:
-    """The user's name; empty where there is none (in a container, say)."""
-    import pwd
-
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return ""
+    uid = os.getuid()
+    project, partition = batch_system.project(os.environ), batch_system.partition(os.environ)
+    return why_not(run, Who(uid, user_of(run, uid), project, partition))
 
 
 def _lead(argv: list[str], settings: config.Settings, options: argparse.Namespace) -> int:
