@@ -26,7 +26,7 @@ import msgspec
 
 from tarazu import config, native
 from tarazu.cli.output import Progress, action_options, print_json
-from tarazu.cli.view import overview_of
+from tarazu.daemons.asking import overview_of
 from tarazu.errors import BadInput, TarazuError
 from tarazu.lustre import EOF
 from tarazu.model import Component, Layout
@@ -114,7 +114,9 @@ def execute(options: argparse.Namespace) -> int:
         why, settings, prepared = str(error), config.Settings(), []
     if why:
         print(f"tarazu prepare: nothing is set: {why}", file=sys.stderr)
-        return _exec(argv)
+        from tarazu.run import program
+
+        return program.become(argv, "tarazu prepare")
     return _around(settings, options.application, prepared, argv)
 
 
@@ -146,6 +148,7 @@ def _around(
         print(f"tarazu prepare: {error}", file=sys.stderr)
     from tarazu.run import program
 
+    program.restore_environment()
     try:
         status = program.Program(argv, os.environ).wait()
     except OSError as error:
@@ -166,17 +169,6 @@ def _say(note: Note, left: Iterable[tuple[str, str]]) -> None:
         print(f"tarazu prepare: lfs setstripe {its.words} {shlex.quote(its.path)}", file=sys.stderr)
     for directory, why in left:
         print(f"tarazu prepare: {directory}: left alone: {why}", file=sys.stderr)
-
-
-def _exec(argv: Sequence[str]) -> int:
-    """As if tarazu were not there."""
-    from tarazu.run import program
-
-    try:
-        os.execvp(argv[0], list(argv))
-    except OSError as error:
-        print(f"tarazu prepare: {argv[0]}: {error.strerror}", file=sys.stderr)
-        return program.status_of_error(error)
 
 
 def _undo(notes: Notes, as_json: bool) -> int:
