@@ -10,7 +10,8 @@ mdsd      allocating (from the queue to the answer), batch (what is placed toget
 router_plan/  of mdsd: which LNet routers running jobs' nodes get; routers/ of ossd: sets them. Both say more
 standby/  two mdsds: roles (which answers), feed (what the active one sends), following, handover (after a split)
 clientd   planner (a step's history → a plan), configure (layouts of the expected files), left_to_lustre (which files it
-          leaves alone, and why), stored_plans, questions (what mdsd is asked), notices and node_notices (what
+          leaves alone, and why), stored_plans, questions (what mdsd is asked), asking (commands and the page
+          ask clientd, else mdsd), notices and node_notices (what
           it is told), reports (ended steps), client_pools, shares, leaders (those that wait for news of OSTs)
 forecasts/  clientd's processes of forecasts: pool (its own side), frames (what is said), server (forks them), work,
           curves (an application's bandwidth curve)

@@ -17,7 +17,6 @@ import contextlib
 import gc
 import logging
 import os
-import pwd
 import resource
 import selectors
 import socket
@@ -32,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 from tarazu import config
 from tarazu.config import without_password
-from tarazu.config.taking_part import Who, why_not
+from tarazu.config.taking_part import Who, user_of, why_not
 from tarazu.daemons.leaders import MAX_WAITING, Leaders
 from tarazu.daemons.metrics.exporter import Ask, Exporter
 from tarazu.daemons.metrics.histogram import Histogram
@@ -282,7 +281,7 @@ class Clientd:
         if self.site.stop:
             channel.send(local.PlanReply("declined", self.site.why))
             return
-        if why := why_not(self.settings.run, who_asks(message, uid)):
+        if why := why_not(self.settings.run, who_asks(self.settings.run, message, uid)):
             channel.send(local.PlanReply("never", why))
             return
         channel.limit(CONVERSATION_S)
@@ -380,13 +379,9 @@ class Clientd:
         self.manager.close()
 
 
-def who_asks(message: local.PlanRequest, uid: int) -> Who:
+def who_asks(run: config.Run, message: local.PlanRequest, uid: int) -> Who:
     """The user as this node knows him; the rest as his job says."""
-    try:
-        name = pwd.getpwuid(uid).pw_name
-    except KeyError:
-        name = ""
-    return Who(uid, name, message.project, message.partition, message.step.application)
+    return Who(uid, user_of(run, uid), message.project, message.partition, message.step.application)
 
 
 def turns_of(descriptors: Sequence[int]) -> int:

@@ -1,18 +1,22 @@
 """mdsd's own look at the site's lists of users: a client's word is not needed for whom they name.
 
 Names are looked up once, when the settings are read: nothing that is asked for waits for a directory of users. A name
-that this node does not know is a line in the log, and clientd's alone to obey.
+that this node does not know, or not within seconds, is a line in the log, and clientd's alone to obey.
 """
 
 from __future__ import annotations
 
 import logging
-import pwd
+import time
 from collections.abc import Sequence
 
 from tarazu.config import Run
+from tarazu.config.users import uid_of
 
 log = logging.getLogger("tarazu.mdsd")
+
+LOOK_UP_S = 5.0
+"""For all names of a list: mdsd answers nobody meanwhile."""
 
 
 class UserLists:
@@ -40,14 +44,13 @@ class UserLists:
 
 
 def uids(names: Sequence[str]) -> tuple[frozenset[int], list[str]]:
-    """(uids of users given by name or number, names without one)."""
+    """(uids of users given by name or number, names without one). All of them together are not waited for long."""
     found, unknown = set(), []
+    until_s = time.monotonic() + LOOK_UP_S
     for name in names:
-        if name.isdecimal():
-            found.add(int(name))
-            continue
-        try:
-            found.add(pwd.getpwnam(name).pw_uid)
-        except KeyError:
+        number = int(name) if name.isdecimal() else uid_of(name, max(0.0, until_s - time.monotonic()))
+        if number is None:
             unknown.append(name)
+        else:
+            found.add(number)
     return frozenset(found), unknown

@@ -2,6 +2,7 @@
 
 import dataclasses
 import logging
+import os
 import pickle
 import re
 from pathlib import Path
@@ -124,6 +125,43 @@ def test_files_of_conf_d_are_read_after_the_file_in_order_and_the_environment_la
     (more / "20-site.toml").symlink_to("nowhere")
     with pytest.raises(ConfigError, match=r"conf.d/20-site.toml: expected a readable configuration file"):
         config.load(path, {})
+
+
+HOSTILE = {
+    "lists in lists": ("x = " + "[" * 100_000, "expected TOML"),
+    "digits": ("[ossd]\ninterval_s = " + "9" * 5000, "expected TOML"),
+    "a number beyond floats": ("[ossd]\ninterval_s = 1" + "0" * 400, ":2: .* a number that means something"),
+    "a number beyond decimals": ("[ossd]\ninterval_s = 0x" + "f" * 5000, "found 'one of 20000 bits'"),
+    "inf": ("[ossd]\ninterval_s = inf", "a number that means something, found inf"),
+    "nan": ("[ossd]\ninterval_s = nan", "a number that means something, found nan"),
+    "an age": ("[ossd]\ninterval_s = 1e15", "at most 1000000000 s"),
+    "NUL": ('[mdsd]\nexclude = ["a\\u0000b"]', "no NUL"),
+    "dotted": ("\nmdsd.root = 5.5", r"conf.d/a.toml:2: \[mdsd\] root"),
+    "quoted": ('[mdsd]\n"root" = 5.5', r"conf.d/a.toml:2: \[mdsd\] root"),
+    "inline": ("\nmdsd = {root = 5.5}", r"conf.d/a.toml:2: \[mdsd\] root"),
+    "long": ("#" * (1 << 21), "at most 1 MiB"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_an_absurd_file_of_conf_d_is_a_mistake_and_its_place_is_named(tmp_path: Path, name: str) -> None:
+    text, says = HOSTILE[name]
+    (tmp_path / "conf.d").mkdir()
+    (tmp_path / "conf.d" / "a.toml").write_text(text)
+    with pytest.raises(ConfigError, match=rf"conf.d/a.toml.*{says}|{says}"):
+        config.load(write(tmp_path, ""), {})
+
+
+def test_a_pipe_in_conf_d_holds_nobody_up(tmp_path: Path) -> None:
+    (tmp_path / "conf.d").mkdir()
+    os.mkfifo(tmp_path / "conf.d" / "a.toml")
+    with pytest.raises(ConfigError, match="expected a configuration file, found 'a pipe or a device'"):
+        config.load(write(tmp_path, ""), {})
+
+
+def test_a_list_of_the_environment_that_is_none_is_a_mistake() -> None:
+    with pytest.raises(ConfigError, match="TARAZU_MDSD_EXCLUDE: expected a list of strings"):
+        config.load(None, {"TARAZU_CONFIG": "/dev/null", "TARAZU_MDSD_EXCLUDE": "[" * 50_000})
 
 
 def test_the_default_file_says_what_is_so_anyway(tmp_path: Path) -> None:

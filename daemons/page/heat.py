@@ -9,24 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tarazu.daemons.page.markup import Markup, element, join, table
-from tarazu.daemons.page.seen import FileSystem, amiss
+from tarazu.daemons.page.seen import AMISS_FROM, FileSystem, amiss
 from tarazu.daemons.page.state import rate
 from tarazu.units import human_bytes
-from tarazu.wire.overview import WEIGHT, Target
+from tarazu.wire.overview import LETTER, WEIGHT, Target
 
 STEPS = 10
 FIGURES_UP_TO = 400
 """So many OSTs show their figure in the cell; of more only a letter is shown, for those that are amiss."""
-LETTER = {
-    "slow": "s",
-    "sick": "S",
-    "excluded": "x",
-    "full": "F",
-    "refusing": "R",
-    "impossible": "?",
-    "silent": "–",
-    "dead": "D",
-}
 MEASURES = (
     ("fill", "f", "space used, 0 to 100 %"),
     ("load", "l", "what it moves now, of what the busiest moves"),
@@ -111,7 +101,7 @@ def _cell(t: Target, busiest: float, *, small: bool) -> Markup:
     load = moving / busiest if moving is not None and busiest else None
     steps = (("f", step(t.fill)), ("l", step(load)), ("p", step(t.relative_speed)))
     classes = " ".join(f"{letter}{'n' if found is None else found}" for letter, found in steps)
-    bad = WEIGHT[t.verdict] >= WEIGHT["slow"]
+    bad = WEIGHT[t.verdict] >= AMISS_FROM
     if bad:
         classes += f" v-{t.verdict}"
     # Of thousands only those that are amiss say more: the table has all.
@@ -143,10 +133,10 @@ def _legend(name: str, letter: str, text: str) -> Markup:
 
 
 def _letters(targets: Sequence[Target]) -> Markup:
-    there = {t.verdict for t in targets} & set(LETTER)
+    there = {t.verdict for t in amiss(targets)}
     if not there:
         return join()
-    words = [join(element("b", LETTER[v], class_=f"word v-{v}"), f" {v} ") for v in LETTER if v in there]
+    words = [join(element("b", LETTER[v], class_=f"word v-{v}"), f" {v} ") for v in WEIGHT if v in there]
     return element("p", "In a cell: ", *words, class_="note")
 
 

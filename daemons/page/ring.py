@@ -74,6 +74,8 @@ class Ring:
             file.parent.mkdir(parents=True, exist_ok=True)
             try:
                 self._rows = self._open(file)
+            except sqlite3.OperationalError:
+                raise  # the disk is full, or another one has it: what it holds is good
             except sqlite3.DatabaseError as error:
                 aside = file.with_name(f"{file.name}.unreadable")
                 log.error("%s: %s: put aside as %s, and begun anew", file, error, aside.name)
@@ -94,7 +96,8 @@ class Ring:
             # A power failure costs the last minutes at most.
             rows.execute("pragma synchronous = normal")
             rows.execute(_SCHEMA)
-            rows.execute(f"pragma user_version = {VERSION}")
+            if version != VERSION:
+                rows.execute(f"pragma user_version = {VERSION}")
             rows.execute("select * from imbalance limit 1").fetchall()
         except BaseException:
             rows.close()

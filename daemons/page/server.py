@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import re
 
 from tarazu.daemons import http_server
 from tarazu.daemons.page.document import POLICY
 from tarazu.daemons.page.pages import Pages
+
+log = logging.getLogger("tarazu.page")
 
 CONVERSATIONS = 16
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
@@ -55,7 +58,12 @@ class _Handler(http_server.Handler):
             # A name of somebody else's that leads here: a page from elsewhere would read this one.
             self.send_error(421, "asked by a name that is not this node's own")
             return
-        found = self.server.pages.get(self.path.partition("?")[0])
+        try:
+            found = self.server.pages.get(self.path.partition("?")[0])
+        except Exception:
+            log.exception("%s cannot be shown", self.path[:100].encode(errors="replace"))
+            self.send_error(500)
+            return
         if found is None:
             self.send_error(404)
             return

@@ -21,8 +21,8 @@ from pathlib import Path
 import msgspec
 
 from tarazu import config
-from tarazu.cli.view import status_of
 from tarazu.config import listening
+from tarazu.daemons.asking import status_of
 from tarazu.daemons.claim import claim
 from tarazu.daemons.page.charts import PERIODS
 from tarazu.daemons.page.document import History

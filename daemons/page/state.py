@@ -14,8 +14,11 @@ OLD_S = 180.0
 
 
 def moment(at_s: float) -> Markup:
-    """A time for people, in the server's own zone."""
-    local = time.localtime(at_s)
+    """A time for people, in the server's own zone; the figure itself where no calendar has it."""
+    try:
+        local = time.localtime(at_s)
+    except (OverflowError, ValueError, OSError):
+        return element("span", f"{at_s:g}")
     return element(
         "time",
         time.strftime("%Y-%m-%d %H:%M:%S", local),

@@ -18,6 +18,10 @@ class Failed(SystemExit):
     pass
 
 
+class NoMachine(Failed):
+    """Debian's own tree, before anything of tarazu is in it, does not boot: this host does not allow machines."""
+
+
 class Machine:
     def __init__(self, root: Path, init: int) -> None:
         self.root = root
@@ -56,7 +60,7 @@ class Machine:
 
 @contextlib.contextmanager
 def booted(root: Path) -> Iterator[Machine]:
-    """The machine of the tree `root`, until the end. Raises Failed where it does not boot."""
+    """The machine of the tree `root`, until the end. Raises NoMachine where it does not boot."""
     for unit in (
         "getty.target",
         "console-getty.service",
@@ -108,4 +112,4 @@ def _when_up(root: Path, nspawn: subprocess.Popen[bytes], log: Path) -> Machine:
                 if state in ("running", "degraded"):
                     return machine
         time.sleep(0.2)
-    raise Failed(f"day-one: the machine did not boot ({state or 'no answer'}):\n{log.read_text()[-2000:]}")
+    raise NoMachine(f"day-one: the machine did not boot ({state or 'no answer'}):\n{log.read_text()[-2000:]}")

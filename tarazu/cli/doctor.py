@@ -55,8 +55,8 @@ def execute(options: argparse.Namespace) -> int:
 def node_of(file: str | None, root: Path | None = None, roles: list[str] | None = None) -> Node:
     """This node, or the one whose files lie below `root`, with the settings in force."""
     from tarazu.cli.config_check import problems
-    from tarazu.cli.view import status_of
     from tarazu.config import files
+    from tarazu.daemons.asking import status_of
     from tarazu.doctor.roles import roles_of
 
     found = config.examine(file)

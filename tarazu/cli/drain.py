@@ -19,7 +19,7 @@ from pathlib import Path
 from tarazu import config
 from tarazu.cli.output import action_options, print_json, print_table
 from tarazu.cli.stopped import refuse_while_stopped
-from tarazu.cli.view import view_of
+from tarazu.daemons.asking import view_of
 from tarazu.errors import BadInput
 from tarazu.stats import drain
 

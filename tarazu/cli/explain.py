@@ -16,7 +16,7 @@ from typing import Any
 from tarazu import config, native
 from tarazu.cli.db import from_clientd
 from tarazu.cli.output import print_json, print_table, size
-from tarazu.cli.view import view_of
+from tarazu.daemons.asking import view_of
 from tarazu.errors import BadInput, LayoutError, TarazuError, Unavailable
 from tarazu.layout.setstripe import format_layout
 from tarazu.lustre import XATTR_LUSTRE_LOV

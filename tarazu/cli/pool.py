@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from tarazu import config
 from tarazu.cli.output import action_options, print_json, print_table
-from tarazu.cli.view import overview_of
+from tarazu.daemons.asking import overview_of
 
 if TYPE_CHECKING:
     from tarazu.daemons.pool.keeper import Done

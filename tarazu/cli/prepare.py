@@ -25,7 +25,7 @@ import msgspec
 
 from tarazu import config, native
 from tarazu.cli.output import Progress, action_options, print_json
-from tarazu.cli.view import overview_of
+from tarazu.daemons.asking import overview_of
 from tarazu.errors import BadInput, TarazuError
 from tarazu.lustre import EOF
 from tarazu.model import Component, Layout
@@ -114,7 +114,9 @@ def execute(options: argparse.Namespace) -> int:
         why, settings, prepared = _text(error), config.Settings(), []
     if why:
         print(f"tarazu prepare: nothing is set: {why}", file=sys.stderr)
-        return _exec(argv)
+        from tarazu.run import program
+
+        return program.become(argv, "tarazu prepare")
     return _around(settings, options.application, prepared, argv)
 
 
@@ -146,6 +148,7 @@ def _around(
         _say(note, left)
     except Exception as error:  # what was set until then is noted
         print(f"tarazu prepare: {_text(error)}", file=sys.stderr)
+    program.restore_environment()
     try:
         running = program.Program(argv, os.environ)
         with notes.renewed(own):
@@ -172,17 +175,6 @@ def _say(note: Note, left: Iterable[tuple[str, str]]) -> None:
         print(f"tarazu prepare: lfs setstripe {its.words} {quoted(its.path)}", file=sys.stderr)
     for directory, why in left:
         print(f"tarazu prepare: {one_line(directory)}: left alone: {why}", file=sys.stderr)
-
-
-def _exec(argv: Sequence[str]) -> int:
-    """As if tarazu were not there."""
-    from tarazu.run import program
-
-    try:
-        os.execvp(argv[0], list(argv))
-    except OSError as error:
-        print(f"tarazu prepare: {argv[0]}: {error.strerror}", file=sys.stderr)
-        return program.status_of_error(error)
 
 
 def _undo(notes: Notes, as_json: bool) -> int:

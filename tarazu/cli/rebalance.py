@@ -22,8 +22,8 @@ from pathlib import Path
 from tarazu import config
 from tarazu.cli.explain import key_of
 from tarazu.cli.output import Progress, action_options, print_json, print_table, size
-from tarazu.cli.view import status_of, view_of
 from tarazu.config import Settings
+from tarazu.daemons.asking import status_of, view_of
 from tarazu.errors import BadInput, TarazuError
 from tarazu.model import SystemView
 from tarazu.names import shown as shown_name

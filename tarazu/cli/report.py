@@ -23,8 +23,8 @@ from pathlib import Path
 
 from tarazu import config
 from tarazu.cli.output import Progress, print_json, print_table
-from tarazu.cli.view import view_of
 from tarazu.cli.whatif import read_view_file
+from tarazu.daemons.asking import view_of
 from tarazu.errors import BadInput
 from tarazu.sim.whatif import report as reports
 from tarazu.sim.whatif.job_log import Audit, Steps

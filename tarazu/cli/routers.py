@@ -19,7 +19,7 @@ from typing import Any
 
 from tarazu import config
 from tarazu.cli.output import action_options, print_json, print_table, say
-from tarazu.cli.view import status_of
+from tarazu.daemons.asking import status_of
 from tarazu.errors import BadInput, TarazuError, Unavailable
 
 

@@ -15,7 +15,7 @@ import os
 import sys
 
 from tarazu import config
-from tarazu.errors import BadInput, TarazuError
+from tarazu.errors import BadInput
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -35,19 +35,21 @@ def execute(options: argparse.Namespace) -> int:
     argv = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not argv:
         raise BadInput("command line", "a program to run", "none")
+    from tarazu.run import program
     from tarazu.run.command_line import job_step
 
     disabled = os.environ.get("TARAZU_DISABLE", "0") not in ("", "0")
     if disabled or job_step.is_submission(argv) or job_step.inside_job_step(argv, os.environ):
-        return _exec(argv)
+        return program.become(argv)
     try:
         settings = config.load(options.config)
-    except TarazuError:
+        off = left_alone(settings.run) or _stopped(settings.run.stop_file)
+    except Exception:
         if options.config:
             raise
-        return _exec(argv)  # a broken site configuration must not stop anyone's job
-    if left_alone(settings.run) or _stopped(settings.run.stop_file):
-        return _exec(argv)
+        return program.become(argv)  # a broken site configuration must not stop anyone's job
+    if off:
+        return program.become(argv)
     return _lead(argv, settings, options)
 
 
@@ -65,21 +67,12 @@ def left_alone(run: config.Run) -> str:
     """Why, by the site's lists of users, projects and partitions; empty: this job is not."""
     if not (run.exclude_users or run.only_users or run.only_projects or run.only_partitions):
         return ""
-    from tarazu.config.taking_part import Who, why_not
+    from tarazu.config.taking_part import Who, user_of, why_not
     from tarazu.run.command_line import batch_system
 
-    who = Who(os.getuid(), _user(), batch_system.project(os.environ), batch_system.partition(os.environ))
-    return why_not(run, who)
-
-
-def _user() -> str:
-    """The user's name; empty where there is none (in a container, say)."""
-    import pwd
-
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return ""
+    uid = os.getuid()
+    project, partition = batch_system.project(os.environ), batch_system.partition(os.environ)
+    return why_not(run, Who(uid, user_of(run, uid), project, partition))
 
 
 def _lead(argv: list[str], settings: config.Settings, options: argparse.Namespace) -> int:
@@ -87,24 +80,15 @@ def _lead(argv: list[str], settings: config.Settings, options: argparse.Namespac
     from tarazu.run.leader import lead
     from tarazu.run.step import Step
 
+    program.restore_environment()
     try:
         root = options.root or os.environ.get("TARAZU_ROOT", "/")
         step = Step(settings, argv, os.environ, app=options.app, mode=options.mode, root=root)
     except Exception:
-        return _exec(argv)  # no Lustre here, or nobody's home: nothing to do
+        return program.become(argv)  # no Lustre here, or nobody's home: nothing to do
     try:
         status = lead(step)
     except OSError as error:
         print(f"tarazu run: {argv[0]}: {error.strerror}", file=sys.stderr)
         return program.status_of_error(error)
     return program.end_like(status)
-
-
-def _exec(argv: list[str]) -> int:
-    from tarazu.run import program
-
-    try:
-        os.execvp(argv[0], argv)
-    except OSError as error:
-        print(f"tarazu run: {argv[0]}: {error.strerror}", file=sys.stderr)
-        return program.status_of_error(error)

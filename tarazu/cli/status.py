@@ -18,7 +18,7 @@ from tarazu.cli.bursts.here_lines import lines as burst_lines
 from tarazu.cli.output import print_json, print_table, say
 from tarazu.cli.routers import line_of
 from tarazu.cli.tune import here_lines
-from tarazu.cli.view import status_of
+from tarazu.daemons.asking import status_of
 from tarazu.daemons.bursts.kept import Kept
 from tarazu.store.stop import site_stop
 from tarazu.units import human_bytes

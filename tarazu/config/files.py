@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +15,8 @@ from tarazu.errors import ConfigError
 DEFAULT_FILE = Path("/etc/tarazu/tarazu.toml")
 MORE = "conf.d"
 """Directory beside the file."""
+LONGEST_BYTES = 1 << 20
+"""A file that is larger was put there by mistake; each `tarazu run` reads all of them."""
 _PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 
 
@@ -23,8 +26,9 @@ class File(NamedTuple):
     tables: Mapping[str, Any]
 
     def place_of(self, section: str, name: str) -> str:
-        """As `place`, of a setting; fast, for each that is read."""
-        number = _settings_at(self.text).get((section, name))
+        """As `place`, of a setting, else of its section; fast, for each that is read."""
+        at = _settings_at(self.text)
+        number = at.get(f"{section}.{name}") or at.get(section)
         return f"{self.path}:{number}" if number else str(self.path)
 
     def place(self, pattern: str, section: str = "") -> str:
@@ -39,15 +43,17 @@ class File(NamedTuple):
 
 
 @functools.cache
-def _settings_at(text: str) -> dict[tuple[str, str], int]:
-    """(section, name) → the first line where it stands."""
-    found: dict[tuple[str, str], int] = {}
+def _settings_at(text: str) -> dict[str, int]:
+    """`mdsd.requests`, and `mdsd` → the first line where it stands."""
+    found: dict[str, int] = {}
     section = ""
     for number, line in enumerate(text.splitlines(), 1):
         if header := re.match(r"\s*\[\s*([\w.-]+)\s*\]", line):
             section = header[1]
-        elif setting := re.match(r"\s*([\w-]+)\s*=", line):
-            found.setdefault((section, setting[1]), number)
+            found.setdefault(section, number)
+        elif setting := re.match(r"""\s*([\w."'-]+)\s*=""", line):
+            name = setting[1].replace('"', "").replace("'", "")
+            found.setdefault(f"{section}.{name}".lstrip("."), number)
     return found
 
 
@@ -74,11 +80,12 @@ def chosen(path: str | os.PathLike[str] | None, environ: Mapping[str, str]) -> l
 def read(path: Path) -> File:
     """Raises ConfigError naming the file, and the line where it is no TOML."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = _content(path).decode("utf-8")
     except OSError as error:
         raise ConfigError(str(path), "a readable configuration file", error.strerror) from None
     except UnicodeDecodeError:
         raise ConfigError(str(path), "a configuration file in UTF-8", "other bytes") from None
+    text = text.replace("\r\n", "\n")
     import tomllib
 
     try:
@@ -88,6 +95,25 @@ def read(path: Path) -> File:
         place = _PLACE.search(said)
         line = (place and place[1]) or text.count("\n") + 1
         raise ConfigError(f"{path}:{line}", "TOML", said[: place.start()] if place else said) from None
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits, lists in lists in lists …
+        raise ConfigError(str(path), "TOML", str(error)) from None
+
+
+def _content(path: Path) -> bytes:
+    """Of a regular file: a pipe that nobody writes into would hold up every job that is started. What a shell hands
+    over, `tarazu config check <(…)`, is read to its end.
+    """
+    handed_over = path.parts[:2] == ("/", "dev")
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | (0 if handed_over else os.O_NONBLOCK))
+    with open(descriptor, "rb") as file:
+        if not handed_over and not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ConfigError(str(path), "a configuration file", "a pipe or a device")
+        content = file.read(LONGEST_BYTES + 1)
+    if len(content) > LONGEST_BYTES:
+        raise ConfigError(
+            str(path), f"a configuration file of at most {LONGEST_BYTES >> 20} MiB", "a longer one"
+        )
+    return content
 
 
 def value(text: str) -> Any:
@@ -96,5 +122,5 @@ def value(text: str) -> Any:
 
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return text

@@ -16,6 +16,11 @@ from tarazu.config.sections import FORMER, SECTIONS, Settings
 from tarazu.errors import ConfigError
 from tarazu.units import parse_bytes
 
+BEYOND = 2**63
+"""No file, count or time is as large; nan and inf are not below it either."""
+LONGEST_S = 1e9
+"""30 years; what waits may be asked to wait."""
+
 
 class Examined(NamedTuple):
     settings: Settings
@@ -178,6 +183,9 @@ def _convert(value: Any, kind: Any, item: dataclasses.Field[Any], where: str) ->
             value = parse_bytes(value)
         except ValueError:
             raise ConfigError(where, "a size such as 64M", found) from None
+    if isinstance(value, (int, float)) and not abs(value) < BEYOND:
+        shown = found if isinstance(value, float) else f"one of {value.bit_length()} bits"
+        raise ConfigError(where, "a number that means something", shown)
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if kind is str and isinstance(value, int) and not isinstance(value, bool):
@@ -189,6 +197,12 @@ def _convert(value: Any, kind: Any, item: dataclasses.Field[Any], where: str) ->
     elif not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         words = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}
         raise ConfigError(where, words[kind], found)
+    if any(
+        "\0" in text for text in (value if isinstance(value, tuple) else (value,)) if isinstance(text, str)
+    ):
+        raise ConfigError(where, "no NUL in it", found)
+    if kind is float and item.name.endswith("_s") and value > LONGEST_S:
+        raise ConfigError(where, f"at most {LONGEST_S:.0f} s", found)
     check: Check | None = item.metadata["check"]
     if check and not check.holds(value):
         raise ConfigError(where, check.expected, found)

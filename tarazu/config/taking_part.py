@@ -12,6 +12,7 @@ from fnmatch import translate
 from functools import cache
 from typing import NamedTuple
 
+from tarazu.config import users
 from tarazu.config.sections import Run
 
 
@@ -19,8 +20,8 @@ class Who(NamedTuple):
     """A job, as far as it is known."""
 
     uid: int
-    user: str = ""
-    """The name of `uid`; empty where it has none."""
+    user: str | None = ""
+    """The name of `uid`; empty where it has none, None where it is not known whether it has one."""
     project: str = ""
     """The account that the batch system charges."""
     partition: str = ""
@@ -28,11 +29,18 @@ class Who(NamedTuple):
     program: str = ""
 
 
+def user_of(run: Run, uid: int) -> str | None:
+    """The user's name for `Who`, asked for where the lists need one only: a directory of users may hang."""
+    return users.name_of(uid) if users.need_names(run.exclude_users, run.only_users) else ""
+
+
 def why_not(run: Run, who: Who) -> str:
     """Why the job is left alone; empty: it takes part. Exclusions go before `run.only_…`."""
-    names = {who.user, str(who.uid)} - {""}
+    names = {who.user or "", str(who.uid)} - {""}
     if found := names.intersection(run.exclude_users):
         return f"run.exclude_users names {min(found)}"
+    if who.user is None and users.need_names(run.exclude_users):
+        return f"run.exclude_users: the directory of users does not say who uid {who.uid} is"
     if who.program and matches(run.exclude_programs, who.program):
         return f"run.exclude_programs names {who.program}"
     if not (run.only_users or run.only_projects or run.only_partitions):

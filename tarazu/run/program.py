@@ -23,6 +23,40 @@ FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
 _ENDING = (signal.SIGTERM, signal.SIGHUP, *FROM_TERMINAL)
 
 
+_COERCED = ("C.UTF-8", "C.utf8", "UTF-8")
+"""What Python sets LC_CTYPE to in the C locale (PEP 538), for itself and for all that it starts."""
+
+
+def restore_environment() -> None:
+    """Makes `os.environ` what the user gave: without the LC_CTYPE that Python itself may have set."""
+    now = os.environ.get("LC_CTYPE")
+    if now not in _COERCED:
+        return
+    try:
+        with open("/proc/self/environ", "rb") as file:
+            given = dict(entry.partition(b"=")[::2] for entry in file.read().split(b"\0"))
+    except OSError:
+        return
+    before = given.get(b"LC_CTYPE")
+    if before is None:
+        del os.environ["LC_CTYPE"]
+    else:
+        os.environ["LC_CTYPE"] = os.fsdecode(before)
+
+
+def become(argv: Sequence[str], by: str = "tarazu run") -> int:
+    """Turns this process into the program; a status where that fails, which is said."""
+    restore_environment()
+    # Python ignores them for itself, and exec keeps that.
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        os.execvp(argv[0], list(argv))
+    except OSError as error:
+        print(f"{by}: {argv[0]}: {error.strerror}", file=sys.stderr)
+        return status_of_error(error)
+
+
 class Program:
     """A started program. Signals that reach the leader go to it.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from tarazu.stats.counters import were_reset
@@ -28,6 +29,8 @@ def moved(now: OstReport, before: OstReport, seconds: float) -> Moved:
     if seconds <= 0 or were_reset(now.counters_start_s, before.counters_start_s, bytes_now, bytes_then):
         return UNKNOWN
     written, read = now.write_bytes - before.write_bytes, now.read_bytes - before.read_bytes
+    if (written + read) / seconds == math.inf:  # a server says that its interval was next to nothing
+        return UNKNOWN
     return Moved(written / seconds, read / seconds, _latency_s(now, before) if written or read else None)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
@@ -41,6 +42,20 @@ WEIGHT: dict[str, int] = {
     )
 }
 """Verdict → the higher, the graver."""
+LETTER = {
+    "ok": "·",
+    "busy": "b",
+    "degraded": "g",
+    "slow": "l",
+    "sick": "S",
+    "excluded": "x",
+    "full": "F",
+    "refusing": "R",
+    "impossible": "!",
+    "silent": "?",
+    "dead": "D",
+}
+"""Verdict → what stands for it where there is room for a letter, on a terminal and on the status page."""
 BUSY_LOAD = 0.9
 """CPU or memory of a server, 0-1."""
 BUSY_SHARE, BUSY_BYTES_PER_S = 2.0, 10e6
@@ -171,7 +186,7 @@ def overview(mdsd: Mapping[str, Any], taken_s: float | None = None) -> Overview:
         closed = str((mdsd.get("gate") or {}).get("why_closed") or "")
         promises = int((mdsd.get("requests") or {}).get("promises") or 0)
         metadata = sum(sum(of.values()) for of in of_mds.values()) if of_mds else None
-    except (KeyError, AttributeError, TypeError, msgspec.ValidationError) as error:
+    except (KeyError, AttributeError, TypeError, ValueError, OverflowError) as error:  # msgspec's own too
         raise WireError("mdsd's status", "servers and file systems", str(error)) from None
     judged = [t for of in by_fs.values() for t in _judged(of, servers)]
     imbalances = tuple(imbalance(fs_name, of) for fs_name, of in by_fs.items())
@@ -224,6 +239,10 @@ def _judged(targets: Sequence[Target], servers: Iterable[Server]) -> Iterator[Ta
         yield msgspec.structs.replace(target, verdict=gravest)
 
 
+_MEASURED = ("relative_speed", "writing_bytes_per_s", "reading_bytes_per_s", "latency_s")
+"""What is not known where it is no number."""
+
+
 def _target(fs_name: str, of: Mapping[str, Any], amiss: Mapping[str, Any]) -> Target:
     told = amiss.get(str(of["index"])) or {}
     kind, _, why = str(of.get("health") or "").partition(": ")
@@ -235,7 +254,8 @@ def _target(fs_name: str, of: Mapping[str, Any], amiss: Mapping[str, Any]) -> Ta
             "health": told.get("health") or ("" if of.get("excluded") and kind == "excluded" else kind),
             "why": told.get("why") or why,
             "since_s": told.get("since_s"),
-        },
+        }
+        | {name: None for name in _MEASURED if (value := of.get(name)) and not math.isfinite(value)},
         Target,
         strict=False,
     )

@@ -14,7 +14,7 @@ import pytest
 
 from tarazu import config
 from tarazu.cli import main
-from tarazu.cli import view as asking
+from tarazu.daemons import asking
 from tarazu.model import Ost
 from tarazu.sim.testbed import Testbed, down, up
 from tarazu.sim.testbed.configuration import configure

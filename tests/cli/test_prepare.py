@@ -70,16 +70,17 @@ def test_whatever_is_wrong_with_its_state_the_program_runs_and_its_status_is_han
     options = parser.parse_args(["app", "--directory", "d", "--apply", "--", "sh", "-c", "echo ran; exit 7"])
     monkeypatch.setattr("tarazu.cli.prepare._prepared", lambda *_: [])
     monkeypatch.setattr("tarazu.prepare.directories.take_back", broken)
+    monkeypatch.setattr("tarazu.run.program.restore_environment", lambda: None)
     monkeypatch.setenv("TARAZU_RUN_STATE_DIR", str(tmp_path))
     assert execute(options) == 7
     said = capfd.readouterr()
     assert said.out == "ran\n" and said.err.count("RuntimeError: nobody has thought of this") == 2
     started: list[list[str]] = []
 
-    def exec_(name: str, argv: list[str]) -> None:
+    def become(argv: list[str], by: str) -> int:
         started.append(argv)
-        raise FileNotFoundError
+        return 127
 
     monkeypatch.setattr("tarazu.cli.prepare._prepared", broken)
-    monkeypatch.setattr("os.execvp", exec_)
+    monkeypatch.setattr("tarazu.run.program.become", become)
     assert execute(options) == 127 and started == [["sh", "-c", "echo ran; exit 7"]]

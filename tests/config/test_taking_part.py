@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import os
+import threading
+import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,7 +15,7 @@ from hypothesis import strategies as st
 
 from tarazu import cli
 from tarazu.config import Run
-from tarazu.config.taking_part import Who, matches, why_not, why_not_key
+from tarazu.config.taking_part import Who, matches, user_of, why_not, why_not_key
 from tarazu.daemons.user_lists import UserLists
 from tarazu.run.command_line import batch_system
 
@@ -47,6 +50,14 @@ def test_who_takes_part(lists: dict[str, Any], why: str) -> None:
 def test_what_is_not_known_of_a_job_is_in_no_list() -> None:
     assert why_not(Run(only_projects=("chem",)), Who(1000)) != ""
     assert why_not(Run(exclude_programs=("*",)), Who(1000)) == ""
+
+
+def test_of_whom_it_is_not_known_who_he_is_a_list_of_names_may_mean_him() -> None:
+    nobody_says = Who(1000, None)
+    assert "does not say who uid 1000 is" in why_not(Run(exclude_users=("bob",)), nobody_says)
+    assert why_not(Run(exclude_users=("1001",)), nobody_says) == ""
+    assert why_not(Run(only_users=("bob",)), nobody_says) != ""
+    assert why_not(Run(only_users=("bob", "1000")), nobody_says) == ""
 
 
 def test_directories() -> None:
@@ -84,6 +95,50 @@ def test_mdsd_judges_only_whom_it_knows(caplog: pytest.LogCaptureFixture) -> Non
     assert with_projects.why_not(4711) == ""
 
 
+@pytest.fixture
+def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
+    """A directory of users that does not answer; what it was asked."""
+    over, asked = threading.Event(), list[object]()
+
+    def look_up(what: object) -> object:
+        asked.append(what)
+        assert over.wait(30)
+        raise KeyError(what)
+
+    monkeypatch.setattr("pwd.getpwuid", look_up)
+    monkeypatch.setattr("pwd.getpwnam", look_up)
+    monkeypatch.setattr("tarazu.config.users.WAIT_S", 0.1)
+    monkeypatch.setattr("tarazu.daemons.user_lists.LOOK_UP_S", 0.1)
+    yield asked
+    over.set()
+
+
+def test_a_hanging_directory_of_users_delays_nobody_and_is_asked_once(hanging: list[object]) -> None:
+    run = Run(exclude_users=("bob", "4711"))
+    began = time.monotonic()
+    assert [user_of(run, 1000), user_of(run, 1000)] == [None, None]
+    assert UserLists(run).why_not(4711) == "run.exclude_users names uid 4711"
+    assert time.monotonic() - began < 5 and hanging == [1000, "bob"]
+    assert user_of(Run(only_users=("1000",)), 1000) == "" and len(hanging) == 2, "no name is needed"
+
+
+def test_a_user_without_a_name_is_not_one_of_whom_nothing_is_known() -> None:
+    assert user_of(Run(exclude_users=("bob",)), 2**31 - 7) == ""
+    assert user_of(Run(exclude_users=("bob",)), 0) == "root"
+
+
+@pytest.mark.parametrize("of", ["TARAZU_RUN_ONLY_USERS", "TARAZU_RUN_EXCLUDE_USERS"])
+def test_tarazu_run_runs_the_program_while_the_directory_of_users_hangs(
+    monkeypatch: pytest.MonkeyPatch, hanging: list[object], of: str
+) -> None:
+    monkeypatch.setenv(of, "alice")
+    done: list[str] = []
+    monkeypatch.setattr("tarazu.cli.run._lead", lambda *_: done.append("led") or 0)
+    monkeypatch.setattr("tarazu.run.program.become", lambda *_: done.append("as it is") or 0)
+    assert cli.main(["run", "--", "true"]) == 0
+    assert done == ["as it is"] and hanging == [os.getuid()]
+
+
 @pytest.mark.parametrize(
     ("environ", "led"),
     [
@@ -101,6 +156,6 @@ def test_tarazu_run_leads_only_whom_the_site_wants(
         monkeypatch.setenv(name, value)
     done: list[str] = []
     monkeypatch.setattr("tarazu.cli.run._lead", lambda *_: done.append("led") or 0)
-    monkeypatch.setattr("tarazu.cli.run._exec", lambda *_: done.append("as it is") or 0)
+    monkeypatch.setattr("tarazu.run.program.become", lambda *_: done.append("as it is") or 0)
     assert cli.main(["run", "--", "true"]) == 0
     assert done == ["led" if led else "as it is"]

@@ -19,30 +19,29 @@ def missing() -> str:
     """Why there can be none here; empty when there can."""
     if os.geteuid() != 0:
         return "an overlay of / needs root"
-    done = subprocess.run(["unshare", "-m", "-p", "-f", "true"], capture_output=True, text=True, check=False)
-    return done.stderr.strip()
+    with tempfile.TemporaryDirectory(prefix="tarazu-docs-") as directory:
+        done = subprocess.run(
+            [*_command(directory), "true"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    return " ".join(done.stderr.split()) if done.returncode else ""
 
 
 def inside(words: list[str]) -> int:
     """Call these words in such a root; its exit status."""
     with tempfile.TemporaryDirectory(prefix="tarazu-docs-") as directory:
-        script = _SCRIPT.format(directory=directory, shared=" ".join(SHARED), here=os.getcwd())
-        command = [
-            "unshare",
-            "-m",
-            "-p",
-            "-f",
-            "--kill-child",
-            "sh",
-            "-euc",
-            script,
-            "sh",
-            sys.executable,
-            *words,
-        ]
-        process = subprocess.Popen(command)
+        process = subprocess.Popen([*_command(directory), sys.executable, *words])
         signal.signal(signal.SIGTERM, lambda *_: process.kill())
         return process.wait()
+
+
+def _command(directory: str) -> list[str]:
+    """What starts the words after it in the root that it makes in `directory`."""
+    script = _SCRIPT.format(directory=directory, shared=" ".join(SHARED), here=os.getcwd())
+    return ["unshare", "-m", "-p", "-f", "--kill-child", "sh", "-euc", script, "sh"]
 
 
 _SCRIPT = """\

@@ -26,12 +26,13 @@ HOME = Path("/tmp/tarazu-docs/home")
 PROGRAMS = Path("/tmp/tarazu-docs/programs")
 """First on the PATH: stand-ins, and what looks at each command before it is run."""
 SYSTEM = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
-APPLICATIONS = ("APP", "ior", "climate")
+APPLICATIONS = ("APP", "ior", "climate", "solver")
 WORK = Path("/tmp/tarazu-docs/work")
 """Where the commands of the prose are typed."""
 MOUNTS = ("/scratch", "/lustre")
 STANDS_FOR = {
     "explain PATH": "explain /scratch/me/out/ior.0",
+    "--advise DIR": "--advise /scratch/me",
     "explain FILE": "explain /scratch/me/out/ior.0",
 }
 BAD_OST = Path(darshan.__file__).parent / "examples" / "example_logs" / "sample-badost.darshan"
@@ -40,6 +41,7 @@ YESTERDAY = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timed
 NODES = tuple(f"n{number}" for number in range(1, 9))
 FILES = {
     "machine.txt": "n[1-4] cabinet=c1 io_node=io1\nn[5-8] cabinet=c2 io_node=io2\n",
+    "new.toml": "[run]\nmode = 'advise'\n",
     "job.sh": "#!/bin/sh\n#SBATCH -N 64\ntrue\n",
     "model.py": "open('/scratch/me/out/model', 'w').write('x' * 1000)\n",
 }
@@ -107,6 +109,7 @@ def build() -> dict[str, str]:
         _learned(application, env)
     for here in (ROOT, WORK):
         _files(here)
+    _installed(env)
     _more_daemons(env)
     _stand_for_the_readers(env)
     return env
@@ -141,7 +144,7 @@ def _files(here: Path) -> None:
     counted = ("bursts", "import", str(here / "range.csv"), *columns, "--directory", str(here / "DIR"))
     call(_bin("tarazu"), *counted, env={"PATH": "/usr/bin:/bin"})
     shutil.copytree(here / "DIR" / "traffic", here / "DIR", dirs_exist_ok=True)
-    for name in ("app", "ior", "hacc_io"):
+    for name in ("app", "ior", "hacc_io", "solver", "a", "b", "script.sh"):
         shutil.copy("/bin/true", here / name)
     results = here / "results"
     results.mkdir()
@@ -152,6 +155,19 @@ def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def _installed(env: dict[str, str]) -> None:
+    """What packages and former days have left: units, a database, a ledger, a key for one launch node."""
+    units = Path("/usr/lib/systemd/system")
+    units.mkdir(parents=True, exist_ok=True)
+    for unit in (ROOT / "daemons" / "systemd").glob("tarazu*.service"):
+        shutil.copy(unit, units)
+    state = Path("/var/lib/tarazu")
+    state.mkdir(exist_ok=True)
+    shutil.copytree(SITE / "var" / "mdsd", state / "mdsd")
+    (state / "interaction.db").touch()
+    call(_bin("tarazu"), "keys", "create", "client", "--name", "login1", "--uids", "1000", env=client(env))
 
 
 def _more_daemons(env: dict[str, str]) -> None:
@@ -186,8 +202,6 @@ def _more_daemons(env: dict[str, str]) -> None:
 def _stand_for_the_readers(env: dict[str, str]) -> None:
     """Values of the words that stand for something that has a number: a run that is remembered, one that goes on."""
     there = client(env)
-    (run,) = json.loads(call(_bin("tarazu"), "history", "list", "APP", "--json", env=there))[:1]
-    STANDS_FOR["RUN"] = run["run_id"]
     words = [_bin("tarazu"), "run", "--app", "goes-on", "--mode", "observe", "--", "sleep", "600"]
     subprocess.Popen(
         words, env=there, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -196,29 +210,19 @@ def _stand_for_the_readers(env: dict[str, str]) -> None:
     while not (steps := list(maps.glob("*"))):
         time.sleep(0.1)
     STANDS_FOR["--job RUN"] = f"--job {steps[0].name}"
+    (run,) = json.loads(call(_bin("tarazu"), "history", "list", "APP", "--json", env=there))[:1]
+    STANDS_FOR["RUN"] = run["run_id"]
 
 
 def _learned(application: str, env: dict[str, str]) -> None:
-    """Three runs that wrote a file."""
+    """Three runs that wrote a file, and a fourth that is placed."""
     there = client(env)
     mount = Path(there["TESTBED_MOUNT"])
     for name in MOUNTS:
         if not os.path.lexists(name):
             os.symlink(mount, name)
-    for name in ("bench", "project", "sets"):
+    for name in ("bench", "project", "sets", "results", "out"):
         (mount / name).mkdir(exist_ok=True)
     words = f"mkdir -p {mount}/me/out; dd if=/dev/zero of={mount}/me/out/{application}.0 bs=1M count=200 status=none"
-    for _ in range(3):
-        call(
-            _bin("tarazu"),
-            "run",
-            "--app",
-            application,
-            "--mode",
-            "observe",
-            "--",
-            "sh",
-            "-c",
-            words,
-            env=there,
-        )
+    for mode in ("observe", "observe", "observe", "place"):
+        call(_bin("tarazu"), "run", "--app", application, "--mode", mode, "--", "sh", "-c", words, env=there)

@@ -22,7 +22,19 @@ from tests.docs.scene import PROGRAMS, SITE, STANDS_FOR, WORK
 LIMIT_S = 120.0
 BARE = {"quickstart.md", "operator-guide.md"}
 """Pages whose blocks begin on a machine that is no client of a file system."""
-LOOKED_AT = ("tarazu", "make", "python", "python3", "pip", "git", "systemctl", "prometheus")
+LOOKED_AT = (
+    "tarazu",
+    "make",
+    "python",
+    "python3",
+    "pip",
+    "git",
+    "systemctl",
+    "prometheus",
+    "apt",
+    "rpm",
+    "tar",
+)
 """Programs that are not called where `not_run.toml` says so."""
 _SHIM = """\
 #!/bin/bash

@@ -11,7 +11,7 @@ import pytest
 
 from tarazu import config
 from tarazu.cli import main
-from tarazu.cli.view import status_of
+from tarazu.daemons.asking import status_of
 from tarazu.doctor import peers
 from tests.daemons.conftest import Site, free_port, site
 from tests.doctor.conftest import Tree, verdicts

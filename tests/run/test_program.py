@@ -85,3 +85,21 @@ def test_an_ignored_signal_stays_ignored() -> None:
     ) as leader:
         out, _ = leader.communicate()
     assert (leader.returncode, out) == (0, "alive\n")
+
+
+LOOKS = ("sh", "-c", "env; grep -E '^Sig(Ign|Blk)' /proc/self/status; ls /proc/self/fd")
+CODE = "import os, sys; from tarazu.run.program import *; restore_environment(); sys.exit({})"
+
+
+@pytest.mark.parametrize(
+    "way", ["become(sys.argv[1:])", "end_like(Program(sys.argv[1:], os.environ).wait())"]
+)
+@pytest.mark.parametrize("given", [{}, {"LC_CTYPE": "C"}, {"LC_CTYPE": "C.UTF-8"}])
+def test_what_python_does_at_its_start_does_not_reach_the_program(way: str, given: dict[str, str]) -> None:
+    """It sets LC_CTYPE in the C locale (PEP 538), and ignores SIGPIPE and SIGXFSZ."""
+    environ = {"PATH": os.environ["PATH"], **given}
+    alone, led = (
+        subprocess.run([*words, *LOOKS], env=environ, capture_output=True, text=True, check=True).stdout
+        for words in ((), (sys.executable, "-c", CODE.format(way)))
+    )
+    assert led == alone

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -117,9 +118,24 @@ def test_an_mdsd_of_an_earlier_version_says_less() -> None:
     assert found.site_stopped == ""
 
 
+def test_a_measure_that_is_no_number_is_not_known() -> None:
+    found = overview(
+        status({"relative_speed": math.nan, "writing_bytes_per_s": math.inf, "latency_s": math.nan})
+    )
+    (target,) = found.targets
+    assert (target.relative_speed, target.moving_bytes_per_s, target.latency_s) == (None, None, None)
+
+
 @pytest.mark.parametrize(
     "nonsense",
-    [{}, {"osses": 3, "file_systems": {}}, {"unavailable": "silent"}, status({"total_bytes": "much"})],
+    [
+        {},
+        {"osses": 3, "file_systems": {}},
+        {"unavailable": "silent"},
+        status({"total_bytes": "much"}),
+        {**status({}), "requests": {"promises": "many"}},
+        {**status({}), "requests": {"promises": math.inf}},
+    ],
 )
 def test_what_is_no_status_is_said(nonsense: dict[str, Any]) -> None:
     with pytest.raises(WireError, match=r"mdsd's status: expected servers and file systems"):

@@ -21,6 +21,7 @@ from pathlib import Path
 from tarazu import config
 from tarazu.errors import TarazuError, Unavailable
 from tarazu.names import shown
+from tarazu.run.program import restore_environment
 
 OWN = {
     "array",
@@ -62,6 +63,7 @@ def execute(options: argparse.Namespace) -> int:
         added = advice(words, config.load(options.config))
     except TarazuError as error:
         _say(f"tarazu: nothing added: {error}")
+    restore_environment()  # the job gets it
     try:
         os.execvp("sbatch", ["sbatch", *added, *words])
     except OSError as error:

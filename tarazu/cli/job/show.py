@@ -18,8 +18,8 @@ from typing import Any
 from tarazu import config
 from tarazu.cli.job import own
 from tarazu.cli.output import print_json, say, table_lines
-from tarazu.cli.view import TIMEOUT_S
 from tarazu.config import Settings
+from tarazu.daemons.asking import TIMEOUT_S
 from tarazu.errors import TarazuError, Unavailable
 from tarazu.layout.setstripe import fold
 from tarazu.store.stop import site_stop

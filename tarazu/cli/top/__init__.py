@@ -23,8 +23,8 @@ from tarazu.cli.top.choice import FOLDS, SORTS, Choice, press
 from tarazu.cli.top.rows import chosen
 from tarazu.cli.top.screen import Screen, screen, text_of
 from tarazu.cli.top.watching import Watching
-from tarazu.cli.view import overview_of
 from tarazu.config import Settings
+from tarazu.daemons.asking import overview_of
 from tarazu.wire.overview import Overview
 
 WIDE = 160

@@ -16,22 +16,9 @@ from tarazu.cli.top.rows import Row, Table, chosen, uneven
 from tarazu.errors import BadInput
 from tarazu.names import shown
 from tarazu.units import human_bytes
-from tarazu.wire.overview import WEIGHT, Imbalance, Overview, Target, over_mean
+from tarazu.wire.overview import LETTER, WEIGHT, Imbalance, Overview, Target, over_mean
 
 BARS, PLAIN_BARS = " ▁▂▃▄▅▆▇█", " .:-=+*%#"
-LETTER = {
-    "ok": "·",
-    "busy": "b",
-    "degraded": "g",
-    "slow": "l",
-    "sick": "S",
-    "excluded": "x",
-    "full": "F",
-    "refusing": "R",
-    "impossible": "!",
-    "silent": "?",
-    "dead": "D",
-}
 STYLE = {
     "ok": "good",
     "busy": "busy",

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarazu.cli.top.choice import FOLDS, SORTS, Choice
-from tarazu.cli.top.screen import KEYS, LETTER, STYLE, screen, text_of
-from tarazu.wire.overview import WEIGHT, Overview, overview
+from tarazu.cli.top.screen import KEYS, STYLE, screen, text_of
+from tarazu.wire.overview import LETTER, WEIGHT, Overview, overview
 
 OST: dict[str, Any] = {
     "total_bytes": 100 << 30,

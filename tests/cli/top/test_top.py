@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 from tarazu import cli, config
-from tarazu.cli.view import overview_of, status_of
+from tarazu.daemons.asking import overview_of, status_of
 from tests.daemons.conftest import DATA, Site
 
 TARAZU = [sys.executable, "-m", "tarazu"]
@@ -23,14 +23,16 @@ PATIENCE_S = 20.0
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     site = Site(tmp_path_factory.mktemp("top"))
-    site.configure(exclude=["lustre:1"])
-    with site.config.open("a") as file:
-        file.write(f"[clientd]\nsocket = '{site.directory / 'nobody'}'\n")
-    site.mdsd()
-    site.ossd(root=DATA / "oss")
-    site.wait_status(lambda status: status["file_systems"])
-    yield site
-    site.stop()
+    try:
+        site.configure(exclude=["lustre:1"])
+        with site.config.open("a") as file:
+            file.write(f"[clientd]\nsocket = '{site.directory / 'nobody'}'\n")
+        site.mdsd()
+        site.ossd(root=DATA / "oss")
+        site.wait_status(lambda status: status["file_systems"])
+        yield site
+    finally:
+        site.stop()
 
 
 Capture = pytest.CaptureFixture[str]

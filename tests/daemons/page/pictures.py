@@ -44,7 +44,7 @@ class Picture(NamedTuple):
         put(directory, "week.json", REPORT, sample.NOW_S - 86400)
         put(directory, "hacc.json", WHATIF, sample.NOW_S - 3600)
         return sample.served(
-            sample.seen(sample.status(self.servers, self.each)),
+            sample.system(self.servers, self.each),
             sample.history(),
             directory,
             now_s=sample.NOW_S + 4,

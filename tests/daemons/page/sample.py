@@ -7,6 +7,7 @@ import math
 import random
 import threading
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from tarazu.daemons.page.charts import PERIODS
@@ -104,6 +105,13 @@ def seen(of: dict, at_s: float = NOW_S) -> Seen:
     )  # fmt: skip
 
 
+@cache
+def system(servers: int, each: int) -> Seen:
+    """`status` as it is seen: made once, since thousands of OSTs take their time."""
+    return seen(status(servers, each))
+
+
+@cache
 def history(fs_name: str = "scratch", at_s: float = NOW_S, seed: int = 2) -> History:
     """A day and a month of a system that is busier by day; with a gap. Made up."""
     rng = random.Random(seed)

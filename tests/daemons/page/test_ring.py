@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from pathlib import Path
 
@@ -107,3 +108,17 @@ def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="can be written"):
         Ring(tmp_path / "file" / "imbalance.db")
+
+
+def test_a_file_that_another_one_has_locked_is_not_put_aside(tmp_path: Path, ring: Ring) -> None:
+    ring.add({"fs": ONE})
+    ring.close()
+    file = tmp_path / "imbalance.db"
+    with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("begin exclusive")
+        with pytest.raises(StoreError, match="locked"):
+            Ring(file)
+    assert [path.name for path in tmp_path.iterdir()] == ["imbalance.db"]
+    again = Ring(file)
+    assert again.names() == ["fs"]
+    again.close()

@@ -5,25 +5,29 @@ from __future__ import annotations
 import gzip
 import http.client
 import json
+import math
 import re
 import socket
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tarazu.daemons.page import server as http_page
 from tarazu.daemons.page.document import POLICY
 from tarazu.daemons.page.pages import Pages
+from tarazu.daemons.page.results import Results
 from tarazu.daemons.page.seen import Seen
 from tests.daemons.page import sample
+from tests.daemons.page.test_results import REPORT, put
 
 Served = tuple[str, Pages]
 
 
 @pytest.fixture
 def served() -> Iterator[Served]:
-    with sample.served(sample.seen(sample.status(4, 3)), {}) as found:
+    with sample.served(sample.system(4, 3), {}) as found:
         yield found
 
 
@@ -79,7 +83,7 @@ def test_the_json_holds_all_that_is_shown(served: Served) -> None:
         found = json.load(answer)
     assert len(found["overview"]["targets"]) == 12 and found["allocations"]["promises"] == 41
     assert {t["verdict"] for t in found["overview"]["targets"]} >= {"ok", "sick", "dead"}
-    pages.show(sample.seen(sample.status(2, 2)), sample.history())
+    pages.show(sample.system(2, 2), sample.history())
     with urllib.request.urlopen(f"{url}/status.json") as answer:
         found = json.load(answer)
     assert len(found["imbalance"]["scratch"]) == 2 and found["imbalance"]["scratch"][0]["span_s"] == 60
@@ -121,6 +125,30 @@ def test_the_site_s_stop_and_old_figures_are_said_first(served: Served) -> None:
     assert 'class="note old"' in page and "What follows is old." in page
 
 
+def test_absurd_figures_are_shown_and_cost_no_page(served: Served, tmp_path: Path) -> None:
+    _, pages = served
+    of = sample.status(1, 3)
+    osts = of["file_systems"]["scratch"]["osts"]
+    osts[0].update(total_bytes=2**63 - 1, free_bytes=0, writing_bytes_per_s=1e300, relative_speed=-1.0)
+    osts[1].update(total_bytes=0, free_bytes=2**63 - 1, promised_bytes=-(2**62), index=2**62)
+    osts[2].update(health="sick: slow", relative_speed=math.nan, latency_s=math.inf)
+    of["file_systems"]["scratch"]["health"] = {"2": {"health": "sick", "why": "", "since_s": 1e300}}
+    put(tmp_path, "far.json", {**REPORT, "wanted": {"since_s": -1e300, "until_s": 1e300}}, sample.NOW_S)
+    pages.take_over(Results(str(tmp_path)), 0.0)
+    pages.show(sample.seen(of), {})
+    for path in ("/", "/osts", "/status.json", "/results/far"):
+        assert ask(served[0], path)[0] == 200, path
+    assert b"1e+300" in ask(served[0])[2]
+
+
+def test_a_page_that_cannot_be_made_is_an_error_and_a_line(
+    served: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("tarazu.daemons.page.document.osts", lambda *_, **__: 1 / 0)
+    assert ask(served[0], "/osts")[0] == 500 and ask(served[0])[0] == 200
+    assert "/osts' cannot be shown" in caplog.text and "ZeroDivisionError" in caplog.text
+
+
 def test_those_who_say_nothing_do_not_keep_others_out(served: Served) -> None:
     url, _ = served
     host, _, port = url.removeprefix("http://").partition(":")
@@ -137,7 +165,7 @@ def test_it_is_made_once_for_all_who_ask(served: Served, monkeypatch: pytest.Mon
     url, pages = served
     made = []
     monkeypatch.setattr("tarazu.daemons.page.document.overview", lambda *a, **k: made.append(1) or "page")
-    pages.show(sample.seen(sample.status(1, 1)), {})
+    pages.show(sample.system(1, 1), {})
     assert [ask(url)[2] for _ in range(3)] == [b"page"] * 3 and len(made) == 1
 
 

@@ -1,4 +1,4 @@
-"""What the daemons know, for the subcommands: through clientd where one runs, else mdsd is asked directly."""
+"""What the daemons know, for who shows it: through clientd where one runs, else mdsd is asked directly."""
 
 from __future__ import annotations
 

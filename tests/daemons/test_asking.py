@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tarazu import config
-from tarazu.cli.view import status_of
 from tarazu.config import Settings
+from tarazu.daemons.asking import status_of
 from tarazu.errors import Unavailable
 
 
