@@ -38,7 +38,8 @@ def came(has_users: bool, units: Sequence[Path], *, upgraded: str) -> str:
     """`upgraded`: a condition of the shell that is true where an older version was there."""
     lines = []
     if has_users:
-        lines.append("if command -v systemd-sysusers >/dev/null; then systemd-sysusers tarazu.conf; fi")
+        lines.append("if command -v systemd-sysusers >/dev/null; then systemd-sysusers tarazu.conf")
+        lines.append('else echo "no systemd-sysusers here: make the users of sysusers.d/tarazu.conf" >&2; fi')
     if units:
         names = " ".join(unit.name for unit in units)
         lines.append(f"if {SYSTEMD}; then")
@@ -60,14 +61,16 @@ def gone(units: Sequence[Path]) -> str:
 
 
 def purged(names: Sequence[str], has_library: bool, units: Sequence[Path]) -> str:
-    """What was made with the package goes too: keys, what was learned, what is promised, the users `names`."""
+    """What was made with the package goes too: keys, what was learned, what is promised, the users `names`. One of
+    whom something still runs, or whom LDAP brings, stays: userdel says so, and the package is gone nevertheless.
+    """
     lines = [f"rm -rf {' '.join(directories(units))}"] if units else []
     if has_library:
         lines.append("rm -rf /dev/shm/tarazu-*")
     if names:
         lines.append("rm -rf /etc/tarazu /var/lib/tarazu /var/log/tarazu")
     lines += [
-        f"if getent passwd {name} >/dev/null && command -v userdel >/dev/null; then userdel {name}; fi"
+        f"if getent passwd {name} >/dev/null && command -v userdel >/dev/null; then userdel {name} || :; fi"
         for name in names
     ]
     return "\n".join(lines)

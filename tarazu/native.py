@@ -7,6 +7,7 @@ writer and lookup agree by construction. It is loaded at first use (cffi, ABI mo
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -125,13 +126,17 @@ class MapHit(msgspec.Struct, frozen=True):
 
 
 def library_path(name: str) -> Path:
-    """Where the build put `libtarazu.so` or another of its libraries. Raises TarazuError when not built."""
+    """Where the build put `libtarazu.so` or another of its libraries; where that is a link, what it names: packages
+    have the library at one path on launch nodes and on compute nodes, which have no Python. Raises TarazuError when
+    not built.
+    """
     import tarazu
 
     places = [Path(entry) / "lib" / name for entry in tarazu.__path__]
     for place in places:
         if place.is_file():
-            return place
+            # Only the last link: the directories above may be a site's own, such as `current`.
+            return Path(os.path.normpath(place.parent / os.readlink(place))) if place.is_symlink() else place
     raise TarazuError(f"{name} is not built: looked for {', '.join(map(str, places))}")
 
 

@@ -40,6 +40,8 @@ Answer = TypeVar("Answer", Found, Chosen)
 
 log = logging.getLogger("tarazu.clientd")
 
+ISOLATED = ["-I"] if sys.flags.isolated else []
+"""As the packages' programs are: no PYTHONPATH of somebody reaches them."""
 START_S = 60.0
 """For the server to import what it needs on a busy node."""
 ENDING_S = 5.0
@@ -129,7 +131,7 @@ class Forecasts:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._server = subprocess.Popen(
-                [sys.executable, "-m", "tarazu.daemons.forecasts.server", str(theirs.fileno())],
+                [sys.executable, *ISOLATED, "-m", "tarazu.daemons.forecasts.server", str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 # One thread: it forks. And a BLAS of many threads makes no small forecast faster.

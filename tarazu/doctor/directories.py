@@ -8,7 +8,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from tarazu.doctor.finding import Finding, fail, ok, warn
+from tarazu.doctor.finding import Finding, fail, ok, skip, warn
 from tarazu.doctor.node import Node
 from tarazu.run import leftovers
 from tarazu.run.nodes import shared
@@ -61,7 +61,9 @@ def _trouble(name: str, path: Path) -> Finding | None:
 
 def _shared(node: Node, maps: Path) -> Finding:
     """Jobs of several nodes need their map on all of them."""
-    kind = shared.kind(_existing(maps)) or "unknown"
+    kind = shared.kind(_existing(maps))
+    if not kind:
+        return skip("run.map_dir", f"{maps}: of which kind its file system is cannot be told")
     if kind not in shared.LOCAL:
         return ok("run.map_dir", f"{maps} on {kind}, which other nodes see")
     if node.settings.run.send_map == "never":

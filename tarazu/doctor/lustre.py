@@ -22,6 +22,8 @@ TOLD = ("oss", "mds", "router", "mdsd")
 WAIT_S = 30.0
 HOST = "host"
 """What the survey calls the node's own load: only servers tell it."""
+ISOLATED = ["-I"] if sys.flags.isolated else []
+"""The packages' Python looks at no user's PYTHONHOME; neither does what it starts."""
 JOB_ID = ("sys/fs/lustre/jobid_var", "proc/fs/lustre/jobid_var")
 
 
@@ -91,7 +93,7 @@ def _as_daemon(node: Node) -> tuple[list[tuple[str, str]] | None, str]:
     added = ",".join(["-all", *(f"+{name}" for name in kept)])
     command = [setpriv, f"--reuid={ids[0]}", f"--regid={ids[1]}", "--clear-groups", "--no-new-privs"]
     command += [f"--inh-caps={added}", f"--ambient-caps={added}", f"--bounding-set={added}", sys.executable]
-    command += ["-m", "tarazu", "collect", "--dump", "--json", "--root", str(node.root)]
+    command += [*ISOLATED, "-m", "tarazu", "collect", "--dump", "--json", "--root", str(node.root)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=False, cwd="/")
         told: dict[str, Any] = json.loads(done.stdout)

@@ -48,6 +48,8 @@ def _silent(address: str, what: str) -> Finding:
             socket.create_connection((match[1], int(match[2])), CONNECT_S).close()
         except OSError as error:
             mend = "systemctl start tarazu-mdsd there; is a firewall between?"
+            if isinstance(error, socket.gaierror):
+                mend = "a name that this node can look up: DNS, /etc/hosts"
             return fail(name, f"{address}: {error.strerror or error}", mend)
     mend = "tarazu keys list, on mdsd's node: is this node's key admitted, is server.pub its own?"
     return fail(name, f"{address} is reached, and does not admit this node's key", mend)

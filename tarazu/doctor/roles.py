@@ -32,8 +32,11 @@ def _seen(root: Path, system: Path, settings: Settings) -> Iterator[str]:
         except OSError:
             pass
     keys = Path(settings.keys.directory)
+    # All keys are made where the server's is: there they say nothing of OSSs and launch nodes.
+    made_here = _exists(keys / BY_KEY["mdsd"])
     for role, key in BY_KEY.items():
-        if _exists(keys / key) or _exists(system / WANTS / f"{BY_UNIT[role]}.service"):
+        by_key = _exists(keys / key) and (role == "mdsd" or not made_here)
+        if by_key or _exists(system / WANTS / f"{BY_UNIT[role]}.service"):
             yield role
     if _exists(Path(settings.clientd.socket)):
         yield "launch"

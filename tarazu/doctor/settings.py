@@ -16,6 +16,8 @@ def look(node: Node) -> Iterator[Finding]:
         yield fail(wrong.where, f"expected {wrong.expected}, found {wrong.found!r}", "tarazu config check")
     if not node.mistakes:
         yield ok("settings", f"{', '.join(map(str, node.files)) or 'no file: the defaults'}, no mistake")
+    if "launch" in node.roles:
+        yield from _of_clientd(node)
     for where in node.former:
         yield warn(where, "no setting any more, passed over", "remove the line")
     for file in node.files:
@@ -32,6 +34,15 @@ def look(node: Node) -> Iterator[Finding]:
                 f"not read, for they end otherwise than .toml: {', '.join(left)}",
                 "remove them",
             )
+
+
+def _of_clientd(node: Node) -> Iterator[Finding]:
+    """`config check` passes over files that are not there: they may be another node's."""
+    path = node.settings.layout.pfl_file
+    if path and not Path(path).exists():
+        yield fail(
+            "layout.pfl_file", f"{path} is not there: clientd does not start", "copy it to launch nodes"
+        )
 
 
 def _of_file(file: Path) -> Iterator[Finding]:

@@ -134,6 +134,16 @@ def test_bash_offers_commands_verbs_options_choices_files_and_names(share: Path,
     assert "--undo" in complete(script, tmp_path, "tune", "--")
 
 
+def test_a_tab_runs_nothing_that_somebody_named_a_directory(share: Path, tmp_path: Path) -> None:
+    """Map directories may be shared with other users."""
+    maps = tmp_path / ".local/state/tarazu/maps"
+    for name in ("$(touch ran)", "`touch ran`", "two words"):
+        (maps / name).mkdir(parents=True)
+    offered = complete(share / "bash-completion/completions/tarazu", tmp_path, "job", "show", "")
+    assert offered == ["\\$\\(touch\\ ran\\)", "\\`touch\\ ran\\`", "two\\ words"]
+    assert not (tmp_path / "ran").exists()
+
+
 def test_an_interactive_bash_completes_at_a_tab(share: Path, tmp_path: Path) -> None:
     script = share / "bash-completion/completions/tarazu"
     process, terminal = pty.fork()

@@ -53,3 +53,34 @@ def test_switched_off_it_is_not_there(bed: Testbed, tmp_path: Path) -> None:  # 
     parser, execute = command("prepare")
     with pytest.raises(BadInput, match="a program to run after --"):
         execute(parser.parse_args(["app", "--apply"]))
+
+
+def test_whatever_is_wrong_with_its_state_the_program_runs_and_its_status_is_handed_on(
+    bed: Testbed,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Not only the errors that are expected: what nobody has thought of comes before the application, too."""
+
+    def broken(*_: object, **__: object) -> object:
+        raise RuntimeError("nobody has thought of this")
+
+    parser, execute = command("prepare")
+    options = parser.parse_args(["app", "--directory", "d", "--apply", "--", "sh", "-c", "echo ran; exit 7"])
+    monkeypatch.setattr("tarazu.cli.prepare._prepared", lambda *_: [])
+    monkeypatch.setattr("tarazu.prepare.directories.take_back", broken)
+    monkeypatch.setattr("tarazu.run.program.restore_environment", lambda: None)
+    monkeypatch.setenv("TARAZU_RUN_STATE_DIR", str(tmp_path))
+    assert execute(options) == 7
+    said = capfd.readouterr()
+    assert said.out == "ran\n" and said.err.count("RuntimeError: nobody has thought of this") == 2
+    started: list[list[str]] = []
+
+    def become(argv: list[str], by: str) -> int:
+        started.append(argv)
+        return 127
+
+    monkeypatch.setattr("tarazu.cli.prepare._prepared", broken)
+    monkeypatch.setattr("tarazu.run.program.become", become)
+    assert execute(options) == 127 and started == [["sh", "-c", "echo ran; exit 7"]]

@@ -27,6 +27,8 @@ def test_roles_are_seen_by_what_lustre_shows_by_keys_and_by_units(tree: Tree) ->
     assert roles_of(tree.root, tree.root, tree.settings) == set()
     tree.with_keys("server.key")
     assert roles_of(tree.root, tree.root, tree.settings) == {"mdsd"}
+    tree.with_keys("server.key", "oss.key", "client.key")  # where `tarazu keys create` was run
+    assert roles_of(tree.root, tree.root, tree.settings) == {"mdsd"}
     tree.write("sys/kernel/debug/lnet/routes", "Routing enabled\nnet hops priority state router\n")
     tree.write("proc/fs/lustre/mgs/MGS/uuid", "MGS\n")
     assert roles_of(tree.root, tree.root, tree.settings) == {"mdsd", "router", "mgs"}
@@ -168,6 +170,12 @@ def test_settings_with_mistakes_and_files_that_others_change_or_nobody_reads(tre
     (tree.directory / "conf.d").mkdir()
     (tree.directory / "conf.d/site.conf").touch()
     assert "site.conf" in tree.look("settings", files=(file,))[str(tree.directory / "conf.d")].found
+
+
+def test_a_missing_pfl_file_is_named_where_clientd_would_not_start(tree: Tree) -> None:
+    tree.put("layout", pfl_file="/nowhere/pfl.ini")
+    assert tree.look("settings", "launch")["layout.pfl_file"].verdict == "fail"
+    assert "layout.pfl_file" not in tree.look("settings", "oss")
 
 
 def test_what_former_versions_left(tree: Tree) -> None:

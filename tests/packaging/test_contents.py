@@ -9,6 +9,9 @@ import contents
 import pytest
 import tree
 
+import tarazu
+from tarazu import native
+
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 LEFT_OUT = {
@@ -65,3 +68,16 @@ def test_where_a_file_belongs(path: str, package: str) -> None:
 def test_an_oss_gets_little() -> None:
     assert set(tree.closure(["oss"])) == {"msgspec", "pyzmq"}
     assert set(tree.closure(["oss", "metrics"])) == {"msgspec", "pyzmq", "prometheus-client"}
+
+
+def test_jobs_preload_the_path_that_compute_nodes_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They have no site-packages: the library that lies there is a link."""
+    library = tmp_path / contents.PRELOAD
+    place = library.parent / "lib/python3.11/site-packages/tarazu"
+    (place / "lib").mkdir(parents=True)
+    library.touch()
+    (place / "lib/libtarazu.so").symlink_to("../../../../../libtarazu.so")
+    monkeypatch.setattr(tarazu, "__path__", [str(place)])
+    assert native.library_path("libtarazu.so") == library

@@ -55,3 +55,17 @@ def test_a_purge_takes_what_units_and_users_have_made() -> None:
     ):
         assert each in text
     subprocess.run(["sh", "-n", "-c", text], check=True)
+
+
+def test_a_user_who_cannot_be_deleted_does_not_keep_the_package(tmp_path: Path) -> None:
+    for name, status in (("userdel", 8), ("getent", 0), ("rm", 0)):
+        (tmp_path / name).write_text(f"#!/bin/sh\nexit {status}\n")
+        (tmp_path / name).chmod(0o755)
+    text = service_scripts.purged(["tarazu"], False, [])
+    subprocess.run(["/bin/sh", "-ec", text], check=True, env={"PATH": str(tmp_path)}, timeout=20)
+
+
+def test_a_tree_without_systemd_says_which_users_are_missing(tmp_path: Path) -> None:
+    script = service_scripts.came(True, [], upgraded="false")
+    done = subprocess.run(["/bin/sh", "-ec", script], check=True, env={"PATH": "/"}, stderr=subprocess.PIPE)
+    assert b"make the users of sysusers.d/tarazu.conf" in done.stderr

@@ -45,7 +45,7 @@ _tarazu_places() {
 }
 
 _tarazu_offer() { # KIND CURRENT
-    local state=$HOME/.local/state/tarazu found
+    local state=$HOME/.local/state/tarazu found word
     case $1 in
     ': '*) mapfile -t COMPREPLY < <(compgen -W "${1#: }" -- "$2") ;;
     file)
@@ -65,7 +65,10 @@ _tarazu_offer() { # KIND CURRENT
         fi
         [[ -d ${found[0]} ]] || return
         found=("${found[@]%/}")
-        mapfile -t COMPREPLY < <(compgen -W "${found[*]##*/}" -- "$2")
+        # Never by compgen -W: it would run what a directory's name holds, such as $(reboot).
+        for word in "${found[@]##*/}"; do
+            [[ $word == "$2"* ]] && printf -v word %q "$word" && COMPREPLY+=("$word")
+        done
         ;;
     esac
 }
