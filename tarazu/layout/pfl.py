@@ -47,6 +47,8 @@ class PflRule:
 
 def read(path: str | Path) -> tuple[PflRule, ...]:
     """The rules of a PFL file, in order. Raises LayoutError naming file, line or key."""
+    if Path(path).is_fifo():  # nobody may write into it: clientd would wait at a SIGHUP
+        raise LayoutError(str(path), "a PFL file", "a pipe")
     try:
         text = Path(path).read_text(encoding="utf-8")
     except OSError as error:

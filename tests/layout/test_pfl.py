@@ -1,5 +1,6 @@
 """The PFL file: first match wins, and every mistake is named with its line."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -57,3 +58,6 @@ def test_unreadable_file(tmp_path: Path) -> None:
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(LayoutError, match="UTF-8"):
         pfl.read(tmp_path / "binary")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(LayoutError, match="found 'a pipe'"):
+        pfl.read(tmp_path / "pipe")
