@@ -6,14 +6,11 @@ from __future__ import annotations
 
 import json
 import logging
-import time
-from collections.abc import Mapping
-from pathlib import Path
 
 from tarazu.allocate.ledger import Dead
+from tarazu.daemons.audit_file import AuditFile
 from tarazu.daemons.health import Change
 from tarazu.daemons.router_plan.nodes import Step
-from tarazu.errors import ConfigError
 from tarazu.forwarding.mapping.mapping_file import InForce
 from tarazu.wire.messages import MAX_ID_CHARACTERS, AllocationReply, AllocationRequest
 
@@ -25,26 +22,20 @@ class Audit:
 
     def __init__(self, path: str) -> None:
         """`path` "" writes to the daemon's log. Raises ConfigError for a file that cannot be written."""
-        self.path = Path(path) if path else None
-        self._failed = False
-        if self.path:
-            try:
-                self.path.open("a").close()
-            except OSError as error:
-                raise ConfigError(path, "a writable file for mdsd.audit_log", error.strerror) from None
+        self._file = AuditFile(path, log)
+        self._file.check("mdsd.audit_log")
 
     def write(
         self, request: AllocationRequest, reply: AllocationReply, waited_s: float, refused_key: str = ""
     ) -> None:
         """`refused_key`: the name of the key that may not ask this."""
         key = {"key": json.dumps(refused_key)} if refused_key else {}
-        self._line({**_fields(request, reply, waited_s), **key})
+        self._file.line({**_fields(request, reply, waited_s), **key})
 
     def died(self, dead: Dead) -> None:
         """A job step was silent for too long: what it had open is promised no more."""
-        self._line(
+        self._file.line(
             {
-                "time": _now(),
                 "status": "died",
                 "id": json.dumps(dead.id),
                 "fs": json.dumps(dead.fs_name),
@@ -57,9 +48,8 @@ class Audit:
     def health(self, change: Change, allocations: int) -> None:
         """An OST is not what it was; `allocations` have promises there, whose leaders are told."""
         (fs_name, index), before, now = change
-        self._line(
+        self._file.line(
             {
-                "time": _now(),
                 "status": "health",
                 "fs": json.dumps(fs_name),
                 "ost": index,
@@ -77,7 +67,6 @@ class Audit:
         and with all alike.
         """
         fields = {
-            "time": _now(),
             "status": "routers",
             "mode": mode,
             "fs": json.dumps(step.fs_name),
@@ -88,12 +77,11 @@ class Audit:
         }
         if expected:
             fields |= {"slowdown": f"{expected[0]:.3f}", "alike": f"{expected[1]:.3f}"}
-        self._line(fields)
+        self._file.line(fields)
 
     def mapping(self, mode: str, mapping: InForce | None) -> None:
         """Nodes follow another mapping to routers than they did; None: none any more."""
         fields: dict[str, object] = {
-            "time": _now(),
             "status": "mapping",
             "mode": mode,
             "how": json.dumps(mapping.how if mapping else ""),
@@ -105,31 +93,11 @@ class Audit:
                 "nodes": mapping.nodes,
                 "rules": len(mapping.rules),
             }
-        self._line(fields)
-
-    def _line(self, fields: Mapping[str, object]) -> None:
-        line = " ".join(f"{name}={value}" for name, value in fields.items())
-        if self.path is None:
-            log.info("%s", line)
-            return
-        try:
-            # Opened for each line, so that the file can be rotated without telling us.
-            with self.path.open("a") as file:
-                file.write(line + "\n")
-            self._failed = False
-        except OSError as error:
-            if not self._failed:
-                log.error("%s: audit lines are lost: %s", self.path, error.strerror)
-            self._failed = True
-
-
-def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        self._file.line(fields)
 
 
 def _fields(request: AllocationRequest, reply: AllocationReply, waited_s: float) -> dict[str, object]:
     fields: dict[str, object] = {
-        "time": _now(),
         "status": reply.status,
         "id": json.dumps(request.id[:MAX_ID_CHARACTERS]),
         "fs": json.dumps(request.fs_name[:MAX_ID_CHARACTERS]),

@@ -22,11 +22,21 @@ class Panel(NamedTuple):
     """A stat at or above it is red; a negative one: below its amount."""
 
 
-def _over_mean(name: str) -> str:
-    return f"max by (fs) ({name}{FS}) / avg by (fs) ({name}{FS})"
+def _ost(name: str) -> str:
+    """Of each OST, once: of two mdsds both tell of it."""
+    return f"max by (fs, target) (tarazu_target_{name}{FS})"
 
 
-MOVING = f"(tarazu_target_writing_bytes_per_second{FS} + tarazu_target_reading_bytes_per_second{FS})"
+def _oss(name: str) -> str:
+    return f"max by (target) (tarazu_server_{name})"
+
+
+def _over_mean(what: str) -> str:
+    return f"max by (fs) ({what}) / avg by (fs) ({what})"
+
+
+UNWELL = f"max by (fs, target, health) (tarazu_target_unwell{FS})"
+MOVING = f"({_ost('writing_bytes_per_second')} + {_ost('reading_bytes_per_second')})"
 
 
 def _rate(name: str, by: str = "") -> str:
@@ -68,7 +78,7 @@ STORAGE: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 "OSTs",
                 "OSTs that mdsd knows.",
                 "none",
-                (("", f"count(tarazu_target_size_bytes{FS})"),),
+                (("", f"count({_ost('size_bytes')})"),),
                 "stat",
                 3,
             ),
@@ -76,7 +86,7 @@ STORAGE: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 "Not well",
                 "Dead, refusing, full, sick or silent.",
                 "none",
-                (("", f"count(tarazu_target_unwell{FS}) or vector(0)"),),
+                (("", f"count({UNWELL}) or vector(0)"),),
                 "stat",
                 3,
                 1,
@@ -85,7 +95,7 @@ STORAGE: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 "Not usable",
                 "Where no new objects are made.",
                 "none",
-                (("", f"count(tarazu_target_usable{FS} == 0) or vector(0)"),),
+                (("", f"count({_ost('usable')} == 0) or vector(0)"),),
                 "stat",
                 3,
                 1,
@@ -97,10 +107,10 @@ STORAGE: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 (
                     (
                         "all",
-                        f"1 - sum(tarazu_target_size_bytes{FS} * (1 - tarazu_target_used_ratio{FS}))"
-                        f" / sum(tarazu_target_size_bytes{FS})",
+                        f"1 - sum({_ost('size_bytes')} * (1 - {_ost('used_ratio')}))"
+                        f" / sum({_ost('size_bytes')})",
                     ),
-                    ("fullest", f"max(tarazu_target_used_ratio{FS})"),
+                    ("fullest", f"max({_ost('used_ratio')})"),
                 ),
                 "stat",
                 5,
@@ -111,8 +121,8 @@ STORAGE: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 "Written and read, in the servers' last intervals.",
                 "Bps",
                 (
-                    ("written", f"sum(tarazu_target_writing_bytes_per_second{FS})"),
-                    ("read", f"sum(tarazu_target_reading_bytes_per_second{FS})"),
+                    ("written", f"sum({_ost('writing_bytes_per_second')})"),
+                    ("read", f"sum({_ost('reading_bytes_per_second')})"),
                 ),
                 "stat",
                 6,
@@ -121,7 +131,7 @@ STORAGE: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 "Promised",
                 "To running steps, and not written yet.",
                 "bytes",
-                (("", f"sum(tarazu_target_promised_bytes{FS})"),),
+                (("", f"sum({_ost('promised_bytes')})"),),
                 "stat",
                 4,
             ),
@@ -134,20 +144,20 @@ STORAGE: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 "Imbalance of fill",
                 "Fullest over mean of the OSTs; 1 is even.",
                 "none",
-                (("{{fs}}", _over_mean("tarazu_target_used_ratio")),),
+                (("{{fs}}", _over_mean(_ost("used_ratio"))),),
             ),
             Panel(
                 "Imbalance of load",
                 "Busiest over mean of the OSTs, by what they move; 1 is even.",
                 "none",
-                (("{{fs}}", f"max by (fs) ({MOVING}) / avg by (fs) ({MOVING})"),),
+                (("{{fs}}", _over_mean(MOVING)),),
             ),
             Panel(
                 "Fill",
                 "The fullest OST, the mean, the emptiest one.",
                 "percentunit",
                 tuple(
-                    (f"{{{{fs}}}} {text}", f"{function} by (fs) (tarazu_target_used_ratio{FS})")
+                    (f"{{{{fs}}}} {text}", f"{function} by (fs) ({_ost('used_ratio')})")
                     for text, function in (("fullest", "max"), ("mean", "avg"), ("emptiest", "min"))
                 ),
             ),
@@ -155,14 +165,14 @@ STORAGE: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 "Fullest OSTs",
                 "The ten fullest.",
                 "percentunit",
-                (("{{target}}", f"topk(10, tarazu_target_used_ratio{FS})"),),
+                (("{{target}}", f"topk(10, {_ost('used_ratio')})"),),
             ),
             Panel("Busiest OSTs", "The ten that move most.", "Bps", (("{{target}}", f"topk(10, {MOVING})"),)),
             Panel(
                 "Most promised",
                 "The ten OSTs with the most promised.",
                 "bytes",
-                (("{{target}}", f"topk(10, tarazu_target_promised_bytes{FS})"),),
+                (("{{target}}", f"topk(10, {_ost('promised_bytes')})"),),
             ),
         ),
     ),
@@ -174,8 +184,8 @@ STORAGE: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 "By file system.",
                 "Bps",
                 (
-                    ("{{fs}} written", f"sum by (fs) (tarazu_target_writing_bytes_per_second{FS})"),
-                    ("{{fs}} read", f"sum by (fs) (tarazu_target_reading_bytes_per_second{FS})"),
+                    ("{{fs}} written", f"sum by (fs) ({_ost('writing_bytes_per_second')})"),
+                    ("{{fs}} read", f"sum by (fs) ({_ost('reading_bytes_per_second')})"),
                 ),
             ),
             Panel(
@@ -183,21 +193,21 @@ STORAGE: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 "Mean of the last interval: of all OSTs, and of the ten slowest.",
                 "s",
                 (
-                    ("mean", f"avg(tarazu_target_io_seconds{FS})"),
-                    ("{{target}}", f"topk(10, tarazu_target_io_seconds{FS})"),
+                    ("mean", f"avg({_ost('io_seconds')})"),
+                    ("{{target}}", f"topk(10, {_ost('io_seconds')})"),
                 ),
             ),
             Panel(
                 "Slowest of their peers",
                 "Speed over that of OSTs of the same kind; below 0.5 an OST is sick.",
                 "percentunit",
-                (("{{target}}", f"bottomk(10, tarazu_target_relative_speed_ratio{FS})"),),
+                (("{{target}}", f"bottomk(10, {_ost('relative_speed_ratio')})"),),
             ),
             Panel(
                 "Not well",
                 "Which, and what is wrong.",
                 "none",
-                (("", f"tarazu_target_unwell{FS}"),),
+                (("", UNWELL),),
                 "table",
                 12,
             ),
@@ -205,7 +215,7 @@ STORAGE: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 "Where no new objects are made",
                 "Which, and each reason.",
                 "none",
-                (("", f"tarazu_target_unusable{FS}"),),
+                (("", f"max by (fs, target, reason) (tarazu_target_unusable{FS})"),),
                 "table",
                 12,
             ),
@@ -218,31 +228,31 @@ STORAGE: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 "Age of the newest report",
                 "The ten oldest.",
                 "s",
-                (("{{target}}", "topk(10, tarazu_server_report_age_seconds)"),),
+                (("{{target}}", "topk(10, min by (target) (tarazu_server_report_age_seconds))"),),
             ),
             Panel(
                 "Processors",
                 "Busy share, the ten busiest.",
                 "percentunit",
-                (("{{target}}", "topk(10, tarazu_server_cpu_load_ratio)"),),
+                (("{{target}}", f"topk(10, {_oss('cpu_load_ratio')})"),),
             ),
             Panel(
                 "Memory",
                 "In use, page cache apart: the ten fullest.",
                 "percentunit",
-                (("{{target}}", "topk(10, tarazu_server_memory_load_ratio)"),),
+                (("{{target}}", f"topk(10, {_oss('memory_load_ratio')})"),),
             ),
             Panel(
                 "LNet",
                 "Over the highest rate seen: the ten busiest.",
                 "percentunit",
-                (("{{target}}", "topk(10, tarazu_server_lnet_load_ratio)"),),
+                (("{{target}}", f"topk(10, {_oss('lnet_load_ratio')})"),),
             ),
             Panel(
                 "Statistics that cannot be read",
                 "By server.",
                 "none",
-                (("{{target}}", "topk(10, tarazu_server_unreadable_sources)"),),
+                (("{{target}}", f"topk(10, {_oss('unreadable_sources')})"),),
             ),
         ),
     ),
@@ -327,7 +337,7 @@ ITSELF: tuple[tuple[str, tuple[Panel, ...]], ...] = (
             Panel("Requests in a batch", "Allocated together.", "none", _quantiles("tarazu_mdsd_batch_requests")),
             Panel(
                 "Promised", "By file system.", "bytes",
-                (("{{fs}}", "sum by (fs) (tarazu_target_promised_bytes)"),),
+                (("{{fs}}", "sum by (fs) (max by (fs, target) (tarazu_target_promised_bytes))"),),
             ),
             Panel(
                 "Promises", "Allocations, their stripes, and what waits for an answer.", "none",

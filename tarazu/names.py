@@ -6,6 +6,8 @@ socket, exported tables) is this text.
 
 from __future__ import annotations
 
+import shlex
+
 
 def to_text(name: str) -> str:
     """The name itself, or `//` and percent-encoded where it is no UTF-8 or holds a NUL.
@@ -44,3 +46,19 @@ def shown(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if "\udc80" <= c <= "\udcff" else one_line(c) for c in text)
+
+
+def quoted(text: str) -> str:
+    """As `shlex.quote`; but a word with control characters, line ends and the like, which a terminal would obey, is
+    written out as bash reads it: `$'a\\x1b[2J'`.
+    """
+    if shown(text) == text:
+        return shlex.quote(text)
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"$'{''.join(_escaped(c) for c in escaped)}'"
+
+
+def _escaped(character: str) -> str:
+    if shown(character) == character:
+        return character
+    return "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogateescape"))

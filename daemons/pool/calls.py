@@ -10,17 +10,43 @@ from tarazu.daemons.program import CannotRun, Program, Silent
 from tarazu.errors import Unavailable
 
 CALL_S = 60.0
+MOST_OSTS = 128
+"""Of one call: each is a record of the configuration log, and all of them must be there within CALL_S."""
+MOST_CHARACTERS = 79
+"""Of one word that names OSTs: 2.16 and later refuse longer ones."""
 _MEMBER = re.compile(r"-OST([0-9a-fA-F]{4,})_UUID$")
 
 
-def words(fs_name: str, pool: str, what: str, osts: Sequence[int] = ()) -> list[str]:
-    """Arguments of lctl: `pool_add scratch.good scratch-OST0003`."""
-    return [what, f"{fs_name}.{pool}", *(f"{fs_name}-OST{index:04x}" for index in osts)]
+def words(fs_name: str, pool: str, what: str, osts: Sequence[int] = ()) -> list[list[str]]:
+    """Arguments of lctl, call after call: `pool_add scratch.good scratch-OST[3,a-c]`.
+
+    The OSTs of a call are one word: up to Lustre 2.15 lctl waits after each word until a client knows of it.
+    """
+    name = [what, f"{fs_name}.{pool}"]
+    if not osts:
+        return [name]
+    if len(osts) == 1:
+        return [[*name, f"{fs_name}-OST{osts[0]:04x}"]]
+    calls: list[list[str]] = []
+    parts: list[list[int]] = []
+    word, count = "", 0
+    for index in sorted(osts):
+        if parts and index == parts[-1][-1] + 1:
+            parts[-1][1:] = [index]
+        else:
+            parts.append([index])
+        longer = f"{fs_name}-OST[{','.join('-'.join(f'{i:x}' for i in part) for part in parts)}]"
+        if count and (len(longer) > MOST_CHARACTERS or count == MOST_OSTS):
+            calls.append([*name, word])
+            parts, count = [[index]], 0
+            longer = f"{fs_name}-OST[{index:x}]"
+        word, count = longer, count + 1
+    return [*calls, [*name, word]]
 
 
-def shown(fs_name: str, pool: str, what: str, osts: Sequence[int] = ()) -> str:
-    """The same as a command for people."""
-    return shlex.join(["lctl", *words(fs_name, pool, what, osts)])
+def shown(fs_name: str, pool: str, what: str, osts: Sequence[int] = ()) -> list[str]:
+    """The same as commands for people."""
+    return [shlex.join(["lctl", *call]) for call in words(fs_name, pool, what, osts)]
 
 
 class Pools:
@@ -48,9 +74,10 @@ class Pools:
 
     def change(self, fs_name: str, pool: str, what: str, osts: Sequence[int] = ()) -> None:
         """`what`: pool_new, pool_add, pool_remove or pool_destroy. Raises Unavailable: how far it came nobody knows."""
-        status, _, said = self._call(words(fs_name, pool, what, osts))
-        if status:
-            raise Unavailable(f"{shown(fs_name, pool, what, osts)}: status {status}: {said}")
+        for call in words(fs_name, pool, what, osts):
+            status, _, said = self._call(call)
+            if status:
+                raise Unavailable(f"{shlex.join(['lctl', *call])}: status {status}: {said}")
 
     def _call(self, arguments: Sequence[str]) -> tuple[int, str, str]:
         self._turn()

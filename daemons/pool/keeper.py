@@ -17,6 +17,7 @@ from typing import Literal
 import msgspec
 
 from tarazu import config
+from tarazu.daemons.audit_file import AuditFile
 from tarazu.daemons.noted import LOCK_S
 from tarazu.daemons.pool.calls import Pools, shown
 from tarazu.daemons.pool.notes import Note, Notes
@@ -58,6 +59,7 @@ class Keeper:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.options = settings.pool
+        self.audit = AuditFile(settings.pool.audit_log, log)
         self.notes = Notes(settings.pool.state)
         self.pools = Pools(settings.pool.lctl, turn=turn)
         self._stopped = stopped or (lambda: str(site_stop(settings.run.stop_file) or ""))
@@ -94,20 +96,33 @@ class Keeper:
             finally:
                 self.pools.program.lock = None
 
-    def undo(self, wait_s: float = LOCK_S) -> list[tuple[str, str]]:
-        """Pools are what they were: (pool, what was done or why not). Raises StoreError, Unavailable."""
+    def undo(self, wait_s: float = LOCK_S) -> list[tuple[str, str, bool]]:
+        """Pools are what they were: (pool, what was done or why not, whether it is done). Raises StoreError,
+        Unavailable.
+        """
+        done: list[tuple[str, str, bool]] = []
         with self.notes.locked(wait_s) as lock:
             self.pools.program.lock = lock
             try:
-                return [(pool, self._undo(pool, note)) for pool, note in dict(self.notes.pools).items()]
+                for pool, note in dict(self.notes.pools).items():
+                    try:
+                        done.append((pool, self._undo(pool, note), True))
+                    except Unavailable as error:  # the others are taken back all the same
+                        done.append((pool, str(error), False))
             finally:
                 self.pools.program.lock = None
+        return done
 
     def _found(self, fs_name: str, targets: Sequence[Target]) -> list[int] | None:
         with contextlib.suppress(Unavailable):
             return self.pools.members(fs_name, self.options.name)
         inside = [t.index for t in targets if self.options.name in t.pools]
         return inside or None
+
+    def _audit(self, pool: str, what: str, osts: Sequence[int], why: str) -> None:
+        self.audit.line(
+            {"pool": json.dumps(pool), what: ",".join(map(str, osts)) or "-", "why": json.dumps(why)}
+        )
 
     def _name(self, fs_name: str) -> str:
         return f"{fs_name}.{self.options.name}"
@@ -131,13 +146,13 @@ class Keeper:
         candidates = self._candidates(targets, note, found) - set(theirs)
         memory = self._memory.get(self._name(fs_name)) or (note.memory if note else {})
         options = self.options
-        if not found and note is None:
-            # To begin with, all that are well.
+        if not (note.members if note else found):
+            # To begin with, all that are well; also where a beginning failed half-way.
             first = choose(
                 now_s, targets, candidates, candidates, {},
                 floor=options.floor, full=options.full, leave_s=0.0, most=len(targets),
             )  # fmt: skip
-            start = candidates - {change.ost for change in first.remove}
+            start = candidates - {change.ost for change in first.remove} - members
             adds = tuple(Change(index, "made") for index in sorted(start))
             round_ = Round(() if first.nothing else adds, (), first.remove, first.nothing, first.memory)
         else:
@@ -172,7 +187,7 @@ class Keeper:
         done = self._round(fs_name, targets, found, now_s, 0.0 if anew else LEAVE_S)
         self._memory[pool] = done.round.memory
         if done.theirs and note and done.theirs != note.theirs:
-            _audit(
+            self._audit(
                 pool,
                 "left",
                 sorted(done.theirs),
@@ -207,14 +222,14 @@ class Keeper:
         try:
             self._call(fs_name, found is None, sorted(added), sorted(removed))
         except TarazuError as error:
-            _audit(pool, "failed", sorted(added | removed), str(error))
+            self._audit(pool, "failed", sorted(added | removed), str(error))
             return msgspec.structs.replace(done, failed=str(error))
         self._memory[pool] = memory
         for change in round_.remove:
-            _audit(pool, "removed", [change.ost], change.why)
+            self._audit(pool, "removed", [change.ost], change.why)
         if round_.add:
             why = "made" if found is None else round_.add[0].why
-            _audit(pool, "added", sorted(added), why)
+            self._audit(pool, "added", sorted(added), why)
         self.notes.note(pool, msgspec.structs.replace(note, members=becoming))
         return msgspec.structs.replace(done, done=True)
 
@@ -250,9 +265,9 @@ class Keeper:
             self._call(fs_name, False, add, [])
         except TarazuError as error:
             return msgspec.structs.replace(nothing, failed=str(error))
-        _audit(pool, "added", add, held)
+        self._audit(pool, "added", add, held)
         self.notes.note(pool, msgspec.structs.replace(self.notes.pools[pool], members=becoming))
-        commands = (shown(fs_name, self.options.name, "pool_add", add),)
+        commands = tuple(shown(fs_name, self.options.name, "pool_add", add))
         return msgspec.structs.replace(nothing, commands=commands, done=True)
 
     def _undo(self, pool: str, note: Note) -> str:
@@ -267,15 +282,15 @@ class Keeper:
         remove = sorted((set(found) & ours) - set(note.before))
         if add:
             self.pools.change(fs_name, name, "pool_add", add)
-            _audit(pool, "added", add, "undo")
+            self._audit(pool, "added", add, "undo")
         if remove:
             self.pools.change(fs_name, name, "pool_remove", remove)
-            _audit(pool, "removed", remove, "undo")
+            self._audit(pool, "removed", remove, "undo")
         left = sorted(set(found) - set(remove))
         text = f"{len(add)} OSTs added, {len(remove)} removed"
         if not note.existed and not left:
             self.pools.change(fs_name, name, "pool_destroy")
-            _audit(pool, "destroyed", [], "undo")
+            self._audit(pool, "destroyed", [], "undo")
             text = "removed: it was not there before"
         elif not note.existed:
             text += "; stays: somebody else has put OSTs into it"
@@ -321,20 +336,8 @@ def _amiss(memory: Mapping[int, Memory]) -> dict[int, Memory]:
 def _commands(fs_name: str, pool: str, new: bool, round_: Round) -> list[str]:
     if not (round_.add or round_.remove):
         return []
-    commands = [shown(fs_name, pool, "pool_new")] if new else []
+    commands = shown(fs_name, pool, "pool_new") if new else []
     for what, changes in (("pool_add", round_.add), ("pool_remove", round_.remove)):
         if changes:
-            commands.append(shown(fs_name, pool, what, [c.ost for c in changes]))
+            commands += shown(fs_name, pool, what, [c.ost for c in changes])
     return commands
-
-
-def _audit(pool: str, what: str, osts: Sequence[int], why: str) -> None:
-    """A line of `name=value`, as mdsd's."""
-    log.info(
-        "time=%s pool=%s %s=%s why=%s",
-        time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        json.dumps(pool),
-        what,
-        ",".join(map(str, osts)) or "-",
-        json.dumps(why),
-    )

@@ -37,13 +37,14 @@ class Service:
     """All state of the daemon."""
 
     def __init__(self, settings: config.Settings, wakeup: Wakeup, reread: Reread | None = None) -> None:
-        """Raises BadInput, WireError."""
+        """Raises BadInput, ConfigError, WireError."""
         self.options = settings.pool
         self.wakeup = wakeup
         self.reread = reread
         self.manager = ServiceManager()
         self.site = SiteWatch(settings.run.stop_file, every_s=2.0)
         self.keeper = Keeper(settings, self.manager.alive, stopped=lambda: self.site.why)
+        self.keeper.audit.check("pool.audit_log")
         self.questions = Questions(settings)
         self._claim: int | None = None
         self._said = SaidOnce(log)

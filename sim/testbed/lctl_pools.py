@@ -19,7 +19,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-POOL_NAME, MAX_OSTS = 15, 1024
+POOL_NAME, MAX_OSTS, LONGEST_WORD = 15, 1024, 79
 EMPTY = 123
 """ENOMEDIUM: what the MGS says of a pool that it does not have."""
 
@@ -83,7 +83,7 @@ def _names(fs_name: str, words: Sequence[str]) -> list[int]:
     found = []
     for word in words:
         match = re.fullmatch(rf"(?:{re.escape(fs_name)}-)?OST(?:([0-9a-fA-F]{{4}})|\[(.+)\])(?:_UUID)?", word)
-        if not match:
+        if not match or len(word) > LONGEST_WORD:
             raise Failed("Wrong format for OST list\npool: Invalid argument", errno.EINVAL)
         if match[1]:
             found.append(int(match[1], 16))
@@ -119,7 +119,7 @@ def change(mgs: Mgs, command: str, pool: str, words: Sequence[str]) -> int:
     if not words:
         raise Failed(f"usage: {command} <fsname>.<poolname> <ostname indexed list>", 1)
     indices = _names(fs_name, words)
-    time.sleep(mgs.delay_s)
+    time.sleep(mgs.delay_s * len(words))
     add = command == "pool_add"
     call = mgs.library.testbed_pool_add if add else mgs.library.testbed_pool_remove
     status = 0

@@ -64,16 +64,17 @@ def execute(options: argparse.Namespace) -> int:
     return 1 if any(each.failed for each in done) else 0
 
 
-def _undone(undone: Sequence[tuple[str, str]], as_json: bool) -> int:
+def _undone(undone: Sequence[tuple[str, str, bool]], as_json: bool) -> int:
+    failed = any(not done for *_, done in undone)
     if as_json:
-        print_json({"undone": dict(undone)})
-        return 0
-    for pool, text in undone:
-        print(f"{pool}: {text}")
+        print_json({"undone": {pool: text for pool, text, _ in undone}})
+        return int(failed)
+    for pool, text, done in undone:
+        print(f"{pool}: {text}" if done else f"{pool}: failed: {text}")
     if not undone:
         print("nothing to undo")
     print("tarazu-pool changes nothing from now on, until tarazu pool --apply")
-    return 0
+    return int(failed)
 
 
 def _print(done: Done, applied: bool) -> None:

@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import os
-import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -30,9 +29,10 @@ from tarazu.daemons.asking import overview_of
 from tarazu.errors import BadInput, TarazuError
 from tarazu.lustre import EOF
 from tarazu.model import Component, Layout
+from tarazu.names import one_line, quoted, shown
 from tarazu.prepare import directories
 from tarazu.prepare.choosing import Choice, Expected, choose
-from tarazu.prepare.notes import Note, Notes, alive, mine
+from tarazu.prepare.notes import Note, Notes, mine
 from tarazu.stats import client
 from tarazu.units import MIB
 from tarazu.wire.overview import Overview
@@ -109,9 +109,9 @@ def execute(options: argparse.Namespace) -> int:
         settings = config.load(options.config)
         why = _off(settings)
         prepared = [] if why else _prepared(settings, options)
-    except TarazuError as error:
-        # The application comes first: it runs as it would have.
-        why, settings, prepared = str(error), config.Settings(), []
+    except Exception as error:
+        # The application comes first: it runs as it would have, whatever this is.
+        why, settings, prepared = _text(error), config.Settings(), []
     if why:
         print(f"tarazu prepare: nothing is set: {why}", file=sys.stderr)
         from tarazu.run import program
@@ -137,20 +137,22 @@ def _state_dir(settings: config.Settings) -> Path:
 def _around(
     settings: config.Settings, application: str, prepared: Sequence[Prepared], argv: Sequence[str]
 ) -> int:
+    from tarazu.run import program
+
     notes = Notes(_state_dir(settings))
     own = notes.new()
     try:
-        directories.take_back(notes, lambda _, note: not alive(note))
+        directories.take_back(notes, lambda path, note: not notes.alive(path, note))
         wanted = [(p.directory, p.words) for p in prepared if p.words]
         note, left = directories.set_all(notes, mine(application), own, wanted)
         _say(note, left)
-    except TarazuError as error:
-        print(f"tarazu prepare: {error}", file=sys.stderr)
-    from tarazu.run import program
-
+    except Exception as error:  # what was set until then is noted
+        print(f"tarazu prepare: {_text(error)}", file=sys.stderr)
     program.restore_environment()
     try:
-        status = program.Program(argv, os.environ).wait()
+        running = program.Program(argv, os.environ)
+        with notes.renewed(own):
+            status = running.wait()
     except OSError as error:
         print(f"tarazu prepare: {argv[0]}: {error.strerror}", file=sys.stderr)
         status = program.status_of_error(error)
@@ -158,29 +160,33 @@ def _around(
         try:
             _, left = directories.take_back(notes, lambda path, _: path == own)
             for directory, why in left:
-                print(f"tarazu prepare: {directory}: {why}", file=sys.stderr)
-        except TarazuError as error:
-            print(f"tarazu prepare: {error}; `tarazu prepare --undo` takes it back", file=sys.stderr)
+                print(f"tarazu prepare: {one_line(directory)}: {why}", file=sys.stderr)
+        except Exception as error:
+            print(f"tarazu prepare: {_text(error)}; `tarazu prepare --undo` takes it back", file=sys.stderr)
     return program.end_like(status)
+
+
+def _text(error: Exception) -> str:
+    return str(error) if isinstance(error, TarazuError) else f"{type(error).__name__}: {error}"
 
 
 def _say(note: Note, left: Iterable[tuple[str, str]]) -> None:
     for its in note.directories:
-        print(f"tarazu prepare: lfs setstripe {its.words} {shlex.quote(its.path)}", file=sys.stderr)
+        print(f"tarazu prepare: lfs setstripe {its.words} {quoted(its.path)}", file=sys.stderr)
     for directory, why in left:
-        print(f"tarazu prepare: {directory}: left alone: {why}", file=sys.stderr)
+        print(f"tarazu prepare: {one_line(directory)}: left alone: {why}", file=sys.stderr)
 
 
 def _undo(notes: Notes, as_json: bool) -> int:
-    taken, left = directories.take_back(notes, lambda _, note: not alive(note), Progress())
-    running = [note for note in notes.all().values() if alive(note)]
+    taken, left = directories.take_back(notes, lambda path, note: not notes.alive(path, note), Progress())
+    running = [note for path, note in notes.all().items() if notes.alive(path, note)]
     if as_json:
         print_json({"taken_back": taken, "left": left, "running": running})
         return 0
     for directory in taken:
-        print(f"lfs setstripe -d {shlex.quote(directory)}")
+        print(f"lfs setstripe -d {quoted(directory)}")
     for directory, why in left:
-        print(f"{directory}: left: {why}")
+        print(f"{shown(directory)}: left: {why}")
     for note in running:
         print(
             f"{note.application or 'a job'} on {note.host}, process {note.pid}: still runs, takes back its own"
@@ -196,9 +202,9 @@ def _print(prepared: Sequence[Prepared], as_json: bool) -> int:
         return 0
     for each in prepared:
         if each.words:
-            print(f"lfs setstripe {each.words} {shlex.quote(each.directory)}\n    # {each.choice.why}")
+            print(f"lfs setstripe {each.words} {quoted(each.directory)}\n    # {each.choice.why}")
         else:
-            print(f"{each.directory}: nothing: {each.choice.why}")
+            print(f"{shown(each.directory)}: nothing: {each.choice.why}")
     if not prepared:
         print("no directory of output is known: name one with --directory")
     return 0
@@ -214,6 +220,8 @@ def _prepared(settings: config.Settings, options: argparse.Namespace) -> list[Pr
     if not expected:
         return []
     overview = overview_of(settings)
+    if options.apply and overview.site_stopped:
+        raise TarazuError(f"the whole site is {overview.site_stopped}")
     found: list[Prepared] = []
     for (fs_name, directory), of in sorted(expected.items()):
         found.append(_one(settings, fs_name, directory, of, overview, mounts, root, lists=options.lists))

@@ -428,6 +428,7 @@ class Pool:
     interval_s: float = setting(60.0, "seconds between two looks of tarazu-pool", POSITIVE)
     lctl: str = setting("lctl", "the program that changes pools, on the MGS's node, and words before its own")
     state: str = setting("/var/lib/tarazu-pool", "where it is noted what pools were, before they are changed")
+    audit_log: str = setting("", "file for one line per change of a pool; empty: standard error")
 
 
 @section(frozen=True)

@@ -91,11 +91,13 @@ def _prepared(node: Node) -> Iterator[Finding]:
     """Default layouts that `tarazu prepare` of this user set for jobs that are gone."""
     mend = "tarazu prepare --undo"
     try:
-        known = notes.Notes(Path(node.settings.run.state_dir).expanduser()).all()
+        of = notes.Notes(Path(node.settings.run.state_dir).expanduser())
+        known = of.all()
     except StoreError as error:
         yield warn("prepare", str(error), f"look at it; then {mend}")
         return
-    left = [str(each.path) for note in known.values() if not notes.alive(note) for each in note.directories]
+    gone = [note for path, note in known.items() if not of.alive(path, note)]
+    left = [str(each.path) for note in gone for each in note.directories]
     if left:
         yield warn("prepare", f"default layouts left by jobs that are gone: {', '.join(left[:4])}", mend)
 

@@ -21,7 +21,7 @@ from tarazu.errors import LayoutError, Unavailable
 from tarazu.layout.setstripe import format_layout, parse_layout
 from tarazu.lustre import LOV_ALL_STRIPES, XATTR_LUSTRE_LOV
 from tarazu.model import Layout
-from tarazu.prepare.notes import Note, Notes, Set, alive
+from tarazu.prepare.notes import Note, Notes, Set
 
 CALL_S = 30.0
 MOST = 100_000
@@ -73,7 +73,7 @@ def set_all(notes: Notes, note: Note, path: Path, wanted: Sequence[tuple[str, st
     """
     left: Left = []
     with notes.locked():
-        others = {s.path: s for n in notes.all().values() if alive(n) for s in n.directories}
+        others = {s.path: s for p, n in notes.all().items() if notes.alive(p, n) for s in n.directories}
         for directory, words in wanted:
             try:
                 found = os.stat(directory)

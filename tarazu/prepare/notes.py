@@ -1,7 +1,8 @@
 """What `tarazu prepare` has set, noted on disk before it is set: one file for each job, in `run.state_dir`/prepared.
 
-Whoever comes next takes back what is left of a job whose leader is gone (killed, or its node was). A directory that two
-jobs use at once is taken back by the last one.
+Whoever comes next takes back what is left of a job whose leader is gone (killed, or its node was): on its node the
+process tells, on others the time of the note, which its leader renews while it runs. A directory that two jobs use at
+once is taken back by the last one.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import fcntl
 import os
 import secrets
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +24,11 @@ from tarazu.errors import StoreError
 
 FORMAT = 1
 LOCK_S = 10.0
+RENEWED_S = 120.0
+GONE_S = 900.0
+"""A leader on another node that has not renewed its note for so long is taken for gone. One that was only stopped (its
+job suspended) finds nothing left to take back.
+"""
 
 
 class Set(msgspec.Struct, frozen=True):
@@ -88,7 +95,29 @@ class Notes:
             raise StoreError(str(path), "a file that can be written", error.strerror) from None
 
     def remove(self, path: Path) -> None:
-        path.unlink(missing_ok=True)
+        """Raises StoreError."""
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise StoreError(str(path), "a file that can be removed", error.strerror) from None
+
+    @contextlib.contextmanager
+    def renewed(self, path: Path) -> Iterator[None]:
+        """While this lasts other nodes see that the note's leader is there."""
+        over = threading.Event()
+
+        def renew() -> None:
+            with contextlib.suppress(OSError):  # there is none, or it was taken back
+                while not over.wait(RENEWED_S):
+                    os.utime(path)
+
+        thread = threading.Thread(target=renew, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
 
     def all(self) -> dict[Path, Note]:
         """Raises StoreError for one that is not ours: it is looked at by a person, and never removed."""
@@ -104,15 +133,30 @@ class Notes:
                 raise StoreError(str(path), f"format {FORMAT}", found[path].format)
         return found
 
+    def alive(self, path: Path, note: Note) -> bool:
+        """Whether its leader may still be there."""
+        if note.host == socket.gethostname():
+            return _started(note.pid) == note.started != ""
+        try:
+            return self._now_s() - path.stat().st_mtime < GONE_S
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+
+    def _now_s(self) -> float:
+        """By the clock that notes' times are of: the file server's."""
+        descriptor = os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.utime(descriptor)
+            return os.fstat(descriptor).st_mtime
+        finally:
+            os.close(descriptor)
+
 
 def mine(application: str) -> Note:
     """Of this process, with nothing in it."""
     return Note(FORMAT, socket.gethostname(), os.getpid(), _started(os.getpid()), application)
-
-
-def alive(note: Note) -> bool:
-    """Whether its leader may still be there: of another node nobody knows."""
-    return note.host != socket.gethostname() or _started(note.pid) == note.started != ""
 
 
 def _started(pid: int) -> str:

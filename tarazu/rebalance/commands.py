@@ -20,6 +20,7 @@ from tarazu.allocate.problem import Array
 from tarazu.errors import BadInput
 from tarazu.layout.setstripe import format_layout
 from tarazu.model import Layout
+from tarazu.names import quoted
 from tarazu.rebalance.files import Files, Shape
 from tarazu.rebalance.moves import Move
 from tarazu.rebalance.wider import Wider
@@ -78,14 +79,14 @@ def throttle(bytes_per_s: float, root: str | Path = "/") -> str:
 
 def command(order: Order, limit: str) -> str:
     """limit: as `throttle` has it."""
-    return " ".join(filter(None, ("lfs migrate -n", limit, order.new, shlex.quote(order.path))))
+    return " ".join(filter(None, ("lfs migrate -n", limit, order.new, quoted(order.path))))
 
 
 def widening(files: Files, wide: Wider, limit: str) -> str:
     """The command that gives a plain file more stripes; Lustre chooses the OSTs."""
     (component,) = files.shape(wide.file).layout.components
     layout = Layout((msgspec.structs.replace(component, stripe_count=wide.stripe_count),))
-    words = ("lfs migrate -n", limit, format_layout(layout), shlex.quote(files.path(wide.file)))
+    words = ("lfs migrate -n", limit, format_layout(layout), quoted(files.path(wide.file)))
     return " ".join(filter(None, words))
 
 
@@ -187,7 +188,9 @@ while read -r n word; do
 done <"$notes"
 case $RATE in ''|0*|*[!0-9]*) say "RATE: expected MiB/s, 1 or more, found $RATE"; exit 2 ;; esac
 limit=
-{ "$LFS" help migrate; "$LFS" migrate --help; } 2>&1 </dev/null | grep -q -- --bandwidth && limit="-W ${RATE}M"
+# 2.16 has it and does not say so.
+{ "$LFS" help migrate; "$LFS" migrate --help; "$LFS" --version; } 2>&1 </dev/null |
+    grep -q -e --bandwidth -e '^lfs 2\.16' && limit="-W ${RATE}M"
 failed=0
 case ${1:-move} in
     move)

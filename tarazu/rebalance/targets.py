@@ -57,7 +57,8 @@ def targets(
     pool: str = "",
     usual_bytes_per_s: float = 500e6,
 ) -> Targets:
-    """own_pools: pools that say nothing of an OST's kind, such as the one of good OSTs that tarazu keeps.
+    """own_pools: pools that say nothing of an OST's kind, such as the one of good OSTs that tarazu keeps. Where an OST
+    of a kind is in one, those outside take nothing: they are amiss, and Lustre refuses them to files of that pool.
     pool: objects are moved to its OSTs only; BadInput where it has none. usual_bytes_per_s: where no speed is known.
     """
     osts = view.osts
@@ -71,6 +72,10 @@ def targets(
     fair = np.array([room_bytes(o, Weights()) for o in osts], np.int64)
     below = (total * most_full).astype(np.int64) - used - np.array([o.promised_bytes for o in osts], np.int64)
     takes = np.array([o.usable and not o.degraded and (not pool or pool in o.pools) for o in osts])
+    kept = {frozenset(o.pools) - own_pools for o in osts if own_pools.intersection(o.pools)}
+    takes &= [
+        bool(own_pools.intersection(o.pools)) or frozenset(o.pools) - own_pools not in kept for o in osts
+    ]
     servers: dict[str, int] = {}
     kinds: dict[frozenset[str], int] = {}
     known = np.array([bool(o.write_bytes_per_s) for o in osts])

@@ -22,6 +22,7 @@ from tarazu.sim.testbed.daemons import daemon_commands, wait_until_ready
 
 PARTS = ("mdsd", "ossd", "clientd", "leader", "library")
 EARLIER = "earlier.toml"
+JOB = "4711"
 RANKS, BYTES = 6, 96 << 10
 PROGRAM = """
 import os, sys
@@ -128,7 +129,7 @@ def _jobs(bed: testbeds.Testbed, crossing: Crossing, earlier: Path) -> str:
     where = "from tarazu import native; print(native.library_path('libtarazu.so'))"
     library = _said(own, where, bed.directory).strip()
     config = EARLIER if "leader" in crossing.earlier else "tarazu.toml"
-    environment = {"TARAZU_CONFIG": str(bed.directory / "etc" / config)}
+    environment = {"TARAZU_CONFIG": str(bed.directory / "etc" / config), "TARAZU_JOB": JOB}
     folder = bed.client_mount() / "out"
     for number in range(2):
         words = ["run", "--app", "crossing", "--mode", "place", "--"]
@@ -156,6 +157,27 @@ def _jobs(bed: testbeds.Testbed, crossing: Crossing, earlier: Path) -> str:
         bed.refresh()
         bed.clear()
         bed.refresh()
+    return "" if "leader" in crossing.earlier else _shown(bed)
+
+
+def _shown(bed: testbeds.Testbed) -> str:
+    """This version's commands, whatever clientd and mdsd are."""
+    for words, holds in (
+        (("top", "--json"), lambda of: len(of["targets"]) == 6),
+        (("job", "show", JOB, "--json"), lambda of: len(of["ended"]) == 2),
+        (("status", "--json"), lambda of: of["mdsd"]["osses"]),
+    ):
+        done = bed.exec(
+            0,
+            [sys.executable, "-m", "tarazu", *words],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            cwd=bed.directory,
+            env={"TARAZU_CONFIG": str(bed.directory / "etc" / "tarazu.toml")},
+        )
+        if done.returncode or done.stderr or not holds(json.loads(done.stdout)):
+            return f"tarazu {' '.join(words)}: status {done.returncode}, {done.stdout[-600:]}, {done.stderr}"
     return ""
 
 

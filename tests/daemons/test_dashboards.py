@@ -85,6 +85,19 @@ def test_the_schema_refuses_what_is_wrong(change: Any) -> None:
         check(whole, "dashboard")
 
 
+def test_of_two_mdsds_each_target_counts_once() -> None:
+    """Both tell of all targets and servers: what adds up, lists or ranks them takes the larger of the two first."""
+    of_both = re.compile(r"tarazu_(?:target|server)_\w+")
+    once = re.compile(r"(?:max|min) by \((?:fs, )?target[^)]*\) \(tarazu_(?:target|server)_\w+")
+    found = [
+        *expressions(),
+        *(("alert", line) for line in ALERTS.read_text().splitlines() if "expr:" in line),
+    ]
+    for where, expression in found:
+        assert len(of_both.findall(expression)) == len(once.findall(expression)), (where, expression)
+    assert sum(bool(once.search(expression)) for _, expression in found) > 20
+
+
 def test_every_metric_they_name_exists(generators: tuple[Any, Any]) -> None:
     _, metric_table = generators
     known = {family.name: family.kind for of in metric_table.all_families().values() for family in of}
@@ -99,8 +112,15 @@ def test_every_metric_they_name_exists(generators: tuple[Any, Any]) -> None:
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="needs promtool")
 def test_promtool_takes_the_alerts_and_they_fire(tmp_path: Path) -> None:
     series = [
-        ('tarazu_target_unwell{component="ost",target="s-OST0001",fs="s",health="sick"}', "1x30"),
-        ('tarazu_server_report_age_seconds{component="oss",target="oss1"}', "700x30"),
+        # Two mdsds tell of the same.
+        *(
+            (f'{name}{{instance="{mdsd}",{labels}}}', value)
+            for mdsd in ("mds1", "mds2")
+            for name, labels, value in (
+                ("tarazu_target_unwell", 'component="ost",target="s-OST0001",fs="s",health="sick"', "1x30"),
+                ("tarazu_server_report_age_seconds", 'component="oss",target="oss1"', "700x30"),
+            )
+        ),
         ("tarazu_mdsd_ledger_writable", "0x30"),
     ]
     fired = {
@@ -110,8 +130,8 @@ def test_promtool_takes_the_alerts_and_they_fire(tmp_path: Path) -> None:
         "TarazuLedgerNotWritable": "mdsd cannot write its ledger, and promises nothing.",
     }
     labels = {
-        "LustreTargetUnwell": {"component": "ost", "target": "s-OST0001", "fs": "s", "health": "sick"},
-        "LustreServerSilent": {"component": "oss", "target": "oss1"},
+        "LustreTargetUnwell": {"target": "s-OST0001", "fs": "s", "health": "sick"},
+        "LustreServerSilent": {"target": "oss1"},
     }
     tests = [
         {

@@ -174,6 +174,62 @@ def test_a_new_job_of_a_stopped_site_is_a_plain_program(steady: Loop) -> None:
         stop.unlink(missing_ok=True)
 
 
+@as_root
+@pytest.mark.long
+def test_every_lever_at_once_obeys_the_site_s_stop_and_comes_back(steady: Loop, tmp_path: Path) -> None:
+    """A running job, a new one, the pool keeper as a process, and each command that sets something."""
+    bed = steady.testbed
+    lever = {
+        "TARAZU_POOL_LCTL": str(bed.directory / "mds" / "bin" / "lctl"),
+        "TARAZU_POOL_STATE": str(tmp_path / "pool"),
+        "TARAZU_POOL_MODE": "apply",
+        "TARAZU_POOL_INTERVAL_S": "1",
+        "TARAZU_FORWARDING_ROUTERS": "apply",
+        "TARAZU_FORWARDING_MAPPING": str(tmp_path / "mapping"),
+    }
+    state = "--state", tmp_path / "drain.json", "--root", bed.mds_root
+    prepare = "prepare", "steady", "--apply", "--directory", steady.mount() / "steady", "--", "true"
+    stop = bed.directory / "etc" / "stop"
+    keep = demo.tarazu_command("pool", "--keep")
+    try:
+        with running(steady) as job:
+            job.wait_until(True)
+            assert steady.tarazu("disable", "--site", "--reason", "a test").returncode == 0
+            environ = os.environ | bed.environment(0) | lever
+            with subprocess.Popen(keep, env=environ, stderr=subprocess.PIPE, text=True) as keeper:
+                try:
+                    assert job.wait_until(False) < OBEYED_S
+                    for words in (("drain", "--apply", *state), ("bursts", "remap", "--apply")):
+                        done = steady.tarazu(*words, env=lever)
+                        assert done.returncode == 1 and "the whole site is stopped by" in done.stderr, done
+                    assert f"nothing is set: {stop}" in steady.tarazu(*prepare, env=lever).stderr
+                    assert "stopped by" in steady.tarazu("pool", "--apply", env=lever).stdout
+                    assert "stopped by" in steady.tarazu("top", "--once").stdout
+                    bed.refresh()
+                    assert "stopped by" in json.dumps(steady.json("status")["mdsd"]["gate"])
+                    time.sleep(3.0)  # some rounds of the keeper
+                    assert keeper.poll() is None and "good" not in bed.pools
+                    assert sorted(path.name for path in tmp_path.glob("*.json")) == []
+                    assert not (tmp_path / "mapping").exists()
+                    assert steady.tarazu("enable", "--site").returncode == 0
+                    assert job.wait_until(True) < OBEYED_S
+                    deadline = time.monotonic() + 30
+                    while "good" not in bed.pools and time.monotonic() < deadline:
+                        time.sleep(0.2)
+                    assert len(bed.pools["good"]) == len(bed.oss_of_ost), "the keeper goes on by itself"
+                    assert "nothing is set" not in steady.tarazu(*prepare, env=lever).stderr
+                    # Once more: what is set meanwhile is taken back all the same.
+                    assert steady.tarazu("disable", "--site").returncode == 0
+                    assert steady.tarazu("pool", "--undo", env=lever).returncode == 0
+                    assert "good" not in bed.pools
+                finally:
+                    keeper.terminate()
+                    assert keeper.wait(20) == 0
+            job.end()
+    finally:
+        stop.unlink(missing_ok=True)
+
+
 def test_what_is_not_there_is_said_in_one_line(steady: Loop) -> None:
     done = steady.tarazu("disable", "--job", "nothing")
     assert (done.returncode, done.stdout) == (2, "")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tarazu.prepare.notes import Notes
 from tarazu.sim.testbed import Testbed
 from tests.testbed.conftest import Agent
 
@@ -17,7 +18,7 @@ BEGIN = """
 import os, subprocess
 from pathlib import Path
 from tarazu.prepare import directories as d
-from tarazu.prepare.notes import Notes, alive, mine
+from tarazu.prepare.notes import Notes, mine
 notes = Notes(Path({state!r}))
 def own(name): return bool(d.own_default(name))
 def begin(*wanted):
@@ -100,7 +101,8 @@ def test_what_a_killed_job_leaves_is_taken_back_by_the_next_one(bed: Testbed, on
     )  # fmt: skip
     assert child.stdout and child.stdout.readline() == b"set\n"
     look = (
-        "taken, left = d.take_back(notes, lambda p, n: not alive(n))\nresult = [len(taken), left, own('out')]"
+        "taken, left = d.take_back(notes, lambda p, n: not notes.alive(p, n))\n"
+        "result = [len(taken), left, own('out')]"
     )
     assert on(look) == [0, [], True]  # it lives
     child.kill()
@@ -139,3 +141,34 @@ result = [str(d.existing(mount / n, mount)) for n in ("a/b/c/d", "a", "x/y")]
         f"{on.agent('result = os.getcwd()')}/a",
         "None",
     ]
+
+
+def test_what_a_job_left_on_a_node_that_is_gone_is_taken_back_on_another_one(on: On) -> None:
+    """Its notes are in a home directory that nodes share: while it runs it renews the note, once gone nobody does."""
+    assert on("""
+import msgspec, time
+from tarazu.prepare.notes import GONE_S
+os.mkdir("out")
+path, note, _ = begin(("out", "-c 2 -S 1M -o 4,5"))
+notes.write(path, msgspec.structs.replace(note, host="node9"))
+def look():
+    taken, left = d.take_back(notes, lambda p, n: not notes.alive(p, n))
+    return [len(taken), left, own("out")]
+first = look()
+then = time.time() - GONE_S - 60
+os.utime(path, (then, then))
+result = [first, look(), len(notes.all())]
+""") == [[0, [], True], [1, [], False], 0]
+
+
+def test_a_running_job_renews_its_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tarazu.prepare.notes.RENEWED_S", 0.01)
+    note = tmp_path / "note"
+    note.touch()
+    os.utime(note, (1, 1))
+    with Notes(tmp_path).renewed(note):
+        deadline = time.monotonic() + 10
+        while note.stat().st_mtime == 1 and time.monotonic() < deadline:
+            time.sleep(0.005)
+        assert note.stat().st_mtime > 1
+        note.unlink()

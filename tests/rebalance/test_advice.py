@@ -108,6 +108,8 @@ def test_objects_stay_among_osts_of_their_pools() -> None:
     assert any(m.before == (4,) for w in advice.steps for m in w.step.moves), (
         "out of tarazu's own pool: still movable"
     )
+    assert kept.room[4] == 0 < kept.room[5], "Lustre refuses it to files of that pool"
+    assert (targets(view_of(8, pools=flash), own_pools=frozenset({"tarazu"})).room > 0).all(), "no such pool"
     only = targets(view_of(8, pools=flash), pool="flash")
     moves = [m for w in advise(files, only, all_of(files), FOR_EVER).steps for m in w.step.moves]
     assert moves and {m.after[0] for m in moves} <= {0, 1, 2, 3}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from tarazu.layout.setstripe import parse_layout
 from tarazu.lustre import EOF
 from tarazu.model import Component, Layout
-from tarazu.rebalance.commands import Order, command, options, throttle
+from tarazu.rebalance.commands import Order, command, options, script, throttle, write_script
 from tarazu.rebalance.files import Shape
 
 
@@ -40,3 +42,36 @@ def test_components_without_objects_get_no_list() -> None:
     assert text == "-E 1M -c 1 -S 1M -o 7 -E -1 -c 2 -S 1M -p flash"
     both = options(Shape(layout, (True, True)), [7, 3, 4])
     assert parse_layout(both) == (layout, ((7,), (3, 4)))
+
+
+def test_a_name_that_a_terminal_would_obey_is_printed_as_bash_reads_it(tmp_path: Path) -> None:
+    """Whoever made the file is not who reads the advice, as root."""
+    name = "a\x1b]0;owned\x07 '$(id)'\\\n\udcff"
+    printed = command(Order(name, 1, 1, "-c 1", "-c 2"), "")
+    assert printed.replace("\udcff", "").isprintable()
+    script = os.fsencode(printed.replace("lfs migrate", "printf %s\\\\n", 1))
+    words = subprocess.run(["bash", "-c", script], capture_output=True, check=True).stdout
+    assert words == b"-n\n-c\n2\n" + os.fsencode(name) + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("version", "helps", "limited"),
+    [("2.15.8", "", False), ("2.16.1", "", True), ("2.17.0", "[--bandwidth|-W BANDWIDTH_MB[MG]]", True)],
+)
+def test_the_script_limits_the_rate_wherever_lfs_can(
+    tmp_path: Path, version: str, helps: str, limited: bool
+) -> None:
+    """The help of 2.16's `lfs migrate` does not name the option that it has."""
+    moved, lfs, path = tmp_path / "f", tmp_path / "lfs", tmp_path / "move.sh"
+    moved.write_text("x")
+    lfs.write_text(
+        f"#!/bin/sh\ncase $1-$2 in\n--version-*) echo lfs {version};;\n"
+        f"help-*|migrate--*help) echo 'usage: migrate {helps}';;\nmigrate-*) echo \"$@\";;\nesac\n"
+    )
+    lfs.chmod(0o755)
+    order = Order(str(moved), 1, int(moved.stat().st_mtime), "-c 1 -o 1", "-c 1 -o 2")
+    write_script(path, script([order], 100 * 2**20, [], str(tmp_path / "stop")))
+    env = {"LFS": str(lfs), "PATH": os.environ["PATH"]}
+    done = subprocess.run(["bash", str(path)], env=env, capture_output=True, text=True, check=True)
+    limit = " -W 100M" if limited else ""
+    assert done.stdout.splitlines()[0] == f"migrate -n{limit} -c 1 -o 2 {moved}"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +17,12 @@ import msgspec
 import pytest
 
 from tarazu import config
-from tarazu.daemons.pool.calls import Pools
+from tarazu.daemons.pool.calls import MOST_OSTS, Pools, words
 from tarazu.daemons.pool.keeper import HELD, Keeper
 from tarazu.daemons.pool.notes import NAME
 from tarazu.errors import StoreError, Unavailable
 from tarazu.pools.choosing import HOUR_S
-from tarazu.sim.testbed import Testbed
+from tarazu.sim.testbed import Testbed, lctl_pools
 from tarazu.sim.testbed.library import library_directory
 from tarazu.wire.overview import Overview, Target, Verdict
 
@@ -84,7 +87,7 @@ def test_a_program_that_escapes_the_library_avoids_a_sick_and_a_full_ost(site: S
 def test_observe_changes_nothing_and_says_what_it_would_do(site: Site) -> None:
     (done,) = site.keeper().look(system(site.bed, _3="sick"))
     assert done.commands[0] == "lctl pool_new lustre.good" and not done.done
-    assert "lustre-OST0002 lustre-OST0004" in done.commands[1]
+    assert done.commands[1] == "lctl pool_add lustre.good 'lustre-OST[0-2,4-7]'"
     assert site.members() is None and not Path(site.settings.pool.state).exists()
 
 
@@ -93,7 +96,7 @@ def test_undo_removes_a_pool_that_was_not_there_and_pauses_the_keeper(site: Site
     keeper.apply(system(site.bed, _3="sick"))
     assert site.members() == [0, 1, 2, 4, 5, 6, 7]
     keeper.notes.hold(True)
-    assert keeper.undo() == [("lustre.good", "removed: it was not there before")]
+    assert keeper.undo() == [("lustre.good", "removed: it was not there before", True)]
     assert "good" not in site.bed.pools and not (Path(site.settings.pool.state) / NAME).exists()
     (done,) = site.keeper().apply(system(site.bed))
     assert done.round.nothing == HELD and "good" not in site.bed.pools
@@ -107,7 +110,7 @@ def test_a_pool_of_the_site_keeps_to_its_osts_and_is_given_back_as_it_was(site: 
     (done,) = keeper.apply(system(site.bed, _3="sick", _2="dead"))
     assert site.members() == [1, 4] and done.commands == ("lctl pool_remove lustre.good lustre-OST0002",)
     # A new process, as after a crash: what was there is on disk.
-    assert site.keeper().undo() == [("lustre.good", "2 OSTs added, 0 removed")]
+    assert site.keeper().undo() == [("lustre.good", "2 OSTs added, 0 removed", True)]
     assert site.members() == [1, 2, 3, 4]
 
 
@@ -122,7 +125,7 @@ def test_what_an_administrator_changes_beside_us_is_his(site: Site) -> None:
         (done,) = keeper.apply(system(site.bed, _3="sick"))
         assert site.members() == [0, 1, 2, 3, 4, 6, 7] and done.theirs == {3: "in", 5: "out"}
     assert site.keeper().undo() == [
-        ("lustre.good", "0 OSTs added, 6 removed; stays: somebody else has put OSTs into it")
+        ("lustre.good", "0 OSTs added, 6 removed; stays: somebody else has put OSTs into it", True)
     ]
     assert site.members() == [3]
 
@@ -209,3 +212,87 @@ def test_a_pool_of_another_ones_osts(site: Site) -> None:
     ]
     site.keeper(of="flash").apply(Overview(1e9, (), tuple(flash)))
     assert site.members() == [1, 3]
+
+
+class InThisProcess(Pools):
+    """The stand-in for lctl without a process for each call."""
+
+    def __init__(self, site: Site) -> None:
+        super().__init__("")
+        self._words = [str(library_directory() / "libtestbed.so"), str(site.bed.directory)]
+
+    def _call(self, arguments: Sequence[str]) -> tuple[int, str, str]:
+        with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
+            status = lctl_pools.main([*self._words, *arguments])
+        return status, out.getvalue(), err.getvalue()
+
+
+def test_a_flapping_ost_changes_the_pool_at_most_twice_an_hour(site: Site) -> None:
+    """Ten hours of real calls: sick, well for a little longer than it takes to come back, sick again, through a
+    restart of the keeper.
+    """
+
+    def keeper_there() -> Keeper:
+        made = site.keeper()
+        made.pools = InThisProcess(site)
+        return made
+
+    keeper, before, changes = keeper_there(), None, []
+    for round_ in range(60):
+        site.now_s += 600.5
+        keeper.apply(system(site.bed, **({"_3": "sick"} if round_ % 3 == 0 else {})))
+        if round_ == 30:
+            keeper = keeper_there()
+        now = 3 in (site.members() or ())
+        if before not in (None, now):
+            changes.append(site.now_s)
+        before = now
+    assert len(changes) >= 6, "it comes and goes"
+    assert all(later - first > HOUR_S for first, later in zip(changes, changes[2:], strict=False))
+
+
+def test_the_calls_for_many_osts_are_few_and_their_words_short() -> None:
+    """Lustre 2.12 to 2.15 wait some seconds after each word; 2.16 and later refuse words of 80 characters."""
+    assert words("scratch", "good", "pool_add", range(100)) == [
+        ["pool_add", "scratch.good", "scratch-OST[0-63]"]
+    ]
+    for osts in (range(3600), range(0, 3600, 2), [3], [1, 2, 4095]):
+        calls = words("scratch99", "good", "pool_add", osts)
+        named = [lctl_pools._names("scratch99", call[2:]) for call in calls]
+        assert [index for part in named for index in part] == list(osts)
+        assert all(len(call) == 3 and len(call[2]) < 80 for call in calls)
+        assert all(len(part) <= MOST_OSTS for part in named)
+
+
+def test_a_pool_whose_beginning_failed_half_way_is_completed_at_once(site: Site) -> None:
+    keeper = site.keeper()
+
+    class Failing(Pools):
+        def change(self, fs_name: str, pool: str, what: str, osts: Sequence[int] = ()) -> None:
+            super().change(fs_name, pool, what, list(osts)[:2])
+            if osts:
+                raise Unavailable("the MGS went away")
+
+    keeper.pools = Failing(site.settings.pool.lctl)
+    (done,) = keeper.apply(system(site.bed, _3="sick"))
+    assert done.failed and site.members() == [0, 1]
+    (done,) = site.keeper().apply(system(site.bed, _3="sick"))
+    assert site.members() == [0, 1, 2, 4, 5, 6, 7] and done.theirs == {}
+    assert site.keeper().undo()[0][1] == "removed: it was not there before"
+
+
+def test_of_two_file_systems_each_has_its_pool_and_one_that_fails_holds_up_no_other(site: Site) -> None:
+    """The other one is of another MGS, say: what is its is not done, and said."""
+    audit = Path(site.settings.pool.state).parent / "audit.log"
+    seen = system(site.bed, _3="sick")
+    other = [msgspec.structs.replace(t, fs_name="flash", verdict="ok") for t in seen.targets]
+    both = Overview(1e9, (), (*other, *seen.targets))
+    keeper = site.keeper(audit_log=str(audit))
+    flash, lustre = keeper.apply(both)
+    assert flash.failed and lustre.done and site.members() == [0, 1, 2, 4, 5, 6, 7]
+    assert {change.ost for change in lustre.round.add} == {0, 1, 2, 4, 5, 6, 7}
+    undone = {pool: done for pool, _, done in keeper.undo()}
+    assert undone["lustre.good"] and "good" not in site.bed.pools
+    lines = [line.partition(" ")[2] for line in audit.read_text().splitlines() if "lustre.good" in line]
+    assert lines[0] == 'pool="lustre.good" added=0,1,2,4,5,6,7 why="made"'
+    assert lines[-1] == 'pool="lustre.good" destroyed=- why="undo"'
