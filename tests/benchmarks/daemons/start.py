@@ -28,7 +28,9 @@ def measure(short: bool) -> list[Figure]:
         directory = Path(folder) / "tb"
         testbed = testbeds.up(directory, clients=1)
         try:
-            configure(testbed, {})
+            configure(
+                testbed, {"run": {"gather": "auto"}}
+            )  # as a site has it; the testbed has a program of its own
             testbed.start_daemons()
             wait_until_ready(testbed)
             environ = os.environ | testbed.environment(0)
