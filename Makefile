@@ -1,9 +1,9 @@
 # Each verb does what it says; `make` alone lists them.
 VENV   ?= .venv
 PYTHON ?= python3
-# One worker more than there are cores: much of the time tests wait for what they have started. What takes long comes
+# Two workers for each core: half of the time tests wait for what they have started. What takes long comes
 # first (tests/conftest.py).
-PYTEST_ARGS ?= -n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --dist loadfile --no-loadscope-reorder
+PYTEST_ARGS ?= -n $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 2) --dist loadfile --no-loadscope-reorder
 ROUNDS ?= 20
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.stamp

@@ -126,6 +126,8 @@ def changed(memory: Mapping[int, Memory], round_: Round, now_s: float) -> dict[i
 def _seen(now_s: float, target: Target, full: float, of: Memory, inside: bool) -> tuple[str, str, Memory]:
     """(what is amiss or empty, in words, what is remembered of it)."""
     verdict = target.verdict if target.verdict in LEAVES else ""
+    if not verdict and target.degraded:  # and slow by it, which is the graver word
+        verdict = "degraded"
     why = f"{verdict}: {target.why}" if target.why else verdict
     limit = full if inside else full - BACK_BELOW
     if not verdict and target.fill >= limit:

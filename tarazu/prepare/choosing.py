@@ -68,7 +68,7 @@ def choose(
     """
     if any(c.extension_bytes for c in base.components):
         return Choice(None, "files there extend themselves by what is free: Lustre chooses")
-    amiss = {t.index: t.verdict for t in targets if t.verdict in AMISS or t.fill >= NEARLY_FULL}
+    amiss = {t.index: t.verdict for t in targets if t.verdict in AMISS or t.degraded or t.fill >= NEARLY_FULL}
     free = [number for number, c in enumerate(base.components) if c.pattern != "mdt" and not c.pool]
     if not free:
         return Choice(None, "the layout there names pools itself")

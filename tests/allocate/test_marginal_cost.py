@@ -149,7 +149,7 @@ def test_who_is_excluded_and_why(make) -> None:
 
 def test_every_weight_is_a_setting() -> None:
     weights = {f.name for f in dataclasses.fields(Weights)}
-    assert weights | {"policy", "seed"} == {f.name for f in dataclasses.fields(config.Allocate)}
+    assert weights | {"policy"} == {f.name for f in dataclasses.fields(config.Allocate)}
     assert all(f"`allocate.{name}`" in config.table() for name in weights)
     settings = config.load(None, {"TARAZU_ALLOCATE_FILL": "2.5"})
     assert policies.make("tarazu", weights=settings.allocate).weights.fill == 2.5

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +17,11 @@ import pytest
 from tarazu.cli import command
 from tarazu.errors import BadInput
 from tarazu.sim.testbed import Testbed
+from tarazu.sim.testbed.library import library_directory
+from tarazu.wire import local
 from tests.testbed.conftest import bed, memory_directory, shared_bed  # noqa: F401
+
+STATIC = library_directory() / "testbed" / "iorlike-static"
 
 
 @pytest.mark.parametrize(
@@ -84,3 +92,74 @@ def test_whatever_is_wrong_with_its_state_the_program_runs_and_its_status_is_han
     monkeypatch.setattr("tarazu.cli.prepare._prepared", broken)
     monkeypatch.setattr("tarazu.run.program.become", become)
     assert execute(options) == 127 and started == [["sh", "-c", "echo ran; exit 7"]]
+
+
+GB = 10**9
+
+
+def _ost(index: int, **of: Any) -> dict[str, Any]:
+    space = {"total_bytes": 100 * GB, "free_bytes": 90 * GB, "avail_bytes": 90 * GB}
+    return {"index": index, "oss": "oss1", "usable": True, "relative_speed": 1.0, **space, **of}
+
+
+def _status() -> dict[str, Any]:
+    """mdsd's: of two file systems; in the testbed's OST 3 is sick and OST 6 full, of the other's all but these two."""
+    here, there = [_ost(i) for i in range(8)], [_ost(i, relative_speed=0.05) for i in range(8)]
+    sick = {str(i): {"health": "sick", "why": "slow", "since_s": 1.0} for i in range(8)}
+    here[3]["relative_speed"] = 0.05
+    here[6] |= {"free_bytes": 0, "avail_bytes": 0}
+    for i in (3, 6):
+        there[i]["relative_speed"] = 1.0
+        del sick[str(i)]
+    return {
+        "osses": {},
+        "file_systems": {
+            "flash": {"osts": there, "health": sick},
+            "lustre": {"osts": here, "health": {"3": {"health": "sick", "why": "slow", "since_s": 1.0}}},
+        },
+    }
+
+
+@contextlib.contextmanager
+def clientd(path: Path) -> Iterator[None]:
+    """Says what mdsd knows, to all who ask, and nothing else."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+
+        def answer() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    with local.Channel(listener.accept()[0]) as channel:
+                        assert isinstance(channel.receive(), local.StatusQuery)
+                        channel.send(local.StatusAnswer({"clientd": {}, "mdsd": _status()}))
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        try:
+            yield
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+@pytest.mark.skipif(not STATIC.exists(), reason="needs a static libc")
+def test_a_program_that_escapes_the_library_avoids_a_sick_and_a_full_ost_of_its_file_system(
+    bed: Testbed,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    """With real daemons: tests/loop/test_without_preload.py, which takes longer."""
+    out = bed.client_mount() / "out"
+    out.mkdir()
+    with clientd(tmp_path / "socket"):
+        done = prepare(
+            bed, tmp_path, "--directory", "out", "--apply", "--",
+            str(STATIC), "-F", "-n", "12", "-b", "4m", "-t", "1m", "-o", f"{out}/below/f",
+            TARAZU_CLIENTD_SOCKET=str(tmp_path / "socket"),
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    used = {i for n in range(12) for i in bed.layout(f"out/below/f.{n}").osts[0]}
+    assert used == {0, 1, 2}, done.stderr
+    directories = [bed.mount / "out", bed.mount / "out" / "below"]
+    assert [bed.mds.layout_blob(each) for each in directories] == [None, None]
+    assert not list(tmp_path.glob("prepared/*.json"))

@@ -129,3 +129,12 @@ def test_one_that_flaps_every_minute_for_a_day_changes_the_pool_little() -> None
         made = pool.round(START_S + 60 * minute, *(target(i, verdict if i == 3 else "ok") for i in range(8)))
         count += len(made.add) + len(made.remove)
     assert count == 1 and 3 not in pool.members  # never well for ten minutes: it stays out
+
+
+def test_one_that_is_drained_and_slow_by_it_leaves_all_the_same() -> None:
+    """mdsd's one word for it is `slow`: graver than `degraded`, and by itself no reason to leave."""
+    pool = Pool(4)
+    seen = [target(0), target(1, "slow", degraded=True), target(2, "slow"), target(3)]
+    for at in (START_S, START_S + LEAVE_S + 1):
+        pool.round(at, *seen)
+    assert pool.members == {0, 2, 3}

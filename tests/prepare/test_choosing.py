@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -102,3 +103,10 @@ def test_no_ost_that_is_amiss_is_ever_named(verdicts: Any, base: Layout, files: 
         run = range(named[0], named[0] + component.stripe_count)
         osts = tuple(run) if chosen.method == "start" else named
         assert len(osts) == component.stripe_count and not amiss & set(osts) and max(osts) < len(verdicts)
+
+
+def test_one_that_is_drained_and_slow_by_it_is_avoided_all_the_same() -> None:
+    seen = targets(8, _3="slow")
+    assert "no OST is amiss" in words(choose(PLAIN, MANY, seen, "good", []))
+    seen[3] = msgspec.structs.replace(seen[3], degraded=True, relative_speed=0.1)
+    assert "OST 3" in choose(PLAIN, MANY, seen, "good", []).why
