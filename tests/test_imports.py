@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Collection
 from pathlib import Path
 
@@ -98,18 +99,23 @@ class Imports(ast.NodeVisitor):
     """Modules that a file imports, in functions too; those for type checkers only where `types` says so."""
 
     def __init__(self, known: Collection[str], types: bool) -> None:
-        self.known, self.types, self.found = known, types, set[str]()
+        self.known, self.types, self.found = set(known), types, set[str]()
 
     def visit_If(self, node: ast.If) -> None:
-        if self.types or ast.unparse(node.test) != "TYPE_CHECKING":
+        if self.types or not (isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"):
             self.generic_visit(node)
 
     def visit_Import(self, node: ast.Import) -> None:
-        self.found |= {alias.name for alias in node.names} & set(self.known)
+        self.found |= {alias.name for alias in node.names} & self.known
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         named = {f"{node.module}.{alias.name}" for alias in node.names}
-        self.found |= named & set(self.known) or {str(node.module)} & set(self.known)
+        self.found |= named & self.known or {str(node.module)} & self.known
+
+
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
 
 
 def circles(imports: dict[str, set[str]]) -> set[frozenset[str]]:
@@ -142,7 +148,7 @@ def test_no_files_import_one_another_in_a_circle(types: bool) -> None:
     imports: dict[str, set[str]] = {}
     for module, path in files.items():
         visitor = Imports(files, types)
-        visitor.visit(ast.parse(path.read_text()))
+        visitor.visit(parsed(path))
         imports[module] = visitor.found
     assert sum(map(len, imports.values())) > 300, "few imports were found"
     declared = {frozenset(f"tarazu.{name}" for name in names) for names in DECLARED_CIRCLES}

@@ -38,13 +38,16 @@ def lead(step: Step) -> int:
     if step.mode == "observe":
         step.problems.in_background(_plan_later, step)
     else:
-        from tarazu.run import during
-
-        during.start(step)
+        step.problems.guard(_look_after, step)
     if step.settings.forwarding.routers != "observe":
         step.problems.in_background(step.tell_nodes)
-    from tarazu.run import end  # the program runs: nothing waits for what is loaded now
+    try:
+        import resource  # noqa: F401  for `end_like`: it may be gone from the disk by then
 
+        from tarazu.run import end  # the program runs: nothing waits for what is loaded now
+    except ImportError:  # it is just being uninstalled, or upgraded
+        step.over.set()
+        return program.wait()
     status = program.wait()
     program.hurried |= status != 0  # maybe a node has died
     step.over.set()
@@ -52,8 +55,14 @@ def lead(step: Step) -> int:
     for schedule in step.schedules.values():
         schedule.wake()
     step.problems.guard(end.finish, step, status, started_s)
-    end.remove(step)
+    step.problems.guard(end.remove, step)
     return status
+
+
+def _look_after(step: Step) -> None:
+    from tarazu.run import during
+
+    during.start(step)
 
 
 def _plan_later(step: Step) -> None:

@@ -124,9 +124,10 @@ def end_like(status: int) -> int:
     number = -status
     if number not in (signal.SIGKILL, signal.SIGSTOP):
         signal.signal(number, signal.SIG_DFL)
-    import resource
+    with contextlib.suppress(ImportError):  # tarazu was uninstalled while the program ran
+        import resource
 
-    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     os.kill(os.getpid(), number)
     return 128 + number
 

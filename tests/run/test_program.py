@@ -87,6 +87,14 @@ def test_an_ignored_signal_stays_ignored() -> None:
     assert (leader.returncode, out) == (0, "alive\n")
 
 
+@pytest.mark.parametrize(("how", "status"), [("exit 7", 7), ("kill -TERM $$", -signal.SIGTERM)])
+def test_the_status_is_the_programs_where_tarazu_was_uninstalled_meanwhile(how: str, status: int) -> None:
+    gone = "; sys.path[:] = []; sys.modules['resource'] = None; sys.exit(end_like(program.wait()))"
+    code = SCRIPT.strip().rpartition("\n")[0] + gone
+    done = subprocess.run([sys.executable, "-c", code, "sh", "-c", how], capture_output=True, check=False)
+    assert done.returncode == status, done.stderr
+
+
 LOOKS = ("sh", "-c", "env; grep -E '^Sig(Ign|Blk)' /proc/self/status; ls /proc/self/fd")
 CODE = "import os, sys; from tarazu.run.program import *; restore_environment(); sys.exit({})"
 
