@@ -1,11 +1,16 @@
-"""What goes into Slurm: plugins in Lua that ask tarazu-burstd. `tarazu bursts plugin` prints them."""
+"""What goes into Slurm: plugins in Lua that ask tarazu-burstd, which `tarazu bursts plugin` prints, and scripts for the
+tasks' prolog and the nodes' epilog, which `tarazu history gather --print` does.
+"""
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Literal
 
-from tarazu import config
+from tarazu import config, native
+from tarazu.errors import TarazuError
+from tarazu.run.nodes.gather import EMIT
 
 Kind = Literal["job_submit", "cli_filter", "library"]
 KINDS: dict[Kind, str] = {
@@ -13,6 +18,12 @@ KINDS: dict[Kind, str] = {
     "cli_filter": "cli_filter.lua, for who submits: CliFilterPlugins=lua",
     "library": "what both are made of, for a site that has such a file: local tarazu = dofile(…)",
 }
+
+SCRIPTS = ("task_prolog", "node_epilog")
+EPILOG_S = 15
+"""An Epilog may take so long: until it has ended its node runs no other job."""
+MOST_KIB = 2 << 20
+"""Of one step, from one node."""
 
 
 def plugin(kind: Kind, settings: config.Bursts) -> str:
@@ -22,6 +33,32 @@ def plugin(kind: Kind, settings: config.Bursts) -> str:
     rest = "\nreturn tarazu\n" if kind == "library" else (here / f"{kind}.lua").read_text()
     settled = f"\ntarazu.socket = {_quoted(settings.socket)}\ntarazu.answer_s = {settings.answer_s:.6f}\n"
     return text + settled + rest
+
+
+def script(kind: str, run: config.Run) -> str:
+    """One of SCRIPTS with the site's settings. Raises TarazuError where there is no library that can be preloaded."""
+    library = str(native.library_path("libtarazu.so"))
+    if " " in library or ":" in library:
+        raise TarazuError(f"{library}: expected a path without space and colon, as LD_PRELOAD needs it")
+    settings: dict[str, object] = {"spool_dir": run.spool_dir}
+    if kind == "task_prolog":
+        settings |= {
+            "library": library,
+            "stop_file": run.stop_file,
+            "spool_kib": run.spool_limit >> 10 or "",
+            "include": ":".join(run.include),
+            "exclude": ":".join(run.exclude),
+            "exclude_programs": ":".join(run.exclude_programs),
+            **{
+                name: "\n".join(getattr(run, name))
+                for name in ("exclude_users", "only_users", "only_projects", "only_partitions")
+            },
+        }
+    else:
+        settings |= {"state_dir": run.state_dir, "seconds": EPILOG_S, "most_kib": MOST_KIB}
+    lines = "".join(f"{name}={shlex.quote(str(value))}\n" for name, value in settings.items())
+    text = (Path(__file__).parent / f"{kind}.sh").read_text()
+    return text.replace("#SETTINGS\n", lines, 1).replace("#EMIT\n", EMIT, 1)
 
 
 def _quoted(text: str) -> str:

@@ -6,16 +6,20 @@ here is noted in the log file beside the job's line; it never reaches the progra
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import time
 from collections.abc import Mapping
 
+from tarazu.errors import TarazuError
 from tarazu.run import before
 from tarazu.run.program import Program
 from tarazu.run.step import Step
 
 PLAN_AFTER_S = 0.2
 """In mode `observe` a program that has run so long is forecast."""
+GATHER_AFTER_S = 2.0
+"""Beside one that has run so long steps are remembered that nobody led."""
 
 
 def lead(step: Step) -> int:
@@ -39,6 +43,7 @@ def lead(step: Step) -> int:
         step.problems.in_background(_plan_later, step)
     else:
         step.problems.guard(_look_after, step)
+    step.problems.in_background(_gather_later, step)
     if step.settings.forwarding.routers != "observe":
         step.problems.in_background(step.tell_nodes)
     try:
@@ -69,6 +74,15 @@ def _plan_later(step: Step) -> None:
     """Of a program that ends at once nothing need be forecast."""
     if not step.over.wait(PLAN_AFTER_S):
         step.plan()
+
+
+def _gather_later(step: Step) -> None:
+    """What nodes handed over of earlier steps; what cannot be remembered now is later."""
+    with contextlib.suppress(TarazuError, OSError):
+        if not step.over.wait(GATHER_AFTER_S) and (step.state_dir / "steps").is_dir():
+            from tarazu.run import handed
+
+            handed.gather(step.settings)
 
 
 def _start(step: Step, environ: Mapping[str, str]) -> Program:

@@ -212,3 +212,43 @@ def test_a_job_out_of_time_ends_as_it_would_and_what_was_promised_is_given_back(
     assert "TIMEOUT" in cluster("scontrol", "show", "job", late)
     until(lambda: promised(cluster) == 0, cluster, "what was promised")
     assert left_behind(cluster) == []
+
+
+@pytest.mark.long
+def test_a_step_that_nobody_leads_is_recorded_where_the_site_wants_it(cluster: Cluster, writer: Path) -> None:
+    """By the task prolog and the epilog; a step that `tarazu run` leads, shells and the batch script are left alone."""
+    directory, out = cluster.slurm.directory, cluster.loop.mount() / "alone"
+    scripts = {"task-prolog": "task_prolog", "node-epilog": "node_epilog"}
+    before = {name: (directory / name).read_text() for name in scripts}
+    # The testbed's clients have host names of their own, which the epilog, outside of it, does not see.
+    (host,) = (path.name for path in (cluster.loop.testbed.directory / "clients").iterdir())
+    for name, kind in scripts.items():
+        printed = cluster.loop.tarazu("history", "gather", "--print", kind)
+        assert printed.returncode == 0, printed
+        text = printed.stdout.replace("%h", host, 1) if name == "node-epilog" else printed.stdout
+        (directory / name).write_text(text)
+    (directory / "env").write_text(f"#!/bin/sh\nenv | grep -c ^TARAZU_STEP=slurm >> {out}/$1\n")
+    (directory / "env").chmod(0o755)
+    out.mkdir()
+    try:
+        step = f"srun -n4 {writer} {out}/a no"
+        shells = f"{directory}/env batch; srun -n1 {directory}/env task"
+        job(
+            cluster,
+            f"{shells}; {step}; {shlex.join(led('aside'))} srun -n4 {writer} {out}/b no",
+            "-N4",
+            "-n4",
+        )
+        steps = cluster.loop.home / "steps"
+        until(lambda: list(steps.glob("slurm-*-1-0-4/*.tzs")), cluster, "the epilogs")
+        spools = cluster.loop.testbed.directory / "clients" / host / "spool"
+        until(lambda: not list(spools.glob("slurm-*")), cluster, "the nodes' memory")
+        gathered = cluster.loop.json("history", "gather")
+    finally:
+        for name, text in before.items():
+            (directory / name).write_text(text)
+    assert [(run["files"], run["complete"]) for run in gathered["remembered"]] == [(4, True)], gathered
+    assert [(out / name).read_text() for name in ("batch", "task")] == ["0\n", "1\n"]
+    (run,) = runs(cluster, gathered["remembered"][0]["application"])
+    assert (run["ranks"], run["outcomes"]) == (4, {"unmanaged": 4})
+    assert [run["outcomes"] for run in runs(cluster, "aside")] == [{"unmanaged": 4}]

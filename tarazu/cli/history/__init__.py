@@ -21,6 +21,7 @@ VERBS = {
     "show": ("show", "what one run created"),
     "import": ("import_", "learn from Darshan logs, or take in an exported history"),
     "export": ("export", "write runs as CSV, JSON or Parquet"),
+    "gather": ("gather", "remember steps that the site recorded without `tarazu run`"),
     "forget": ("forget", "remove runs"),
 }
 

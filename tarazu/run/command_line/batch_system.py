@@ -35,12 +35,22 @@ _SPECIAL_SLURM_STEPS = 4_294_967_280
 _LARGEST_FILE = 1 << 20
 
 
+RECORDED = "slurm-"
+"""The ids of steps that the site's task prolog records, and nobody leads, begin with this."""
+
+
+def is_led(environ: Mapping[str, str]) -> bool:
+    """True in the processes of a program that `tarazu run` leads."""
+    step = environ.get("TARAZU_STEP", "")
+    return bool(step) and not step.startswith(RECORDED)
+
+
 def inside_job_step(environ: Mapping[str, str]) -> bool:
     """True in one of several ranks that a parallel launcher has started: `mpirun -np 4 tarazu run app`.
 
     The shell of an interactive allocation is none of them, whatever it was started with (`salloc`, `srun --pty bash`).
     """
-    if environ.get("TARAZU_STEP"):
+    if is_led(environ):
         return True
     alone = _alone_in_slurm(environ)
     ranks = [(environ[rank], environ.get(size, "")) for rank, size in _RANKS if rank in environ]

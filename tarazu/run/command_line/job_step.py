@@ -28,7 +28,7 @@ def inside_job_step(argv: Sequence[str], environ: Mapping[str, str]) -> bool:
 
     A command that begins with a launcher is a step of its own, wherever it was typed.
     """
-    if not environ.get("TARAZU_STEP") and _resolve(argv)[0].launcher:
+    if not batch_system.is_led(environ) and _resolve(argv)[0].launcher:
         return False
     return batch_system.inside_job_step(environ)
 

@@ -62,8 +62,10 @@ class Limits(NamedTuple):
 
 
 def quiet(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment without the user's settings for the program's own run, and without tarazu's."""
-    return {k: v for k, v in environ.items() if not _DISTURBING.match(k)}
+    """The environment without the user's settings for the program's own run, and without tarazu's; nor does the site's
+    task prolog record what runs with it.
+    """
+    return {k: v for k, v in environ.items() if not _DISTURBING.match(k)} | {"TARAZU_DISABLE": "1"}
 
 
 def run(

@@ -24,6 +24,17 @@ MOST_BYTES = 2 << 30
 LEADERS = "leader"
 """A file in the spool directory of the leader's own node, which reads that one by itself."""
 
+EMIT = """\
+emit() {
+    if [ $# -gt 500 ]; then cat "$@"; else for f; do case $f in
+    *.ended.tzs) cat "$f";;
+    *) head -c "$(od -An -tu8 -j16 -N8 "$f" | tr -d " ")" "$f" || cat "$f";;
+    esac; done; fi
+}
+"""
+"""Shell: prints spools one after the other, each at the length that it uses (bytes 16-23); those that have ended lie in
+one file already. Where very many processes were killed that would take too long."""
+
 _COLLECT = (
     '[ -z "$3" ] || exec 2>/dev/null\n'
     + SHELL
@@ -35,12 +46,9 @@ sees=no; [ -e "$map/control" ] && sees=yes
 cd "$d" 2>/dev/null || { answer none $sees; exit; }
 mkdir taken 2>/dev/null || { [ -d taken ] || answer failed $sees; exit; }
 set -- ./*.tzs
-emit() {
-    if [ $# -gt 500 ]; then cat "$@"; else for f; do case $f in
-    *.ended.tzs) cat "$f";;
-    *) head -c "$(od -An -tu8 -j16 -N8 "$f" | tr -d " ")" "$f" || cat "$f";;
-    esac; done; fi
-}
+"""
+    + EMIT
+    + """\
 if ! [ -e "$1" ]; then answer none $sees
 else
     kind=raw; pack=cat
@@ -54,9 +62,8 @@ fi 2>/dev/null
 cd / && rm -rf "$d"
 """
 )
-"""What runs once on each node: needs a shell and coreutils, no Python. Spools may be concatenated, each at the
-length that it uses (bytes 16-23; those that have ended lie in one file already); where very many processes were
-killed that would take too long. They are packed beside the spools, or where temporary files go when that is full."""
+"""What runs once on each node: needs a shell and coreutils, no Python. The spools are concatenated, and packed beside
+themselves, or where temporary files go when that is full."""
 
 
 class Gathered(NamedTuple):

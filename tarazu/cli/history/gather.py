@@ -1,0 +1,66 @@
+"""Remember the steps that the site recorded without `tarazu run`: what their nodes left for you at their jobs' ends.
+
+tarazu history gather
+
+It is for sites with tarazu's task prolog and epilog in Slurm. An administrator gets these, with the site's settings, by
+
+    tarazu history gather --print task_prolog > /etc/slurm/tarazu-task-prolog     TaskProlog= in slurm.conf
+    tarazu history gather --print node_epilog > /etc/slurm/tarazu-epilog          Epilog=
+
+A step whose nodes have not all come is waited for, ten minutes after the last one; then it is remembered as incomplete.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from tarazu import config
+from tarazu.cli.output import print_json
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--now", action="store_true", help="wait for no more nodes")
+    parser.add_argument(
+        "--print",
+        dest="script",
+        choices=["task_prolog", "node_epilog"],
+        help="print a script for Slurm, and gather nothing",
+    )
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def execute(options: argparse.Namespace) -> int:
+    settings = config.load(options.config)
+    if options.script:
+        from tarazu.daemons.slurm import script
+
+        print(script(options.script, settings.run), end="")
+        return 0
+    from tarazu.run import handed
+
+    done = handed.gather(settings, wait_s=0.0 if options.now else handed.WAIT_S)
+    if options.json:
+        runs = [
+            {
+                "fs": run.step.fs_name,
+                "application": run.step.application,
+                "job_id": run.step.job_id,
+                "files": len(run.files),
+                "complete": run.complete,
+            }
+            for run in done.runs
+        ]
+        print_json({"remembered": runs, "waiting": done.waiting, "problems": done.problems})
+    else:
+        for run in done.runs:
+            state = "" if run.complete else ", incomplete"
+            step = run.step
+            print(f"job {step.job_id}: {step.application} on {step.fs_name}, {len(run.files)} files{state}")
+        for name in done.waiting:
+            print(f"waiting for nodes of {name}")
+        if not (done.runs or done.waiting or done.problems):
+            print("nothing to gather")
+    for problem in done.problems:
+        print(problem, file=sys.stderr)
+    return 1 if done.problems else 0

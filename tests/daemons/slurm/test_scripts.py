@@ -1,0 +1,182 @@
+"""Slurm's scripts by themselves: what the task prolog gives, to whom; what the epilog takes, and as whom."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tarazu import native
+from tarazu.config import Run
+from tarazu.daemons import slurm
+from tarazu.trace.spool import read_spools
+from tests.trace.conftest import spool
+
+TASK = {
+    "SLURM_JOB_ID": "4711",
+    "SLURM_JOB_UID": "1000",
+    "SLURM_JOB_USER": "ann",
+    "SLURM_JOB_ACCOUNT": "physics",
+    "SLURM_JOB_PARTITION": "batch",
+    "SLURM_STEP_ID": "2",
+    "SLURM_STEP_NUM_NODES": "4",
+}
+NOBODY = 65534
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Run:
+    return Run(
+        stop_file=str(tmp_path / "stop"),
+        spool_dir=f"{tmp_path}/spools-{{uid}}",
+        state_dir=str(tmp_path / "state"),
+    )
+
+
+def prolog(settings: Run, **environ: str) -> dict[str, str]:
+    """What the task gets in addition."""
+    text = slurm.script("task_prolog", settings)
+    env = {"PATH": os.environ["PATH"], **TASK, **environ}
+    done = subprocess.run(["sh"], input=text, env=env, capture_output=True, text=True, check=True, timeout=10)
+    lines = [line.removeprefix("export ") for line in done.stdout.splitlines()]
+    return dict(line.split("=", 1) for line in lines)
+
+
+def test_a_task_that_nobody_leads_is_recorded(settings: Run, tmp_path: Path) -> None:
+    library = str(native.library_path("libtarazu.so"))
+    given = prolog(settings, LD_PRELOAD="libother.so")
+    assert given["LD_PRELOAD"] == f"{library}:libother.so"
+    assert given["TARAZU_SPOOL"] == f"{tmp_path}/spools-1000/{given['TARAZU_STEP']}"
+    assert (given["TARAZU_STEP"], given["TARAZU_MODE"]) == ("slurm-4711-2-0-4", "observe")
+    assert "TARAZU_MAP" not in given and "TARAZU_ARRAY_JOB" not in given
+    array = prolog(settings, SLURM_ARRAY_JOB_ID="4700", SLURM_ARRAY_TASK_ID="7", SLURM_RESTART_COUNT="1")
+    assert array["TARAZU_STEP"] == "slurm-4711-2-1-4-4700-7" and array["LD_PRELOAD"] == library
+    assert (array["TARAZU_ARRAY_JOB"], array["TARAZU_ARRAY_INDEX"]) == ("4700", "7")
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {"TARAZU_STEP": "20261122T101112-1-abcdef-n1"},
+        {"TARAZU_DISABLE": "1"},
+        {"SLURM_STEP_ID": "4294967290"},
+        {"SLURM_STEP_ID": "batch"},
+        {"SLURM_STEP_ID": ""},
+        {"SLURM_PTY_PORT": "4000"},
+        {"SLURM_JOB_ID": "1/../2"},
+        {"LD_PRELOAD": "/opt/libtarazu.so"},
+        {"LD_PRELOAD": "a\nexport B=c"},
+    ],
+    ids=lambda environ: "-".join(environ) + f"-{len(next(iter(environ.values())))}",
+)
+def test_others_get_nothing(settings: Run, environ: dict[str, str]) -> None:
+    assert prolog(settings) and prolog(settings, **environ) == {}
+
+
+@pytest.mark.parametrize(
+    ("lists", "recorded"),
+    [
+        ({"exclude_users": ("ann",)}, False),
+        ({"exclude_users": ("1000", "bob")}, False),
+        ({"exclude_users": ("an", "100")}, True),
+        ({"only_users": ("bob",)}, False),
+        ({"only_users": ("bob", "ann")}, True),
+        ({"only_users": ("bob",), "only_projects": ("physics",)}, True),
+        ({"only_partitions": ("debug",)}, False),
+        ({"only_partitions": ("batch",), "exclude_users": ("ann",)}, False),
+    ],
+    ids=str,
+)
+def test_the_sites_lists(settings: Run, lists: dict[str, Any], recorded: bool) -> None:
+    assert bool(prolog(dataclasses.replace(settings, **lists))) == recorded
+
+
+def test_a_stopped_site_records_nothing(settings: Run) -> None:
+    Path(settings.stop_file).touch()
+    assert prolog(settings) == {}
+
+
+@pytest.fixture
+def user(settings: Run) -> int:
+    """Whose job it is: somebody else than who runs the epilog, where that can be."""
+    uid = NOBODY if os.geteuid() == 0 else os.geteuid()
+    top = Path(settings.state_dir).parent
+    for path in (top, *list(top.parents)[:2]):
+        path.chmod(path.stat().st_mode | 0o711)
+    for path in (Path(settings.state_dir), top / f"spools-{uid}"):
+        path.mkdir()
+        os.chown(path, uid, -1)
+        path.chmod(0o700)
+    return uid
+
+
+def step(settings: Run, uid: int, name: str, **files: bytes) -> Path:
+    directory = Path(settings.spool_dir.replace("{uid}", str(uid))) / name
+    directory.mkdir(mode=0o700)
+    os.chown(directory, uid, -1)
+    for host, content in files.items():
+        path = directory / f"{host}.100.tzs"
+        path.write_bytes(content)
+        os.chown(path, uid, -1)
+    return directory
+
+
+def epilog(settings: Run, uid: int, job: str = "4711", text: str = "") -> None:
+    env = {"SLURM_JOB_ID": job, "SLURM_JOB_UID": str(uid), "SLURMD_NODENAME": "n7"}
+    script = text or slurm.script("node_epilog", settings)
+    subprocess.run(["sh", "-c", script], env=env, stdin=subprocess.DEVNULL, check=True, timeout=20)
+
+
+def test_the_epilog_hands_over_as_the_user(settings: Run, user: int) -> None:
+    one = step(settings, user, "slurm-4711-0-0-2", a=spool([]), b=spool([], pid=200))
+    other = step(settings, user, "slurm-47110-0-0-2", a=spool([]))
+    epilog(settings, user)
+    handed = Path(settings.state_dir) / "steps" / "slurm-4711-0-0-2" / "n7.tzs"
+    assert handed.stat().st_uid == user and handed.stat().st_mode & 0o777 == 0o600
+    assert [s.header.pid for s in read_spools(handed)] == [100, 200]
+    assert not one.exists() and other.exists()
+    epilog(settings, user)
+    assert len(list(handed.parent.iterdir())) == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for somebody else's files")
+def test_the_epilog_follows_no_link_and_reads_nothing_that_the_user_may_not(
+    settings: Run, user: int, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_bytes(b"TZSPOOL1 of root")
+    secret.chmod(0o600)
+    linked = step(settings, user, "slurm-4711-0-0-1")
+    (linked / "n.1.tzs").symlink_to(secret)
+    (linked.parent / "slurm-4711-1-0-1").symlink_to(tmp_path)
+    epilog(settings, user)
+    assert secret.exists() and (linked.parent / "slurm-4711-1-0-1").is_symlink()
+    assert not list(Path(settings.state_dir).rglob("*.tzs"))
+    # Nor does it write where only root may: the user's directory is a link to it.
+    step(settings, user, "slurm-4711-2-0-1", n=b"spool")
+    kept = tmp_path / "root"
+    kept.mkdir(mode=0o755)
+    elsewhere = dataclasses.replace(settings, state_dir=str(tmp_path / "link"))
+    (tmp_path / "link").symlink_to(kept)
+    epilog(elsewhere, user)
+    assert not list(kept.iterdir())
+
+
+def test_the_epilog_ends_in_time_where_a_spool_is_a_pipe(settings: Run, user: int) -> None:
+    directory = step(settings, user, "slurm-4711-0-0-1")
+    os.mkfifo(directory / "n.1.tzs")
+    os.chown(directory / "n.1.tzs", user, -1)
+    text = slurm.script("node_epilog", settings)
+    assert f"seconds={slurm.EPILOG_S}\n" in text
+    epilog(
+        settings,
+        user,
+        text=text.replace(f"seconds={slurm.EPILOG_S}\n", "seconds=0.3\n").replace(
+            "$(((seconds + 2) * 20))", "30"
+        ),
+    )
+    assert not list(Path(settings.state_dir).rglob("*.tzs"))
