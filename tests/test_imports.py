@@ -43,7 +43,7 @@ MAY_IMPORT = {
 def imported(path: Path) -> set[str]:
     """Rooms of tarazu that a module names in its imports, wherever they stand."""
     rooms: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ImportFrom) and node.module == "tarazu":
             rooms |= {alias.name for alias in node.names}
         names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []

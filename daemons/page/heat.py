@@ -26,7 +26,7 @@ MEASURES = (
 
 def step(share: float | None) -> int | None:
     """0 to 9; None for what is not known."""
-    return None if share is None else min(STEPS - 1, max(0, int(share * STEPS)))
+    return None if share is None else min(STEPS - 1, int(min(1.0, max(0.0, share)) * STEPS))
 
 
 def heat_map(of: FileSystem, at: int) -> Markup:

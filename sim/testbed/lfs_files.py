@@ -1,6 +1,6 @@
 """The part of the stand-in `lfs` that lists and moves files: `find`, `migrate`, `hsm_state`, as lfs.py beside it.
 
-find       -type f, -size +N[kMGT…|c], --print0; directories first to last as the disk has them
+find       -type f, -size +N[kMGT…], --print0; directories first to last as the disk has them
 migrate    -n -b -v -D -W, and the options of setstripe; as Lustre's lfs.c a copy with the new layout is written under
            a name of its own, then the layouts are exchanged: the file keeps its inode. With -n by a lease that nobody
            gets while the file is open for writing, and that is broken by who opens it so
@@ -162,14 +162,14 @@ def find(words: Sequence[str]) -> int:
 
 
 def _more_than(text: str) -> int:
-    """`+N[unit]` → the least size; units are those of lfs: without one KiB blocks would be counted in c for bytes."""
+    """`+N[unit]` → the least size. A unit is needed: without one up to 2.15 bytes are meant, then blocks of 512. `c`
+    (bytes) is refused up to 2.15.
+    """
     number = text.removeprefix("+")
-    unit = 1
-    if number.endswith("c"):
-        number = number[:-1]
-    elif number[-1:].lower() in UNITS:
+    unit = 0
+    if number[-1:].lower() in UNITS:
         number, unit = number[:-1], UNITS[number[-1].lower()]
-    if not text.startswith("+") or not number.isdecimal():
+    if not unit or not text.startswith("+") or not number.isdecimal():
         raise Failed(f"find: bad size '{text}'", 1)
     return int(number) * unit + 1
 

@@ -5,7 +5,8 @@ for `LEAVE_S`. It comes back once it was well for `WELL_S` without a break and l
 changes a pool more than twice in any hour, and one that is sick again never has to wait inside. What is not known well
 changes nothing: an OST without fresh reports stays where it is, and with too many of them all do. A pool never falls
 below its floor: of those that should leave then the gravest go. Each change takes the MGS and all clients seconds, and
-a record of the file system's configuration log for good: at most `MOST` a round, the gravest first.
+a record of the file system's configuration log for good: at most `MOST` a round, the gravest first. Those that were
+never taken out come all at once: a new OSS, or one of which mdsd had heard nothing yet when the pool was made.
 """
 
 from __future__ import annotations
@@ -105,7 +106,9 @@ def choose(
     remove = remove[:may_leave]
     # What leaves is urgent; what comes back is not.
     now, later = remove[:most], remove[most:]
-    back, later_back = add[: most - len(now)], add[most - len(now) :]
+    new = [c for c in add if c.ost not in remembered or not remembered[c.ost].left_s]
+    again = [c for c in add if c not in new]
+    back, later_back = [*new, *again[: most - len(now)]], again[most - len(now) :]
     waiting += [Change(c.ost, f"{c.why}; next round") for c in (*later, *later_back)]
     return Round(tuple(back), tuple(now), tuple(waiting), "", remembered)
 

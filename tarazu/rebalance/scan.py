@@ -1,4 +1,4 @@
-"""Files below directories on Lustre: `lfs find` lists them by what the MDS knows, the layout is read of each."""
+"""Files below directories on Lustre: `lfs find` lists those that are large enough, the layout is read of each."""
 
 from __future__ import annotations
 
@@ -87,7 +87,9 @@ def scan(
 def _listed(directory: str, least_bytes: int, lfs: str) -> Iterator[str]:
     if not os.path.isdir(directory):
         raise BadInput(directory, "a directory")
-    size = ["-size", f"+{least_bytes - 1}c"] if least_bytes > 0 else []
+    # In KiB: bytes (`c`) are refused before 2.16, and a number alone means blocks from then on. Who looks is exact.
+    size = ["-size", f"+{(least_bytes - 1) // 1024}k"] if least_bytes > 0 else []
+    listed = False
     try:
         process = subprocess.Popen(
             [lfs, "find", directory, "-type", "f", *size, "--print0"],
@@ -102,8 +104,10 @@ def _listed(directory: str, least_bytes: int, lfs: str) -> Iterator[str]:
         rest = b""
         while part := process.stdout.read(READ_BYTES):
             *whole, rest = (rest + part).split(b"\0")
+            listed = listed or bool(whole)
             yield from map(os.fsdecode, whole)
-    if process.returncode and not os.access(directory, os.R_OK | os.X_OK):
+    # What it says of single directories below is on standard error already.
+    if process.returncode and not (listed and os.access(directory, os.R_OK | os.X_OK)):
         raise BadInput(directory, "a directory that `lfs find` can list", f"status {process.returncode}")
 
 

@@ -29,6 +29,7 @@ _DEAD_S = 3600.0
 """Who began to write so long ago does not write any more."""
 
 _LONGEST_NAME = 120
+_NAME = re.compile(r"\d{8}T\d{6}-(\d+-[0-9a-f]{6})-.*", re.DOTALL)
 
 
 def file_name(name: str) -> str:
@@ -45,6 +46,14 @@ def file_name(name: str) -> str:
 
         safe = f"{safe[:80]}~{hashlib.sha256(raw).hexdigest()[:24]}"
     return safe or "%"
+
+
+def id_of(name: str) -> str:
+    """What a run's id has in its history of the name that it had while it ran (`20261122T183000-17-abcdef-login1`): its
+    process and a random number. Empty for what is no such name.
+    """
+    found = _NAME.fullmatch(name)
+    return found[1] if found else ""
 
 
 class History:

@@ -90,7 +90,8 @@ def test_what_the_daemons_tell_of_themselves(tree: Tree) -> None:
         "ledger": "fail",
         "gate": "warn",
     }
-    status["mdsd"]["osses"] = {}
+    status["mdsd"] |= {"osses": {}, "time_s": float("nan")}
+    assert tree.look("peers", "launch", "mdsd", status=status)["clock"].verdict == "warn"
     status["clientd"] = {"unavailable": "no socket"}
     found = tree.look("peers", "launch", "mdsd", status=status)
     assert found["clientd"].verdict == "fail" and "none" in found["OSSs"].found

@@ -113,6 +113,7 @@ def test_one_job_is_switched_off_and_on_again(steady: Loop) -> None:
     text = steady.tarazu("job", "show", "4711").stdout
     assert "1 runs have ended" in text and "hit=" in text and "stopped: stopped by its owner" in text
     assert steady.json("job", "show", "4711")["running"] == []
+    assert [run["job_id"] for run in steady.json("job", "show", step["run"])["ended"]] == ["4711"]
     none = steady.tarazu("job", "show", "4712")
     assert (none.returncode, none.stderr.partition(", found none")[0]) == (
         1,

@@ -138,3 +138,10 @@ def test_one_that_is_drained_and_slow_by_it_leaves_all_the_same() -> None:
     for at in (START_S, START_S + LEAVE_S + 1):
         pool.round(at, *seen)
     assert pool.members == {0, 2, 3}
+
+
+def test_osts_that_nobody_had_heard_of_when_the_pool_was_made_come_in_at_once() -> None:
+    """mdsd has just been started, and one OSS of many has reported."""
+    pool = Pool(40, members={0, 1})
+    pool.round(START_S, *(target(i, "sick" if i == 7 else "ok") for i in range(40)))
+    assert pool.members == set(range(40)) - {7}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from tarazu.sim.whatif.job_log import fields
 from tarazu.store import about, control
 from tarazu.store.about import of_job
 from tarazu.store.placed import ost_bytes
-from tarazu.trace.history import History
+from tarazu.trace.history import History, id_of
 from tarazu.trace.records import RunRecord
 from tarazu.trace.runfile import MAX_RUN_BYTES, read_header, read_run, reader
 
@@ -105,14 +105,16 @@ def running(settings: Settings, wanted: str) -> list[Running]:
     return found
 
 
-def ended(settings: Settings, wanted: str) -> list[Ended]:
-    """Runs of the job in the user's history, oldest first."""
+def ended(settings: Settings, wanted: str, names: Iterable[str] = ()) -> list[Ended]:
+    """Runs of the job in the user's history, oldest first; and those that had these names."""
+    ids = {id for name in (wanted, *names) if (id := id_of(name))}
     history = History(Path(settings.run.history_dir).expanduser())
     found = []
     for fs_name, application in history.applications():
         for path in history.paths(fs_name, application)[-MOST_RUNS:]:
             try:
-                if _names(wanted, path.stem) or _is_of(path, wanted):
+                its = path.stem.partition("-")[2]
+                if its in ids or _names(wanted, path.stem) or _is_of(path, wanted):
                     found.append(_ended(path, read_run(path)))
             except (TraceError, OSError):
                 continue

@@ -61,11 +61,12 @@ def told(settings: Settings, job: str) -> dict[str, Any]:
     elif "unavailable" in mdsd:
         problem = f"promises and routers are not known: {mdsd['unavailable']}"
     stop = site_stop(settings.run.stop_file)
+    log = own.lines(settings, job)
     return {
         "job": job,
         "running": own.running(settings, job),
-        "ended": own.ended(settings, job),
-        "log": own.lines(settings, job),
+        "ended": own.ended(settings, job, [line.run for line in log]),
+        "log": log,
         "plans": its.get("plans") or [],
         "promises": its.get("promises"),
         "routers": [of for of in (mdsd.get("routers") or {}).get("jobs", ()) if of["job"] == job],
@@ -140,6 +141,9 @@ def _ended(runs: Sequence[own.Ended], log: Mapping[str, own.Line]) -> Iterator[s
                     f"{human_bytes(most)} at most on one"
                 )
     for line in log.values():
+        if not runs:  # its history is gone, or not of this node
+            what = f"{line.application}, {line.mode}, {line.said.get('files', '?')} files"
+            yield f"ended {line.at}: {line.run}: {what}, exit {line.said.get('exit', '?')}"
         notes = [
             f"{name}: {line.said[name]}" for name in ("stopped", "left_osts", "problem") if name in line.said
         ]

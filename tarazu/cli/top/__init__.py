@@ -25,6 +25,7 @@ from tarazu.cli.top.screen import Screen, screen, text_of
 from tarazu.cli.top.watching import Watching
 from tarazu.config import Settings
 from tarazu.daemons.asking import overview_of
+from tarazu.errors import BadInput
 from tarazu.wire.overview import Overview
 
 WIDE = 160
@@ -69,7 +70,12 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def print_once(overview: Overview, choice: Choice) -> None:
-    """As text. Raises BadInput for a filter that is none."""
+    """As text. Raises BadInput for a filter that is none, and for a file system that no OSS reports."""
+    known = _fs_names(overview)
+    if choice.fs_name and choice.fs_name not in known:
+        raise BadInput(
+            "--filesystem", f"one that an OSS reports ({', '.join(known) or 'none yet'})", choice.fs_name
+        )
     chosen(overview, choice)
     columns = shutil.get_terminal_size((WIDE, 0)).columns
     for line in screen(overview, choice, columns, plain=not _knows_bars()).lines:

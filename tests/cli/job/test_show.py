@@ -12,7 +12,7 @@ from tarazu import cli
 from tarazu.cli.job.show import text
 from tarazu.model import JobStep
 from tarazu.store import about, control
-from tarazu.trace.history import History
+from tarazu.trace.history import History, id_of
 from tarazu.trace.records import FileRecord, RunRecord
 
 RUN = "20261122T183000-17-abcdef-login1"
@@ -86,6 +86,28 @@ def test_a_job_s_steps_are_found_by_its_id_and_by_a_run_s_name(
     assert "nobody: No such file" in found["problem"] and found["promises"] is None
     by_name = show(home, capsys, RUN[:16])
     assert len(by_name["running"]) == len(by_name["log"]) == 1 and by_name["ended"] == []
+
+
+def test_a_run_that_ended_is_found_by_the_name_that_it_had(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In its history it has its start (UTC) and the middle of that name."""
+    step = JobStep("scratch", 1000, "ior", "", start_s=2e9)
+    History(home / "history").append(RunRecord(step, 2e9, 7.0, "light", ()), id_of(RUN))
+    for name in (RUN, RUN[:16]):
+        (run,) = show(home, capsys, name)["ended"]
+        assert (run["duration_s"], run["id"].partition("-")[2]) == (7.0, "17-abcdef")
+    assert show(home, capsys, "4711")["ended"][-1]["duration_s"] == 7.0, (
+        "jobs.log names it as a step of that job"
+    )
+
+
+def test_a_run_whose_history_is_gone_is_its_line(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (home / "jobs.log").write_text(
+        f"2026-11-22T18:32:00 {RUN[:-6]}other app=b mode=place files=3 record=light exit=4\n"
+    )
+    assert cli.main(["job", "show", f"{RUN[:-6]}other", "--config", str(home / "tarazu.toml")]) == 0
+    assert "-other: b, place, 3 files, exit 4" in capsys.readouterr().out
 
 
 def test_of_an_array_all_tasks_or_one(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -85,6 +85,12 @@ def test_a_filter_that_is_none_is_one_line(site: Site, capsys: Capture) -> None:
     assert (status, text) == (2, "") and error.startswith("tarazu top: filter: expected used")
 
 
+def test_a_file_system_that_nobody_reports_is_one_line(site: Site, capsys: Capture) -> None:
+    status, text, error = top(site, capsys, "--once", "-f", "scrtach")
+    assert (status, text) == (2, "") and "expected one that an OSS reports (lustre), found 'scrtach'" in error
+    assert top(site, capsys, "--once", "-f", "lustre")[0] == 0
+
+
 def test_on_a_terminal_keys_change_the_screen_and_q_ends_it(site: Site) -> None:
     pid, master = pty.fork()
     if pid == 0:  # pragma: no cover - another process

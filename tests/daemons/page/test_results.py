@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tarazu.daemons.page import results as shown
@@ -41,7 +41,9 @@ WHATIF = [{"log": "a.darshan", "notes": [], "file_systems": [JOB]}]
 
 
 def put(directory: Path, name: str, value: object, at_s: float = 1e9) -> None:
-    (directory / name).write_text(value if isinstance(value, str) else json.dumps(value))
+    (directory / name).write_text(
+        value if isinstance(value, str) else json.dumps(value), errors="surrogatepass"
+    )
     os.utime(directory / name, (at_s, at_s))
 
 
@@ -101,6 +103,7 @@ def test_it_is_what_the_commands_print() -> None:
         max_leaves=8,
     )
 )
+@example("\ud800")
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_a_file_holds_it_costs_no_page(tmp_path: Path, value: object) -> None:
     put(tmp_path, "x.json", value)

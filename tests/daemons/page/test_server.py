@@ -130,6 +130,7 @@ def test_absurd_figures_are_shown_and_cost_no_page(served: Served, tmp_path: Pat
     of = sample.status(1, 3)
     osts = of["file_systems"]["scratch"]["osts"]
     osts[0].update(total_bytes=2**63 - 1, free_bytes=0, writing_bytes_per_s=1e300, relative_speed=-1.0)
+    osts[1].update(relative_speed=1e308, writing_bytes_per_s=1e308, reading_bytes_per_s=1e308)
     osts[1].update(total_bytes=0, free_bytes=2**63 - 1, promised_bytes=-(2**62), index=2**62)
     osts[2].update(health="sick: slow", relative_speed=math.nan, latency_s=math.inf)
     of["file_systems"]["scratch"]["health"] = {"2": {"health": "sick", "why": "", "since_s": 1e300}}
