@@ -19,7 +19,7 @@ from tests.docs.grammar import whole
 from tests.docs.reading import ROOT, Block, blocks, script, simple_commands, typed
 from tests.docs.scene import PROGRAMS, SITE, STANDS_FOR, WORK
 
-LIMIT_S = 120.0
+LIMIT_S = 300.0
 BARE = {"quickstart.md", "operator-guide.md"}
 """Pages whose blocks begin on a machine that is no client of a file system."""
 LOOKED_AT = (
