@@ -105,8 +105,9 @@ def user(settings: Run) -> int:
     """Whose job it is: somebody else than who runs the epilog, where that can be."""
     uid = NOBODY if os.geteuid() == 0 else os.geteuid()
     top = Path(settings.state_dir).parent
-    for path in (top, *list(top.parents)[:2]):
-        path.chmod(path.stat().st_mode | 0o711)
+    for path in (top, *top.parents):
+        if path.stat().st_uid == os.geteuid() and not path.stat().st_mode & 0o001:
+            path.chmod(path.stat().st_mode | 0o711)
     for path in (Path(settings.state_dir), top / f"spools-{uid}"):
         path.mkdir()
         os.chown(path, uid, -1)
