@@ -111,6 +111,9 @@ def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
     monkeypatch.setattr("tarazu.daemons.user_lists.LOOK_UP_S", 0.1)
     yield asked
     over.set()
+    for thread in threading.enumerate():  # else the next test's question would be answered by this one's
+        if thread.name == "tarazu-users":
+            thread.join(30)
 
 
 def test_a_hanging_directory_of_users_delays_nobody_and_is_asked_once(hanging: list[object]) -> None:
