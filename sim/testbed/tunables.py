@@ -31,7 +31,7 @@ def make_oss(root: Path) -> None:
         io.rename(gone)
         (root / "nrs" / "state").unlink(missing_ok=True)
         (root / "nrs" / "draining").unlink(missing_ok=True)
-        io.mkdir(parents=True)
+        io.mkdir(parents=True, exist_ok=True)  # the servers may have written there again meanwhile
         for each in gone.iterdir():
             if not each.name.startswith("nrs_"):
                 shutil.copy2(each, io / each.name)
