@@ -11,6 +11,7 @@ import os
 import signal
 from collections.abc import Callable, Sequence
 from importlib import metadata
+from typing import Protocol
 
 from tarazu import config
 from tarazu.daemons.log_lines import log_to_stderr
@@ -121,6 +122,37 @@ class Reread:
             left = [name for name in left if name.startswith(self._used)]
             log.info("settings read again%s", f"; after a restart only: {', '.join(left)}" if left else "")
         manager.ready()
+
+
+class Service(Protocol):
+    """A daemon that is one object."""
+
+    def loop(self) -> None:
+        """Until `Wakeup.stopping`."""
+
+    def close(self) -> None: ...
+
+
+def serve(
+    name: str,
+    options: argparse.Namespace,
+    read: Callable[[], config.Settings],
+    make: Callable[[config.Settings, Wakeup, Reread], Service],
+    used: Sequence[str],
+) -> int:
+    """The life of a daemon that `make` makes of its settings; `read` and `used` as `Reread` has them."""
+
+    def body() -> int:
+        settings = read()
+        with (
+            Wakeup() as wakeup,
+            contextlib.closing(make(settings, wakeup, Reread(settings, read, used))) as service,
+        ):
+            service.loop()
+        log.info("stopped")
+        return 0
+
+    return run(name, options, body)
 
 
 def run(name: str, options: argparse.Namespace, body: Callable[[], int]) -> int:

@@ -10,7 +10,6 @@ applications' history, below `bursts.directory`, written beside the loop: a kill
 from __future__ import annotations
 
 import argparse
-import contextlib
 import logging
 import os
 import socket
@@ -31,7 +30,7 @@ from tarazu.daemons.bursts.node_part import Nodes
 from tarazu.daemons.bursts.reports import Reports
 from tarazu.daemons.council.kept import Writer
 from tarazu.daemons.metrics.exporter import Ask, Exporter
-from tarazu.daemons.process import Reread, Wakeup, parser, run
+from tarazu.daemons.process import Reread, Wakeup, parser, serve
 from tarazu.daemons.service_manager import ServiceManager
 from tarazu.errors import TarazuError
 from tarazu.forwarding.bursts.applications import ApplicationCharacter
@@ -288,20 +287,10 @@ def command_line() -> argparse.ArgumentParser:
 def main(argv: list[str] | None = None) -> int:
     chosen = command_line().parse_args(argv)
 
-    def body() -> int:
-        def read() -> config.Settings:
-            return settings_from(chosen.config, chosen.root, chosen.keys, chosen.listen)
+    def read() -> config.Settings:
+        return settings_from(chosen.config, chosen.root, chosen.keys, chosen.listen)
 
-        settings = read()
-        with (
-            Wakeup() as wakeup,
-            contextlib.closing(BurstService(settings, wakeup, Reread(settings, read, USED))) as service,
-        ):
-            service.loop()
-        log.info("stopped")
-        return 0
-
-    return run(NAME, chosen, body)
+    return serve(NAME, chosen, read, BurstService, USED)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ SIGHUP makes it read its settings again.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import logging
 import os
@@ -31,7 +30,7 @@ from tarazu.daemons.council.nodes import Nodes
 from tarazu.daemons.council.status import status_of
 from tarazu.daemons.metrics.exporter import Ask, Exporter
 from tarazu.daemons.metrics.histogram import Histogram
-from tarazu.daemons.process import Reread, Wakeup, parser, run
+from tarazu.daemons.process import Reread, Wakeup, parser, serve
 from tarazu.daemons.service_manager import ServiceManager
 from tarazu.errors import ConfigError, TarazuError
 from tarazu.store.stop_watch import SiteWatch
@@ -361,20 +360,10 @@ def command_line() -> argparse.ArgumentParser:
 def main(argv: list[str] | None = None) -> int:
     chosen = command_line().parse_args(argv)
 
-    def body() -> int:
-        def read() -> config.Settings:
-            return settings_from(chosen.config, chosen.root, chosen.keys, chosen.listen)
+    def read() -> config.Settings:
+        return settings_from(chosen.config, chosen.root, chosen.keys, chosen.listen)
 
-        settings = read()
-        with (
-            Wakeup() as wakeup,
-            contextlib.closing(CouncilService(settings, wakeup, Reread(settings, read, USED))) as service,
-        ):
-            service.loop()
-        log.info("stopped")
-        return 0
-
-    return run(NAME, chosen, body)
+    return serve(NAME, chosen, read, CouncilService, USED)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ SIGINT end it, SIGHUP makes it read its settings again.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import logging
 import os
 import select
@@ -31,7 +30,7 @@ from tarazu.daemons.page.results import Results
 from tarazu.daemons.page.ring import Moment, Ring
 from tarazu.daemons.page.seen import Seen, amiss, file_systems, work_of
 from tarazu.daemons.page.server import Server
-from tarazu.daemons.process import Reread, Wakeup, parser, run
+from tarazu.daemons.process import Reread, Wakeup, parser, serve
 from tarazu.daemons.service_manager import ServiceManager
 from tarazu.errors import ConfigError, TarazuError, Unavailable
 from tarazu.wire.overview import overview
@@ -206,17 +205,7 @@ def main(argv: list[str] | None = None) -> int:
         )
         return config.override(settings, "ossd", root=chosen.root)
 
-    def body() -> int:
-        settings = read()
-        with (
-            Wakeup() as wakeup,
-            contextlib.closing(Page(settings, wakeup, Reread(settings, read, USED))) as page,
-        ):
-            page.loop()
-        log.info("stopped")
-        return 0
-
-    return run(NAME, chosen, body)
+    return serve(NAME, chosen, read, Page, USED)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ waits. When it ends, the pool stays: directories name it.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import logging
 import os
 import select
@@ -18,7 +17,7 @@ import time
 
 from tarazu import config
 from tarazu.daemons.pool.keeper import Done, Keeper
-from tarazu.daemons.process import Reread, Wakeup, parser, run
+from tarazu.daemons.process import Reread, Wakeup, parser, serve
 from tarazu.daemons.questions import Questions
 from tarazu.daemons.service_manager import ServiceManager
 from tarazu.errors import TarazuError, Unavailable
@@ -137,17 +136,7 @@ def main(argv: list[str] | None = None) -> int:
     def read() -> config.Settings:
         return config.override(config.load(chosen.config), "keys", directory=chosen.keys)
 
-    def body() -> int:
-        settings = read()
-        with (
-            Wakeup() as wakeup,
-            contextlib.closing(Service(settings, wakeup, Reread(settings, read, USED))) as it,
-        ):
-            it.loop()
-        log.info("stopped")
-        return 0
-
-    return run(NAME, chosen, body)
+    return serve(NAME, chosen, read, Service, USED)
 
 
 if __name__ == "__main__":
