@@ -34,6 +34,8 @@ _RECORD = struct.Struct("<HHIQ")
 _CREATE = struct.Struct("<IIBBHIQ5HHI")
 _CLOSE = struct.Struct("<QQQQIIQHHI")
 
+_PIECE = 1 << 20
+"""Of a spool, searched at once."""
 _HEADS = (
     MAGIC + struct.pack("<II", VERSION, HEADER_BYTES),
     NODE_MAGIC + struct.pack("<II", VERSION, NODE_HEADER_BYTES),
@@ -178,8 +180,13 @@ def _walk(data: bytes | mmap.mmap) -> Iterator[Spool]:
 
 def _next(data: bytes | mmap.mmap, start: int, end: int | None = None) -> int:
     """Where the next header begins, -1 for nowhere."""
-    stop = len(data) if end is None else end
-    return min((at for head in _HEADS if (at := data.find(head, start, stop)) >= 0), default=-1)
+    stop = len(data) if end is None else min(end, len(data))
+    # Not mmap.find: up to Python 3.11.3 it reads one byte beyond the mapping.
+    for here in range(start, stop, _PIECE):
+        piece = bytes(data[here : min(here + _PIECE + len(_HEADS[0]) - 1, stop)])
+        if found := [at for head in _HEADS if (at := piece.find(head)) >= 0]:
+            return here + min(found)
+    return -1
 
 
 def _node(data: bytes | mmap.mmap, start: int) -> tuple[list[Spool], int]:

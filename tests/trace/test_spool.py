@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -136,3 +138,28 @@ def test_any_truncation_is_survived(spools: Make, length: int) -> None:
     data = whole(spools, capacity=4096)[:length]
     (one,) = parse_spools(data)
     assert (one.lost_bytes > 0) == (not one.ended)
+
+
+BELOW_A_HOLE = """
+import ctypes, sys
+from tarazu.trace.spool import read_spools
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+pages = [libc.mmap(None, 4096, 0, 0x22, -1, 0) for _ in range(4000)]  # the gaps of the process are full now
+for page in pages[-200:-100]:
+    libc.munmap(page, 4096)
+    read_spools(sys.argv[1])
+    libc.mmap(page, 4096, 0, 0x32, -1, 0)
+"""
+
+
+def test_a_spool_that_ends_with_a_page_does_not_kill_the_reader(spools: Make, tmp_path: Path) -> None:
+    """mmap.find of Python before 3.11.4 reads beyond the mapping: nothing readable lies behind it here."""
+    path = tmp_path / "page.tzs"
+    path.write_bytes(spools["spool"]([spools["end"]()], capacity=4096))
+    done = subprocess.run(
+        [sys.executable, "-c", BELOW_A_HOLE, path], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
