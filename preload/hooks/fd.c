@@ -17,7 +17,7 @@ TZ_EXPORT int close(int fd)
     errno = saved;
     result = REAL(close)(fd);
     saved = errno;
-    tz_record_closed(&closing);
+    tz_record_closed(&closing, true);
     tz_leave();
     errno = saved;
     return result;
@@ -108,7 +108,7 @@ static int hook_dup(int from, int to, int flags, bool three)
     saved = errno;
     if (followed) {
         if (result >= 0)
-            tz_record_closed(&closing);
+            tz_record_closed(&closing, true);
         else if (closing.file) { /* nothing was closed */
             tz_files_share(to, closing.file);
             tz_file_put(closing.file);

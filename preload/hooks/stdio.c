@@ -40,13 +40,27 @@ static int mode_flags(const char *mode, bool *charset)
     return flags;
 }
 
-/* Makes the file with its layout and closes it again: what opens it next finds it there. */
+/*
+ * Makes the file with its layout and closes it again: what opens it next finds it there. Only a new one: closing a file
+ * drops the locks that the program holds on it by other descriptors.
+ */
 static void make_first(struct tz_opening *opening)
 {
-    int fd = tz_place_open(&opening->create, &opening->plan);
+    struct tz_create *c = &opening->create;
+    int fd;
 
+    opening->place = false;
+    if (c->call.flags & O_EXCL) {
+        c->outcome = TZ_SKIPPED;
+        return;
+    }
+    c->call.flags |= O_EXCL;
+    fd = tz_place_open(c, &opening->plan);
+    c->call.flags &= ~O_EXCL;
     if (fd >= 0)
         REAL(close)(fd);
+    else
+        c->outcome = TZ_RACED; /* it is there, with a layout of its own */
 }
 
 static FILE *place_stream(struct tz_opening *opening, const char *mode)
@@ -80,13 +94,8 @@ static FILE *hook_fopen(tz_fn_fopen *real, enum tz_symbol symbol, const char *pa
         return real(path, mode);
     }
     /* fdopen knows no character sets, and an appending stream starts elsewhere with it. */
-    if (opening.place && (charset || (call.flags & O_APPEND))) {
-        if (call.flags & O_EXCL)
-            opening.create.outcome = TZ_SKIPPED;
-        else
-            make_first(&opening);
-        opening.place = false;
-    }
+    if (opening.place && (charset || (call.flags & O_APPEND)))
+        make_first(&opening);
     stream = opening.place ? place_stream(&opening, mode) : real(path, mode);
     tz_opening_end(&opening, stream ? fileno(stream) : -1, stream);
     tz_leave();
@@ -119,16 +128,12 @@ static FILE *hook_freopen(tz_fn_freopen *real, enum tz_symbol symbol, const char
     tz_record_closing(fileno(stream), stream, &closing);
     if (call.flags > 0 && (call.flags & (O_CREAT | O_ACCMODE)))
         managed = tz_opening_begin(&opening, &call);
-    if (managed && opening.place) {
-        if (call.flags & O_EXCL)
-            opening.create.outcome = TZ_SKIPPED;
-        else
-            make_first(&opening);
-    }
+    if (managed && opening.place)
+        make_first(&opening);
     errno = saved;
     result = real(path, mode, stream);
     saved = errno;
-    tz_record_closed(&closing);
+    tz_record_closed(&closing, true);
     if (managed)
         tz_opening_end(&opening, result ? fileno(result) : -1, result);
     tz_leave();
@@ -171,7 +176,7 @@ TZ_EXPORT int fclose(FILE *stream)
     errno = saved;
     result = REAL(fclose)(stream);
     saved = errno;
-    tz_record_closed(&closing);
+    tz_record_closed(&closing, result == 0);
     tz_leave();
     errno = saved;
     return result;
@@ -203,11 +208,11 @@ static void moved(FILE *stream)
 {
     struct tz_file *file = counted(stream);
     int saved = errno;
-    off_t at;
+    int64_t at;
 
     if (!file)
         return;
-    at = ftello(stream);
+    at = tz_stream_position(stream, fileno(stream)); /* ftello would wait for a thread that holds the stream */
     if (at >= 0)
         __atomic_store_n(&file->position, (uint64_t)at, __ATOMIC_RELAXED);
     errno = saved;

@@ -4,7 +4,6 @@
 #include "process/state.h"
 #include "record/recorder.h"
 #include "record/spool.h"
-#include "record/streams.h"
 
 int __cxa_atexit(void (*function)(void *), void *argument, void *object);
 
@@ -23,7 +22,7 @@ void tz_exit_begin(void)
     __cxa_atexit(at_exit, NULL, NULL);
 }
 
-void tz_exit(bool flush)
+void tz_exit(bool streams)
 {
     int saved = errno;
 
@@ -33,8 +32,8 @@ void tz_exit(bool flush)
     tz_depth++;
     tz_mine = 0;
     if (tz_owner()) {
-        if (flush)
-            tz_streams_flush();
+        if (streams)
+            tz_record_streams();
         tz_files_each(0, TZ_FDS_MAX - 1, tz_record_close);
         tz_spool_end();
     }

@@ -7,4 +7,4 @@
 void tz_exit_begin(void);
 
 /* The process ends, after flushing its streams or without: closes of what is still open, then the end record. */
-void tz_exit(bool flush);
+void tz_exit(bool streams);

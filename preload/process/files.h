@@ -21,6 +21,7 @@ struct tz_file {
     struct tz_mount *mount;
     uint64_t ino; /* 0 when unknown */
     uint64_t opened_ns, opened_size;
+    uint64_t end; /* where the last byte will lie when what a stream holds is written */
     uint64_t bytes, low, high, writes, segments, last_end, position;
     uint32_t key_length;
     char *long_key; /* pages of its own, for a key that does not fit */

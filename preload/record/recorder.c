@@ -145,6 +145,16 @@ static bool read_size(int fd, const struct tz_file *file, uint64_t *size)
     return true;
 }
 
+/* Never by flushing: an error would be lost, and libc throws away what it could not write. */
+static void expect(struct tz_file *file, int fd, FILE *stream)
+{
+    struct tz_stat st;
+    uint64_t end;
+
+    if (worth_recording(file) && tz_look(fd, &st) == 0 && (end = tz_stream_end(stream, fd, st.size)) > st.size)
+        __atomic_store_n(&file->end, end, __ATOMIC_RELAXED);
+}
+
 void tz_record_closing(int fd, FILE *stream, struct tz_closing *closing)
 {
     struct tz_file *file = tz_files_get(fd);
@@ -152,19 +162,24 @@ void tz_record_closing(int fd, FILE *stream, struct tz_closing *closing)
     *closing = (struct tz_closing){0};
     if (!file || !tz_owner())
         return;
-    if (stream && worth_recording(file))
-        fflush(stream);
+    if (stream)
+        expect(file, fd, stream);
     if (tz_load(&file->refs) == 1 && worth_recording(file))
         closing->record = read_size(fd, file, &closing->size);
     closing->file = tz_files_take(fd);
 }
 
-void tz_record_closed(struct tz_closing *closing)
+void tz_record_closed(struct tz_closing *closing, bool written)
 {
+    uint64_t end;
+
     if (!closing->file)
         return;
+    end = written ? tz_relaxed(&closing->file->end) : 0;
+    if (!written)
+        __atomic_store_n(&closing->file->end, 0, __ATOMIC_RELAXED);
     if (closing->record)
-        append_close(closing->file, closing->size);
+        append_close(closing->file, end > closing->size ? end : closing->size);
     tz_file_put(closing->file);
     closing->file = NULL;
 }
@@ -175,7 +190,21 @@ void tz_record_close(int fd, struct tz_file *file)
 
     (void)file;
     tz_record_closing(fd, NULL, &closing);
-    tz_record_closed(&closing);
+    tz_record_closed(&closing, true);
+}
+
+static void expect_at_exit(FILE *stream)
+{
+    int fd = fileno(stream);
+    struct tz_file *file = tz_files_get(fd);
+
+    if (file)
+        expect(file, fd, stream);
+}
+
+void tz_record_streams(void)
+{
+    tz_streams_each(expect_at_exit);
 }
 
 static void adopt(int fd, FILE *stream, struct tz_scratch **scratch)

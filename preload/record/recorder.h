@@ -17,7 +17,10 @@ void tz_record_open(int fd, const struct tz_where *where, int flags, enum tz_mad
 /* Follows standard output and error that were opened by the program before this one (a shell's redirection). */
 void tz_record_adopt(void);
 
-/* A close in two halves, since the size can only be read before it. */
+/*
+ * A close in two halves, since the size can only be read before it. `written`: nothing that a stream still held was
+ * lost.
+ */
 struct tz_closing {
     struct tz_file *file;
     uint64_t size;
@@ -25,9 +28,12 @@ struct tz_closing {
 };
 
 void tz_record_closing(int fd, FILE *stream, struct tz_closing *closing);
-void tz_record_closed(struct tz_closing *closing);
+void tz_record_closed(struct tz_closing *closing, bool written);
 
 /* For a descriptor that is, or is as good as, closed already. */
 void tz_record_close(int fd, struct tz_file *file);
+
+/* The process ends: what streams still hold is written after the last hook. */
+void tz_record_streams(void);
 
 void tz_record_forked(void);
