@@ -49,7 +49,7 @@ struct tz_component {
     uint64_t start, end; uint32_t stripe_size; uint16_t stripe_count, first_ost; uint32_t pattern, flags;
     uint64_t extension; char pool[16]; uint64_t zero;
 };
-struct tz_layout { const struct tz_component *components; uint16_t count; bool composite; };
+struct tz_layout { const struct tz_component *components; uint16_t count; bool composite, shared; };
 size_t tz_lov_request(const struct tz_layout *layout, const uint16_t *osts, uint32_t ost_count, uint16_t from,
                       int lists, void *blob, size_t capacity);
 
@@ -282,7 +282,7 @@ def encode_lov(layout: Layout, osts: Sequence[Sequence[int]]) -> bytes:
     for out, component, indices in zip(components, layout.components, osts):
         _fill(ffi, out, component, indices, len(flat))
         flat.extend(indices)
-    asked = ffi.new("struct tz_layout *", (components, len(layout.components), layout.composite))
+    asked = ffi.new("struct tz_layout *", (components, len(layout.components), layout.composite, False))
     blob = ffi.new("uint8_t[]", lustre.XATTR_SIZE_MAX)
     length = lib.tz_lov_request(
         asked, ffi.new("uint16_t[]", flat or [0]), len(flat), 0, 0, blob, lustre.XATTR_SIZE_MAX

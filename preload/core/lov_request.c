@@ -125,7 +125,7 @@ size_t tz_lov_request(const struct tz_layout *layout, const uint16_t *osts, uint
 size_t tz_lov_deletion(uint32_t flags, void *blob, size_t capacity)
 {
     static const struct tz_component any = {.end = LUSTRE_EOF, .pattern = LOV_PATTERN_RAID0};
-    static const struct tz_layout layout = {&any, 1, true};
+    static const struct tz_layout layout = {&any, 1, true, false};
     size_t length = tz_lov_request(&layout, NULL, 0, 0, TZ_LISTS_ANYWHERE, blob, capacity);
 
     if (length)

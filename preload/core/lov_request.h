@@ -24,6 +24,7 @@ struct tz_layout {
     const struct tz_component *components;
     uint16_t count;
     bool composite;
+    bool shared; /* several processes open the file: it gets its layout before its name */
 };
 
 enum tz_request_lists {

@@ -4,6 +4,8 @@
 
 #define MAP_MAGIC "TZMAP001"
 
+enum { COMPOSITE = 1, SHARED = 2 };
+
 struct layout_head {
     uint16_t components, flags;
     uint32_t osts;
@@ -21,7 +23,7 @@ static const char *check_layout(const struct layout_head *head, uint32_t most_os
     const struct tz_component *c = (const void *)(head + 1);
     uint64_t reached = 0;
 
-    if (head->components == 0 || ((head->flags & 1) == 0 && head->components != 1))
+    if (head->components == 0 || ((head->flags & COMPOSITE) == 0 && head->components != 1))
         return "a layout has an impossible number of components";
     if (head->osts > UINT16_MAX)
         return "a layout has more OSTs than a row can hold";
@@ -246,5 +248,6 @@ void tz_map_layout(const struct tz_map *map, uint16_t index, struct tz_layout *l
 
     layout->components = (const void *)(head + 1);
     layout->count = head->components;
-    layout->composite = head->flags & 1;
+    layout->composite = head->flags & COMPOSITE;
+    layout->shared = head->flags & SHARED;
 }

@@ -1,5 +1,6 @@
 /* Before and after an open: is the path managed, is all stopped, what is planned; then the record. */
 #include "hooks/opening.h"
+#include "place/apply.h"
 #include "place/current.h"
 #include "place/decide.h"
 #include "process/state.h"
@@ -50,10 +51,10 @@ void tz_opening_end(struct tz_opening *o, int fd, FILE *stream)
         if (o->creates)
             tz_node_passed_over(); /* names are counted on: those of later files must be found again */
     } else {
+        if (!o->place && c->existence != TZ_FRESH)
+            tz_place_opened(c, fd);
         if (o->creates)
             made = tz_record_create(c, fd);
-        else
-            tz_place_opened(c, fd);
         tz_record_open(fd, &c->where, c->call.flags, made, stream);
     }
     tz_scratch_put(c->scratch);

@@ -1,6 +1,7 @@
 /* A creation: the call as the application made it, what is planned for the file, and what came of it. */
 #pragma once
 
+#include "base/rawsys.h"
 #include "base/real.h"
 #include "core/map.h"
 #include "names/counters.h"
@@ -45,3 +46,12 @@ struct tz_create {
 
 /* The open call of the application, with other flags. */
 int tz_call_open(const struct tz_call *call, int flags);
+
+/* Do two descriptors stand for one file? `st` is the first one's. */
+bool tz_is_same(int fd, int other, struct tz_stat *st);
+
+/*
+ * Opens the file behind `fd` again by the call's name, without the flag that leaves it without a layout, and puts it
+ * where `fd` was. The descriptor to go on with; -1 when that is refused, or another file has the name: `fd` is open.
+ */
+int tz_call_reopen(const struct tz_call *call, int fd);

@@ -3,9 +3,7 @@
 #include "base/rawsys.h"
 #include "base/text.h"
 #include "place/current.h"
-#include "place/examine.h"
 #include "place/layout_fd.h"
-#include "place/settle.h"
 #include "process/state.h"
 
 static int known_umask = -1; /* atomic */
@@ -92,18 +90,15 @@ bool tz_place_decide(struct tz_create *c, struct tz_plan *plan)
     return tz_config.mode == TZ_PLACE;
 }
 
-void tz_place_opened(struct tz_create *c, int fd)
+enum tz_found tz_place_find(struct tz_create *c, struct tz_plan *plan)
 {
     const struct tz_map *map;
-    struct tz_plan plan;
 
-    if (tz_config.mode != TZ_PLACE || !tz_config.map[0] || tz_config.hints || tz_load(&c->where.mount->foreign) ||
-        (c->call.flags & O_ACCMODE) == O_RDONLY || !tz_scratch_need(&c->scratch))
-        return;
+    if (tz_config.mode != TZ_PLACE || !tz_config.map[0] || !tz_scratch_need(&c->scratch))
+        return TZ_FOUND_NOT;
     map = tz_current_map(c->scratch, &c->said);
     if (!map)
-        return;
+        return TZ_FOUND_NOT;
     tz_template(c->where.key, c->where.key_length, &tz_config.ident, &c->scratch->names);
-    if (find(c, map, &plan) != TZ_FOUND_NOT && tz_layout_has_late_lists(&plan.layout))
-        tz_place_settle(c, &plan, tz_examine(c, &plan, TZ_LISTS_ALL, fd), fd);
+    return find(c, map, plan);
 }

@@ -6,11 +6,8 @@
 /* Looks the name up and fills the outcome; true when the file is to be placed by `plan`. */
 bool tz_place_decide(struct tz_create *create, struct tz_plan *plan);
 
-/*
- * A file that this open has not created is open for writing at `fd`. When it is a planned one whose maker is still
- * making its late components' objects, waits for that (see tz_place_settle).
- */
-void tz_place_opened(struct tz_create *create, int fd);
+/* The plan of a file that this process opens and does not create, and what found it. */
+enum tz_found tz_place_find(struct tz_create *create, struct tz_plan *plan);
 
 /* The process's umask has changed. */
 void tz_umask_set(mode_t mask);

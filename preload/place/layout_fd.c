@@ -23,9 +23,14 @@ int tz_layout_set(int fd, const struct tz_plan *plan, enum tz_request_lists list
 int tz_layout_set_default(int fd, struct tz_scratch *scratch)
 {
     static const struct tz_component whole = {.end = LUSTRE_EOF};
-    static const struct tz_plan plan = {.layout = {&whole, 1, false}};
+    static const struct tz_plan plan = {.layout = {.components = &whole, .count = 1}};
 
     return tz_layout_set(fd, &plan, TZ_LISTS_ANYWHERE, scratch);
+}
+
+int tz_layout_missing(int fd)
+{
+    return fgetxattr(fd, XATTR_LUSTRE_LOV, NULL, 0) < 0 ? errno : 0;
 }
 
 int tz_layout_read(int fd, struct tz_create *create)
@@ -128,7 +133,7 @@ static int add_plain(int fd, struct tz_scratch *scratch, const struct tz_plan *p
                                 .stripe_size = plan->layout.components[from].stripe_size,
                                 .stripe_count = 1,
                                 .pattern = LOV_PATTERN_RAID0};
-    struct tz_plan plain = {.layout = {&rest, 1, true}};
+    struct tz_plan plain = {.layout = {.components = &rest, .count = 1, .composite = true}};
 
     return add_tail(fd, scratch, &plain, 0, TZ_LISTS_ANYWHERE);
 }

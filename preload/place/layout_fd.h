@@ -6,6 +6,9 @@
 int tz_layout_set(int fd, const struct tz_plan *plan, enum tz_request_lists lists, struct tz_scratch *scratch);
 int tz_layout_set_default(int fd, struct tz_scratch *scratch);
 
+/* Has the file a layout? ENODATA: none, so that a write to it fails. A look at what this client has: no request. */
+int tz_layout_missing(int fd);
+
 /* Into the scratch. */
 int tz_layout_read(int fd, struct tz_create *create);
 

@@ -7,40 +7,6 @@
 #include <stdlib.h>
 #include <sys/xattr.h>
 
-/* Puts `better` where `fd` is, so that the application sees the number that it would have seen. */
-static int replace_fd(const struct tz_call *call, int fd, int better)
-{
-    if (REAL(dup3)(better, fd, call->flags & O_CLOEXEC) < 0) {
-        REAL(close)(fd);
-        return better;
-    }
-    REAL(close)(better);
-    return fd;
-}
-
-/* Do two descriptors stand for one file? `st` is the first one's. */
-static bool is_same(int fd, int other, struct tz_stat *st)
-{
-    struct tz_stat second;
-
-    return tz_look(fd, st) == 0 && tz_look(other, &second) == 0 && st->ino == second.ino && st->dev == second.dev;
-}
-
-/* Opens the file behind `fd` again without the flag that leaves it without a layout; -1 when that is refused. */
-static int reopen(const struct tz_call *call, int fd)
-{
-    int again = tz_call_open(call, call->flags & ~(O_CREAT | O_EXCL | O_TRUNC)), saved = errno;
-    struct tz_stat st;
-
-    if (again < 0)
-        return -1;
-    if (is_same(fd, again, &st))
-        return again;
-    REAL(close)(again); /* another file has the name now */
-    errno = saved;
-    return -1;
-}
-
 /*
  * No OST takes any object: the open fails as it would have, and leaves no empty file of ours behind. Without a layout
  * nobody can have written to it.
@@ -51,7 +17,7 @@ static int withdraw(const struct tz_create *c, int fd, int error)
     struct tz_stat st;
 
     if (named >= 0) {
-        if (c->existence == TZ_FRESH && is_same(fd, named, &st) && st.size == 0 &&
+        if (c->existence == TZ_FRESH && tz_is_same(fd, named, &st) && st.size == 0 &&
             fgetxattr(fd, XATTR_LUSTRE_LOV, NULL, 0) < 0 && errno == ENODATA)
             syscall(SYS_unlinkat, c->call.dirfd, c->call.path, 0);
         REAL(close)(named);
@@ -61,12 +27,12 @@ static int withdraw(const struct tz_create *c, int fd, int error)
     return -1;
 }
 
-/* What the record says of it; a mount that turns out not to be Lustre's is left alone from now on. */
-static void refused(struct tz_create *c, int error)
+void tz_refused(struct tz_create *c, int error)
 {
     tz_mount_doubt(c->where.mount, error);
     c->outcome = tz_load(&c->where.mount->foreign) ? TZ_SKIPPED : TZ_REFUSED;
     c->refusal = c->outcome == TZ_REFUSED ? (uint16_t)error : 0;
+    c->lov_length = 0;
 }
 
 /* The layout was refused: the file gets the default one, as if we had not been there. */
@@ -76,18 +42,20 @@ int tz_refuse(struct tz_create *c, int fd, int error)
     struct tz_stat st;
     int again;
 
-    refused(c, error);
-    c->lov_length = 0;
-    again = reopen(call, fd);
+    tz_refused(c, error);
+    again = tz_call_reopen(call, fd);
     if (again < 0 && tz_look(fd, &st) == 0 && !(st.mode & S_IWUSR)) {
         /* An access list of the directory took our own right to write away: lend it for the second open. */
         if (syscall(SYS_fchmod, fd, (st.mode & 07777) | S_IWUSR) == 0) {
-            again = reopen(call, fd);
+            again = tz_call_reopen(call, fd);
             syscall(SYS_fchmod, fd, st.mode & 07777);
         }
     }
     if (again >= 0)
-        return replace_fd(call, fd, again);
+        fd = again;
+    /* A second open on this client may have asked nobody, and then nobody has made the layout. */
+    if (again >= 0 && tz_layout_missing(fd) != ENODATA)
+        return fd;
     error = tz_layout_set_default(fd, c->scratch);
     return error && error != EEXIST ? withdraw(c, fd, error) : fd;
 }
@@ -113,7 +81,7 @@ int tz_refuse_unopened(struct tz_create *c, int error)
 {
     int fd;
 
-    refused(c, error);
+    tz_refused(c, error);
     fd = tz_call_open(&c->call, c->call.flags & ~(O_CREAT | O_EXCL | O_TRUNC));
     if (fd >= 0) {
         c->existence = TZ_FRESH;

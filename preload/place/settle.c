@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-enum { TRIES = 11, YOUNG_S = 60 };
+enum { TRIES = 11, LOOKS = 9, YOUNG_S = 60 };
 
 /* Changed within the last minute, as a file that processes race to create is. */
 static bool is_young(int fd)
@@ -26,6 +26,17 @@ static void pause_ms(unsigned ms)
     struct timespec pause = {ms / 1000, ms % 1000 * 1000000L};
 
     syscall(SYS_nanosleep, &pause, NULL);
+}
+
+void tz_place_wait(struct tz_create *c, int fd)
+{
+    for (int i = 0; i < LOOKS; i++) {
+        pause_ms(1U << i);
+        if (tz_layout_missing(fd) != ENODATA)
+            return;
+    }
+    if (tz_scratch_need(&c->scratch))
+        tz_mount_doubt(c->where.mount, tz_layout_set_default(fd, c->scratch));
 }
 
 static bool is_unsettled(enum tz_standing standing)
