@@ -20,6 +20,7 @@ def map_row(
     n: int = 0,
     row_id: int = 7,
     fs_name: str = "lustre",
+    shared: bool = False,
 ) -> MapRow:
     """The row of one name. `osts`: of each component of `layout`, which is a plain one of 1 MiB where none is given;
     `explicit`: by default where a whole list is given.
@@ -34,4 +35,5 @@ def map_row(
         layout,
         tuple(map(tuple, osts)),
         tuple(whole if explicit is None else explicit),
+        shared,
     )

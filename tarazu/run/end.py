@@ -35,6 +35,9 @@ def finish(step: Step, status: int, started_s: float) -> None:
         return
     runs, damaged = _parse(step, paths, problem, status, started_s)
     used = [run for run in runs if run.files]
+    if step.maps and (status or any(run.unended for run in runs)):
+        shared = [(run.step.fs_name, f.key) for run in used for f in run.files if f.shared]
+        step.problems.guard(step.maps.sweep, step.mounts, shared)
     give_back(step, step.schedules.keys() - {run.step.fs_name for run in used})
     if not used and step.directories.spool and not damaged and not step.site.seen:
         return

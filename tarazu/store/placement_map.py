@@ -22,14 +22,15 @@ HEADER_BYTES = 128
 FULLEST_INDEX = 0.6
 
 FLAG_LIST, FLAG_HINT, FLAG_SEL = 1, 2, 4
+FLAG_COMPOSITE, FLAG_SHARED = 1, 2
 
 _HEADER = struct.Struct("<8sIIQQQQ16sIIQQQQQII")
 _LAYOUT = struct.Struct("<HHIII")
 _COMPONENT = struct.Struct("<QQIHHIIQ16sQ")
 _ROW = struct.Struct("<QQHHI")
 
-_Shape = tuple[Layout, tuple[int, ...], int]
-"""A layout, the flags of its components, the OST count of its file system."""
+_Shape = tuple[Layout, bool, tuple[int, ...], int]
+"""A layout, whether its files are shared, the flags of its components, the OST count of its file system."""
 
 SipHash = Callable[[bytes, bytes], int]
 """(16-byte key, data) → SipHash-2-4."""
@@ -46,6 +47,8 @@ class MapRow(msgspec.Struct, frozen=True):
     """Per component: `stripe_count` indices (explicit), one (start hint) or none."""
     explicit: tuple[bool, ...]
     """Per component: the indices are a list, not a hint."""
+    shared: bool = False
+    """Several processes open it: it gets its layout before its name."""
 
 
 class MapEntry(msgspec.Struct, frozen=True):
@@ -58,6 +61,7 @@ class MapEntry(msgspec.Struct, frozen=True):
     layout: Layout
     osts: tuple[tuple[int, ...], ...]
     explicit: tuple[bool, ...]
+    shared: bool
     ost_count: int
     """Of its file system."""
 
@@ -128,7 +132,7 @@ def _encode(
         ost_count = ost_counts.get(row.fs_name, 0)
         osts = check_osts(place, row.layout, row.osts, ost_count)
         flags = tuple(_flags(c, x, o) for c, x, o in zip(row.layout, row.explicit, row.osts, strict=True))
-        layout = layouts.setdefault((row.layout, flags, ost_count), len(layouts))
+        layout = layouts.setdefault((row.layout, row.shared, flags, ost_count), len(layouts))
         first, second = _hashes(row.fs_name, row.name, hash_key, siphash)
         hashes.append((first, second, len(body)))
         body += _ROW.pack(first, second, layout, len(osts), row.row_id)
@@ -178,14 +182,15 @@ def _hashes(fs_name: str, name: FileName, hash_key: bytes, siphash: SipHash) -> 
 def _layout_table(layouts: Collection[_Shape]) -> bytes:
     offsets, body = [], bytearray()
     start = 4 * len(layouts) + (-4 * len(layouts)) % 8
-    for layout, flags, ost_count in layouts:
+    for layout, shared, flags, ost_count in layouts:
         offsets.append(start + len(body))
         first = 0
         parts = bytearray()
         for component, flag in zip(layout.components, flags, strict=True):
             parts += _component(component, flag, first)
             first += _used(component, flag)
-        body += _LAYOUT.pack(len(layout.components), int(layout.composite), first, ost_count, 0) + parts
+        of_layout = FLAG_COMPOSITE * layout.composite | FLAG_SHARED * shared
+        body += _LAYOUT.pack(len(layout.components), of_layout, first, ost_count, 0) + parts
     table = struct.pack(f"<{len(offsets)}I", *offsets)
     return table + bytes(start - len(table)) + bytes(body)
 
@@ -334,6 +339,7 @@ def decode_map(data: bytes, where: str = "map", *, siphash: SipHash | None = Non
 
 class _ReadLayout(NamedTuple):
     layout: Layout
+    shared: bool
     flags: tuple[int, ...]
     """Of its components."""
     osts: int
@@ -343,7 +349,7 @@ class _ReadLayout(NamedTuple):
 
 def _read_layout(table: bytes, index: int) -> _ReadLayout:
     at = struct.unpack_from("<I", table, 4 * index)[0]
-    count, composite, osts, ost_count, _ = _LAYOUT.unpack_from(table, at)
+    count, of_layout, osts, ost_count, _ = _LAYOUT.unpack_from(table, at)
     names = {value: name for name, value in lustre.PATTERNS.items()}
     components, flags = [], []
     for i in range(count):
@@ -353,8 +359,8 @@ def _read_layout(table: bytes, index: int) -> _ReadLayout:
         pool = v[8].split(b"\0", 1)[0].decode("ascii")
         components.append(Component(v[0], v[1], v[2], v[3], names[v[5]], pool, v[7]))
         flags.append(v[6])
-    layout = Layout(tuple(components), composite=bool(composite & 1))
-    return _ReadLayout(layout, tuple(flags), osts, ost_count)
+    layout = Layout(tuple(components), composite=bool(of_layout & FLAG_COMPOSITE))
+    return _ReadLayout(layout, bool(of_layout & FLAG_SHARED), tuple(flags), osts, ost_count)
 
 
 def _read_rows(body: bytes, layouts: Sequence[_ReadLayout]) -> list[MapEntry]:
@@ -363,7 +369,7 @@ def _read_rows(body: bytes, layouts: Sequence[_ReadLayout]) -> list[MapEntry]:
     while at < len(body):
         first, second, number, count, row_id = _ROW.unpack_from(body, at)
         flat = struct.unpack_from(f"<{count}H", body, at + _ROW.size)
-        layout, flags, expected, ost_count = layouts[number]
+        layout, shared, flags, expected, ost_count = layouts[number]
         if count != expected or any(i >= ost_count for i in flat):
             raise ValueError(f"OSTs {flat} in row {row_id}")
         osts, used = [], 0
@@ -372,7 +378,7 @@ def _read_rows(body: bytes, layouts: Sequence[_ReadLayout]) -> list[MapEntry]:
             osts.append(tuple(flat[used : used + n]))
             used += n
         explicit = tuple(bool(f & FLAG_LIST) for f in flags)
-        entries.append(MapEntry(first, second, row_id, layout, tuple(osts), explicit, ost_count))
+        entries.append(MapEntry(first, second, row_id, layout, tuple(osts), explicit, shared, ost_count))
         at += _ROW.size + 2 * count
         at += -at % 8
     return entries

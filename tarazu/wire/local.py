@@ -102,6 +102,8 @@ class PlannedFile(msgspec.Struct, frozen=True, tag="file", array_like=True):
     osts: tuple[tuple[int, ...], ...]
     request_index: int = -1
     """Place in the allocation request; a StepProgress names the file by it."""
+    shared: bool = False
+    """Several processes open it to write."""
 
 
 class PlanReply(msgspec.Struct, frozen=True, tag="planned"):

@@ -26,7 +26,7 @@ def test_the_index_of_a_row_is_its_place_in_the_request(tmp_path: Path) -> None:
         allocated, left = checked(placeable, osts, 8)
         database.set_allocation(plan_id, status="allocated", request_id="r", placements=allocated, left=left)
         rows = database.files(plan_id)
-    planned = planned_files(placeable, allocated)["files"]
+    planned = planned_files(placeable, allocated, 1)["files"]
     assert [(f.name.key, f.request_index) for f in planned] == [("/0", 0), ("/2", 2)]
     assert [r.request_index for r in rows] == [0, 1, 2, 3]
     assert [r.placement is not None for r in rows] == [True, False, True, False]

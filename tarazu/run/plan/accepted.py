@@ -262,6 +262,7 @@ def map_rows(plan: local.PlanReply, fs_name: str) -> list[placement_map.MapRow]:
             layout=plan.layouts[file.layout],
             osts=file.osts,
             explicit=explicit_components(plan.layouts[file.layout], file.size_bytes),
+            shared=file.shared,
         )
         for file in plan.files
     ]
