@@ -6,8 +6,10 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static int open_at(int dirfd, const char *path, int flags, mode_t mode)
@@ -185,17 +187,38 @@ PUBLIC FILE *fopen64(const char *path, const char *mode)
     return opened(NEXT(fopen64)(path, mode), mode);
 }
 
+/*
+ * Before libc writes what the stream holds and closes it; 0 or the errno that the write meets. Nothing is written here:
+ * the program is to see what becomes of it.
+ */
+static int stream_closing(FILE *stream)
+{
+    size_t held = __fpending(stream);
+    int fd = fileno(stream), rc = 0;
+    struct stat st;
+
+    if (!tb_attach() || fd < 0 || !fd_managed(fd, &st))
+        return 0;
+    if (held) {
+        off_t at = syscall(SYS_fcntl, fd, F_GETFL) & O_APPEND ? st.st_size : syscall(SYS_lseek, fd, 0, SEEK_CUR);
+
+        rc = -fd_cover(fd, &st, (uint64_t)at + held, false);
+    }
+    if (rc)
+        __fpurge(stream);
+    fd_closing(fd);
+    return rc;
+}
+
 PUBLIC FILE *freopen(const char *path, const char *mode, FILE *stream)
 {
-    fflush(stream);
-    fd_closing(fileno(stream));
+    stream_closing(stream);
     return opened(NEXT(freopen)(path, mode, stream), mode);
 }
 
 PUBLIC FILE *freopen64(const char *path, const char *mode, FILE *stream)
 {
-    fflush(stream);
-    fd_closing(fileno(stream));
+    stream_closing(stream);
     return opened(NEXT(freopen64)(path, mode, stream), mode);
 }
 
@@ -211,11 +234,9 @@ PUBLIC int close(int fd)
 
 PUBLIC int fclose(FILE *stream)
 {
-    struct stat st;
+    int refused = stream_closing(stream), result = NEXT(fclose)(stream);
 
-    if (tb_attach() && fileno(stream) >= 0 && fd_managed(fileno(stream), &st)) {
-        fflush(stream);
-        fd_closing(fileno(stream));
-    }
-    return NEXT(fclose)(stream);
+    if (refused)
+        errno = refused;
+    return refused ? EOF : result;
 }

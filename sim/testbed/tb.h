@@ -152,6 +152,7 @@ struct tb_layout *layout_scratch(unsigned slot); /* under the lock */
 bool fd_in_mount(int fd, struct stat *st);
 bool path_in_mount(int dirfd, const char *path, bool parent);
 int fd_opened(int fd, int flags, bool delayed);
+void fd_forget_handle(int fd);
 bool fd_managed(int fd, struct stat *st);
 int fd_cover(int fd, const struct stat *st, uint64_t end, bool truncate);
 void fd_closing(int fd);
