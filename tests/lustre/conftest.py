@@ -176,10 +176,12 @@ class LustreMount:
         assert runs[1] == runs[0]
         return runs[1]
 
-    def row(self, name: str, *osts: Sequence[int], layout: Layout | None = None) -> MapRow:
+    def row(
+        self, name: str, *osts: Sequence[int], layout: Layout | None = None, shared: bool = False
+    ) -> MapRow:
         # The OST lists keep to what is there, whatever a test got wrong.
         assert {index for part in osts for index in part} <= set(self.osts)
-        return map_row(f"{self.prefix}/{name}", *osts, layout=layout, fs_name=self.fs_name)
+        return map_row(f"{self.prefix}/{name}", *osts, layout=layout, fs_name=self.fs_name, shared=shared)
 
     def map(self, *rows: MapRow) -> Path:
         if not self.map_directory.exists():

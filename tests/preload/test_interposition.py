@@ -51,8 +51,8 @@ CALLS = {
 close without following links. Where the working directory or a descriptor's is new as well, that is another one;
 links and dots have to be resolved by the kernel."""
 
-OTHERS = ("getpid(", "mmap(")
-"""Whether the process was forked, and memory: not about directories."""
+OTHERS = ("getpid(", "mmap(", "fgetxattr(")
+"""Whether the process was forked, memory, and whether the file has a layout: not about directories."""
 
 
 @pytest.mark.parametrize("how", CALLS)

@@ -60,6 +60,9 @@ def test_it_passes_on_the_testbed(bed: Testbed, tmp_path: Path) -> None:
         **commands,
         "TARAZU_LUSTRE_MOUNT": str(bed.mount),
         "TARAZU_LUSTRE_SETTLE_S": "0",
+        "TARAZU_LUSTRE_FILES": "200" if os.environ.get("TARAZU_SOAK") else "12",
+        "TARAZU_LUSTRE_OTHER": "env TESTBED_CLIENT=client2 sh -c",
+        "TARAZU_LUSTRE_START_S": "0.4",
         "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}",
     }
     # Every test once; the other combinations are those of test_refusals.py. In the short form without what

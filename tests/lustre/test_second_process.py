@@ -1,0 +1,173 @@
+"""A second process opens files by name while the first is making them: no write of either may fail or be lost.
+
+Between its creation and its layout a file has none, and Lustre gives a second process of the same client the client's
+own open handle: its first write fails with EBADF, whatever library it has or has not. $TARAZU_LUSTRE_FILES files each
+(200). $TARAZU_LUSTRE_OTHER, a command such as `ssh client2`, runs the second process on another node.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import time
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.lustre
+LustreMount = Any
+
+FILES = int(os.environ.get("TARAZU_LUSTRE_FILES", "200"))
+OTHER = shlex.split(os.environ.get("TARAZU_LUSTRE_OTHER", ""))
+PLACES = (0, 4096, 2 << 20, 9 << 20)
+"""Where each process writes: the second one in the first, the middle and the last component."""
+
+COMMON = """
+import os, sys, time
+count, who, when = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+places, failed = [int(p) for p in sys.argv[4].split(",")], []
+def put(i, fd):
+    try:
+        assert os.pwrite(fd, bytes([97 + who]) * 1000, places[who]) == 1000
+    except OSError as error:
+        failed.append((i, error.errno))
+    os.close(fd)
+def get(i, flags):
+    while True:
+        try:
+            return os.open(f"shared.{i}", flags, 0o644)
+        except FileNotFoundError:
+            pass
+while time.time() < when: pass
+"""
+MAKER = COMMON + """
+for i in range(count):
+    put(i, os.open(f"shared.{i}", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+print(failed)
+"""
+CREATOR = MAKER.replace(" | os.O_EXCL", "")
+POLLER = COMMON + """
+for i in range(count): put(i, get(i, os.O_RDWR))
+print(failed)
+"""
+LOSER = COMMON + """
+for i in range(count):
+    try:
+        fd = os.open(f"shared.{i}", os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o644)
+    except FileExistsError:
+        fd = get(i, os.O_RDWR)
+    put(i, fd)
+print(failed)
+"""
+TOGETHER = {
+    "a-poller": (MAKER, POLLER, POLLER, POLLER),
+    "creators": (CREATOR, CREATOR, CREATOR, CREATOR),
+    "losers": (LOSER, LOSER, LOSER, LOSER),
+}
+
+
+def rows(lustre: LustreMount, composite: bool, shared: bool) -> None:
+    layout, osts = lustre.three()
+    names = [f"shared.{i}" for i in range(FILES)]
+    if composite:
+        lustre.map(*(lustre.row(name, *osts, layout=layout, shared=shared) for name in names))
+    else:
+        lustre.map(*(lustre.row(name, lustre.some(3), shared=shared) for name in names))
+
+
+def together(lustre: LustreMount, how: str, start_second: Any, **extra: str) -> tuple[list[str], list[int]]:
+    """(what each process prints: its failed writes; which files do not hold what all have written)."""
+    shutil.rmtree(lustre.spools, ignore_errors=True)
+    when = str(time.time() + float(os.environ.get("TARAZU_LUSTRE_START_S", "2")))
+    words = [
+        [lustre.interpreter, "-c", source, str(FILES), str(who), when, ",".join(map(str, PLACES))]
+        for who, source in enumerate(TOGETHER[how])
+    ]
+    running = [start_second(argv, **extra) for argv in words[1:]] + [lustre.start(words[0], **extra)]
+    said = []
+    for process in running:
+        with process:
+            output, errors = process.communicate(timeout=900)
+        assert (process.returncode, errors) == (0, "")
+        said.append(output.strip())
+    expected = bytearray(PLACES[-1] + 1000)
+    for who, at in enumerate(PLACES):
+        expected[at : at + 1000] = bytes([97 + who]) * 1000
+    return said, [i for i in range(FILES) if (lustre.directory / f"shared.{i}").read_bytes() != expected]
+
+
+def check(lustre: LustreMount, said: list[str], damaged: list[int]) -> None:
+    assert set(said) == {"[]"} and damaged == []
+    left = [path.name for path in lustre.directory.iterdir() if path.name.startswith(".tarazu-")]
+    assert left == []
+
+
+@pytest.mark.parametrize("apply", ["direct", "llapi"])
+@pytest.mark.parametrize("composite", [False, True], ids=["plain", "progressive"])
+@pytest.mark.parametrize("how", list(TOGETHER))
+def test_files_that_are_known_to_be_shared(
+    lustre: LustreMount, how: str, composite: bool, apply: str
+) -> None:
+    """They get their name when they are complete: also who has no library meets no half-made file."""
+    rows(lustre, composite, shared=True)
+
+    def without(argv: list[str], **extra: str) -> subprocess.Popen[str]:
+        return lustre.start(argv, preload=False, **extra)
+
+    for start in (lustre.start, without):
+        for path in lustre.directory.glob("shared.*"):
+            path.unlink()
+        check(lustre, *together(lustre, how, start, TARAZU_APPLY=apply))
+
+
+@pytest.mark.parametrize("mode", ["place", "observe"])
+@pytest.mark.parametrize("composite", [False, True], ids=["plain", "progressive"])
+@pytest.mark.parametrize("how", list(TOGETHER))
+def test_files_that_nobody_knows_to_be_shared(
+    lustre: LustreMount, how: str, composite: bool, mode: str
+) -> None:
+    """A process under the library is given no file without layout, whether it places files itself or only observes."""
+    rows(lustre, composite, shared=False)
+
+    def second(argv: list[str], **extra: str) -> subprocess.Popen[str]:
+        return lustre.start(argv, **{**extra, "TARAZU_MODE": mode})
+
+    check(lustre, *together(lustre, how, second))
+
+
+@pytest.mark.skipif(not OTHER, reason="TARAZU_LUSTRE_OTHER names no command that runs on another node")
+@pytest.mark.parametrize("preload", [False, True], ids=["without", "with"])
+@pytest.mark.parametrize("shared", [False, True], ids=["unknown", "shared"])
+@pytest.mark.parametrize("composite", [False, True], ids=["plain", "progressive"])
+@pytest.mark.parametrize("how", list(TOGETHER))
+def test_a_second_process_on_another_node(
+    lustre: LustreMount, how: str, composite: bool, shared: bool, preload: bool
+) -> None:
+    if lustre.user:
+        pytest.skip("the command runs as whoever runs the tests")
+    rows(lustre, composite, shared)
+    there = lustre.directory / "of-the-other-node"
+    shutil.copytree(lustre.map_directory, there / "maps")
+    library = shutil.copy(lustre.library, there)
+
+    def second(argv: list[str], **extra: str) -> subprocess.Popen[str]:
+        settings = {
+            "TARAZU_MODE": "place",
+            "TARAZU_MAP": str(there / "maps"),
+            "TARAZU_SPOOL": f"/tmp/{lustre.directory.name}-other",
+            "LD_PRELOAD": f"{library if preload else ''} {os.environ.get('LD_PRELOAD', '')}".strip(),
+            **extra,
+        }
+        words = [f"{name}={value}" for name, value in settings.items()]
+        remote = shlex.join(["env", "-C", str(lustre.directory), *words, *argv])
+        return subprocess.Popen(
+            [*OTHER, remote], text=True, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+
+    try:
+        check(lustre, *together(lustre, how, second))
+    finally:
+        shutil.rmtree(there)
