@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-BASE = {"durable", "errors", "units", "names", "lustre", "model", "config"}
+BASE = {"durable", "errors", "units", "names", "lustre", "model", "config", "trusted"}
 MAY_IMPORT = {
     "durable": set(),
     "errors": set(),
@@ -19,6 +19,7 @@ MAY_IMPORT = {
     "lustre": set(),
     "model": set(),
     "config": {"errors", "units"},
+    "trusted": {"errors"},
     "elf": BASE,
     "native": BASE,
     "escapes": BASE | {"elf", "native"},

@@ -10,6 +10,7 @@ from typing import Literal
 
 from tarazu import config, native
 from tarazu.errors import TarazuError
+from tarazu.run.nodes.enter import ENTER
 from tarazu.run.nodes.gather import EMIT
 
 Kind = Literal["job_submit", "cli_filter", "library"]
@@ -58,7 +59,7 @@ def script(kind: str, run: config.Run) -> str:
         settings |= {"state_dir": run.state_dir, "seconds": EPILOG_S, "most_kib": MOST_KIB}
     lines = "".join(f"{name}={shlex.quote(str(value))}\n" for name, value in settings.items())
     text = (Path(__file__).parent / f"{kind}.sh").read_text()
-    return text.replace("#SETTINGS\n", lines, 1).replace("#EMIT\n", EMIT, 1)
+    return text.replace("#SETTINGS\n", lines, 1).replace("#ENTER\n", ENTER + EMIT, 1)
 
 
 def _quoted(text: str) -> str:

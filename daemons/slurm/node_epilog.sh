@@ -3,8 +3,8 @@
 # own directory, where `tarazu history gather` finds it. With the site's settings in it:
 #   tarazu history gather --print node_epilog > /etc/slurm/tarazu-epilog
 #   Epilog=/etc/slurm/tarazu-epilog                  in slurm.conf
-# Root looks at one directory, and at no file of the user's: the rest is done as he, so that no link leads anywhere that
-# he could not go himself. It always ends well, and soon, for a node whose Epilog fails or hangs is lost to all.
+# Root looks for names in one directory, and at nothing of the user's: the rest is done as he, so that no link leads
+# anywhere that he could not go himself, nor, in what others have made, anywhere at all. It always ends well, and soon, for a node whose Epilog fails or hangs is lost to all.
 #SETTINGS
 
 [ -n "${spool_dir:-}" ] || exit 0
@@ -22,7 +22,8 @@ replaced() { # TEXT FROM TO
     printf %s "$text$rest"
 }
 spools=$(replaced "$(replaced "$spool_dir" "{uid}" "$uid")" "%h" "$(uname -n)")
-[ -d "$spools" ] && [ ! -L "$spools" ] || exit 0
+set -- "$spools"*
+[ "$1" != "$spools*" ] || exit 0
 
 me=$(id -u)
 set --
@@ -43,23 +44,23 @@ esac
 
 # Not waited for longer than that: what hangs in the kernel, on a server that is gone, cannot be killed.
 timeout -k 1 "$seconds" env -i "PATH=$PATH" LC_ALL=C "$@" sh -s -- \
-    "$uid" "$spools" "slurm-$job-" "$state_dir/steps" "$node" "$most_kib" >/dev/null 2>&1 <<'AS_USER' &
-uid=$1 spools=$2 job=$3 to=$4 node=$5
-cd / && umask 077
-ulimit -f $(($6 * 2)) # blocks of 512 bytes
-ours() { [ -n "$(find "$1" -prune -type d -user "$uid" ! -perm /022)" ]; }
-#EMIT
-ours "$spools" || exit
-for d in "$spools/$job"*; do
-    name=${d##*/}
+    "$spools" "slurm-$job-" "$state_dir/steps" "$node" "$most_kib" >/dev/null 2>&1 <<'AS_USER' &
+spools=$1 job=$2 to=$3 node=$4
+ulimit -f $(($5 * 2)) # blocks of 512 bytes
+#ENTER
+spools_of() { enter "$1" && set -- ./*.tzs && [ -e "$1" ] && emit "$@"; }
+for d in "$spools/$job"* "$spools.$job"*; do
+    name=$job${d##*"$job"}
     case $name in *[!a-z0-9-]*) continue ;; esac
-    ours "$d" && mv "$d" "$d.$$" || continue # nobody else takes it now
-    set -- "$d.$$"/*.tzs
-    if [ -e "$1" ] && mkdir -p "$to/$name"; then
-        emit "$@" >"$to/$name/$node.part" && mv "$to/$name/$node.part" "$to/$name/$node.tzs" ||
-            rm -f "$to/$name/$node.part"
+    enter "$d" && cd -P .. && mv "./${d##*/}" "./${d##*/}.$$" || continue # nobody else takes it now
+    mkdir -p "$to"
+    mkdir "$to/$name"
+    if cd -P "$to/$name" && [ -O . ] && rm -f "./$node.part"; then
+        (spools_of "$d.$$") >"./$node.part" && [ -s "./$node.part" ] && mv "./$node.part" "./$node.tzs" ||
+            rm -f "./$node.part"
     fi
-    rm -rf "$d.$$"
+    rmdir "$to/$name"
+    remove "$d.$$"
 done
 AS_USER
 worker=$!

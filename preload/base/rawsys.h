@@ -13,7 +13,7 @@
 
 struct tz_stat {
     uint64_t dev, ino, size;
-    uint32_t mode, uid;
+    uint32_t mode, uid, links;
     int64_t changed_s, born_s; /* unknown: 0 */
 };
 
@@ -39,6 +39,7 @@ static inline int tz_fstat(int fd, struct tz_stat *out)
                             .size = (uint64_t)st.st_size,
                             .mode = st.st_mode,
                             .uid = st.st_uid,
+                            .links = (uint32_t)st.st_nlink,
                             .changed_s = st.st_ctime};
     return 0;
 }
@@ -75,6 +76,7 @@ static inline int tz_look(int fd, struct tz_stat *out)
                                 .size = st.size,
                                 .mode = st.mode,
                                 .uid = st.uid,
+                                .links = st.links,
                                 .changed_s = st.changed.seconds,
                                 .born_s = st.mask & BORN ? st.born.seconds : 0};
         return 0;

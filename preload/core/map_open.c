@@ -15,6 +15,8 @@ const char *tz_map_trust(int fd, int64_t trusted_uid, uint64_t length, uint64_t 
         return "owned by someone who is not trusted";
     if (st.mode & 022)
         return "writable by others";
+    if (st.links > 1)
+        return "linked from elsewhere";
     if (st.size < length)
         return "truncated";
     *size = st.size;

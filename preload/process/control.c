@@ -11,6 +11,7 @@
 #include "core/map_open.h"
 #include "process/mounts.h"
 #include "process/state.h"
+#include "process/trusted.h"
 
 #include <sys/mman.h>
 
@@ -33,13 +34,28 @@ static struct {
     int found;                    /* atomic: one has found them */
 } control;
 
+/* A map that was sent lies beside the spools, in a place where somebody else may have been first. */
+static bool is_kept(void)
+{
+    size_t length = strlen(tz_config.spool);
+    int fd;
+
+    if (!length || strncmp(tz_config.map, tz_config.spool, length) != 0 || tz_config.map[length] != '/')
+        return true;
+    fd = tz_trusted_directory(tz_config.map, false);
+    if (fd < 0)
+        return false;
+    tz_sys_close(fd);
+    return true;
+}
+
 bool tz_control_path(char *out, size_t size, const char *name, uint64_t number)
 {
     char digits[24] = "";
 
     if (number)
         tz_put_number(digits, number, 10);
-    return tz_join(out, size, (const char *[]){tz_config.map, "/", name, digits, NULL});
+    return is_kept() && tz_join(out, size, (const char *[]){tz_config.map, "/", name, digits, NULL});
 }
 
 static bool is_page(const uint8_t *page)

@@ -14,5 +14,8 @@ struct tz_said {
 /* Costs no system call but now and then. */
 void tz_control_look(struct tz_said *said);
 
-/* The path of a file beside it: <directory>/<name>, with the number behind it unless it is 0. */
+/*
+ * The path of a file beside it: <directory>/<name>, with the number behind it unless it is 0. False where it is too
+ * long, or lies in a directory beside the spools that others could change.
+ */
 bool tz_control_path(char *out, size_t size, const char *name, uint64_t number);

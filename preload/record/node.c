@@ -91,7 +91,7 @@ static struct header *open_node(void)
 {
     struct header *h = MAP_FAILED;
     struct tz_stat st;
-    int fd = tz_spool_directory() ? tz_spool_open(name, O_RDWR | O_CREAT, &st) : -1;
+    int fd = tz_spool_open(name, O_RDWR | O_CREAT, &st);
 
     if (fd < 0)
         return NULL;

@@ -28,40 +28,43 @@ static struct {
     uint8_t *base; /* atomic */
     uint64_t capacity, used, start_ns;
     uint64_t lost; /* atomic: records that could not even take the lock */
-    char path[1200];
+    char name[64];
 } spool;
 
 /* The spool from its beginning to `to`, with new memory from `from` on; NULL when there is none. */
 static uint8_t *map(int flags, uint64_t from, uint64_t to)
 {
     void *base = MAP_FAILED;
-    int fd;
+    struct tz_stat st;
+    int directory, fd;
 
     if (!tz_node_reserve(to - from))
         return NULL;
-    fd = tz_sys_open(spool.path, flags | O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    directory = tz_spool_directory(false);
+    fd = tz_spool_open_in(directory, spool.name, flags | O_RDWR, &st);
     if (fd >= 0) {
         if (tz_spool_fill(fd, from, to))
             base = mmap(NULL, to, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         tz_sys_close(fd);
         if (base == MAP_FAILED && (flags & O_CREAT))
-            syscall(SYS_unlinkat, AT_FDCWD, spool.path, 0);
+            tz_spool_remove(directory, spool.name);
     }
+    if (directory >= 0)
+        tz_sys_close(directory);
     if (base != MAP_FAILED)
         return base;
     tz_node_release(to - from);
     return NULL;
 }
 
-/* <directory>/<host>.<pid>.<start in hex>.tzs */
-static bool make_path(uint64_t start_ns)
+/* <pid>.<start in hex>.tzs, behind the host's name */
+static bool make_name(uint64_t start_ns)
 {
-    char pid[24], start[24], name[64];
+    char pid[24], start[24];
 
     tz_put_number(pid, (uint64_t)tz_config.ident.pid, 10);
     tz_put_number(start, start_ns, 16);
-    return tz_join(name, sizeof name, (const char *[]){pid, ".", start, ".tzs", NULL}) &&
-           tz_spool_path(spool.path, sizeof spool.path, name);
+    return tz_join(spool.name, sizeof spool.name, (const char *[]){pid, ".", start, ".tzs", NULL});
 }
 
 static void write_header(uint8_t *h, uint64_t start_ns)
@@ -89,7 +92,7 @@ static bool create(void)
     uint64_t start_ns = tz_now_ns();
     uint8_t *base;
 
-    base = make_path(start_ns) ? map(O_CREAT | O_EXCL, 0, FIRST_SIZE) : NULL;
+    base = make_name(start_ns) ? map(O_CREAT | O_EXCL, 0, FIRST_SIZE) : NULL;
     if (!base)
         return false;
     write_header(base, start_ns);
@@ -224,7 +227,7 @@ void tz_spool_reopened(const struct tz_part texts[2])
 }
 
 /* Behind those that ended before: one file for all short ones. False: it stays where it is. */
-static bool hand_over(void)
+static bool hand_over(int directory)
 {
     struct tz_stat st;
     bool done;
@@ -233,35 +236,41 @@ static bool hand_over(void)
     /* The common file may be longer than this process may write. */
     if (spool.used > SHORT || tz_size_limit() != INT64_MAX)
         return false;
-    fd = tz_spool_open("ended.tzs", O_WRONLY | O_APPEND | O_CREAT, &st);
+    fd = tz_spool_open_in(directory, "ended.tzs", O_WRONLY | O_APPEND | O_CREAT, &st);
     if (fd < 0)
         return false;
     done = syscall(SYS_write, fd, spool.base, spool.used) == (long)spool.used;
     tz_sys_close(fd);
-    return done && syscall(SYS_unlinkat, AT_FDCWD, spool.path, 0) == 0;
+    return done && tz_spool_remove(directory, spool.name);
+}
+
+/* At the length that it needs, if it stays by itself; how many bytes of memory it keeps. */
+static uint64_t leave(void)
+{
+    int directory = tz_spool_directory(false), fd;
+    bool handed_over = hand_over(directory);
+    struct tz_stat st;
+
+    fd = handed_over ? -1 : tz_spool_open_in(directory, spool.name, O_WRONLY, &st);
+    if (fd >= 0) {
+        syscall(SYS_ftruncate, fd, (off_t)spool.used);
+        tz_sys_close(fd);
+    }
+    if (directory >= 0)
+        tz_sys_close(directory);
+    return handed_over ? spool.used : (spool.used + 4095) & ~4095ULL;
 }
 
 void tz_spool_end(void)
 {
     struct tz_record end = {.type = TZ_END};
-    uint64_t kept;
-    int fd;
 
     if (!tz_load(&spool.base) || !tz_owner() || !tz_trylock(&spool.lock))
         return;
     if (spool.base) {
         write_locked(&end);
         tz_put64(spool.base + OFF_CAPACITY, spool.used);
-        kept = spool.used;
-        if (!hand_over()) {
-            kept = (spool.used + 4095) & ~4095ULL;
-            fd = tz_sys_open(spool.path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0);
-            if (fd >= 0) {
-                syscall(SYS_ftruncate, fd, (off_t)spool.used);
-                tz_sys_close(fd);
-            }
-        }
-        tz_node_release(spool.capacity - kept);
+        tz_node_release(spool.capacity - leave());
         /* The mapping stays: a signal handler of this thread may be in the middle of a record. */
         tz_store(&spool.base, NULL);
     }

@@ -1,26 +1,81 @@
-/* Spool files: their paths, and directories and memory that can be relied on. */
+/* Spool files: the directory that they lie in, their names, and memory that can be relied on. */
 #include "record/spool_files.h"
 #include "base/text.h"
 #include "process/config.h"
+#include "process/trusted.h"
 
-bool tz_spool_path(char *out, size_t size, const char *file)
+enum { UNKNOWN, GIVEN, BESIDE };
+enum { NAME = 256 };
+
+/* Which of the two this process uses: once it has begun it stays with one. Atomic. */
+static int chosen;
+
+/* <place>.<step> instead of <place>/<step>, whose place is somebody else's. */
+static int beside(bool make)
 {
-    return tz_join(out, size, (const char *[]){tz_config.spool, "/", tz_config.host, ".", file, NULL});
+    char path[sizeof tz_config.spool];
+    char *last;
+
+    memcpy(path, tz_config.spool, sizeof path);
+    last = strrchr(path, '/');
+    if (!last)
+        return -1;
+    *last = '.';
+    return tz_trusted_directory(path, make);
 }
 
-int tz_spool_open(const char *name, int flags, struct tz_stat *st)
+int tz_spool_directory(bool make)
 {
-    char path[1200];
+    int which = tz_load(&chosen), fd = -1;
+
+    if (which != BESIDE) {
+        fd = tz_trusted_directory(tz_config.spool, make);
+        if (fd >= 0 || which == GIVEN || errno != EPERM) {
+            if (fd >= 0)
+                tz_store(&chosen, GIVEN);
+            return fd;
+        }
+    }
+    fd = beside(make);
+    if (fd >= 0)
+        tz_store(&chosen, BESIDE);
+    return fd;
+}
+
+static bool file_name(char *out, const char *name)
+{
+    return tz_join(out, NAME, (const char *[]){tz_config.host, ".", name, NULL});
+}
+
+int tz_spool_open_in(int directory, const char *name, int flags, struct tz_stat *st)
+{
+    char file[NAME];
     int fd;
 
-    if (!tz_spool_path(path, sizeof path, name))
+    if (directory < 0 || !file_name(file, name))
         return -1;
-    fd = tz_sys_open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-    if (fd >= 0 && (tz_fstat(fd, st) || !S_ISREG(st->mode) || st->uid != tz_euid())) {
+    fd = (int)syscall(SYS_openat, directory, file, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    if (fd >= 0 && (tz_fstat(fd, st) || !S_ISREG(st->mode) || st->uid != tz_euid() || st->links != 1)) {
         tz_sys_close(fd);
         fd = -1;
     }
     return fd;
+}
+
+int tz_spool_open(const char *name, int flags, struct tz_stat *st)
+{
+    int directory = tz_spool_directory(flags & O_CREAT), fd = tz_spool_open_in(directory, name, flags, st);
+
+    if (directory >= 0)
+        tz_sys_close(directory);
+    return fd;
+}
+
+bool tz_spool_remove(int directory, const char *name)
+{
+    char file[NAME];
+
+    return file_name(file, name) && syscall(SYS_unlinkat, directory, file, 0) == 0;
 }
 
 bool tz_spool_fill(int fd, uint64_t from, uint64_t to)
@@ -40,50 +95,4 @@ bool tz_spool_fill(int fd, uint64_t from, uint64_t to)
         if (syscall(SYS_pwrite64, fd, zeros, sizeof zeros, (off_t)from) != (long)sizeof zeros)
             return false;
     return true;
-}
-
-static void make_directories(const char *path)
-{
-    char part[sizeof tz_config.spool];
-    size_t length = strlen(path);
-
-    memcpy(part, path, length + 1);
-    if (syscall(SYS_mkdirat, AT_FDCWD, part, 0700) == 0 || errno == EEXIST)
-        return;
-    for (size_t i = 1; i <= length; i++)
-        if (part[i] == '/' || part[i] == '\0') {
-            char kept = part[i];
-
-            part[i] = '\0';
-            syscall(SYS_mkdirat, AT_FDCWD, part, 0700);
-            part[i] = kept;
-        }
-}
-
-/* In a directory that others can write to, or that is theirs, spools could be planted or taken away. */
-static bool belongs_to_us(const char *path, bool parent)
-{
-    struct stat found;
-
-    if (syscall(SYS_newfstatat, AT_FDCWD, path, &found, AT_SYMLINK_NOFOLLOW) || !S_ISDIR(found.st_mode))
-        return false;
-    if (parent && (found.st_mode & S_ISVTX))
-        return true;
-    return (found.st_uid == (uid_t)syscall(SYS_geteuid) || (parent && found.st_uid == 0)) && !(found.st_mode & 022);
-}
-
-bool tz_spool_directory(void)
-{
-    char parent[sizeof tz_config.spool];
-    char *last;
-
-    make_directories(tz_config.spool);
-    memcpy(parent, tz_config.spool, sizeof parent);
-    for (last = parent + strlen(parent); last > parent + 1 && last[-1] == '/'; last--)
-        last[-1] = '\0';
-    last = strrchr(parent, '/');
-    if (!last || !belongs_to_us(tz_config.spool, false))
-        return false;
-    last[last == parent] = '\0';
-    return belongs_to_us(parent, true);
 }

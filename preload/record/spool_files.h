@@ -3,14 +3,20 @@
 
 #include "base/rawsys.h"
 
-/* <spool directory>/<host>.<name> */
-bool tz_spool_path(char *out, size_t size, const char *name);
+/*
+ * A descriptor of the directory of this node's spools, for the steps of one operation; -1 where there is none that
+ * nobody else can change. The caller closes it: what stays open would be in the program's way. `make`: if it is
+ * missing.
+ */
+int tz_spool_directory(bool make);
 
-/* Opens a file that all processes of the node share, and looks at it; -1 where it is not a file of this user's. */
+/* Opens <host>.<name> there, and looks at it; -1 where it is not a file of this user's, under this name alone. */
+int tz_spool_open_in(int directory, const char *name, int flags, struct tz_stat *st);
+
+/* The same in one step; with O_CREAT the directory is made as well. */
 int tz_spool_open(const char *name, int flags, struct tz_stat *st);
 
-/* Makes the spool directory; false for one that others could change. */
-bool tz_spool_directory(void);
+bool tz_spool_remove(int directory, const char *name);
 
 /* Reserves the memory of [from, to) of a file: touching a hole would be SIGBUS where the memory file system is full. */
 bool tz_spool_fill(int fd, uint64_t from, uint64_t to);

@@ -11,15 +11,16 @@ Nodes that see run.stop_file also restore the parameters that tarazu has set the
 from __future__ import annotations
 
 import argparse
-import os
-import socket
+import contextlib
 from pathlib import Path
 
 import msgspec
 
-from tarazu import config
+from tarazu import config, trusted
 from tarazu.cli.output import print_json
-from tarazu.errors import BadInput, StoreError
+from tarazu.errors import BadInput, StoreError, TarazuError
+from tarazu.run import leftovers
+from tarazu.run.directories import here, place
 from tarazu.store import control, stop
 
 
@@ -69,8 +70,10 @@ def running(run: config.Run, directory: str | None = None) -> dict[str, Path]:
     maps = Path(directory or run.map_dir).expanduser()
     found = {path.parent.name: path.parent for path in sorted(maps.glob("*/control"))}
     if directory is None:
-        spools = Path(run.spool_dir.replace("{uid}", str(os.getuid())).replace("%h", socket.gethostname()))
-        found |= {path.parents[1].name: path.parent for path in sorted(spools.glob("*/map/control"))}
+        for name, step in sorted(leftovers.steps(Path(here(place(run)))).items()):
+            with contextlib.suppress(OSError, TarazuError), trusted.opened(step / "map") as its:
+                if (its / "control").exists():
+                    found[name] = step / "map"
     return found
 
 

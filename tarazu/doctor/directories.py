@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import socket
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from tarazu import trusted
 from tarazu.doctor.finding import Finding, fail, ok, skip, warn
 from tarazu.doctor.node import Node
-from tarazu.run import leftovers
+from tarazu.errors import TarazuError
+from tarazu.run import directories, leftovers
 from tarazu.run.nodes import shared
 from tarazu.units import human_bytes
 
@@ -22,13 +23,13 @@ MEMORY = ("tmpfs", "ramfs")
 def look(node: Node) -> Iterator[Finding]:
     run = node.settings.run
     maps = Path(run.map_dir).expanduser()
-    spools = Path(run.spool_dir.replace("{uid}", str(os.getuid())).replace("%h", socket.gethostname()))
-    for name, path in (
-        ("run.state_dir", Path(run.state_dir).expanduser()),
-        ("run.map_dir", maps),
-        ("run.spool_dir", spools),
+    spools = Path(directories.here(directories.place(run)))
+    for name, path, set_to in (
+        ("run.state_dir", Path(run.state_dir).expanduser(), run.state_dir),
+        ("run.map_dir", maps, run.map_dir),
+        ("run.spool_dir", spools, run.spool_dir),
     ):
-        if trouble := _trouble(name, path):
+        if trouble := _trouble(name, path, in_home=set_to.startswith("~")):
             yield trouble
         elif path == maps:
             yield _shared(node, maps)
@@ -45,17 +46,15 @@ def _existing(path: Path) -> Path:
     return path
 
 
-def _trouble(name: str, path: Path) -> Finding | None:
+def _trouble(name: str, path: Path, *, in_home: bool) -> Finding | None:
     there = _existing(path)
     if not there.is_dir():
         return fail(name, f"{there} is no directory", f"remove it, or set {name}")
     if not os.access(there, os.W_OK | os.X_OK, effective_ids=True):
         return fail(name, f"{path} cannot be written by this user", f"rights of {there}, or set {name}")
-    found = path.stat() if there == path else None
-    if found and found.st_uid not in (os.getuid(), 0) and not found.st_mode & stat.S_ISVTX:
-        return fail(
-            name, f"{path} is uid {found.st_uid}'s: nothing is recorded there", f"set {name} to one's own"
-        )
+    if not in_home and trusted.is_changeable(path):
+        found = f"{path}: others can change what lies there: nothing is recorded there"
+        return fail(name, found, f"`ls -ld` of it and what is above; set {name} to one's own")
     return None
 
 
@@ -98,12 +97,10 @@ def _spools(spools: Path) -> Iterator[Finding]:
 def _left(name: str, directory: Path) -> Iterator[Finding]:
     """Of steps whose leader was killed."""
     left = []
-    for path in directory.glob("*-*-*-*") if directory.is_dir() else ():
-        try:
-            if path.is_dir() and not path.is_symlink() and leftovers.is_left(path):
-                left.append(path.name)
-        except OSError:
-            continue
+    for step, path in leftovers.steps(directory).items():
+        with contextlib.suppress(OSError, TarazuError), trusted.opened(path, in_home=True) as opened:
+            if leftovers.is_left(opened):
+                left.append(step)
     if left:
         found = f"{len(left)} of steps that were killed, such as {left[0]}"
         yield warn(f"{name}: left", found, "the next `tarazu run` on this node removes them")

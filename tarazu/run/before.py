@@ -21,11 +21,11 @@ def prepare(step: Step) -> None:
     """
     waits_until = time.monotonic() + step.settings.run.wait_s
     problems, directories = step.problems, step.directories
-    problems.guard(directories.make_spool)
+    problems.guard(lambda: _log(step, directories.make_spool()))
     problems.guard(step.others.find, have_spool=bool(directories.spool))
-    directories.make_map(beside_spools=step.others.sends)
-    control.write_control(directories.map)
-    problems.guard(about.write, directories.map, step.about())
+    _log(step, directories.make_map(beside_spools=step.others.sends))
+    control.write_control(directories.map_here)
+    problems.guard(about.write, directories.map_here, step.about())
     step.site.start()
     directories.sweep()
     step.used = used_lately(step.history, step.fs_names, step.job.application)
@@ -39,7 +39,13 @@ def prepare(step: Step) -> None:
         deciding.join(max(0.0, waits_until - time.monotonic()))
     if step.others.sends:
         left_s = waits_until - time.monotonic()
-        problems.guard(step.others.send, directories.spool, directories.map, step.generation, left_s)
+        names = directories.spool, directories.map
+        problems.guard(step.others.send, *names, directories.map_here, step.generation, left_s)
+
+
+def _log(step: Step, moved: str) -> None:
+    if moved:
+        step.problems.log(moved)
 
 
 def _decide(step: Step) -> None:

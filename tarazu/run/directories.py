@@ -3,54 +3,94 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
-import stat
 from pathlib import Path
 
+from tarazu import trusted
 from tarazu.config import Run
 from tarazu.errors import TarazuError
 from tarazu.run import leftovers
 
 
 class Directories:
-    """Named when the step is, made before its program starts."""
+    """Named when the step is, made before its program starts; what is done there goes by their descriptors."""
 
     def __init__(self, run: Run, run_id: str) -> None:
-        self.spool = f"{run.spool_dir.replace('{uid}', str(os.getuid()))}/{run_id}"
+        self.spool = f"{place(run)}/{run_id}"
         """As every node has its own, with `%h` for the host; empty when nothing can be recorded."""
-        self.spool_here = Path(self.spool.replace("%h", socket.gethostname()))
-        """This node's."""
+        self.spool_here: Path | None = None
+        """This node's, by its descriptor; None while there is none."""
         self.all_maps = Path(run.map_dir).expanduser()
         self.map = self.all_maps / run_id
+        """Its name, for others."""
+        self.map_here = self.map
+        """The same by its descriptor."""
+        self.in_home = run.map_dir.startswith("~")
+        self._place = Path(here(place(run)))
+        self._open: list[tuple[str, int]] = []
         self._lease = leftovers.Lease()
 
-    def make_spool(self) -> None:
-        """The directory of this node's spools: the user's own, or nothing is recorded. Raises TarazuError, OSError."""
-        spool, self.spool = self.spool, ""
-        self.spool_here.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
-        self.spool_here.mkdir(mode=0o700, exist_ok=True)
-        run, parent = self.spool_here.lstat(), self.spool_here.parent.lstat()
-        ours = run.st_uid == os.geteuid() and not run.st_mode & 0o022
-        kept = parent.st_uid in (0, os.geteuid()) and not parent.st_mode & 0o022
-        if not (ours and (kept or parent.st_mode & stat.S_ISVTX)):
-            raise TarazuError(f"{self.spool_here}: expected a directory that nobody else can change")
-        self._lease.take(self.spool_here)
-        self.spool = spool
+    def make_spool(self) -> str:
+        """The directory of this node's spools; why it is not where it should be, empty: it is.
 
-    def make_map(self, *, beside_spools: bool) -> None:
-        """The directory of the maps; beside the spools where these go to nodes that share neither. Raises OSError."""
-        if beside_spools:
-            self.map = self.spool_here / "map"
-        self.map.mkdir(parents=True, mode=0o700)
-        self._lease.take(self.map)
+        Where the place is somebody else's the step has one of its own beside it. Raises TarazuError, OSError; then
+        nothing is recorded.
+        """
+        spool, self.spool = self.spool, ""
+        moved = ""
+        try:
+            self.spool_here = self._make(here(spool))
+        except TarazuError as error:
+            spool = leftovers.beside(spool)
+            moved = f"{error}: spools lie in {spool}"
+            try:
+                self.spool_here = self._make(here(spool))
+            except (TarazuError, OSError):
+                raise error from None
+        self.spool = spool
+        return moved
+
+    def make_map(self, *, beside_spools: bool) -> str:
+        """The directory of the maps; beside the spools where these go to nodes that share neither, and where others
+        could change its own place: why, empty: they could not. Raises TarazuError, OSError.
+        """
+        moved = ""
+        if not beside_spools:
+            try:
+                self.map_here = self._make(str(self.map), in_home=self.in_home)
+            except TarazuError as error:
+                if not self.spool:
+                    raise
+                moved = f"{error}: maps lie beside the spools"
+        if beside_spools or moved:
+            self.map = Path(here(self.spool), "map")
+            self.map_here = self._make(str(self.map))
+        return moved
 
     def sweep(self) -> None:
         """Remove what killed leaders left behind."""
-        leftovers.sweep(self.all_maps, self.spool_here.parent)
+        leftovers.sweep(self.all_maps, in_home=self.in_home)
+        leftovers.sweep(self._place)
 
     def remove(self) -> None:
         self._lease.release()
         # Twice: a thread that was left behind may just have written another map.
-        for directory in (self.map, self.spool_here, self.map):
-            shutil.rmtree(directory, ignore_errors=True)
+        for path, directory in (*self._open[::-1], *self._open):
+            trusted.remove(path, directory)
+
+    def _make(self, path: str, *, in_home: bool = False) -> Path:
+        directory = trusted.open_directory(path, make=True, in_home=in_home)
+        self._open.append((path, directory))
+        made = trusted.by_descriptor(directory)
+        self._lease.take(made)
+        return made
+
+
+def place(run: Run) -> str:
+    """Where steps of this user have their spools, each in a directory; `%h` stands for the host."""
+    return os.path.join(os.getcwd(), run.spool_dir.replace("{uid}", str(os.getuid()))).rstrip("/")
+
+
+def here(path: str) -> str:
+    """The same on this node."""
+    return path.replace("%h", socket.gethostname())

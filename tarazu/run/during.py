@@ -19,9 +19,9 @@ def start(step: Step) -> None:
     step.problems.in_background(_keep_telling, step)
     for schedule in step.schedules.values():
         step.problems.in_background(hearing.keep, schedule, step.settings.clientd.socket, step.news)
-    spool = step.directories.spool
-    if spool and step.settings.predict.look_s:
-        watch = Watch(spool, step.directories.spool_here, step.job, step.over)
+    here = step.directories.spool_here
+    if here and step.settings.predict.look_s:
+        watch = Watch(step.directories.spool, here, step.job, step.over)
         step.problems.in_background(_keep_looking, step, watch)
 
 

@@ -63,8 +63,8 @@ def remove(step: Step) -> None:
 def _spools(step: Step) -> tuple[list[Path], str]:
     """All spools of the step, and what went wrong (empty: nothing)."""
     directories = step.directories
-    dest = directories.map / "spools"
-    dest.mkdir()
+    dest = directories.map_here / "spools"
+    dest.mkdir(mode=0o700)
     return step.others.gather(directories.spool, directories.spool_here, directories.map, dest, step.job)
 
 
@@ -113,7 +113,7 @@ def _stopped(step: Step) -> str:
     if step.site.seen:
         return str(step.site.seen)
     with contextlib.suppress(StoreError):
-        own = control.read_control(step.directories.map).stopped
+        own = control.read_control(step.directories.map_here).stopped
         if own is not None:
             return f"stopped by its owner{own and ': '}{own}"
     return ""

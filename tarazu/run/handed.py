@@ -159,7 +159,7 @@ def _read(files: Sequence[Path]) -> tuple[list[Spool], int]:
                 raise TraceError(
                     str(file), f"a file, and {MOST_BYTES >> 20} MiB of a step", "another, or more"
                 )
-            spools += read_spools(file)
+            spools += read_spools(file, own=True)
         except TraceError:
             lost += max(1, status.st_size)
     return spools, lost

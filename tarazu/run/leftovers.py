@@ -10,11 +10,14 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import glob
 import os
-import shutil
 import threading
 import time
 from pathlib import Path
+
+from tarazu import trusted
+from tarazu.errors import TarazuError
 
 LEASE = "lease"
 RENEW_S = 600.0
@@ -32,8 +35,7 @@ class Lease:
 
     def take(self, directory: Path) -> None:
         """Raises OSError. Where the file system has no locks, the age of the lease says that it is alive."""
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        descriptor = os.open(directory / LEASE, flags, 0o600)
+        descriptor = trusted.open_file(directory / LEASE, os.O_RDWR | os.O_CREAT)
         if _lock(descriptor):
             os.write(descriptor, _boot_id())
         self._held.append(descriptor)
@@ -67,15 +69,33 @@ def _lock(descriptor: int) -> bool:
     return False
 
 
-def sweep(*directories: Path) -> list[Path]:
-    """Remove what was left behind in these; what was removed."""
+def beside(step: str) -> str:
+    """Where the spools of a step lie when the place for them is somebody else's: `<place>.<step>`."""
+    place, _, name = step.rpartition("/")
+    return f"{place}.{name}"
+
+
+def steps(place: Path) -> dict[str, Path]:
+    """Name of a step → what could be its directory, in the place or beside it."""
+    others = {path.name: path for path in place.glob("*-*-*-*")}
+    name = f"{place.name}."
+    return others | {
+        path.name.removeprefix(name): path for path in place.parent.glob(f"{glob.escape(name)}*-*-*-*")
+    }
+
+
+def sweep(*places: Path, in_home: bool = False) -> list[Path]:
+    """Remove what was left behind in these, and beside them; what was removed."""
     removed = []
-    for directory in directories:
-        for left in directory.glob("*-*-*-*"):
-            with contextlib.suppress(OSError):
-                if not left.is_symlink() and left.is_dir() and is_left(left):
-                    shutil.rmtree(left, ignore_errors=True)
+    for left in (step for place in places for step in steps(place).values()):
+        with contextlib.suppress(OSError, TarazuError):
+            directory = trusted.open_directory(left, in_home=in_home)
+            try:
+                if is_left(trusted.by_descriptor(directory)):
+                    trusted.remove(left, directory)
                     removed.append(left)
+            finally:
+                os.close(directory)
     return removed
 
 
@@ -123,7 +143,7 @@ def _is_open(spool: Path) -> bool:
 
 def _age_s(directory: Path) -> float:
     """Since the last change of the directory or of anything in it."""
-    looks = [directory.lstat()]
+    looks = [directory.stat()]
     for path in directory.iterdir():
         with contextlib.suppress(FileNotFoundError):
             looks.append(path.lstat())

@@ -86,7 +86,7 @@ class Step:
         """Begin to ask for plans, in a thread for each file system."""
         from tarazu.run.plan.map_writer import MapWriter  # with what follows half of what a leader loads
 
-        self.maps = MapWriter(self.directories.map)
+        self.maps = MapWriter(self.directories.map_here)
         self.schedules = {name: self._schedule(name, self.maps) for name in self.fs_names}
         for fs_name, schedule in self.schedules.items():
             if self.used and fs_name not in self.used:
@@ -108,7 +108,7 @@ class Step:
 
     def _hand_on(self, stop: SiteStop | None) -> None:
         """The site's stop, to the processes of the step."""
-        control.set_site_stop(self.directories.map, stop.reason if stop else None)
+        control.set_site_stop(self.directories.map_here, stop.reason if stop else None)
 
     def elapsed_s(self) -> float:
         """Since the program was started."""

@@ -14,13 +14,13 @@ import struct
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
-from tarazu.errors import TraceError
+from tarazu import trusted
+from tarazu.errors import TarazuError, TraceError
 from tarazu.model import JobStep
 from tarazu.trace.follow import EndedSpools, LiveSpool, Name, Part, Process, from_node, split
 from tarazu.trace.parser import dropped_name, parse_runs
@@ -75,8 +75,8 @@ class Watch:
 
     def __init__(self, spool: str, here: Path, step: JobStep, over: threading.Event) -> None:
         """`spool`: with `%h` for the host; `here`: this node's; `over`: the step has ended."""
-        self._pattern = f"{glob.escape(spool).replace('%h', '*')}/*.tzs" if "%h" in spool else ""
-        self._here = here
+        self._pattern = glob.escape(spool).replace("%h", "*") if "%h" in spool else ""
+        self._directories = set() if self._pattern else {here}
         self._step = step
         self._over = over
         self._used: dict[str, tuple[int, ...]] = {}
@@ -131,7 +131,7 @@ class Watch:
         spools: list[Spool] = []
         for path in used:
             with contextlib.suppress(TraceError):  # also one that a process is about to begin
-                spools += read_spools(path)
+                spools += read_spools(path, own=True)
         return parse_runs(spools, self._step, with_phases=False) if spools else {}
 
     def _headers(self) -> dict[str, tuple[int, ...]]:
@@ -139,17 +139,26 @@ class Watch:
 
         Those of processes that have ended come last: what has left its place on the way is there.
         """
-        paths: Iterable[str] = map(str, self._here.glob("*.tzs"))
-        if self._pattern:
-            paths = {*paths, *glob.iglob(self._pattern)}
+        self._find_directories()
+        paths = [str(path) for directory in self._directories for path in directory.glob("*.tzs")]
         found: dict[str, tuple[int, ...]] = {}
         for path in sorted(paths, key=lambda p: (_is_ended(p), p)):
-            with contextlib.suppress(OSError, struct.error), open(path, "rb", buffering=0) as file:
-                status = os.fstat(file.fileno())
-                if status.st_uid == os.geteuid():
-                    used, *changes = _HEADER.unpack(os.pread(file.fileno(), _HEADER.size, 0))
-                    found[path] = (status.st_size, 0) if _is_ended(path) else (used, *changes)
+            with (
+                contextlib.suppress(OSError, struct.error),
+                open(trusted.open_file(path), "rb", buffering=0) as file,
+            ):
+                used, *changes = _HEADER.unpack(os.pread(file.fileno(), _HEADER.size, 0))
+                size = os.fstat(file.fileno()).st_size
+                found[path] = (size, 0) if _is_ended(path) else (used, *changes)
         return found
+
+    def _find_directories(self) -> None:
+        """Other nodes', where this one sees them; one that is trusted once stays so."""
+        for name in glob.iglob(self._pattern) if self._pattern else ():
+            directory = Path(name)
+            if directory not in self._directories:
+                with contextlib.suppress(OSError, TarazuError), trusted.opened(directory):
+                    self._directories.add(directory)
 
     def _left_out(self, path: str, of: tuple[int, ...]) -> bool:
         return of[0] > MAX_SPOOL_BYTES and not _is_ended(path)
@@ -166,9 +175,9 @@ class Watch:
             TraceError, OSError, struct.error
         ):  # also one that a process is about to begin
             if path.endswith(".node.tzs"):
-                processes = from_node(read_spools(path))
+                processes = from_node(read_spools(path, own=True))
             else:
-                with open(path, "rb", buffering=0) as file:
+                with open(trusted.open_file(path), "rb", buffering=0) as file:
                     if _is_ended(path):
                         ended = self._ended.setdefault(path, EndedSpools())
                         processes = ended.update(file.fileno(), size, MAX_ENDED_BYTES)

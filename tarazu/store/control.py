@@ -9,7 +9,7 @@ import struct
 from pathlib import Path
 from typing import NamedTuple
 
-from tarazu import durable
+from tarazu import durable, trusted
 from tarazu.errors import StoreError
 
 MAGIC = b"TZCTRL01"
@@ -72,7 +72,8 @@ def read_control(directory: str | os.PathLike[str]) -> Control:
     """Raises StoreError for what is no control page."""
     path = Path(directory) / "control"
     try:
-        page = path.read_bytes()
+        with open(trusted.open_file(path, own=False), "rb") as file:
+            page = file.read(PAGE_BYTES + 1)
     except OSError as error:
         raise StoreError(str(path), "a readable control page", str(error)) from None
     _check_control(path, page)
@@ -98,7 +99,10 @@ def _set_stop(path: Path, places: tuple[int, int], reason: str | None) -> None:
 def _store(path: Path, offset: int, value: int, text_at: int = 0, text: bytes = b"") -> None:
     """One aligned 8-byte store into the page that all readers have mapped; before it a text that no library reads."""
     try:
-        with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as page:
+        with (
+            open(trusted.open_file(path, os.O_RDWR), "r+b") as file,
+            mmap.mmap(file.fileno(), 0) as page,
+        ):
             _check_control(path, page)
             page[text_at : text_at + len(text)] = text
             word = ctypes.c_uint64.from_buffer(page, offset)

@@ -38,7 +38,7 @@ def parse_files(
     exit_status: int = 0,
     problem: Callable[[TraceError], None] | None = None,
 ) -> RunRecord:
-    """Read spool files and parse them; a file that is no spool is reported to `problem`, else raised."""
+    """Read spool files of this user's and parse them; what is none is reported to `problem`, else raised."""
     return parse_all_files(paths, step, exit_status=exit_status, problem=problem)[step.fs_name]
 
 
@@ -54,7 +54,7 @@ def parse_all_files(
     foreign = 0
     for path in paths:
         try:
-            spools.extend(read_spools(path))
+            spools.extend(read_spools(path, own=True))
         except TraceError as error:
             if problem is None:
                 raise

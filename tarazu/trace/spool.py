@@ -9,10 +9,10 @@ import mmap
 import os
 import struct
 from collections.abc import Iterator
-from pathlib import Path
 
 import msgspec
 
+from tarazu import trusted
 from tarazu.errors import TraceError
 
 MAGIC = b"TZSPOOL1"
@@ -135,11 +135,11 @@ class Spool(msgspec.Struct, frozen=True):
     """Of a node: when files that were there were last opened to be written."""
 
 
-def read_spools(path: str | os.PathLike[str]) -> tuple[Spool, ...]:
-    """Every spool in one file. Raises TraceError when the file cannot be read or is no spool."""
+def read_spools(path: str | os.PathLike[str], *, own: bool = False) -> tuple[Spool, ...]:
+    """Every spool in one file; `own`: as `trusted.open_file`. Raises TraceError when it cannot be read, or is none."""
     where = os.fspath(path)
     try:
-        with Path(path).open("rb") as file:
+        with open(trusted.open_file(path, own=own), "rb") as file:
             if os.fstat(file.fileno()).st_size == 0:
                 raise TraceError(where, "a spool", "an empty file")
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:

@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from tarazu import trusted
 from tarazu.run.nodes import each_node
 from tarazu.run.nodes.each_node import EachNode, Limits
+from tarazu.run.nodes.enter import ENTER
 from tarazu.run.nodes.framed import SHELL, Answer, Frames
 from tarazu.run.program import Program
 
@@ -25,45 +27,54 @@ LEADERS = "leader"
 """A file in the spool directory of the leader's own node, which reads that one by itself."""
 
 EMIT = """\
+files() { for f; do [ -f "$f" ] && [ ! -L "$f" ] && [ -O "$f" ] || return; done; }
 emit() {
-    if [ $# -gt 500 ]; then cat "$@"; else for f; do case $f in
+    if [ $# -gt 500 ] && files "$@"; then cat "$@"; else for f; do files "$f" && case $f in
     *.ended.tzs) cat "$f";;
     *) head -c "$(od -An -tu8 -j16 -N8 "$f" | tr -d " ")" "$f" || cat "$f";;
     esac; done; fi
 }
 """
 """Shell: prints spools one after the other, each at the length that it uses (bytes 16-23); those that have ended lie in
-one file already. Where very many processes were killed that would take too long."""
+one file already. Where very many processes were killed that would take too long. What is no file of the user's is left
+out."""
 
 _COLLECT = (
     '[ -z "$3" ] || exec 2>/dev/null\n'
     + SHELL
-    + """\
-d=$1; map=$2; [ -z "$3" ] || exec > "$3/$from.out"
-case $d in *%h*) d=$(printf %s "$d" | sed "s/%h/$(uname -n)/g");; esac
-sees=no; [ -e "$map/control" ] && sees=yes
-[ -e "$d/leader" ] && { answer here $sees; exit; }
-cd "$d" 2>/dev/null || { answer none $sees; exit; }
-mkdir taken 2>/dev/null || { [ -d taken ] || answer failed $sees; exit; }
-set -- ./*.tzs
-"""
+    + ENTER
     + EMIT
     + """\
-if ! [ -e "$1" ]; then answer none $sees
+[ -z "$3" ] || { cd -P "$3" && [ -O . ]; } || exit
+d=$1; map=$2; [ -z "$3" ] || exec > "./$from.out"
+case $d in *%h*) d=$(printf %s "$d" | sed "s/%h/$(uname -n)/g");; esac
+sees=no; [ -e "$map/control" ] && sees=yes
+beside=${d%/*}.${d##*/}; taken=; some=; foreign=
+for each in "$d" "$beside"; do
+    enter "$each"
+    case $? in 0) ;; 1) continue;; *) foreign=$foreign.; continue;; esac
+    [ -e leader ] && { answer here $sees; exit; }
+    mkdir taken 2>/dev/null || { [ -d taken ] || answer failed $sees; exit; }
+    taken=$each; set -- ./*.tzs; [ -e "$1" ] && some=yes
+done
+all() { for each in "$d" "$beside"; do enter "$each" && set -- ./*.tzs && [ -e "$1" ] && emit "$@"; done; }
+if [ "$foreign" = .. ]; then answer failed $sees
+elif [ -z "$some" ]; then answer none $sees
 else
     kind=raw; pack=cat
     command -v gzip >/dev/null && kind=gz && pack='gzip -1'
-    for to in taken "${TMPDIR:-/tmp}/tarazu-$from" ""; do
+    for to in "$taken/taken" "${TMPDIR:-/tmp}/tarazu-$from" ""; do
         [ -n "$to" ] || { answer failed $sees; break; }
-        mkdir -p -m 700 "$to" && emit "$@" | $pack > "$to/all" && send "$to/all" $kind $sees && done=1 || done=
-        rm -rf "$to"; [ -z "$done" ] || break
+        all | $pack | { enter "$to" make && cat > all && send all $kind $sees; } && done=1 || done=
+        remove "$to"; [ -z "$done" ] || break
     done
 fi 2>/dev/null
-cd / && rm -rf "$d"
+remove "$d"; remove "$beside"; :
 """
 )
 """What runs once on each node: needs a shell and coreutils, no Python. The spools are concatenated, and packed beside
-themselves, or where temporary files go when that is full."""
+themselves, or where temporary files go when that is full. They may lie beside their place, as `leftovers.beside` says;
+where both are somebody else's there are none."""
 
 
 class Gathered(NamedTuple):
@@ -93,14 +104,15 @@ def gather(
     environ: Mapping[str, str],
     program: Program | None = None,
 ) -> Gathered:
-    """Bring the spools of the other nodes into `dest`, as `*.tzs`; `program` has ended."""
+    """Bring the spools of the other nodes into `dest`, as `*.tzs`; it lies in `map_dir`. `program` has ended."""
     frames = Frames(dest)
-    command = collect_command(spool, map_dir, None if each.answers else dest)
+    command = collect_command(spool, map_dir, None if each.answers else map_dir / dest.name)
     try:
         problem = each_node.run(each, command, environ, frames.take, _limits(program))
         for path in sorted(dest.glob("*.out")):
-            for line in path.read_bytes().splitlines():
-                frames.take(line)
+            with open(trusted.open_file(path), "rb") as said:
+                for line in said.read().splitlines():
+                    frames.take(line)
     except OSError as error:
         problem = str(error)
     finally:
@@ -109,7 +121,7 @@ def gather(
     if not problem and frames.damaged:
         problem = f"damaged on their way from {folded(frames.damaged)}"
     if not problem and (failed := [a.node for a in frames.answers if a.kind == "failed"]):
-        problem = f"they could not be packed on {folded(failed)}"
+        problem = f"no room to pack them, or their place is somebody else's, on {folded(failed)}"
     return Gathered(problem, [a for a in heard.values() if a.kind != "here"])
 
 

@@ -62,8 +62,11 @@ class OtherNodes:
             and shared.on_this_node_alone(self.maps)
         )
 
-    def send(self, spool: str, map_dir: Path, generation: int, seconds: float) -> None:
-        """Send a map that has come, in the time that is left before the program is to start. Raises TarazuError."""
+    def send(self, spool: str, map_dir: Path, maps_here: Path, generation: int, seconds: float) -> None:
+        """Send a map that has come, in the time that is left before the program is to start. Raises TarazuError.
+
+        `map_dir`: its name on all nodes; `maps_here`: how it is reached on this one.
+        """
         from tarazu.run.nodes import send_map
 
         assert self._each
@@ -74,7 +77,7 @@ class OtherNodes:
             if seconds < SHORTEST_S:
                 raise TarazuError("no time was left to send the plan")
             self._tried = True
-            send_map.send(self._each, spool, map_dir, generation, self.environ, seconds)
+            send_map.send(self._each, spool, map_dir, maps_here, generation, self.environ, seconds)
         except (TarazuError, OSError) as error:
             self._unsent = str(error)
             raise
@@ -82,24 +85,26 @@ class OtherNodes:
         self._unsent = ""
 
     def gather(
-        self, spool: str, here: Path, map_dir: Path, dest: Path, step: JobStep
+        self, spool: str, here: Path | None, map_dir: Path, dest: Path, step: JobStep
     ) -> tuple[list[Path], str]:
         """All spool files of the step, and what went wrong (empty: nothing).
 
-        `here` holds this node's, which is left alone; the others' come into `dest`.
+        `here` holds this node's, which is left alone; the others' come into `dest`, which lies in `map_dir`.
         """
         problem = ""
         if self.run.gather not in ("auto", "none"):
             from tarazu.run.nodes import gather
 
-            problem = gather.run_site_command(self.run.gather, spool, dest, self.environ, self.program)
+            name = map_dir / dest.name
+            problem = gather.run_site_command(self.run.gather, spool, name, self.environ, self.program)
         elif self._each and (self._tried or not _all_here(here, step)):
             from tarazu.run.nodes import gather
 
-            (here / gather.LEADERS).touch()
+            if here:
+                (here / gather.LEADERS).touch()
             self._asked = gather.gather(self._each, spool, map_dir, dest, self.environ, self.program)
             problem = self._asked.problem
-        return sorted(dest.glob("*.tzs")) + (sorted(here.glob("*.tzs")) if here.is_dir() else []), problem
+        return sorted(dest.glob("*.tzs")) + (sorted(here.glob("*.tzs")) if here else []), problem
 
     def problems(self, generation: int, lost_ranks: int) -> list[str]:
         """What the job's line has to say of maps that did not reach a node.
@@ -142,10 +147,10 @@ class OtherNodes:
         return f"spools of {ranks} ranks are lost{where}"
 
 
-def _all_here(here: Path, step: JobStep) -> bool:
+def _all_here(here: Path | None, step: JobStep) -> bool:
     """Do this node's spools tell of all ranks that they say there are?"""
-    spools = list(here.glob("*.tzs")) if here.is_dir() else []
-    if not spools or sum(path.stat().st_size for path in spools) > EASILY_READ:
+    spools = list(here.glob("*.tzs")) if here else []
+    if not spools or sum(path.lstat().st_size for path in spools) > EASILY_READ:
         return False
     from tarazu.trace.parser import parse_files
 

@@ -14,6 +14,7 @@ from typing import BinaryIO
 from tarazu.errors import TarazuError
 from tarazu.run.nodes import each_node
 from tarazu.run.nodes.each_node import EachNode
+from tarazu.run.nodes.enter import ENTER
 from tarazu.run.nodes.framed import SHELL, Frames
 from tarazu.store import control
 
@@ -25,49 +26,45 @@ _MOST_ANSWERED = 64 << 20
 
 _RECEIVE = (
     SHELL
+    + ENTER
     + """\
-umask 077
-d=$1; parent=${d%/*}; map=$2; size=$3; generation=$4; shift 4
-[ -e "$d/leader" ] && { answer here yes; exit; }
-mkdir -p "$parent"; [ -d "$d" ] || mkdir "$d"
-kept() { # DIRECTORY UID…: it is of one of them, and nobody else can change it
-    found=$(ls -nd "$1" | { read -r mode links uid rest; echo "$mode $uid"; }); shift
-    case $found in d????w*|d???????w*|[!d]*) return 1;; esac
-    for uid; do [ "${found#* }" = "$uid" ] && return; done; return 1
-}
-me=$(id -u)
-kept "$d" "$me" && { kept "$parent" "$me" 0 || [ -k "$parent" ]; } && mkdir "$map" || { answer refused no; exit; }
-if [ $# -gt 0 ]; then printf %s "$@" | base64 -d; else cat; fi > "$map/all"
-[ "$(($(wc -c < "$map/all")))" = "$size" ] && head -c $((size - 4096)) "$map/all" > "$map/map.$generation" &&
-    tail -c 4096 "$map/all" > "$map/part" && rm "$map/all" && mv "$map/part" "$map/control" &&
-    answer got yes || { rm -rf "$map"; answer cut no; }
+d=$1; map=$2; size=$3; generation=$4; shift 4
+enter "$d" make || { answer refused no; exit; }
+[ -e leader ] && { answer here yes; exit; }
+mkdir "$map" && enter "$map" || { answer refused no; exit; }
+if [ $# -gt 0 ]; then printf %s "$@" | base64 -d; else cat; fi > all
+[ "$(($(wc -c < all)))" = "$size" ] && head -c $((size - 4096)) all > "map.$generation" &&
+    tail -c 4096 all > part && rm all && mv part control &&
+    answer got yes || { remove "$map"; answer cut no; }
 """
 )
 """What runs once on each node: `<spool> <map directory> <bytes> <generation> [<base64>…]`. The control page comes last
-and is there last. Spool and map are the user's own, as the library asks of both."""
+and is there last."""
 
 
 def send(
     each: EachNode,
     spool: str,
     map_dir: Path,
+    here: Path,
     generation: int,
     environ: Mapping[str, str],
     seconds: float,
 ) -> Frames:
-    """Bring `map.<generation>` and the control page of `map_dir` to the same place on every node.
+    """Bring `map.<generation>` and the control page of `map_dir` to the same place on every node; `here`: how it is
+    reached on this one.
 
     Returns what they answered. Raises TarazuError when it is too large, or not all of it came within `seconds`.
     """
-    size = (map_dir / f"map.{generation}").stat().st_size
+    size = (here / f"map.{generation}").stat().st_size
     if not each.feeds_all and size > MOST_IN_ARGUMENTS:
         raise TarazuError(
             f"a map of {size >> 10} KiB: {each.launcher} can send {MOST_IN_ARGUMENTS >> 10} KiB to other nodes"
         )
-    whole = map_dir / "all"
+    whole = here / "all"
     page = control.new_page(generation)
-    whole.write_bytes((map_dir / f"map.{generation}").read_bytes() + page)
-    frames = Frames(map_dir)
+    whole.write_bytes((here / f"map.{generation}").read_bytes() + page)
+    frames = Frames(here)
     command = ["sh", "-c", _RECEIVE, "sh", spool, str(map_dir), str(size + len(page)), str(generation)]
     feed: BinaryIO | None = None
     try:

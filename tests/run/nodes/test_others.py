@@ -51,11 +51,11 @@ def test_the_line_names_who_does_not_share_and_who_missed_later_plans(node: Node
         (2, [f"later plans did not reach {name}: {told} them (run.map_dir)"]),
     ):
         sent = made()
-        sent.send(node.spool, node.map, 1, 20.0)
+        sent.send(node.spool, node.map, node.map, 1, 20.0)
         assert ended(sent, node.map, generation) == problems
     late = made()
     with pytest.raises(TarazuError, match="no time was left"):
-        late.send(node.spool, node.map, 1, 0.01)
+        late.send(node.spool, node.map, node.map, 1, 0.01)
     assert ended(late, node.map, 1) == [f"{told} {name} (run.map_dir), no time was left to send the plan"]
 
 
