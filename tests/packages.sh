@@ -18,6 +18,8 @@ need munged munge
 need lua5.1 lua5.1
 ls /usr/lib/*/lua/5.1/socket/unix.so >/dev/null 2>&1 || missing="$missing lua-socket"
 need strace strace
+need fusermount3 fuse3
+[ -e /usr/include/fuse3/fuse.h ] || missing="$missing libfuse3-dev"
 need prometheus prometheus
 need promtool prometheus
 need ip iproute2

@@ -40,43 +40,36 @@ static int mode_flags(const char *mode, bool *charset)
     return flags;
 }
 
-/*
- * Makes the file with its layout and closes it again: what opens it next finds it there. Only a new one: closing a file
- * drops the locks that the program holds on it by other descriptors.
- */
-static void make_first(struct tz_opening *opening)
+/* As fopen does: a stream that only appends begins at the end. */
+static bool seek_end(int fd, int flags)
 {
-    struct tz_create *c = &opening->create;
-    int fd;
+    bool appends = (flags & O_APPEND) && (flags & O_ACCMODE) == O_WRONLY;
 
-    opening->place = false;
-    if (c->call.flags & O_EXCL) {
-        c->outcome = TZ_SKIPPED;
-        return;
-    }
-    c->call.flags |= O_EXCL;
-    fd = tz_place_open(c, &opening->plan);
-    c->call.flags &= ~O_EXCL;
-    if (fd >= 0)
-        REAL(close)(fd);
-    else
-        c->outcome = TZ_RACED; /* it is there, with a layout of its own */
+    return !appends || syscall(SYS_lseek, fd, 0, SEEK_END) >= 0 || errno == ESPIPE;
 }
 
 static FILE *place_stream(struct tz_opening *opening, const char *mode)
 {
-    int fd = tz_place_open(&opening->create, &opening->plan), saved;
+    int saved = errno, fd = tz_place_open(&opening->create, &opening->plan);
     FILE *stream;
 
     if (fd < 0)
         return NULL;
-    stream = REAL(fdopen)(fd, mode);
+    stream = seek_end(fd, opening->create.call.flags) ? REAL(fdopen)(fd, mode) : NULL;
     if (!stream) {
         saved = errno;
         REAL(close)(fd);
-        errno = saved;
     }
+    errno = saved;
     return stream;
+}
+
+/* libc opens such a stream by itself, and a second open of a file that we have made could be refused. */
+static void leave_to_libc(struct tz_opening *opening)
+{
+    if (opening->place)
+        opening->create.outcome = TZ_SKIPPED;
+    opening->place = false;
 }
 
 static FILE *hook_fopen(tz_fn_fopen *real, enum tz_symbol symbol, const char *path, const char *mode)
@@ -93,9 +86,8 @@ static FILE *hook_fopen(tz_fn_fopen *real, enum tz_symbol symbol, const char *pa
         tz_leave();
         return real(path, mode);
     }
-    /* fdopen knows no character sets, and an appending stream starts elsewhere with it. */
-    if (opening.place && (charset || (call.flags & O_APPEND)))
-        make_first(&opening);
+    if (charset) /* fdopen knows none */
+        leave_to_libc(&opening);
     stream = opening.place ? place_stream(&opening, mode) : real(path, mode);
     tz_opening_end(&opening, stream ? fileno(stream) : -1, stream);
     tz_leave();
@@ -128,8 +120,8 @@ static FILE *hook_freopen(tz_fn_freopen *real, enum tz_symbol symbol, const char
     tz_record_closing(fileno(stream), stream, &closing);
     if (call.flags > 0 && (call.flags & (O_CREAT | O_ACCMODE)))
         managed = tz_opening_begin(&opening, &call);
-    if (managed && opening.place)
-        make_first(&opening);
+    if (managed)
+        leave_to_libc(&opening);
     errno = saved;
     result = real(path, mode, stream);
     saved = errno;

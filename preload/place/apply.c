@@ -223,8 +223,6 @@ void tz_place_opened(struct tz_create *c, int fd)
         tz_mount_doubt(c->where.mount, error);
     if (!error && found != TZ_FOUND_NOT && !tz_config.hints)
         tz_place_settle(c, &plan, tz_examine(c, &plan, TZ_LISTS_ALL, fd), fd);
-    if (outcome != TZ_RACED) { /* not what became of a file of this process's */
-        c->outcome = outcome;
-        c->lov_length = 0;
-    }
+    c->outcome = outcome; /* not that of a file of this process's */
+    c->lov_length = 0;
 }

@@ -42,17 +42,25 @@ def get(i, flags):
             pass
 while time.time() < when: pass
 """
-MAKER = COMMON + """
+MAKER = (
+    COMMON
+    + """
 for i in range(count):
     put(i, os.open(f"shared.{i}", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
 print(failed)
 """
+)
 CREATOR = MAKER.replace(" | os.O_EXCL", "")
-POLLER = COMMON + """
+POLLER = (
+    COMMON
+    + """
 for i in range(count): put(i, get(i, os.O_RDWR))
 print(failed)
 """
-LOSER = COMMON + """
+)
+LOSER = (
+    COMMON
+    + """
 for i in range(count):
     try:
         fd = os.open(f"shared.{i}", os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o644)
@@ -61,6 +69,7 @@ for i in range(count):
     put(i, fd)
 print(failed)
 """
+)
 TOGETHER = {
     "a-poller": (MAKER, POLLER, POLLER, POLLER),
     "creators": (CREATOR, CREATOR, CREATOR, CREATOR),
