@@ -37,6 +37,8 @@ static int verify(struct tz_create *c, const struct tz_plan *plan, enum tz_reque
     enum tz_standing standing = tz_examine(c, plan, lists, fd);
     int rc;
 
+    if (standing == TZ_NO_LAYOUT) /* `enable_setstripe_gid`: this user's layouts are ignored in silence */
+        return tz_refuse(c, fd, EPERM);
     if (standing != TZ_OBJECTS_MISSING)
         return fd;
     rc = tz_layout_instantiate(fd, &plan->layout);
@@ -151,8 +153,10 @@ static int create_beside(struct tz_create *c, const struct tz_plan *plan, enum t
     c->call.path = beside;
     rc = open_new(c, plan, lists, &fd);
     if (rc == 0)
-        verify(c, plan, lists, fd);
+        fd = verify(c, plan, lists, fd);
     c->call = asked;
+    if (rc == 0 && fd < 0) /* withdrawn: no OST takes any object */
+        return tz_call_open(&asked, asked.flags);
     if (rc) {
         bool there = fd >= 0 || (tz_config.llapi && rc != EEXIST);
 

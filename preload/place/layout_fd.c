@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <sys/xattr.h>
 
-enum { KEEP_SIZE = 1, PUNCH_HOLE = 2, PUNCHED = 4096 };
+enum { KEEP_SIZE = 1 };
 
 int tz_layout_set(int fd, const struct tz_plan *plan, enum tz_request_lists lists, struct tz_scratch *scratch)
 {
@@ -58,14 +58,6 @@ bool tz_layout_has_late_lists(const struct tz_layout *layout)
     return last && last->start > 0;
 }
 
-/* Where nobody writes: just below the largest object of ldiskfs in each stripe. 0: the component ends before. */
-static uint64_t far_away(const struct tz_component *c)
-{
-    uint64_t far = c->stripe_count * (15ULL << 40);
-
-    return c->end == LUSTRE_EOF && far > c->start && far < INT64_MAX / 2 ? far : 0;
-}
-
 bool tz_layout_can_instantiate(const struct tz_layout *layout)
 {
     const struct tz_component *last = tz_layout_last_list(layout);
@@ -76,12 +68,12 @@ bool tz_layout_can_instantiate(const struct tz_layout *layout)
     return last && last->start < INT64_MAX && last->start + 1 <= tz_size_limit();
 }
 
-static int reserve(int fd, int mode, uint64_t offset, uint64_t length)
+static int reserve(int fd, uint64_t offset)
 {
     int rc = 0;
 
     for (int i = 0; i < 3; i++) {
-        rc = fallocate(fd, mode | KEEP_SIZE, (off_t)offset, (off_t)length) ? errno : 0;
+        rc = fallocate(fd, KEEP_SIZE, (off_t)offset, 1) ? errno : 0;
         if (rc != EINTR)
             break;
     }
@@ -89,21 +81,13 @@ static int reserve(int fd, int mode, uint64_t offset, uint64_t length)
 }
 
 /*
- * Makes the objects of all components up to the last with a list. Never by truncating: other processes may have the
- * file open and have written. A hole is punched where nobody writes, or a byte of space is reserved; neither changes
- * a byte of anyone, nor the size.
+ * Makes the objects of all components up to the last with a list. Never by truncating, and never by punching a hole:
+ * other processes may have the file open and have written at any offset. A byte of space is reserved, which changes no
+ * byte of anyone, nor the size; it is the first byte of that component's, which a file that reaches it needs anyway.
  */
 int tz_layout_instantiate(int fd, const struct tz_layout *layout)
 {
-    const struct tz_component *last = tz_layout_last_list(layout);
-    uint64_t far = last ? far_away(last) : 0;
-    int rc = EFBIG;
-
-    if (!tz_layout_can_instantiate(layout))
-        return EFBIG;
-    if (far && far + PUNCHED <= tz_size_limit())
-        rc = reserve(fd, PUNCH_HOLE, far, PUNCHED);
-    return rc == EFBIG ? reserve(fd, 0, last->start, 1) : rc;
+    return tz_layout_can_instantiate(layout) ? reserve(fd, tz_layout_last_list(layout)->start) : EFBIG;
 }
 
 /* Takes the components away that have no objects. */

@@ -57,7 +57,14 @@ int tz_refuse(struct tz_create *c, int fd, int error)
     if (again >= 0 && tz_layout_missing(fd) != ENODATA)
         return fd;
     error = tz_layout_set_default(fd, c->scratch);
-    return error && error != EEXIST ? withdraw(c, fd, error) : fd;
+    if (error && error != EEXIST)
+        return withdraw(c, fd, error);
+    if (tz_layout_missing(fd) != ENODATA)
+        return fd;
+    /* Layouts of this user are ignored in silence: the MDS makes one when nobody here has the file open any more. */
+    tz_store(&c->where.mount->foreign, 1);
+    REAL(close)(fd);
+    return tz_call_open(call, call->flags & ~(O_CREAT | O_EXCL | O_TRUNC));
 }
 
 /* An empty file of this moment without a layout, as liblustreapi leaves one that gets none: nobody can have written. */

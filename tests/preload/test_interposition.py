@@ -25,8 +25,9 @@ def test_every_function_that_creates(placed: Placed, compiled: Any, apply: str, 
     done = placed([program], TARAZU_APPLY=apply, TARAZU_RECORD="full")
     assert (done.returncode, done.stderr) == (0, "")
     for i, name in enumerate(BY_NAME):
-        assert placed.osts(name) == [[i % 8, (i + 3) % 8]], name
-        assert placed.create(f"/{name}").outcome == HIT
+        again = name in ("freopen", "freopen64")  # libc opens these by itself
+        assert again or placed.osts(name) == [[i % 8, (i + 3) % 8]], name
+        assert placed.create(f"/{name}").outcome == (SKIPPED if again else HIT)
     # Their names are random: libc creates them by itself, they are recorded and never placed.
     made = {c.key[1:].split(".")[0]: c.outcome for c in placed.creates if "." in c.key}
     assert made == dict.fromkeys(BY_TEMPLATE, SKIPPED)
