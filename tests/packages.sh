@@ -30,6 +30,7 @@ need g++ g++
 ls /usr/lib/*/libjemalloc.so.2 >/dev/null 2>&1 || missing="$missing libjemalloc2"
 need clang-format clang-format
 need bwrap bubblewrap
+need setfacl acl
 [ -e /usr/share/lmod/lmod/libexec/lmod ] || missing="$missing lmod"
 need tclsh tcl
 need chromium-headless-shell chromium-headless-shell
