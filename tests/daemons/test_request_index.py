@@ -7,7 +7,7 @@ from pathlib import Path
 from tarazu.daemons.left_to_lustre import checked
 from tarazu.daemons.planner import planned_files
 from tarazu.lustre import EOF
-from tarazu.model import Component, FileName, Forecast, JobStep, Layout
+from tarazu.model import Component, FileName, FilePlacement, Forecast, JobStep, Layout
 from tarazu.store.database import open_database
 from tarazu.store.rows import NewFile
 
@@ -31,3 +31,16 @@ def test_the_index_of_a_row_is_its_place_in_the_request(tmp_path: Path) -> None:
     assert [r.request_index for r in rows] == [0, 1, 2, 3]
     assert [r.placement is not None for r in rows] == [True, False, True, False]
     assert [r.left_because for r in rows] == ["", "mdsd gave it no OSTs", "", "mdsd gave it no OSTs"]
+
+
+def test_a_file_that_several_processes_open_is_planned_as_shared() -> None:
+    """By what history saw; a file that all ranks create has no rank of its own."""
+    name = FileName("/s", "/s", "/s", False, -1, 0, 0)
+    own = FileName("/f.3", "/f.{rank}", "/f.#", False, 3, 0, 0)
+    forecasts = [Forecast(name, 100, writers=2), Forecast(name, 100), Forecast(own, 100)]
+    placeable = [(i, f, PLAIN) for i, f in enumerate(forecasts)]
+    allocated = dict.fromkeys(range(3), FilePlacement(((0, 1),)))
+    shared = {
+        ranks: [f.shared for f in planned_files(placeable, allocated, ranks)["files"]] for ranks in (1, 4)
+    }
+    assert shared == {1: [True, False, False], 4: [True, True, False]}

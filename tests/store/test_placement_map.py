@@ -112,6 +112,13 @@ def test_the_published_vector_of_siphash() -> None:
     assert native.siphash(KEY, bytes(range(15))) == 0xA129CA6149BE45E5
 
 
+def test_shared_files_have_a_layout_of_their_own(tmp_path: Path) -> None:
+    """With its flag; the library of before reads the map and passes over it."""
+    write(tmp_path / "map.1", row(1), row(2, shared=True), row(3))
+    assert [e.shared for e in read_map(tmp_path / "map.1", siphash=siphash).entries] == [False, True, False]
+    assert found(tmp_path / "map.1", "/o/f.2", 2) == (102, "exact")
+
+
 @given(st.binary(min_size=16, max_size=16), st.binary(max_size=40))
 def test_c_and_the_oracle_hash_alike(key: bytes, data: bytes) -> None:
     assert native.siphash(key, data) == siphash(key, data)
