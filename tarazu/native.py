@@ -39,7 +39,7 @@ uint64_t tz_hash_template(const uint8_t *key, char kind, const char *fs, size_t 
 struct tz_lov { bool composite; uint16_t entries; uint32_t mirrors; };
 struct lov_user_ost_data_v1 { uint64_t id, seq; uint32_t l_ost_gen, l_ost_idx; };
 struct tz_lov_entry {
-    uint64_t start, end; uint32_t flags, pattern, stripe_size; uint16_t stripe_count, objects;
+    uint64_t start, end; uint32_t id, flags, pattern, stripe_size; uint16_t stripe_count, objects;
     const struct lov_user_ost_data_v1 *object; char pool[16];
 };
 int tz_lov_check(const void *blob, size_t length, struct tz_lov *lov);

@@ -53,8 +53,10 @@ static int read_composite_entry(const void *blob, uint32_t i, struct tz_lov_entr
     if (entry->lcme_offset < sizeof *head + sizeof *entry * head->lcm_entry_count ||
         entry->lcme_offset > head->lcm_size || entry->lcme_size > head->lcm_size - entry->lcme_offset)
         return EINVAL;
-    *e = (struct tz_lov_entry){
-        .start = entry->lcme_extent.e_start, .end = entry->lcme_extent.e_end, .flags = entry->lcme_flags};
+    *e = (struct tz_lov_entry){.start = entry->lcme_extent.e_start,
+                               .end = entry->lcme_extent.e_end,
+                               .id = entry->lcme_id,
+                               .flags = entry->lcme_flags};
     return read_md((const uint8_t *)blob + entry->lcme_offset, entry->lcme_size, e);
 }
 

@@ -15,6 +15,7 @@ struct tz_lov {
 /* One of its entries, or all of a plain layout. */
 struct tz_lov_entry {
     uint64_t start, end;
+    uint32_t id;    /* 0 for a plain layout */
     uint32_t flags; /* LCME_FL_* */
     uint32_t pattern;
     uint32_t stripe_size; /* of an extension component: its extension size in SEL_UNIT_SIZE */

@@ -41,8 +41,8 @@ enum tz_request_lists {
 TZ_API size_t tz_lov_request(const struct tz_layout *layout, const uint16_t *osts, uint32_t ost_count, uint16_t from,
                              enum tz_request_lists lists, void *blob, size_t capacity);
 
-/* The blob of lustre.lov.del for all components that have these flags (with LCME_FL_NEG: that lack them). */
-size_t tz_lov_deletion(uint32_t flags, void *blob, size_t capacity);
+/* The blob of lustre.lov.del for one component. */
+size_t tz_lov_deletion(uint32_t id, void *blob, size_t capacity);
 
 enum tz_lov_verdict {
     TZ_LOV_AS_ASKED,

@@ -90,12 +90,27 @@ int tz_layout_instantiate(int fd, const struct tz_layout *layout)
     return tz_layout_can_instantiate(layout) ? reserve(fd, tz_layout_last_list(layout)->start) : EFBIG;
 }
 
-/* Takes the components away that have no objects. */
-static int delete_late(int fd, struct tz_scratch *scratch)
+/*
+ * Takes away the last components, as they were read, that have no objects. By their numbers: what another process has
+ * put in their place has others, and stays.
+ */
+static int delete_late(int fd, struct tz_create *create)
 {
-    size_t length = tz_lov_deletion(LCME_FL_NEG | LCME_FL_INIT, scratch->request, sizeof scratch->request);
+    struct tz_scratch *scratch = create->scratch;
+    struct tz_lov_entry last;
+    struct tz_lov lov;
+    size_t length;
 
-    return fsetxattr(fd, XATTR_LUSTRE_LOV ".del", scratch->request, length, 0) ? errno : 0;
+    if (tz_lov_check(scratch->lov, create->lov_length, &lov))
+        return EINVAL;
+    for (uint32_t left = lov.entries; left > 1; left--) {
+        if (tz_lov_entry(scratch->lov, create->lov_length, left - 1, &last) || (last.flags & LCME_FL_INIT))
+            break;
+        length = tz_lov_deletion(last.id, scratch->request, sizeof scratch->request);
+        if (fsetxattr(fd, XATTR_LUSTRE_LOV ".del", scratch->request, length, 0))
+            return errno;
+    }
+    return 0;
 }
 
 static int add_tail(int fd, struct tz_scratch *scratch, const struct tz_plan *plan, uint16_t from,
@@ -150,8 +165,8 @@ static bool is_whole(const struct tz_create *create)
 }
 
 /*
- * Components from `from` on get start hints, which fall back to other OSTs by themselves. Only the MDS can tell which
- * components are still without objects: others may have written meanwhile, and what has objects stays.
+ * Components from `from` on, as they were read, get start hints, which fall back to other OSTs by themselves. Others
+ * may have written meanwhile, or replaced them too: what has objects stays, and so does what is new.
  */
 int tz_layout_replace_tail(int fd, struct tz_create *create, const struct tz_plan *plan, uint16_t from)
 {
@@ -160,7 +175,7 @@ int tz_layout_replace_tail(int fd, struct tz_create *create, const struct tz_pla
     /* Several processes may find that the maker is gone: what has its objects none of them takes away again. */
     for (int i = 0; i < 8; i++) {
         if (i == 0)
-            rc = delete_late(fd, create->scratch);
+            rc = delete_late(fd, create);
         rc = rc ? rc : tz_layout_add_tail(fd, create, plan, from);
         tz_layout_instantiate(fd, &plan->layout);
         if (tz_layout_read(fd, create) || is_whole(create))
