@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from tarazu.config import LayoutSettings
-from tarazu.daemons.left_to_lustre import OWN_DEFAULT, TOO_MANY, default_layout, within_a_request
+from tarazu.daemons.left_to_lustre import (
+    NAMES_OSTS,
+    OWN_DEFAULT,
+    TOO_MANY,
+    default_layout,
+    names_osts,
+    within_a_request,
+)
 from tarazu.layout import pfl
 from tarazu.layout.manager import Choice, ConfigurationManager, LayoutPolicy, Targets, left_to_lustre
 from tarazu.model import Forecast, Layout
@@ -34,11 +41,13 @@ def configure(
     *,
     foreign_defaults: bool,
 ) -> list[NewFile]:
-    """The layout of each file; files below directories with a user's own default are left alone."""
+    """The layout of each file. Those below directories with a user's own default are left alone, unless
+    `foreign_defaults`; and always those below a default that names its OSTs.
+    """
     parents = [_parent(forecast) for forecast in forecasts]
     answer = directories(parents_of(forecasts))
     root = default_layout(answer.root)
-    default_of = {p: default_layout(answer.parents.get(p, answer.root)) for p in set(parents)}
+    default_of = {p: _default_of(answer.parents.get(p, answer.root), answer.root) for p in set(parents)}
     by_default: dict[Layout | str | None, list[int]] = {}
     for place, parent in enumerate(parents):
         by_default.setdefault(default_of[parent], []).append(place)
@@ -59,6 +68,18 @@ def configure(
         NewFile(f, *(choice if fit else too_many))
         for f, choice, fit in zip(forecasts, choices, fits, strict=True)
     ]
+
+
+def _default_of(blob: bytes, root: bytes) -> Layout | str | None:
+    """A directory's default, or why nothing is placed below it. A plain one that names neither OSTs nor a pool gets the
+    root's start index, too (`lod_ah_init`).
+    """
+    default = default_layout(blob)
+    if not isinstance(default, Layout):
+        return default
+    follows = not default.composite and not default.components[0].pool
+    named = names_osts(blob) or (follows and isinstance(default_layout(root), Layout) and names_osts(root))
+    return NAMES_OSTS if named else default
 
 
 def parents_of(forecasts: Iterable[Forecast]) -> tuple[str, ...]:

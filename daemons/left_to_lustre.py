@@ -24,6 +24,7 @@ from tarazu.wire.messages import LeftFiles
 log = logging.getLogger("tarazu.clientd")
 
 MIRRORED, UNKNOWN = "a mirrored default layout", "a default layout of an unknown kind"
+NAMES_OSTS = "a default layout that names its OSTs (lfs setstripe -i or -o)"
 """Of directories below which nothing is placed."""
 OWN_DEFAULT = "a default layout of the directory's own (layout.foreign_defaults)"
 NO_OSTS = "mdsd gave it no OSTs"
@@ -44,6 +45,11 @@ def default_layout(blob: bytes) -> Layout | str | None:
         log.warning("a directory's default layout is not understood: %s", error)
         return UNKNOWN
     return MIRRORED if decoded.mirrors > 1 else decoded.layout()
+
+
+def names_osts(blob: bytes) -> bool:
+    """Of a default that is understood."""
+    return native.decode_lov(blob).names_osts
 
 
 def as_the_site_wants(run: Run, files: Sequence[NewFile]) -> Sequence[NewFile]:

@@ -51,6 +51,9 @@ _UNCOVERED = {
     "openat2": "opens files by openat2",
     "posix_spawn_file_actions_addopen": "can let posix_spawn open a child's files, inside libc",
 }
+_SANITIZERS = frozenset("__asan_handle_no_return __hwasan_init __msan_init __tsan_init".split())
+"""What only a sanitizer's runtime exports; one that is linked into a program exports nothing of its own, but ..."""
+_LINKED_IN = "__tls_get_addr"
 _LOADER_AND_LIBC = re.compile(r"(ld-linux.*|ld64|libc|libpthread|libdl|librt|libm|libutil|libresolv)([-.]|$)")
 _SHELLS = frozenset("sh bash dash zsh ksh tcsh csh fish busybox".split())
 _SCRIPT_DEPTH = 4
@@ -107,7 +110,9 @@ def check(program: str, environ: Mapping[str, str]) -> Report:
     loaded, missing = libraries(elf, environ) if kind == "dynamic" else ((), ())
     ours = read_elf(native.library_path("libtarazu.so"))
     covered: tuple[str, ...] = ()
-    if kind == "dynamic":
+    watched = _of_sanitizers(elf, loaded)
+    findings += watched
+    if kind == "dynamic" and not watched:
         parts = [elf, *(e for e in loaded if not _LOADER_AND_LIBC.match(Path(e.path).name))]
         covered = tuple(sorted({s for e in parts for s in e.imports & CREATING & ours.exports}))
         findings += _of_symbols(parts, ours.exports)
@@ -171,6 +176,15 @@ def _of_program(elf: Elf) -> tuple[str, list[Finding]]:
     if "musl" in elf.interpreter:
         found.append(Finding(ESCAPES, "linked to musl: the library needs glibc", (elf.path,)))
     return "dynamic", found
+
+
+def _of_sanitizers(elf: Elf, loaded: Sequence[Elf]) -> list[Finding]:
+    """What preload/process/sanitizer.c finds out when the program starts."""
+    where = tuple(e.path for e in (elf, *loaded) if e.exports & _SANITIZERS)
+    if not where and _LINKED_IN in elf.exports:
+        where = (elf.path,)
+    what = "watched by a sanitizer (address, memory or thread), which the library is not to disturb: it is off there"
+    return [Finding(ESCAPES, what, where)] if where else []
 
 
 def _of_symbols(parts: Sequence[Elf], seen: frozenset[str]) -> Iterator[Finding]:

@@ -1,9 +1,16 @@
-"""Facts of Lustre's user interface, under its own names (`lustre_user.h`; the same in 2.12 to 2.17).
+"""Facts of Lustre's user interface, under its own names (`lustre_user.h`; the same in 2.12 to 2.17), and how the
+default layout of a directory is read.
 
 `preload/lustre.h` has those that the C part needs. Names of parameters stand beside their readers (`tarazu.stats`).
 """
 
 from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import struct
+from pathlib import Path
 
 EOF = 2**64 - 1
 """End of a last component (`LUSTRE_EOF`)."""
@@ -53,3 +60,51 @@ LCME_FL_INIT = 0x10
 """The component has its objects."""
 LCME_FL_EXTENSION = 0x40
 """The space into which the component before it grows (SEL)."""
+
+LL_IOC_LOV_GETSTRIPE = 0x4008669B
+
+
+def directory_default(path: str | os.PathLike[str]) -> bytes:
+    """The `lustre.lov` of a directory's default layout, or of the root's where it has none of its own (since 2.13).
+
+    By the ioctl, as `lfs getstripe -d` does it: the attribute itself hides start indices (`ll_sanitize_xattr`), and is
+    read only where the user may not list the directory. Empty where there is none. Raises OSError.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except PermissionError:
+        return os.getxattr(path, XATTR_LUSTRE_LOV)
+    blob = bytearray(XATTR_SIZE_MAX)
+    try:
+        fcntl.ioctl(descriptor, LL_IOC_LOV_GETSTRIPE, blob)
+    except OSError as error:
+        if error.errno == errno.ENODATA:
+            return b""
+        raise
+    finally:
+        os.close(descriptor)
+    return bytes(blob[: _length(blob)])
+
+
+def root_default(path: str | os.PathLike[str]) -> bytes:
+    """What Lustre shows of the topmost directory of the mount that a path is in. Empty where that is nothing."""
+    shown = b""
+    for above in Path(os.path.abspath(path)).parents:
+        try:
+            shown = directory_default(above)
+        except OSError:
+            break
+    return shown
+
+
+def _length(blob: bytes | bytearray) -> int:
+    """Of the attribute at the beginning of a buffer; of a kind that is not known here, what shows the kind."""
+    magic, size = struct.unpack_from("<II", blob)
+    (count,) = struct.unpack_from("<H", blob, 28)
+    known: dict[int, int] = {
+        0: 0,
+        LOV_USER_MAGIC_V3: 48,
+        LOV_USER_MAGIC_SPECIFIC: 48 + 24 * count,
+        LOV_USER_MAGIC_COMP_V1: size,
+    }
+    return known.get(magic, 32)

@@ -39,7 +39,7 @@ uint64_t tz_hash_template(const uint8_t *key, char kind, const char *fs, size_t 
 struct tz_lov { bool composite; uint16_t entries; uint32_t mirrors; };
 struct lov_user_ost_data_v1 { uint64_t id, seq; uint32_t l_ost_gen, l_ost_idx; };
 struct tz_lov_entry {
-    uint64_t start, end; uint32_t id, flags, pattern, stripe_size; uint16_t stripe_count, objects;
+    uint64_t start, end; uint32_t id, flags, pattern, stripe_size; uint16_t stripe_count, objects, first_ost;
     const struct lov_user_ost_data_v1 *object; char pool[16];
 };
 int tz_lov_check(const void *blob, size_t length, struct tz_lov *lov);
@@ -86,7 +86,9 @@ class DecodedComponent(msgspec.Struct, frozen=True):
     component: Component
     flags: int
     osts: tuple[int, ...]
-    """The OST of each object; empty while the component is not instantiated."""
+    """The OST of each object; empty while the component is not instantiated. Of a default: the list that it names."""
+    first_ost: int | None = None
+    """Of a directory's default: the start index, or the first of the list; None where Lustre chooses."""
 
     @property
     def extension(self) -> bool:
@@ -99,6 +101,11 @@ class Decoded(msgspec.Struct, frozen=True):
     composite: bool
     mirrors: int
     components: tuple[DecodedComponent, ...]
+
+    @property
+    def names_osts(self) -> bool:
+        """Of a directory's default: whether it has a start index or a list of OSTs, in any of its components."""
+        return any(component.first_ost is not None for component in self.components)
 
     def layout(self) -> Layout:
         """The layout as it is written down: an extension is folded into the component that it extends."""
@@ -253,7 +260,8 @@ def decode_lov(blob: bytes) -> Decoded:
             extension_bytes=e.stripe_size * lustre.SEL_UNIT_SIZE if extension else 0,
         )
         osts = tuple(e.object[k].l_ost_idx for k in range(e.objects))
-        components.append(DecodedComponent(component, e.flags, osts))
+        chosen = e.first_ost != lustre.LOV_OFFSET_DEFAULT and component.pattern != "mdt" and not extension
+        components.append(DecodedComponent(component, e.flags, osts, e.first_ost if chosen else None))
     return Decoded(lov.composite, lov.mirrors, tuple(components))
 
 

@@ -4,6 +4,7 @@
 #include "tz.h"
 
 #include <dirent.h>
+#include <link.h>
 #include <stdio.h>
 #include <sys/uio.h>
 

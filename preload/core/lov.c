@@ -27,6 +27,9 @@ static int read_md(const uint8_t *at, size_t size, struct tz_lov_entry *e)
         memcpy(e->pool, md->lmm_pool_name, sizeof e->pool);
     e->objects = (uint16_t)((size - head) / sizeof *e->object);
     e->object = (const void *)(at + head);
+    e->first_ost = md->lmm_stripe_offset;
+    if (md->lmm_magic == LOV_USER_MAGIC_SPECIFIC && e->objects)
+        e->first_ost = (uint16_t)e->object->l_ost_idx;
     return 0;
 }
 

@@ -20,7 +20,8 @@ struct tz_lov_entry {
     uint32_t pattern;
     uint32_t stripe_size; /* of an extension component: its extension size in SEL_UNIT_SIZE */
     uint16_t stripe_count;
-    uint16_t objects; /* how many follow: none before they are made */
+    uint16_t objects;   /* how many follow: none before they are made */
+    uint16_t first_ost; /* that is asked for: the start index, or the first of a list; LOV_OFFSET_DEFAULT for none */
     const struct lov_user_ost_data_v1 *object;
     char pool[LOV_MAXPOOLNAME + 1];
 };

@@ -9,12 +9,14 @@ struct tz_counter {
 };
 
 struct tz_nth {
-    uint32_t precise, loose;
+    uint32_t precise, loose;     /* UINT32_MAX: nobody has counted, and no row of a map has that */
     bool again;                  /* the name was created before by this process and keeps its n */
     struct tz_counter *slots[3]; /* of the name and its templates; NULL when there was no room */
 };
 
-/* The slot of a key of one's own (not 0), made when it is new; NULL when there is no room. */
+#define TZ_NO_NTH ((struct tz_nth){.precise = UINT32_MAX, .loose = UINT32_MAX})
+
+/* The slot of a key of one's own (not 0), made when it is new; NULL when there is no room for it. */
 struct tz_counter *tz_counters_slot(uint64_t key);
 
 /* Takes the numbers of a name that is about to be created. */

@@ -18,13 +18,14 @@ enum { HOW_NO_SYMLINKS = 0x04 };
 
 _Static_assert(sizeof(struct tz_dir) + 2 * TZ_PATH_MAX <= sizeof((struct tz_scratch *)0)->directory, "it fits");
 
-enum { SLOTS = 4096, LIMIT = 3072, ARENA = 65536 };
+enum { SLOTS = 4096, LIMIT = 3072, ARENA = 65536, ARENAS = 32 };
 
 static const struct tz_dir *table[SLOTS]; /* atomic pointers; entries are never freed */
 static struct tz_lock lock;
 static uint32_t filled; /* atomic, written under the lock */
 static char *arena;
 static size_t arena_left;
+static int arenas;
 
 /* In the child of a fork the arena may be half way in the hands of a thread that does not exist. */
 void tz_dircache_forked(void)
@@ -52,7 +53,8 @@ static struct tz_dir *carve(size_t size)
 {
     size = (size + 15) & ~(size_t)15;
     if (size > arena_left) {
-        arena = tz_pages(ARENA);
+        arena = arenas < ARENAS ? tz_pages(ARENA) : NULL;
+        arenas += arena != NULL;
         arena_left = arena ? ARENA : 0;
         if (!arena)
             return NULL;

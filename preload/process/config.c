@@ -3,6 +3,7 @@
 #include "base/rawsys.h"
 #include "base/text.h"
 #include "process/outside.h"
+#include "process/sanitizer.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -149,7 +150,7 @@ bool tz_config_read(void)
 {
     const char *spool, *map, *value = getenv("TARAZU_DISABLE");
 
-    if ((value && *value && !equals(value, "0")) || getauxval(AT_SECURE))
+    if ((value && *value && !equals(value, "0")) || getauxval(AT_SECURE) || tz_sanitized())
         return false;
     if (getenv("TARAZU_STEP") && tz_outside()) {
         tz_leave();

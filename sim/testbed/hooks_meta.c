@@ -28,12 +28,16 @@ static bool is_layout(const char *name)
 static ssize_t get(int fd, const char *name, void *value, size_t size)
 {
     struct stat st;
+    ssize_t got;
 
     if (!is_layout(name) || !fd_in_mount(fd, &st))
         return PASS;
     if (strcmp(name, XATTR_LUSTRE_LOV) != 0 && !(name[0] == 't' && geteuid() == 0))
         return -ENODATA;
-    return layout_get(fd, value, size);
+    got = layout_get(fd, value, size);
+    if (got > 0 && size > 0 && name[0] == 'l')
+        lov_hide_starts(value);
+    return got;
 }
 
 static ssize_t set(int fd, const char *name, const void *value, size_t size)
@@ -142,8 +146,9 @@ static int set_stripe(int fd, const struct stat *st, const void *data)
     return layout_set(fd, st, data, lov_passed_size(data, false), VIA_IOCTL);
 }
 
-/* The caller says in lmm_stripe_count how much room there is; with none only the head is copied. */
-static int get_stripe(int fd, void *out)
+/* The caller says in lmm_stripe_count how much room there is; with none only the head is copied. Of a directory all is
+ * copied, whatever the caller has room for. */
+static int get_stripe(int fd, const struct stat *st, void *out)
 {
     bool head_only = ((const struct lov_user_md_v1 *)out)->lmm_stripe_count == 0;
     size_t room = lov_passed_size(out, true);
@@ -152,6 +157,8 @@ static int get_stripe(int fd, void *out)
 
     if (size < 0)
         return (int)size;
+    if (S_ISDIR(st->st_mode))
+        room = XATTR_SIZE_MAX;
     if (room < (size_t)size && !head_only)
         return -EOVERFLOW;
     memcpy(out, blob, room < (size_t)size ? room : (size_t)size);
@@ -170,7 +177,7 @@ static int ours(int fd, unsigned long request, void *argument)
         return set_stripe(fd, &st, argument);
     case LL_IOC_LOV_GETSTRIPE:
     case LL_IOC_LOV_GETSTRIPE_NEW:
-        return get_stripe(fd, argument);
+        return get_stripe(fd, &st, argument);
     default:
         return -ENOTTY;
     }

@@ -254,8 +254,10 @@ ssize_t layout_get(int fd, void *buffer, size_t capacity)
 
     tb_lock();
     rc = sidecar_load(fd, layout);
-    if (rc == 0 && fstat(fd, &st) != 0)
+    if (fstat(fd, &st) != 0)
         rc = -errno;
+    if (rc == -ENODATA && S_ISDIR(st.st_mode))
+        rc = sidecar_of_root(layout);
     if (rc == 0)
         rc = blob_encode(layout, buffer, capacity, S_ISREG(st.st_mode));
     tb_unlock();

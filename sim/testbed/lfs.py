@@ -12,6 +12,7 @@ getstripe  -d -D -y -v -r -R -q, and one of -c -S -i -p -L -E for that value alo
 from __future__ import annotations
 
 import errno
+import fcntl
 import getopt
 import os
 import struct
@@ -26,6 +27,7 @@ RAID0, MDT, OVERSTRIPED = 1, 0x100, 0x200
 INIT, EXTENSION, STALE = 0x10, 0x40, 0x1
 FLAGS = {INIT: "init", EXTENSION: "extension", STALE: "stale"}
 POOL_BYTES, ANY = 16, 0xFFFF
+GET_STRIPE = 0x4008669B
 DELAY_CREATE = os.O_NOCTTY | 0o20000
 EXTENSION_UNIT = 1024
 UNITS = {unit: 1 << 10 * n for n, unit in enumerate("bkmgtpe")}
@@ -115,10 +117,24 @@ def decode(blob: bytes, is_dir: bool) -> tuple[int, bool, list[Component]]:
     return generation, True, parts
 
 
+def _attribute(path: str, is_dir: bool) -> bytes:
+    """`lustre.lov`; of a directory with the start indices that the attribute itself hides. Raises OSError."""
+    shown = os.getxattr(path, "lustre.lov")
+    if not is_dir:
+        return shown
+    blob = bytearray(65536)
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.ioctl(descriptor, GET_STRIPE, blob)
+    finally:
+        os.close(descriptor)
+    return bytes(blob[: len(shown)])
+
+
 def read(path: str, is_dir: bool) -> tuple[int, bool, list[Component]] | None:
     """The layout of a file, or a directory's default; None where it has none."""
     try:
-        return decode(os.getxattr(path, "lustre.lov"), is_dir)
+        return decode(_attribute(path, is_dir), is_dir)
     except OSError as error:
         if error.errno == errno.ENODATA:
             return None

@@ -93,6 +93,20 @@ size_t lov_passed_size(const void *data, bool answer)
     return size;
 }
 
+void lov_hide_starts(void *data)
+{
+    struct lov_comp_md_v1 *comp = data;
+    struct lov_user_md_v1 *md = data;
+
+    if (comp->lcm_magic != LOV_USER_MAGIC_COMP_V1)
+        md->lmm_stripe_offset = LOV_OFFSET_DEFAULT;
+    else
+        for (unsigned i = 0; i < comp->lcm_entry_count; i++) {
+            md = (void *)((char *)data + comp->lcm_entries[i].lcme_offset);
+            md->lmm_stripe_offset = LOV_OFFSET_DEFAULT;
+        }
+}
+
 struct lov_writer lov_begin(const struct lov_head *head, void *out, size_t capacity)
 {
     struct lov_writer writer = {.out = out, .capacity = capacity, .head = *head};

@@ -45,6 +45,9 @@ struct lov_writer {
     unsigned written;
 };
 
+/* The attribute as fgetxattr shows it, without start indices (ll_sanitize_xattr): a copy of it lets the MDS choose. */
+void lov_hide_starts(void *data);
+
 struct lov_writer lov_begin(const struct lov_head *head, void *out, size_t capacity);
 
 /* Returns where its objects, all 0, are to be filled in; NULL where nothing was written. */

@@ -212,13 +212,18 @@ static int load_of(int fd, struct tb_layout *layout)
     return rc;
 }
 
+int sidecar_of_root(struct tb_layout *layout)
+{
+    return load_of(real_open(tb_mount, O_PATH | O_DIRECTORY, 0), layout);
+}
+
 /* The default layout that a new file gets: that of its directory, else that of the root, else -ENODATA. */
 int sidecar_default_for(int fd, struct tb_layout *layout)
 {
     bool is_root = false;
     int rc = load_of(parent_of(fd, &is_root), layout);
 
-    return rc == -ENODATA && !is_root ? load_of(real_open(tb_mount, O_PATH | O_DIRECTORY, 0), layout) : rc;
+    return rc == -ENODATA && !is_root ? sidecar_of_root(layout) : rc;
 }
 
 /* A new directory gets a copy of the default of the one that it was made in; that of the root is not copied, it is

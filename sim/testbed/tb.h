@@ -144,6 +144,7 @@ int layout_cover(int fd, uint64_t end, bool truncate, uint64_t *covered);
 int sidecar_load(int fd, struct tb_layout *layout);
 int sidecar_store(int fd, const struct tb_layout *layout, bool file);
 int sidecar_remove(int fd);
+int sidecar_of_root(struct tb_layout *layout);
 int sidecar_default_for(int fd, struct tb_layout *layout);
 int sidecar_inherit(int fd);
 struct tb_layout *layout_scratch(unsigned slot); /* under the lock */

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -12,8 +14,9 @@ import msgspec
 
 from tarazu.config import Settings
 from tarazu.errors import TarazuError, TraceError
+from tarazu.lustre import XATTR_LUSTRE_LOV
 from tarazu.model import Layout, Ost, SystemView
-from tarazu.run.plan.default_layouts import default_layouts, layout_blob, own_default
+from tarazu.run.plan.default_layouts import default_layouts, own_default
 from tarazu.sim.whatif import job_log
 from tarazu.sim.whatif.replay import Around, Replayed, Why, decoded, replay, size_on_disk
 from tarazu.stats import client
@@ -166,7 +169,8 @@ class _Looked:
                 self.left -= 1
                 path = mount.path.rstrip("/") + file.key[len(mount.subdirectory) :]
                 if size_on_disk(path) == file.size_bytes:
-                    return decoded(layout_blob(path))
+                    with contextlib.suppress(OSError):
+                        return decoded(os.getxattr(path, XATTR_LUSTRE_LOV))
         return None
 
     def directories(self, fs_name: str, root: str) -> Callable[[tuple[str, ...]], DirectoryLayouts]:

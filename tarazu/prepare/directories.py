@@ -19,7 +19,7 @@ import msgspec
 from tarazu import native
 from tarazu.errors import LayoutError, Unavailable
 from tarazu.layout.setstripe import format_layout, parse_layout
-from tarazu.lustre import LOV_ALL_STRIPES, XATTR_LUSTRE_LOV
+from tarazu.lustre import LOV_ALL_STRIPES, directory_default, root_default
 from tarazu.model import Layout
 from tarazu.prepare.notes import Note, Notes, Set
 
@@ -46,14 +46,13 @@ def lfs(*words: str) -> None:
         raise Unavailable(f"lfs {shlex.join(words)}: {said[0][:200]}")
 
 
-def own_default(path: str | Path) -> bytes:
-    """A directory's own default, as `lustre.lov`; empty where nobody has chosen one. Raises OSError."""
-    try:
-        return os.getxattr(path, XATTR_LUSTRE_LOV)
-    except OSError as error:
-        if error.errno in (61, 95):  # ENODATA, EOPNOTSUPP
-            return b""
-        raise
+def own_default(path: str | Path, of_root: bytes | None = None) -> bytes:
+    """A directory's own default, as `lustre.lov`; empty where nobody has chosen one. Raises OSError.
+
+    Where a directory has none, Lustre shows the root's: `of_root`, looked for where it is not given.
+    """
+    shown = directory_default(path)
+    return b"" if shown == (root_default(path) if of_root is None else of_root) else shown
 
 
 def existing(path: Path, mount: Path) -> Path | None:
@@ -138,12 +137,13 @@ def _take_one(its: Set, left: Left, progress: Callable[[str], None]) -> Iterator
     if (found.st_dev, found.st_ino) != (its.device, its.inode):
         left.append((its.path, "is another directory now"))
         return
+    of_root = root_default(its.path)
     for number, directory in enumerate(_below(its)):
         progress(f"{its.path}: {number} directories")
         if number >= MOST:
             left.append((its.path, f"has more than {MOST} directories below: the others keep what they have"))
             return
-        there = own_default(directory)
+        there = own_default(directory, of_root)
         if not there:
             continue
         if not _is(there, its.words):
@@ -188,5 +188,11 @@ def _is(blob: bytes, words: str) -> bool:
         found = native.decode_lov(blob)
     except LayoutError:
         return False
+    parts = [component for component in found.components if not component.extension]
     lists = [each for each in osts if len(each) > 1]
-    return found.layout() == layout and [c.osts for c in found.components if c.osts] in ([], lists)
+    starts = [each[0] if each else None for each in osts]
+    return (
+        found.layout() == layout
+        and [part.osts for part in parts if len(part.osts) > 1] == lists
+        and [part.first_ost for part in parts] == starts
+    )

@@ -11,7 +11,7 @@ from itertools import islice
 
 from tarazu import native
 from tarazu.errors import BadInput, LayoutError
-from tarazu.lustre import XATTR_LUSTRE_LOV
+from tarazu.lustre import XATTR_LUSTRE_LOV, directory_default, root_default
 from tarazu.native import Decoded
 from tarazu.rebalance.files import Files, Stat, Why
 
@@ -39,10 +39,11 @@ def scan(
     """Every regular file of `least_bytes` or more, hard links once.
 
     A file that was written within `idle_s` is taken for one of a running job and left. Who reads it goes on while it is
-    moved. Raises BadInput.
+    moved. One in a directory whose own default names OSTs is where somebody wants it. Raises BadInput.
     """
     files = Files(osts)
     linked: set[tuple[int, int]] = set()
+    wished: dict[str, bool] = {}
 
     def look(path: str) -> Found | None:
         try:
@@ -62,6 +63,11 @@ def scan(
             return path, found, "excluded"
         if found.modified_s > now_s - idle_s:
             return path, found, "being written"
+        parent = os.path.dirname(path)
+        if parent not in wished:
+            wished[parent] = _names_osts(parent)
+        if wished[parent]:
+            return path, found, "where a directory's default names OSTs"
         try:
             blob = os.getxattr(path, XATTR_LUSTRE_LOV, follow_symlinks=False)
             return path, found, native.decode_lov(blob)
@@ -82,6 +88,14 @@ def scan(
                         files.add(path, of, what)
                 progress(f"{len(files)} files that could be moved, {sum(files.left.values())} others")
     return files
+
+
+def _names_osts(directory: str) -> bool:
+    try:
+        shown = directory_default(directory)
+        return shown not in (b"", root_default(directory)) and native.decode_lov(shown).names_osts
+    except (OSError, LayoutError):
+        return False
 
 
 def _listed(directory: str, least_bytes: int, lfs: str) -> Iterator[str]:

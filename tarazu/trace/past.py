@@ -34,7 +34,7 @@ RUNS_WITH_KEYS = 3
 """Names are guessed from the newest run that has such files."""
 RUNS_WITH_NAMES = 5
 """Numbers in names are continued over the newest runs."""
-MOST_NTH = 1 << 32
+MOST_NTH = 0xFFFFFFFF
 _SHORT, _MOST_CREATORS = 256, 10_000
 """Characters and number of the lists of ranks that are remembered."""
 _MARKS = {

@@ -8,7 +8,8 @@ from __future__ import annotations
 import mmap
 import os
 import struct
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -26,6 +27,9 @@ CREATE, CLOSE, END, OPEN = 1, 2, 3, 4
 
 FLAG_EXISTED, FLAG_AGAIN = 1, 2
 FLAG_COUNTED, FLAG_REOPENED = 1, 2
+
+NOT_COUNTED = 0xFFFFFFFF
+"""n of a name that came when the process had no room for counting more."""
 
 _HEADER = struct.Struct("<8sIIQQQIIiiIIQII64s64s40sQ")
 _NODE = struct.Struct("<8sIIQQQQQIIIi64s64s8xQ")
@@ -291,7 +295,27 @@ def _spool(data: bytes | mmap.mmap, start: int) -> tuple[Spool, int]:
             lost += length
         offset += length
     lost += end - offset
-    return Spool(header, tuple(creates), tuple(closes), ended, last_ns, lost), offset
+    return Spool(header, _counted(creates), tuple(closes), ended, last_ns, lost), offset
+
+
+def _counted(creates: Sequence[CreateRecord]) -> tuple[CreateRecord, ...]:
+    """The creates of one process, with the numbers that it would have given to names that it could not count."""
+    if all(NOT_COUNTED not in (c.nth_precise, c.nth_loose) for c in creates):
+        return tuple(creates)
+    following: Counter[tuple[str, ...]] = Counter()
+    numbers: dict[tuple[str, str], tuple[int, int]] = {}
+    found = []
+    for create in creates:
+        templates = (create.fs_name, "T", create.precise), (create.fs_name, "L", create.loose)
+        nth = create.nth_precise, create.nth_loose
+        if NOT_COUNTED in nth:
+            new = following[templates[0]], following[templates[1]]
+            nth = numbers.get((create.fs_name, create.key), new)
+        numbers[create.fs_name, create.key] = nth
+        for template, n in zip(templates, nth, strict=True):
+            following[template] = max(following[template], n + 1)
+        found.append(msgspec.structs.replace(create, nth_precise=nth[0], nth_loose=nth[1]))
+    return tuple(found)
 
 
 def _record(

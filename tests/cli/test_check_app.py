@@ -156,6 +156,19 @@ def test_go_and_musl(build: Build) -> None:
     assert levels(check(str(musl), os.environ), "musl") == [ESCAPES]
 
 
+@pytest.mark.parametrize("kind", ["address", "thread", "address static", "thread static"])
+def test_a_program_under_a_sanitizer(build: Build, kind: str) -> None:
+    name, _, static = kind.partition(" ")
+    options = ["-static-libasan" if name == "address" else "-static-libtsan"] if static else []
+    report = check(str(build("every.c", f"-fsanitize={name}", *options)), os.environ)
+    assert levels(report, "sanitizer") == [ESCAPES] and report.covered == ()
+
+
+def test_a_program_with_checks_that_do_not_watch_others(build: Build) -> None:
+    report = check(str(build("every.c", "-fsanitize=undefined,leak")), os.environ)
+    assert levels(report, "sanitizer") == [] and "open" in report.covered
+
+
 def test_scripts(build: Build, tmp_path: Path) -> None:
     script = tmp_path / "script"
     for first, level, runs in (

@@ -198,6 +198,20 @@ def test_a_killed_script_goes_on_and_leaves_what_is_in_use(on_client: Testbed, s
     assert not list(script.parent.glob("INJECTED*"))
 
 
+def test_a_file_stays_where_the_users_default_names_osts(on_client: Testbed) -> None:
+    def default(*words: str) -> None:
+        done = on_client.exec(0, ["lfs", "setstripe", *words, on_client.client_mount() / "set"])
+        assert done.returncode == 0
+
+    default("-i", "5")
+    try:
+        advice = advised(on_client)
+    finally:
+        default("-d")
+    assert not advice["datasets"]
+    assert [*advice["left"]] == ["where a directory's default names OSTs"]
+
+
 def test_advice_as_text(on_client: Testbed, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["rebalance", "--min-size", "1M", "--reads-per-day", "24"]
     words += ["--view", str(on_client.directory / "view.json"), str(on_client.client_mount() / "set")]

@@ -4,10 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from tarazu.daemons.left_to_lustre import MIRRORED, UNKNOWN, default_layout
+from tarazu import native
+from tarazu.daemons.configure import configure
+from tarazu.daemons.left_to_lustre import MIRRORED, NAMES_OSTS, OWN_DEFAULT, UNKNOWN, default_layout
 from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
-from tarazu.layout.setstripe import format_layout
+from tarazu.layout.setstripe import format_layout, parse_layout
 from tarazu.model import FileName, Forecast, Layout
+from tarazu.wire.local import DirectoryLayouts
 
 CAPTURED = Path(__file__).parents[1] / "data" / "lustre" / "layout"
 
@@ -43,3 +46,33 @@ def test_mirrors_and_the_unknown_are_never_placed_over(data: bytes, why: str) ->
 
 def test_none() -> None:
     assert default_layout(b"") is None
+
+
+def left(root: str, own: str, *, foreign_defaults: bool) -> str:
+    """Why a file is left to Lustre in a directory with this default; the root's is the other."""
+    blobs = [native.encode_lov(*parse_layout(text)) if text else b"" for text in (root, own)]
+    answer = DirectoryLayouts(blobs[0], {"/d": blobs[1] or blobs[0]})
+    forecast = Forecast(FileName("/d/x", "/d/x", "/d/x", False, 0, 0, 0), 1 << 30)
+    (file,) = configure(
+        [forecast], Targets(8), lambda _: answer, LayoutPolicy(), foreign_defaults=foreign_defaults
+    )
+    return file.left_because
+
+
+@pytest.mark.parametrize("foreign_defaults", [False, True])
+def test_a_start_index_counted_for_nothing_where_all_else_is_as_in_the_roots_default(
+    foreign_defaults: bool,
+) -> None:
+    for own in ("-c 1 -S 4M -i 7", "-c 1 -S 4M -i 0", "-c 1 -S 4M -o 3"):
+        assert left("-c 1 -S 4M", own, foreign_defaults=foreign_defaults) == NAMES_OSTS
+    assert left("-c 1 -S 4M", "-c 1 -S 4M", foreign_defaults=foreign_defaults) == ""
+
+
+def test_the_roots_own_start_index_was_overridden() -> None:
+    for root in ("-c 1 -S 4M -i 2", "-c 2 -S 4M -o 2,5"):
+        assert left(root, "", foreign_defaults=False) == NAMES_OSTS
+        # Lustre starts these where the root's default says.
+        assert left(root, "-c 4 -S 4M", foreign_defaults=True) == NAMES_OSTS
+        assert left(root, "-c 4 -S 4M", foreign_defaults=False) in (NAMES_OSTS, OWN_DEFAULT)
+        for own in ("-c 2 -S 4M -p flash", "-E 16M -c 1 -S 4M -E -1 -c 4 -S 4M"):
+            assert left(root, own, foreign_defaults=True) != NAMES_OSTS

@@ -33,7 +33,20 @@ DEFAULTS = {
     "pool-empty": "-c 2 -S 4M -p gone",
     "pfl": "-E 16M -c 1 -S 4M -E -1 -c 4 -S 4M",
 }
-LEFT = {
+WISHED = {
+    "start": "-c 0 -S 0 -i 7",
+    "start-of-site": "-c 1 -S 4M -i 0",
+    "start-pfl": "-E 16M -c 1 -S 4M -E -1 -c 4 -S 4M -i 3",
+    "start-over": "-C 12 -S 4M -i 2",
+    "start-pool": "-c 2 -S 4M -p flash -i 1",
+    "list": "-c 3 -S 4M -o 1,5,7",
+    "list-of-one": "-c 1 -S 4M -o 6",
+    "list-pfl": "-E 16M -c 2 -S 4M -o 4,1 -E -1 -c 4 -S 4M",
+}
+"""Defaults that name OSTs."""
+DEFAULTS |= WISHED
+NAMES_OSTS = "a default layout that names its OSTs (lfs setstripe -i or -o)"
+LEFT = dict.fromkeys(WISHED, NAMES_OSTS) | {
     "sel-odd": "the default layout, component 2: expected an extension size that is a multiple of its stripe size",
     "dom-only": "all of it lies on the MDT (DoM)",
     "pool-empty": "no usable OST in pool gone",
@@ -97,6 +110,16 @@ def test_overstriping_is_kept(placed: Loop) -> None:
     assert len(osts) == 12 and sorted(osts.count(i) for i in range(8)) == [1] * 4 + [2] * 4
     assert placed.testbed.layout("over/f").layout.components[0].pattern == "overstriped"
     assert len(placed.testbed.layout("over-late/f").osts[1]) == 10
+
+
+def test_a_users_list_or_start_index_was_overridden_with_foreign_defaults(placed: Loop) -> None:
+    """`lfs setstripe -o 1,5,9` and `-i 7` of a directory."""
+    for name, words in WISHED.items():
+        assert row(placed, name)["left_because"] == NAMES_OSTS
+        _, asked = parse_layout(words)
+        actual = placed.testbed.layout(f"{name}/f").osts
+        for osts, wanted in zip(actual, asked, strict=True):
+            assert osts[: len(wanted)] == wanted
 
 
 def test_why_a_file_is_left_to_lustre_is_said(placed: Loop) -> None:

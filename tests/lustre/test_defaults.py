@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tarazu.daemons.left_to_lustre import default_layout
+from tarazu.daemons.left_to_lustre import default_layout, names_osts
 from tarazu.layout.explicit import asked_osts, explicit_components
 from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
 from tarazu.model import FileName, Forecast, Layout
@@ -63,3 +63,30 @@ def test_a_file_is_placed_below_a_default_of_any_kind(lustre: LustreMount, defau
     made = [of for of in lustre.layout_of("d/f") if of]
     first = next((of for of in osts if of), ())  # of several stripes that extend themselves nothing is asked
     assert made[0][: len(first)] == first
+
+
+@pytest.mark.parametrize(
+    ("default", "named"),
+    [
+        ("-i {0}", True),
+        ("-c 1 -S 1M -o {0}", True),
+        ("-S 1M -o {0},{1}", True),
+        ("-C 3 -S 1M -i {1}", True),
+        ("-E 4M -c 1 -S 1M -E -1 -c 2 -S 1M -i {1}", True),
+        ("-E 4M -c 1 -S 1M -E -1 -S 1M -o {1},{0}", True),
+        ("-E 1M -L mdt -E -1 -c 2 -S 1M", False),
+        ("-E 4M -c 1 -S 1M -E -1 -c 2 -S 1M -z 64M", False),
+        ("-c -1", False),
+    ],
+)
+def test_a_default_that_names_osts_is_told_from_others(
+    lustre: LustreMount, default: str, named: bool
+) -> None:
+    """`lustre.lov` itself hides a start index: the files were placed elsewhere."""
+    folder = lustre.directory / "d"
+    folder.mkdir()
+    lustre.lfs("setstripe", *default.format(*lustre.osts).split(), folder)
+    mount = Mount(str(lustre.mount), lustre.fs_name)
+    key = f"/{lustre.directory.name}/d/f"
+    _, found = default_layouts.default_layouts([mount], [key])
+    assert names_osts(found[key]) == named

@@ -65,6 +65,19 @@ result = [sorted((os.path.relpath(a), b) for a, b in left), *end(path),
     assert bed.layout("out/old/f").osts != ((4, 5),)
 
 
+def test_a_default_of_the_whole_file_system_was_taken_for_the_directorys_own(on: On) -> None:
+    """Lustre shows it, since 2.13, of every directory that has none."""
+    assert on("""
+os.mkdir("out")
+d.lfs("setstripe", "-c", "3", ".")
+path, _, left = begin((os.path.abspath("out"), "-c 2 -S 1M -i 4"))
+subprocess.run(["sh", "-c", "mkdir out/new out/moved; lfs setstripe -c 2 -S 1M -i 5 out/moved"])
+result = [left, *end(path), own("out"), own("out/new")]
+d.lfs("setstripe", "-d", ".")
+""") == [[], ["out", "out/new"], [["out/moved", "has a default layout that somebody else has set since"]],
+         False, False]  # fmt: skip
+
+
 def test_of_two_jobs_in_one_directory_the_last_one_takes_it_back(on: On) -> None:
     assert on("""
 os.mkdir("out")

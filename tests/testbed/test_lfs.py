@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ def test_shows_a_layout_as_lustre_does(
 def test_shows_a_directorys_default_as_lustre_does(monkeypatch: Any, capsys: Any) -> None:
     blob = (LAYOUTS / "dir_default_pfl.lustre.lov.bin").read_bytes()
     monkeypatch.setattr(os, "getxattr", lambda path, attribute: blob)
+    monkeypatch.setattr(lfs, "_attribute", lambda path, is_dir: blob)
     monkeypatch.setattr(lfs, "_parameter", {"stripecount": "1", "stripesize": "4194304"}.get)
     for options, ending in (({"d": ""}, "-d.txt"), ({"d": "", "y": ""}, "-d-y.yaml")):
         lfs.show(str(LAYOUTS), options, False)
@@ -74,6 +76,25 @@ def test_a_directorys_default_is_obeyed_inherited_and_taken_back(bed: Testbed) -
     assert bed.layout("d/below/g").osts == ((1, 2),)
     assert len(bed.layout("d/g").osts[0]) == len(bed.layout("d/later/g").osts[0]) == 1
     assert "pattern:        stripe_offset: -1" in run(bed, "getstripe", "-d", "d")
+
+
+def test_a_start_index_is_shown_by_getstripe_and_hidden_in_the_attribute(bed: Testbed) -> None:
+    """As a real client does it (`ll_sanitize_xattr`): the attribute of one directory may be set on another."""
+    (bed.client_mount() / "i").mkdir()
+    show = "import os, sys; print(os.getxattr(sys.argv[1], 'lustre.lov')[30:32].hex())"
+    for options in (["-i", "3"], ["-c", "2", "-o", "3,1"]):
+        run(bed, "setstripe", *options, "i")
+        assert run(bed, "getstripe", "-i", "-d", "i").strip() == "3"
+        assert lfs_of(bed, sys.executable, "-c", show, "i").stdout.strip() == "ffff"
+
+
+def test_a_directory_without_a_default_shows_that_of_the_root(bed: Testbed) -> None:
+    (bed.client_mount() / "none").mkdir()
+    run(bed, "setstripe", "-c", "3", ".")
+    try:
+        assert run(bed, "getstripe", "-c", "-d", "none").strip() == "3"
+    finally:
+        run(bed, "setstripe", "-d", ".")
 
 
 def test_what_lustre_refuses_is_refused(bed: Testbed) -> None:

@@ -8,15 +8,15 @@ from pathlib import PurePosixPath
 
 from tarazu import native
 from tarazu.errors import LayoutError
-from tarazu.lustre import EOF, LOV_ALL_STRIPES, XATTR_LUSTRE_LOV
+from tarazu.lustre import EOF, LOV_ALL_STRIPES, directory_default
 from tarazu.model import Component, Layout
 from tarazu.stats.client import FileSystem, Mount
 
 
-def layout_blob(path: str) -> bytes:
-    """`lustre.lov` of a file or directory; empty when it has none of its own or cannot be read."""
+def _default(path: str) -> bytes:
+    """A directory's default, as `lustre.lov`; empty when it has none or it cannot be read."""
     try:
-        return os.getxattr(path, XATTR_LUSTRE_LOV)
+        return directory_default(path)
     except OSError:
         return b""
 
@@ -42,13 +42,13 @@ def default_layouts(
     root's are listed with a layout; a directory without a default of its own follows the root, and the root without
     one is `own`.
     """
-    root = layout_blob(min(mounts, key=lambda m: len(m.subdirectory)).path) or own
+    root = _default(min(mounts, key=lambda m: len(m.subdirectory)).path) or own
     found: dict[str, bytes] = {}
     seen: dict[str, bytes] = {}
     for key in keys:
         parent = _deepest_existing(mounts, key)
         if parent not in seen:
-            seen[parent] = (layout_blob(parent) if parent else b"") or root
+            seen[parent] = (_default(parent) if parent else b"") or root
         found[key] = seen[parent]
     return root, found
 
