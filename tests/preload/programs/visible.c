@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -392,6 +393,15 @@ static void clone_(void)
 	fflush(stdout);
 	wait_for(clone(cloned, stack + sizeof stack, SIGCHLD, "clone"));
 }
+
+static int stop(struct dl_phdr_info *info, size_t size, void *data_)
+{
+	(void)info;
+	(void)size;
+	(void)data_;
+	return 7;
+}
+static void dl_iterate_phdr_(void) { SAY(dl_iterate_phdr(stop, NULL)); }
 
 static const struct {
 	const char *name;
