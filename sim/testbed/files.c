@@ -114,7 +114,7 @@ static void hold_handle(int fd, bool writes)
     syscall(SYS_fcntl, fd, F_OFD_SETLK, &lock);
 }
 
-/* A layout was set, or refused: the next open asks the MDS in any case, and the program's own locks meet none of ours. */
+/* A layout was set, or refused: the next open asks the MDS, and locks of the program meet none of ours. */
 void fd_forget_handle(int fd)
 {
     struct flock lock = handle_of(F_UNLCK, true);
