@@ -85,10 +85,15 @@ int layout_set(int fd, const struct stat *st, const void *data, size_t size, enu
     rc = blob_decode(data, size, layout, BLOB_USER);
     if (rc)
         goto out;
-    /* The client opens the file by its intent and releases that again; the layout it fetches when it next needs it. */
+    /*
+     * The client opens the file by its intent and releases that again, and gives up the lock that it has had since the
+     * file was made; the layout, and for a write the file's privileges, it fetches when it next needs them.
+     */
     tb_request(TO_MDS_OPEN, 1);
     tb_request(TO_MDS_CLOSE, 1);
+    tb_request(TO_MDS_CANCEL, 1);
     tb_request(TO_MDS_LAYOUT, 1);
+    tb_request(TO_MDS_GETXATTR, 1);
     if (sidecar_default_for(fd, other) == 0 && other->comp[0].pool[0])
         pool = other->comp[0].pool;
     rc = layout_check(layout, 0, pool);

@@ -57,10 +57,19 @@ struct tb_pool {
 };
 
 /* Requests that a client's calls would send, counted as measured on a real Lustre. */
-enum tb_request { TO_MDS_OPEN, TO_MDS_CLOSE, TO_MDS_LAYOUT, TO_MDS_SETXATTR, TO_OST, TB_REQUESTS };
+enum tb_request {
+    TO_MDS_OPEN,
+    TO_MDS_CLOSE,
+    TO_MDS_LAYOUT,
+    TO_MDS_SETXATTR,
+    TO_MDS_GETXATTR,
+    TO_MDS_CANCEL,
+    TO_OST,
+    TB_REQUESTS
+};
 
 #define TB_STATE_MAGIC "TBSTATE1"
-#define TB_STATE_VERSION 2u
+#define TB_STATE_VERSION 3u
 
 struct tb_state {
     char magic[8];
