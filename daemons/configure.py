@@ -47,10 +47,11 @@ def configure(
     parents = [_parent(forecast) for forecast in forecasts]
     answer = directories(parents_of(forecasts))
     root = default_layout(answer.root)
-    default_of = {p: _default_of(answer.parents.get(p, answer.root), answer.root) for p in set(parents)}
+    blob_of = {p: answer.parents.get(p, answer.root) for p in set(parents)}
+    default_in = {blob: _default_of(blob, answer.root) for blob in set(blob_of.values())}
     by_default: dict[Layout | str | None, list[int]] = {}
     for place, parent in enumerate(parents):
-        by_default.setdefault(default_of[parent], []).append(place)
+        by_default.setdefault(default_in[blob_of[parent]], []).append(place)
     chosen: dict[int, Choice] = {}
     for default, places in by_default.items():
         # Layouts are compared, not blobs: these also carry the directory's own identity.

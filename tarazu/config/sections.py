@@ -171,7 +171,8 @@ class LayoutSettings:
     )
     min_size: int = setting(64 * MIB, "files forecast below this are left to Lustre", NOT_NEGATIVE, size=True)
     foreign_defaults: bool = setting(
-        False, "place also in directories whose default layout a user has changed"
+        False,
+        "place also in directories whose default layout a user has changed, but for one that names OSTs",
     )
 
 
