@@ -29,7 +29,7 @@ from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.questions import Questions
 from tarazu.errors import TarazuError, Unavailable
 from tarazu.layout.manager import LayoutPolicy, Targets
-from tarazu.model import ANY_RANK, FilePlacement, Forecast, JobStep, Layout
+from tarazu.model import FilePlacement, Forecast, JobStep, Layout
 from tarazu.predict.waves import waves
 from tarazu.store.database import open_database
 from tarazu.store.rows import NewFile
@@ -252,7 +252,7 @@ class Planner:
             ost_cost=answer.ost_cost,
             ost_cost_bound=answer.ost_cost_bound,
             elapsed_s=answer.elapsed_s,
-            **planned_files(placeable, allocated, request.step.ranks),
+            **planned_files(placeable, allocated),
         )
 
     def _allocate(
@@ -342,9 +342,9 @@ def usable_targets(known: messages.ViewReply, request: local.PlanRequest, foreca
 
 
 def planned_files(
-    placeable: Sequence[tuple[int, Forecast, Layout]], allocated: Mapping[int, FilePlacement], ranks: int
+    placeable: Sequence[tuple[int, Forecast, Layout]], allocated: Mapping[int, FilePlacement]
 ) -> dict[str, Any]:
-    """The `layouts` and `files` of a PlanReply: those that got OSTs. `ranks`: of the step."""
+    """The `layouts` and `files` of a PlanReply: those that got OSTs."""
     layouts: dict[Layout, int] = {}
     files = tuple(
         local.PlannedFile(
@@ -354,7 +354,7 @@ def planned_files(
             layout=layouts.setdefault(layout, len(layouts)),
             osts=allocated[row_id].osts,
             request_index=index,
-            shared=f.writers > 1 or (f.name.rank == ANY_RANK and ranks > 1),
+            shared=f.writers > 1,
         )
         for index, (row_id, f, layout) in enumerate(placeable)
         if row_id in allocated and allocated[row_id].osts

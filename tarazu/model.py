@@ -209,7 +209,7 @@ class Forecast(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     at_s: float = 0.0
     """Expected time of creation, seconds after the start of the run."""
     writers: int = 1
-    """Ranks expected to write it."""
+    """Processes expected to write it; two at least where any run has seen several open it, or create it."""
     contiguous: bool = False
     """History shows one contiguous segment per rank."""
     method: str = "last"

@@ -42,6 +42,7 @@ struct tz_create {
     uint32_t lov_length; /* of scratch->lov, the layout that the file has */
     uint16_t late;       /* of the plan's components, the first that has no objects yet or is missing */
     enum tz_existence existence;
+    bool shared; /* by the plan */
 };
 
 /* The open call of the application, with other flags. */

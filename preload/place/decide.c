@@ -83,6 +83,7 @@ bool tz_place_decide(struct tz_create *c, struct tz_plan *plan)
     if (c->found == TZ_FOUND_NOT)
         return false;
     c->row_id = plan->row.id;
+    c->shared = plan->layout.shared;
     c->outcome = TZ_SKIPPED;
     if ((flags & O_APPEND) && !tz_layout_last_list(&plan->layout))
         return false; /* the MDS has a rule of its own for files that are appended to */

@@ -8,7 +8,7 @@
 #include "record/spool.h"
 #include "record/streams.h"
 
-enum { CREATE_EXISTED = 1, CREATE_AGAIN = 2, CLOSE_COUNTED = 1, CLOSE_NOT_CREATED = 2 };
+enum { CREATE_EXISTED = 1, CREATE_AGAIN = 2, CREATE_SHARED = 4, CLOSE_COUNTED = 1, CLOSE_NOT_CREATED = 2 };
 enum { YOUNG_S = 2, JOINED_LOV_MAX = 512 };
 
 /* Without O_EXCL nobody says whether the open made the file: one with content or a past did exist. */
@@ -41,16 +41,17 @@ enum tz_made tz_record_create(struct tz_create *c, int fd)
     uint32_t lov_max = made ? UINT16_MAX : JOINED_LOV_MAX; /* its maker has recorded the layout */
     struct tz_create_values values = {c->nth.precise, c->nth.loose, c->outcome,   c->found,
                                       c->refusal,     c->row_id,    c->generation};
-    struct tz_record record = {TZ_CREATE,
-                               (uint16_t)((made ? 0 : CREATE_EXISTED) | (c->nth.again ? CREATE_AGAIN : 0)),
-                               &values,
-                               sizeof values,
-                               TZ_PARTS,
-                               {{m->fs, m->fs_length},
-                                {c->where.key, c->where.key_length},
-                                {names->precise, names->precise_length},
-                                {names->loose, names->loose_length},
-                                {c->scratch->lov, c->lov_length <= lov_max ? c->lov_length : 0}}};
+    struct tz_record record = {
+        TZ_CREATE,
+        (uint16_t)((made ? 0 : CREATE_EXISTED) | (c->nth.again ? CREATE_AGAIN : 0) | (c->shared ? CREATE_SHARED : 0)),
+        &values,
+        sizeof values,
+        TZ_PARTS,
+        {{m->fs, m->fs_length},
+         {c->where.key, c->where.key_length},
+         {names->precise, names->precise_length},
+         {names->loose, names->loose_length},
+         {c->scratch->lov, c->lov_length <= lov_max ? c->lov_length : 0}}};
 
     if (!records)
         return made ? TZ_MADE : TZ_NOT_MADE;

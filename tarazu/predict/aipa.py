@@ -125,6 +125,8 @@ class _Builder:
         self.files: list[Forecast] = []
         self.reports: list[SeriesReport] = []
         self.warnings: list[str] = []
+        self.shared = {f.loose for run in runs for f in run.files if f.shared}
+        """Templates of files that any of the runs has seen several processes open: the last one may not have seen all."""
         self.creators: dict[int, int] = {}
         """Index of a shared file → the one rank that creates it."""
         self.numbered: defaultdict[tuple[int, str], int] = defaultdict(int)
@@ -200,6 +202,7 @@ class _Builder:
             self.creators[len(self.files)] = donor.creator
         before = self.runs[cls.reference].step.ranks
         writers = self.step.ranks if donor.writers == before > 1 else donor.writers
+        writers = max(writers, 1 + (cls.loose in self.shared))
         self.files.append(
             Forecast(
                 FileName(key, precise, cls.loose, is_volatile(precise), rank, nth_precise, nth_loose),

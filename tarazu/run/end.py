@@ -32,12 +32,13 @@ def finish(step: Step, status: int, started_s: float) -> None:
     paths, problem = _spools(step)
     if not (paths or problem or step.site.seen) and step.directories.spool:
         give_back(step, step.schedules)  # nothing of it was to be recorded
+        if status:
+            _sweep(step)
         return
     runs, damaged = _parse(step, paths, problem, status, started_s)
     used = [run for run in runs if run.files]
-    if step.maps and (status or any(run.unended for run in runs)):
-        shared = [(run.step.fs_name, f.key) for run in used for f in run.files if f.shared]
-        step.problems.guard(step.maps.sweep, step.mounts, shared)
+    if status or any(run.unended for run in runs):
+        _sweep(step, used)
     give_back(step, step.schedules.keys() - {run.step.fs_name for run in used})
     if not used and step.directories.spool and not damaged and not step.site.seen:
         return
@@ -46,6 +47,13 @@ def finish(step: Step, status: int, started_s: float) -> None:
     append_line(step.state_dir / "jobs.log", summary)
     for run in used:
         step.problems.guard(_remember, step, run)
+
+
+def _sweep(step: Step, runs: Sequence[RunRecord] = ()) -> None:
+    """A process was killed, maybe between the two names of a shared file."""
+    if step.maps:
+        shared = [(run.step.fs_name, file.key) for run in runs for file in run.files if file.shared]
+        step.problems.guard(step.maps.sweep, step.mounts, shared)
 
 
 def give_back(step: Step, fs_names: Iterable[str]) -> None:

@@ -142,6 +142,7 @@ def _file(key: str, seen: _Seen, ranks: Sequence[int], start_s: float) -> FileRe
     writing = {p for p, c in closes if c.written_bytes or not counted}
     last_sizes = {p: c.size_bytes for p, c in closes}
     shared = len(creators) > 1 or len({ranks[p] for p in writing} | {ranks[process]}) > 1
+    known = any(c.shared for _, c in seen.creates)  # though not all of them are seen: one without the library
     named = _usual_name([c for _, c in seen.creates], creator) if shared else creator
     first_ns = min(c.time_ns for _, c in seen.creates)
     return FileRecord(
@@ -155,7 +156,7 @@ def _file(key: str, seen: _Seen, ranks: Sequence[int], start_s: float) -> FileRe
         at_s=max(first_ns / 1e9 - start_s, 0.0),
         size_bytes=max(last_sizes.values(), default=0),
         written_bytes=sum(c.written_bytes for _, c in closes) if counted else 0,
-        writers=max(len(writing), 1),
+        writers=max(len(writing), 1 + known),
         contiguous=counted and _contiguous(closes),
         counted=counted,
         closed=bool(closes),

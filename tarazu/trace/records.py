@@ -58,7 +58,8 @@ class FileRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     written_bytes: int = 0
     """Bytes written, summed; 0 unless `counted`."""
     writers: int = 1
-    """Processes that wrote it (`counted`), else that had it open for writing."""
+    """Processes that wrote it (`counted`), else that had it open for writing; two at least where its plan knew it as
+    shared."""
     contiguous: bool = False
     """Each writer wrote one contiguous segment and none overlap; only ever true when `counted`."""
     counted: bool = False

@@ -25,7 +25,7 @@ NODE_HEADS_AT = 256
 
 CREATE, CLOSE, END, OPEN = 1, 2, 3, 4
 
-FLAG_EXISTED, FLAG_AGAIN = 1, 2
+FLAG_EXISTED, FLAG_AGAIN, FLAG_SHARED = 1, 2, 4
 FLAG_COUNTED, FLAG_REOPENED = 1, 2
 
 NOT_COUNTED = 0xFFFFFFFF
@@ -81,6 +81,8 @@ class CreateRecord(msgspec.Struct, frozen=True):
     existed: bool
     again: bool
     """The name was created before by this process."""
+    shared: bool
+    """Its plan knew that several processes open the file."""
     nth_precise: int
     nth_loose: int
     outcome: int
@@ -346,6 +348,7 @@ def _create(body: bytes, flags: int, time_ns: int) -> CreateRecord:
         time_ns=time_ns,
         existed=bool(flags & FLAG_EXISTED),
         again=bool(flags & FLAG_AGAIN),
+        shared=bool(flags & FLAG_SHARED),
         nth_precise=v[0],
         nth_loose=v[1],
         outcome=v[2],

@@ -26,7 +26,7 @@ def test_the_index_of_a_row_is_its_place_in_the_request(tmp_path: Path) -> None:
         allocated, left = checked(placeable, osts, 8)
         database.set_allocation(plan_id, status="allocated", request_id="r", placements=allocated, left=left)
         rows = database.files(plan_id)
-    planned = planned_files(placeable, allocated, 1)["files"]
+    planned = planned_files(placeable, allocated)["files"]
     assert [(f.name.key, f.request_index) for f in planned] == [("/0", 0), ("/2", 2)]
     assert [r.request_index for r in rows] == [0, 1, 2, 3]
     assert [r.placement is not None for r in rows] == [True, False, True, False]
@@ -34,13 +34,7 @@ def test_the_index_of_a_row_is_its_place_in_the_request(tmp_path: Path) -> None:
 
 
 def test_a_file_that_several_processes_open_is_planned_as_shared() -> None:
-    """By what history saw; a file that all ranks create has no rank of its own."""
     name = FileName("/s", "/s", "/s", False, -1, 0, 0)
-    own = FileName("/f.3", "/f.{rank}", "/f.#", False, 3, 0, 0)
-    forecasts = [Forecast(name, 100, writers=2), Forecast(name, 100), Forecast(own, 100)]
-    placeable = [(i, f, PLAIN) for i, f in enumerate(forecasts)]
-    allocated = dict.fromkeys(range(3), FilePlacement(((0, 1),)))
-    shared = {
-        ranks: [f.shared for f in planned_files(placeable, allocated, ranks)["files"]] for ranks in (1, 4)
-    }
-    assert shared == {1: [True, False, False], 4: [True, True, False]}
+    placeable = [(i, Forecast(name, 100, writers=writers), PLAIN) for i, writers in enumerate((2, 1))]
+    allocated = dict.fromkeys(range(2), FilePlacement(((0, 1),)))
+    assert [f.shared for f in planned_files(placeable, allocated)["files"]] == [True, False]
