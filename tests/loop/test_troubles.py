@@ -58,7 +58,8 @@ def test_a_spool_directory_of_somebody_else_is_not_used(loop: Loop, tmp_path: Pa
     loop.run(*writer(loop, "planted"), app="planted", env={"TARAZU_RUN_SPOOL_DIR": str(planted)})
     assert (loop.mount() / "planted").stat().st_size == 8 << 20
     assert not list(planted.glob("**/*.tzs"))
-    assert "expected a directory that nobody else can change" in last_job(loop)
+    assert " files=1 " in last_job(loop), "recorded in a place beside it"
+    assert list(tmp_path.iterdir()) == [planted]
 
 
 def test_a_spool_that_cannot_be_made_is_said(loop: Loop) -> None:

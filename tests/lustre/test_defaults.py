@@ -70,10 +70,10 @@ def test_a_file_is_placed_below_a_default_of_any_kind(lustre: LustreMount, defau
     [
         ("-i {0}", True),
         ("-c 1 -S 1M -o {0}", True),
-        ("-S 1M -o {0},{1}", True),
+        ("-c 2 -S 1M -o {0},{1}", True),
         ("-C 3 -S 1M -i {1}", True),
         ("-E 4M -c 1 -S 1M -E -1 -c 2 -S 1M -i {1}", True),
-        ("-E 4M -c 1 -S 1M -E -1 -S 1M -o {1},{0}", True),
+        ("-E 4M -c 1 -S 1M -E -1 -c 2 -S 1M -o {1},{0}", True),
         ("-E 1M -L mdt -E -1 -c 2 -S 1M", False),
         ("-E 4M -c 1 -S 1M -E -1 -c 2 -S 1M -z 64M", False),
         ("-c -1", False),

@@ -69,7 +69,7 @@ class SickDisk:
 
     def __init__(self, directory: Path) -> None:
         with tarfile.open(DATA / "sick.tar.xz") as archive:
-            archive.extractall(directory / "captured", filter="data")
+            archive.extractall(directory / "captured")  # our own: `filter` is not in every Python 3.11
         self.captured = directory / "captured"
         self.roots = {name: directory / name for name in ("oss1", "oss3")}
         for name, root in self.roots.items():
