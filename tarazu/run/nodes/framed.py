@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import binascii
 import gzip
+import itertools
 import os
 import re
 import shutil
@@ -70,6 +71,7 @@ class Frames:
         self.damaged: list[str] = []
         """Nodes whose data did not come whole."""
         self._senders: dict[bytes, _Sender] = {}
+        self._begun = itertools.count()
 
     def take(self, line: bytes) -> None:
         """One line of output, ours or not. Raises OSError when it cannot be kept."""
@@ -84,7 +86,7 @@ class Frames:
         except binascii.Error:
             return
         if sender not in self._senders:
-            path = self.directory / f"{len(self._senders)}.part"
+            path = self.directory / f"{next(self._begun)}.part"
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             self._senders[sender] = _Sender(path, descriptor, set())
         known = self._senders[sender]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 import subprocess
 import tempfile
@@ -57,6 +58,13 @@ def test_nodes_mixed_labelled_and_amid_other_output(
     order.shuffle(mixed)
     files, damaged = received([label + line for line in (*mixed, of_b[-1], of_a[-1])])
     assert (files, damaged) == ([b, a], [])
+
+
+@pytest.mark.parametrize("kind", ["raw", "gz"])
+def test_a_node_that_begins_when_another_has_ended_loses_nothing(kind: str) -> None:
+    """Its file had the name of the first one's: nodes that answered one after the other counted as damaged."""
+    parts = [gzip.compress(data) if kind == "gz" else data for data in (b"a" * 900, b"b" * 500)]
+    assert received([*sent(parts[0], kind), *sent(parts[1], kind)]) == ([b"a" * 900, b"b" * 500], [])
 
 
 @pytest.mark.parametrize("damage", ["lost", "cut", "changed", "joined"])
