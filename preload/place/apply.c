@@ -73,8 +73,10 @@ static int share(struct tz_create *c, const struct tz_plan *plan, enum tz_reques
         if (rc && rc != EEXIST)
             return tz_refuse(c, fd, rc);
         standing = tz_examine(c, plan, lists, fd);
+        if (standing == TZ_NO_LAYOUT)
+            return tz_refuse(c, fd, EPERM);
     }
-    if (standing == TZ_NO_LAYOUT || standing == TZ_UNREADABLE)
+    if (standing == TZ_UNREADABLE)
         return leave_alone(c, fd);
     if (lists == TZ_LISTS_ALL)
         tz_place_settle(c, plan, standing, fd);
@@ -208,13 +210,14 @@ void tz_place_opened(struct tz_create *c, int fd)
 {
     int flags = c->call.flags, error;
     uint8_t outcome = c->outcome;
+    bool looked_up = (flags & O_CREAT) && (outcome == TZ_UNMANAGED || outcome == TZ_LATE || outcome == TZ_MISS);
     enum tz_found found;
     struct tz_plan plan;
 
     if ((flags & O_ACCMODE) == O_RDONLY || (flags & O_LOV_DELAY_CREATE) == O_LOV_DELAY_CREATE ||
         tz_load(&c->where.mount->foreign))
         return;
-    found = tz_place_find(c, &plan);
+    found = looked_up ? TZ_FOUND_NOT : tz_place_find(c, &plan);
     error = tz_layout_missing(fd);
     /* Only its maker can tell which of the expected files one is that has not the expected name. */
     if (error == ENODATA && found == TZ_FOUND_EXACT) {
