@@ -67,7 +67,9 @@ def test_it_passes_on_the_testbed(bed: Testbed, tmp_path: Path) -> None:
     }
     # Every test once; the other combinations are those of test_refusals.py. In the short form without what
     # other tests show on the testbed.
-    elsewhere = () if os.environ.get("TARAZU_SOAK") else ("below_a_default", "every_way", "opt_outs")
+    elsewhere = (
+        () if os.environ.get("TARAZU_SOAK") else ("below_a_default", "every_way", "opt_outs", "another_node")
+    )
     again = (*elsewhere, "llapi", "hints", "TRUNC", "APPEND", "400", "444", "dots", "chdir")
     once = (
         f"(self and not {' and not '.join(again)}) or (ordinary and direct and (may_not or race or poller))"
