@@ -126,7 +126,7 @@ class _Builder:
         self.reports: list[SeriesReport] = []
         self.warnings: list[str] = []
         self.shared = {f.loose for run in runs for f in run.files if f.shared}
-        """Templates of files that any of the runs has seen several processes open: the last one may not have seen all."""
+        """Templates of files that any run has seen several processes open: the last one may not have seen all."""
         self.creators: dict[int, int] = {}
         """Index of a shared file → the one rank that creates it."""
         self.numbered: defaultdict[tuple[int, str], int] = defaultdict(int)
