@@ -29,6 +29,7 @@ need gfortran gfortran
 need g++ g++
 ls /usr/lib/*/libjemalloc.so.2 >/dev/null 2>&1 || missing="$missing libjemalloc2"
 need clang-format clang-format
+need clang "clang libclang-rt-dev"
 need bwrap bubblewrap
 need setfacl acl
 [ -e /usr/share/lmod/lmod/libexec/lmod ] || missing="$missing lmod"
