@@ -33,10 +33,10 @@ UNFIT_OF = {"address": UNFIT, "thread": [*UNFIT, "mpi", "fortran", "looks_for_cl
 def sanitizer(kind: str, directory: Path) -> bool:
     """Runs the tests; true when none failed and nothing was reported."""
     libraries = build.library(kind, directory)
-    environment = {**os.environ, **build.environment(kind, directory), "TARAZU_SANITIZED": libraries}
+    environment = {**os.environ, **build.environment(kind), "TARAZU_SANITIZED": libraries}
     files = [str(TESTS / f"test_{name}.py") for name in RUNS]
-    # This runtime cannot place its shadow where addresses are randomised much.
-    wrap = ["setarch", "-R"] if kind == "thread" else []
+    # These runtimes cannot place their shadows where addresses are randomised much (vm.mmap_rnd_bits above 28).
+    wrap = ["setarch", "-R"]
     chosen = " and ".join(f"not {name}" for name in UNFIT_OF[kind])
     plugin = ["-p", "tests.sanitize.plugin", "-p", "no:cacheprovider", f"--basetemp={directory / 'tests'}"]
     command = [*wrap, sys.executable, "-m", "pytest", "-q", *plugin, "-k", chosen, *files]
@@ -90,7 +90,7 @@ def main() -> int:
             print("valgrind is not installed (Debian: apt install valgrind)")
             return 1
         with tempfile.TemporaryDirectory(prefix="tarazu-") as directory:
-            Path(directory).chmod(0o777)  # some programs run as another user
+            Path(directory).chmod(0o1777)  # some programs run as another user
             print(f"== {kind}", flush=True)
             good &= valgrind(Path(directory)) if kind == "valgrind" else sanitizer(kind, Path(directory))
     return 0 if good else 1

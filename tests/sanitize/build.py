@@ -14,14 +14,20 @@ RUNTIMES = {"address": ("libasan.so", "libubsan.so"), "thread": ("libtsan.so",)}
 
 
 def library(kind: str, directory: Path) -> str:
-    """Compile all of the library; the value for LD_PRELOAD, the runtime first. `kind`: a key of OPTIONS."""
+    """Compile all of the library; the value for LD_PRELOAD, the runtime first. `kind`: a key of OPTIONS.
+
+    A finding is written to the file `<directory>/found.<pid>`.
+    """
     out = directory / "libtarazu.so"
     common = "-shared -fPIC -O1 -g -std=gnu11 -fvisibility=hidden -U_FORTIFY_SOURCE -fno-builtin".split()
     linking = "-fno-delete-null-pointer-checks -Wl,-z,now -Wl,-z,nodelete -ldl".split()
     linking.append(f"-Wl,--version-script={PRELOAD / 'newer.map'}")
-    sources = [str(p) for p in sorted(PRELOAD.rglob("*.c"))]
+    # The runtime looks at the loader's list before it can bear calls of what is compiled for it.
+    sources = [str(p) for p in sorted(PRELOAD.rglob("*.c")) if p.name != "loader.c"]
+    reports = [str(Path(__file__).parent / "programs" / "report.c"), f'-DREPORTS="{directory}/found"']
     subprocess.run(
-        ["gcc", f"-I{PRELOAD}", *common, *OPTIONS[kind], *sources, "-o", str(out), *linking], check=True
+        ["gcc", f"-I{PRELOAD}", *common, *OPTIONS[kind], *sources, *reports, "-o", str(out), *linking],
+        check=True,
     )
     return " ".join([*(_runtime(name) for name in RUNTIMES[kind]), str(out)])
 
@@ -33,9 +39,9 @@ def _runtime(name: str) -> str:
     return str(Path(found).resolve())
 
 
-def environment(kind: str, logs: Path) -> dict[str, str]:
-    """What a finding is written to: files `<logs>/found.<pid>`."""
-    common = f"log_path={logs}/found:allocator_may_return_null=1:exitcode=66"
+def environment(kind: str) -> dict[str, str]:
+    """What the runtime is told: findings end the program with 66."""
+    common = "allocator_may_return_null=1:exitcode=66"
     if kind == "thread":
         return {"TSAN_OPTIONS": f"{common}:report_signal_unsafe=0:detect_deadlocks=0"}
     return {
