@@ -77,7 +77,7 @@ def instrumented(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_addresses_and_undefined_behaviour(program: str, instrumented: str, tmp_path: Path) -> None:
     source = HERE / "programs" / "sharing.c" if program == "sharing" else PROGRAMS / f"{program}.c"
     spools = run(source, tmp_path, instrumented, **build.environment("address"))
-    assert list(Path(instrumented.split()[-1]).parent.glob("found.*")) == []
+    assert list(Path(instrumented.rsplit(maxsplit=1)[-1]).parent.glob("found.*")) == []
     assert sum(len(s.creates) for s in spools) > 0
     if program == "sharing":
         check_sharing(spools)
