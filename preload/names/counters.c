@@ -30,13 +30,13 @@ static size_t size(int level)
 struct tz_counter *tz_counters_slot(uint64_t key)
 {
     for (int i = 0; i < LEVELS; i++) {
-        uint64_t first = BUCKET * (key >> (64 - bits(i))), slots = size(i) / sizeof(struct tz_counter);
+        uint64_t first = BUCKET * (key >> (64 - bits(i))), mask = ((uint64_t)BUCKET << bits(i)) - 1;
         struct tz_counter *level = tz_pages_once(&levels[i], size(i));
 
         if (!level)
             return NULL;
         for (uint64_t k = 0; k < (i == LEVELS - 1 ? LAST_SLOTS : BUCKET); k++) {
-            struct tz_counter *slot = &level[(first + k) % slots];
+            struct tz_counter *slot = &level[(first + k) & mask];
             uint64_t seen = tz_load(&slot->key);
 
             if (seen == 0 && tz_load(&full))
