@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-BASE = {"durable", "errors", "units", "names", "lustre", "model", "config", "trusted"}
+BASE = {"durable", "errors", "malformed", "units", "names", "lustre", "model", "config", "trusted"}
 MAY_IMPORT = {
     "durable": set(),
     "errors": set(),
+    "malformed": set(),
     "units": set(),
     "names": set(),
     "lustre": set(),

@@ -22,6 +22,7 @@ from tarazu.errors import StoreError
 from tarazu.forwarding.bursts.characteristics import JobBytes
 from tarazu.forwarding.traffic.batch_job import Application, BatchJob
 from tarazu.forwarding.traffic.traffic import UNKNOWN
+from tarazu.store.sqlite import UNREADABLE
 
 log = logging.getLogger("tarazu.bursts")
 
@@ -57,7 +58,7 @@ class Jobs:
         self.path = Path(path)
         try:
             self._open(read_only)
-        except (sqlite3.DatabaseError, StoreError) as error:
+        except (*UNREADABLE, StoreError) as error:
             if read_only or isinstance(error, sqlite3.OperationalError):
                 raise StoreError(str(path), "a file of jobs", str(error)) from None
             log.error("%s: set aside: %s; jobs are learned anew", path, error)
@@ -273,7 +274,7 @@ class Jobs:
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, zlib.error, UnicodeError, ValueError) as error:
+        except (*UNREADABLE, zlib.error, ValueError, TypeError, AttributeError) as error:
             raise StoreError(
                 str(self.path), "a file of jobs that can be read and written", str(error)
             ) from None

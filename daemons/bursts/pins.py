@@ -15,6 +15,7 @@ import msgspec
 
 from tarazu import durable
 from tarazu.errors import StoreError
+from tarazu.malformed import MALFORMED
 
 MOST = 1000
 """Notes; more is asked for nobody until some are gone."""
@@ -62,7 +63,7 @@ class Pins:
         lines, end = data[len(_HEAD) :].split(b"\n")[:-1], data.endswith(b"\n")
         try:
             return tuple(msgspec.json.decode(line, type=Pin) for line in lines), end
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        except MALFORMED as error:
             raise StoreError(str(self.path), "notes of nodes asked for", str(error)) from None
 
     @property

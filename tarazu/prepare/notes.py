@@ -21,6 +21,7 @@ import msgspec
 
 from tarazu import durable
 from tarazu.errors import StoreError
+from tarazu.malformed import MALFORMED
 
 FORMAT = 1
 LOCK_S = 10.0
@@ -127,7 +128,7 @@ class Notes:
                 found[path] = msgspec.json.decode(path.read_bytes(), type=Note)
             except FileNotFoundError:
                 continue
-            except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+            except (OSError, *MALFORMED) as error:
                 raise StoreError(str(path), "a note of tarazu prepare", str(error)) from None
             if found[path].format != FORMAT:
                 raise StoreError(str(path), f"format {FORMAT}", found[path].format)

@@ -19,6 +19,7 @@ from typing import Any, Literal
 import msgspec
 
 from tarazu.errors import BadInput, TarazuError
+from tarazu.malformed import MALFORMED
 from tarazu.tune import learning
 from tarazu.tune.detect import detect as detect_pattern
 from tarazu.tune.learner import Learner
@@ -507,7 +508,7 @@ class Council:
         """
         try:
             file = msgspec.json.decode(knowledge, type=_File)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        except MALFORMED as error:
             raise BadInput("knowledge", "what a council has learned", str(error)) from None
         if file.format != FORMAT:
             raise BadInput("knowledge", f"format {FORMAT}", file.format)

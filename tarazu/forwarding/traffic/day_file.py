@@ -19,6 +19,7 @@ from tarazu import durable
 from tarazu.errors import BadInput, StoreError
 from tarazu.forwarding.traffic.merging import grouped, rows
 from tarazu.forwarding.traffic.traffic import UNKNOWN, Numbers, Traffic
+from tarazu.malformed import MALFORMED
 
 VERSION = 1
 KEY = b"tarazu"
@@ -204,7 +205,7 @@ def _about(file: Any, path: Path) -> About:
         raise BadInput(str(path), "a file of traffic, as tarazu-burstd writes it", "another Parquet file")
     try:
         about = msgspec.json.decode(found, type=About)
-    except (msgspec.MsgspecError, ValueError) as error:
+    except MALFORMED as error:
         raise BadInput(str(path), "what a file of traffic says of itself", str(error)[:200]) from None
     if about.version != VERSION:
         raise BadInput(str(path), f"version {VERSION}", str(about.version))
