@@ -53,11 +53,14 @@ class DayFile:
             self._file = parquet.ParquetFile(path, read_dictionary=["node"])
         except FileNotFoundError:
             raise
-        except (OSError, KeyError, pyarrow.ArrowException) as error:
+        except (OSError, KeyError, ValueError, pyarrow.ArrowException) as error:
             raise BadInput(str(path), "a Parquet file of traffic", str(error)[:200]) from None
         try:
             self.about = _about(self._file, path)
             self._spans = _spans(self._file, path)
+        except (ValueError, LookupError, pyarrow.ArrowException) as error:
+            self._file.close()
+            raise BadInput(str(path), "a Parquet file of traffic", str(error)[:200]) from None
         except BaseException:
             self._file.close()
             raise
