@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from tarazu.allocate.quality import ost_cost
 from tarazu.cli import disable
 from tarazu.config import Settings
 from tarazu.errors import StoreError, TraceError
+from tarazu.run.problems import before
 from tarazu.sim.whatif.job_log import fields
 from tarazu.store import about, control
 from tarazu.store.about import of_job
@@ -159,7 +161,8 @@ def _ended(path: Path, run: RunRecord) -> Ended:
 def lines(settings: Settings, wanted: str) -> list[Line]:
     """Lines of the job's steps in jobs.log, oldest first."""
     found = []
-    for text in _log(Path(settings.run.state_dir).expanduser() / "jobs.log"):
+    log = Path(settings.run.state_dir).expanduser() / "jobs.log"
+    for text in chain(_log(before(log)), _log(log)):
         if (match := _LINE.fullmatch(text)) is None:
             continue
         at, run, application, mode, rest = match.groups()
