@@ -105,6 +105,16 @@ class Jobs:
             self.note(UNTIL, until_s)
         return until_s if found is None else found
 
+    def no_later(self, now_s: float) -> None:
+        """What a clock that was ahead has noted of after this is so now."""
+        with self._errors(), self._transaction():
+            self._db.execute("UPDATE known SET value = min(value, ?)", (now_s,))
+            self._db.execute("DELETE FROM gap WHERE start_s >= ?", (now_s,))
+            self._db.execute("UPDATE gap SET end_s = min(end_s, ?)", (now_s,))
+            self._db.execute(
+                "UPDATE job SET end_s = max(?, start_s) WHERE state = 'GONE' AND end_s > ?", (now_s, now_s)
+            )
+
     def put(self, jobs: Iterable[BatchJob]) -> int:
         """Jobs as they are now; how many of them are new, or other than they were. What one moved stays."""
         changed = 0

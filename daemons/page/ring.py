@@ -135,7 +135,7 @@ class Ring:
         for span_s, kept_s in KEPT_S.items():
             self._rows.execute(
                 "delete from imbalance where span_s = ? and not at_s between ? and ?",
-                (span_s, now_s - kept_s, now_s + 3600),
+                (span_s, now_s - kept_s, now_s),
             )
 
     def read(self, fs_name: str, span_s: int, since_s: float) -> list[Moment]:

@@ -176,6 +176,7 @@ class Keeper:
         gone = note is not None and found is None and bool(note.members)
         if note and anew:
             now = tuple(found or ())
+            self._memory.setdefault(pool, note.memory)
             note = None if gone else msgspec.structs.replace(note, theirs={}, members=now, becoming=now)
             self.notes.note(pool, note)
         elif gone:
@@ -324,7 +325,9 @@ def _matters(note: Note, round_: Round) -> bool:
     if set(before) != set(now) or note.members != note.becoming:
         return True
     return any(
-        bool(before[i].since_s) != bool(now[i].since_s) or now[i].amiss_s - before[i].amiss_s > 300
+        bool(before[i].since_s) != bool(now[i].since_s)
+        or abs(now[i].amiss_s - before[i].amiss_s) > 300
+        or (now[i].left_s, now[i].changes_s) != (before[i].left_s, before[i].changes_s)  # they lay ahead
         for i in now
     )
 
