@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from tarazu import trusted
 from tarazu.allocate.quality import ost_cost
 from tarazu.cli import disable
 from tarazu.config import Settings
@@ -174,7 +175,7 @@ def lines(settings: Settings, wanted: str) -> list[Line]:
 
 def _log(path: Path) -> Iterator[str]:
     try:
-        with path.open("rb") as file:
+        with open(trusted.open_file(path, own=False), "rb") as file:
             size = file.seek(0, 2)
             file.seek(max(0, size - MOST_LOG_BYTES))
             for line in file:
