@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import stat
 import struct
 import threading
 from collections.abc import Callable
@@ -66,7 +67,7 @@ def look(path: str | os.PathLike[str], *, follow: bool = True, limit_s: float = 
     Raises OSError; TimeoutError, which is one, where they do not answer.
     """
     found = statx(path, DONT_SYNC, follow=follow)
-    if found is not None and (found.st_size or not found.st_mode & 0o170000 == 0o100000):
+    if found is not None and (found.st_size or not stat.S_ISREG(found.st_mode)):
         return found
     return within(lambda: _asked(path, follow), os.fspath(path), limit_s)
 
