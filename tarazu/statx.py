@@ -58,7 +58,7 @@ def statx(path: str | os.PathLike[str], flags: int, *, follow: bool = True) -> A
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), os.fspath(path))
     *found, major, minor = _STATX.unpack_from(buffer.raw)
-    return Attributes(*found, os.makedev(major, minor))
+    return Attributes._make((*found, os.makedev(major, minor)))
 
 
 def look(path: str | os.PathLike[str], *, follow: bool = True, limit_s: float = LIMIT_S) -> Attributes:
