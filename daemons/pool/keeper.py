@@ -82,7 +82,8 @@ class Keeper:
         ]
 
     def apply(self, overview: Overview, wait_s: float = LOCK_S, *, anew: bool = False) -> list[Done]:
-        """One round. `anew`: what somebody else has changed is ours again, and what is amiss leaves at once.
+        """One round. `anew`: what somebody else has changed is ours again, and nothing waits: what is amiss
+        leaves at once, and what is well comes back.
 
         Raises StoreError, Unavailable.
         """
@@ -176,8 +177,12 @@ class Keeper:
         gone = note is not None and found is None and bool(note.members)
         if note and anew:
             now = tuple(found or ())
-            self._memory.setdefault(pool, note.memory)
-            note = None if gone else msgspec.structs.replace(note, theirs={}, members=now, becoming=now)
+            self._memory.pop(pool, None)
+            note = (
+                None
+                if gone
+                else msgspec.structs.replace(note, theirs={}, members=now, becoming=now, memory={})
+            )
             self.notes.note(pool, note)
         elif gone:
             return Done(
