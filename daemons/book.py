@@ -32,6 +32,7 @@ from tarazu.allocate.records import (
 )
 from tarazu.daemons.ledger_clock import LedgerClock
 from tarazu.daemons.per_user import REPLY_LIMITS, PerUser
+from tarazu.malformed import MALFORMED
 from tarazu.store.frames import Damage
 from tarazu.store.journal import Content, Journal, base_of
 
@@ -236,7 +237,7 @@ class Book:
     def _decoded(self, path: Path, offset: int, payload: bytes) -> list[Record]:
         try:
             return _records.decode(payload)
-        except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
+        except MALFORMED as error:
             self._damaged(Damage(path, offset, len(payload), f"expected records of a ledger: {error}", False))
             return []
 

@@ -19,6 +19,7 @@ import msgspec
 
 from tarazu import durable
 from tarazu.errors import StoreError, Unavailable
+from tarazu.malformed import MALFORMED
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 LOCK_S = 30.0
@@ -110,7 +111,7 @@ class Noted:
             return None
         except OSError as error:
             raise StoreError(str(path), "a readable file", error.strerror) from None
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        except MALFORMED as error:
             raise StoreError(str(path), what, str(error)) from None
 
     def _replace(self, name: str, data: bytes) -> None:

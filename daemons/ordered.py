@@ -10,6 +10,7 @@ import msgspec
 
 from tarazu import durable
 from tarazu.errors import StoreError
+from tarazu.malformed import MALFORMED
 
 Mode = Literal["observe", "advise", "apply"]
 
@@ -29,7 +30,7 @@ def ordered(path: Path) -> Ordered | None:
         return None
     except OSError as error:
         raise StoreError(str(path), "a readable file", error.strerror) from None
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except MALFORMED as error:
         raise StoreError(str(path), "a mode that was ordered", str(error)) from None
 
 

@@ -133,7 +133,11 @@ def _interpreter(path: str) -> str | None:
         first = file.readline(256)
     if not first.startswith(b"#!"):
         return None
-    words = shlex.split(first[2:].decode("utf-8", "replace"))
+    line = first[2:].decode("utf-8", "replace")
+    try:
+        words = shlex.split(line)
+    except ValueError:  # a quote alone: the kernel knows none
+        words = line.split()
     if words and Path(words[0]).name == "env":
         words = [w for w in words[1:] if not w.startswith("-") and "=" not in w]
     return words[0] if words else "sh"

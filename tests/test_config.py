@@ -127,6 +127,16 @@ def test_files_of_conf_d_are_read_after_the_file_in_order_and_the_environment_la
         config.load(path, {})
 
 
+def test_a_second_council_has_its_own_settings_and_port(tmp_path: Path) -> None:
+    """A file of another name beside tarazu.toml is not changed by the conf.d of that one."""
+    (tmp_path / "conf.d").mkdir()
+    (tmp_path / "conf.d" / "council.toml").write_text("[tune]\ncouncil = 'tcp://mds1:5774'\n")
+    other = tmp_path / "council-b.toml"
+    other.write_text("[tune]\ncouncil = 'tcp://mds1:5784'\n")
+    assert config.load(other, {}).tune.council == "tcp://mds1:5784"
+    assert config.load(write(tmp_path, ""), {}).tune.council == "tcp://mds1:5774"
+
+
 HOSTILE = {
     "lists in lists": ("x = " + "[" * 100_000, "expected TOML"),
     "digits": ("[ossd]\ninterval_s = " + "9" * 5000, "expected TOML"),

@@ -10,10 +10,25 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-BASE = {"durable", "errors", "units", "names", "lustre", "model", "config", "trusted"}
+BASE = {
+    "durable",
+    "errors",
+    "malformed",
+    "past",
+    "statx",
+    "units",
+    "names",
+    "lustre",
+    "model",
+    "config",
+    "trusted",
+}
 MAY_IMPORT = {
     "durable": set(),
     "errors": set(),
+    "malformed": set(),
+    "past": set(),
+    "statx": set(),
     "units": set(),
     "names": set(),
     "lustre": set(),

@@ -10,13 +10,10 @@ A process of its own, with rights of its own: nothing waits for it. Of two on on
 
 from __future__ import annotations
 
-import argparse
-import contextlib
 import logging
 import os
 import secrets
 import socket
-import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -25,10 +22,10 @@ from typing import TYPE_CHECKING
 from tarazu import config
 from tarazu.daemons.announcer.following import Following, least
 from tarazu.daemons.announcer.kind import kind_of
-from tarazu.daemons.levers.keeper import Done, keeper_of, restore_left
+from tarazu.daemons.levers.keeper import Done, keeper_of
 from tarazu.daemons.metrics.exporter import Ask, Exporter
 from tarazu.daemons.metrics.histogram import Histogram
-from tarazu.daemons.process import Reread, Wakeup, parser, run
+from tarazu.daemons.process import Reread, Wakeup
 from tarazu.daemons.service_manager import ServiceManager
 from tarazu.errors import ConfigError, TarazuError
 from tarazu.store.stop_watch import SiteWatch
@@ -44,8 +41,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("tarazu.announcer")
 
-NAME = "tarazu-announcer"
-USED = ("keys.", "ossd.root", "ossd.name", "tune.", "run.stop_file", "metrics.announcer")
 LOOK_S = 10.0
 """So often it is looked whether what should be set is set, when nothing changes."""
 LONGEST_PAUSE_S = 600.0
@@ -336,42 +331,3 @@ class Announcer:
             self._claim = None
         self.transport.close()
         self.manager.close()
-
-
-def command_line() -> argparse.ArgumentParser:
-    """Its options."""
-    options = parser(NAME, "Tell the council what this node sees of its I/O, and do what it decides.")
-    options.add_argument("--name", help="name of this node (default: host name)")
-    options.add_argument(
-        "--kind", choices=("oss", "router", "client"), help="default: what Lustre shows here"
-    )
-    options.add_argument("--council", metavar="ADDRESS", help="instead of tune.council: tcp://mds1:5774")
-    return options
-
-
-def main(argv: list[str] | None = None) -> int:
-    chosen = command_line().parse_args(argv)
-
-    def read() -> config.Settings:
-        settings = config.override(config.load(chosen.config), "ossd", name=chosen.name, root=chosen.root)
-        settings = config.override(settings, "tune", council=chosen.council)
-        return config.override(settings, "keys", directory=chosen.keys)
-
-    def body() -> int:
-        settings = read()
-        with Wakeup() as wakeup:
-            try:
-                announcer = Announcer(settings, wakeup, Reread(settings, read, USED), chosen.kind)
-            except TarazuError as error:
-                restore_left(settings, f"tarazu-announcer cannot begin: {error}")
-                raise
-            with contextlib.closing(announcer):
-                announcer.loop()
-        log.info("stopped")
-        return 0
-
-    return run(NAME, chosen, body)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from tarazu.errors import BadInput
+from tarazu.malformed import MALFORMED
 
 VERSION = 1
 MAX_QUESTION = 8192
@@ -68,7 +69,7 @@ def read(line: bytes) -> Question:
     """Raises BadInput."""
     try:
         found: Question = msgspec.json.decode(line, type=Question)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except MALFORMED as error:
         raise BadInput("question", "a line of JSON, as docs/formats.md has it", str(error)) from None
     if found.v != VERSION:
         raise BadInput("question: v", str(VERSION), found.v)

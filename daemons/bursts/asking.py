@@ -10,6 +10,7 @@ import msgspec
 
 from tarazu.daemons.bursts.asked import MAX_ANSWER, AboutAll, AboutJob, Answer, Told
 from tarazu.errors import Unavailable, WireError
+from tarazu.malformed import MALFORMED
 
 Kind = TypeVar("Kind", Answer, Told)
 
@@ -39,5 +40,5 @@ def ask(path: str, question: AboutJob | AboutAll, kind: type[Kind], timeout_s: f
             raise Unavailable(f"{path}: expected tarazu-burstd to listen: {error.strerror}") from None
     try:
         return msgspec.json.decode(heard, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except MALFORMED as error:
         raise WireError(path, "an answer of this version's tarazu-burstd", str(error)) from None

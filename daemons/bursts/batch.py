@@ -21,6 +21,7 @@ from tarazu.errors import BadInput
 from tarazu.forwarding.traffic import machine_file, slurm
 from tarazu.forwarding.traffic.machine import Machine
 from tarazu.forwarding.traffic.slurm import Listed
+from tarazu.past import no_later
 from tarazu.wire.said import SaidOnce
 
 log = logging.getLogger("tarazu.bursts")
@@ -136,6 +137,7 @@ class Batch:
     def _ask_slurm(self) -> None:
         now = time.time()
         separator = secrets.token_hex(8)
+        self.since_s = no_later(self.since_s, now - OVERLAP_S)
         if time.monotonic() >= self._sacct_at:
             try:
                 listed = slurm.answered(run(slurm.sacct(self.since_s, separator)), separator, "sacct")

@@ -11,6 +11,10 @@ from tarazu.forwarding.traffic.traffic import UNKNOWN, Bytes, Traffic
 
 MAX_NODES = 200_000
 """Names that are told apart; the bytes of further ones are those of `OTHERS`."""
+SLACK = 2
+"""Intervals after this one may begin: clocks of senders differ a little."""
+KEPT_NAMES = MAX_NODES // 2
+"""With more of them those go that nothing was heard of for a while."""
 OTHERS = "(others)"
 MAX_OPEN = 1024
 """Intervals that are not complete: a report's bytes of before are in the first of them."""
@@ -113,6 +117,20 @@ class Gathering:
         self._names.append(name)
         return self._index[name]
 
+    def no_later(self, now_s: float) -> None:
+        """Nothing is after this: what a clock that was ahead put there was moved now."""
+        last = math.floor(now_s / self.interval_s) + SLACK
+        self._first = min(self._first, last)
+        for number in sorted(number for number in self._open if number > last):
+            ahead = self._open.pop(number)
+            found = self._open.setdefault(last, _Interval(self._room()))
+            found.grow(self._room())
+            ahead.grow(self._room())
+            found.read += ahead.read
+            found.written += ahead.written
+            known = ahead.network != UNKNOWN
+            found.network[known] = np.maximum(found.network[known], 0) + ahead.network[known]
+
     def close(self, before_s: float) -> Traffic | None:
         """Rows of the intervals that ended by then, which are closed now; None where nothing was moved in them."""
         until = math.floor(before_s / self.interval_s)
@@ -128,9 +146,10 @@ class Gathering:
             writes.append(found.written[some])
             networks.append(found.network[some])
         if not sum(map(len, times)):
+            self._forget()
             return None
         network = np.concatenate(networks)
-        return Traffic(
+        closed = Traffic(
             tuple(self._names),
             float(self.interval_s),
             np.concatenate(times),
@@ -139,3 +158,25 @@ class Gathering:
             np.concatenate(writes),
             None if (network == UNKNOWN).all() else network,
         )
+        self._forget()
+        return closed
+
+    def _forget(self) -> None:
+        """Of many names those of which nothing is open: whoever makes names up takes nobody's place for good."""
+        if len(self._names) <= KEPT_NAMES:
+            return
+        used = np.zeros(len(self._names), np.bool_)
+        for interval in self._open.values():
+            known = (interval.read > 0) | (interval.written > 0) | (interval.network > UNKNOWN)
+            used |= (
+                known[: len(used)] if len(known) >= len(used) else np.pad(known, (0, len(used) - len(known)))
+            )
+        kept = np.flatnonzero(used)
+        self._names = [self._names[at] for at in kept.tolist()]
+        self._index = {name: at for at, name in enumerate(self._names)}
+        room = self._room()
+        for number, interval in self._open.items():
+            interval.grow(len(used))
+            smaller = self._open[number] = _Interval(room)
+            for name in ("read", "written", "network"):
+                getattr(smaller, name)[: len(kept)] = getattr(interval, name)[kept]

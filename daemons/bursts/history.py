@@ -27,6 +27,7 @@ from tarazu.forwarding.traffic import days
 from tarazu.forwarding.traffic.batch_job import Application, BatchJob
 from tarazu.forwarding.traffic.machine import Machine, regular
 from tarazu.forwarding.traffic.traffic import Traffic
+from tarazu.past import no_later
 from tarazu.wire.said import SaidOnce
 
 log = logging.getLogger("tarazu.bursts")
@@ -102,6 +103,7 @@ class History:
 
     def _begin(self, now_s: float) -> None:
         # Also where the clock was set back: what is added up is not added up again.
+        self._jobs.no_later(now_s)
         self.until_s = self._jobs.begin(self._aligned(now_s), now_s)
         self._alive_s = self._jobs.known(ALIVE) or 0.0
         self.running = tuple(self._jobs.running())
@@ -136,7 +138,7 @@ class History:
     def step(self, now_s: float) -> None:
         """All that there is to do. What one part of it cannot do holds up no other."""
         troubles = []
-        for part in (self._save, self._hear, self._tidy, self._add_up):
+        for part in (self._no_later, self._save, self._hear, self._tidy, self._add_up):
             try:
                 part(now_s)
             except (StoreError, BadInput) as error:
@@ -146,6 +148,16 @@ class History:
                 troubles.append(f"{type(error).__name__}: {error}")
                 log.exception("what is kept")
         self.trouble = "; ".join(dict.fromkeys(troubles))
+
+    def _no_later(self, now_s: float) -> None:
+        ahead = max(self.until_s, self._alive_s) > now_s
+        self.until_s = no_later(self.until_s, self._aligned(now_s))
+        self._alive_s, self._known_s = no_later(self._alive_s, now_s), no_later(self._known_s, self.until_s)
+        self._answered_s = no_later(self._answered_s, now_s)
+        self._written_s = no_later(self._written_s, now_s)
+        self._tidy_at = no_later(self._tidy_at, now_s + TIDY_S)
+        if ahead:
+            self._jobs.no_later(now_s)
 
     def _save(self, _now_s: float) -> None:
         while self._waiting:

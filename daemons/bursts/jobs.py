@@ -22,6 +22,7 @@ from tarazu.errors import StoreError
 from tarazu.forwarding.bursts.characteristics import JobBytes
 from tarazu.forwarding.traffic.batch_job import Application, BatchJob
 from tarazu.forwarding.traffic.traffic import UNKNOWN
+from tarazu.store.sqlite import UNREADABLE
 
 log = logging.getLogger("tarazu.bursts")
 
@@ -57,7 +58,7 @@ class Jobs:
         self.path = Path(path)
         try:
             self._open(read_only)
-        except (sqlite3.DatabaseError, StoreError) as error:
+        except (*UNREADABLE, StoreError) as error:
             if read_only or isinstance(error, sqlite3.OperationalError):
                 raise StoreError(str(path), "a file of jobs", str(error)) from None
             log.error("%s: set aside: %s; jobs are learned anew", path, error)
@@ -103,6 +104,16 @@ class Jobs:
             self.note(ALIVE, now_s)
             self.note(UNTIL, until_s)
         return until_s if found is None else found
+
+    def no_later(self, now_s: float) -> None:
+        """What a clock that was ahead has noted of after this is so now."""
+        with self._errors(), self._transaction():
+            self._db.execute("UPDATE known SET value = min(value, ?)", (now_s,))
+            self._db.execute("DELETE FROM gap WHERE start_s >= ?", (now_s,))
+            self._db.execute("UPDATE gap SET end_s = min(end_s, ?)", (now_s,))
+            self._db.execute(
+                "UPDATE job SET end_s = max(?, start_s) WHERE state = 'GONE' AND end_s > ?", (now_s, now_s)
+            )
 
     def put(self, jobs: Iterable[BatchJob]) -> int:
         """Jobs as they are now; how many of them are new, or other than they were. What one moved stays."""
@@ -273,7 +284,7 @@ class Jobs:
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, zlib.error, UnicodeError, ValueError) as error:
+        except (*UNREADABLE, zlib.error, ValueError, TypeError, AttributeError) as error:
             raise StoreError(
                 str(self.path), "a file of jobs that can be read and written", str(error)
             ) from None

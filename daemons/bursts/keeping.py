@@ -19,6 +19,7 @@ from tarazu.daemons.bursts.pins import Pin, Pins
 from tarazu.daemons.bursts.slurm_view import Slurm, View, Waiting
 from tarazu.errors import StoreError, TarazuError
 from tarazu.forwarding.routers import hosts
+from tarazu.past import no_later
 
 log = logging.getLogger("tarazu.bursts")
 
@@ -54,6 +55,9 @@ def tend(
     """
     found: list[Tended] = []
     trouble: StoreError | None = None
+    for pin in pins.all:
+        if pin.at_s != (at_s := no_later(pin.at_s, now_s)):
+            pins.replace(pin, msgspec.structs.replace(pin, at_s=at_s))
     for pin, job in _jobs(pins.all, view.queue):
         age_s = now_s - pin.at_s
         if job is None:

@@ -18,6 +18,7 @@ import msgspec
 from tarazu import durable
 from tarazu.daemons.claim import claim
 from tarazu.errors import StoreError
+from tarazu.malformed import MALFORMED
 
 
 class Kept:
@@ -57,7 +58,7 @@ class Kept:
         """The status that was written last; empty: there is none, or it may not be read."""
         data = self.status()
         if data is not None:
-            with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
+            with contextlib.suppress(*MALFORMED):
                 return msgspec.json.decode(data, type=dict[str, Any])
         return {}
 

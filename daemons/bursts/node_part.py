@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-import pwd
 import threading
 import time
 from collections import OrderedDict
@@ -21,6 +20,7 @@ import msgspec
 import numpy as np
 
 from tarazu import config
+from tarazu.config import users
 from tarazu.config.taking_part import Who, why_not
 from tarazu.daemons import ordered
 from tarazu.daemons.bursts import deciding, keeping
@@ -172,12 +172,12 @@ class Nodes:
     def answer(self, question: Question, uid: int) -> bytes:
         """In the answering thread. Raises TarazuError."""
         if isinstance(question, AboutAll):
-            user = None if self.privileged(uid) else _name_of(uid)
+            user = None if self.privileged(uid) else _asking(uid)
             return msgspec.json.encode(Told(VERSION, self._status(user))) + b"\n"
         question = _as_slurm_has_it(question)
         if question.uid is None:
-            question = msgspec.structs.replace(question, uid=uid, user=_name_of(uid))
-        elif not self.privileged(uid) and (question.uid, question.user) != (uid, _name_of(uid)):
+            question = msgspec.structs.replace(question, uid=uid, user=_asking(uid))
+        elif not self.privileged(uid) and (question.uid, question.user) != (uid, _asking(uid)):
             raise BadInput("question", f"one about jobs of uid {uid}", f"of uid {question.uid}")
         return msgspec.json.encode(self._about(question, by_slurm=self.privileged(uid))) + b"\n"
 
@@ -218,7 +218,7 @@ class Nodes:
                 record.why = "nodes were asked for, for too many jobs of this user"
                 return Answer(VERSION, "", "")
             if not self.pins.add(Pin(time.time(), asked.user, asked.name, nodes)):
-                record.why = "nodes were asked for, for too many jobs"
+                record.why = "nodes were asked for, for too many jobs, or too many of this user"
                 return Answer(VERSION, "", "")
             record.given += 1
             keeping.audit("asked", user=asked.user, name=asked.name, nodes=nodes, why=decision.why)
@@ -404,11 +404,12 @@ def _as_slurm_has_it(question: AboutJob) -> AboutJob:
     )
 
 
-def _name_of(uid: int) -> str:
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return str(uid)
+def _asking(uid: int) -> str:
+    """The name of a user who asks; in the thread that also answers Slurm. Raises Unavailable."""
+    name = users.name_at_once(uid)
+    if name is None:
+        raise Unavailable(f"the directory of users does not say at once who uid {uid} is: ask again")
+    return name or str(uid)
 
 
 def _slurm_uid(text: str) -> int:
@@ -425,6 +426,6 @@ def _slurm_uid(text: str) -> int:
 def _is_operator(slurm: Slurm) -> bool:
     """Whether Slurm's accounting lets us change others' jobs."""
     try:
-        return slurm.level(_name_of(os.geteuid())) in ("Operator", "Administrator")
+        return slurm.level(users.name_of(os.geteuid()) or str(os.geteuid())) in ("Operator", "Administrator")
     except TarazuError:
         return False

@@ -15,9 +15,10 @@ import msgspec
 
 from tarazu import durable
 from tarazu.errors import StoreError
+from tarazu.malformed import MALFORMED
 
 MOST = 1000
-"""Notes; more is asked for nobody until some are gone."""
+"""Notes; more is asked for nobody until some are gone. Nobody gets more than half of those that are left."""
 VERSION = 1
 _HEAD = b'{"tarazu":"pins","v":%d}\n' % VERSION
 
@@ -62,7 +63,7 @@ class Pins:
         lines, end = data[len(_HEAD) :].split(b"\n")[:-1], data.endswith(b"\n")
         try:
             return tuple(msgspec.json.decode(line, type=Pin) for line in lines), end
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        except MALFORMED as error:
             raise StoreError(str(self.path), "notes of nodes asked for", str(error)) from None
 
     @property
@@ -70,9 +71,9 @@ class Pins:
         return self._pins
 
     def add(self, pin: Pin) -> bool:
-        """False: there are too many. Raises StoreError: then nothing may be asked for."""
+        """False: there are too many, or too many of this user. Raises StoreError: then nothing may be asked for."""
         with self._lock:
-            if len(self._pins) >= MOST:
+            if sum(each.user == pin.user for each in self._pins) >= MOST - len(self._pins):
                 return False
             if self._whole:
                 self._append(pin)

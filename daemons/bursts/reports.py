@@ -11,6 +11,7 @@ import numpy as np
 
 from tarazu.daemons.bursts.gathering import Gathering
 from tarazu.daemons.bursts.names import Names
+from tarazu.past import no_later
 from tarazu.wire.messages import NodeReport, OssReport
 from tarazu.wire.said import SaidOnce
 
@@ -52,12 +53,14 @@ class Reports:
         """Until then OSSs are taken to report."""
         self._senders: dict[str, _Sender] = {}
         self._said = SaidOnce(log)
+        self._now_s = 0.0
 
     def __len__(self) -> int:
         return len(self._senders)
 
     def take(self, report: OssReport, now_s: float) -> None:
         """One of an OSS; the same one may come again."""
+        self._look(now_s)
         length_s = _length(report.interval_s)
         if not self._is_new(report.oss, report.incarnation, report.sequence, length_s, now_s):
             return
@@ -83,6 +86,7 @@ class Reports:
         """One of a compute node's own. What it says that it read and wrote counts where no OSS reports: programs' bytes
         may come out of its cache, and else all would count twice.
         """
+        self._look(now_s)
         host = report.host.partition(".")[0]
         length_s = _length(report.interval_s)
         if not self._is_new(f"node {host}", report.incarnation, report.sequence, length_s, now_s):
@@ -99,6 +103,15 @@ class Reports:
             (end_s - length_s, end_s),
             network,
         )
+
+    def _look(self, now_s: float) -> None:
+        if now_s < self._now_s:
+            self._osss_until_s = no_later(self._osss_until_s, now_s + FIRST_S)
+            self._senders = {
+                name: sender._replace(at_s=no_later(sender.at_s, now_s))
+                for name, sender in self._senders.items()
+            }
+        self._now_s = now_s
 
     def _is_new(self, sender: str, incarnation: int, sequence: int, interval_s: float, now_s: float) -> bool:
         before = self._senders.get(sender)
@@ -118,6 +131,7 @@ class Reports:
     def complete_s(self, now_s: float | None = None) -> float:
         """Intervals that ended by then are complete, as far as those report that reported of late."""
         now_s = time.time() if now_s is None else now_s
+        self._look(now_s)
         longest_s = 0.0
         for name, sender in list(self._senders.items()):
             if now_s - sender.at_s > SILENT_TIMES * max(sender.interval_s, 10.0):

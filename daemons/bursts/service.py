@@ -174,6 +174,7 @@ class BurstService:
     def save(self, now_s: float, *, all_of_it: bool = False) -> None:
         """Hand over what is complete; all_of_it: also what is not, for nobody will hear the rest."""
         complete_s = now_s + self.gathering.interval_s if all_of_it else self.reports.complete_s(now_s)
+        self.gathering.no_later(now_s)
         traffic = self.gathering.close(complete_s)
         self.history.save(Saved(traffic, min(complete_s, now_s), now_s if len(self.reports) else None))
 

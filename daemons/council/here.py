@@ -14,6 +14,7 @@ from tarazu import config
 from tarazu.daemons.council.kept import Kept
 from tarazu.daemons.council.levers import values_of
 from tarazu.errors import TarazuError, Unavailable
+from tarazu.malformed import MALFORMED
 from tarazu.tune.council import Council
 from tarazu.tune.exchange import AnnouncerEnd, Asked, Mode, Told
 from tarazu.wire.security import curve_for
@@ -52,7 +53,7 @@ def here(settings: config.Settings) -> Here | None:
     if (data := kept.status()) is not None:
         try:
             status = msgspec.json.decode(data, type=dict[str, Any])
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        except MALFORMED as error:
             unread = unread or f"{kept.directory}/status.json: {error}"
     mode: Mode = ordered.mode if ordered else settings.tune.mode  # type: ignore[assignment]
     return Here(

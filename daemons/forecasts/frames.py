@@ -17,6 +17,7 @@ from tarazu import names
 from tarazu.config import Predict
 from tarazu.errors import WireError
 from tarazu.layout.manager import LayoutPolicy, Targets
+from tarazu.malformed import MALFORMED
 from tarazu.model import JobStep
 from tarazu.predict.aipa import MOST_FILES
 from tarazu.store.rows import NewFile
@@ -131,7 +132,7 @@ def decode(body: bytes) -> Frame:
             found = msgspec.convert(plain, Frame)
         frame: Frame = found
         return frame
-    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError, ValueError) as error:
+    except MALFORMED as error:
         raise WireError("forecast", "an answer of its process", str(error)) from None
 
 

@@ -14,6 +14,8 @@ from typing import Any
 
 import msgspec
 
+from tarazu.malformed import MALFORMED
+
 BYTES = 16 << 20
 FILES = 50
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\.json")
@@ -157,7 +159,7 @@ class Results:
             return mark, msgspec.structs.replace(result, problem="cannot be read")
         try:
             return mark, msgspec.structs.replace(result, **_content(data))
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        except MALFORMED as error:
             problem = f"expected what `tarazu report --json` or `tarazu whatif --json` prints: {error}"
             return mark, msgspec.structs.replace(result, problem=problem[:300])
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from tarazu.errors import StoreError
+from tarazu.store.sqlite import UNREADABLE
 
 log = logging.getLogger("tarazu.page")
 
@@ -76,14 +77,14 @@ class Ring:
                 self._rows = self._open(file)
             except sqlite3.OperationalError:
                 raise  # the disk is full, or another one has it: what it holds is good
-            except sqlite3.DatabaseError as error:
+            except UNREADABLE as error:
                 aside = file.with_name(f"{file.name}.unreadable")
                 log.error("%s: %s: put aside as %s, and begun anew", file, error, aside.name)
                 file.replace(aside)
                 for beside in ("-wal", "-shm", "-journal"):
                     file.with_name(file.name + beside).unlink(missing_ok=True)
                 self._rows = self._open(file)
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, *UNREADABLE) as error:
             raise StoreError(str(file), "a file that can be written", str(error)) from None
 
     @staticmethod
@@ -117,7 +118,7 @@ class Ring:
                         self._add(fs_name, moment)
                 self._forget(max((moment.at_s for moment in of.values()), default=0))
                 self._rows.execute("commit")
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             raise StoreError("imbalance over time", "a file that can be written", str(error)) from None
 
     def _add(self, fs_name: str, moment: Moment) -> None:
@@ -134,7 +135,7 @@ class Ring:
         for span_s, kept_s in KEPT_S.items():
             self._rows.execute(
                 "delete from imbalance where span_s = ? and not at_s between ? and ?",
-                (span_s, now_s - kept_s, now_s + 3600),
+                (span_s, now_s - kept_s, now_s),
             )
 
     def read(self, fs_name: str, span_s: int, since_s: float) -> list[Moment]:
@@ -144,7 +145,7 @@ class Ring:
         )
         try:
             return [Moment(*row) for row in self._rows.execute(question, (span_s, fs_name, since_s))]
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             raise StoreError("imbalance over time", "a file that can be read", str(error)) from None
 
     def names(self) -> list[str]:
@@ -156,7 +157,7 @@ class Ring:
                     "select distinct fs_name from imbalance where span_s = 3600 order by fs_name"
                 )
             ]
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             raise StoreError("imbalance over time", "a file that can be read", str(error)) from None
 
     def close(self) -> None:

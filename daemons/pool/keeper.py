@@ -82,7 +82,8 @@ class Keeper:
         ]
 
     def apply(self, overview: Overview, wait_s: float = LOCK_S, *, anew: bool = False) -> list[Done]:
-        """One round. `anew`: what somebody else has changed is ours again, and what is amiss leaves at once.
+        """One round. `anew`: what somebody else has changed is ours again, and nothing waits: what is amiss
+        leaves at once, and what is well comes back.
 
         Raises StoreError, Unavailable.
         """
@@ -176,7 +177,12 @@ class Keeper:
         gone = note is not None and found is None and bool(note.members)
         if note and anew:
             now = tuple(found or ())
-            note = None if gone else msgspec.structs.replace(note, theirs={}, members=now, becoming=now)
+            self._memory.pop(pool, None)
+            note = (
+                None
+                if gone
+                else msgspec.structs.replace(note, theirs={}, members=now, becoming=now, memory={})
+            )
             self.notes.note(pool, note)
         elif gone:
             return Done(
@@ -324,7 +330,9 @@ def _matters(note: Note, round_: Round) -> bool:
     if set(before) != set(now) or note.members != note.becoming:
         return True
     return any(
-        bool(before[i].since_s) != bool(now[i].since_s) or now[i].amiss_s - before[i].amiss_s > 300
+        bool(before[i].since_s) != bool(now[i].since_s)
+        or abs(now[i].amiss_s - before[i].amiss_s) > 300
+        or (now[i].left_s, now[i].changes_s) != (before[i].left_s, before[i].changes_s)  # they lay ahead
         for i in now
     )
 

@@ -25,6 +25,8 @@ EPILOG_S = 15
 """An Epilog may take so long: until it has ended its node runs no other job."""
 MOST_KIB = 2 << 20
 """Of one step, from one node."""
+KEPT_KIB, KEPT_STEPS, KEPT_DAYS = 256 << 10, 500, 30
+"""Of a user, in his own directory, until `tarazu history gather` takes it: what is beyond goes, the oldest first."""
 
 
 def plugin(kind: Kind, settings: config.Bursts) -> str:
@@ -57,6 +59,7 @@ def script(kind: str, run: config.Run) -> str:
         }
     else:
         settings |= {"state_dir": run.state_dir, "seconds": EPILOG_S, "most_kib": MOST_KIB}
+        settings |= {"kept_kib": KEPT_KIB, "kept_steps": KEPT_STEPS, "kept_days": KEPT_DAYS}
     lines = "".join(f"{name}={shlex.quote(str(value))}\n" for name, value in settings.items())
     text = (Path(__file__).parent / f"{kind}.sh").read_text()
     return text.replace("#SETTINGS\n", lines, 1).replace("#ENTER\n", ENTER + EMIT, 1)

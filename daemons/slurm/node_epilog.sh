@@ -44,17 +44,27 @@ esac
 
 # Not waited for longer than that: what hangs in the kernel, on a server that is gone, cannot be killed.
 timeout -k 1 "$seconds" env -i "PATH=$PATH" LC_ALL=C "$@" sh -s -- \
-    "$spools" "slurm-$job-" "$state_dir/steps" "$node" "$most_kib" >/dev/null 2>&1 <<'AS_USER' &
-spools=$1 job=$2 to=$3 node=$4
+    "$spools" "slurm-$job-" "$state_dir/steps" "$node" "$most_kib" \
+    "$kept_kib" "$kept_steps" "$kept_days" >/dev/null 2>&1 <<'AS_USER' &
+spools=$1 job=$2 to=$3 node=$4 kept_kib=$6 kept_steps=$7 kept_days=$8 begun=
 ulimit -f $(($5 * 2)) # blocks of 512 bytes
 #ENTER
 spools_of() { enter "$1" && set -- ./*.tzs && [ -e "$1" ] && emit "$@"; }
+# What nobody has gathered goes, the oldest first: by whoever begins the next step's directory, for all its nodes.
+tidy() {
+    find . -mindepth 1 -maxdepth 1 -type d -name "slurm-*" -mtime "+$kept_days" -exec rm -rf {} +
+    steps=0 kib=0
+    ls -1td ./slurm-*/ | while read -r old; do
+        steps=$((steps + 1)) size=$(du -sk "$old") && kib=$((kib + ${size%%[!0-9]*}))
+        [ "$steps" = 1 ] || { [ "$steps" -le "$kept_steps" ] && [ "$kib" -le "$kept_kib" ]; } || rm -rf "$old"
+    done
+}
 for d in "$spools/$job"* "$spools.$job"*; do
     name=$job${d##*"$job"}
     case $name in *[!a-z0-9-]*) continue ;; esac
     enter "$d" && cd -P .. && mv "./${d##*/}" "./${d##*/}.$$" || continue # nobody else takes it now
     mkdir -p "$to"
-    mkdir "$to/$name"
+    mkdir "$to/$name" && begun=yes
     if cd -P "$to/$name" && [ -O . ] && rm -f "./$node.part"; then
         (spools_of "$d.$$") >"./$node.part" && [ -s "./$node.part" ] && mv "./$node.part" "./$node.tzs" ||
             rm -f "./$node.part"
@@ -62,6 +72,7 @@ for d in "$spools/$job"* "$spools.$job"*; do
     rmdir "$to/$name"
     remove "$d.$$"
 done
+[ -z "$begun" ] || { cd -P "$to" && [ -O . ] && tidy; }
 AS_USER
 worker=$!
 n=0

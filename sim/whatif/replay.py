@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -26,6 +25,7 @@ from tarazu.sim.whatif.comparison import Placed, judged, seeds_for
 from tarazu.sim.whatif.comparison import stripes_of as all_stripes
 from tarazu.sim.whatif.objects import Objects, joined, objects
 from tarazu.sim.whatif.times import TimeModel
+from tarazu.statx import look
 from tarazu.trace.records import FileRecord, RunRecord
 
 SEEDS = 5
@@ -315,8 +315,8 @@ def decoded(blob: bytes) -> tuple[Layout, tuple[tuple[int, ...], ...]] | None:
 
 
 def size_on_disk(path: str) -> int:
-    """-1 where there is no such file."""
+    """-1 where there is no such file, or its servers do not answer."""
     try:
-        return os.stat(path).st_size
+        return look(path).st_size
     except OSError:
         return -1

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from tarazu.errors import BadInput
+from tarazu.malformed import MALFORMED
 from tarazu.model import Ost, SystemView
 from tarazu.sim.whatif.job import Job
 from tarazu.sim.whatif.objects import Array
@@ -108,7 +109,7 @@ def read_view(path: str, document: bytes) -> SystemView:
     expected = "a SystemView in JSON, or the output of `tarazu status --json`"
     try:
         value = msgspec.json.decode(document)
-    except msgspec.DecodeError as error:
+    except MALFORMED as error:
         raise BadInput(path, expected, str(error)) from None
     if isinstance(value, dict) and "mdsd" in value:
         systems = value["mdsd"].get("file_systems", {}) if isinstance(value["mdsd"], dict) else {}

@@ -6,7 +6,7 @@
     tarazu config check                     one line for each mistake: where, what was expected, what was found
     tarazu config check new.toml            of a file before it is put in place; also what its changes need to count
 
-`conf.d/*.toml` beside a file are read after it. Exit status of check: 0 nothing is wrong, 1 something is.
+`conf.d/*.toml` beside a tarazu.toml are read after it. Exit status of check: 0 nothing is wrong, 1 something is.
 """
 
 from __future__ import annotations

@@ -7,10 +7,10 @@ tarazu explain --costs                  what an OST costs the allocator at this 
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import time
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from tarazu import config, native
@@ -96,7 +96,7 @@ def actual_layout(path: str) -> dict[str, Any]:
     try:
         decoded = native.decode_lov(os.getxattr(path, XATTR_LUSTRE_LOV))
     except OSError as error:
-        found = "does not exist yet" if not Path(path).exists() else f"cannot be read ({error.strerror})"
+        found = "does not exist yet" if error.errno == errno.ENOENT else f"cannot be read ({error.strerror})"
         return {"setstripe": "", "osts": [], "problem": found}
     except LayoutError as error:
         return {"setstripe": "", "osts": [], "problem": str(error)}

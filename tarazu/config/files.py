@@ -1,4 +1,4 @@
-"""The files of settings: one, and those of `conf.d` beside it; and where in them something stands."""
+"""The files of settings: `tarazu.toml`, and those of `conf.d` beside it; and where in them something stands."""
 
 from __future__ import annotations
 
@@ -58,12 +58,15 @@ def _settings_at(text: str) -> dict[str, int]:
 
 
 def chosen(path: str | os.PathLike[str] | None, environ: Mapping[str, str]) -> list[Path]:
-    """`path`, else $TARAZU_CONFIG, else /etc/tarazu/tarazu.toml where it is; then `conf.d/*.toml` beside it.
+    """`path`, else $TARAZU_CONFIG, else /etc/tarazu/tarazu.toml where it is; then `conf.d/*.toml` beside it, of a
+    file of that name: another name is another daemon's, a second council's, which has its own settings alone.
 
     Raises ConfigError where that directory cannot be read.
     """
     first = Path(path or environ.get("TARAZU_CONFIG") or DEFAULT_FILE)
     found = [first] if first != DEFAULT_FILE or first.exists() else []
+    if first.name != DEFAULT_FILE.name:
+        return found
     try:
         names = sorted(
             entry.name

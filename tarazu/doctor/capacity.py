@@ -13,6 +13,7 @@ from tarazu.doctor.finding import AS_ROOT, Finding, fail, ok, skip, warn
 from tarazu.doctor.node import Node
 from tarazu.run.nodes import shared
 from tarazu.store import schema
+from tarazu.store.sqlite import UNREADABLE
 from tarazu.units import human_bytes
 
 LEAST_BYTES, LEAST_SHARE = 256 << 20, 0.05
@@ -102,7 +103,7 @@ def _database(location: str) -> Iterator[Finding]:
     except (PermissionError, sqlite3.OperationalError) as error:
         yield skip("clientd.database", f"{path}: {error}", AS_ROOT)
         return
-    except sqlite3.DatabaseError as error:
+    except UNREADABLE as error:
         yield fail("clientd.database", f"{path}: {error}", "move it away: clientd makes a new one")
         return
     if owner not in (0, schema.APPLICATION_ID):

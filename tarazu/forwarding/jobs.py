@@ -80,7 +80,7 @@ def parse(text: str, path: Path) -> Jobs:
     """As `read`, of text; what it names is looked for beside `path`."""
     try:
         raw = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # also a number of 5,000 digits
         raise BadInput(str(path), "TOML", str(error).splitlines()[0] if str(error) else "too deep") from None
     top = _Table(raw, str(path), ("resources", "job"))
     given = _Table(top.table("resources"), f"{path}: resources", ("kind", "count", "nodes", "curves"))

@@ -16,6 +16,7 @@ from math import ceil
 
 import msgspec
 
+from tarazu.past import no_later
 from tarazu.wire.overview import WEIGHT, Target
 
 HOUR_S = 3600.0
@@ -79,6 +80,7 @@ def choose(
     left as they are); `floor`: least share of the candidates that stays in; `full`: share of its space from which an
     OST counts as full; `leave_s`, `most`: as LEAVE_S, MOST.
     """
+    memory = {index: _no_later(of, now_s) for index, of in memory.items()}
     known = [t for t in targets if t.verdict not in UNKNOWN]
     seen = {t.index: _seen(now_s, t, full, memory.get(t.index, Memory()), t.index in members) for t in known}
     remembered = {**memory, **{index: found for index, (_, _, found) in seen.items()}}
@@ -124,6 +126,14 @@ def changed(memory: Mapping[int, Memory], round_: Round, now_s: float) -> dict[i
             of = msgspec.structs.replace(of, left_s=now_s)
         made[change.ost] = of
     return made
+
+
+def _no_later(of: Memory, now_s: float) -> Memory:
+    times = (of.left_s, of.amiss_s, of.since_s, *of.changes_s)
+    if max(times) <= now_s:
+        return of
+    left_s, amiss_s, since_s, *changes_s = (no_later(at_s, now_s) for at_s in times)
+    return Memory(left_s, amiss_s, since_s, tuple(changes_s))
 
 
 def _seen(now_s: float, target: Target, full: float, of: Memory, inside: bool) -> tuple[str, str, Memory]:

@@ -21,6 +21,8 @@ import msgspec
 
 from tarazu import durable
 from tarazu.errors import StoreError
+from tarazu.malformed import MALFORMED
+from tarazu.past import changed_s
 
 FORMAT = 1
 LOCK_S = 10.0
@@ -127,7 +129,7 @@ class Notes:
                 found[path] = msgspec.json.decode(path.read_bytes(), type=Note)
             except FileNotFoundError:
                 continue
-            except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+            except (OSError, *MALFORMED) as error:
                 raise StoreError(str(path), "a note of tarazu prepare", str(error)) from None
             if found[path].format != FORMAT:
                 raise StoreError(str(path), f"format {FORMAT}", found[path].format)
@@ -138,7 +140,8 @@ class Notes:
         if note.host == socket.gethostname():
             return _started(note.pid) == note.started != ""
         try:
-            return self._now_s() - path.stat().st_mtime < GONE_S
+            now_s = self._now_s()
+            return now_s - changed_s(path, now_s) < GONE_S
         except FileNotFoundError:
             return False
         except OSError:

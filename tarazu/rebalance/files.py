@@ -19,6 +19,7 @@ from tarazu.native import Decoded
 Why = Literal[
     "small", "being written", "mirrored", "on the MDT (DoM)", "self-extending", "overstriped", "not striped as RAID 0",
     "without objects", "sparse", "layout unreadable", "excluded", "on an OST that mdsd does not show", "gone",
+    "servers that do not answer",
     "where a directory's default names OSTs",
 ]  # fmt: skip
 """Why a file is left where it is."""

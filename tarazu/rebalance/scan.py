@@ -14,6 +14,7 @@ from tarazu.errors import BadInput, LayoutError
 from tarazu.lustre import XATTR_LUSTRE_LOV, directory_default, root_default
 from tarazu.native import Decoded
 from tarazu.rebalance.files import Files, Stat, Why
+from tarazu.statx import look as look_at
 
 THREADS = 16
 """Files that are looked at at the same time: each waits for the MDS, then for its OSTs."""
@@ -47,7 +48,9 @@ def scan(
 
     def look(path: str) -> Found | None:
         try:
-            of = os.lstat(path)
+            of = look_at(path, follow=False)
+        except TimeoutError:
+            return path, None, "servers that do not answer"
         except OSError:
             return path, None, "gone"
         if not stat.S_ISREG(of.st_mode):

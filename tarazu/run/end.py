@@ -150,8 +150,12 @@ def _summary_line(step: Step, runs: Sequence[RunRecord], problems: Sequence[str]
         if p.last_placed and p.last_placed.stripes:
             states.append(f"stripes={name}{p.last_placed.stripes!r}")
         if p.left:
-            why = ", ".join(f"{text} ({count})" for text, count in p.left.most_common(3))
-            states.append(f"left={name}{p.left.total()} because={why!r}")
+            # Plans count files that they expected, some in more than one plan: no more were left than were made.
+            own = [run for run in runs if run.step.fs_name == p.step.fs_name]
+            most = sum(len(run.files) - run.outcomes.get("hit", 0) for run in own)
+            why = ", ".join(f"{text} ({min(count, most)})" for text, count in p.left.most_common(3))
+            if most:
+                states.append(f"left={name}{min(p.left.total(), most)} because={why!r}")
         if p.left_osts:
             gone = ", ".join(f"{index} ({kind})" for index, kind in sorted(p.left_osts.items())[:5])
             states.append(f"left_osts={name}{len(p.left_osts)} because={gone!r}")

@@ -24,6 +24,7 @@ import msgspec
 from tarazu.config import Settings
 from tarazu.errors import TarazuError, TraceError
 from tarazu.model import JobStep
+from tarazu.past import changed_s
 from tarazu.run.command_line.batch_system import RECORDED
 from tarazu.trace.history import History
 
@@ -125,9 +126,9 @@ def _alone(top: Path) -> Iterator[None]:
 def _runs(path: Path, name: StepName, wait_s: float) -> list[RunRecord] | None:
     """Of each file system on which the step made files; None while more may come. Raises OSError."""
     files = sorted(path.glob("*.tzs"))
-    status = path.stat()
-    newest_s = max([status.st_mtime, *(file.lstat().st_mtime for file in path.iterdir())])
-    settled = time.time() - newest_s >= wait_s
+    now_s = time.time()
+    newest_s = max(changed_s(each, now_s) for each in (path, *path.iterdir()))
+    settled = now_s - newest_s >= wait_s
     spools, lost = _read(files)
     if not spools:
         return [] if settled or len(files) >= name.nodes else None

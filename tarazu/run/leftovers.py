@@ -18,6 +18,7 @@ from pathlib import Path
 
 from tarazu import trusted
 from tarazu.errors import TarazuError
+from tarazu.past import changed_s
 
 LEASE = "lease"
 RENEW_S = 600.0
@@ -143,11 +144,12 @@ def _is_open(spool: Path) -> bool:
 
 def _age_s(directory: Path) -> float:
     """Since the last change of the directory or of anything in it."""
-    looks = [directory.stat()]
+    now_s = time.time()
+    looks = [changed_s(f"{directory}/.", now_s, inode=True)]  # it may be a link, to one that is open
     for path in directory.iterdir():
         with contextlib.suppress(FileNotFoundError):
-            looks.append(path.lstat())
-    return time.time() - max(max(look.st_mtime, look.st_ctime) for look in looks)
+            looks.append(changed_s(path, now_s, inode=True))
+    return now_s - max(looks)
 
 
 def _boot_id() -> bytes:

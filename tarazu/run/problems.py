@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import os
 import threading
 import time
@@ -12,6 +14,9 @@ from typing import ParamSpec
 
 P = ParamSpec("P")
 MAX_PROBLEMS = 20
+MOST_LOG_BYTES = 4 << 20
+"""Of `jobs.log` and of `tarazu.log`; of each there is one of before beside it at most."""
+KEPT_LOG_S = 365 * 86400.0
 
 
 class Problems:
@@ -55,8 +60,39 @@ class Problems:
 
 
 def append_line(path: Path, line: str) -> None:
-    """Add a line to a log that only its owner can read."""
+    """Add a line to a log that only its owner can read. One of MOST_LOG_BYTES becomes `<name>.1` in place of the one
+    before, which also goes when it is older than KEPT_LOG_S. Raises OSError; else the line is in one of the two.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    with open(descriptor, "a", encoding="utf-8", errors="surrogateescape") as log:
-        log.write(line + "\n")
+    data = (line + "\n").encode("utf-8", "surrogateescape")
+    while True:
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "ab", buffering=0) as log:
+            if log.write(data) != len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            if os.fstat(descriptor).st_nlink:
+                _rotate(path, descriptor)
+                return
+        # Between opening and writing others have filled two of them: this one is nowhere any more.
+
+
+def before(path: Path) -> Path:
+    """The log that this one took the place of."""
+    return path.with_name(f"{path.name}.1")
+
+
+def _rotate(path: Path, descriptor: int) -> None:
+    """As far as it is needed; what cannot be done now is done with a later line."""
+    with contextlib.suppress(OSError):
+        if time.time() - before(path).stat().st_mtime > KEPT_LOG_S:
+            before(path).unlink()
+    with contextlib.suppress(OSError):
+        if os.fstat(descriptor).st_size < MOST_LOG_BYTES:
+            return
+        with contextlib.suppress(OSError):  # a file system without locks
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return  # another one does it
+        if os.path.samestat(os.fstat(descriptor), os.stat(path)):
+            path.rename(before(path))

@@ -22,6 +22,7 @@ from statistics import median
 import msgspec
 
 from tarazu.errors import BadInput, StoreError, Unavailable
+from tarazu.malformed import MALFORMED
 from tarazu.model import Ost, SystemView
 from tarazu.stats.params import find, ost_target
 
@@ -182,7 +183,7 @@ def read_state(state: Path) -> list[Change]:
         return []
     except OSError as error:
         raise StoreError(str(state), "a readable state file", error.strerror) from None
-    except msgspec.MsgspecError as error:
+    except MALFORMED as error:
         raise StoreError(str(state), "the state of tarazu drain", str(error)) from None
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from tarazu.malformed import MALFORMED
 from tarazu.names import to_text
 
 NAME = "about"
@@ -45,7 +46,7 @@ def read(directory: str | os.PathLike[str]) -> About | None:
         )
         with open(descriptor, "rb") as file:
             return msgspec.json.decode(file.read(MOST_BYTES), type=About)
-    except (OSError, ValueError, msgspec.DecodeError):
+    except (OSError, *MALFORMED):
         return None
 
 

@@ -299,10 +299,11 @@ class InteractionDatabase:
         old = vain | {*[plan_id for plan_id in plans if plan_id not in vain][max(keep, 0) :]}
         used = 0
         rows = self._db.query("SELECT id, bytes FROM plans WHERE uid=? ORDER BY id DESC", (step.uid,))
-        for plan_id, size in rows:
-            used += 0 if plan_id in old else size
-            if used > user_bytes:
-                old.add(plan_id)
+        with as_written(self._db.where):
+            for plan_id, size in rows:
+                used += 0 if plan_id in old else int(size)
+                if used > user_bytes:
+                    old.add(plan_id)
         return sorted(old)
 
     def delete(self, plan_id: int) -> None:
@@ -339,7 +340,8 @@ class InteractionDatabase:
     def _reserve_ids(self, count: int) -> int:
         """The first of `count` new row ids, from 1; never used twice, as an older map may still be in use."""
         self._db.execute("UPDATE tarazu_schema SET last_file_id = last_file_id + ?", (count,))
-        last = int(self._db.query("SELECT last_file_id FROM tarazu_schema")[0][0])
+        with as_written(self._db.where):
+            last = int(self._db.query("SELECT last_file_id FROM tarazu_schema")[0][0])
         if last >= 2**32:
             raise StoreError(self._db.where, "row ids below 2^32; start a new database", last)
         return last - count + 1

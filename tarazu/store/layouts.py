@@ -9,7 +9,7 @@ import msgspec
 
 from tarazu.lustre import EOF
 from tarazu.model import Layout
-from tarazu.store.connection import Connection, insert, insert_row
+from tarazu.store.connection import Connection, as_written, insert, insert_row
 
 
 def add(db: Connection, plan_id: int, layouts: Iterable[Layout]) -> dict[Layout, int]:
@@ -42,7 +42,8 @@ def _row(db: Connection, layout: Layout) -> int:
     digest = hashlib.sha256(text.encode()).hexdigest()
     rows = db.query("SELECT id FROM layouts WHERE digest=?", (digest,))
     if rows:
-        return int(rows[0][0])
+        with as_written(db.where):
+            return int(rows[0][0])
     layout_id = insert_row(db, "layouts", digest=digest, layout=text)
     for number, c in enumerate(layout.components, 1):
         insert_row(

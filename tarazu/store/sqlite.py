@@ -17,7 +17,9 @@ from tarazu.store.connection import Damaged
 from tarazu.store.schema import APPLICATION_ID, SQLITE, VERSION, migration, statements
 
 _MAGIC = b"SQLite format 3\0"
-_DAMAGED = ("malformed", "not a database", "malformed database schema")
+UNREADABLE = (sqlite3.Error, UnicodeDecodeError, OverflowError)
+"""What SQLite raises for a damaged file: its message may hold the damaged bytes, and be no UTF-8 itself."""
+_DAMAGED = ("malformed", "not a database", "Could not decode", "codec can't decode")
 LOOKED_THROUGH_BYTES = 256 << 20
 """A larger file is not looked through as a whole at the start: that would take too long."""
 BUSY_S = 10.0
@@ -136,11 +138,8 @@ class SqliteConnection:
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, OverflowError) as error:
-            damaged = isinstance(error, sqlite3.DatabaseError) and any(
-                word in str(error) for word in _DAMAGED
-            )
-            kind = Damaged if damaged else StoreError
+        except UNREADABLE as error:
+            kind = Damaged if any(word in str(error) for word in _DAMAGED) else StoreError
             raise kind(self.where, "a usable interaction database", str(error)) from None
 
 

@@ -7,20 +7,16 @@ directory of which the same is true. Its first line is the reason.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import stat
-from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from tarazu import statx
 from tarazu.errors import BadInput, StoreError
 from tarazu.store.control import REASON_BYTES, replace_file
 
 _OTHERS_MAY_WRITE = 0o022
-_AT_FDCWD, _FORCE_SYNC, _BASIC = -100, 0x2000, 0x7FF
-_STATX_BYTES = 256
 
 
 class SiteStop(NamedTuple):
@@ -102,18 +98,10 @@ def _first_line(path: str) -> str:
     return ""
 
 
-@cache
-def _statx() -> Callable[..., int] | None:
-    """Once: ctypes makes a class for each library that is opened, and this is called every second."""
-    found: Callable[..., int] | None = getattr(ctypes.CDLL(None), "statx", None)
-    return found
-
-
 def _ask_again(directory: str) -> None:
     """Where a server has the directory: what this node remembers of it, above all that a name is not there, is old.
 
     An NFS client believes that for half a minute and longer, unless the directory's attributes are asked for anew.
     """
-    if (statx := _statx()) is not None:
-        buffer = ctypes.create_string_buffer(_STATX_BYTES)
-        statx(_AT_FDCWD, os.fsencode(directory), _FORCE_SYNC, _BASIC, buffer)
+    with contextlib.suppress(OSError):
+        statx.statx(directory, statx.FORCE_SYNC)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from tarazu.errors import TraceError
+from tarazu.past import changed_s
 
 if TYPE_CHECKING:
     from tarazu.trace.records import PastRun, RunRecord
@@ -178,7 +179,7 @@ class History:
         for folder in sorted({path.parent for path in removed}):
             with contextlib.suppress(OSError):
                 for part in folder.glob(f"*{PART}"):
-                    if time.time() - part.lstat().st_mtime > _DEAD_S:
+                    if (now_s := time.time()) - changed_s(part, now_s) > _DEAD_S:
                         part.unlink()
             with contextlib.suppress(OSError):
                 folder.rmdir()

@@ -19,6 +19,7 @@ from typing import Any, Literal
 import msgspec
 
 from tarazu.errors import BadInput, TarazuError
+from tarazu.malformed import MALFORMED
 from tarazu.tune import learning
 from tarazu.tune.detect import detect as detect_pattern
 from tarazu.tune.learner import Learner
@@ -215,7 +216,7 @@ class Council:
             self._rests(host)  # it does not do what is decided: it has no voice
             return
         self._speaks(host, known, pattern, now)
-        self._compare(known, pattern, reward, observation.demand)
+        self._compare(host, known, pattern, reward, observation.demand)
         moving = self.moving
         for name, lever in self._levers.items():
             # While one lever moves, what the others seem to do is its doing.
@@ -242,7 +243,7 @@ class Council:
             # What is there is looked at for a dwell before anything is tried.
             self._chosen_at = self._changed_at = now
 
-    def _compare(self, known: _Host, pattern: Pattern, reward: float, demand: float) -> None:
+    def _compare(self, host: str, known: _Host, pattern: Pattern, reward: float, demand: float) -> None:
         if known.epoch != self._epoch:
             known.before = known.now if known.epoch == self._epoch - 1 else {}
             known.now, known.epoch = {}, self._epoch
@@ -250,7 +251,7 @@ class Council:
         if trial is not None:
             if known.in_force.get(trial.lever) != trial.value:
                 return  # not there yet
-            if before := known.before.get(pattern):
+            if host not in trial.had and (before := known.before.get(pattern)):
                 trial.add(before, reward, demand)
         seen = known.now.get(pattern)
         if seen is None:
@@ -346,7 +347,8 @@ class Council:
             return self.decision
         self.explored += choice.explored
         self._resting = not choice.explored
-        self._trial = Trial(name, before, value, now)
+        had = {host for host, known in self._hosts.items() if known.in_force.get(name) == value}
+        self._trial = Trial(name, before, value, now, had)
         why = f"{name} {value}: " + (
             "tried, to learn"
             if choice.explored
@@ -507,7 +509,7 @@ class Council:
         """
         try:
             file = msgspec.json.decode(knowledge, type=_File)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        except MALFORMED as error:
             raise BadInput("knowledge", "what a council has learned", str(error)) from None
         if file.format != FORMAT:
             raise BadInput("knowledge", f"format {FORMAT}", file.format)

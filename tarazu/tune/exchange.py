@@ -15,6 +15,7 @@ import msgspec
 import zmq
 
 from tarazu.errors import WireError
+from tarazu.malformed import MALFORMED
 from tarazu.tune.observation import Observation
 from tarazu.wire.messages import PROTOCOL, Id
 from tarazu.wire.sockets import NOBLOCK, ZmqTransport, can_read
@@ -126,7 +127,7 @@ def from_council(data: bytes, peer: str = "council") -> FromCouncil:
 def _decoded(decoder: msgspec.msgpack.Decoder[Any], data: bytes, peer: str, expected: str) -> Any:
     try:
         message = decoder.decode(data)
-    except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
+    except MALFORMED as error:
         raise WireError(peer, expected, str(error)) from None
     if message.protocol != PROTOCOL:
         raise WireError(peer, f"protocol {PROTOCOL}", message.protocol)

@@ -7,6 +7,7 @@ are fewer than before is expected to move as many bytes fewer.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import NamedTuple
 
 from tarazu.tune.pattern import Pattern
@@ -54,11 +55,15 @@ class Verdict(NamedTuple):
 class Trial:
     """A change of one lever, from `before` (None: what the nodes had) to `value`."""
 
-    def __init__(self, lever: str, before: str | None, value: str, since: float) -> None:
+    def __init__(
+        self, lever: str, before: str | None, value: str, since: float, had: Collection[str] = ()
+    ) -> None:
+        """`had`: hosts that had the value already. There nothing changes, and nothing is to be compared."""
         self.lever = lever
         self.before = before
         self.value = value
         self.since = since
+        self.had = frozenset(had)
         self._got = 0.0
         self._expected = 0.0
         self._variance = 0.0

@@ -120,7 +120,7 @@ class Admitted:
             # A list that has just come may take the place of one that has just gone: which it is counts too.
             mark = (*(stem + end in seen for end in beside), *(n for s in found for n in _mark(s)))
             known = self._read.get(name)
-            settled = time.time() - max(s.st_mtime for s in found) > SETTLED_S
+            settled = abs(time.time() - max(s.st_mtime for s in found)) > SETTLED_S
             if known and known[0] == mark and settled:
                 read[name] = known
                 continue

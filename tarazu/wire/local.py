@@ -34,6 +34,7 @@ import msgspec
 
 from tarazu import errors, names
 from tarazu.errors import Unavailable, WireError
+from tarazu.malformed import MALFORMED
 from tarazu.model import FileName, JobStep, Layout
 from tarazu.wire.messages import StepProfile, ViewReply
 
@@ -292,7 +293,7 @@ def decode(body: bytes) -> LocalMessage:
             found = _with_names(found, found.odd, names.from_text, ())
         message: LocalMessage = found
         return message
-    except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError, IndexError) as error:
+    except (*MALFORMED, IndexError) as error:
         # ValueError: text that is no UTF-8.
         raise WireError("clientd socket", "a message of this version of tarazu", str(error)) from None
 

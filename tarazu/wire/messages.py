@@ -21,6 +21,7 @@ import msgspec
 
 from tarazu.config import Weights
 from tarazu.errors import WireError
+from tarazu.malformed import MALFORMED
 from tarazu.model import Layout, SystemView
 
 PROTOCOL = 1
@@ -509,7 +510,7 @@ def decode(data: bytes, peer: str = "peer") -> Message:
     """Raises WireError for anything that is not a message of this protocol version."""
     try:
         message: Message = _decoder.decode(data)
-    except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
+    except MALFORMED as error:
         # ValueError: text that is no UTF-8.
         raise WireError(peer, "a tarazu message", str(error)) from None
     if message.protocol != PROTOCOL:

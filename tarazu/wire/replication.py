@@ -16,6 +16,7 @@ import msgspec
 import zmq
 
 from tarazu.errors import WireError
+from tarazu.malformed import MALFORMED
 from tarazu.wire.messages import MAX_ID_CHARACTERS, PROTOCOL
 from tarazu.wire.sockets import ZmqTransport
 from tarazu.wire.transport import Counts
@@ -173,7 +174,7 @@ def decode(data: bytes, peer: str = "mdsd") -> Said:
     """Raises WireError for anything else than what an mdsd of this protocol version says."""
     try:
         message: Said = _decoder.decode(data)
-    except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
+    except MALFORMED as error:
         # ValueError: text that is no UTF-8.
         raise WireError(peer, "what a second mdsd says", str(error)) from None
     if message.protocol != PROTOCOL:

@@ -131,7 +131,7 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
             ["--socket", str(socket), "--database", str(site.directory / "interaction.db")],
         ),
         ("council", "council.service", []),
-        ("announcer", "announcer.service", oss),
+        ("announcer", "announcer.start", oss),
         ("burstd", "bursts.service", []),
         ("page", "page.service", []),
         ("pool", "pool.service", []),

@@ -117,13 +117,13 @@ class Group:
         return path
 
     def council(self, **own: Any) -> subprocess.Popen[bytes]:
-        return self._start("council", "council", Path("/nowhere"), **own)
+        return self._start("council.service", "council", Path("/nowhere"), **own)
 
     def announcer(self, client: Client, **own: Any) -> subprocess.Popen[bytes]:
-        return self._start("announcer", client.name, client.root, **own)
+        return self._start("announcer.start", client.name, client.root, **own)
 
     def _start(self, daemon: str, name: str, root: Path, **own: Any) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", f"tarazu.daemons.{daemon}.service"]
+        command = [sys.executable, "-m", f"tarazu.daemons.{daemon}"]
         with self._log(name).open("ab") as log:
             process = subprocess.Popen(
                 [*command, "--config", str(self.configuration(name, root, **own))],

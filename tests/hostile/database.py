@@ -43,7 +43,7 @@ def mutate_database(n: int, seed: int = 0) -> Result:
                 file.unlink()
             path.write_bytes(mutant(data, rng))
             try:
-                _use(path)
+                use(path)
                 ends["set aside" if aside.exists() else "used"] += 1
             except TarazuError as error:
                 text = str(error)
@@ -81,7 +81,7 @@ def mutant(data: bytes, rng: random.Random) -> bytes:
     return bytes(found)
 
 
-def _use(path: Path) -> None:
+def use(path: Path) -> None:
     """What clientd does in its life with a database."""
     stored = StoredPlans(str(path))
     stored.rows(local.PlansQuery(), 0)

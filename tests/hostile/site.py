@@ -126,7 +126,7 @@ def _ask_mdsd(site: Attacked, status: Waits, allocations: Waits, stopping: threa
         number += 1
         begin = time.monotonic()
         try:
-            reply = mdsd.request(StatusRequest(f"honest-{number}"), 10 * DEADLINE_S)
+            reply = mdsd.request(StatusRequest(f"honest-status-{number}"), 10 * DEADLINE_S)
             status.s.append(time.monotonic() - begin)
             assert isinstance(reply, StatusReply)
             if number % 10 == 0:

@@ -103,3 +103,14 @@ def test_one_gathers_at_a_time(settings: Settings) -> None:
 )
 def test_names_of_steps(text: str, expected: tuple[object, ...] | None) -> None:
     assert handed.read_name(text) == expected
+
+
+def test_a_step_of_a_node_whose_clock_was_ahead_is_not_waited_for_until_then(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = hand_over(settings, "n1", of_rank(0), age_s=-365 * 86400.0)
+    assert handed.gather(settings).waiting == [NAME]
+    now = time.time
+    monkeypatch.setattr(handed.time, "time", lambda: now() + handed.WAIT_S + 1)
+    (run,) = handed.gather(settings).runs
+    assert run.partial and not folder.exists()

@@ -89,6 +89,8 @@ class Group:
         )
         self.hosts = [f"ion{n}" for n in range(hosts)]
         self.now = 0.0
+        self.before = "other"
+        """In force where nothing is decided."""
 
     def second(
         self, mb_per_s: Mapping[str, float] | float, pattern: Pattern = WRITES, demand: float = 0.0
@@ -96,7 +98,7 @@ class Group:
         """All nodes say what they saw; a number: all the same, a mapping: by the value of the first lever."""
         self.now += 1.0
         values = self.council.decision.values
-        in_force = {lever: values.get(lever, "other") for lever in self.levers}
+        in_force = {lever: values.get(lever, self.before) for lever in self.levers}
         first = next(iter(self.levers))
         speed = mb_per_s if isinstance(mb_per_s, int | float) else mb_per_s[in_force[first]]
         for host in self.hosts:
@@ -175,6 +177,15 @@ def test_what_makes_the_same_pattern_worse_is_taken_back_at_once_and_not_tried_a
     for _ in range(3):
         group.second(speeds)
     assert group.council.decision.values == {"window": "b"} or group.council.taken_back == 2
+
+
+def test_a_value_that_was_in_force_before_is_not_taken_back() -> None:
+    """Nothing has changed: what is slower now is so for other reasons."""
+    group = Group(1, dwell_s=3.0)
+    group.before = "b"
+    for second in range(30):
+        group.second(100.0 if second < 4 else 49.0)
+    assert group.council.taken_back == 0
 
 
 def test_what_was_there_before_anything_was_decided_comes_back_too() -> None:

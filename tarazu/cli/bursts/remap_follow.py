@@ -13,6 +13,7 @@ from tarazu.cli.bursts.remap_input import Period, Progress, read, site_of, traff
 from tarazu.cli.output import print_json, print_table, say
 from tarazu.errors import BadInput, StoreError
 from tarazu.forwarding.mapping import mapping_file
+from tarazu.past import no_later
 
 if TYPE_CHECKING:
     from tarazu.forwarding.mapping.follow import OnWindows
@@ -44,8 +45,9 @@ def execute(options: argparse.Namespace, settings: config.Settings, path: Path) 
     span = days.span(directory) if directory.is_dir() else None
     now_s = time.time()
     new, why = base, "no traffic of the last two hours"
-    if span and now_s - span[1] < FRESH_S:
-        learned = history.learn(read(directory, span[1] - WINDOW_S, span[1], "reading"), site.machine)
+    end_s = no_later(span[1], now_s) if span else 0.0
+    if span and now_s - end_s < FRESH_S and span[0] < end_s:
+        learned = history.learn(read(directory, end_s - WINDOW_S, end_s, "reading"), site.machine)
         moves = follow.MOVES if options.moves is None else options.moves
         new = follow.within(learned, site.machine, base, site.present, site.addresses, most, moves)
         why = f"{moved(base, new)} nodes off folded"

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from tarazu import trusted
 from tarazu.allocate.quality import ost_cost
 from tarazu.cli import disable
 from tarazu.config import Settings
-from tarazu.errors import StoreError, TraceError
+from tarazu.errors import StoreError, TarazuError, TraceError
+from tarazu.run.problems import before
 from tarazu.sim.whatif.job_log import fields
+from tarazu.stats import client
 from tarazu.store import about, control
 from tarazu.store.about import of_job
 from tarazu.store.placed import ost_bytes
@@ -121,6 +127,15 @@ def ended(settings: Settings, wanted: str, names: Iterable[str] = ()) -> list[En
     return sorted(found, key=lambda run: run.start_s)
 
 
+@cache
+def _osts(fs_name: str) -> frozenset[int]:
+    """Those of the file system; none where it is not mounted here."""
+    try:
+        return client.file_system(fs_name, os.environ.get("TARAZU_ROOT", "/")).osts
+    except TarazuError:
+        return frozenset()
+
+
 def _names(wanted: str, run: str) -> bool:
     """Is that a run's name, or its first part? It begins with a date and a time: no job's id does."""
     return re.match(r"\d{8}T", wanted) is not None and run.startswith(wanted)
@@ -138,6 +153,8 @@ def _is_of(path: Path, wanted: str) -> bool:
 
 def _ended(path: Path, run: RunRecord) -> Ended:
     placed, known = ost_bytes(run.files)
+    # Over all OSTs, as in jobs.log and for the plans: those without a byte count for the mean.
+    osts = dict.fromkeys(_osts(run.step.fs_name), 0)
     return Ended(
         path.stem,
         run.step.application,
@@ -152,14 +169,15 @@ def _ended(path: Path, run: RunRecord) -> Ended:
         sum(file.size_bytes for file in run.files),
         run.outcomes,
         placed,
-        ost_cost(placed) if known else None,
+        ost_cost(osts | placed) if known else None,
     )
 
 
 def lines(settings: Settings, wanted: str) -> list[Line]:
     """Lines of the job's steps in jobs.log, oldest first."""
     found = []
-    for text in _log(Path(settings.run.state_dir).expanduser() / "jobs.log"):
+    log = Path(settings.run.state_dir).expanduser() / "jobs.log"
+    for text in chain(_log(before(log)), _log(log)):
         if (match := _LINE.fullmatch(text)) is None:
             continue
         at, run, application, mode, rest = match.groups()
@@ -171,7 +189,7 @@ def lines(settings: Settings, wanted: str) -> list[Line]:
 
 def _log(path: Path) -> Iterator[str]:
     try:
-        with path.open("rb") as file:
+        with open(trusted.open_file(path, own=False), "rb") as file:
             size = file.seek(0, 2)
             file.seek(max(0, size - MOST_LOG_BYTES))
             for line in file:

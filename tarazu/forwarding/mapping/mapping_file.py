@@ -18,6 +18,7 @@ from tarazu import durable
 from tarazu.errors import BadInput, StoreError
 from tarazu.forwarding.routers import udsp
 from tarazu.forwarding.routers.udsp import Rule
+from tarazu.malformed import MALFORMED
 
 FORMAT = 1
 WHAT = "a mapping that `tarazu bursts remap --apply` has written"
@@ -130,7 +131,7 @@ def read(path: Path) -> InForce | None:
         raise StoreError(str(path), f"a file of at most {MAX_BYTES} bytes", "a longer one")
     try:
         file = msgspec.json.decode(data, type=_File)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except MALFORMED as error:
         raise StoreError(str(path), WHAT, str(error)) from None
     if file.format != FORMAT:
         raise StoreError(str(path), f"format {FORMAT}", file.format)

@@ -19,6 +19,7 @@ from tarazu import durable
 from tarazu.errors import BadInput, StoreError
 from tarazu.forwarding.traffic.merging import grouped, rows
 from tarazu.forwarding.traffic.traffic import UNKNOWN, Numbers, Traffic
+from tarazu.malformed import MALFORMED
 
 VERSION = 1
 KEY = b"tarazu"
@@ -52,11 +53,14 @@ class DayFile:
             self._file = parquet.ParquetFile(path, read_dictionary=["node"])
         except FileNotFoundError:
             raise
-        except (OSError, KeyError, pyarrow.ArrowException) as error:
+        except (OSError, KeyError, ValueError, pyarrow.ArrowException) as error:
             raise BadInput(str(path), "a Parquet file of traffic", str(error)[:200]) from None
         try:
             self.about = _about(self._file, path)
             self._spans = _spans(self._file, path)
+        except (ValueError, LookupError, pyarrow.ArrowException) as error:
+            self._file.close()
+            raise BadInput(str(path), "a Parquet file of traffic", str(error)[:200]) from None
         except BaseException:
             self._file.close()
             raise
@@ -204,7 +208,7 @@ def _about(file: Any, path: Path) -> About:
         raise BadInput(str(path), "a file of traffic, as tarazu-burstd writes it", "another Parquet file")
     try:
         about = msgspec.json.decode(found, type=About)
-    except (msgspec.MsgspecError, ValueError) as error:
+    except MALFORMED as error:
         raise BadInput(str(path), "what a file of traffic says of itself", str(error)[:200]) from None
     if about.version != VERSION:
         raise BadInput(str(path), f"version {VERSION}", str(about.version))

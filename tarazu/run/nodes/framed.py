@@ -18,6 +18,7 @@ import itertools
 import os
 import re
 import shutil
+import zlib
 from pathlib import Path
 
 import msgspec
@@ -124,7 +125,7 @@ class Frames:
         try:
             with gzip.open(known.path) as packed, open(path, "xb") as whole:
                 shutil.copyfileobj(packed, whole, 1 << 20)
-        except (OSError, EOFError):
+        except (OSError, EOFError, zlib.error):
             return None
         known.path.unlink()
         return path

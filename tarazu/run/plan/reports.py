@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from tarazu.errors import TarazuError
+from tarazu.malformed import MALFORMED
 from tarazu.run.plan.accepted import Plans
 from tarazu.run.plan.promises import Promises
 from tarazu.trace.history import file_name
@@ -114,7 +115,7 @@ def _deliver(path: Path, socket: str) -> None:
     try:
         kept = msgspec.json.decode(path.read_bytes(), type=Kept)
         descriptor = os.open(kept.run, os.O_RDONLY | os.O_CLOEXEC)
-    except (OSError, msgspec.DecodeError, msgspec.ValidationError):
+    except (OSError, *MALFORMED):
         return
     try:
         with local.connect(socket, TELL_S, deadline_s=TELL_S) as channel:

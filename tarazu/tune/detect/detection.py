@@ -18,6 +18,10 @@ DISCONTIGUOUS = 0.5
 """Share of a server's bulk I/Os with discontiguous pages from which they are taken to be strided."""
 
 
+WHOLE_BYTES = 256 << 10
+"""A smaller bulk I/O without a gap may as well be one block of a strided pattern: no counter has what lies between."""
+
+
 def detect(observation: Observation) -> Pattern | None:
     """The one pattern of an interval; None where too few requests show one.
 
@@ -59,4 +63,6 @@ def spatiality_of(direction: Direction) -> Spatiality:
         return classifier.spatiality(direction.features)
     if direction.discontiguous < 0:
         return "unknown"
-    return "strided" if direction.discontiguous >= DISCONTIGUOUS else "contiguous"
+    if direction.discontiguous >= DISCONTIGUOUS:
+        return "strided"
+    return "unknown" if direction.bytes < WHOLE_BYTES * direction.requests else "contiguous"

@@ -11,6 +11,7 @@ from typing import ClassVar, Generic, TypeVar
 import msgspec
 
 from tarazu.errors import BadInput
+from tarazu.malformed import MALFORMED
 from tarazu.tune.learner import Belief, Learner
 from tarazu.tune.learning.value import MOST_REWARD, UNSEEN, Value
 from tarazu.tune.pattern import Pattern
@@ -105,7 +106,7 @@ class Remembering(Learner, Generic[C]):
             raise BadInput(where, f"{MOST_BYTES} bytes at most", len(text))
         try:
             read: Knowledge[C] = msgspec.json.decode(text, type=Knowledge[self.kind])  # type: ignore[name-defined]
-        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        except MALFORMED as error:
             raise BadInput(where, f"JSON of a learner's knowledge ({error})") from None
         for what, expected, found in (
             ("learner", self.name, read.learner),

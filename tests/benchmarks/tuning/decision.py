@@ -172,9 +172,7 @@ def _announcer(seconds: int) -> Iterator[Figure]:
         write = _oss(Path(directory) / "oss")
         processes = [_start(Path(directory), "tarazu.daemons.council.service", "--config", str(file))]
         processes.append(
-            _start(
-                Path(directory), "tarazu.daemons.announcer.service", "--config", str(file), "--kind", "oss"
-            )
+            _start(Path(directory), "tarazu.daemons.announcer.start", "--config", str(file), "--kind", "oss")
         )
         try:
             used = []

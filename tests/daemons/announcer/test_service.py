@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import logging
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +16,7 @@ from typing import Any
 import pytest
 
 from tarazu import config
-from tarazu.daemons.announcer import service
+from tarazu.daemons.announcer import service, start
 from tarazu.daemons.announcer.service import Announcer
 from tarazu.daemons.council import here
 from tarazu.daemons.council.service import CouncilService
@@ -250,7 +252,31 @@ def test_an_announcer_that_cannot_begin_restores_what_was_left(make: Make, tmp_p
     assert client.in_force == "16"
     (group.keys / "client.key").unlink()
     path = group.configuration("login1", client.root)
-    assert service.main(["--config", str(path), "--kind", "client"]) != 0
+    assert start.main(["--config", str(path), "--kind", "client"]) != 0
+    assert client.in_force == BEFORE
+
+
+def test_what_was_left_is_restored_before_anything_that_takes_long_is_loaded(
+    make: Make, tmp_path: Path
+) -> None:
+    """With a fifth of a processor that takes half a minute."""
+    group, client = make(), Client(tmp_path, "login1")
+    path = group.configuration("login1", client.root)
+    keeper.keeper_of(config.load(str(path))).apply({"max_rpcs_in_flight": "16"}, "a council said so")
+    program = (
+        "import sys\n"
+        "class Nothing:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.partition('.')[0] in ('zmq', 'numpy') or name == 'tarazu.daemons.announcer.service':\n"
+        "            raise SystemExit('loads ' + name)\n"
+        "sys.meta_path.insert(0, Nothing())\n"
+        "from tarazu.daemons.announcer import start\n"
+        f"start.main(['--config', {str(path)!r}, '--kind', 'client'])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert "loads tarazu.daemons.announcer.service" in done.stderr
     assert client.in_force == BEFORE
 
 

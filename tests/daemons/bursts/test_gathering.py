@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tarazu.daemons.bursts import gathering as module
 from tarazu.daemons.bursts import reports as reports_module
-from tarazu.daemons.bursts.gathering import Gathering
+from tarazu.daemons.bursts.gathering import OTHERS, Gathering
 from tarazu.daemons.bursts.names import Names
 from tarazu.daemons.bursts.reports import Reports, pattern
 from tarazu.forwarding.traffic.traffic import Traffic
@@ -197,3 +197,23 @@ def test_no_report_ends_the_daemon(told: list[tuple[int, float, float, float, in
     assert reports.complete_s(NOW) <= NOW
     traffic = reports.gathering.close(NOW + 1e6)
     assert traffic is None or (traffic.written.min() >= 0 and traffic.time_s.max() <= NOW)
+
+
+def test_names_that_a_key_makes_up_take_no_nodes_place_for_good(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_NODES", 100)
+    monkeypatch.setattr(module, "KEPT_NAMES", 50)
+    gathering = Gathering(10.0)
+    one = np.array([1], np.int64)
+    for number in range(200):
+        gathering.add([f"made-up-{number}"], one, one, (0.0, 10.0))
+    gathering.add(["late"], one, one, (20.0, 30.0), one)
+    closed = gathering.close(20.0)
+    assert closed is not None and OTHERS in closed.nodes and closed.read.sum() == 200
+    assert gathering.nodes <= 2
+    gathering.add(["n001"], one * 5, one, (20.0, 30.0), one)
+    closed = gathering.close(40.0)
+    assert closed is not None and closed.network is not None
+    moved = dict(
+        zip((closed.nodes[at] for at in closed.node), zip(closed.read.tolist(), closed.network.tolist()))
+    )
+    assert moved["n001"] == (5, 1) and sum(read for read, _ in moved.values()) == 6

@@ -48,10 +48,12 @@ def said(at_s: float, *jobs: BatchJob, everything: bool = False) -> Answer:
 
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    monkeypatch.setattr(module.time, "time", lambda: float(T))
+    now = [float(T)]
+    monkeypatch.setattr(module.time, "time", lambda: now[0])
     with contextlib.ExitStack() as stack:
 
-        def make() -> History:
+        def make(now_s: float = T) -> History:
+            now[0] = now_s
             history = History(
                 tmp_path / "traffic",
                 tmp_path / "jobs.db",
@@ -121,7 +123,7 @@ def test_an_application_is_known_by_its_jobs_and_a_restart_forgets_nothing(made:
     known = history.applications[jobs[0].application]
     assert (known.jobs, known.intensive.share, known.shares) == (7, 1.0, (0.75, 0.25))
     history.close()
-    again = made()
+    again = made(T + 2000)
     again.step(T + 2000)
     again.answer(said(T + 2000))
     again.step(T + 2400)

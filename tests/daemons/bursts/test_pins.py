@@ -41,6 +41,19 @@ def test_what_a_crash_left_of_a_line_is_nothing(
     assert kept.add(TWO) and Pins(directory).all == (ONE, TWO)
 
 
+def test_one_user_does_not_take_all_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slurm asks for whoever submits, as many jobs as he likes."""
+    monkeypatch.setattr(pins, "MOST", 40)
+    kept = Pins(tmp_path)
+    taken = {
+        user: sum(kept.add(Pin(float(n), user, "io", "n1")) for n in range(40))
+        for user in ("ann", "bob", "eve")
+    }
+    assert taken == {"ann": 20, "bob": 10, "eve": 5}
+    kept.drop(kept.all[:5])
+    assert kept.add(Pin(50.0, "eve", "io", "n1")) and len(kept.all) == 31
+
+
 def test_notes_that_cannot_be_read_are_not_forgotten(tmp_path: Path) -> None:
     path = tmp_path / "pins.jsonl"
     for text in ("{}\n", '{"tarazu":"pins","v":2}\n', '{"tarazu":"pins","v":1}\n{"at_s":1}\n'):

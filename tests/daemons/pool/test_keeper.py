@@ -251,6 +251,36 @@ def test_a_flapping_ost_changes_the_pool_at_most_twice_an_hour(site: Site) -> No
     assert all(later - first > HOUR_S for first, later in zip(changes, changes[2:], strict=False))
 
 
+def test_a_clock_that_was_ahead_keeps_no_ost_out_of_the_pool(site: Site) -> None:
+    """Neither live nor through a restart: what it noted is an hour's wait, as ever."""
+    for restarted in (False, True):
+        keeper = site.keeper()
+        keeper.pools = InThisProcess(site)
+        keeper.apply(system(site.bed))
+        right_s, site.now_s = site.now_s, site.now_s + 365 * 86400
+        for _ in range(3):
+            site.now_s += 60
+            keeper.apply(system(site.bed, _3="sick"))
+        assert 3 not in (site.members() or ())
+        site.now_s = right_s
+        if restarted:
+            keeper = site.keeper()
+            keeper.pools = InThisProcess(site)
+        keeper.apply(system(site.bed))
+        (note,) = keeper.notes.pools.values()
+        memory = note.memory[3]
+        assert memory.left_s <= site.now_s and max(memory.changes_s) <= site.now_s, "also on disk"
+        assert 3 not in (site.members() or ())
+        if restarted:
+            # Who applies by hand does not wait.
+            keeper.apply(system(site.bed), anew=True)
+        else:
+            site.now_s += HOUR_S + 1
+            keeper.apply(system(site.bed))
+        assert 3 in (site.members() or ())
+        site.now_s += 3 * HOUR_S
+
+
 def test_the_calls_for_many_osts_are_few_and_their_words_short() -> None:
     """Lustre 2.12 to 2.15 wait some seconds after each word; 2.16 and later refuse words of 80 characters."""
     assert words("scratch", "good", "pool_add", range(100)) == [

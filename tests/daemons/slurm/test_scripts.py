@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -181,3 +182,30 @@ def test_the_epilog_ends_in_time_where_a_spool_is_a_pipe(settings: Run, user: in
         ),
     )
     assert not list(Path(settings.state_dir).rglob("*.tzs"))
+
+
+def test_steps_that_nobody_gathers_fill_no_home(settings: Run, user: int) -> None:
+    """By number, by bytes and by age, the oldest first; never the one that is handed over."""
+    steps = Path(settings.state_dir) / "steps"
+    for number in range(12):
+        old = steps / f"slurm-{number}-0-0-1"
+        old.mkdir(parents=True)
+        (old / "n7.tzs").write_bytes(bytes(200 << 10 if number == 9 else 4 << 10))
+        os.utime(old, (1e9, time.time() - (40 * 86400 if number == 11 else 3600 * (12 - number))))
+    for path in [steps, *steps.iterdir()]:
+        os.chown(path, user, -1)
+    own = steps / "ours"
+    own.mkdir()
+    text = slurm.script("node_epilog", settings)
+    for name, of, less in (("kib", slurm.KEPT_KIB, 120), ("steps", slurm.KEPT_STEPS, 8)):
+        assert f"kept_{name}={of}\n" in text
+        text = text.replace(f"kept_{name}={of}\n", f"kept_{name}={less}\n")
+    step(settings, user, "slurm-4711-0-0-2", a=spool([]))
+    epilog(settings, user, text=text)
+    assert sorted(path.name for path in steps.iterdir()) == ["ours", "slurm-10-0-0-1", "slurm-4711-0-0-2"]
+    for number in range(20, 40):
+        (steps / f"slurm-{number}-0-0-1").mkdir()
+        os.chown(steps / f"slurm-{number}-0-0-1", user, -1)
+    step(settings, user, "slurm-4711-1-0-2", a=spool([]))
+    epilog(settings, user, text=text)
+    assert len(list(steps.iterdir())) == 1 + 8 and (steps / "slurm-4711-1-0-2" / "n7.tzs").exists()

@@ -55,8 +55,11 @@ def test_files_and_sizes_are_those_of_what_is_done() -> None:
 def test_spatiality_by_requests_before_counters() -> None:
     assert observed(write=Direction(512 * 4096, 512, 1, STRIDED, 0.0)) == ("write", "strided", 1, 4096)
     for share, expected in ((-1.0, "unknown"), (0.0, "contiguous"), (0.2, "contiguous"), (0.9, "strided")):
-        seen = observed(write=Direction(MIB, 16, discontiguous=share))
+        seen = observed(write=Direction(16 * MIB, 16, discontiguous=share))
         assert seen and seen.spatiality == expected
+    # Of blocks of 47,008 bytes with gaps between, each a bulk I/O of its own.
+    seen = observed(write=Direction(47_008 * 64, 64, discontiguous=0.0))
+    assert seen and seen.spatiality == "unknown"
 
 
 def test_where_both_are_done_that_of_more_bytes_or_of_the_one_that_is_known() -> None:

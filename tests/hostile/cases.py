@@ -1,0 +1,718 @@
+"""One case a reader: how its file is made whole, and how the product reads it. See `files.py`."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import os
+import shutil
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from tarazu import config, elf, escapes, native
+from tarazu.allocate.records import Ended
+from tarazu.cli import rebalance as cli_rebalance
+from tarazu.cli import whatif as cli_whatif
+from tarazu.cli.job import own as own_jobs
+from tarazu.daemons import ordered
+from tarazu.daemons.book import Book
+from tarazu.daemons.bursts.batch import Batch
+from tarazu.daemons.bursts.jobs import Jobs
+from tarazu.daemons.bursts.kept import Kept as BurstsKept
+from tarazu.daemons.bursts.pins import Pin, Pins
+from tarazu.daemons.council import here as council_here
+from tarazu.daemons.council.kept import Kept as CouncilKept
+from tarazu.daemons.levers.kept import Kept as LeversKept
+from tarazu.daemons.page.results import Results
+from tarazu.daemons.page.ring import Moment, Ring
+from tarazu.daemons.pool import notes as pool_notes
+from tarazu.daemons.router_plan import scheduler
+from tarazu.daemons.routers.kept import Kept as RoutersKept
+from tarazu.doctor import capacity
+from tarazu.doctor.node import Node
+from tarazu.doctor.unit_files import values
+from tarazu.forwarding import curve_csv, jobs
+from tarazu.forwarding.estimate import database as benchmarks
+from tarazu.forwarding.estimate import ior
+from tarazu.forwarding.mapping import mapping_file
+from tarazu.forwarding.routers import hosts, udsp
+from tarazu.forwarding.traffic import days, imports, machine_file, slurm
+from tarazu.forwarding.traffic.batch_job import BatchJob
+from tarazu.layout import pfl
+from tarazu.model import Ost, SystemView
+from tarazu.prepare.notes import Notes, mine
+from tarazu.run.command_line.batch_system import small_text
+from tarazu.run.handed import _read as handed_spools
+from tarazu.run.nodes.openmpi import _in_files
+from tarazu.run.plan import reports
+from tarazu.stats import drain
+from tarazu.store import about, control, stop
+from tarazu.store.placement_map import read_map, write_map
+from tarazu.trace import exchange, history, past, runfile, spool
+from tarazu.trace.follow import LiveSpool
+from tarazu.trace.phases import load as phases
+from tarazu.tune.council import Council
+from tarazu.tune.lever import Before
+from tarazu.wire import admission, keys, local
+from tests.hostile.database import SEED, use
+from tests.hostile.ledger import write_ledger
+from tests.trace import conftest as spools
+
+DATA = Path(__file__).parents[1] / "data"
+LEVERS = {"osc.max_rpcs_in_flight": ("8", "16")}
+
+
+class Case(NamedTuple):
+    name: str
+    sites: tuple[str, ...]
+    """Of `sites.py`: what reading the whole file comes through."""
+    make: Callable[[Path], Path]
+    """A whole file in this directory."""
+    read: Callable[[Path], object]
+    """As the product does. May raise a TarazuError."""
+    places: int = 0
+    """Of a reader that is slow: so many bytes are changed in the short form."""
+
+
+def _text(name: str, text: str, mode: int = 0o644) -> Callable[[Path], Path]:
+    def make(directory: Path) -> Path:
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(mode)
+        return path
+
+    return make
+
+
+def _copy(source: Path) -> Callable[[Path], Path]:
+    def make(directory: Path) -> Path:
+        path = directory / source.name
+        path.write_bytes(source.read_bytes())
+        return path
+
+    return make
+
+
+def _with_key(directory: Path) -> Path:
+    secret, public = keys.create(directory, "oss")
+    (directory / "oss-n1.pub").write_bytes(public.read_bytes())
+    public.unlink()
+    return secret
+
+
+def _admitted(name: str) -> Callable[[Path], Path]:
+    def make(directory: Path) -> Path:
+        _with_key(directory)
+        (directory / "oss-n1.uids").write_text("1000-1999, 2500\n")
+        (directory / "oss-n1.targets").write_text("scratch-OST0001 # ours\n")
+        return directory / name
+
+    return make
+
+
+def _map(directory: Path) -> Path:
+    from tests.store.test_placement_map import KEY, PFL1, PLAIN, row
+
+    path = directory / "map.1"
+    lists = ((1,), (2, 3, 4), tuple(range(5, 13)), tuple(range(16)))
+    rows = [row(0, PLAIN), row(1, PFL1, lists, (True,) * 4)]
+    write_map(
+        path, generation=1, hash_key=KEY, ost_counts={"lustre": 35}, rows=rows, expires_s=0, created_s=1000
+    )
+    return path
+
+
+def _lookup(path: Path) -> None:
+    native.map_lookup(path, "lustre", "/o/f.0", native.template("/o/f.0", rank=0), 0, 0, 0)
+
+
+def _spool(directory: Path) -> Path:
+    path = directory / "n1.1.tzs"
+    path.write_bytes(_spool_bytes())
+    return path
+
+
+def _spool_bytes() -> bytes:
+    made = [
+        spools.create_record("/a/f.3", "/a/f.{rank}", "/a/f.#", nth=(1, 2), outcome=4, found=2, row_id=7),
+        spools.close_record("/a/f.3", 4096, written=5000, low=16, segments=2),
+        spools.end_record(),
+    ]
+    return spools.spool(made, rank=3, ranks=8, capacity=4096)
+
+
+def _follow(path: Path) -> None:
+    with contextlib.suppress(struct.error), open(path, "rb") as file:  # as `Watch` does
+        LiveSpool().update(file.fileno(), min(len(_spool_bytes()), os.fstat(file.fileno()).st_size), 0)
+
+
+def _run(directory: Path) -> Path:
+    from tests.trace.test_history import sample
+
+    return history.History(directory).append(sample(), "one")
+
+
+def _past(path: Path) -> None:
+    with open(path, "rb") as file:
+        past.read_past([file.fileno()], 5)
+
+
+def _exported(format: str) -> Callable[[Path], Path]:
+    def make(directory: Path) -> Path:
+        from tests.trace.test_history import sample
+
+        path = directory / f"x.{format}"
+        exchange.write_file([exchange.Kept("one", sample())], format, path)
+        return path
+
+    return make
+
+
+def _view(directory: Path) -> Path:
+    path = directory / "view.json"
+    view = SystemView("scratch", 1.0, (Ost(0, "oss1", 1 << 40, 1 << 39, 1 << 38),))
+    path.write_bytes(msgspec.json.encode(view))
+    return path
+
+
+def _report(directory: Path) -> Path:
+    path = directory / "one.report"
+    path.write_bytes(msgspec.json.encode(reports.Kept(local.StepReport("fs", (1,), ("a",)), "/nowhere")))
+    return path
+
+
+def _prepared(directory: Path) -> Path:
+    path = directory / "prepared" / "1.json"
+    path.parent.mkdir()
+    path.write_bytes(msgspec.json.encode(mine("ior")))
+    return path
+
+
+def _council() -> Council:
+    return Council({name: list(values) for name, values in LEVERS.items()}, "tarazu")  # type: ignore[arg-type]
+
+
+def _knowledge(directory: Path) -> Path:
+    CouncilKept(directory).write_knowledge(_council().knowledge())
+    return directory / "knowledge.json"
+
+
+def _restore(path: Path) -> None:
+    kept = CouncilKept(path.parent).knowledge()
+    if kept:
+        _council().restore(kept[0])
+
+
+def _status(directory: Path) -> Path:
+    kept = CouncilKept(directory)
+    kept.write_status(b'{"mode":"apply","written_s":1.5}')
+    return directory / "status.json"
+
+
+def _here(path: Path) -> None:
+    council_here.here(config.Settings(tune=config.Tune(knowledge=str(path.parent))))
+
+
+def _ordered(directory: Path) -> Path:
+    ordered.order(directory / "mode", "apply", "by me")
+    return directory / "mode"
+
+
+def _pool(directory: Path) -> Path:
+    notes = pool_notes.Notes(directory)
+    memory = {3: pool_notes.Memory(1.0, 2.0, 3.0, (4.0,))}
+    notes.note("scratch.good", pool_notes.Note(True, (0, 1), (0,), (0,), {5: "in"}, memory))
+    return directory / pool_notes.NAME
+
+
+def _levers(directory: Path) -> Path:
+    from tarazu.daemons.levers.kept import Note
+    from tarazu.tune.lever import Parameter
+
+    LeversKept(directory).note({"a": Note(Before((Parameter("osc.a.max_rpcs_in_flight", "8"),)), ("8",))})
+    return directory / "levers.json"
+
+
+def _rules(directory: Path) -> Path:
+    RoutersKept(directory).note([udsp.rule("10.77.0.[31-40]@tcp1", "10.1.0.2@tcp")], 3)
+    return directory / "rules.json"
+
+
+def _mapping(directory: Path) -> Path:
+    path = directory / "mapping.json"
+    mapping_file.write(path, "greedy", [udsp.rule("10.77.0.[31-40]@tcp1", "10.1.0.2@tcp")])
+    return path
+
+
+def _pins(directory: Path) -> Path:
+    kept = Pins(directory)
+    kept.add(Pin(1.0, "ann", "io", "n[1-4]"))
+    kept.add(Pin(2.0, "bob", "x", "", "tz0|tz1", "7"))
+    return kept.path
+
+
+def _jobs(directory: Path) -> Path:
+    path = directory / "jobs.db"
+    kept = Jobs(path)
+    kept.begin(100.0, 100.0)
+    job = BatchJob("1", "ann", "io", ("n1", "n2"), 110.0, 120.0)
+    kept.put([job])
+    from tarazu.forwarding.bursts.characteristics import JobBytes
+
+    kept.add_moved([JobBytes(job, np.array([1, 2], "<i8"), 5)], 130.0)
+    kept.close()
+    return path
+
+
+def _use_jobs(path: Path) -> None:
+    kept = Jobs(path)
+    try:
+        kept.begin(100.0, 100.0)
+        kept.running()
+        kept.overlapping(0.0, 1e9)
+        kept.without_moved(1e9)
+        for application in kept.applications(0, 0.0, 1e9):
+            kept.moved(application, 1e9, 10)
+        kept.gaps()
+        kept.put([BatchJob("2", "ann", "io", ("n1",), 110.0, 120.0)])
+        kept.forget()
+    finally:
+        kept.close()
+
+
+def _ring(directory: Path) -> Path:
+    ring = Ring(directory / "ring.db")
+    ring.add({"scratch": Moment(600, 0.5, 0.6, 1.1, None, 1e9, 5, 0)})
+    ring.close()
+    return directory / "ring.db"
+
+
+def _use_ring(path: Path) -> None:
+    ring = Ring(path)
+    try:
+        for name in ring.names():
+            ring.read(name, 60, 0.0)
+        ring.add({"scratch": Moment(660, 0.5, 0.6, 1.1, 1.0, 1e9, 5, 0)})
+    finally:
+        ring.close()
+
+
+def _ledger(name: str) -> Callable[[Path], Path]:
+    def make(directory: Path) -> Path:
+        write_ledger(directory)
+        return next(directory.glob(f"{name}-*"))
+
+    return make
+
+
+def _open_book(path: Path) -> None:
+    Book.open(path.parent).close()
+
+
+def _traffic(directory: Path) -> Path:
+    from tests.forwarding.traffic.test_days import DAY, traffic
+
+    days.append(directory, traffic([(DAY + 10, "n1", 1, 2, 3), (DAY + 20, "n2", 4, 5, 6)]))
+    (path,) = (directory / "parts").glob("*.parquet")
+    return path
+
+
+def _imported(path: Path) -> None:
+    imports.read(
+        [path], path.parent / "out", imports.Columns(read="read", written="written"), imports.Rules()
+    )
+
+
+def _measured(directory: Path) -> Path:
+    from tests.forwarding.estimate.test_database import measured
+
+    path = directory / "benchmarks.csv"
+    benchmarks.save(benchmarks.Benchmarks([measured(1, 1e9, "a"), measured(4, 3e9, "b")]), path)
+    return path
+
+
+def _drained(directory: Path) -> Path:
+    path = directory / "drain.json"
+    drain._write_state(path, [drain.Change("obdfilter.a.degraded", "/x", 0, 1, 5.0)])
+    return path
+
+
+def _control(directory: Path) -> Path:
+    control.write_control(directory)
+    control.stop(directory, "for a while")
+    return directory / "control"
+
+
+def _about(directory: Path) -> Path:
+    values: dict[type, Any] = {str: "a", int: 1, float: 1.0}
+    made = {f.name: values.get(f.type, 1) for f in msgspec.structs.fields(about.About)}
+    about.write(directory, about.About(**made))
+    return directory / about.NAME
+
+
+def _results(directory: Path) -> Path:
+    path = directory / "report.json"
+    path.write_text('{"jobs": [], "since_s": 1.0, "until_s": 2.0}')
+    return path
+
+
+def _gz(directory: Path) -> Path:
+    path = directory / "1.part"
+    path.write_bytes(gzip.compress(_spool_bytes(), mtime=0))
+    return path
+
+
+def _unpack(path: Path) -> None:
+    """As the answer of another node, whose digest fits."""
+    path = Path(shutil.copy(path, path.with_suffix(".sent")))
+    import hashlib
+
+    from tarazu.run.nodes.framed import Frames, _Sender
+
+    frames = Frames(path.parent)
+    descriptor = os.open(path, os.O_RDWR)
+    frames._senders[b"a"] = _Sender(path, descriptor, {1})
+    frames._whole(b"a", 1, path.stat().st_size, hashlib.sha256(path.read_bytes()).hexdigest(), "gz")
+
+
+def _ended(directory: Path) -> Path:
+    path = directory / "list"
+    path.write_text("10|10|wrf|ann|n[001-003]|1795358000|1795358860|1795359000|COMPLETED|long\n")
+    return path
+
+
+def _take_ends(path: Path) -> None:
+    path = Path(shutil.copy(path, path.with_suffix(".taken")))
+    Batch("slurm", path.parent, lambda _: None)._take_ends(path)
+
+
+def _append(path: Path) -> None:
+    """A log is written on behind what was lost of it."""
+    book = Book.open(path.parent)
+    try:
+        book.note(Ended("step-0-1", book.clock.now()))
+        book.commit()
+    finally:
+        book.close()
+
+
+def _doctored(path: Path) -> None:
+    list(capacity._database(str(path)))
+
+
+TOML = """
+[resources]
+kind = "ost"
+count = 4
+nodes = 16
+[[job]]
+name = "a"
+nodes = 2
+cpu_s = 10
+io_bytes = "1G"
+curve = { 1 = 1.0e9, 4 = 3e9 }
+"""
+SPOOL = "tarazu.trace.spool:read_spools"
+CASES = (
+    Case(
+        "configuration",
+        ("tarazu.config.files:_content", "tarazu.config.files:read"),
+        _text("tarazu.toml", '[mdsd]\nrequests = "tcp://10.0.0.1:5770"\n[run]\nmode = "place"\nwait_s = 2\n'),
+        config.load,
+    ),
+    Case(
+        "PFL file",
+        ("tarazu.layout.pfl:read",),
+        _text("pfl.ini", "[a]\nmatch = /ior/*\ncomponents = 0-128M:1, 128M-512M:3, 512M-EOF:8\n"),
+        pfl.read,
+    ),
+    Case("secret key", ("tarazu.wire.keys:load",), _with_key, keys.load),
+    Case(
+        "public key", ("tarazu.wire.keys:load",), _admitted("oss-n1.pub"), lambda p: admission.check(p.parent)
+    ),
+    Case(
+        "uids of a key",
+        ("tarazu.wire.admission:_words",),
+        _admitted("oss-n1.uids"),
+        lambda p: admission.check(p.parent),
+    ),
+    Case(
+        "targets of a key",
+        ("tarazu.wire.admission:_words",),
+        _admitted("oss-n1.targets"),
+        lambda p: admission.check(p.parent),
+    ),
+    Case("what was drained", ("tarazu.stats.drain:read_state",), _drained, drain.read_state),
+    Case("mode that was ordered", ("tarazu.daemons.ordered:ordered",), _ordered, ordered.ordered),
+    Case(
+        "notes of pools",
+        ("tarazu.daemons.noted:Noted.read",),
+        _pool,
+        lambda p: pool_notes.Notes(p.parent).load(),
+    ),
+    Case(
+        "notes of levers",
+        ("tarazu.daemons.noted:Noted.read",),
+        _levers,
+        lambda p: LeversKept(p.parent).load(),
+    ),
+    Case(
+        "notes of rules", ("tarazu.daemons.noted:Noted.read",), _rules, lambda p: RoutersKept(p.parent).load()
+    ),
+    Case("mapping in force", ("tarazu.forwarding.mapping.mapping_file:read",), _mapping, mapping_file.read),
+    Case("pins", ("tarazu.daemons.bursts.pins:Pins._read",), _pins, lambda p: Pins(p.parent)),
+    Case(
+        "status of burstd",
+        ("tarazu.daemons.bursts.kept:Kept.status", "tarazu.daemons.bursts.kept:Kept.told"),
+        _status,
+        lambda p: BurstsKept(p.parent).told(),
+    ),
+    Case("jobs of burstd", ("tarazu.daemons.bursts.jobs:Jobs._open",), _jobs, _use_jobs, 100),
+    Case(
+        "knowledge",
+        (
+            "tarazu.daemons.council.kept:Kept.knowledge",
+            "tarazu.tune.council:Council.restore",
+            "tarazu.tune.learning.memory:Remembering.restore",
+        ),
+        _knowledge,
+        _restore,
+    ),
+    Case(
+        "status of a council",
+        ("tarazu.daemons.council.here:here", "tarazu.daemons.council.kept:Kept.status"),
+        _status,
+        _here,
+    ),
+    Case("imbalance over time", ("tarazu.daemons.page.ring:Ring._open",), _ring, _use_ring, 100),
+    Case(
+        "results on the page",
+        ("tarazu.daemons.page.results:Results._bytes", "tarazu.daemons.page.results:_content"),
+        _results,
+        lambda p: Results(str(p.parent)).all(),
+    ),
+    Case(
+        "ledger's snapshot",
+        ("tarazu.store.frames:read", "tarazu.daemons.book:Book._decoded"),
+        _ledger("snapshot"),
+        _open_book,
+        30,
+    ),
+    Case(
+        "interaction database",
+        (
+            "tarazu.store.sqlite:SqliteConnection.__init__",
+            "tarazu.store.sqlite:_check_file",
+            "tarazu.store.database:_decode_step",
+            "tarazu.store.files:_read",
+        ),
+        _copy(SEED),
+        use,
+        12,
+    ),
+    Case(
+        "interaction database, looked at", ("tarazu.doctor.capacity:_database",), _copy(SEED), _doctored, 200
+    ),
+    Case("placement map", ("tarazu.store.placement_map:read_map",), _map, read_map),
+    Case("placement map in the library", (), _map, _lookup),
+    Case(
+        "control page",
+        ("tarazu.store.control:read_control",),
+        _control,
+        lambda p: control.read_control(p.parent),
+    ),
+    Case(
+        "control page, changed",
+        ("tarazu.store.control:_store",),
+        _control,
+        lambda p: control.resume(p.parent),
+    ),
+    Case(
+        "stop file",
+        ("tarazu.store.stop:_first_line",),
+        _text("stop", "repair until noon\n"),
+        lambda p: stop._first_line(str(p)),
+    ),
+    Case("what a step is", ("tarazu.store.about:read",), _about, lambda p: about.read(p.parent)),
+    Case("spool", (SPOOL, "tarazu.trusted:open_file"), _spool, spool.read_spools, 300),
+    Case("spool that grows", (), _spool, _follow, 300),
+    Case("spools handed over", (SPOOL,), _spool, lambda p: handed_spools([p]), 100),
+    Case("phases of a spool", ("tarazu.trace.phases.load:load", SPOOL), _spool, phases.load, 40),
+    Case("packed spool", ("tarazu.run.nodes.framed:Frames._whole",), _gz, _unpack, 60),
+    Case(
+        "run",
+        (
+            "tarazu.trace.runfile:_Bounded.__init__",
+            "tarazu.trace.runfile:read_header",
+            "tarazu.trace.table:convert_rows",
+        ),
+        _run,
+        runfile.read_run,
+        300,
+    ),
+    Case("run for a forecast", ("tarazu.trace.runfile:read_header",), _run, _past, 300),
+    Case(
+        "exported CSV",
+        ("tarazu.trace.exchange:_read_csv",),
+        _exported("csv"),
+        lambda p: list(exchange.read(p)),
+        200,
+    ),
+    Case(
+        "exported JSON",
+        ("tarazu.trace.exchange:_read_json",),
+        _exported("json"),
+        lambda p: list(exchange.read(p)),
+        200,
+    ),
+    Case(
+        "exported Parquet",
+        ("tarazu.trace.exchange:_read_parquet",),
+        _exported("parquet"),
+        lambda p: list(exchange.read(p)),
+        100,
+    ),
+    Case(
+        "Darshan log",
+        ("tarazu.trace.darshan.regions:check_regions",),
+        _copy(DATA / "phases" / "ser_dd.darshan"),
+        phases.load,
+        60,
+    ),
+    Case(
+        "jobs.log",
+        ("tarazu.cli.job.own:_log",),
+        _text("jobs.log", "2026-11-22T10:00:00Z a-b ior place files=3\n"),
+        lambda p: own_jobs.lines(config.Settings(run=config.Run(state_dir=str(p.parent))), "4711"),
+    ),
+    Case(
+        "kept report",
+        ("tarazu.run.plan.reports:_deliver",),
+        _report,
+        lambda p: reports._deliver(p, "/nowhere"),
+    ),
+    Case(
+        "prepared directories",
+        ("tarazu.prepare.notes:Notes.all",),
+        _prepared,
+        lambda p: Notes(p.parents[1]).all(),
+    ),
+    Case(
+        "curves",
+        ("tarazu.forwarding.reading:content", "tarazu.forwarding.curve_csv:parse"),
+        _text("curves.csv", "application,resources,bytes_per_s\nior,1,1e9\nior,4,4e9\n"),
+        curve_csv.read,
+    ),
+    Case(
+        "jobs to place",
+        ("tarazu.forwarding.jobs:read", "tarazu.forwarding.jobs:parse"),
+        _text("jobs.toml", TOML),
+        jobs.read,
+        100,
+    ),
+    Case("benchmarks", ("tarazu.forwarding.estimate.database:_rows",), _measured, benchmarks.load),
+    Case(
+        "IOR's output",
+        ("tarazu.forwarding.estimate.ior:read",),
+        _copy(DATA / "ior" / "4.0.0-posix-unique.json"),
+        ior.read,
+        150,
+    ),
+    Case("machine", (), _text("machine", "n[1-2] cabinet=c1 io_node=r1\nn3 io_node=r2\n"), machine_file.read),
+    Case("hosts' NIDs", (), _text("nids", "n[1-3] 10.77.0.[1-3]@tcp1 # ours\nr1 10.1.0.1@tcp\n"), hosts.read),
+    Case(
+        "Slurm's list",
+        ("tarazu.forwarding.traffic.slurm:read",),
+        _text(
+            "sacct",
+            "JobID|JobIDRaw|JobName|User|NodeList|Submit|Start|End|State|Partition\n10|10|wrf|ann|n[001-003,7]|1795358000|1795358860|1795359000|COMPLETED|long\n",
+        ),
+        slurm.read,
+    ),
+    Case(
+        "traffic of a day",
+        ("tarazu.forwarding.traffic.day_file:DayFile.__init__", "tarazu.forwarding.traffic.day_file:_about"),
+        _traffic,
+        lambda p: list(days.read(p.parents[1], 0, 1e12)),
+        150,
+    ),
+    Case(
+        "traffic in CSV",
+        ("tarazu.forwarding.traffic.imports:_batches",),
+        _text("t.csv", "time,host,read,written\n1700000000,n1,1,2\n1700000010,n2,3,4\n"),
+        _imported,
+        60,
+    ),
+    Case(
+        "file system in JSON",
+        ("tarazu.cli.whatif:read_view_file",),
+        _view,
+        lambda p: cli_whatif.read_view_file(str(p)),
+    ),
+    Case(
+        "file system to even out",
+        ("tarazu.cli.rebalance:_view",),
+        _view,
+        lambda p: cli_rebalance._view(config.Settings(), str(p), "scratch"),
+        60,
+    ),
+    Case("program", ("tarazu.elf:read_elf",), _copy(native.library_path("libtarazu.so")), elf.read_elf, 400),
+    Case(
+        "script",
+        ("tarazu.escapes:_interpreter",),
+        _text("script", "#!/usr/bin/env -S python3 'a b'\nx\n"),
+        lambda p: escapes._interpreter(str(p)),
+    ),
+    Case(
+        "ledger's log",
+        ("tarazu.store.frames:read", "tarazu.store.journal:Journal.resume"),
+        _ledger("log"),
+        _append,
+        30,
+    ),
+    Case("jobs that have ended", ("tarazu.daemons.bursts.batch:Batch._take_ends",), _ended, _take_ends),
+    Case(
+        "jobs of routers",
+        ("tarazu.daemons.router_plan.scheduler:_read",),
+        _text("jobs", "4711 1000 n[1-3]\n4712 1001 n4 # ours\n"),
+        lambda p: scheduler.parse(scheduler._read(p), str(p)),
+    ),
+    Case(
+        "Open MPI's settings",
+        ("tarazu.run.nodes.openmpi:_in_files",),
+        _text(".openmpi/mca-params.conf", "# ours\nplm = slurm\nplm_rsh_agent = ssh -q\n"),
+        lambda p: _in_files("mpirun", {"HOME": str(p.parents[1])}),
+    ),
+    Case(
+        "launcher's file",
+        ("tarazu.run.command_line.batch_system:small_text",),
+        _text("hosts", "n1 slots=4\nn2\n"),
+        lambda p: small_text(str(p)),
+    ),
+    Case(
+        "run of a descriptor",
+        ("tarazu.trace.history:opened",),
+        _run,
+        lambda p: [f.close() for f in [history.opened(p)] if f],
+        20,
+    ),
+    Case(
+        "unit file",
+        ("tarazu.doctor.unit_files:values",),
+        _text("etc/systemd/system/a.service", "[Service]\nUser=slurm\nAmbientCapabilities=CAP_SYS_ADMIN\n"),
+        lambda p: values(Node(config.Settings(), system=p.parents[3]), "a", "User"),
+    ),
+    Case(
+        "loader's cache",
+        ("tarazu.elf:loader_cache",),
+        _copy(Path("/etc/ld.so.cache")),
+        lambda p: elf.loader_cache(str(p)),
+        60,
+    ),
+)

@@ -1,0 +1,117 @@
+"""Each file that the product reads, damaged: refused in one line, set aside or harmless; and no reader is forgotten."""
+
+from __future__ import annotations
+
+import logging
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from tests.hostile import files, sites
+from tests.hostile.cases import CASES, Case
+
+KERNEL = "the kernel's own, or of root's units: `make hostile --only statistics-files`, or nothing is parsed"
+MESSAGE = "a message: `make hostile --only requests`, and `test_hostile.py`"
+OWN = "comes with the package"
+PART = "bytes that a reader above has checked"
+NOTHING = "nothing is parsed: a lock, a copy, a digest, or any text is one"
+LEFT = {
+    "tarazu.config.files:value": "a word of the command line or environment",
+    "tarazu.daemons.book:Book.restore": MESSAGE,
+    "tarazu.daemons.book:Book.take": MESSAGE,
+    "tarazu.daemons.bursts.asked:read": MESSAGE,
+    "tarazu.daemons.bursts.asking:ask": MESSAGE,
+    "tarazu.daemons.forecasts.frames:decode": MESSAGE,
+    "tarazu.daemons.forecasts.work:give_up": KERNEL,
+    "tarazu.daemons.ledger_clock:boot_id": KERNEL,
+    "tarazu.daemons.noted:boot": KERNEL,
+    "tarazu.daemons.page.document:<module>": OWN,
+    "tarazu.daemons.secrets:_holding": NOTHING,
+    "tarazu.daemons.slurm:plugin": OWN,
+    "tarazu.daemons.slurm:script": OWN,
+    "tarazu.daemons.standby.feed:Feed.unknown": PART,
+    "tarazu.daemons.standby.handover:take_over": MESSAGE,
+    "tarazu.doctor.former:_libraries": NOTHING,
+    "tarazu.doctor.former:_running": KERNEL,
+    "tarazu.doctor.former:_units": NOTHING,
+    "tarazu.doctor.lustre:_as_daemon": MESSAGE,
+    "tarazu.doctor.node:Node.process": KERNEL,
+    "tarazu.doctor.node:Node.text": KERNEL,
+    "tarazu.doctor.roles:_seen": KERNEL,
+    "tarazu.forwarding.traffic.day_file:write": NOTHING,
+    "tarazu.prepare.notes:_started": KERNEL,
+    "tarazu.rebalance.commands:throttle": KERNEL,
+    "tarazu.run.command_line.batch_system:_has_terminal": NOTHING,
+    "tarazu.run.leftovers:_boot_id": KERNEL,
+    "tarazu.run.leftovers:_is_open": NOTHING,
+    "tarazu.run.leftovers:_lease": NOTHING,
+    "tarazu.run.nodes.addresses:own_nids": KERNEL,
+    "tarazu.run.nodes.gather:gather": MESSAGE,
+    "tarazu.run.nodes.send_map:send": NOTHING,
+    "tarazu.run.nodes.shared:kind": KERNEL,
+    "tarazu.run.plan.reports:Reports.report": NOTHING,
+    "tarazu.run.program:restore_environment": KERNEL,
+    "tarazu.run.watch:Watch._headers": "`spool that grows`",
+    "tarazu.run.watch:Watch._read": "`spool that grows`",
+    "tarazu.stats.client:_lines": KERNEL,
+    "tarazu.stats.client:_mount_entries": KERNEL,
+    "tarazu.stats.drain:_read": KERNEL,
+    "tarazu.stats.osp:_beginning": KERNEL,
+    "tarazu.stats.reading:_regular": KERNEL,
+    "tarazu.stats.reading:again": KERNEL,
+    "tarazu.stats.reading:chunks": KERNEL,
+    "tarazu.trace.training:Importer._keep": NOTHING,
+    "tarazu.trace.training:Importer._log": NOTHING,
+    "tarazu.trusted:_is_namespace": KERNEL,
+    "tarazu.trusted:_look": NOTHING,
+    "tarazu.tune.detect.classifier:trained": OWN,
+    "tarazu.tune.levers.files:_text": KERNEL,
+    "tarazu.wire.local:decode": MESSAGE,
+    "tarazu.wire.messages:decode": MESSAGE,
+    "tarazu.wire.replication:decode": MESSAGE,
+    "tarazu.wire.tcp_table:ended_peers": KERNEL,
+}
+"""Readers without a case of their own, and why."""
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """What is set aside is said in a line each."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+def test_no_reader_is_forgotten() -> None:
+    known = {site for case in CASES for site in case.sites} | set(LEFT)
+    found = sites.sites()
+    assert sorted(found - known) == [], "a reader without a case in tests/hostile/cases.py"
+    assert sorted(known - found) == [], "a reader that is no more"
+
+
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # pyarrow's, of a row that is no UTF-8
+@pytest.mark.parametrize("case", CASES, ids=[case.name.replace(" ", "-") for case in CASES])
+def test_a_damaged_file_is_refused_in_a_line_or_set_aside(case: Case, tmp_path: Path) -> None:
+    """And the case reads by the functions that it names."""
+    entered: set[str] = set()
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call":
+            entered.add(f"{frame.f_globals.get('__name__')}:{frame.f_code.co_qualname}")
+
+    file = case.make(tmp_path)
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        case.read(file)
+    finally:
+        sys.setprofile(before)
+    assert set(case.sites) <= entered
+    assert files.damage(case, random.Random(case.name), places=case.places or files.SHORT).damaged > 50
