@@ -154,6 +154,8 @@ class Mdsd:
         self.counting = Counting(settings.forwarding.policy, self.replier.reply, wakeup.wake)
         self.rights = Rights(settings.keys.uids == "required", self._owner)
         self.pair = self._pair(options.replication, second)
+        if self.pair:
+            self.replier.term = lambda: self.book.alone.term
         self.metrics = Exporter(settings.metrics.mdsd, wakeup.wake, self._families)
         log.info("%s", self.book)
         keyed = "with keys" if self.transport.curve else "without keys"
