@@ -7,7 +7,7 @@ again (`TargetsChanged`; health.py, target_news.py). OSSs it tells which routers
 (`RouterRules`; router_plan/). When an OSS is silent for `mdsd.stale_after_s` its OSTs get
 no stripes until it reports again. When this node is busier than `mdsd.cpu_limit` or `mdsd.memory_limit`,
 requests wait; one whose deadline comes is `declined`, and the job runs unplaced. Without mdsd files are created
-as Lustre always did. Allocations run in a worker thread, so that statistics and status are served meanwhile; what
+as Lustre always did. Allocations are computed in a process of its own, so that all else is answered meanwhile; what
 waits together is placed together. Users take turns. Same id, same answer: a request may be resent as often as its
 sender likes, for as long as the reply is kept. Everything is bounded, for each user and in all. Promises and replies
 are on disk (`mdsd.state`) before an answer leaves: after a restart they are there, and reports come at once. While
@@ -95,6 +95,10 @@ USED = (
 """Settings that it looks at, or their beginnings."""
 
 LONGEST_WAIT_S = 1.0
+PAUSE_S = 0.1
+"""A turn of the loop that takes so much longer than its wait is a time in which nobody was heard …"""
+HEARD_AGAIN_S = 3.0
+"""… and so long after it nobody counts as silent: what was not acknowledged is said again."""
 MOST_TRACEBACKS = 20
 JUST_NOW_S = 0.5
 """A question is answered again after this."""
@@ -144,6 +148,7 @@ class Mdsd:
         self.commit_seconds = Histogram()
         self.clock = self.book.clock
         self.listened_at, self.listened_s = self.started, self.clock.now()
+        self.paused_at = self.started
         self.outbox = Outbox(self.replier)
         self.health = Health(options.root, wakeup.wake)
         self.news = TargetNews(self.book.ledger, self.replier.reply)
@@ -169,19 +174,22 @@ class Mdsd:
         self.mds.start()
         self.manager.ready()
         while not self.wakeup.stopping:
-            self.transport.wait(self.manager.longest_wait_s(self._next_wait_s()))
+            wait_s = self.manager.longest_wait_s(self._next_wait_s())
+            self.transport.wait(wait_s)
             self.wakeup.drain()
             self.manager.alive()
             if self.wakeup.reload and self.reread:
                 self.wakeup.reload = False
                 self.reread(self.manager, self._take_over)
             now, now_s = time.monotonic(), self.clock.now()
-            # Suspended, or held up by a large message: that was our silence, not that of steps or servers.
-            if (paused_s := now_s - self.listened_s - LONGEST_WAIT_S) > LONGEST_WAIT_S:
+            # Suspended, held up, or without a processor: that was our silence, not that of steps or servers.
+            if (paused_s := now_s - self.listened_s - wait_s) > PAUSE_S:
                 self.book.ledger.excuse(paused_s)
-            if (paused_s := now - self.listened_at - LONGEST_WAIT_S) > LONGEST_WAIT_S:
+                self.paused_at = now
+            if (paused_s := now - self.listened_at - wait_s) > PAUSE_S:
                 self.system.excuse(paused_s)
                 self.routers.nodes.excuse(paused_s)
+                self.paused_at = now
             self.listened_at, self.listened_s = now, now_s
             drained = self._receive(now)
             self.gate.sample(now)
@@ -347,7 +355,7 @@ class Mdsd:
             view=self.system.view(fs_name, now) if fs_name in known else None,
             age_s=views.age_s(fs_name, now),
             weights=self.weights,
-            why_closed=self.gate.why_closed(),
+            why_closed=self.gate.why_closed() or self.allocating.why_busy(now),
             fs_names=tuple(known),
             counts=True,
         )
@@ -387,10 +395,11 @@ class Mdsd:
         self.manager.status(self._in_a_line())
         if not self.active:
             return
-        # What a step has said may still wait to be read.
-        if drained:
+        # What a step has said may still wait to be read, or to be sent again.
+        listening = drained and now - self.paused_at > HEARD_AGAIN_S
+        if listening:
             self.routers.pass_time(now)
-        for dead in self.book.pass_time(self.clock.now(), listening=drained):
+        for dead in self.book.pass_time(self.clock.now(), listening=listening):
             if not dead.again:
                 self.dead_steps += 1
                 self.allocating.audit.died(dead)

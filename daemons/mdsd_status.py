@@ -32,7 +32,7 @@ def status_of(mdsd: Mdsd, now: float) -> dict[str, Any]:
         "version": installed_version(),
         "time_s": time.time(),
         "uptime_s": now - mdsd.started,
-        "policy": mdsd.allocating.policy.name,
+        "policy": mdsd.allocating.settings.policy,
         "weights": dataclasses.asdict(mdsd.weights),
         "keys": mdsd.transport.curve is not None,
         "stopped": mdsd.site.why,
