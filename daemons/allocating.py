@@ -104,7 +104,7 @@ class Allocating:
         """Of the policy, for each batch."""
         self.batches = Histogram(NUMBERS)
         """Requests in each."""
-        self._placing = Placing()
+        self._placing = Placing(settings.allocate.policy)
         self._worker = ThreadPoolExecutor(1, "tarazu-allocate")
         """Waits for the process."""
         self._worker.submit(self._placing.start)

@@ -95,10 +95,12 @@ USED = (
 """Settings that it looks at, or their beginnings."""
 
 LONGEST_WAIT_S = 1.0
+LISTENING_S = 0.2
+"""While steps live: a wait is no longer."""
 PAUSE_S = 0.1
-"""A turn of the loop that takes so much longer than its wait is a time in which nobody was heard …"""
-HEARD_AGAIN_S = 3.0
-"""… and so long after it nobody counts as silent: what was not acknowledged is said again."""
+"""A turn of the loop that takes so much longer than its wait is a time in which nobody was heard."""
+LONG_PAUSE_S, HEARD_AGAIN_S = 1.0, 3.0
+"""So long after such a pause nobody counts as silent: what was not acknowledged is said again."""
 MOST_TRACEBACKS = 20
 JUST_NOW_S = 0.5
 """A question is answered again after this."""
@@ -185,11 +187,10 @@ class Mdsd:
             # Suspended, held up, or without a processor: that was our silence, not that of steps or servers.
             if (paused_s := now_s - self.listened_s - wait_s) > PAUSE_S:
                 self.book.ledger.excuse(paused_s)
-                self.paused_at = now
             if (paused_s := now - self.listened_at - wait_s) > PAUSE_S:
                 self.system.excuse(paused_s)
                 self.routers.nodes.excuse(paused_s)
-                self.paused_at = now
+                self.paused_at = now if paused_s > LONG_PAUSE_S else self.paused_at
             self.listened_at, self.listened_s = now, now_s
             drained = self._receive(now)
             self.gate.sample(now)
@@ -421,6 +422,8 @@ class Mdsd:
         if self.pair:
             longest_s = min(longest_s, self.pair.next_s())
         if self.active:
+            # Of a pause within a wait nobody knows.
+            longest_s = min(longest_s, LISTENING_S) if len(self.book.ledger) else longest_s
             longest_s = min(longest_s, self.allocating.next_due() - now, self.news_due - now)
             longest_s = min(longest_s, self.routers.next_s(now) - now)
         return max(0.0, longest_s)

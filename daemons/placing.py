@@ -70,7 +70,9 @@ _done = msgspec.msgpack.Decoder(tuple[Done, ...])
 class Placing:
     """mdsd's end. `place` belongs to one thread; `close` may be called from another."""
 
-    def __init__(self) -> None:
+    def __init__(self, policy: str) -> None:
+        """The process loads what this policy needs at its start."""
+        self._policy = policy
         self._process: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
         self._lock = threading.Lock()
@@ -87,7 +89,8 @@ class Placing:
             ours, theirs = socket.socketpair()
             with theirs:
                 self._process = subprocess.Popen(
-                    [sys.executable, *ISOLATED, "-m", "tarazu.daemons.placing", str(theirs.fileno())],
+                    [sys.executable, *ISOLATED, "-m", "tarazu.daemons.placing", str(theirs.fileno())]
+                    + [self._policy],
                     pass_fds=[theirs.fileno()],
                     stdin=subprocess.DEVNULL,
                 )
@@ -178,9 +181,6 @@ def _told(outcome: Outcome) -> Done:
 
 def serve(end: socket.socket) -> None:
     """The process: one task after the other, until mdsd hangs up."""
-    from tarazu.allocate.solvers import warm
-
-    warm()
     settings, policy = None, None
     while True:
         try:
@@ -210,6 +210,10 @@ def main() -> int:
 
     log_to_stderr("tarazu-mdsd", verbose=False)
     with socket.socket(fileno=int(sys.argv[1])) as end:
+        if sys.argv[2] == "tarazu":
+            from tarazu.allocate.solvers import warm
+
+            warm()
         serve(end)
     return 0
 
