@@ -44,8 +44,6 @@ MAX_MESSAGE_BYTES = 64 << 20
 """Of a reply: one to the largest request."""
 MAX_REQUEST_BYTES = 16 << 20
 """Of what mdsd receives, requests and reports: the largest request that it takes (a million files) is 14 MB."""
-QUEUED_MESSAGES = 32
-"""Of one peer, that the transport holds for mdsd; more wait on the peer's side."""
 QUEUED_REPLIES = 256
 """To one peer that does not read them; more are lost, and sent when it asks again."""
 RESEND_S = 1.0
