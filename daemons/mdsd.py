@@ -38,7 +38,7 @@ from tarazu.daemons.exclusions import Exclusions
 from tarazu.daemons.health import Change, Health, text_of_change
 from tarazu.daemons.ledger_clock import LedgerClock
 from tarazu.daemons.mds_watch import MdsWatch
-from tarazu.daemons.mdsd_status import promises_of, status_of
+from tarazu.daemons.mdsd_status import Statuses, promises_of, status_of
 from tarazu.daemons.metrics.exporter import Ask, Exporter
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.outbox import Outbox
@@ -60,7 +60,6 @@ from tarazu.wire.messages import (
     FileClosed,
     Request,
     RulesRequest,
-    StatusReply,
     StatusRequest,
     StepAlive,
     StepEnded,
@@ -159,6 +158,9 @@ class Mdsd:
             settings, self.book, self.system, self.gate, self.outbox, audit, wake=wakeup.wake
         )
         self.counting = Counting(settings.forwarding.policy, self.replier.reply, wakeup.wake)
+        self.statuses = Statuses(
+            lambda now: status_of(self, now), lambda ids: promises_of(self, ids), self.replier.reply
+        )
         self.rights = Rights(settings.keys.uids == "required", self._owner)
         self.pair = self._pair(options.replication, second)
         if self.pair:
@@ -206,6 +208,7 @@ class Mdsd:
             self._commit()
             if self.book.trouble:
                 self.allocating.withdraw()
+            self.statuses.look(idle=drained)
             self.metrics.answer_one()
         self.manager.stopping()
         if self.pair:
@@ -305,7 +308,10 @@ class Mdsd:
             refusal = self.rights.refusal(peer, message)
             osts = 0 if refusal else sum(o.usable for o in self.system.view(message.fs_name, now).osts)
             self.counting.ask(peer, message, osts, now, refusal)
-        elif isinstance(message, ViewRequest | StatusRequest):
+        elif isinstance(message, StatusRequest):
+            self.system.views.tell_pools(message.pools)
+            self.statuses.ask(peer, message)
+        elif isinstance(message, ViewRequest):
             self._question(peer, message)
         elif isinstance(message, RulesRequest):
             self.replier.reply(peer, self.routers.answer(message, now, stopped=bool(self.site.why)))
@@ -319,7 +325,7 @@ class Mdsd:
             reply = messages.encode(Acknowledged(message.message_id))
             self.outbox.add(peer, message.message_id, reply, self.book.sequence)
 
-    def _question(self, peer: Peer, question: ViewRequest | StatusRequest) -> None:
+    def _question(self, peer: Peer, question: ViewRequest) -> None:
         """Answered, but not twice in a moment: when we are slow, what was sent again meanwhile waits behind it."""
         now = time.monotonic()
         if now - self._questions.get(question.message_id, -math.inf) < JUST_NOW_S:
@@ -344,10 +350,7 @@ class Mdsd:
         self.allocating.promised.clear()
         self.news_due = now + self.news.tell(now)
 
-    def _reply_to(self, question: ViewRequest | StatusRequest, now: float) -> ViewReply | StatusReply:
-        if isinstance(question, StatusRequest):
-            promised = promises_of(self, question.promises) if question.promises else {}
-            return StatusReply(question.message_id, {**status_of(self, now), **promised})
+    def _reply_to(self, question: ViewRequest, now: float) -> ViewReply:
         views = self.system.views
         known = views.fs_names()
         fs_name = question.fs_name or (known[0] if len(known) == 1 else "")
@@ -426,6 +429,7 @@ class Mdsd:
             longest_s = min(longest_s, LISTENING_S) if len(self.book.ledger) else longest_s
             longest_s = min(longest_s, self.allocating.next_due() - now, self.news_due - now)
             longest_s = min(longest_s, self.routers.next_s(now) - now)
+        longest_s = min(longest_s, self.statuses.due() - now)
         return max(0.0, longest_s)
 
 

@@ -417,8 +417,7 @@ class ZmqReplier(Replier):
 
     def reply(self, peer: Peer, message: Reply | bytes) -> None:
         data = message if isinstance(message, bytes) else messages.encode(message)
-        if not isinstance(message, messages.StatusReply):
-            data = messages.stamped(data, self.term())
+        data = messages.stamped(data, self.term())
         try:
             self._end.socket.send_multipart([peer.route, data], zmq.NOBLOCK)
         except zmq.Again:
