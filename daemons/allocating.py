@@ -1,8 +1,8 @@
 """Requests for allocations in mdsd: from the queue to a process, from there to an answer that is kept.
 
 What waits is allocated together (`batch.py`), one batch at a time in a process of its own (`placing.py`), so that all
-else is answered meanwhile; users take turns. While the gate is closed requests wait; one whose deadline comes is `declined`, and
-the job runs unplaced. An answer leaves when its record is safe.
+else is answered meanwhile; users take turns. While the gate is closed requests wait; one whose deadline comes is
+`declined`, and the job runs unplaced. An answer leaves when its record is safe.
 """
 
 from __future__ import annotations

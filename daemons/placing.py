@@ -89,8 +89,14 @@ class Placing:
             ours, theirs = socket.socketpair()
             with theirs:
                 self._process = subprocess.Popen(
-                    [sys.executable, *ISOLATED, "-m", "tarazu.daemons.placing", str(theirs.fileno())]
-                    + [self._policy],
+                    [
+                        sys.executable,
+                        *ISOLATED,
+                        "-m",
+                        "tarazu.daemons.placing",
+                        str(theirs.fileno()),
+                        self._policy,
+                    ],
                     pass_fds=[theirs.fileno()],
                     stdin=subprocess.DEVNULL,
                 )

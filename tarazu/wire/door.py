@@ -1,8 +1,8 @@
 """The door of a process that others connect to: which keys are let in, how many connections there are, and how much
 each may say.
 
-ZeroMQ bounds the size of a part of a message, not the number of parts, and holds them until the last one. So it is asked
-of the kernel how many bytes came over a connection: one with more than `UNREAD_BYTES` that nobody has read is ended.
+ZeroMQ bounds the size of a part of a message, not the number of parts, and holds them until the last one. So the kernel
+is asked how many bytes came over a connection: one with more than `UNREAD_BYTES` that nobody has read is ended.
 
 One thread for each transport, so that a crowd before the door does not keep the daemon from its work. It answers
 ZeroMQ's question "may this key connect?" (ZAP, RFC 27; the domain of a socket is the roles that it admits), and

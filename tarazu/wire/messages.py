@@ -474,7 +474,7 @@ class StatusReply(msgspec.Struct, frozen=True, tag="status", omit_defaults=True)
 
 
 class NotActive(Answer, frozen=True, tag="not-active", omit_defaults=True):
-    """Of two mdsds the other one answers, or neither yet: ask there, or here again soon. `term`: the last known here."""
+    """Of two mdsds the other one answers, or neither yet: ask there, or here again soon. `term`: the last known."""
 
     message_id: str
     """Id of what was asked."""

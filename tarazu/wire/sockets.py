@@ -247,7 +247,6 @@ class _End:
         route = parts[0].bytes if self.kind == zmq.ROUTER else b""
         return [part.bytes for part in parts], Peer(route, address, admission)
 
-
     def _parts(self) -> list[zmq.Frame] | None:
         """Of the next message; of one with too many the first ones, the rest is dropped in later calls."""
         parts: list[zmq.Frame] = []

@@ -186,8 +186,8 @@ class Client(Worker):
     def _compare(self, step: Step, reply: Reply, term: int, at_rest: bool = False) -> None:
         """The same request has the same answer.
 
-        Of mdsds that are apart each answers it anew, in a term of its own. When they have met again, one of these answers
-        is that of both, and all that was promised stays so (`Check`).
+        Of mdsds that are apart each answers it anew, in a term of its own. When they have met again, one of these
+        answers is that of both, and all that was promised stays so (`Check`).
         """
         if encode(reply) == encode(step.reply):
             return

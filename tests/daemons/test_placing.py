@@ -65,7 +65,9 @@ def test_it_places_as_the_policy_does_and_a_process_that_was_killed_is_replaced(
 def test_when_time_is_up_the_best_placement_so_far_is_taken() -> None:
     hurried = Tarazu()
     hurried.limit_s = 0.0
-    files = [CreateRequest(f.size_bytes, r.layouts[0]) for r in (ask("a", 30), ask("b", 5, 3)) for f in r.files]
+    files = [
+        CreateRequest(f.size_bytes, r.layouts[0]) for r in (ask("a", 30), ask("b", 5, 3)) for f in r.files
+    ]
     allocation = hurried.allocate(VIEW, files)
     assert all(len(set(f.osts[0])) == len(f.osts[0]) for f in allocation.files)
     assert len(allocation.files) == len(files) and allocation.ost_cost >= allocation.ost_cost_bound
