@@ -223,10 +223,18 @@ def zmtp(replier: ZmqReplier) -> socket.socket:
     """A peer without keys that speaks ZeroMQ's protocol by hand (RFC 23)."""
     end = socket.create_connection(("127.0.0.1", port_of(replier)), timeout=PATIENCE_S)
     end.sendall(b"\xff" + bytes(8) + b"\x7f\x03\x01" + b"NULL".ljust(20, b"\0") + bytes(32))
-    assert len(end.recv(64, socket.MSG_WAITALL)) == 64
+    exactly(end, 64)
     end.sendall(command(b"READY", b"\x0bSocket-Type" + struct.pack(">I", 6) + b"DEALER"))
-    assert end.recv(2, socket.MSG_WAITALL)[0] == 4
+    exactly(end, exactly(end, 2)[1])
     return end
+
+
+def exactly(end: socket.socket, count: int) -> bytes:
+    found = b""
+    while len(found) < count:
+        found += (part := end.recv(count - len(found)))
+        assert part
+    return found
 
 
 def command(name: bytes, body: bytes) -> bytes:
