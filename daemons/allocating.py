@@ -1,8 +1,8 @@
-"""Requests for allocations in mdsd: from the queue to a worker thread, from there to an answer that is kept.
+"""Requests for allocations in mdsd: from the queue to a process, from there to an answer that is kept.
 
-What waits is allocated together (`batch.py`), one batch at a time in the worker, so that statistics and status are
-served meanwhile; users take turns. While the gate is closed requests wait; one whose deadline comes is `declined`, and
-the job runs unplaced. An answer leaves when its record is safe.
+What waits is allocated together (`batch.py`), one batch at a time in a process of its own (`placing.py`), so that all
+else is answered meanwhile; users take turns. While the gate is closed requests wait; one whose deadline comes is
+`declined`, and the job runs unplaced. An answer leaves when its record is safe.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
-from tarazu.allocate.policies import Policy, make
 from tarazu.allocate.records import Ended, Promised, Replied, Revoked
 from tarazu.config import Settings
 from tarazu.daemons.allocation_requests import (
@@ -25,12 +24,13 @@ from tarazu.daemons.allocation_requests import (
     why_malformed,
 )
 from tarazu.daemons.audit import Audit
-from tarazu.daemons.batch import MOST_FILES, MOST_REQUESTS, Outcome, Part, Placed, Refused, place
+from tarazu.daemons.batch import MOST_FILES, MOST_REQUESTS, Outcome, Part, Placed, Refused
 from tarazu.daemons.book import Book
 from tarazu.daemons.limits import PromiseLimits
 from tarazu.daemons.metrics.histogram import NUMBERS, Histogram
 from tarazu.daemons.outbox import Outbox
 from tarazu.daemons.per_user import QUEUE_LIMITS, PerUser
+from tarazu.daemons.placing import Placing
 from tarazu.daemons.request_rate import RequestRate
 from tarazu.daemons.system import System
 from tarazu.daemons.user_lists import UserLists
@@ -44,6 +44,8 @@ log = logging.getLogger("tarazu.mdsd")
 KEEP_REPLY_S = 600.0
 """A reply is kept at least this long for a request that is resent."""
 KEEP_REPLY_MOST_S = 86_400.0
+BUSY_S = 1.0
+"""Computing for longer is told to who asks how mdsd is: a job need not wait for its turn."""
 
 
 @dataclass
@@ -65,6 +67,7 @@ class Running:
     parts: dict[str, Pending]
     """By request id, in their order."""
     future: Future[list[Outcome]]
+    since: float
 
 
 class Allocating:
@@ -80,10 +83,7 @@ class Allocating:
         audit: Audit,
         wake: Callable[[], None],
     ) -> None:
-        from tarazu.allocate.solvers import warm
-
-        self.policy = _policy(settings)
-        self._weights = settings.allocate
+        self.settings = settings.allocate
         self.waiting: PerUser[Pending] = PerUser(QUEUE_LIMITS)
         self.running: Running | None = None
         self.answers: Counter[str] = Counter()
@@ -104,11 +104,13 @@ class Allocating:
         """Of the policy, for each batch."""
         self.batches = Histogram(NUMBERS)
         """Requests in each."""
+        self._placing = Placing(settings.allocate.policy)
         self._worker = ThreadPoolExecutor(1, "tarazu-allocate")
-        if self.policy.name == "tarazu":
-            self._worker.submit(warm)
+        """Waits for the process."""
+        self._worker.submit(self._placing.start)
 
     def close(self) -> None:
+        self._placing.close()
         self._worker.shutdown(wait=False, cancel_futures=True)
 
     def take_over(self, settings: Settings) -> None:
@@ -117,9 +119,7 @@ class Allocating:
         self.audit = Audit(settings.mdsd.audit_log)
         self._limits.share = settings.mdsd.user_share
         self.users = UserLists(settings.run)
-        if settings.allocate != self._weights:
-            self.policy = _policy(settings)
-            self._weights = settings.allocate
+        self.settings = settings.allocate
 
     def owner(self, id: str) -> int | None:
         """The user whose allocation this is, asked for or answered; None for an id that nobody has."""
@@ -207,6 +207,13 @@ class Allocating:
         self._decline_overdue(now)
         self._start_next()
 
+    def why_busy(self, now: float) -> str:
+        """Empty where a request need not wait for long, else what it waits for."""
+        if self.running is None or now - self.running.since < BUSY_S:
+            return ""
+        others = f" and {len(self.waiting)} more wait" if self.waiting else ""
+        return f"mdsd has computed an allocation for {now - self.running.since:.0f} s{others}"
+
     def next_due(self) -> float:
         """When the next waiting request is overdue; infinite when none waits."""
         return min((pending.due for _, pending in self.waiting), default=float("inf"))
@@ -238,8 +245,8 @@ class Allocating:
                     may[pending.request.id] = pending
             if parts:
                 age_s = self._system.views.age_s(fs_name, now)
-                future = self._worker.submit(place, self.policy, view, parts, self._weights, age_s)
-                self.running = Running(may, future)
+                future = self._worker.submit(self._placing.place, self.settings, view, parts, age_s)
+                self.running = Running(may, future, now)
                 future.add_done_callback(lambda _future: self._wake())
 
     def _take(self, fs_name: str) -> list[Pending]:
@@ -339,7 +346,3 @@ def not_active(id: str) -> bytes:
 
 def _keep_s(request: AllocationRequest) -> float:
     return max(KEEP_REPLY_S, min(request.expires_s, KEEP_REPLY_MOST_S))
-
-
-def _policy(settings: Settings) -> Policy:
-    return make(settings.allocate.policy, weights=settings.allocate)

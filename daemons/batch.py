@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from tarazu.allocate import partly
 from tarazu.allocate.ledger import pack
 from tarazu.allocate.policies import Policy
 from tarazu.allocate.records import packed
@@ -88,6 +87,8 @@ def waves_of(requests: Sequence[AllocationRequest]) -> list[int]:
 def _together(
     policy: Policy, view: SystemView, parts: Sequence[Part], weights: Weights, view_age_s: float
 ) -> Iterator[Outcome]:
+    from tarazu.allocate import partly  # with numpy: for the process that computes
+
     begin = time.monotonic()
     files = [requests_of(part.request) for part in parts]
     starts = [0]

@@ -7,7 +7,7 @@ again (`TargetsChanged`; health.py, target_news.py). OSSs it tells which routers
 (`RouterRules`; router_plan/). When an OSS is silent for `mdsd.stale_after_s` its OSTs get
 no stripes until it reports again. When this node is busier than `mdsd.cpu_limit` or `mdsd.memory_limit`,
 requests wait; one whose deadline comes is `declined`, and the job runs unplaced. Without mdsd files are created
-as Lustre always did. Allocations run in a worker thread, so that statistics and status are served meanwhile; what
+as Lustre always did. Allocations are computed in a process of its own, so that all else is answered meanwhile; what
 waits together is placed together. Users take turns. Same id, same answer: a request may be resent as often as its
 sender likes, for as long as the reply is kept. Everything is bounded, for each user and in all. Promises and replies
 are on disk (`mdsd.state`) before an answer leaves: after a restart they are there, and reports come at once. While
@@ -38,7 +38,7 @@ from tarazu.daemons.exclusions import Exclusions
 from tarazu.daemons.health import Change, Health, text_of_change
 from tarazu.daemons.ledger_clock import LedgerClock
 from tarazu.daemons.mds_watch import MdsWatch
-from tarazu.daemons.mdsd_status import promises_of, status_of
+from tarazu.daemons.mdsd_status import Statuses, promises_of, status_of
 from tarazu.daemons.metrics.exporter import Ask, Exporter
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.outbox import Outbox
@@ -60,7 +60,6 @@ from tarazu.wire.messages import (
     FileClosed,
     Request,
     RulesRequest,
-    StatusReply,
     StatusRequest,
     StepAlive,
     StepEnded,
@@ -95,6 +94,12 @@ USED = (
 """Settings that it looks at, or their beginnings."""
 
 LONGEST_WAIT_S = 1.0
+LISTENING_S = 0.2
+"""While steps live: a wait is no longer."""
+PAUSE_S = 0.1
+"""A turn of the loop that takes so much longer than its wait is a time in which nobody was heard."""
+LONG_PAUSE_S, HEARD_AGAIN_S = 1.0, 3.0
+"""So long after such a pause nobody counts as silent: what was not acknowledged is said again."""
 MOST_TRACEBACKS = 20
 JUST_NOW_S = 0.5
 """A question is answered again after this."""
@@ -144,6 +149,7 @@ class Mdsd:
         self.commit_seconds = Histogram()
         self.clock = self.book.clock
         self.listened_at, self.listened_s = self.started, self.clock.now()
+        self.paused_at = self.started
         self.outbox = Outbox(self.replier)
         self.health = Health(options.root, wakeup.wake)
         self.news = TargetNews(self.book.ledger, self.replier.reply)
@@ -152,8 +158,13 @@ class Mdsd:
             settings, self.book, self.system, self.gate, self.outbox, audit, wake=wakeup.wake
         )
         self.counting = Counting(settings.forwarding.policy, self.replier.reply, wakeup.wake)
+        self.statuses = Statuses(
+            lambda now: status_of(self, now), lambda ids: promises_of(self, ids), self.replier.reply
+        )
         self.rights = Rights(settings.keys.uids == "required", self._owner)
         self.pair = self._pair(options.replication, second)
+        if self.pair:
+            self.replier.term = lambda: self.book.alone.term
         self.metrics = Exporter(settings.metrics.mdsd, wakeup.wake, self._families)
         log.info("%s", self.book)
         keyed = "with keys" if self.transport.curve else "without keys"
@@ -167,19 +178,21 @@ class Mdsd:
         self.mds.start()
         self.manager.ready()
         while not self.wakeup.stopping:
-            self.transport.wait(self.manager.longest_wait_s(self._next_wait_s()))
+            wait_s = self.manager.longest_wait_s(self._next_wait_s())
+            self.transport.wait(wait_s)
             self.wakeup.drain()
             self.manager.alive()
             if self.wakeup.reload and self.reread:
                 self.wakeup.reload = False
                 self.reread(self.manager, self._take_over)
             now, now_s = time.monotonic(), self.clock.now()
-            # Suspended, or held up by a large message: that was our silence, not that of steps or servers.
-            if (paused_s := now_s - self.listened_s - LONGEST_WAIT_S) > LONGEST_WAIT_S:
+            # Suspended, held up, or without a processor: that was our silence, not that of steps or servers.
+            if (paused_s := now_s - self.listened_s - wait_s) > PAUSE_S:
                 self.book.ledger.excuse(paused_s)
-            if (paused_s := now - self.listened_at - LONGEST_WAIT_S) > LONGEST_WAIT_S:
+            if (paused_s := now - self.listened_at - wait_s) > PAUSE_S:
                 self.system.excuse(paused_s)
                 self.routers.nodes.excuse(paused_s)
+                self.paused_at = now if paused_s > LONG_PAUSE_S else self.paused_at
             self.listened_at, self.listened_s = now, now_s
             drained = self._receive(now)
             self.gate.sample(now)
@@ -195,6 +208,7 @@ class Mdsd:
             self._commit()
             if self.book.trouble:
                 self.allocating.withdraw()
+            self.statuses.look(idle=drained)
             self.metrics.answer_one()
         self.manager.stopping()
         if self.pair:
@@ -294,7 +308,10 @@ class Mdsd:
             refusal = self.rights.refusal(peer, message)
             osts = 0 if refusal else sum(o.usable for o in self.system.view(message.fs_name, now).osts)
             self.counting.ask(peer, message, osts, now, refusal)
-        elif isinstance(message, ViewRequest | StatusRequest):
+        elif isinstance(message, StatusRequest):
+            self.system.views.tell_pools(message.pools)
+            self.statuses.ask(peer, message)
+        elif isinstance(message, ViewRequest):
             self._question(peer, message)
         elif isinstance(message, RulesRequest):
             self.replier.reply(peer, self.routers.answer(message, now, stopped=bool(self.site.why)))
@@ -308,7 +325,7 @@ class Mdsd:
             reply = messages.encode(Acknowledged(message.message_id))
             self.outbox.add(peer, message.message_id, reply, self.book.sequence)
 
-    def _question(self, peer: Peer, question: ViewRequest | StatusRequest) -> None:
+    def _question(self, peer: Peer, question: ViewRequest) -> None:
         """Answered, but not twice in a moment: when we are slow, what was sent again meanwhile waits behind it."""
         now = time.monotonic()
         if now - self._questions.get(question.message_id, -math.inf) < JUST_NOW_S:
@@ -333,10 +350,7 @@ class Mdsd:
         self.allocating.promised.clear()
         self.news_due = now + self.news.tell(now)
 
-    def _reply_to(self, question: ViewRequest | StatusRequest, now: float) -> ViewReply | StatusReply:
-        if isinstance(question, StatusRequest):
-            promised = promises_of(self, question.promises) if question.promises else {}
-            return StatusReply(question.message_id, {**status_of(self, now), **promised})
+    def _reply_to(self, question: ViewRequest, now: float) -> ViewReply:
         views = self.system.views
         known = views.fs_names()
         fs_name = question.fs_name or (known[0] if len(known) == 1 else "")
@@ -345,7 +359,7 @@ class Mdsd:
             view=self.system.view(fs_name, now) if fs_name in known else None,
             age_s=views.age_s(fs_name, now),
             weights=self.weights,
-            why_closed=self.gate.why_closed(),
+            why_closed=self.gate.why_closed() or self.allocating.why_busy(now),
             fs_names=tuple(known),
             counts=True,
         )
@@ -385,10 +399,11 @@ class Mdsd:
         self.manager.status(self._in_a_line())
         if not self.active:
             return
-        # What a step has said may still wait to be read.
-        if drained:
+        # What a step has said may still wait to be read, or to be sent again.
+        listening = drained and now - self.paused_at > HEARD_AGAIN_S
+        if listening:
             self.routers.pass_time(now)
-        for dead in self.book.pass_time(self.clock.now(), listening=drained):
+        for dead in self.book.pass_time(self.clock.now(), listening=listening):
             if not dead.again:
                 self.dead_steps += 1
                 self.allocating.audit.died(dead)
@@ -410,8 +425,11 @@ class Mdsd:
         if self.pair:
             longest_s = min(longest_s, self.pair.next_s())
         if self.active:
+            # Of a pause within a wait nobody knows.
+            longest_s = min(longest_s, LISTENING_S) if len(self.book.ledger) else longest_s
             longest_s = min(longest_s, self.allocating.next_due() - now, self.news_due - now)
             longest_s = min(longest_s, self.routers.next_s(now) - now)
+        longest_s = min(longest_s, self.statuses.due() - now)
         return max(0.0, longest_s)
 
 

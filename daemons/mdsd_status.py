@@ -1,23 +1,97 @@
-"""How mdsd is, for people: what `tarazu status --json` shows of it. Programs ask for a view."""
+"""How mdsd is, for people: what `tarazu status --json` shows of it. Programs ask for a view.
+
+At thousands of OSTs a status takes longer to make than all else in a turn of mdsd's loop. So there is one for all who
+ask meanwhile, made when nothing else waits, and of `SHARE` of the time.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from tarazu.daemons.process import installed_version
 from tarazu.model import SystemView
-from tarazu.wire.messages import OssReport
+from tarazu.wire import messages
+from tarazu.wire.messages import OssReport, StatusReply, StatusRequest
+from tarazu.wire.transport import Peer
 
 if TYPE_CHECKING:
     from tarazu.daemons.mdsd import Mdsd
 
+SHARE = 0.05
+"""Of the time, for making and sending statuses."""
+LONGEST_S = 1.0
+"""After so long who asks gets the last one, if it is no turn for a new one."""
+MOST_ASKERS = 1_000
+"""That wait at a time; more ask again."""
 DIGEST_STRIPES, DIGEST_REPLY_BYTES = 20_000, 4 << 20
 """A ledger of more has no digest in the status."""
+
+
+class _Asker(NamedTuple):
+    peer: Peer
+    question: StatusRequest
+    since: float
+
+
+class Statuses:
+    """Times are those of `monotonic`."""
+
+    def __init__(
+        self,
+        make: Callable[[float], dict[str, Any]],
+        promises: Callable[[Sequence[str]], dict[str, Any]],
+        send: Callable[[Peer, bytes], None],
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`make` makes a status, `promises` what one asker wants to know besides."""
+        self._make, self._promises, self._send, self._monotonic = make, promises, send, monotonic
+        self._askers: dict[str, _Asker] = {}
+        self._last: dict[str, Any] | None = None
+        self._due = -math.inf
+        """When a new one may be made."""
+
+    def ask(self, peer: Peer, question: StatusRequest) -> None:
+        if question.message_id in self._askers or len(self._askers) < MOST_ASKERS:
+            since = self._monotonic()
+            known = self._askers.get(question.message_id)
+            self._askers[question.message_id] = _Asker(peer, question, known.since if known else since)
+
+    def due(self) -> float:
+        """When there is something to do; infinite while nobody asks."""
+        if not self._askers:
+            return math.inf
+        oldest = next(iter(self._askers.values())).since
+        return self._due if self._last is None else min(self._due, oldest + LONGEST_S)
+
+    def look(self, idle: bool) -> None:
+        """Answer whom there is an answer for; `idle`: nothing else waits."""
+        begin = self._monotonic()
+        if not self._askers or begin < self.due():
+            return
+        waited_s = begin - next(iter(self._askers.values())).since
+        if not idle and waited_s < LONGEST_S:
+            return
+        ready = list(self._askers.values())
+        if begin >= self._due:
+            # As msgpack: of all who ask only the first has it made.
+            made = self._make(begin)
+            self._last = {name: msgspec.Raw(msgspec.msgpack.encode(value)) for name, value in made.items()}
+        elif self._last is not None:
+            ready = [asker for asker in ready if begin - asker.since >= LONGEST_S]
+        assert self._last is not None
+        for asker in ready:
+            del self._askers[asker.question.message_id]
+            own = self._promises(asker.question.promises) if asker.question.promises else {}
+            reply = StatusReply(asker.question.message_id, {**self._last, **own})
+            self._send(asker.peer, messages.encode(reply))
+        end = self._monotonic()
+        self._due = max(self._due, end) + (end - begin) * (1 / SHARE - 1)
 
 
 def status_of(mdsd: Mdsd, now: float) -> dict[str, Any]:
@@ -32,7 +106,7 @@ def status_of(mdsd: Mdsd, now: float) -> dict[str, Any]:
         "version": installed_version(),
         "time_s": time.time(),
         "uptime_s": now - mdsd.started,
-        "policy": mdsd.allocating.policy.name,
+        "policy": mdsd.allocating.settings.policy,
         "weights": dataclasses.asdict(mdsd.weights),
         "keys": mdsd.transport.curve is not None,
         "stopped": mdsd.site.why,

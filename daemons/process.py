@@ -9,6 +9,7 @@ import functools
 import logging
 import os
 import signal
+import sys
 from collections.abc import Callable, Sequence
 from importlib import metadata
 from typing import Protocol
@@ -20,6 +21,9 @@ from tarazu.daemons.service_manager import ServiceManager
 from tarazu.errors import TarazuError
 
 log = logging.getLogger("tarazu.daemons")
+
+ISOLATED = ["-I"] if sys.flags.isolated else []
+"""For Python processes of ours, as the packages' programs are: no PYTHONPATH of somebody reaches them."""
 
 
 class Wakeup:

@@ -33,6 +33,7 @@ from tarazu.daemons.forecasts.frames import (
     Pipe,
     Refused,
 )
+from tarazu.daemons.process import ISOLATED
 from tarazu.errors import TarazuError, Unavailable, WireError
 from tarazu.store.rows import NewFile
 
@@ -40,8 +41,6 @@ Answer = TypeVar("Answer", Found, Chosen)
 
 log = logging.getLogger("tarazu.clientd")
 
-ISOLATED = ["-I"] if sys.flags.isolated else []
-"""As the packages' programs are: no PYTHONPATH of somebody reaches them."""
 START_S = 60.0
 """For the server to import what it needs on a busy node."""
 ENDING_S = 5.0

@@ -1,8 +1,9 @@
 """When two mdsds meet that have both answered alone: what the one that steps down hands over, and what the other takes.
 
 Both may have promised the same request, when its client moved on before the first answer came. Which answer it took
-nobody knows for certain: probably that of the side which heard of the job step last. So that promise stays under the
-request's id, with its reply, and the other one counts beside it until the step ends or it expires.
+nobody knows for certain: who has heard of the later term takes none of the earlier one any more. So the later one's
+stays under the request's id, with its reply: in one term a request has one answer. The other one counts beside it until
+the step ends or it expires.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from itertools import chain
 
 import msgspec
 
-from tarazu.allocate.records import BESIDE, Held, Record, Replied, Revoked, held, packed
+from tarazu.allocate.records import BESIDE, Held, Record, Replied, held, packed
 from tarazu.daemons.book import Book
 from tarazu.wire.replication import PART_BYTES, Follow, Handed
 
@@ -70,7 +71,6 @@ def take_over(book: Book, follows: Sequence[Follow]) -> None:
     """
     taken = twice = 0
     for follow in follows:
-        late_s = book.clock.now() - follow.now_s
         for item in follow.handed:
             records = [_decoder.decode(data) for data in item.records]
             theirs = records[0] if records else None
@@ -83,13 +83,7 @@ def take_over(book: Book, follows: Sequence[Follow]) -> None:
                     book.note(record)
             elif packed(ours.stripes) != (theirs.osts, theirs.sizes, theirs.starts):
                 twice += 1
-                other = theirs
-                if item.heard_s + late_s > book.ledger.heard_s(item.id):
-                    other = held(item.id, ours)
-                    book.note(Revoked(item.id))
-                    for record in records:
-                        book.note(record)
-                book.note(msgspec.structs.replace(other, id=BESIDE + item.id, alive_s=0.0))
+                book.note(msgspec.structs.replace(theirs, id=BESIDE + item.id, alive_s=0.0))
         for data in follow.told:
             book.note(_decoder.decode(data))
     if taken or twice or any(follow.told for follow in follows):

@@ -19,6 +19,10 @@ on it gives away half of what is free (tarazu/allocate/alone.py), as does one th
 is cut off from whom, who is stale, and who believes to be active: together they never promise more than there is. When
 the other one keeps up again, answers wait for it; once it has acknowledged all that left before, nothing counts twice.
 
+What is not: that one only answers. Without a third that would need an active one that stops at its follower's silence,
+and two would be out as often as one. Each answer carries its term, and who has heard of a term takes none of an earlier
+one (tarazu/wire/transport.py). In one term a request has one answer, also when the other's promises come in.
+
 Time is measured while we listen: an mdsd that was stopped or held up reads what the other one said before it judges.
 """
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from time import perf_counter
 
 import numpy as np
 
@@ -22,6 +24,13 @@ class Draft:
     """Position of the OST at which ties begin; another one in every call."""
     bound: float = 1.0
     """No placement has a lower OST cost."""
+    until: float = math.inf
+    """When to stop making it better, as `perf_counter` says it."""
+
+    @property
+    def due(self) -> bool:
+        """Whether somebody waits for it as it is."""
+        return perf_counter() > self.until
 
     def even(self) -> float:
         """The highest level if bytes could be divided at will: no placement has a lower one."""

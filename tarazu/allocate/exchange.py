@@ -81,7 +81,7 @@ def _lower(held: Holdings, target: float) -> None:
     stuck: set[int] = set()
     effort = 0
     many = len(np.unique(held.weight)) > FEW_SIZES
-    while effort < STEPS and len(stuck) <= MAX_STUCK:
+    while effort < STEPS and len(stuck) <= MAX_STUCK and not held.draft.due:
         highest = _extremes(-held.level, MAX_STUCK + 1)
         high = next((a for a in highest if a not in stuck), None)
         if high is None or held.level[high] <= target:

@@ -403,9 +403,10 @@ class Ledger:
         """Drop what expired or was due for release; returns how many allocations with promises expired."""
         left = 0
         while self._expiries and self._expiries[0][0] <= now:
-            _, id = heapq.heappop(self._expiries)
+            at_s, id = heapq.heappop(self._expiries)
             entry = self._promises.get(id)
-            if entry is not None and entry.expires_at_s <= now:
+            # By its own timer, not an earlier one's: a ledger that was restored from this one has no others.
+            if entry is not None and entry.expires_at_s <= at_s:
                 left += not entry.dead
                 self._let_go(entry)
                 for closed in entry.closing.values():
@@ -420,7 +421,7 @@ class Ledger:
             if entry is None:
                 continue
             for index in entry.closing.pop(second, ()):
-                if entry.release_s[index] <= now:
+                if entry.release_s[index] <= second:
                     self._release(entry, index)
                 else:
                     self._release_later(id, entry, index)

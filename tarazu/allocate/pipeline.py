@@ -4,6 +4,7 @@ servers, waves, and the order within lists.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from time import perf_counter
 
@@ -24,6 +25,8 @@ class Tarazu:
 
     def __init__(self, seed: int = 0, weights: Weights | None = None) -> None:
         self.weights = weights or Weights()
+        self.limit_s = math.inf
+        """After so long the best placement so far is taken: where somebody waits, on a node that is busy."""
         self._calls = seed
 
     def allocate(
@@ -32,11 +35,11 @@ class Tarazu:
         """Place `requests`, each of a wave. Raises InfeasibleRequest (never) or InsufficientResources (not now)."""
         start = perf_counter()
         draft = self._begin(view, requests, of_wave)
+        draft.until = start + self.limit_s
         flow.place(draft)
-        exchange.lower_osts(draft)
-        exact.pack(draft)
-        servers.even_out(draft)
-        waves.even_out(draft)
+        for make_better in (exchange.lower_osts, exact.pack, servers.even_out, waves.even_out):
+            if not draft.due:
+                make_better(draft)
         arrange.arrange(draft)
         return answer(draft.problem, self.name, draft.placed, start, _emptiest_first(draft), draft.bound)
 

@@ -39,7 +39,7 @@ def _lower(held: Holdings) -> None:
     top = float(held.level.max()) + 1e-9
     enough = float(held.x.sum()) / len(held.x) * (1 + SERVER_TOLERANCE)
     stuck = 0
-    while left > 0 and stuck < min(STUCK_SERVERS, servers - 1):
+    while left > 0 and stuck < min(STUCK_SERVERS, servers - 1) and not held.draft.due:
         filled = np.bincount(problem.oss, held.x, servers) / size
         order = np.argsort(-filled, kind="stable").tolist()
         high = order[stuck]

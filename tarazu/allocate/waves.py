@@ -122,7 +122,7 @@ class _Objects:
         """
         best, osts = self.time_s(), self.ost.copy()
         parts = 1
-        while parts < self.real_waves:
+        while parts < self.real_waves and not self.draft.due:
             parts *= 2
             self._look(self.real * parts // self.real_waves, parts)
             for _ in range(HALVING_ROUNDS):
@@ -167,7 +167,7 @@ class _Objects:
             idle = 0 if time < best * (1 - LEAST_GAIN) else idle + 1
             if time <= best:
                 best, osts = time, self.ost.copy()
-            if idle == IDLE_ROUNDS:
+            if idle == IDLE_ROUNDS or self.draft.due:
                 break
         changed = np.flatnonzero(osts != self.ost)
         self._put(changed, osts[changed])

@@ -66,9 +66,11 @@ class Mdsd:
         ADDRESS_OR_NOTHING,
     )
     root: str = setting("/", "root under which /proc and /sys are read")
-    cpu_limit: float = setting(0.70, "allocate only while the node's CPU share is below this", SHARE)
+    cpu_limit: float = setting(
+        0.70, "allocate only while the node's CPU share is below this; 1: always", SHARE
+    )
     memory_limit: float = setting(
-        0.50, "allocate only while memory in use (without page cache) is below", SHARE
+        0.50, "allocate only while memory in use (without page cache) is below; 1: always", SHARE
     )
     stale_after_s: float = setting(180.0, "a target not reported for this long gets no stripes", POSITIVE)
     exclude: tuple[str, ...] = setting(

@@ -14,7 +14,7 @@ SAMPLE_S = 1.0
 
 
 class Gate:
-    """Asked before each allocation. Closed at or above a limit; open when the node cannot be read."""
+    """Asked before each allocation. Closed at or above a limit below 1; open when the node cannot be read."""
 
     def __init__(self, root: str | Path, cpu_limit: float, memory_limit: float) -> None:
         self.root = root
@@ -49,8 +49,8 @@ class Gate:
         """Empty when allocations may run, else the limit that was reached."""
         if self.held_by:
             return self.held_by
-        if self.cpu_load >= self.cpu_limit:
+        if self.cpu_load >= self.cpu_limit < 1:
             return f"CPU at {self.cpu_load:.0%} of this node, limit {self.cpu_limit:.0%}"
-        if self.memory_load >= self.memory_limit:
+        if self.memory_load >= self.memory_limit < 1:
             return f"memory at {self.memory_load:.0%} of this node, limit {self.memory_limit:.0%}"
         return ""

@@ -143,7 +143,6 @@ class CouncilEnd:
         """Raises ConfigError for an address that needs keys and has none, WireError for one that cannot be bound."""
         options: dict[int, int] = {
             zmq.SNDHWM: QUEUED,
-            zmq.RCVHWM: QUEUED_HERE,
             zmq.MAXMSGSIZE: MAX_BYTES,
             # Whether an announcer has gone shows when it is spoken to.
             zmq.ROUTER_MANDATORY: 1,

@@ -1,6 +1,9 @@
 """The door of a process that others connect to: which keys are let in, how many connections there are, and how much
 each may say.
 
+ZeroMQ bounds the size of a part of a message, not the number of parts, and holds them until the last one. So the kernel
+is asked how many bytes came over a connection: one with more than `UNREAD_BYTES` that nobody has read is ended.
+
 One thread for each transport, so that a crowd before the door does not keep the daemon from its work. It answers
 ZeroMQ's question "may this key connect?" (ZAP, RFC 27; the domain of a socket is the roles that it admits), and
 follows the sockets' monitors, which tell of each connection by its descriptor.
@@ -9,6 +12,7 @@ follows the sockets' monitors, which tell of each connection by its descriptor.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import logging
 import os
 import queue
@@ -20,11 +24,12 @@ import threading
 import time
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 
 import zmq
 from zmq.utils import z85
 
-from tarazu.wire.admission import LOOK_S, Admitted
+from tarazu.wire.admission import Admitted
 from tarazu.wire.said import SaidOnce
 from tarazu.wire.tcp_table import ended_peers
 from tarazu.wire.transport import Counts
@@ -44,6 +49,15 @@ fifty; a message over it is dropped unread, and an honest peer says it again."""
 BYTES = 64 << 20
 BYTES_PER_S = 16 << 20
 
+UNREAD_BYTES = 256 << 20
+"""Of one connection: the largest request, sent again and again to an mdsd that is held up."""
+UNREAD_BYTES_OF_ALL = 768 << 20
+"""Beyond, the connection with the most is ended."""
+OVERHEAD_BYTES = 48
+"""Of a part on the wire, at most: its length, nonce, seal."""
+GROWTH_BYTES, WATCH_S = 32 << 20, 0.1
+"""The kernel is asked once our memory has grown by so much; that is looked at so often."""
+
 BATCH = 1_000
 """Events of one monitor, then the keys' turn comes."""
 SWITCH_S = 0.001
@@ -62,6 +76,10 @@ _NO_KEY = "it has no key, or another than ours of this server, or hung up or was
 _WHY = {zmq.EVENT_HANDSHAKE_FAILED_AUTH: "its key is not known here"}
 EVENTS_AT_ONCE = 64
 UNKNOWN = "unknown"
+_libc = ctypes.CDLL(None, use_errno=True)
+_TCPI_BYTES_RECEIVED, _TCP_INFO_BYTES = 128, 136
+"""Place in struct tcp_info (linux/tcp.h), and what of it is asked for."""
+_PAGE_BYTES = resource.getpagesize()
 _OR = "+"
 _STOP = b"stop"
 _LOOK = b"look"
@@ -70,10 +88,14 @@ _LOOK = b"look"
 class Connection:
     """One connection to a bound end, as far as it has shown itself."""
 
-    __slots__ = ("_at", "_bytes", "_messages", "address", "key", "roles")
+    __slots__ = ("_at", "_bytes", "_messages", "_of_others", "address", "key", "read", "roles")
 
     def __init__(self, address: str) -> None:
         self.address = address
+        self.read = 0
+        """Bytes on the wire of the messages that were read, or a little more."""
+        self._of_others = 0
+        """Of `read`: what never came."""
         self.roles: tuple[str, ...] = ()
         self.key: bytes | None = None
         """Z85. Both are known from its first message on."""
@@ -93,6 +115,11 @@ class Connection:
         self._bytes -= size_bytes
         return True
 
+    def unread(self, came: int) -> int:
+        """Bytes that nobody has read of those that came."""
+        self._of_others = max(self._of_others, self.read - came)
+        return came - self.read + self._of_others
+
 
 @dataclass
 class _Watched:
@@ -100,6 +127,7 @@ class _Watched:
 
     monitor: Socket
     counts: Counts
+    bounded: bool = True
     port: int = 0
     failed: int = 0
     """The handshake that failed last: the descriptor comes with the next event."""
@@ -113,6 +141,8 @@ class Door:
         self.limit = most_connections()
         self.connections: dict[int, Connection] = {}
         """Descriptor → connection."""
+        self._unbounded: set[int] = set()
+        """Descriptors of connections whose peers have a whole ledger to say."""
         self._per_address: Counter[str] = Counter()
         self._said = SaidOnce(log)
         self._looked_up = float("-inf")
@@ -131,12 +161,16 @@ class Door:
             self._requests.linger = 0
             self._requests.bind("inproc://zeromq.zap.01")
         sys.setswitchinterval(min(SWITCH_S, sys.getswitchinterval()))
+        self._memory, self._look_at = memory_bytes(), 0.0
         self._thread = threading.Thread(target=self._serve, name="tarazu-door", daemon=True)
         self._thread.start()
 
-    def watch(self, monitor: Socket, counts: Counts) -> None:
-        """Follow the monitor (of EVENTS) of a socket that is about to be bound; closed when the monitoring ends."""
-        self._new.put(_Watched(monitor, counts))
+    def watch(self, monitor: Socket, counts: Counts, bounded: bool = True) -> None:
+        """Follow the monitor (of EVENTS) of a socket that is about to be bound; closed when the monitoring ends.
+
+        `bounded`: what its peers say before it is read.
+        """
+        self._new.put(_Watched(monitor, counts, bounded))
         self._voice.send(_LOOK)
 
     def close(self) -> None:
@@ -162,14 +196,40 @@ class Door:
                 self._said.warning(f"{connection.address}: its key was removed: it is shut out")
                 shut(fd)
 
+    def _look_at_memory(self) -> None:
+        """End connections over which much came that nobody can read."""
+        now, memory = time.monotonic(), memory_bytes()
+        if memory < self._memory + GROWTH_BYTES or now < self._look_at:
+            self._memory = min(self._memory, memory)
+            return
+        waiting: list[tuple[int, int, Connection]] = []
+        for fd, connection in list(self.connections.items()):
+            if fd not in self._unbounded:
+                waiting.append((connection.unread(came_bytes(fd)), fd, connection))
+        waiting.sort(key=lambda each: each[0])
+        total = sum(unread for unread, _, _ in waiting)
+        if total < GROWTH_BYTES:
+            self._memory = memory  # it grew for another reason
+        while waiting and (waiting[-1][0] > UNREAD_BYTES or total > UNREAD_BYTES_OF_ALL):
+            unread, fd, connection = waiting.pop()
+            total -= unread
+            self._said.warning(
+                f"{connection.address}: its connection is ended: expected messages with an end, found {unread} bytes"
+                " that cannot be read",
+                f"endless {connection.address}",
+            )
+            shut(fd)
+        self._look_at = now + 50 * (time.monotonic() - now)
+
     def _serve(self) -> None:
         self._poller.register(self._orders, zmq.POLLIN)
         if self._requests:
             self._poller.register(self._requests, zmq.POLLIN)
         stopping = False
         while not stopping:
-            events = self._poller.poll(None if self.admitted is None else int(LOOK_S * 1000))
+            events = self._poller.poll(int(WATCH_S * 1000))
             self._look_at_keys()
+            self._look_at_memory()
             for source, _ in events:
                 try:
                     if source is self._orders:
@@ -228,6 +288,7 @@ class Door:
             port = frames[-1].rpartition(b":")[2]
             watched.port = int(port) if port.isdigit() else 0
             self._came(value, watched.counts)
+            (self._unbounded.discard if watched.bounded else self._unbounded.add)(value)
         elif event == zmq.EVENT_DISCONNECTED:
             self._went(value, watched)
         elif event == zmq.EVENT_ACCEPT_FAILED:
@@ -301,6 +362,22 @@ def shut(fd: int) -> None:
             found.shutdown(socket.SHUT_RDWR)
         finally:
             found.close()
+
+
+def came_bytes(fd: int) -> int:
+    """Bytes that came over this connection; 0 where the kernel does not say (before Linux 4.2)."""
+    found, length = ctypes.create_string_buffer(_TCP_INFO_BYTES), ctypes.c_uint32(_TCP_INFO_BYTES)
+    got = _libc.getsockopt(fd, socket.IPPROTO_TCP, socket.TCP_INFO, found, ctypes.byref(length))
+    if got or length.value < _TCP_INFO_BYTES:
+        return 0
+    return int(struct.unpack_from("=Q", found, _TCPI_BYTES_RECEIVED)[0])
+
+
+def memory_bytes() -> int:
+    """That this process has in use."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        return int(Path("/proc/self/statm").read_bytes().split()[1]) * _PAGE_BYTES
+    return 0
 
 
 def _address_of(fd: int) -> str:

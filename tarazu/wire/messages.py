@@ -230,6 +230,13 @@ class AllocationRequest(msgspec.Struct, frozen=True, tag="allocate", omit_defaul
     protocol: int = PROTOCOL
 
 
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What only the active one of two mdsds says."""
+
+    term: int = 0
+    """Of the reign in which it left (`stamped`); 0: there is one mdsd."""
+
+
 class LeftFiles(msgspec.Struct, frozen=True, array_like=True):
     """Files of a request that get no OSTs, for one reason."""
 
@@ -243,7 +250,7 @@ class LeftFiles(msgspec.Struct, frozen=True, array_like=True):
 Status = Literal["allocated", "declined", "never", "later", "unknown-fs", "unavailable"]
 
 
-class AllocationReply(msgspec.Struct, frozen=True, tag="allocation", omit_defaults=True):
+class AllocationReply(Answer, frozen=True, tag="allocation", omit_defaults=True):
     """The answer to an AllocationRequest. `osts[file][component]` as in `model.FilePlacement`.
 
     `allocated`: one file at least has got its OSTs. What did not fit is left to Lustre: `osts[file]` is then empty,
@@ -291,7 +298,7 @@ class StepAlive(msgspec.Struct, frozen=True, tag="step-alive", omit_defaults=Tru
     protocol: int = PROTOCOL
 
 
-class TargetsChanged(msgspec.Struct, frozen=True, tag="targets", omit_defaults=True):
+class TargetsChanged(Answer, frozen=True, tag="targets", omit_defaults=True):
     """mdsd by itself, to the clientd that spoke last for these allocations: OSTs on which they stand are not what they
     were. Repeated until a TargetsTold says that their leaders have heard it.
     """
@@ -314,7 +321,7 @@ class TargetsTold(msgspec.Struct, frozen=True, tag="targets-told", omit_defaults
     protocol: int = PROTOCOL
 
 
-class Acknowledged(msgspec.Struct, frozen=True, tag="ack", omit_defaults=True):
+class Acknowledged(Answer, frozen=True, tag="ack", omit_defaults=True):
     message_id: str
     protocol: int = PROTOCOL
 
@@ -349,7 +356,7 @@ class CountRequest(msgspec.Struct, frozen=True, tag="count?", omit_defaults=True
     protocol: int = PROTOCOL
 
 
-class CountReply(msgspec.Struct, frozen=True, tag="count", omit_defaults=True):
+class CountReply(Answer, frozen=True, tag="count", omit_defaults=True):
     message_id: str
     count: int
     """Stripes of each file; 0: mdsd does not say."""
@@ -404,7 +411,7 @@ class RulesRequest(msgspec.Struct, frozen=True, tag="rules?", omit_defaults=True
     protocol: int = PROTOCOL
 
 
-class RouterRules(msgspec.Struct, frozen=True, tag="rules", omit_defaults=True):
+class RouterRules(Answer, frozen=True, tag="rules", omit_defaults=True):
     """The rules that this OSS should have now, in place of those of any former generation."""
 
     message_id: str
@@ -428,7 +435,7 @@ class ViewRequest(msgspec.Struct, frozen=True, tag="view?", omit_defaults=True):
     protocol: int = PROTOCOL
 
 
-class ViewReply(msgspec.Struct, frozen=True, tag="view", omit_defaults=True):
+class ViewReply(Answer, frozen=True, tag="view", omit_defaults=True):
     """What mdsd's allocator would look at if it were asked now."""
 
     message_id: str
@@ -466,8 +473,8 @@ class StatusReply(msgspec.Struct, frozen=True, tag="status", omit_defaults=True)
     protocol: int = PROTOCOL
 
 
-class NotActive(msgspec.Struct, frozen=True, tag="not-active", omit_defaults=True):
-    """Of two mdsds the other one answers, or neither yet: ask there, or here again soon."""
+class NotActive(Answer, frozen=True, tag="not-active", omit_defaults=True):
+    """Of two mdsds the other one answers, or neither yet: ask there, or here again soon. `term`: the last known."""
 
     message_id: str
     """Id of what was asked."""
@@ -498,12 +505,22 @@ Reply = (
 )
 Message = OssReport | NodeReport | Request | Reply
 
+_MAP = 0x80
+"""What a msgpack map of up to 15 fields begins with: this and their number."""
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Message)
 
 
 def encode(message: Message) -> bytes:
     return _encoder.encode(message)
+
+
+def stamped(reply: bytes, term: int) -> bytes:
+    """An encoded Answer with this term."""
+    fields = reply[0] - _MAP
+    if not term or not 0 <= fields < 15:
+        return reply
+    return bytes((_MAP + fields + 1,)) + reply[1:] + _encoder.encode("term") + _encoder.encode(term)
 
 
 def decode(data: bytes, peer: str = "peer") -> Message:

@@ -20,13 +20,12 @@ from zmq.utils.monitor import recv_monitor_message
 from tarazu.errors import WireError
 from tarazu.wire import messages
 from tarazu.wire.admission import Admitted
-from tarazu.wire.door import EVENTS, Door, domain_of
+from tarazu.wire.door import EVENTS, OVERHEAD_BYTES, Door, domain_of, shut
 from tarazu.wire.messages import Message, NodeReport, OssReport, Reply, Request
 from tarazu.wire.security import Curve, check_address, is_local
 from tarazu.wire.transport import (
     MAX_MESSAGE_BYTES,
     MAX_REQUEST_BYTES,
-    QUEUED_MESSAGES,
     QUEUED_REPLIES,
     REPLIES,
     REQUESTS,
@@ -45,6 +44,10 @@ from tarazu.wire.transport import (
 
 log = logging.getLogger("tarazu.wire")
 
+MOST_PARTS = 64
+"""Of one message; ours have one or two."""
+PARTS_AT_ONCE = 10_000
+"""Of a message with more so many are dropped before somebody else's turn comes."""
 QUEUED_EVENTS = 200_000
 """Of connections that come and go, until they are looked at: 10,000 that come back at once, ten times over."""
 RETRY_S = 1.0
@@ -72,7 +75,9 @@ _OPTIONS = {
 
 _BOUND = {
     zmq.MAXMSGSIZE: MAX_REQUEST_BYTES,
-    zmq.RCVHWM: QUEUED_MESSAGES,
+    # Not full at any number: libzmq 4.3.5 ends the process when it reads a PING from a connection that broke while its
+    # queue was full (assertion !_io_error). What waits is bounded in bytes, at the door.
+    zmq.RCVHWM: 0,
     zmq.SNDHWM: QUEUED_REPLIES,
     # After a restart all come back at once; the kernel takes the least of this and net.core.somaxconn.
     zmq.BACKLOG: 4096,
@@ -117,6 +122,8 @@ class _End:
         """Roles that may connect here; none for an end that connects."""
         self.counts = Counts()
         self._options = options
+        self.dropping = False
+        """The rest of a message that has too many parts."""
         self._retry_at: float | None = None
         self._open()
 
@@ -130,7 +137,7 @@ class _End:
         curve = self.transport.curve
         try:
             if self.admits:
-                self.transport.door.watch(self.monitor, self.counts)
+                self.transport.door.watch(self.monitor, self.counts, bounded=self.admits != ("server",))
                 if curve:
                     self.socket.curve_server = True
                     self.socket.curve_secretkey = curve.own.secret
@@ -209,7 +216,8 @@ class _End:
     def frames(self) -> tuple[list[bytes], Peer] | None:
         """The next message and its sender; None when it says too much or is admitted no more. Call when it can be
         read."""
-        parts = self.socket.recv_multipart(copy=False)
+        if (parts := self._parts()) is None:
+            return None
         last = parts[-1]
         address = _property(last, "Peer-Address") or "peer"
         admission = None
@@ -220,8 +228,14 @@ class _End:
             except (zmq.ZMQError, ValueError):
                 fd = -1
             connection = door.of(fd, address)
+            size = sum(map(len, parts))
+            connection.read += size + OVERHEAD_BYTES * len(parts)
+            if len(parts) > MOST_PARTS:
+                self.counts.drop(address, f"a message of at most {MOST_PARTS} parts")
+                shut(fd)
+                return None
             # Whoever holds the server's key is one of us, and has a whole ledger to say.
-            if self.admits != ("server",) and not connection.may_say(sum(map(len, parts))):
+            if self.admits != ("server",) and not connection.may_say(size):
                 self.counts.too_many += 1
                 return None
             if door.admitted:
@@ -232,6 +246,20 @@ class _End:
                     return None
         route = parts[0].bytes if self.kind == zmq.ROUTER else b""
         return [part.bytes for part in parts], Peer(route, address, admission)
+
+    def _parts(self) -> list[zmq.Frame] | None:
+        """Of the next message; of one with too many the first ones, the rest is dropped in later calls."""
+        parts: list[zmq.Frame] = []
+        for _ in range(PARTS_AT_ONCE if self.dropping else MOST_PARTS + 1):
+            part = self.socket.recv(copy=False)
+            more = bool(part.more)
+            if not self.dropping:
+                parts.append(part)
+            if not more:
+                self.dropping = False
+                return parts or None
+        self.dropping = True
+        return parts or None
 
 
 def _property(frame: zmq.Frame, name: str) -> str | None:
@@ -327,6 +355,8 @@ class ZmqSubscriber(Subscriber):
         deadline = time.monotonic() + timeout_s
         while self._end.wait(max(0.0, deadline - time.monotonic())):
             if (got := self._end.frames()) is None:
+                if self._end.dropping:
+                    return None
                 continue
             frames, self.sender = got
             message = self.counts.accept(b"".join(frames), self.sender.name, STATISTICS)
@@ -352,6 +382,8 @@ class ZmqTraffic:
         deadline = time.monotonic() + timeout_s
         while self._end.wait(max(0.0, deadline - time.monotonic())):
             if (got := self._end.frames()) is None:
+                if self._end.dropping:
+                    return None
                 continue
             frames, peer = got
             message = self.counts.accept(b"".join(frames), peer.name, reportable(peer))
@@ -373,6 +405,8 @@ class ZmqReplier(Replier):
         deadline = time.monotonic() + timeout_s
         while self._end.wait(max(0.0, deadline - time.monotonic())):
             if (got := self._end.frames()) is None:
+                if self._end.dropping:
+                    return None
                 continue
             frames, peer = got
             message = self.counts.accept(b"".join(frames[1:]), peer.name, askable(peer))
@@ -382,6 +416,7 @@ class ZmqReplier(Replier):
 
     def reply(self, peer: Peer, message: Reply | bytes) -> None:
         data = message if isinstance(message, bytes) else messages.encode(message)
+        data = messages.stamped(data, self.term())
         try:
             self._end.socket.send_multipart([peer.route, data], zmq.NOBLOCK)
         except zmq.Again:

@@ -7,14 +7,18 @@ replier; ossd connects a publisher, clientd a requester.
 from __future__ import annotations
 
 import logging
+import math
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, get_args
 
+import msgspec
+
 from tarazu.errors import Unavailable, WireError
+from tarazu.wire import messages
 from tarazu.wire.admission import Admission
 from tarazu.wire.messages import (
     AllocationReply,
@@ -40,8 +44,6 @@ MAX_MESSAGE_BYTES = 64 << 20
 """Of a reply: one to the largest request."""
 MAX_REQUEST_BYTES = 16 << 20
 """Of what mdsd receives, requests and reports: the largest request that it takes (a million files) is 14 MB."""
-QUEUED_MESSAGES = 32
-"""Of one peer, that the transport holds for mdsd; more wait on the peer's side."""
 QUEUED_REPLIES = 256
 """To one peer that does not read them; more are lost, and sent when it asks again."""
 RESEND_S = 1.0
@@ -49,6 +51,9 @@ UNCONNECTED_S = 0.5
 """Without a connection to the mdsd that is asked first, the other one is asked too after this."""
 ASK_AGAIN_S = 0.25
 """When neither of two mdsds is the active one (yet)."""
+DEPOSED_S = 30.0
+"""So long after a later term was heard of last, answers of an earlier one count nowhere. Then the later one is gone:
+whoever is left is asked."""
 
 STATISTICS = (OssReport,)
 TRAFFIC = (OssReport, NodeReport)
@@ -185,6 +190,8 @@ class Replier(ABC):
 
     counts: Counts
     address: str
+    term: Callable[[], int] = staticmethod(lambda: 0)
+    """With which each answer is stamped: of two mdsds that of the reign that is known here."""
 
     @abstractmethod
     def receive(self, timeout_s: float) -> tuple[Peer, Request] | None:
@@ -201,12 +208,25 @@ class Replier(ABC):
 class Servers:
     """The addresses of one mdsd, or of two of which one answers; shared by all requesters of a process.
 
-    Which one that is nobody tells: the one that answered last is asked first.
+    Which one that is nobody tells: the one that answered last is asked first. Each reign of one of two has a term,
+    and no two the same. Who has heard of a term takes no answer of an earlier one.
     """
 
     def __init__(self, addresses: str | Sequence[str]) -> None:
         self.addresses = (addresses,) if isinstance(addresses, str) else tuple(addresses)
         self.first = 0
+        self.term = 0
+        """The latest that was heard of."""
+        self._term_at = -math.inf
+
+    def deposed(self, term: int) -> bool:
+        """Whether an answer of this term, which came now, is one of an mdsd in whose place another one reigns."""
+        now = time.monotonic()
+        if 0 < term < self.term and now - self._term_at < DEPOSED_S:
+            return True
+        if term:
+            self.term, self._term_at = term, now
+        return False
 
     def __str__(self) -> str:
         return " or ".join(self.addresses)
@@ -292,6 +312,13 @@ class Requester(ABC):
 
     def _taken(self, server: int, reply: Reply) -> Reply | None:
         """The reply, if it answers what is open."""
+        if isinstance(reply, messages.Answer):
+            deposed, term = self.servers.deposed(reply.term), reply.term
+            reply = msgspec.structs.replace(reply, term=0)
+            if deposed and not isinstance(reply, NotActive):
+                later = f"an answer of term {self.servers.term} or later, found {term}"
+                self.counts.drop(self.servers.addresses[server], f"{later}: the other mdsd has taken over")
+                reply = NotActive("" if isinstance(reply, TargetsChanged) else request_id(reply))
         if isinstance(reply, TargetsChanged):
             return reply  # nobody has asked for it
         open = self._open.get(request_id(reply))

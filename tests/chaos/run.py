@@ -188,10 +188,12 @@ def _checked(
 
 
 def keep(site: Site, plan: Plan) -> None:
-    """The logs of a run in which something did not hold."""
+    """Logs and ledgers of a run in which something did not hold."""
     kept = Path("chaos-output") / str(plan.seed)
     shutil.rmtree(kept, ignore_errors=True)
     shutil.copytree(site.testbed.directory / "log", kept)
+    for state in site.states:
+        shutil.copytree(state, kept / state.name)
 
 
 def lines(outcome: Outcome) -> Iterator[str]:

@@ -348,3 +348,18 @@ def test_a_directory_that_cannot_be_made_is_said(tmp_path: Path) -> None:
 def test_damaged_and_forged_ledgers_are_opened_and_repaired() -> None:
     counts = mutate_ledger(150, seed=7)
     assert sum(counts.values()) == 150 and counts["damaged"] > 30
+
+
+def test_a_book_that_is_restored_forgets_what_was_closed_twice_when_the_other_one_does() -> None:
+    one, other = Book(LedgerClock()), Book(LedgerClock())
+    one.note(promised("b", [{0: 100}], 1.0, alive_s=0.0))
+    one.note(promised("a", [{0: 100}, {0: 100}], 1.0, alive_s=0.0))
+    one.note(Closed("a", 2.0, 3.5, ((0, 50),)))
+    one.note(Closed("a", 3.0, 5.5, ((0, 50),)))  # later than said first: its timer of 4.0 stays
+    one.note(Closed("b", 3.0, 5.2, ((0, 50),)))
+    other.restore(one.snapshot())
+    for record in (Ended("a", 3.2), Passed(5.7), Passed(6.0)):
+        one.note(record)
+        other.note(record)
+        assert one.digest() == other.digest()
+    assert not len(one.ledger)

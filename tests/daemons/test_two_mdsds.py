@@ -58,6 +58,23 @@ def test_no_promise_is_lost_or_made_twice_and_both_are_equal_in_the_end(seed: in
     assert world.answers > 50 and all(id in active.book.ledger for id in unwritten)
 
 
+def test_of_two_answers_to_one_request_the_later_terms_stays_whoever_was_heard_last() -> None:
+    world = World(random.Random(1))
+    world.run(8)
+    world.cut[:] = (True, True)
+    world.run(6)
+    first, second = world.nodes[False], world.nodes[True]
+    for node, share in ((first, 0.1), (second, 0.2)):
+        node.ask("r", world.random, share)
+    world.run(0.5)
+    answers = [node.book.answered.get("r") for node in (first, second)]
+    assert answers[0] and answers[1] and answers[0].data != answers[1].data
+    first.hear("r")
+    active = world.heal()
+    assert active is second and active.book.answered.get("r").data == answers[1].data
+    assert [id for id, _ in active.book.ledger.promises()] == ["r", "beside r"]
+
+
 def test_a_promise_that_one_took_back_and_the_other_told_survives_a_restart_while_they_are_parted() -> None:
     world = World(random.Random(1))
     world.run(8.0)

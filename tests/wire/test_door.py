@@ -6,6 +6,7 @@ import contextlib
 import logging
 import shutil
 import socket
+import struct
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -216,3 +217,84 @@ def test_the_door_outlives_an_end(server: ZmqReplier, site: Path) -> None:
         replier.close()
     until(lambda: len(transport.door._watched) == 1)
     client.close()
+
+
+def zmtp(replier: ZmqReplier) -> socket.socket:
+    """A peer without keys that speaks ZeroMQ's protocol by hand (RFC 23)."""
+    end = socket.create_connection(("127.0.0.1", port_of(replier)), timeout=PATIENCE_S)
+    end.sendall(b"\xff" + bytes(8) + b"\x7f\x03\x01" + b"NULL".ljust(20, b"\0") + bytes(32))
+    exactly(end, 64)
+    end.sendall(command(b"READY", b"\x0bSocket-Type" + struct.pack(">I", 6) + b"DEALER"))
+    exactly(end, exactly(end, 2)[1])
+    return end
+
+
+def exactly(end: socket.socket, count: int) -> bytes:
+    found = b""
+    while len(found) < count:
+        found += (part := end.recv(count - len(found)))
+        assert part
+    return found
+
+
+def command(name: bytes, body: bytes) -> bytes:
+    whole = bytes((len(name),)) + name + body
+    return bytes((4, len(whole))) + whole
+
+
+PART, LAST = b"\x01\x05hello", b"\x00\x05hello"
+PING = command(b"PING", b"\x00\x01abc")
+
+
+@pytest.fixture
+def open_server() -> Iterator[ZmqReplier]:
+    transport = ZmqTransport()
+    yield transport.replier("tcp://127.0.0.1:*")
+    transport.close()
+
+
+@pytest.mark.parametrize("said", [PART, PING], ids=["parts", "pings"])
+def test_a_peer_that_says_more_and_more_without_an_end_is_cut_off(
+    said: bytes, open_server: ZmqReplier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(door, "UNREAD_BYTES", 4 << 20)
+    monkeypatch.setattr(door, "GROWTH_BYTES", -1 << 40)
+    end = zmtp(open_server)
+    end.settimeout(0.5)
+    sent = 0
+    with contextlib.suppress(OSError):
+        while sent < 1 << 30:
+            end.sendall(said * 10_000)
+            sent += 10_000 * len(said)
+    until(lambda: open_server.counts.connections == 0)
+    assert sent + 10_000 * len(said) >= 4 << 20 and sent < 1 << 30
+    end.close()
+    with contextlib.closing(ZmqTransport()) as transport, Echo(open_server):
+        assert answered(transport.requester(open_server.address), "a")
+
+
+def test_a_whole_message_of_too_many_parts_is_dropped_and_its_connection_ended(
+    open_server: ZmqReplier,
+) -> None:
+    end = zmtp(open_server)
+    end.sendall(PART * 30_000 + LAST)
+    until(lambda: not open_server.receive(0.0) and open_server.counts.dropped)
+    until(lambda: not open_server.receive(0.0) and not open_server._end.dropping)
+    until(lambda: not open_server.counts.connections)
+    end.close()
+    with contextlib.closing(ZmqTransport()) as transport, Echo(open_server):
+        assert answered(transport.requester(open_server.address), "a")
+    assert open_server.counts.dropped == 1
+
+
+def test_a_ping_behind_messages_of_a_peer_that_broke_off_does_not_end_the_process(
+    open_server: ZmqReplier,
+) -> None:
+    end = zmtp(open_server)
+    end.sendall(LAST * 40 + (LAST + PING) * 20 + LAST * 300)
+    end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    time.sleep(0.2)  # mostly, ZeroMQ has read it by then
+    end.close()
+    until(lambda: open_server.counts.connections == 0)
+    with contextlib.closing(ZmqTransport()) as transport, Echo(open_server):
+        assert answered(transport.requester(open_server.address), "a")

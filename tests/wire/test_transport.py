@@ -30,7 +30,6 @@ from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
 from tarazu.wire.transport import (
     MAX_REQUEST_BYTES,
-    QUEUED_MESSAGES,
     REQUESTS,
     Counts,
     Requester,
@@ -38,6 +37,8 @@ from tarazu.wire.transport import (
     request_id,
 )
 
+MANY = 160
+"""Messages that wait at a time."""
 PATIENCE_S = 10.0
 
 
@@ -161,12 +162,12 @@ class TestContract:
         replier = sides.server.replier(sides.address)
         clients = [requester(sides, replier.address) for _ in range(3)]
         for client in clients:
-            for number in range(5 * QUEUED_MESSAGES):
+            for number in range(MANY):
                 client.submit(StatusRequest(f"m{number}"))
         with Echo(replier):
             for client in clients:
-                answers = {request_id(client.receive(PATIENCE_S)) for _ in range(5 * QUEUED_MESSAGES)}
-                assert len(answers) == 5 * QUEUED_MESSAGES
+                answers = {request_id(client.receive(PATIENCE_S)) for _ in range(MANY)}
+                assert len(answers) == MANY
 
     def test_it_is_resent_until_answered(self, sides: Sides) -> None:
         replier = sides.server.replier(sides.address)

@@ -164,3 +164,33 @@ def met(publisher: Publisher, subscriber: Subscriber) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while not publisher.wait(0.02):
         assert subscriber.receive(0.02) is None and time.monotonic() < deadline
+
+
+def test_an_answer_of_a_deposed_mdsd_counts_nowhere(pair: Pair) -> None:
+    first, second = pair.mdsd(True), pair.mdsd(True)
+    first.replier.term, second.replier.term = (lambda: 4), (lambda: 5)
+    servers = Servers([first.replier.address, second.replier.address])
+    client = pair.client(servers)
+    assert client.request(ended("m1"), PATIENCE_S) == Acknowledged("m1") and servers.term == 4
+    servers.first = 1
+    assert client.request(ended("m2"), PATIENCE_S) == Acknowledged("m2") and servers.term == 5
+    # Another connection of this process asks the first one, as it would while the second is silent.
+    servers.first = 0
+    other = pair.client(servers)
+    assert other.request(ended("m3"), PATIENCE_S) == Acknowledged("m3")
+    assert "m3" in first.seen and "m3" in second.seen and servers.first == 1
+    assert other.counts.dropped == 1
+
+
+def test_when_a_later_term_is_gone_for_good_the_earlier_one_is_asked_again(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = pair.mdsd(True)
+    first.replier.term = lambda: 4
+    servers = Servers([first.replier.address])
+    client = pair.client(servers)
+    assert not servers.deposed(5) and servers.deposed(4) and not servers.deposed(0)
+    with pytest.raises(Unavailable):
+        client.request(ended("m1"), 0.3)
+    monkeypatch.setattr("tarazu.wire.transport.DEPOSED_S", 0.0)
+    assert client.request(ended("m2"), PATIENCE_S) == Acknowledged("m2") and servers.term == 4

@@ -1,0 +1,132 @@
+"""The process that computes allocations: mdsd answers whatever it does, and goes on without it."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tarazu.allocate.pipeline import Tarazu
+from tarazu.config import Settings
+from tarazu.daemons.batch import Part, Placed, Refused, place
+from tarazu.daemons.placing import Placing
+from tarazu.model import CreateRequest
+from tarazu.stats.gate import Gate
+from tarazu.wire.messages import AllocationReply, StepAlive, ViewReply, ViewRequest
+
+from .conftest import PATIENCE_S, Site, allocation
+from .test_batch import VIEW, ask
+
+SETTINGS = Settings().allocate
+
+
+@pytest.fixture
+def placing() -> Iterator[Placing]:
+    placing = Placing("greedy")
+    yield placing
+    placing.close()
+
+
+def computing(pid: int) -> int:
+    """The process in which this one has its allocations computed."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        for entry in Path("/proc").glob("[0-9]*"):
+            try:
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            except (OSError, IndexError, ValueError):
+                continue
+            if parent == pid and b"tarazu.daemons.placing" in words:
+                return int(entry.name)
+        time.sleep(0.05)
+    raise AssertionError("it has no such process")
+
+
+def test_it_places_as_the_policy_does_and_a_process_that_was_killed_is_replaced(placing: Placing) -> None:
+    settings = dataclasses.replace(SETTINGS, policy="greedy")
+    parts = [Part(ask("a", files=3), {}), Part(ask("wide", stripes=99), {})]
+    found, refused = placing.place(settings, VIEW, parts, 1.5)
+    assert isinstance(found, Placed) and found.reply.view_age_s == 1.5 and len(found.reply.osts) == 3
+    assert isinstance(refused, Refused) and refused.status == "never"
+    child = computing(os.getpid())
+    assert os.getpriority(os.PRIO_PROCESS, child) > os.getpriority(os.PRIO_PROCESS, 0) or os.nice(0) > 14
+    os.kill(child, signal.SIGKILL)
+    outcomes = [placing.place(settings, VIEW, parts[:1], 1.5)[0] for _ in range(2)]
+    assert isinstance(outcomes[1], Placed)
+
+
+def test_when_time_is_up_the_best_placement_so_far_is_taken() -> None:
+    hurried = Tarazu()
+    hurried.limit_s = 0.0
+    files = [
+        CreateRequest(f.size_bytes, r.layouts[0]) for r in (ask("a", 30), ask("b", 5, 3)) for f in r.files
+    ]
+    allocation = hurried.allocate(VIEW, files)
+    assert all(len(set(f.osts[0])) == len(f.osts[0]) for f in allocation.files)
+    assert len(allocation.files) == len(files) and allocation.ost_cost >= allocation.ost_cost_bound
+
+
+@pytest.fixture
+def mdsd(site: Site) -> subprocess.Popen[str]:
+    process = site.mdsd()
+    site.ossd()
+    site.wait_status(lambda status: status["file_systems"])
+    return process
+
+
+def test_mdsd_says_that_it_is_busy_while_it_computes_and_answers_all_else(
+    site: Site, mdsd: subprocess.Popen[str]
+) -> None:
+    child = computing(mdsd.pid)
+    os.kill(child, signal.SIGSTOP)  # no processor for it
+    client, other = site.client(), site.client()
+    client.submit(allocation("a1"))
+    assert client.receive(0.5) is None
+    why, number = "", 0
+    deadline = time.monotonic() + PATIENCE_S
+    while not why and time.monotonic() < deadline:
+        number += 1
+        reply = other.request(ViewRequest(f"v{number}", "lustre"), PATIENCE_S)
+        assert isinstance(reply, ViewReply) and reply.view
+        why = reply.why_closed
+        time.sleep(0.1)
+    assert why.startswith("mdsd has computed an allocation for ")
+    assert site.status()["requests"]["running"] == 1
+    os.kill(child, signal.SIGCONT)
+    while (answer := client.receive(PATIENCE_S)) is not None and not isinstance(answer, AllocationReply):
+        pass
+    assert answer.status == "allocated"
+
+
+def test_short_pauses_of_mdsd_are_no_silence_of_a_step(site: Site, mdsd: subprocess.Popen[str]) -> None:
+    client = site.client()
+    client.request(allocation(alive_s=2.0, expires_s=1e6), PATIENCE_S)
+    for _ in range(5):  # a node without a free processor: each pause is shorter than a second
+        mdsd.send_signal(signal.SIGSTOP)
+        time.sleep(0.9)
+        mdsd.send_signal(signal.SIGCONT)
+        time.sleep(0.05)
+    client.request(StepAlive(("a1",), "m1"), PATIENCE_S)
+    assert site.status()["requests"]["dead_steps"] == 0
+
+
+def test_a_limit_of_all_processors_never_closes_the_gate(tmp_path: Path) -> None:
+    gate = Gate(tmp_path, 1.0, 1.0)
+    gate.cpu_load = gate.memory_load = 1.0
+    assert gate.why_closed() == ""
+    gate.cpu_limit = 0.99
+    assert gate.why_closed() == "CPU at 100% of this node, limit 99%"
+
+
+def test_place_is_the_same_in_the_process_and_outside(placing: Placing) -> None:
+    (inside,) = placing.place(SETTINGS, VIEW, [Part(ask("a", files=5), {})], 0.0)
+    (outside,) = place(Tarazu(weights=SETTINGS), VIEW, [Part(ask("a", files=5), {})], SETTINGS, 0.0)
+    assert isinstance(inside, Placed) and isinstance(outside, Placed)
+    assert inside.reply.osts == outside.reply.osts and inside.stripes == outside.stripes
