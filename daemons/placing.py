@@ -36,9 +36,7 @@ log = logging.getLogger("tarazu.mdsd")
 BETTER_S = 3.0
 """So long a placement is made better; on a free processor hardly any needs it."""
 LONGEST_S = 60.0
-"""Twice as long as a client waits for its answer."""
-START_S = 60.0
-"""To import what it needs, on a busy node."""
+"""Twice as long as a client waits for its answer; on a busy node the process takes seconds to start, too."""
 NICE = 5
 
 _LENGTH = struct.Struct("<Q")
@@ -146,8 +144,8 @@ class Placing:
 
 def _exchange(end: socket.socket, task: bytes) -> bytes:
     """Raises OSError, and TimeoutError when the answer takes too long."""
-    deadline = time.monotonic() + START_S + LONGEST_S
-    end.settimeout(START_S + LONGEST_S)
+    deadline = time.monotonic() + LONGEST_S
+    end.settimeout(LONGEST_S)
     end.sendall(_LENGTH.pack(len(task)))
     end.sendall(task)
     return _read(end, deadline)
