@@ -26,7 +26,7 @@ class Note(msgspec.Struct, frozen=True):
     steps: tuple[str, ...] = ()
     """As `Lever` has them: one when it is settled, more while it is being changed."""
     left_to: str = ""
-    """What somebody else set since: the lever is his, until `tarazu tune --apply` or a boot. Nothing is restored."""
+    """What somebody else set since: the lever is his, until `--apply` or a boot. Nothing is restored."""
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -39,7 +39,7 @@ class Kept(Noted):
     """One node's directory, `tune.state`."""
 
     daemon = "tarazu-announcer keeps the levers here"
-    undo = "tarazu tune --undo"
+    command = "tarazu tune"
 
     def __init__(self, directory: str | Path) -> None:
         super().__init__(directory)
@@ -61,6 +61,10 @@ class Kept(Noted):
         else:
             self.remove(NAME)  # on a full disk, too
         self.levers = dict(levers)
+
+    def forget_left(self) -> None:
+        """What was left to somebody else may be set again. Raises StoreError."""
+        self.note({name: note for name, note in self.levers.items() if not note.left_to})
 
     def load(self) -> None:
         file = self.read(NAME, _File, WHAT)

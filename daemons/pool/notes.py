@@ -43,7 +43,7 @@ class Notes(Noted):
     """One node's directory, `pool.state`."""
 
     daemon = "tarazu-pool keeps the pools here"
-    undo = "tarazu pool --undo"
+    command = "tarazu pool"
 
     def __init__(self, directory: str | Path) -> None:
         super().__init__(directory)

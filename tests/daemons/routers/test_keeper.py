@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tarazu import config
+from tarazu import config, durable
 from tarazu.daemons.routers import keeper as keepers
 from tarazu.daemons.routers.keeper import Done, Keeper, resume, set_here, undo
 from tarazu.daemons.routers.kept import Kept
@@ -286,7 +286,7 @@ def test_on_a_full_disk_nothing_is_set_and_all_is_taken_back(
     server: Server, keeper: Keeper, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     keeper.apply([A, B], 7, "")
-    monkeypatch.setattr(Kept, "_replace", full)
+    monkeypatch.setattr(durable, "replace", full)
     with pytest.raises(StoreError, match="No space left"):
         keeper.apply([A, C], 8, "")
     assert server.rules() == [A, B]
@@ -304,7 +304,7 @@ def test_undo_on_a_full_disk_takes_back_and_says_that_it_holds_nobody(
 ) -> None:
     settings = settings_of(server, tmp_path / "state")
     keepers.keeper_of(settings).apply([A], 1, "")
-    monkeypatch.setattr(Kept, "_replace", full)
+    monkeypatch.setattr(durable, "replace", full)
     done = undo(settings)
     assert (done.deleted, done.left, server.rules()) == ((A,), (), []) and "No space left" in done.not_held
 
@@ -320,5 +320,5 @@ def test_undo_with_notes_that_cannot_be_read_holds_the_daemon_back(server: Serve
     assert keepers.keeper_of(settings).apply([B], 1, "").added == () and set_here(settings).held
 
 
-def full(*_: object) -> None:
+def full(*_: object, **__: object) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
