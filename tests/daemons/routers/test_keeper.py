@@ -109,14 +109,6 @@ def test_what_somebody_deletes_comes_back_at_the_next_look(
     assert keeper.apply([A, B], 1, "").added == (A, B)
 
 
-def test_routes(server: Server, keeper: Keeper) -> None:
-    server.set_routes(GATEWAYS[1])
-    assert [(str(r.gateway), r.up) for r in keeper.lnetctl.routes()] == [
-        (GATEWAYS[0], True),
-        (GATEWAYS[1], False),
-    ]
-
-
 def test_only_so_many_are_added_in_a_minute(server: Server, tmp_path: Path) -> None:
     keeper = Keeper(Kept(tmp_path / "state"), Lnetctl(server.command), per_minute=2)
     done = keeper.apply([A, B, C], 1, "")
