@@ -11,8 +11,10 @@ What is noted decides what root sets: where others could change the directory, n
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
+import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -118,6 +120,8 @@ class Noted:
         path = self.directory / name
         try:
             with self._opened() as here, open(trusted.open_file(here / name), "rb") as file:
+                if os.fstat(file.fileno()).st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+                    raise OSError(errno.EPERM, "others can write it")
                 return msgspec.json.decode(file.read(), type=kind)
         except FileNotFoundError:
             return None

@@ -48,8 +48,11 @@ class Kept(Noted):
 
     @property
     def exists(self) -> bool:
-        """Whether anything is noted."""
-        return (self.directory / NAME).exists()
+        """Whether anything is noted. Raises StoreError."""
+        try:
+            return (self.directory / NAME).exists()
+        except OSError as error:
+            raise StoreError(str(self.directory), "a directory that can be read", error.strerror) from None
 
     def note(self, levers: Mapping[str, Note]) -> None:
         """On disk when this returns. Raises StoreError; then what was noted is still."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -172,7 +174,7 @@ def test_notes_where_somebody_else_could_put_them_are_neither_read_nor_written(s
     assert path.read_text() == "0\n"
 
 
-def test_notes_that_are_a_link_or_have_a_second_name_are_refused(server: Server, tmp_path: Path) -> None:
+def test_notes_that_are_a_link_or_that_others_can_write_are_refused(server: Server, tmp_path: Path) -> None:
     path = server.add(10)
     server.apply(10)
     theirs = tmp_path / "theirs.json"
@@ -182,6 +184,11 @@ def test_notes_that_are_a_link_or_have_a_second_name_are_refused(server: Server,
         with pytest.raises(StoreError, match=r"levers\.json: expected a readable file"):
             server.undo()
         server.notes.unlink()
+    theirs.chmod(0o666)
+    theirs.rename(server.notes)
+    with pytest.raises(StoreError, match="others can write it"):
+        server.undo()
+    server.notes.rename(theirs)
     # The temporary file of a former version was opened wherever a link of its name led.
     (server.state / "levers.json.new").symlink_to(theirs)
     before = theirs.read_text()
@@ -207,6 +214,18 @@ def test_two_drains_at_once_wait_for_each_other(server: Server, monkeypatch: pyt
         with pytest.raises(Unavailable, match="lock: expected it to be free within"):
             server.apply(10)
     assert path.read_text() == "0\n" and server.apply(10).done
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another user's directory")
+def test_an_ordinary_user_is_told_in_a_line_that_the_notes_are_not_his(server: Server) -> None:
+    server.add(10)
+    server.apply(10)
+    code = f"from tarazu.cli import main; main(['drain', '--undo', '--state', {str(server.state)!r}])"
+    server.state.chmod(0o700)
+    child = [sys.executable, "-c", f"import os, tarazu.cli.drain; os.setuid(65534); {code}"]
+    done = subprocess.run(child, capture_output=True, text=True, check=True)
+    assert done.stderr.startswith("tarazu drain: ") and "Permission denied" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_a_damaged_note_is_named(server: Server) -> None:
