@@ -112,9 +112,10 @@ class _Files:
 
     def set(self, settings: Sequence[tuple[str, str]]) -> None:
         for name, value in settings:
-            flags = os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
             try:
-                descriptor = os.open(self._paths[name], flags)
+                descriptor = os.open(
+                    self._paths[name], os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK
+                )
                 try:
                     os.write(descriptor, f"{value}\n".encode())
                 finally:
