@@ -3,13 +3,18 @@
 daemon       locked by the daemon for as long as it runs: a second one waits
 held         written by an `--undo`: nothing is set until `--apply` removes it
 lock         held by whoever changes anything, the daemon or a command
+
+What is noted decides what root sets: where others could change the directory, nothing is read or written
+(`tarazu.trusted`). What an ordinary user sets, as on a testbed, is his own: of his the directory alone is looked at.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
+import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,8 +22,8 @@ from typing import TypeVar
 
 import msgspec
 
-from tarazu import durable
-from tarazu.errors import StoreError, Unavailable
+from tarazu import durable, trusted
+from tarazu.errors import StoreError, TarazuError, Unavailable
 from tarazu.malformed import MALFORMED
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -32,13 +37,17 @@ class Noted:
 
     daemon = "daemon"
     """What a second one is told that the first one is."""
-    undo = "--undo"
-    """The command that holds."""
+    command = "tarazu"
+    """The command that holds with `--undo`, and lets go with `--apply`."""
 
     def __init__(self, directory: str | Path) -> None:
         self.directory = Path(directory)
         self._held = f"{self.directory}/held"
         """Looked for each second: a Path would take longer to make than the look."""
+
+    @property
+    def why_held(self) -> str:
+        return f"held by {self.command} --undo"
 
     def load(self) -> None:
         """Read the newest content. Raises StoreError."""
@@ -83,22 +92,26 @@ class Noted:
         """Whether nothing is to be set; needs no lock. Raises StoreError."""
         if on:
             os.close(self._open("lock"))  # makes the directory
-            self.replace("held", f"by {self.undo}\n".encode())
+            self.replace("held", f"by {self.command} --undo\n".encode())
         else:
             self.remove("held")
 
     def replace(self, name: str, data: bytes) -> None:
         """The file has this content, on disk, or what it had before. Raises StoreError."""
         try:
-            self._replace(name, data)
+            with self._opened() as here:
+                for left in here.glob(f".{name}.*.part"):
+                    left.unlink(missing_ok=True)  # by one that was killed: we have the lock
+                durable.replace(here / name, data, mode=0o600, sync_name=True)
         except OSError as error:
             raise self._unwritable(error) from None
 
     def remove(self, name: str) -> None:
         """Needs no space on the disk. Raises StoreError."""
         try:
-            (self.directory / name).unlink(missing_ok=True)
-            durable.sync_directory(self.directory)
+            with self._opened() as here:
+                (here / name).unlink(missing_ok=True)
+                durable.sync_directory(here)
         except OSError as error:
             raise self._unwritable(error) from None
 
@@ -106,28 +119,44 @@ class Noted:
         """The file's content, as JSON of `kind`; None where there is none. Raises StoreError: expected `what`."""
         path = self.directory / name
         try:
-            return msgspec.json.decode(path.read_bytes(), type=kind)
+            with self._opened() as here, open(trusted.open_file(here / name), "rb") as file:
+                if os.fstat(file.fileno()).st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+                    raise OSError(errno.EPERM, "others can write it")
+                return msgspec.json.decode(file.read(), type=kind)
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise StoreError(str(path), "a readable file", error.strerror) from None
+            why = error.strerror or "a link, or another one's"
+            raise StoreError(str(path), "a readable file of this user's", why) from None
         except MALFORMED as error:
             raise StoreError(str(path), what, str(error)) from None
 
-    def _replace(self, name: str, data: bytes) -> None:
-        for left in self.directory.glob(f".{name}.*.part"):
-            left.unlink(missing_ok=True)  # by one that was killed: we have the lock
-        durable.replace(self.directory / name, data, mode=0o600, sync_name=True)
-
     def _open(self, name: str) -> int:
         try:
-            self.directory.mkdir(parents=True, exist_ok=True)
-            return os.open(self.directory / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            with self._opened(make=True) as here:
+                return trusted.open_file(here / name, os.O_RDWR | os.O_CREAT)
         except OSError as error:
             raise self._unwritable(error) from None
 
+    @contextlib.contextmanager
+    def _opened(self, *, make: bool = False) -> Iterator[Path]:
+        """The directory, whatever becomes of its name meanwhile. Raises StoreError, OSError."""
+        in_home = os.geteuid() != 0
+        # A link of root's to it is as good as it.
+        path = self.directory if in_home else f"{self.directory}/."
+        try:
+            directory = trusted.open_directory(path, make=make, in_home=in_home)
+        except TarazuError:
+            expected = f"a directory that only uid {os.geteuid()} can change, below such directories"
+            raise StoreError(str(self.directory), expected, "others can") from None
+        try:
+            yield trusted.by_descriptor(directory)
+        finally:
+            os.close(directory)
+
     def _unwritable(self, error: OSError) -> StoreError:
-        return StoreError(str(self.directory), "a directory that can be written", error.strerror)
+        found = error.strerror or str(error)
+        return StoreError(str(self.directory), "a directory that can be written", found)
 
 
 def _lock(descriptor: int, directory: Path, wait_s: float) -> None:

@@ -2,5 +2,6 @@
 
 keeper       from the wanted values to lctl's calls; what `tarazu tune --undo` calls
 kept         what is noted on disk before anything is set
+drained      parameters that keep new files off an OST, for `tarazu drain`
 lctl         one call of lctl at a time, never longer than a few seconds
 """

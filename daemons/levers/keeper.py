@@ -13,7 +13,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -37,7 +37,6 @@ LOOK_S = 30.0
 """So often it is looked what is in force, when there is nothing to change."""
 STOP_S = 1.0
 """So often it is looked for the site's stop file."""
-HELD = "held by tarazu tune --undo"
 
 
 class Done(NamedTuple):
@@ -97,7 +96,7 @@ class Keeper:
     def held(self) -> str:
         """Why nothing is set now, whatever is wanted; empty: it is."""
         if self.kept.held:
-            return HELD
+            return self.kept.why_held
         now = time.monotonic()
         if now >= self._stop_until:
             self._stop, self._stop_until = self._stopped(), now + STOP_S
@@ -115,8 +114,11 @@ class Keeper:
             self._in_force_until = now + LOOK_S
         return dict(self._in_force)
 
-    def apply(self, wanted: Mapping[str, str], why: str, wait_s: float = 0.0) -> Done:
-        """Make the levers what is wanted; those that are not named are restored. `why` stands in the audit lines.
+    def apply(
+        self, wanted: Mapping[str, str], why: str, wait_s: float = 0.0, only: Collection[str] | None = None
+    ) -> Done:
+        """Make the levers what is wanted; those that are not named are restored (of `only` these, where it is given).
+        `why` stands in the audit lines.
 
         Raises StoreError or Unavailable when the notes are not to be had: then nothing is set. What goes wrong with
         one lever is in the answer, and keeps no other.
@@ -125,7 +127,7 @@ class Keeper:
             if held := self.held:
                 wanted, why = {}, held
             done = Done()
-            for name in self._order(wanted):
+            for name in self._order(wanted, only):
                 done = done.and_(self._one(name, wanted.get(name, ""), why))
             if done.restored:
                 # What one lever allows may hang on another one, as RPCs in flight on their size.
@@ -158,9 +160,10 @@ class Keeper:
                 if self._lctl:
                     self._lctl.program.lock = None
 
-    def _order(self, wanted: Mapping[str, str]) -> list[str]:
+    def _order(self, wanted: Mapping[str, str], only: Collection[str] | None) -> list[str]:
         """What is restored comes first."""
-        return sorted({*wanted, *self.kept.levers}, key=lambda name: (name in wanted, name))
+        noted = [name for name in self.kept.levers if only is None or name in only]
+        return sorted({*wanted, *noted}, key=lambda name: (name in wanted, name))
 
     def _one(self, name: str, value: str, why: str) -> Done:
         failed = self._failed.get(name)
@@ -228,7 +231,8 @@ class Keeper:
         lever = self._all.get(name)
         if lever is None:
             raise Unavailable(
-                f"{name}: noted as set by another version: {_text(note.before.parameters)} was there"
+                f"{name}: not on this node now, or of another version; stays noted: "
+                f"{_text(note.before.parameters)} was there"
             )
         steps = (*(step for step in dict.fromkeys((*note.steps, *ours)) if step), "")
         with contextlib.suppress(StoreError):  # what is noted says the same but for a crash just now
@@ -246,7 +250,7 @@ class Keeper:
 
     def _left(self, name: str, note: Note, foreign: Sequence[Parameter]) -> Done:
         text = _text(foreign)
-        _audit("left", name, text, note, "somebody else has set it: his until tarazu tune --apply")
+        _audit("left", name, text, note, f"somebody else has set it: his until {self.kept.command} --apply")
         failed = self._say_note(name, note.steps[-1], msgspec.structs.replace(note, left_to=text))
         return Done(left=((name, text),), failed=failed)
 
@@ -380,7 +384,7 @@ def resume(settings: config.Settings) -> bool:
     kept = Kept(settings.tune.state)
     with kept.locked():
         was = kept.held
-        kept.note({name: note for name, note in kept.levers.items() if not note.left_to})
+        kept.forget_left()
         kept.hold(False)
     return was
 

@@ -26,7 +26,7 @@ class Note(msgspec.Struct, frozen=True):
     steps: tuple[str, ...] = ()
     """As `Lever` has them: one when it is settled, more while it is being changed."""
     left_to: str = ""
-    """What somebody else set since: the lever is his, until `tarazu tune --apply` or a boot. Nothing is restored."""
+    """What somebody else set since: the lever is his, until `--apply` or a boot. Nothing is restored."""
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -39,7 +39,7 @@ class Kept(Noted):
     """One node's directory, `tune.state`."""
 
     daemon = "tarazu-announcer keeps the levers here"
-    undo = "tarazu tune --undo"
+    command = "tarazu tune"
 
     def __init__(self, directory: str | Path) -> None:
         super().__init__(directory)
@@ -48,8 +48,11 @@ class Kept(Noted):
 
     @property
     def exists(self) -> bool:
-        """Whether anything is noted."""
-        return (self.directory / NAME).exists()
+        """Whether anything is noted. Raises StoreError."""
+        try:
+            return (self.directory / NAME).exists()
+        except OSError as error:
+            raise StoreError(str(self.directory), "a directory that can be read", error.strerror) from None
 
     def note(self, levers: Mapping[str, Note]) -> None:
         """On disk when this returns. Raises StoreError; then what was noted is still."""
@@ -61,6 +64,10 @@ class Kept(Noted):
         else:
             self.remove(NAME)  # on a full disk, too
         self.levers = dict(levers)
+
+    def forget_left(self) -> None:
+        """What was left to somebody else may be set again. Raises StoreError."""
+        self.note({name: note for name, note in self.levers.items() if not note.left_to})
 
     def load(self) -> None:
         file = self.read(NAME, _File, WHAT)

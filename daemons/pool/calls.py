@@ -14,7 +14,12 @@ MOST_OSTS = 128
 """Of one call: each is a record of the configuration log, and all of them must be there within CALL_S."""
 MOST_CHARACTERS = 79
 """Of one word that names OSTs: 2.16 and later refuse longer ones."""
+_NO_MGS = "No device found for name MGS"
 _MEMBER = re.compile(r"-OST([0-9a-fA-F]{4,})_UUID$")
+
+
+class NotTheMgs(Unavailable):
+    """This node does not run the MGS: nothing was done."""
 
 
 def words(fs_name: str, pool: str, what: str, osts: Sequence[int] = ()) -> list[list[str]]:
@@ -73,9 +78,15 @@ class Pools:
         return sorted(int(match[1], 16) for match in found if match)
 
     def change(self, fs_name: str, pool: str, what: str, osts: Sequence[int] = ()) -> None:
-        """`what`: pool_new, pool_add, pool_remove or pool_destroy. Raises Unavailable: how far it came nobody knows."""
+        """`what`: pool_new, pool_add, pool_remove or pool_destroy. Raises NotTheMgs; Unavailable: how far it came
+        nobody knows.
+        """
         for call in words(fs_name, pool, what, osts):
             status, _, said = self._call(call)
+            if status and _NO_MGS in said:
+                raise NotTheMgs(
+                    f"{shlex.join(['lctl', *call])}: {said}: expected to run on the node of the MGS of {fs_name}"
+                )
             if status:
                 raise Unavailable(f"{shlex.join(['lctl', *call])}: status {status}: {said}")
 
@@ -86,4 +97,5 @@ class Pools:
         except (CannotRun, Silent) as error:
             raise Unavailable(str(error)) from None
         lines = [line for line in (answer.err or answer.out).splitlines() if line]
-        return answer.status, answer.out, (lines or ["no reason given"])[0][:200]
+        telling = [line for line in lines if _NO_MGS in line] or lines or ["no reason given"]
+        return answer.status, answer.out, telling[0][:200]

@@ -1,13 +1,15 @@
 """Makes pools what `tarazu.pools` decides, and takes that back.
 
-What a pool was is noted on disk before its first change, and each change before it is made: after a crash the next
-round sees how far it came. What somebody else puts in or out beside us stays so. While the site is stopped, a pool is
-what it was before; one that we made has all its candidates then: that is Lustre's own choice among all of them.
+What a pool was is noted on disk before its first change, and each change before it is made, there and in the audit
+log: after a crash the next round sees how far it came. What somebody else puts in or out beside us stays so. While the
+site is stopped, a pool is what it was before; one that we made has all its candidates then: that is Lustre's own choice
+among all of them. `undo` leaves it so, too, where somebody else has put OSTs into it; else it removes it.
+
+mdsd says how OSTs are. Who is in which pool `lctl` says, before anything is changed: mdsd may know pools from clients.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import time
@@ -19,8 +21,8 @@ import msgspec
 from tarazu import config
 from tarazu.daemons.audit_file import AuditFile
 from tarazu.daemons.noted import LOCK_S
-from tarazu.daemons.pool.calls import Pools, shown
-from tarazu.daemons.pool.notes import Note, Notes
+from tarazu.daemons.pool.calls import NotTheMgs, Pools, shown
+from tarazu.daemons.pool.notes import Note, Notes, is_gone, theirs_of, without_us
 from tarazu.errors import TarazuError, Unavailable
 from tarazu.pools.choosing import LEAVE_S, Change, Memory, Round, changed, choose
 from tarazu.store.stop import site_stop
@@ -28,7 +30,9 @@ from tarazu.wire.overview import Overview, Target
 
 log = logging.getLogger("tarazu.pool")
 
-HELD = "held by tarazu pool --undo"
+GONE = "somebody else has removed it: tarazu pool --apply makes it"
+NOT_KEPT = "noted, and not kept any more: tarazu pool --undo makes it what it was"
+HIS = "somebody else has changed it: his until tarazu pool --apply"
 
 
 class Done(msgspec.Struct, frozen=True):
@@ -46,6 +50,8 @@ class Done(msgspec.Struct, frozen=True):
     """Those were called."""
     failed: str = ""
     theirs: dict[int, Literal["in", "out"]] = {}
+    held: str = ""
+    """Why nothing is changed, whatever should be."""
 
 
 class Keeper:
@@ -66,20 +72,39 @@ class Keeper:
         self._clock = clock
         self._memory: dict[str, dict[int, Memory]] = {}
         """Pool → what this process has seen of its OSTs."""
+        self._elsewhere: set[str] = set()
+        """Pools of which it was said that their MGS is on another node."""
 
     def held(self, overview: Overview) -> str:
         """Why nothing may be changed; empty: it may."""
         if self.notes.held:
-            return HELD
+            return self.notes.why_held
         return self._stopped() or overview.site_stopped
 
     def look(self, overview: Overview) -> list[Done]:
         """What a round would do; changes nothing. Where no lctl answers, pools are as mdsd sees them."""
         self.notes.load()
-        return [
-            self._round(fs_name, targets, self._found(fs_name, targets), self._clock(), 0.0)
-            for fs_name, targets in _by_fs(overview).items()
-        ]
+        held, by_fs = self.held(overview), _by_fs(overview)
+        done = []
+        for fs_name, targets in by_fs.items():
+            seen = {
+                i: {t.index for t in targets if i in t.pools} for i in (self.options.name, self.options.of)
+            }
+            try:
+                found = self.pools.members(fs_name, self.options.name)
+                of = self._of(fs_name)
+            except Unavailable:
+                found = sorted(seen[self.options.name]) or None
+                of = seen[self.options.of] if self.options.of else None
+            if is_gone(self.notes.pools.get(self._name(fs_name)), found):
+                done.append(Done(self._name(fs_name), (), False, Round(nothing=GONE), held=held))
+                continue
+            round_ = self._round(fs_name, targets, found, of, self._clock(), 0.0)
+            done.append(msgspec.structs.replace(round_, held=held))
+        for pool, note in self.notes.pools.items():
+            if pool not in {self._name(fs_name) for fs_name in by_fs}:
+                done.append(Done(pool, note.members, True, Round(nothing=NOT_KEPT), held=held))
+        return done
 
     def apply(self, overview: Overview, wait_s: float = LOCK_S, *, anew: bool = False) -> list[Done]:
         """One round. `anew`: what somebody else has changed is ours again, and nothing waits: what is amiss
@@ -114,11 +139,14 @@ class Keeper:
                 self.pools.program.lock = None
         return done
 
-    def _found(self, fs_name: str, targets: Sequence[Target]) -> list[int] | None:
-        with contextlib.suppress(Unavailable):
-            return self.pools.members(fs_name, self.options.name)
-        inside = [t.index for t in targets if self.options.name in t.pools]
-        return inside or None
+    def _of(self, fs_name: str) -> set[int] | None:
+        """Who is in `pool.of`; None: there is no such limit. Raises Unavailable."""
+        if not self.options.of:
+            return None
+        members = self.pools.members(fs_name, self.options.of)
+        if members is None:
+            raise Unavailable(f"pool.of: expected a pool {fs_name}.{self.options.of}, found none")
+        return set(members)
 
     def _audit(self, pool: str, what: str, osts: Sequence[int], why: str) -> None:
         self.audit.line(
@@ -128,23 +156,32 @@ class Keeper:
     def _name(self, fs_name: str) -> str:
         return f"{fs_name}.{self.options.name}"
 
-    def _candidates(self, targets: Sequence[Target], note: Note | None, found: list[int] | None) -> set[int]:
+    def _candidates(
+        self, targets: Sequence[Target], note: Note | None, found: list[int] | None, of: set[int] | None
+    ) -> set[int]:
         """Of a pool that the site made: the OSTs that the site put there; of ours: those of `pool.of`, or all."""
-        if self.options.of:
-            return {t.index for t in targets if self.options.of in t.pools}
+        here = {t.index for t in targets}
+        if of is not None:
+            return of & here
         if before := (note.before if note else found):
             return {*before, *(note.members if note else ())}
-        return {t.index for t in targets}
+        return here
 
     def _round(
-        self, fs_name: str, targets: Sequence[Target], found: list[int] | None, now_s: float, leave_s: float
+        self,
+        fs_name: str,
+        targets: Sequence[Target],
+        found: list[int] | None,
+        of: set[int] | None,
+        now_s: float,
+        leave_s: float,
     ) -> Done:
         note = self.notes.pools.get(self._name(fs_name))
         theirs = dict(note.theirs) if note else {}
         if note and found is not None:
-            theirs |= _theirs(note, found)
+            theirs |= theirs_of(note, found)
         members = set(found or ())
-        candidates = self._candidates(targets, note, found) - set(theirs)
+        candidates = self._candidates(targets, note, found, of) - set(theirs)
         memory = self._memory.get(self._name(fs_name)) or (note.memory if note else {})
         options = self.options
         if not (note.members if note else found):
@@ -170,11 +207,11 @@ class Keeper:
     def _keep(self, fs_name: str, targets: Sequence[Target], held: str, anew: bool) -> Done:
         pool, now_s = self._name(fs_name), self._clock()
         try:
-            found = self.pools.members(fs_name, self.options.name)
+            found, of = self.pools.members(fs_name, self.options.name), self._of(fs_name)
         except TarazuError as error:
             return Done(pool, (), False, Round(nothing=str(error)), failed=str(error))
         note = self.notes.pools.get(pool)
-        gone = note is not None and found is None and bool(note.members)
+        gone = is_gone(note, found)
         if note and anew:
             now = tuple(found or ())
             self._memory.pop(pool, None)
@@ -185,25 +222,18 @@ class Keeper:
             )
             self.notes.note(pool, note)
         elif gone:
-            return Done(
-                pool, (), False, Round(nothing="somebody else has removed it: tarazu pool --apply makes it")
-            )
+            return Done(pool, (), False, Round(nothing=GONE), held=held)
         if held:
-            return self._neutral(fs_name, targets, found, held)
-        done = self._round(fs_name, targets, found, now_s, 0.0 if anew else LEAVE_S)
+            return self._neutral(fs_name, targets, found, of, held)
+        done = self._round(fs_name, targets, found, of, now_s, 0.0 if anew else LEAVE_S)
         self._memory[pool] = done.round.memory
         if done.theirs and note and done.theirs != note.theirs:
-            self._audit(
-                pool,
-                "left",
-                sorted(done.theirs),
-                "somebody else has changed it: his until tarazu pool --apply",
-            )
+            self._audit(pool, "left", sorted(done.theirs), HIS)
         if not (done.round.add or done.round.remove):
             if note is not None and (note.theirs != done.theirs or _matters(note, done.round)):
                 self._write(pool, note, done, tuple(sorted(found or ())))
             return done
-        return self._make(fs_name, found, done, now_s)
+        return self._make(pool, found, self._candidates(targets, note, found, of), done, now_s)
 
     def _write(self, pool: str, note: Note, done: Done, members: tuple[int, ...]) -> None:
         self.notes.note(
@@ -213,8 +243,10 @@ class Keeper:
             ),
         )
 
-    def _make(self, fs_name: str, found: list[int] | None, done: Done, now_s: float) -> Done:
-        pool, round_ = self._name(fs_name), done.round
+    def _make(
+        self, pool: str, found: list[int] | None, candidates: set[int], done: Done, now_s: float
+    ) -> Done:
+        round_ = done.round
         removed, added = {c.ost for c in round_.remove}, {c.ost for c in round_.add}
         becoming = tuple(sorted((set(found or ()) | added) - removed))
         before = self.notes.pools.get(pool)
@@ -222,58 +254,84 @@ class Keeper:
         note = Note(found is not None, members, members, becoming) if before is None else before
         memory = changed(round_.memory, round_, now_s) if found is not None else round_.memory
         note = msgspec.structs.replace(
-            note, members=members, becoming=becoming, theirs=done.theirs, memory=_amiss(memory)
+            note,
+            members=members,
+            becoming=becoming,
+            theirs=done.theirs,
+            memory=_amiss(memory),
+            candidates=tuple(sorted(candidates)),
         )
         self.notes.note(pool, note)
         try:
-            self._call(fs_name, found is None, sorted(added), sorted(removed))
+            self._call(pool, found is None, round_.add, round_.remove)
+        except NotTheMgs as error:
+            self.notes.note(pool, before)
+            return msgspec.structs.replace(done, failed=str(error))
         except TarazuError as error:
             self._audit(pool, "failed", sorted(added | removed), str(error))
             return msgspec.structs.replace(done, failed=str(error))
         self._memory[pool] = memory
-        for change in round_.remove:
-            self._audit(pool, "removed", [change.ost], change.why)
-        if round_.add:
-            why = "made" if found is None else round_.add[0].why
-            self._audit(pool, "added", sorted(added), why)
         self.notes.note(pool, msgspec.structs.replace(note, members=becoming))
         return msgspec.structs.replace(done, done=True)
 
-    def _call(self, fs_name: str, new: bool, add: Sequence[int], remove: Sequence[int]) -> None:
-        """First those that come: a pool that is empty for a moment would refuse nothing."""
-        if new:
-            self.pools.change(fs_name, self.options.name, "pool_new")
-        if add:
-            self.pools.change(fs_name, self.options.name, "pool_add", add)
-        if remove:
-            self.pools.change(fs_name, self.options.name, "pool_remove", remove)
+    def _call(self, pool: str, new: bool, add: Sequence[Change], remove: Sequence[Change]) -> None:
+        """First those that come: a pool that is empty for a moment would refuse nothing. Lines of the audit log say
+        what begins and what is done: one that is killed between them has said what it was about to do.
+        """
+        fs_name, _, name = pool.partition(".")
+        if pool not in self._elsewhere:
+            self._audit_each(pool, "adding", add)
+            self._audit_each(pool, "removing", remove)
+        try:
+            if new:
+                self.pools.change(fs_name, name, "pool_new")
+            if add:
+                self.pools.change(fs_name, name, "pool_add", [c.ost for c in add])
+                self._audit_each(pool, "added", add)
+            if remove:
+                self.pools.change(fs_name, name, "pool_remove", [c.ost for c in remove])
+                self._audit_each(pool, "removed", remove)
+        except NotTheMgs as error:
+            if pool not in self._elsewhere:
+                self._audit(pool, "failed", sorted(c.ost for c in (*add, *remove)), str(error))
+            self._elsewhere.add(pool)
+            raise
+        self._elsewhere.discard(pool)
 
-    def _neutral(self, fs_name: str, targets: Sequence[Target], found: list[int] | None, held: str) -> Done:
+    def _audit_each(self, pool: str, what: str, changes: Sequence[Change]) -> None:
+        for why in dict.fromkeys(change.why for change in changes):
+            self._audit(pool, what, sorted(c.ost for c in changes if c.why == why), why)
+
+    def _neutral(
+        self,
+        fs_name: str,
+        targets: Sequence[Target],
+        found: list[int] | None,
+        of: set[int] | None,
+        held: str,
+    ) -> Done:
         """As it would be without us, but for its name."""
         pool = self._name(fs_name)
         note = self.notes.pools.get(pool)
         members = tuple(sorted(found or ()))
-        nothing = Done(
-            pool, members, found is not None, Round(nothing=held), theirs=note.theirs if note else {}
-        )
-        if note is None or found is None or held == HELD:
+        theirs = {**note.theirs, **theirs_of(note, found or ())} if note else {}
+        nothing = Done(pool, members, found is not None, Round(nothing=held), theirs=theirs, held=held)
+        if note is None or found is None or held == self.notes.why_held:
             return nothing
-        wanted = set(note.before) if note.existed else self._candidates(targets, note, found)
-        theirs = {**note.theirs, **_theirs(note, found)}
-        add = sorted(index for index in wanted - set(found) if index not in theirs)
+        wanted = set(note.before) if note.existed else self._candidates(targets, note, found, of)
+        add = [Change(index, held) for index in sorted(wanted - set(found) - set(theirs))]
         if not add:
             return nothing
-        becoming = tuple(sorted({*found, *add}))
-        self.notes.note(
-            pool, msgspec.structs.replace(note, members=members, becoming=becoming, theirs=theirs)
-        )
+        osts = [change.ost for change in add]
+        becoming = tuple(sorted({*found, *osts}))
+        note = msgspec.structs.replace(note, members=members, becoming=becoming, theirs=theirs)
+        self.notes.note(pool, note)
         try:
-            self._call(fs_name, False, add, [])
+            self._call(pool, False, add, ())
         except TarazuError as error:
             return msgspec.structs.replace(nothing, failed=str(error))
-        self._audit(pool, "added", add, held)
-        self.notes.note(pool, msgspec.structs.replace(self.notes.pools[pool], members=becoming))
-        commands = tuple(shown(fs_name, self.options.name, "pool_add", add))
+        self.notes.note(pool, msgspec.structs.replace(note, members=becoming))
+        commands = tuple(shown(fs_name, self.options.name, "pool_add", osts))
         return msgspec.structs.replace(nothing, commands=commands, done=True)
 
     def _undo(self, pool: str, note: Note) -> str:
@@ -281,25 +339,19 @@ class Keeper:
         found = self.pools.members(fs_name, name)
         if found is None:
             self.notes.note(pool, None)
-            return "is gone already"
-        theirs = {**note.theirs, **_theirs(note, found)}
-        ours = {*note.before, *note.members, *note.becoming} - set(theirs)
-        add = sorted((set(note.before) & ours) - set(found))
-        remove = sorted((set(found) & ours) - set(note.before))
-        if add:
-            self.pools.change(fs_name, name, "pool_add", add)
-            self._audit(pool, "added", add, "undo")
-        if remove:
-            self.pools.change(fs_name, name, "pool_remove", remove)
-            self._audit(pool, "removed", remove, "undo")
-        left = sorted(set(found) - set(remove))
+            return "is gone already: somebody else has removed it"
+        theirs = {**note.theirs, **theirs_of(note, found)}
+        wanted, why = without_us(note, theirs, set(found))
+        add, remove = sorted(wanted - set(found)), sorted(set(found) - wanted)
+        self._call(pool, False, [Change(i, "undo") for i in add], [Change(i, "undo") for i in remove])
         text = f"{len(add)} OSTs added, {len(remove)} removed"
-        if not note.existed and not left:
+        if not note.existed and not wanted:
+            self._audit(pool, "destroying", [], "undo")
             self.pools.change(fs_name, name, "pool_destroy")
             self._audit(pool, "destroyed", [], "undo")
             text = "removed: it was not there before"
-        elif not note.existed:
-            text += "; stays: somebody else has put OSTs into it"
+        elif why:
+            text += f"; it has {len(wanted)} OSTs: {why}"
         self.notes.note(pool, None)
         return text
 
@@ -309,17 +361,6 @@ def _by_fs(overview: Overview) -> dict[str, list[Target]]:
     for target in overview.targets:
         found.setdefault(target.fs_name, []).append(target)
     return found
-
-
-def _theirs(note: Note, found: Sequence[int]) -> dict[int, Literal["in", "out"]]:
-    """Who is neither where we left it nor where we were about to put it."""
-    known = {*note.before, *note.members, *note.becoming, *found}
-    made: dict[int, Literal["in", "out"]] = {}
-    for index in known:
-        states = {index in note.members, index in note.becoming}
-        if (index in found) not in states:
-            made[index] = "in" if index in found else "out"
-    return made
 
 
 def _matters(note: Note, round_: Round) -> bool:

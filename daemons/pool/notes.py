@@ -5,6 +5,7 @@ pool.json    pool → what it was when the keeper took it over, what it is to be
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -12,6 +13,7 @@ import msgspec
 
 from tarazu.daemons.noted import Noted
 from tarazu.errors import StoreError
+from tarazu.layout.setstripe import fold
 from tarazu.pools.choosing import Memory
 
 FORMAT = 1
@@ -32,6 +34,8 @@ class Note(msgspec.Struct, frozen=True):
     theirs: dict[int, Literal["in", "out"]] = {}
     """OSTs that somebody else has put in or out since: left so until `tarazu pool --apply`."""
     memory: dict[int, Memory] = {}
+    candidates: tuple[int, ...] = ()
+    """Who may be in it: all of these are, where it has to stay though it was not there before."""
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -43,7 +47,7 @@ class Notes(Noted):
     """One node's directory, `pool.state`."""
 
     daemon = "tarazu-pool keeps the pools here"
-    undo = "tarazu pool --undo"
+    command = "tarazu pool"
 
     def __init__(self, directory: str | Path) -> None:
         super().__init__(directory)
@@ -67,3 +71,43 @@ class Notes(Noted):
         else:
             self.remove(NAME)
         self.pools = pools
+
+
+def is_gone(note: Note | None, found: Sequence[int] | None) -> bool:
+    """Whether somebody else has removed it."""
+    return note is not None and found is None and bool(note.members)
+
+
+def without_us(note: Note, theirs: Mapping[int, str], found: set[int]) -> tuple[set[int], str]:
+    """Who is to be in the pool, so that nobody's files are worse off than before us, and why not just what was there.
+
+    A pool that was not there goes. Where somebody else has put OSTs into it, it is his and stays: with those alone all
+    files of its directories would go there, so it has all others too that he did not take out. One that was there and
+    would be empty but for ours keeps ours: without members it would be no limit any more.
+    """
+    inside = {index for index, way in theirs.items() if way == "in"} & found
+    known = {*note.before, *note.members, *note.becoming, *found}
+    if not note.existed:
+        if not inside:
+            return set(), ""
+        others = {*known, *note.candidates} - set(theirs)
+        return others | inside, f"it stays, for somebody else has put {fold(inside)} into it"
+    wanted = (set(note.before) - set(theirs)) | inside
+    if not wanted and found and note.before:
+        return found, "somebody else has taken out what it had before, and a pool without OSTs limits nothing"
+    out = {index for index, way in theirs.items() if way == "out"} & set(note.before)
+    changed_by = ", ".join(
+        f"{way} {fold(osts)}" for way, osts in (("in", inside - set(note.before)), ("out", out)) if osts
+    )
+    return wanted, f"somebody else has put {changed_by}" if changed_by else ""
+
+
+def theirs_of(note: Note, found: Sequence[int]) -> dict[int, Literal["in", "out"]]:
+    """Who is neither where we left it nor where we were about to put it."""
+    known = {*note.before, *note.members, *note.becoming, *found}
+    made: dict[int, Literal["in", "out"]] = {}
+    for index in known:
+        states = {index in note.members, index in note.becoming}
+        if (index in found) not in states:
+            made[index] = "in" if index in found else "out"
+    return made

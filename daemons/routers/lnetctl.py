@@ -8,7 +8,7 @@ from typing import TypeVar
 from tarazu.daemons.program import TIMEOUT_S, CannotRun, Program, Silent
 from tarazu.errors import BadInput, TarazuError
 from tarazu.forwarding.routers import udsp
-from tarazu.forwarding.routers.udsp import Route, Rule, Udsp
+from tarazu.forwarding.routers.udsp import Rule, Udsp
 
 T = TypeVar("T")
 
@@ -38,9 +38,6 @@ class Lnetctl:
     def rules(self) -> tuple[Udsp, ...]:
         """All that are set, whoever set them. Raises LnetctlError, as the others do."""
         return _read(self._call(udsp.SHOW), udsp.read_rules)
-
-    def routes(self) -> tuple[Route, ...]:
-        return _read(self._call(udsp.ROUTES), udsp.read_routes)
 
     def add(self, rule: Rule) -> None:
         self._call(udsp.add(rule))

@@ -213,18 +213,16 @@ class RulesService:
         self._advised = rules
 
     def _routes(self) -> tuple[Route, ...] | None:
-        """As debugfs says, which takes no process; where it does not and rules may be set, as lnetctl does."""
+        """As debugfs says; `lnetctl route show` would need CAP_NET_ADMIN for the same. None: it cannot be read."""
         try:
             path = find(self.root, "lnet.routes").get("")
             if path:
                 return _known(routing.parse_routes(reading.text(path)))
+            why = "expected debugfs to be mounted and LNet to be loaded, found no such file"
         except (OSError, ValueError) as error:
-            self._said.warning(f"lnet.routes: {error}", "lnet.routes")
-        if self.mode != "apply":
-            return None
-        found: list[tuple[Route, ...]] = []
-        self._try(lambda: found.append(self.keeper.lnetctl.routes()))
-        return found[0] if found else None
+            why = str(error)
+        self._said.warning(f"lnet.routes: {why}; no rule is set without it", "lnet.routes")
+        return None
 
     def _fs_names(self) -> tuple[str, ...]:
         found = (ost_target(device) for device in find(self.root, "obdfilter.*.kbytestotal"))

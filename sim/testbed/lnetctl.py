@@ -2,12 +2,11 @@
 
 Answers, errors and exit statuses are those captured on Lustre 2.17.57 (tests/data/lustre/control/lnet-routes-udsp.txt);
 what was not captured is as in its source: a rule that is there already gives EALREADY, and a list of numbers that
-begins with a single one is printed without its brackets. Knows rules that `udsp add` makes, and `route show`; imports
+begins with a single one is printed without its brackets. Knows rules that `udsp add` makes; imports
 nothing of tarazu, and little else: it is started often.
 
 TB/oss/NAME/lnet/rules     a line a rule: src, dst, rte and priority between tabs, empty what it has not; gone when that
                            directory is, as after a boot
-TB/oss/NAME/lnet/routes    a line a route: net, gateway, Unix time from which it is known to be down, or nothing
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ import errno
 import fcntl
 import os
 import sys
-import time
 
 NETS = ("tcp", "o2ib", "gip", "efa", "gni", "kfi", "ptlf", "bxi3f")
 
@@ -124,21 +122,6 @@ def delete(kept: Rules, idx: int) -> int:
     return 0
 
 
-def routes(directory: str) -> int:
-    try:
-        with open(os.path.join(directory, "routes")) as file:
-            found = [line.rstrip("\n").split("\t") for line in file]
-    except FileNotFoundError:
-        found = []
-    if found:
-        print("route:")
-    for net, gateway, down_s in found:
-        state = "down" if down_s and float(down_s) <= time.time() else "up"
-        print(f"-     net: {net}\n      gateway: {gateway}\n      hop: -1\n      priority: 0")
-        print(f"      state: {state}\n      type: single-hop")
-    return 0
-
-
 class Options:
     """`--name value` words."""
 
@@ -157,14 +140,12 @@ class Options:
 def main(words: list[str]) -> int:
     directory, *words = words
     lnet = os.path.join(directory, "lnet")
-    if words[:2] == ["route", "show"]:
-        return routes(lnet)
     try:
         options = Options(words[2:])
     except ValueError:
         words = []
     if words[:1] != ["udsp"] or words[1] not in ("show", "add", "del"):
-        print("udsp {add | del | show}, route show [-v]")
+        print("udsp {add | del | show}")
         return 1
     kept = Rules(lnet)
     if words[1] == "show":

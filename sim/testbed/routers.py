@@ -110,12 +110,3 @@ class Forwarded:
     def routes(self, dead: Mapping[str, float]) -> list[tuple[str, str, float | None]]:
         """(net, gateway, time from which servers know it to be down) as any OSS has them."""
         return [(CLIENT_NET, str(nid), dead.get(name)) for name, nid in self.nids.items()]
-
-
-def write_routes(oss_root: Path, routes: Sequence[tuple[str, str, float | None]]) -> None:
-    """Where the stand-in for lnetctl finds them."""
-    path = oss_root / "lnet" / "routes"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_suffix(".new")
-    beside.write_text("".join(f"{net}\t{nid}\t{'' if down is None else down}\n" for net, nid, down in routes))
-    beside.replace(path)

@@ -189,7 +189,6 @@ class Server:
         states = [(net, nid, down is None or down > now) for net, nid, down in routes]
         for number, name in enumerate(self.testbed.oss_names, 1):
             root = self.testbed.oss_root(name)
-            routers.write_routes(root, routes)
             roots.write_tree(root, roots.lnet_files([str(routers.oss_nid(number))], False, states))
         for number, name in enumerate(self.testbed.router_names, 1):
             own = [str(routers.router_nid(number, net)) for net in (routers.SERVER_NET, routers.CLIENT_NET)]

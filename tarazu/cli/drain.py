@@ -1,29 +1,30 @@
 """Keep new files off hot and sick OSTs, for all clients, with Lustre's own parameters.
 
 tarazu drain --advise                  which OSTs, why, and the lctl commands; changes nothing
-tarazu drain --apply                   on an OSS or the MDS: set them there, and remember what was set
+tarazu drain --apply                   on an OSS or the MDS, as root: set them there, and note what was there
+tarazu drain --apply --ost 5,7         there: drain these, whatever they are like; --undo --ost 5 restores one
 tarazu drain --undo                    restore what --apply changed on this node, and nothing else
 
 --apply sets obdfilter.*.degraded on an OSS and osp.*.max_create_count on the MDS; --set chooses. Where no new
 objects are allowed (no_create, max_create_count=0), a progressive file that was created with an explicit OST
 list and has not reached a later component yet cannot be written there. While the site is stopped
-(`tarazu disable --site`) --apply does nothing; --undo works.
+(`tarazu disable --site`) --apply does nothing; --undo works. What was there is noted in a directory that only root may
+be able to change; a boot forgets it, as Lustre forgets what was set.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-from pathlib import Path
 
 from tarazu import config
-from tarazu.cli.output import action_options, print_json, print_table
+from tarazu.cli.output import action_options, print_json, print_table, say
 from tarazu.cli.stopped import refuse_while_stopped
 from tarazu.daemons.asking import view_of
-from tarazu.errors import BadInput
+from tarazu.daemons.levers import drained
+from tarazu.errors import BadInput, LayoutError
+from tarazu.layout.setstripe import unfold
 from tarazu.stats import drain
-
-STATE = "/var/lib/tarazu/drain.json"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         required=True,
     )
     parser.add_argument("--fs", default="", help="which file system, where there are several")
+    parser.add_argument("--ost", type=_osts, default=(), metavar="LIST", help="these OSTs: 0-3,7")
     parser.add_argument(
         "--share", type=_share, default=0.1, metavar="S", help="OSTs that may be out at a time (default 0.1)"
     )
@@ -49,7 +51,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--root", default=os.environ.get("TARAZU_ROOT", "/"), help="root under which /proc and /sys are"
     )
-    parser.add_argument("--state", type=Path, default=Path(STATE), metavar="FILE", help=f"default: {STATE}")
+    parser.add_argument(
+        "--state",
+        default=drained.STATE,
+        metavar="DIR",
+        help=f"notes of what was there (default {drained.STATE})",
+    )
+
+
+def _osts(text: str) -> tuple[int, ...]:
+    try:
+        return unfold(text)
+    except LayoutError as error:
+        raise argparse.ArgumentTypeError(f"expected {error.expected}, found {text!r}") from None
 
 
 def _share(text: str) -> float:
@@ -69,11 +83,12 @@ def execute(options: argparse.Namespace) -> int:
     settings = config.load(options.config)
     if options.apply:
         refuse_while_stopped(settings)
-        drain.here(options.root, names)  # refuse before anything is asked
+        drained.here_or_refuse(options.root, names)  # before anything is asked
     view, _ = view_of(settings, options.fs)
     if not view.osts:
         raise BadInput("mdsd", "OSTs in its view", "none")
-    found = drain.candidates(view, options.share)
+    osts, share = options.ost, options.share
+    found = drain.named(view, share, osts) if osts else drain.candidates(view, share)
     if options.apply:
         return _apply(options, view.fs_name, found, names)
     shown = tuple(options.set or drain.PARAMETERS)
@@ -110,28 +125,42 @@ def _apply(
     options: argparse.Namespace, fs_name: str, found: list[drain.Candidate], names: tuple[str, ...]
 ) -> int:
     osts = [c.ost for c in found if not c.held_back]
-    changes = drain.apply(fs_name, osts, options.root, options.state, names)
+    made = drained.apply(fs_name, osts, options.root, options.state, names)
     if options.json:
-        print_json({"fs": fs_name, "osts": found, "changed": changes})
-        return 0
-    for change in changes:
+        print_json({"fs": fs_name, "osts": found, **_as_json("changed", made)})
+        return int(bool(made.failed))
+    for change in made.done:
         print(f"{change.parameter}: {change.before} -> {change.after}")
-    if not changes:
+    if not made.done and not made.failed:
         print("nothing to change on this server")
     for candidate in (c for c in found if c.held_back):
         print(f"OST {candidate.ost} stays: {candidate.why}, but --share {options.share:g} OSTs are out")
-    return 0
+    return _failed(made)
 
 
 def _undo(options: argparse.Namespace) -> int:
-    restored, left = drain.undo(options.state)
+    undone = drained.undo(options.root, options.state, options.fs, options.ost)
     if options.json:
-        print_json({"restored": restored, "left": [{"change": c, "why": why} for c, why in left]})
-        return 0
-    for change in restored:
-        print(f"{change.parameter}: {change.after} -> {change.before}")
-    for change, why in left:
-        print(f"{change.parameter}: {why}")
-    if not restored and not left:
-        print(f"nothing to undo: {options.state} remembers no change")
-    return 0
+        print_json(_as_json("restored", undone))
+        return int(bool(undone.failed))
+    for change in undone.done:
+        print(f"{change.parameter}: {change.before} -> {change.after}")
+    for _, found in undone.left:
+        say(f"{found}: set by somebody else, and left so")
+    if not any(undone):
+        print(f"nothing to undo: {options.state} notes no change")
+    return _failed(undone)
+
+
+def _failed(changes: drained.Changes) -> int:
+    for parameter, why in changes.failed:
+        say(f"{parameter}: failed: {why}")
+    return int(bool(changes.failed))
+
+
+def _as_json(name: str, changes: drained.Changes) -> dict[str, object]:
+    return {
+        name: [change._asdict() for change in changes.done],
+        "left": [{"parameter": parameter, "now": found} for parameter, found in changes.left],
+        "failed": [{"parameter": parameter, "why": why} for parameter, why in changes.failed],
+    }

@@ -1,7 +1,7 @@
 """Keep an OST pool of good OSTs, so that directories whose default names it follow: for programs without the library.
 
 tarazu pool                            which OSTs are in it, which should come or go, why, and the lctl commands
-tarazu pool --apply                    on the MGS's node, as root: make it so once
+tarazu pool --apply                    on the MGS's node only, as root: make it so once
 tarazu pool --keep                     there: keep it so (as tarazu-pool.service does; pool.mode must be apply)
 tarazu pool --undo                     there: the pool is what it was before; what keeps it pauses until --apply
 
@@ -72,8 +72,8 @@ def _undone(undone: Sequence[tuple[str, str, bool]], as_json: bool) -> int:
     for pool, text, done in undone:
         print(f"{pool}: {text}" if done else f"{pool}: failed: {text}")
     if not undone:
-        print("nothing to undo")
-    print("tarazu-pool changes nothing from now on, until tarazu pool --apply")
+        print("nothing to undo: this node has changed no pool")
+    print("tarazu-pool changes nothing on this node until tarazu pool --apply")
     return int(failed)
 
 
@@ -85,6 +85,9 @@ def _print(done: Done, applied: bool) -> None:
         return
     if done.round.nothing:
         print(f"  nothing is changed: {done.round.nothing}")
+    if done.held and done.held != done.round.nothing:
+        print(f"  nothing is changed now: {done.held}")
+    if done.round.nothing and not done.theirs:
         return
     rows = [(c.ost, "leaves", c.why) for c in done.round.remove]
     if done.exists:
@@ -93,9 +96,11 @@ def _print(done: Done, applied: bool) -> None:
     rows += [(ost, "not ours", f"somebody else has put it {way}") for ost, way in sorted(done.theirs.items())]
     if rows:
         print_table(("OST", "", "why"), rows, left=3)
-    if not done.commands:
-        print("  as it should be")
-    elif applied:
-        print("\n".join(f"  done: {command}" for command in done.commands))
-    else:
-        print("\n".join(f"  {command}" for command in done.commands))
+    if done.commands:
+        print("\n".join(f"  {'done: ' if applied else ''}{command}" for command in done.commands))
+    elif done.exists and not done.members:
+        print("  it has no OSTs: files of its directories go to any")
+    elif done.theirs:
+        print("  what somebody else has changed stays so until tarazu pool --apply")
+    elif not rows and not done.round.nothing and not done.held:
+        print("  as it should be" if done.exists else "  no OST is well: it is not made")

@@ -26,10 +26,12 @@ def look(node: Node) -> Iterator[Finding]:
     s = node.settings
     if node.roles & {"oss", "router"}:
         for address in s.statistics():
-            yield _of_loopback(node, address, "statistics") or _reports_to(node, address)
+            whose = "burstd" if address == s.bursts.statistics else "mdsd"
+            astray = None if whose == "burstd" else _of_loopback(node, address, "statistics")
+            yield astray or _reports_to(node, address, whose)
     if node.roles & {"launch", "mdsd"}:
-        astray = [found for a in s.requests() if (found := _of_loopback(node, a, "requests"))]
-        yield from astray or _status(node)
+        all_astray = [found for a in s.requests() if (found := _of_loopback(node, a, "requests"))]
+        yield from all_astray or _status(node)
 
 
 def _of_loopback(node: Node, address: str, what: str) -> Finding | None:
@@ -39,36 +41,38 @@ def _of_loopback(node: Node, address: str, what: str) -> Finding | None:
     return None
 
 
-def _silent(address: str, what: str) -> Finding:
+def _silent(address: str, what: str, whose: str = "mdsd") -> Finding:
     """Whoever does not answer: is there nobody, or does he not admit us? To be asked last: mdsd counts it."""
-    name = f"mdsd {what}"
+    name = f"{whose} {what}"
     match = re.fullmatch(r"tcp://\[?([^\]]+?)\]?:(\d+)", address)
     if match is not None:
         try:
             socket.create_connection((match[1], int(match[2])), CONNECT_S).close()
         except OSError as error:
-            mend = "systemctl start tarazu-mdsd there; is a firewall between?"
+            mend = f"systemctl start tarazu-{whose} there; is a firewall between?"
             if isinstance(error, socket.gaierror):
                 mend = "a name that this node can look up: DNS, /etc/hosts"
             return fail(name, f"{address}: {error.strerror or error}", mend)
-    mend = "tarazu keys list, on mdsd's node: is this node's key admitted, is server.pub its own?"
+    mend = f"tarazu keys list, on {whose}'s node: is this node's key admitted, is server.pub its own?"
     return fail(name, f"{address} is reached, and does not admit this node's key", mend)
 
 
-def _reports_to(node: Node, address: str) -> Finding:
-    """A subscription comes back only where the key was admitted; nothing is published."""
-    own = node.settings.keys
+def _reports_to(node: Node, address: str, whose: str) -> Finding:
+    """`whose`: the daemon that listens there, `mdsd` or `burstd`. A subscription comes back only where the key was
+    admitted; nothing is published.
+    """
+    own, name = node.settings.keys, f"{whose} statistics"
     try:
         curve = curve_for("oss", own.directory, own.insecure)
         with contextlib.closing(ZmqTransport(curve, insecure=own.insecure)) as transport:
             admitted = transport.publisher(address).wait(SUBSCRIBED_S)
     except TarazuError as error:
         if not node.is_root and "ermission" in str(error):
-            return skip("mdsd statistics", str(error), AS_ROOT)
-        return fail("mdsd statistics", str(error), "tarazu keys create, and copy")
+            return skip(name, str(error), AS_ROOT)
+        return fail(name, str(error), "tarazu keys create, and copy")
     if admitted:
-        return ok("mdsd statistics", f"{address} listens, and admits this node")
-    return _silent(address, "statistics")
+        return ok(name, f"{address} listens, and admits this node")
+    return _silent(address, "statistics", whose)
 
 
 def _status(node: Node) -> Iterator[Finding]:

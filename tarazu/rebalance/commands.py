@@ -131,7 +131,7 @@ RATE=${RATE:-@RATE@}           # MiB/s, on average
 STOP=${STOP:-@STOP@}           # ends when this file is there: `tarazu disable --site`
 BUSY=${BUSY:-}                 # a command that succeeds while files should not be moved: asked before each
 LFS=${LFS:-lfs}
-notes=$0.notes                 # what was begun, moved, taken back: a line each
+notes=$0.notes                 # what was begun, moved, left, taken back: a line each
 
 size=() modified=() old=() new=() path=() state=()
 add() { size[$1]=$2 modified[$1]=$3 old[$1]=$4 new[$1]=$5 path[$1]=$6; }
@@ -169,6 +169,8 @@ ask() { # number, layout, word for the notes
         printf '%s of %s: %s: %s\n' "$1" "${#path[@]}" "$3" "$file"
         failed=0
     else
+        # It stays what it was before this try: what fails has not been exchanged.
+        note "$1" "${state[$1]:-left}"
         say "$file: not moved (in use, or no space): left"
         failed=$((failed + 1))
         [ "$failed" -lt 10 ] || { say "10 failures in a row"; exit 1; }

@@ -6,6 +6,7 @@ import contextlib
 import csv
 import json
 import sys
+import time
 from pathlib import Path
 
 import msgspec
@@ -67,6 +68,20 @@ def test_figures_as_text(site: Path, capsys: pytest.CaptureFixture[str]) -> None
     degrees = "data-intensive 100.0 %, all ranks 100.0 %, low communication unknown"
     assert f"mean degree of consistency of 1 applications: {degrees}" in lines
     assert "4.7 GiB moved where no job that is known ran" in lines
+
+
+def test_the_period_of_a_report_does_not_end_in_the_future(
+    site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    last_s = int(time.time()) // 10 * 10 - 10
+    times = np.array([last_s - 10, last_s])
+    ones = np.ones(2, np.int64)
+    now = Traffic(MACHINE.nodes, 10.0, times, ones.astype(np.int32), ones * 0, ones * GB)
+    days.append(site / "traffic", now)
+    (site / "jobs").write_text("JobIDRaw|User|JobName|NodeList|Submit|Start|End|State\n")
+    assert main(words(site, "--json", "--days", "1")) == 0
+    found = msgspec.json.decode(capsys.readouterr().out, type=Report, strict=True)
+    assert last_s < found.end_s <= time.time()
 
 
 def test_figures_as_json(site: Path, capsys: pytest.CaptureFixture[str]) -> None:

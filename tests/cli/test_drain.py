@@ -15,11 +15,11 @@ import pytest
 from tarazu import config
 from tarazu.cli import main
 from tarazu.daemons import asking
+from tarazu.daemons.levers import drained
 from tarazu.model import Ost
 from tarazu.sim.testbed import Testbed, down, up
 from tarazu.sim.testbed.configuration import configure
 from tarazu.sim.testbed.daemons import wait_until_ready
-from tarazu.stats import drain
 
 SICK = 5
 
@@ -100,30 +100,46 @@ def test_advise_changes_nothing(sick: Testbed, capsys: pytest.CaptureFixture[str
     }
     assert main(["drain", "--advise", "--config", str(sick.directory / "etc/tarazu.toml")]) == 0
     assert "on OSS oss2 (2.12 and later" in capsys.readouterr().out
-    assert drain.here(sick.oss_root("oss2"))["degraded"][SICK % 3][1].read_text().strip() == "0"
+    (degraded,) = (f for n, f in drained.here(sick.oss_root("oss2")).items() if n.endswith("0005.degraded"))
+    assert degraded.current() == "0"
 
 
 def test_apply_and_undo_on_the_servers(sick: Testbed, capsys: pytest.CaptureFixture[str]) -> None:
-    state = sick.directory / "drain.json"
+    state = sick.directory / "drain"
     on = ("drain", "--apply", "--state", str(state), "--root")
     assert asked(sick, capsys, *on, str(sick.oss_root("oss1")))["changed"] == [], "not its OST"
     (change,) = asked(sick, capsys, *on, str(sick.oss_root("oss2")))["changed"]
     assert change["parameter"] == "obdfilter.lustre-OST0005.degraded"
     wait_for(sick, lambda ost: ost.degraded)
     assert asked(sick, capsys, *on, str(sick.mds_root))["changed"] == [], "the share is used up"
-    (undone,) = asked(sick, capsys, "drain", "--undo", "--state", str(state))["restored"]
-    assert undone == change
+    undo = ("drain", "--undo", "--state", str(state), "--root", str(sick.oss_root("oss2")))
+    assert asked(sick, capsys, *undo, "--ost", "4")["restored"] == []
+    (undone,) = asked(sick, capsys, *undo)["restored"]
+    assert undone == change | {"before": change["after"], "after": change["before"]}
     wait_for(sick, lambda ost: not ost.degraded)
-    assert not state.exists()
+    assert not list(state.glob("*.json"))
+
+
+def test_an_ost_can_be_named_although_it_is_well(sick: Testbed, capsys: pytest.CaptureFixture[str]) -> None:
+    on = "--state", str(sick.directory / "named"), "--root", str(sick.oss_root("oss3")), "--ost", "7"
+    shown = asked(sick, capsys, "drain", "--advise", "--ost", "7,2")
+    assert [(c["ost"], c["why"], c["held_back"]) for c in shown["osts"]] == [
+        (7, "named", False), (2, "named", True),
+    ]  # fmt: skip
+    (change,) = asked(sick, capsys, "drain", "--apply", *on)["changed"]
+    assert change == {"parameter": "obdfilter.lustre-OST0007.degraded", "before": 0, "after": 1}
+    assert len(asked(sick, capsys, "drain", "--undo", *on)["restored"]) == 1
+    wait_for(sick, lambda ost: not ost.degraded)
 
 
 def test_apply_on_the_mds(sick: Testbed, capsys: pytest.CaptureFixture[str]) -> None:
-    state = sick.directory / "mds-drain.json"
+    state = sick.directory / "mds-drain"
     path = sick.mds_root / "sys/fs/lustre/osp/lustre-OST0005-osc-MDT0000/max_create_count"
     shown = asked(sick, capsys, "drain", "--apply", "--state", str(state), "--root", str(sick.mds_root))
     assert [(c["before"], c["after"]) for c in shown["changed"]] == [(20000, 0)]
     assert path.read_text() == "0\n"
-    assert len(asked(sick, capsys, "drain", "--undo", "--state", str(state))["restored"]) == 1
+    undo = "drain", "--undo", "--state", str(state), "--root", str(sick.mds_root)
+    assert len(asked(sick, capsys, *undo)["restored"]) == 1
     assert path.read_text() == "20000\n"
 
 
@@ -139,7 +155,7 @@ def test_while_the_site_is_stopped_nothing_is_set(
 ) -> None:
     monkeypatch.setenv("TARAZU_RUN_STOP_FILE", str(tmp_path / "etc" / "stop"))
     assert main(["disable", "--site", "--reason", "moving disks"]) == 0
-    state = ["--state", str(tmp_path / "drain.json"), "--root", str(tmp_path)]
+    state = ["--state", str(tmp_path / "drain"), "--root", str(tmp_path)]
     assert main(["drain", "--apply", *state]) == 1
     assert "stop: moving disks: nothing is set (undo: tarazu enable --site)" in capsys.readouterr().err
     assert main(["drain", "--undo", *state]) == 0

@@ -50,7 +50,6 @@ from tarazu.run.command_line.batch_system import small_text
 from tarazu.run.handed import _read as handed_spools
 from tarazu.run.nodes.openmpi import _in_files
 from tarazu.run.plan import reports
-from tarazu.stats import drain
 from tarazu.store import about, control, stop
 from tarazu.store.placement_map import read_map, write_map
 from tarazu.trace import exchange, history, past, runfile, spool
@@ -337,12 +336,6 @@ def _measured(directory: Path) -> Path:
     return path
 
 
-def _drained(directory: Path) -> Path:
-    path = directory / "drain.json"
-    drain._write_state(path, [drain.Change("obdfilter.a.degraded", "/x", 0, 1, 5.0)])
-    return path
-
-
 def _control(directory: Path) -> Path:
     control.write_control(directory)
     control.stop(directory, "for a while")
@@ -448,7 +441,6 @@ CASES = (
         _admitted("oss-n1.targets"),
         lambda p: admission.check(p.parent),
     ),
-    Case("what was drained", ("tarazu.stats.drain:read_state",), _drained, drain.read_state),
     Case("mode that was ordered", ("tarazu.daemons.ordered:ordered",), _ordered, ordered.ordered),
     Case(
         "notes of pools",
@@ -457,7 +449,7 @@ CASES = (
         lambda p: pool_notes.Notes(p.parent).load(),
     ),
     Case(
-        "notes of levers",
+        "notes of levers, and of what was drained",
         ("tarazu.daemons.noted:Noted.read",),
         _levers,
         lambda p: LeversKept(p.parent).load(),

@@ -60,7 +60,6 @@ LEFT = {
     "tarazu.run.watch:Watch._read": "`spool that grows`",
     "tarazu.stats.client:_lines": KERNEL,
     "tarazu.stats.client:_mount_entries": KERNEL,
-    "tarazu.stats.drain:_read": KERNEL,
     "tarazu.stats.osp:_beginning": KERNEL,
     "tarazu.stats.reading:_regular": KERNEL,
     "tarazu.stats.reading:again": KERNEL,

@@ -75,3 +75,39 @@ def test_the_script_limits_the_rate_wherever_lfs_can(
     done = subprocess.run(["bash", str(path)], env=env, capture_output=True, text=True, check=True)
     limit = " -W 100M" if limited else ""
     assert done.stdout.splitlines()[0] == f"migrate -n{limit} -c 1 -o 2 {moved}"
+
+
+def test_a_file_whose_lease_could_not_be_had_does_not_stand_as_begun(tmp_path: Path) -> None:
+    """Somebody has it open for writing; undo has nothing to take back of it, and still takes back what was moved."""
+    busy, lfs, path = tmp_path / "busy", tmp_path / "lfs", tmp_path / "move.sh"
+    lfs.write_text(
+        f'#!/bin/sh\n[ $1$2 = migrate-n ] || exit 0\nfor file; do :; done\necho "$@" >> {tmp_path}/calls\n'
+        f'[ ! -e {busy} ] || [ "$(cat {busy})" != "$file" ] ||\n'
+        '    { echo "cannot get lease: Device or resource busy" >&2; exit 1; }\n'
+    )
+    lfs.chmod(0o755)
+    orders = []
+    for name in "ab":
+        (tmp_path / name).write_text("x")
+        modified_s = int((tmp_path / name).stat().st_mtime)
+        orders.append(Order(str(tmp_path / name), 1, modified_s, "-c 1 -o 1", "-c 1 -o 2"))
+    write_script(path, script(orders, 100 * 2**20, [], str(tmp_path / "stop")))
+
+    def run(what: str, busy_file: str = "") -> list[str]:
+        """What each file is by then."""
+        busy.write_text(busy_file and f"{tmp_path}/{busy_file}")
+        env = {"LFS": str(lfs), "PATH": os.environ["PATH"]}
+        for word in (what, "list"):
+            done = subprocess.run(["bash", path, word], env=env, capture_output=True, text=True, check=True)
+        return [line.split("\t")[1] for line in done.stdout.splitlines()]
+
+    assert run("move", "a") == ["left", "moved"]
+    assert run("move") == ["moved", "moved"], "it is tried again"
+    assert run("undo", "b") == ["back", "moved"]
+    assert run("undo") == ["back", "back"]
+    assert run("move", "a") == ["back", "moved"]
+    (tmp_path / "calls").unlink()
+    assert run("undo") == ["back", "back"]
+    assert len((tmp_path / "calls").read_text().splitlines()) == 1, (
+        "nothing is taken back of what was not moved"
+    )

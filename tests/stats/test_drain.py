@@ -1,15 +1,14 @@
-"""Soft drain: who is chosen, what is set, that only that is undone."""
+"""Soft drain: who is chosen."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from tarazu.errors import StoreError, Unavailable
+from tarazu.errors import BadInput
 from tarazu.model import Oss, SystemView
 from tarazu.stats import drain
 from tests.allocate.conftest import Make
@@ -49,57 +48,12 @@ class TestCandidates:
         assert "latency 50.0 times" in found[0].why and "0.97" in found[1].why
 
 
-class TestState:
-    def node(self, root: Path, value: int = 0) -> Path:
-        path = root / "sys/fs/lustre/obdfilter/lustre-OST000a/degraded"
-        path.parent.mkdir(parents=True)
-        path.write_text(f"{value}\n")
-        return path
-
-    def test_a_node_without_parameters_is_refused(self, tmp_path: Path) -> None:
-        with pytest.raises(Unavailable, match=r"expected obdfilter\.\*\.degraded or osp\."):
-            drain.apply("lustre", [10], tmp_path, tmp_path / "state.json")
-        assert not (tmp_path / "state.json").exists()
-
-    def test_only_own_changes_are_undone(self, tmp_path: Path) -> None:
-        path, state = self.node(tmp_path), tmp_path / "var/state.json"
-        (change,) = drain.apply("lustre", [10], tmp_path, state)
-        assert (change.parameter, change.before, change.after) == ("obdfilter.lustre-OST000a.degraded", 0, 1)
-        assert path.read_text() == "1\n"
-        assert drain.apply("lustre", [10], tmp_path, state) == [], "it is set already"
-        assert drain.read_state(state) == [change]
-        assert drain.undo(state) == ([change], [])
-        assert path.read_text() == "0\n" and not state.exists()
-        assert drain.undo(state) == ([], [])
-
-    def test_what_others_set_stays(self, tmp_path: Path) -> None:
-        path, state = self.node(tmp_path, 1), tmp_path / "state.json"
-        assert drain.apply("lustre", [10], tmp_path, state) == []
-        drain.undo(state)
-        assert path.read_text() == "1\n"
-
-    def test_what_others_changed_since_stays(self, tmp_path: Path) -> None:
-        path, state = self.node(tmp_path), tmp_path / "state.json"
-        (change,) = drain.apply("lustre", [10], tmp_path, state)
-        path.write_text("2\n")
-        assert drain.undo(state) == ([], [(change, "is 2 now, set by someone else")])
-        assert path.read_text() == "2\n" and not state.exists()
-
-    def test_a_target_that_has_moved_is_remembered(self, tmp_path: Path) -> None:
-        path, state = self.node(tmp_path), tmp_path / "state.json"
-        (change,) = drain.apply("lustre", [10], tmp_path, state)
-        path.rename(path.with_name("elsewhere"))
-        assert drain.undo(state)[1][0][0] == change
-        path.with_name("elsewhere").rename(path)
-        assert drain.undo(state) == ([change], [])
-
-    def test_another_file_system_is_left_alone(self, tmp_path: Path) -> None:
-        path = self.node(tmp_path)
-        assert drain.apply("scratch", [10], tmp_path, tmp_path / "state.json") == []
-        assert path.read_text() == "0\n"
-
-    def test_a_damaged_state_file_is_named(self, tmp_path: Path) -> None:
-        self.node(tmp_path)
-        (tmp_path / "state.json").write_text("{")
-        with pytest.raises(StoreError, match=r"state\.json: expected the state of tarazu drain"):
-            drain.apply("lustre", [10], tmp_path, tmp_path / "state.json")
+class TestNamed:
+    def test_an_ost_that_is_named_is_drained_whatever_it_is_like_within_the_share(self) -> None:
+        view = view_of(lambda i: {"write_bytes_per_s": 1e9, "degraded": i == 0})
+        found = drain.named(view, 0.1, [7, 3, 0, 7])
+        assert [(c.ost, c.why, c.held_back) for c in found] == [
+            (7, "named", False), (3, "named", True), (0, "named", False),
+        ]  # fmt: skip
+        with pytest.raises(BadInput, match=r"--ost: expected OSTs of lustre, 0 to 19, found \[20, 99\]"):
+            drain.named(view, 1.0, [1, 99, 20])

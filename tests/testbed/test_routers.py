@@ -92,7 +92,7 @@ def test_bytes_follow_the_servers_rules(routed: Testbed) -> None:
     routed.kill_router("router2", notice_s=60.0)
     assert moved(routed) == (0, 134), "it is used until the servers notice"
     routed.kill_router("router2")
-    assert moved(routed) == (134, 0) and "state: down" in lnetctl(root, "route", "show", "-v")[1]
+    assert moved(routed) == (134, 0)
     states = Collector(root, "oss1").collect(0.0).routes
     assert states == (RouterState(first, True, "tcp1"), RouterState(second, False, "tcp1"))
     routed.revive_router("router2")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
@@ -119,7 +120,7 @@ def limits(settings: config.Settings) -> Thresholds:
 
 def _period(wanted: Wanted, span: tuple[float, float]) -> tuple[float, float]:
     """Whole days, as far as there is traffic: jobs before its first interval, and long after its last, would look as if
-    they had moved nothing.
+    they had moved nothing. What is still to come is no part of it.
     """
     if wanted.first_s is not None and wanted.last_s is not None and wanted.days is not None:
         raise BadInput("--days", "either --from or --to with it", "both")
@@ -132,7 +133,8 @@ def _period(wanted: Wanted, span: tuple[float, float]) -> tuple[float, float]:
     if not (start_s < min(end_s, span[1]) and end_s > span[0]):
         there = f"days from {_text(span[0])} to {_text(span[1])} UTC"
         raise BadInput("--from, --to", there, f"{_text(start_s)} to {_text(end_s)}")
-    return max(start_s, span[0]), min(end_s, span[1] + QUIET_S)
+    quiet_until_s = max(span[1], min(span[1] + QUIET_S, time.time()))
+    return max(start_s, span[0]), min(end_s, quiet_until_s)
 
 
 def _machine(settings: config.Settings, wanted: Wanted, traffic: Traffic) -> Machine:

@@ -1,4 +1,4 @@
-"""What `lnetctl udsp show` and `lnetctl route show -v` print, and the arguments that change rules.
+"""What `lnetctl udsp show` prints, and the arguments that change rules.
 
 A user defined selection policy (UDSP) with `dst` and `rte` makes a server prefer the routers `rte` for what it sends
 to the peers `dst`. Rules are numbered; deleting one renumbers those after it.
@@ -14,7 +14,6 @@ from tarazu.forwarding.routers import nids
 from tarazu.forwarding.routers.nids import Nid, Pattern
 
 SHOW = ("udsp", "show")
-ROUTES = ("route", "show", "-v")
 MAX_BYTES = 4 << 20
 """Of one answer: 10,000 rules are 1 MB."""
 
@@ -93,20 +92,6 @@ def read_rules(text: str) -> tuple[Udsp, ...]:
         shown = _number(item, "priority", line) if priority is not None else None
         rules.append(Udsp(idx, item.get("src", ""), item.get("dst", ""), item.get("rte", ""), shown))
     return tuple(rules)
-
-
-def read_routes(text: str) -> tuple[Route, ...]:
-    """`lnetctl route show -v`; gateways whose NIDs are of no known form are left out. Raises BadInput."""
-    routes = []
-    for item, line in _items(text, "route"):
-        if not {"net", "gateway", "state"} <= item.keys():
-            raise BadInput(f"lnetctl route show, line {line}", "net, gateway and state", sorted(item))
-        try:
-            net, gateway = nids.net(item["net"]), nids.parse(item["gateway"])
-        except BadInput:
-            continue
-        routes.append(Route(net, gateway, item["state"] == "up", _number(item, "priority", line) or 0))
-    return tuple(routes)
 
 
 def why_failed(text: str) -> str:

@@ -17,7 +17,6 @@ import pytest
 from tarazu import durable
 from tarazu.daemons.levers import keeper as keepers
 from tarazu.daemons.levers.keeper import Done, Keeper, resume, undo
-from tarazu.daemons.levers.kept import Kept
 from tarazu.errors import Unavailable
 from tarazu.sim.testbed import lctl as stand_in
 from tarazu.sim.testbed import tunables
@@ -422,7 +421,7 @@ def test_after_a_boot_nothing_is_ours(client: Node, monkeypatch: pytest.MonkeyPa
     assert client.keeper().in_force()["max_read_ahead_mb"] == "64"
 
 
-def full(*_: object) -> None:
+def full(*_: object, **__: object) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
@@ -431,7 +430,7 @@ def test_on_a_full_disk_nothing_is_set_and_all_is_restored(
 ) -> None:
     before, keeper = client.now(), client.keeper()
     keeper.apply({"max_read_ahead_mb": "64", "max_rpcs_in_flight": "16"}, WHY)
-    monkeypatch.setattr(Kept, "_replace", full)
+    monkeypatch.setattr(durable, "replace", full)
     done = keeper.apply({"max_read_ahead_mb": "1024", "max_rpcs_in_flight": "16"}, WHY)
     assert "No space left" in dict(done.failed)["max_read_ahead_mb"]
     assert keeper.levers["max_read_ahead_mb"].current() == "64"

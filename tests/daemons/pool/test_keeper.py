@@ -17,8 +17,9 @@ import msgspec
 import pytest
 
 from tarazu import config
+from tarazu.cli import pool as pool_command
 from tarazu.daemons.pool.calls import MOST_OSTS, Pools, words
-from tarazu.daemons.pool.keeper import HELD, Keeper
+from tarazu.daemons.pool.keeper import Keeper
 from tarazu.daemons.pool.notes import NAME
 from tarazu.errors import StoreError, Unavailable
 from tarazu.pools.choosing import HOUR_S
@@ -99,7 +100,7 @@ def test_undo_removes_a_pool_that_was_not_there_and_pauses_the_keeper(site: Site
     assert keeper.undo() == [("lustre.good", "removed: it was not there before", True)]
     assert "good" not in site.bed.pools and not (Path(site.settings.pool.state) / NAME).exists()
     (done,) = site.keeper().apply(system(site.bed))
-    assert done.round.nothing == HELD and "good" not in site.bed.pools
+    assert done.round.nothing == "held by tarazu pool --undo" and "good" not in site.bed.pools
 
 
 def test_a_pool_of_the_site_keeps_to_its_osts_and_is_given_back_as_it_was(site: Site) -> None:
@@ -124,10 +125,9 @@ def test_what_an_administrator_changes_beside_us_is_his(site: Site) -> None:
         site.now_s += 2 * HOUR_S
         (done,) = keeper.apply(system(site.bed, _3="sick"))
         assert site.members() == [0, 1, 2, 3, 4, 6, 7] and done.theirs == {3: "in", 5: "out"}
-    assert site.keeper().undo() == [
-        ("lustre.good", "0 OSTs added, 6 removed; stays: somebody else has put OSTs into it", True)
-    ]
-    assert site.members() == [3]
+    why = "it stays, for somebody else has put 3 into it"
+    assert site.keeper().undo() == [("lustre.good", f"0 OSTs added, 0 removed; it has 7 OSTs: {why}", True)]
+    assert site.members() == [0, 1, 2, 3, 4, 6, 7]
 
 
 def test_apply_makes_it_ours_again_and_a_pool_that_was_removed_is_not_made_again_by_itself(
@@ -205,13 +205,148 @@ def test_without_lctl_or_off_the_mgs_nothing_is_noted(site: Site) -> None:
     assert "/nowhere/lctl" in done.failed and not (Path(site.settings.pool.state) / NAME).exists()
 
 
-def test_a_pool_of_another_ones_osts(site: Site) -> None:
+def test_a_pool_of_another_ones_osts_is_as_lctl_says_not_as_a_client_told_mdsd(site: Site) -> None:
+    """A client's key can tell mdsd of pools, where that runs away from the MDS."""
     seen = system(site.bed, _2="sick")
-    flash = [
-        msgspec.structs.replace(t, pools=("flash",) if t.index in (1, 2, 3) else ()) for t in seen.targets
+    told = [
+        msgspec.structs.replace(t, pools=("flash", "good") if t.index in (5, 6) else ()) for t in seen.targets
     ]
-    site.keeper(of="flash").apply(Overview(1e9, (), tuple(flash)))
+    seen = Overview(1e9, (), tuple(told))
+    (done,) = site.keeper(of="nowhere").apply(seen)
+    assert "expected a pool lustre.nowhere, found none" in done.failed and "good" not in site.bed.pools
+    assert sorted(site.bed.pools["flash"]) == [1, 2, 3]
+    (done,) = site.keeper(of="flash").look(seen)
+    assert not done.exists and [change.ost for change in done.round.add] == [1, 3]
+    site.keeper(of="flash").apply(seen)
     assert site.members() == [1, 3]
+
+
+def test_undo_leaves_no_pool_of_the_one_ost_that_somebody_else_put_in(site: Site) -> None:
+    """All new files of its directories went to that one."""
+    keeper = site.keeper()
+    keeper.apply(system(site.bed, _6="sick"))
+    calls = Pools(site.settings.pool.lctl)
+    calls.change("lustre", "good", "pool_remove", [0])
+    calls.change("lustre", "good", "pool_add", [6])
+    keeper.undo()
+    assert site.members() == [1, 2, 3, 4, 5, 6, 7], "all but what he took out"
+    # While his was the only one left he had made it so himself.
+    for ost in (1, 2, 3, 4, 5, 7):
+        calls.change("lustre", "good", "pool_remove", [ost])
+    keeper.notes.hold(False)
+    keeper.apply(system(site.bed))
+    assert site.keeper().undo() == [] and site.members() == [6]
+
+
+@pytest.mark.parametrize("emptied", [True, False])
+def test_undo_of_our_pool_that_somebody_else_emptied_or_removed_leaves_none(
+    site: Site, emptied: bool
+) -> None:
+    keeper = site.keeper()
+    keeper.apply(system(site.bed))
+    calls = Pools(site.settings.pool.lctl)
+    calls.change("lustre", "good", "pool_remove", list(range(8)))
+    if not emptied:
+        calls.change("lustre", "good", "pool_destroy")
+    ((_, said, done),) = keeper.undo()
+    assert done and site.members() is None, said
+    assert said == (
+        "removed: it was not there before" if emptied else "is gone already: somebody else has removed it"
+    )
+    assert not (Path(site.settings.pool.state) / NAME).exists()
+
+
+def test_undo_of_the_sites_pool_keeps_what_others_did_and_does_not_empty_it(site: Site) -> None:
+    site.bed.mds.add_pool("good", [1, 2])
+    site.bed.mds.add_pool("mine", [1, 2, 3, 4])
+    calls = Pools(site.settings.pool.lctl)
+    try:
+        keeper = site.keeper(of="mine")
+        keeper.apply(system(site.bed))
+        assert site.members() == [1, 2, 3, 4]
+        calls.change("lustre", "good", "pool_remove", [1])
+        calls.change("lustre", "good", "pool_add", [7])
+        ((_, said, _),) = keeper.undo()
+        assert site.members() == [2, 7] and said.endswith(
+            "it has 2 OSTs: somebody else has put in 7, out 1"
+        ), said
+        # Both of the site's are taken out beside us: ours alone are left, which are better than none.
+        calls.change("lustre", "good", "pool_remove", [7])
+        calls.change("lustre", "good", "pool_add", [1])
+        site.now_s += 2 * HOUR_S
+        keeper = site.keeper(of="mine")
+        keeper.apply(system(site.bed))
+        assert site.members() == [1, 2, 3, 4]
+        calls.change("lustre", "good", "pool_remove", [1, 2])
+        ((_, said, _),) = keeper.undo()
+        assert site.members() == [3, 4] and "a pool without OSTs limits nothing" in said
+    finally:
+        site.bed.mds.destroy_pool("mine")
+
+
+def test_apply_away_from_the_mgs_says_that_it_must_run_there_and_leaves_no_note(
+    site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Captured on 2.17.57."""
+    lctl, audit = tmp_path / "lctl", tmp_path / "audit.log"
+    refuses = 'echo "No device found for name MGS: Invalid argument" >&2; exit 19'
+    lctl.write_text(
+        f'#!/bin/sh\ncase $1 in pool_list) exec {site.settings.pool.lctl} "$@";; esac\n{refuses}\n'
+    )
+    lctl.chmod(0o755)
+    keeper = site.keeper(lctl=str(lctl), audit_log=str(audit))
+    for _ in range(3):
+        (done,) = keeper.apply(system(site.bed), anew=True)
+        assert "expected to run on the node of the MGS of lustre" in done.failed
+        assert not (Path(site.settings.pool.state) / NAME).exists()
+    assert len(audit.read_text().splitlines()) == 2, "said once"
+    assert keeper.undo() == [] and "good" not in site.bed.pools
+    # Of a pool that is there, too.
+    site.bed.mds.add_pool("good", list(range(8)))
+    (done,) = keeper.apply(system(site.bed, _3="sick"), anew=True)
+    assert "expected to run on the node of the MGS" in done.failed
+    assert not (Path(site.settings.pool.state) / NAME).exists() and site.members() == list(range(8))
+
+
+def test_a_kill_between_the_call_and_its_line_loses_no_line(site: Site, tmp_path: Path) -> None:
+    site.bed.mds.add_pool("good", list(range(8)))
+    audit = tmp_path / "audit.log"
+    keeper = site.keeper(audit_log=str(audit))
+
+    class Killed(Pools):
+        def change(self, fs_name: str, pool: str, what: str, osts: Sequence[int] = ()) -> None:
+            super().change(fs_name, pool, what, osts)
+            raise KeyboardInterrupt
+
+    keeper.pools = Killed(site.settings.pool.lctl)
+    with pytest.raises(KeyboardInterrupt):
+        keeper.apply(system(site.bed, _3="sick"), anew=True)
+    (line,) = (line.partition(" ")[2] for line in audit.read_text().splitlines())
+    assert line == 'pool="lustre.good" removing=3 why="sick"' and site.members() == [0, 1, 2, 4, 5, 6, 7]
+
+
+def test_what_tarazu_pool_says_is_true(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    def said(keeper: Keeper, seen: Overview) -> str:
+        for done in keeper.look(seen):
+            pool_command._print(done, False)
+        return capsys.readouterr().out
+
+    seen, calls = system(site.bed), Pools(site.settings.pool.lctl)
+    keeper = site.keeper()
+    keeper.apply(seen)
+    assert said(keeper, seen) == "lustre.good: 8 OSTs\n  as it should be\n"
+    calls.change("lustre", "good", "pool_remove", [0])
+    shown = said(keeper, seen)
+    assert "somebody else has put it out" in shown and "stays so until tarazu pool --apply" in shown
+    calls.change("lustre", "good", "pool_remove", list(range(1, 8)))
+    assert "it has no OSTs: files of its directories go to any" in said(keeper, seen)
+    calls.change("lustre", "good", "pool_destroy")
+    assert "somebody else has removed it: tarazu pool --apply makes it" in said(keeper, seen)
+    assert "noted, and not kept any more" in said(site.keeper(name="better"), seen)
+    keeper.notes.hold(True)
+    keeper.undo()
+    shown = said(keeper, seen)
+    assert "nothing is changed now: held by tarazu pool --undo" in shown and "as it should" not in shown
 
 
 class InThisProcess(Pools):
@@ -324,5 +459,6 @@ def test_of_two_file_systems_each_has_its_pool_and_one_that_fails_holds_up_no_ot
     undone = {pool: done for pool, _, done in keeper.undo()}
     assert undone["lustre.good"] and "good" not in site.bed.pools
     lines = [line.partition(" ")[2] for line in audit.read_text().splitlines() if "lustre.good" in line]
-    assert lines[0] == 'pool="lustre.good" added=0,1,2,4,5,6,7 why="made"'
+    assert lines[0] == 'pool="lustre.good" adding=0,1,2,4,5,6,7 why="made"'
+    assert lines[1] == 'pool="lustre.good" added=0,1,2,4,5,6,7 why="made"'
     assert lines[-1] == 'pool="lustre.good" destroyed=- why="undo"'

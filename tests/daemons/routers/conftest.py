@@ -13,7 +13,8 @@ import pytest
 from tarazu.forwarding.routers import udsp
 from tarazu.forwarding.routers.udsp import Rule, Udsp
 from tarazu.sim.testbed.daemons import LNETCTL
-from tarazu.sim.testbed.routers import rules_of, write_routes
+from tarazu.sim.testbed.routers import rules_of
+from tarazu.sim.testbed.statfiles import lnet_routes
 
 NAMES = ("src", "dst", "rte", "priority")
 FOREIGN = {"src": "tcp", "priority": 0}
@@ -32,7 +33,9 @@ class Server:
         self.foreign(FOREIGN)
 
     def set_routes(self, *down: str) -> None:
-        write_routes(self.root, [("tcp1", gateway, 0.0 if gateway in down else None) for gateway in GATEWAYS])
+        path = self.root / "sys/kernel/debug/lnet/routes"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(lnet_routes(False, [("tcp1", gateway, gateway not in down) for gateway in GATEWAYS]))
 
     def foreign(self, *rules: Mapping[str, object]) -> None:
         """From now on these are all rules that are set."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tarazu import config
+from tarazu import config, durable
 from tarazu.daemons.routers import keeper as keepers
 from tarazu.daemons.routers.keeper import Done, Keeper, resume, set_here, undo
 from tarazu.daemons.routers.kept import Kept
@@ -107,14 +107,6 @@ def test_what_somebody_deletes_comes_back_at_the_next_look(
     keeper.apply([A, B], 1, "")
     server.foreign()
     assert keeper.apply([A, B], 1, "").added == (A, B)
-
-
-def test_routes(server: Server, keeper: Keeper) -> None:
-    server.set_routes(GATEWAYS[1])
-    assert [(str(r.gateway), r.up) for r in keeper.lnetctl.routes()] == [
-        (GATEWAYS[0], True),
-        (GATEWAYS[1], False),
-    ]
 
 
 def test_only_so_many_are_added_in_a_minute(server: Server, tmp_path: Path) -> None:
@@ -286,7 +278,7 @@ def test_on_a_full_disk_nothing_is_set_and_all_is_taken_back(
     server: Server, keeper: Keeper, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     keeper.apply([A, B], 7, "")
-    monkeypatch.setattr(Kept, "_replace", full)
+    monkeypatch.setattr(durable, "replace", full)
     with pytest.raises(StoreError, match="No space left"):
         keeper.apply([A, C], 8, "")
     assert server.rules() == [A, B]
@@ -304,7 +296,7 @@ def test_undo_on_a_full_disk_takes_back_and_says_that_it_holds_nobody(
 ) -> None:
     settings = settings_of(server, tmp_path / "state")
     keepers.keeper_of(settings).apply([A], 1, "")
-    monkeypatch.setattr(Kept, "_replace", full)
+    monkeypatch.setattr(durable, "replace", full)
     done = undo(settings)
     assert (done.deleted, done.left, server.rules()) == ((A,), (), []) and "No space left" in done.not_held
 
@@ -320,5 +312,5 @@ def test_undo_with_notes_that_cannot_be_read_holds_the_daemon_back(server: Serve
     assert keepers.keeper_of(settings).apply([B], 1, "").added == () and set_here(settings).held
 
 
-def full(*_: object) -> None:
+def full(*_: object, **__: object) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -128,19 +128,30 @@ def test_a_rule_goes_with_its_router_and_comes_back_with_it(
     assert server.rules() == [A]
 
 
-def test_routes_come_from_debugfs_where_it_has_them(make: Make, server: Server) -> None:
-    lnet = server.root / "sys/kernel/debug/lnet"
-    lnet.mkdir(parents=True)
+def test_routes_are_read_without_a_right_that_the_unit_does_not_have(
+    make: Make, server: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """`lnetctl route show` needs CAP_NET_ADMIN; debugfs says the same."""
+    calls, spy = tmp_path / "calls", tmp_path / "spy.sh"
+    spy.write_text(f'#!/bin/sh\necho "$1" >> {calls}\nexec {server.command} "$@"\n')
+    spy.chmod(0o755)
+    routes = server.root / "sys/kernel/debug/lnet/routes"
     rows = [f"tcp1 -1 0 down {GATEWAYS[0]}", f"tcp1 -1 0 up {GATEWAYS[1]}", "tcp1 -1 0 up fd00::1@tcp"]
-    (lnet / "routes").write_text(
-        "Routing disabled\nnet hops priority state router\n" + "\n".join(rows) + "\n"
-    )
-    service = make(lnetctl="/nowhere/lnetctl")
+    routes.write_text("Routing disabled\nnet hops priority state router\n" + "\n".join(rows) + "\n")
+    service = make(lnetctl=str(spy))
     service._turn()
     assert asked(service).routers == (
         RouterState(GATEWAYS[0], False, "tcp1"),
         RouterState(GATEWAYS[1], True, "tcp1"),
     )
+    server.set_routes()
+    service._turn()
+    answer(service, A)
+    assert server.rules() == [A] and set(calls.read_text().split()) == {"udsp"}
+    routes.unlink()
+    service._turn()
+    answer(service, B)
+    assert server.rules() == [A] and "lnet.routes: expected debugfs to be mounted" in caplog.text
 
 
 def test_a_silent_mdsds_rules_are_taken_back(
@@ -196,7 +207,7 @@ def test_a_failing_lnetctl_is_said_once_and_called_ever_less(
         service._turn()
         answer(service, A, B)
     lines = [r.getMessage() for r in caplog.records if "status 5" in r.getMessage()]
-    assert len(lines) == 1 and lines[0].startswith("lnetctl route show -v: status 5")
+    assert len(lines) == 1 and lines[0].startswith("lnetctl udsp show: status 5")
     assert len(calls.read_text()) // 2 < 10, "two lines are two calls"
 
 

@@ -1,4 +1,4 @@
-"""What lnetctl says of rules and routes, as captured on 2.17.57; commands; which rules to change."""
+"""What lnetctl says of rules, as captured on 2.17.57; commands; which rules to change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tarazu.forwarding.routers import udsp
 from tarazu.forwarding.routers.difference import difference, index_of, usable
 from tarazu.forwarding.routers.nids import Pattern, parse
 from tarazu.forwarding.routers.overlap import overlap
-from tarazu.forwarding.routers.udsp import Rule, Udsp, read_routes, read_rules, rule
+from tarazu.forwarding.routers.udsp import Rule, Udsp, read_rules, rule
 
 CAPTURED = Path(__file__).parents[2] / "data" / "lustre" / "control" / "lnet-routes-udsp.txt"
 ANSWERS = re.findall(r"^# (lnetctl .*)\n((?:[^#\n].*\n|\n)*)# rc (\d+)$", CAPTURED.read_text(), re.MULTILINE)
@@ -40,20 +40,10 @@ def test_rules_as_captured() -> None:
     assert (index_of(ours, four), index_of(ours, three)) == (2, 1)
 
 
-def test_routes_as_captured() -> None:
-    first, _ = map(read_routes, answers("route show -v"))
-    assert [(str(r.gateway), r.net, r.up, r.priority) for r in first] == [
-        ("10.77.0.12@tcp", "tcp1", True, 1),
-        ("10.77.0.11@tcp", "tcp1", True, 0),
-    ]
-    down = answers("route show -v")[0].replace("state: up", "state: down", 1)
-    assert [r.up for r in read_routes(down)] == [False, True]
-
-
 def test_commands() -> None:
     asked = [command.split()[1:] for command, _, status in ANSWERS if status == "0"]
     assert list(udsp.add(rule("10.77.0.[20-25]@tcp1", "10.77.0.12@tcp"))) in asked
-    assert list(udsp.delete(2)) in asked and list(udsp.SHOW) in asked and list(udsp.ROUTES) in asked
+    assert list(udsp.delete(2)) in asked and list(udsp.SHOW) in asked
 
 
 @pytest.mark.parametrize("status", ["254", "234"])
@@ -105,11 +95,10 @@ def test_what_is_printed_is_read(rules: list[Udsp]) -> None:
     )
 )
 def test_any_other_text_is_refused_in_one_line(text: str) -> None:
-    for read in (read_rules, read_routes):
-        try:
-            read(text)
-        except BadInput as error:
-            assert "\n" not in str(error)
+    try:
+        read_rules(text)
+    except BadInput as error:
+        assert "\n" not in str(error)
 
 
 @pytest.mark.parametrize(
