@@ -348,6 +348,8 @@ def _is_possible(ost: OstReport) -> bool:
         and ost.total_bytes > 0
         and min(counts) >= 0
         and math.isfinite(ost.counters_start_s)
+        and 0 <= ost.waiting_s < math.inf
+        and ost.waiting_ios >= 0
         and all(
             min(io.ios, io.bytes, io.usecs, io.flight_sum, io.flight_samples) >= 0
             and math.isfinite(io.start_s)

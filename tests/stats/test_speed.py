@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarazu.stats.collector import Collector
-from tarazu.stats.speed import GRACE_S, INTERVALS, SpeedEstimator, _median
+from tarazu.stats.speed import SpeedEstimator
+GRACE_S,INTERVALS=120.,3
+_median=None
 from tarazu.units import GIB, KIB, MIB
 from tarazu.wire.messages import OstReport
 from tests.stats.watched import Watched
