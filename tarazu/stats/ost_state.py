@@ -2,10 +2,10 @@
 
 How many times slower than its peers' an OST's I/Os of one interval were, on a logarithmic scale, is noise about 0
 for a well disk, wider the fewer I/Os there were. The test adds up, interval by interval, how much likelier what was
-seen is of a disk at a fifth of the speed than of a well one, never below 0 (a cumulative sum, CUSUM), and calls the
-OST slow at `PROOF`. Any disk may stall now and then: an interval counts for half a proof at most, unless each I/O
-took seconds longer than it should, which grows by one for every `STALL_S`. So does the time for which I/Os are
-outstanding and none has ended, which proves without waiting for any to end.
+seen is of a disk at a fifth of the speed or less than of a well one, never below 0 (a cumulative sum, CUSUM), and
+calls the OST slow at `PROOF`. Any disk may stall now and then: an interval counts for half a proof at most, and for
+less where a stall explains it, unless each I/O took seconds longer than it should, or the disk lost much of a minute.
+The time for which I/Os are outstanding and none has ended proves without waiting for any to end.
 
 What is slow is well again by the same test turned round: on I/Os of a kind that would be slow if it still were. Time
 alone changes nothing.
@@ -28,8 +28,12 @@ APART = 0.5
 """Standard deviation of the logarithm by which healthy disks differ in an interval, however many I/Os they serve."""
 PROOF = 10.0
 MOST_OF_AN_INTERVAL = 5.0
+ANY_INTERVAL = 3.0
+"""Whatever may have stalled in it."""
 STALL_S = 0.6
 """A stall of a healthy disk that lasts for so long more is e times rarer."""
+LOST_S = 2.0
+"""As `STALL_S`, for the time that a disk lost over an interval, in stalls of all lengths."""
 OUTSTANDING = 10.0
 """Times the usual wait that must have passed before what is outstanding says anything."""
 WELL = 3.6
@@ -57,6 +61,18 @@ class Shown(NamedTuple):
 def variance(ios: float, peers_ios: float = math.inf) -> float:
     """Of the logarithm of how an interval's mean time compares, of a well OST."""
     return APART**2 + sum(math.log1p(VARIATION**2 / max(1.0, n)) for n in (ios, peers_ios))
+
+
+def _likelier(shown: Shown, noise: float) -> float:
+    """Logarithm of how many times likelier it is of a slow OST than of a well one, as far as one interval counts."""
+    if shown.slowness < SHIFT:
+        return min(MOST_OF_AN_INTERVAL, SHIFT / noise * (shown.slowness - SHIFT / 2))
+    likelier = shown.slowness**2 / (2 * noise)
+    lost_s = shown.excess_s * shown.ios
+    certain = max(
+        min(MOST_OF_AN_INTERVAL, ANY_INTERVAL + lost_s / STALL_S), shown.excess_s / STALL_S, lost_s / LOST_S
+    )
+    return min(likelier, certain)
 
 
 class OstState:
@@ -88,12 +104,7 @@ class OstState:
         if self.slow:
             self._judge_slow(shown, mean_bytes, noise)
             return
-        likelier = SHIFT / noise * (shown.slowness - SHIFT / 2)
-        if shown.slowness > SHIFT:
-            certain = min(shown.slowness**2 / (2 * noise), shown.excess_s / STALL_S)
-        else:
-            certain = 0.0
-        self.score = max(0.0, self.score + max(min(likelier, MOST_OF_AN_INTERVAL), certain))
+        self.score = max(0.0, self.score + _likelier(shown, noise))
         if self.score >= PROOF:
             self._call_slow(shown.bytes_per_s)
 

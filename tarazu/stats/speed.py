@@ -77,10 +77,13 @@ class Estimate(NamedTuple):
 class _Judged:
     """One direction of one OST."""
 
-    def __init__(self) -> None:
+    def __init__(self, writes: bool) -> None:
+        self.writes = writes
         self.unread: deque[Evidence] = deque(maxlen=UNREAD)
         self.newest: Evidence | None = None
         """Of those that were judged."""
+        self.of_size: dict[bool, Evidence] = {}
+        """The newest of small I/Os (True), and of large ones."""
         self.state = OstState()
         self.usual: tuple[float, ...] = ()
         """The peers' measures."""
@@ -171,7 +174,9 @@ class SpeedEstimator:
         if judged and judged.newest:
             judged.newest = judged.newest._replace(begin_s=at_s, at_s=at_s)
         if judged:
+            judged.of_size = {s: e._replace(begin_s=at_s, at_s=at_s) for s, e in judged.of_size.items()}
             judged.unread.clear()
+            self._unread.get(key[0], set()).discard(key[1:])
 
     def _take(self, key: Direction, now: Seen) -> None:
         if not (known := self._since(key, now)):
@@ -204,7 +209,7 @@ class SpeedEstimator:
         judged = self._judged.setdefault(fs_name, {}).get(side)
         if judged is None or (judged.newest and judged.newest.source != evidence.source):
             # By another source: nothing that was seen before compares.
-            judged = self._judged[fs_name][side] = _Judged()
+            judged = self._judged[fs_name][side] = _Judged(key[2])
         judged.unread.append(evidence)
         self._unread.setdefault(fs_name, set()).add(side)
 
@@ -245,28 +250,24 @@ class SpeedEstimator:
         fresh = set(unread)
         for side in fresh:
             judged = here[side]
-            judged.newest = judged.unread.popleft()
+            judged.newest = e = judged.unread.popleft()
+            judged.of_size[e.mean_bytes < SMALL_BYTES] = e
             if judged.unread:
                 self._unread.setdefault(fs_name, set()).add(side)
-        for alike in self._comparable(fs_name).values():
-            of_class = {i: e for (i, _), e in alike.items()}
-            new = [side for side in alike if side in fresh]
-            if not new:
-                continue
-            begin_s = min(alike[side].begin_s for side in new)
-            verdicts = _compared(of_class, {i for i, _ in new}, begin_s, pools, servers)
-            for side in new:
-                self._take_verdict(here, side, *verdicts[side[0]])
+        for of_class in self._comparable(fs_name).values():
+            new = {i for i, judged in of_class.items() if (i, judged.writes) in fresh}
+            if new:
+                verdicts = _compared(of_class, new, pools, servers)
+                for i in new:
+                    self._take_verdict(of_class, i, *verdicts[i])
 
+    @staticmethod
     def _take_verdict(
-        self, here: Mapping[_Side, _Judged], side: _Side, verdict: _Verdict, beside: Collection[int]
+        of_class: Mapping[int, _Judged], index: int, verdict: _Verdict, beside: Mapping[int, Evidence]
     ) -> None:
-        judged = here[side]
-        e = judged.newest
-        assert e is not None
+        judged, e = of_class[index], beside[index]
         judged.usual = verdict.usual
-        others = (here[i, side[1]] for i in beside if i != side[0])
-        peers_ios = sum(o.newest.ios for o in others if o.newest and not o.state.slow)
+        peers_ios = sum(e.ios for i, e in beside.items() if i != index and not of_class[i].state.slow)
         of_bytes, of_ios = verdict.usual[:2]
         expected_s = max(e.mean_bytes / of_bytes, 1 / of_ios)
         shown = Shown(
@@ -280,12 +281,12 @@ class SpeedEstimator:
         if peers_ios:
             judged.state.take(shown, e.mean_bytes)
 
-    def _comparable(self, fs_name: str) -> dict[tuple[bool, str, bool | None], dict[_Side, Evidence]]:
+    def _comparable(self, fs_name: str) -> dict[tuple[bool, str, bool | None], dict[int, _Judged]]:
         """What was judged, or is about to be, by direction, source and kind of disk."""
-        found: dict[tuple[bool, str, bool | None], dict[_Side, Evidence]] = {}
-        for side, judged in self._judged.get(fs_name, {}).items():
+        found: dict[tuple[bool, str, bool | None], dict[int, _Judged]] = {}
+        for (index, writes), judged in self._judged.get(fs_name, {}).items():
             if e := judged.newest:
-                found.setdefault((side[1], e.source, self._kinds.get((fs_name, side[0]))), {})[side] = e
+                found.setdefault((writes, e.source, self._kinds.get((fs_name, index))), {})[index] = judged
         return found
 
     def _judge_waiting(self, fs_name: str, pools: Mapping[int, Sequence[str]]) -> None:
@@ -296,17 +297,17 @@ class SpeedEstimator:
         if 2 * len(waiting) > sum(name == fs_name for name, _ in self._kinds):
             return  # the cause is no disk
         here = self._judged.setdefault(fs_name, {})
-        for (writes, _, kind), alike in self._comparable(fs_name).items():
+        for (writes, _, kind), of_class in self._comparable(fs_name).items():
             if not writes:
                 continue
-            times = {i: e for (i, _), e in alike.items() if i not in waiting}
+            times = {i: _usual(j) for i, j in of_class.items() if i not in waiting}
             for index, report in waiting.items():
                 mine = set(pools.get(index, ()))
                 own = [e for i, e in times.items() if not mine or mine.intersection(pools.get(i, ()))]
                 if self._kinds.get((fs_name, index)) != kind or len(own) < 2:
                     continue
                 usual_s = max(LEAST_WAIT_S, median_high(e.seconds / e.ios for e in own))
-                judged = here.setdefault((index, True), _Judged())
+                judged = here.setdefault((index, True), _Judged(True))
                 judged.usual = judged.usual or median_high([e.rates for e in own])
                 judged.state.wait(report.waiting_s, usual_s * max(1, report.waiting_ios))
         waiting.clear()
@@ -318,38 +319,48 @@ def _waiting_as(report: OstReport, other: OstReport) -> OstReport:
     return msgspec.structs.replace(report, waiting_s=other.waiting_s, waiting_ios=other.waiting_ios)
 
 
+def _usual(judged: _Judged) -> Evidence:
+    """The newest of large I/Os, where there is one."""
+    return judged.of_size[min(judged.of_size)]
+
+
 def _compared(
-    newest: Mapping[int, Evidence],
+    of_class: Mapping[int, _Judged],
     fresh: Collection[int],
-    begin_s: float,
     pools: Mapping[int, Sequence[str]],
     servers: Mapping[int, str],
-) -> dict[int, tuple[_Verdict, Collection[int]]]:
-    """Fresh OST → (its verdict, with whom it was compared), by the smallest set where there are several: a pool of
-    flash, not one of all OSTs. `begin_s`: of the interval that the fresh ones are of.
+) -> dict[int, tuple[_Verdict, Mapping[int, Evidence]]]:
+    """Fresh OST → (its verdict, beside whose I/Os), by the smallest set where there are several: a pool of flash, not
+    one of all OSTs.
     """
-    found: dict[int, tuple[_Verdict, Collection[int]]] = {
-        i: (_Verdict(1.0, newest[i].rates), (i,)) for i in fresh
-    }
-    sizes: dict[int, int] = {}
-    for group in peers.groups(newest, pools):
-        mine = [i for i in group if i in fresh and sizes.get(i, len(group) + 1) > len(group)]
+    newest = {i: j.newest for i, j in of_class.items() if j.newest}
+    begin_s = min(newest[i].begin_s for i in fresh)
+    found: dict[int, tuple[_Verdict, Mapping[int, Evidence]]] = {}
+    for group in sorted(peers.groups(newest, pools), key=len):
+        mine = [i for i in group if i in fresh and i not in found]
         if not mine:
             continue
-        same = {i: newest[i] for i in group if newest[i].at_s >= begin_s}
-        if len(same) < max(SAME_OSTS, SAME_SHARE * len(group)):
-            same = {i: newest[i] for i in group}
-        verdicts = _verdicts(same, servers)
-        small = {i: e for i, e in same.items() if e.mean_bytes < SMALL_BYTES}
-        large = {i: e for i, e in same.items() if e.mean_bytes >= SMALL_BYTES}
-        for alike in (small, large):
-            if 1 < len(alike) < len(same):
-                for i, verdict in _verdicts(alike, servers).items():
-                    verdicts[i] = min(verdicts[i], verdict)
-        for i in mine:
-            found[i] = verdicts[i], same
-            sizes[i] = len(group)
-    return found
+        beside = _of_one_time({i: newest[i] for i in group}, begin_s, servers)
+        verdicts = _verdicts(beside, servers)
+        found |= {i: (verdicts[i], beside) for i in mine}
+        for small in (False, True):
+            of_size = {i: e for i in group if (e := of_class[i].of_size.get(small))}
+            alike = _of_one_time(of_size, begin_s, servers)
+            if len(alike) > 1 and alike != beside:
+                verdicts = _verdicts(alike, servers)
+                for i in mine:
+                    if alike.get(i) is newest[i] and verdicts[i] < found[i][0]:
+                        found[i] = verdicts[i], alike
+    return {i: found.get(i) or (_Verdict(1.0, newest[i].rates), {i: newest[i]}) for i in fresh}
+
+
+def _of_one_time(
+    newest: Mapping[int, Evidence], begin_s: float, servers: Mapping[int, str]
+) -> Mapping[int, Evidence]:
+    """Those of the interval that began then, where they are enough; else all."""
+    same = {i: e for i, e in newest.items() if e.at_s >= begin_s}
+    enough = len(same) >= max(SAME_OSTS, SAME_SHARE * len(newest))
+    return same if enough and len({servers.get(i, str(i)) for i in same}) > 1 else newest
 
 
 def _verdicts(newest: Mapping[int, Evidence], servers: Mapping[int, str]) -> dict[int, _Verdict]:
