@@ -14,7 +14,7 @@ from typing import NamedTuple
 from tarazu.stats.evidence import Evidence, Seen, flight_alone, since_base
 from tarazu.stats.ost_state import variance
 
-APART = 6.0
+APART = 3.0
 """Times slower than the fastest OST on the disk, in bytes and in I/Os per second, beyond what chance explains."""
 CHANCE = 2.0
 """Standard deviations."""
@@ -51,7 +51,7 @@ def put_together(spans: Mapping[int, tuple[Seen, Seen]]) -> Shares:
 
 
 def _factor(one: Evidence, other: Evidence) -> float:
-    return APART * math.exp(CHANCE * math.sqrt(variance(one.ios, other.ios) - variance(math.inf)))
+    return APART * math.exp(CHANCE * math.sqrt(variance(one.ios, 1, other.ios)))
 
 
 def _sum(parts: list[tuple[Evidence, float]]) -> Evidence:

@@ -26,11 +26,11 @@ VARIATION = 1.5
 """Of the times of single I/Os on a busy healthy disk: standard deviation over mean (captured: 1.0 and 0.9)."""
 APART = 0.5
 """Standard deviation of the logarithm by which healthy disks differ in an interval, however many I/Os they serve."""
-PROOF = 10.0
-MOST_OF_AN_INTERVAL = 5.0
+PROOF = 8.0
+MOST_OF_AN_INTERVAL = 4.0
 ANY_INTERVAL = 3.0
 """Whatever may have stalled in it."""
-STALL_S = 0.6
+STALL_S = 0.75
 """A stall of a healthy disk that lasts for so long more is e times rarer."""
 LOST_S = 2.0
 """As `STALL_S`, for the time that a disk lost over an interval, in stalls of all lengths."""
@@ -49,6 +49,8 @@ class Shown(NamedTuple):
     slowness: float
     """Logarithm of how many times slower than its peers' they were, as far as nothing explains it; 0: not slower."""
     ios: float
+    peers: int
+    """OSTs."""
     peers_ios: float
     excess_s: float
     """By which the mean I/O took longer than one of its peers would have, over the number in flight."""
@@ -58,9 +60,10 @@ class Shown(NamedTuple):
     """The peers' bytes, and I/Os, per second of I/O time."""
 
 
-def variance(ios: float, peers_ios: float = math.inf) -> float:
-    """Of the logarithm of how an interval's mean time compares, of a well OST."""
-    return APART**2 + sum(math.log1p(VARIATION**2 / max(1.0, n)) for n in (ios, peers_ios))
+def variance(ios: float, peers: int, peers_ios: float) -> float:
+    """Of the logarithm of how an interval's mean time compares with the median of so many peers, for a well OST."""
+    of_ios = sum(math.log1p(VARIATION**2 / max(1.0, n)) for n in (ios, peers_ios))
+    return APART**2 * (1 + math.pi / 2 / max(1, peers)) + of_ios
 
 
 def _likelier(shown: Shown, noise: float) -> float:
@@ -99,7 +102,7 @@ class OstState:
 
     def take(self, shown: Shown, mean_bytes: float) -> None:
         """Judge by one more interval, whose I/Os had `mean_bytes`."""
-        noise = variance(shown.ios, shown.peers_ios)
+        noise = variance(shown.ios, shown.peers, shown.peers_ios)
         self._kept.append((shown.slowness, 1 / noise))
         if self.slow:
             self._judge_slow(shown, mean_bytes, noise)
@@ -113,7 +116,7 @@ class OstState:
         if self.slow or seconds < OUTSTANDING * usual_s or self.score + seconds / STALL_S < PROOF:
             return
         self._kept.clear()
-        self._kept.append((math.log(seconds / usual_s), 1 / variance(1)))
+        self._kept.append((math.log(seconds / usual_s), 1.0))
         self._call_slow(math.inf)
 
     def _call_slow(self, bytes_per_s: float) -> None:

@@ -36,7 +36,7 @@ import msgspec
 from tarazu.stats import peers
 from tarazu.stats.disks import put_together
 from tarazu.stats.evidence import Evidence, Seen, io_of, judge
-from tarazu.stats.ost_state import OstState, Shown
+from tarazu.stats.ost_state import SICK, OstState, Shown
 from tarazu.stats.service import DISK_SOURCES
 from tarazu.units import KIB
 from tarazu.wire.messages import OstReport
@@ -54,6 +54,8 @@ SEEK_S = 0.01
 SAME_OSTS = 3
 SAME_SHARE = 0.25
 """So many of an OST's peers, and such a share, must have had I/O in its interval to be compared with alone."""
+SYNC = 2.0
+"""Times longer that small I/Os may take whose writers wait for the disk's own cache, which peers' need not."""
 LEAST_WAIT_S = 0.1
 """An I/O that is outstanding is expected to take this long at least."""
 
@@ -72,6 +74,10 @@ class Estimate(NamedTuple):
     relative: float
     """Speed over that of the peers; 1 while it counts as equal. Never above: this is no measure of bandwidth."""
     source: str
+
+    @property
+    def sick(self) -> bool:
+        return self.relative < SICK
 
 
 class _Judged:
@@ -267,18 +273,19 @@ class SpeedEstimator:
     ) -> None:
         judged, e = of_class[index], beside[index]
         judged.usual = verdict.usual
-        peers_ios = sum(e.ios for i, e in beside.items() if i != index and not of_class[i].state.slow)
+        others = [e.ios for i, e in beside.items() if i != index and not of_class[i].state.slow]
         of_bytes, of_ios = verdict.usual[:2]
         expected_s = max(e.mean_bytes / of_bytes, 1 / of_ios)
         shown = Shown(
             -math.log(verdict.share),
             e.ios,
-            peers_ios,
+            len(others),
+            sum(others),
             (e.seconds / e.ios - expected_s) / max(1.0, e.in_flight),
             e.rates[0],
             (of_bytes, of_ios),
         )
-        if peers_ios:
+        if others:
             judged.state.take(shown, e.mean_bytes)
 
     def _comparable(self, fs_name: str) -> dict[tuple[bool, str, bool | None], dict[int, _Judged]]:
@@ -370,7 +377,8 @@ def _verdicts(newest: Mapping[int, Evidence], servers: Mapping[int, str]) -> dic
     found = {}
     for i, e in newest.items():
         usual = tuple(of[i] for of in by_rate)
-        found[i] = _Verdict(min(1.0, max(_ratios(e, rates[i], usual, sizes[i]))), usual)
+        share = max(_ratios(e, rates[i], usual, sizes[i]))
+        found[i] = _Verdict(min(1.0, share * SYNC if e.mean_bytes < SMALL_BYTES else share), usual)
     return found
 
 
