@@ -1,11 +1,11 @@
-"""Whether an OST is slow: a sequential test on the times of its I/Os beside those of its peers, and its thresholds.
+"""Whether an OST is slow: a sequential test on the times of its I/Os beside those of its peers.
 
 How many times slower than its peers' an OST's I/Os of one interval were, on a logarithmic scale, is noise about 0
 for a well disk, wider the fewer I/Os there were. The test adds up, interval by interval, how much likelier what was
 seen is of a disk at a fifth of the speed or less than of a well one, never below 0 (a cumulative sum, CUSUM), and
 calls the OST slow at `PROOF`. Any disk may stall now and then: an interval counts for half a proof at most, and for
-less where a stall explains it, unless each I/O took seconds longer than it should, or the disk lost much of a minute.
-The time for which I/Os are outstanding and none has ended proves without waiting for any to end.
+less where a stall explains it, unless each I/O took seconds longer than it should. The time for which I/Os are
+outstanding and none has ended proves without waiting for any to end.
 
 What is slow is well again by the same test turned round: on I/Os of a kind that would be slow if it still were. Time
 alone changes nothing.
@@ -17,25 +17,20 @@ import math
 from collections import deque
 from typing import NamedTuple
 
-SICK = 0.5
-"""Share of its peers' speed below which an OST that is slow is sick: for plans, drain, pools, rebalance, people."""
-
 SHIFT = math.log(5)
 """The slowness that is tested for; at less than its root, 1/2.2, time makes no OST slow."""
 VARIATION = 1.5
 """Of the times of single I/Os on a busy healthy disk: standard deviation over mean (captured: 1.0 and 0.9)."""
 APART = 0.5
 """Standard deviation of the logarithm by which healthy disks differ in an interval, however many I/Os they serve."""
-PROOF = 8.0
-MOST_OF_AN_INTERVAL = 4.0
+PROOF = 9.0
+MOST_OF_AN_INTERVAL = 4.5
 ANY_INTERVAL = 3.0
 """Whatever may have stalled in it."""
-STALL_S = 0.75
+STALL_S = 0.65
 """A stall of a healthy disk that lasts for so long more is e times rarer."""
-LOST_S = 2.0
-"""As `STALL_S`, for the time that a disk lost over an interval, in stalls of all lengths."""
-OUTSTANDING = 10.0
-"""Times the usual wait that must have passed before what is outstanding says anything."""
+FAR = 10.0
+"""Times longer than usual that an I/O takes, or is outstanding, before its seconds count for themselves."""
 WELL = 3.6
 MOST_WELL = 2.0
 """As `PROOF` and `MOST_OF_AN_INTERVAL`, for being well again."""
@@ -70,12 +65,10 @@ def _likelier(shown: Shown, noise: float) -> float:
     """Logarithm of how many times likelier it is of a slow OST than of a well one, as far as one interval counts."""
     if shown.slowness < SHIFT:
         return min(MOST_OF_AN_INTERVAL, SHIFT / noise * (shown.slowness - SHIFT / 2))
-    likelier = shown.slowness**2 / (2 * noise)
-    lost_s = shown.excess_s * shown.ios
-    certain = max(
-        min(MOST_OF_AN_INTERVAL, ANY_INTERVAL + lost_s / STALL_S), shown.excess_s / STALL_S, lost_s / LOST_S
-    )
-    return min(likelier, certain)
+    stalls = shown.excess_s / STALL_S
+    most = min(MOST_OF_AN_INTERVAL, ANY_INTERVAL + stalls * shown.ios)
+    likelier = min(most, shown.slowness**2 / (2 * noise))
+    return max(likelier, stalls) if shown.slowness > math.log(FAR) else likelier
 
 
 class OstState:
@@ -113,7 +106,7 @@ class OstState:
 
     def wait(self, seconds: float, usual_s: float) -> None:
         """I/Os are in flight and none has ended for `seconds`, where `usual_s` would have done."""
-        if self.slow or seconds < OUTSTANDING * usual_s or self.score + seconds / STALL_S < PROOF:
+        if self.slow or seconds < FAR * usual_s or self.score + seconds / STALL_S < PROOF:
             return
         self._kept.clear()
         self._kept.append((math.log(seconds / usual_s), 1.0))

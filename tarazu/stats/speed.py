@@ -33,10 +33,11 @@ from typing import NamedTuple
 
 import msgspec
 
+from tarazu.model import SICK
 from tarazu.stats import peers
 from tarazu.stats.disks import put_together
 from tarazu.stats.evidence import Evidence, Seen, io_of, judge
-from tarazu.stats.ost_state import SICK, OstState, Shown
+from tarazu.stats.ost_state import OstState, Shown
 from tarazu.stats.service import DISK_SOURCES
 from tarazu.units import KIB
 from tarazu.wire.messages import OstReport
@@ -313,10 +314,12 @@ class SpeedEstimator:
                 own = [e for i, e in times.items() if not mine or mine.intersection(pools.get(i, ()))]
                 if self._kinds.get((fs_name, index)) != kind or len(own) < 2:
                     continue
-                usual_s = max(LEAST_WAIT_S, median_high(e.seconds / e.ios for e in own))
+                one_s = median_high(e.seconds / e.ios / max(1.0, e.in_flight) for e in own)
+                queue_s = median_high(e.seconds / e.ios for e in own)
+                usual_s = max(LEAST_WAIT_S, queue_s, one_s * report.waiting_ios)
                 judged = here.setdefault((index, True), _Judged(True))
                 judged.usual = judged.usual or median_high([e.rates for e in own])
-                judged.state.wait(report.waiting_s, usual_s * max(1, report.waiting_ios))
+                judged.state.wait(report.waiting_s, usual_s)
         waiting.clear()
 
 

@@ -107,8 +107,10 @@ class ViewBuilder:
         received_s -= min(report.age_s, self.stale_after_s)
         sequences = dict(before.sequences) if before else {}
         if report.incarnation:
-            if report.sequence <= sequences.pop(report.incarnation, 0):
-                self.late[report.oss] += 1
+            newest = sequences.pop(report.incarnation, 0)
+            if report.sequence <= newest:
+                # The newest one again is what an ossd says to an mdsd that has just come.
+                self.late[report.oss] += report.sequence < newest
                 return True
             sequences[report.incarnation] = report.sequence
             for oldest in list(sequences)[:-MAX_INCARNATIONS]:
