@@ -34,7 +34,9 @@ def put_together(spans: Mapping[int, tuple[Seen, Seen]]) -> Shares:
         if since.ios > 0 and since.bytes > 0 and since.usecs > 0:
             flight, others = flight_alone(since, now, base)
             parts[index] = (
-                Evidence(base.at_s, now.at_s, since.source, since.ios, since.bytes, since.usecs / 1e6, flight),
+                Evidence(
+                    base.at_s, now.at_s, since.source, since.ios, since.bytes, since.usecs / 1e6, flight
+                ),
                 others / 1e6,
             )
     if not parts:

@@ -49,17 +49,20 @@ class Server:
         for ms in taken_ms:
             label = 1 << (ms - 1).bit_length()
             classes[label] = classes.get(label, 0) + 1
+        flights = [1 + sum(end > w[0] for *_, end, _ in begun[:at]) for at, w in enumerate(begun)]
         header = "reads   % cum % |  writes        % cum %"
         tables = {
             "pages per bulk r/w": {1024: len(ended)},
-            "disk I/Os in flight": {1: len(ended)},
+            "disk I/Os in flight": {n: flights[: len(ended)].count(n) for n in set(flights)},
             "I/O time (1/1000s)": classes,
             "disk I/O size": {BULK: len(ended)},
         }
         text = f"snapshot_time: {now}\nstart_time: 1.0\nelapsed_time: {now - 1}\n"
         for title, rows in tables.items():
             text += f"\n{title:<22}{header}\n"
-            text += "".join(f"{label}: 0 0 0 | {count} 0 0\n" for label, count in sorted(rows.items()) if count)
+            text += "".join(
+                f"{label}: 0 0 0 | {count} 0 0\n" for label, count in sorted(rows.items()) if count
+            )
         put(self.root / f"sys/kernel/debug/lustre/osd-ldiskfs/{self.ost}/brw_stats", text)
         size = sum(w[3] for w in begun)
         put(

@@ -5,4 +5,6 @@ import sys
 from tests.benchmarks import suite
 
 if __name__ == "__main__":
-    sys.exit(suite.main("slow_osts", "make bench-slow-osts", "Judge what docs/deciding.md claims of slow OSTs."))
+    sys.exit(
+        suite.main("slow_osts", "make bench-slow-osts", "Judge what docs/deciding.md claims of slow OSTs.")
+    )

@@ -138,9 +138,7 @@ class Site:
         return [(now, name, self.report(name, now)) for now, name in sorted(reports)]
 
 
-def steady(
-    random: np.random.Generator, begin_s: float, end_s: float, per_s: float, sizes: list[int]
-) -> Load:
+def steady(random: np.random.Generator, begin_s: float, end_s: float, per_s: float, sizes: list[int]) -> Load:
     """Without end, at random moments."""
     count = random.poisson(per_s * (end_s - begin_s))
     return Load(np.sort(random.uniform(begin_s, end_s, count)), random.choice(sizes, count).astype(float))

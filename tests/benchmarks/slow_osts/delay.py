@@ -63,7 +63,9 @@ def one_io_s(site: Site, ost: int) -> float:
     return float(np.median(disk.ended[slow] - disk.served[slow]))
 
 
-def rows(seeds: range, intervals: tuple[float, ...] = (60.0, 10.0)) -> Iterator[tuple[str, float, float, list[float], float, int]]:
+def rows(
+    seeds: range, intervals: tuple[float, ...] = (60.0, 10.0)
+) -> Iterator[tuple[str, float, float, list[float], float, int]]:
     """(load, times slower, interval, seconds until seen, seconds of one I/O, healthy ones called sick)."""
     for kind in ("busy", "small", "jobs"):
         for factor in FACTORS:
@@ -80,12 +82,16 @@ def rows(seeds: range, intervals: tuple[float, ...] = (60.0, 10.0)) -> Iterator[
 
 def measure(short: bool) -> list[Figure]:
     figures, wrong = [], 0
-    for kind, factor, interval_s, delays, io_s, false in rows(range(1 if short else 10), (60.0,) if short else (60.0, 10.0)):
+    for kind, factor, interval_s, delays, io_s, false in rows(
+        range(1 if short else 10), (60.0,) if short else (60.0, 10.0)
+    ):
         wrong += false
         # Two intervals, and one I/O where that takes longer; the report may come an interval after it.
         most = max(2 * interval_s, io_s + interval_s) / interval_s if factor >= 10 else None
         name = f"{kind}, 1/{factor:g}, reports every {interval_s:g} s: "
-        figures.append(Figure(f"{name}intervals until seen, median", median(delays) / interval_s, "", most=most))
+        figures.append(
+            Figure(f"{name}intervals until seen, median", median(delays) / interval_s, "", most=most)
+        )
         figures.append(Figure(f"{name}the latest", max(delays) / interval_s, ""))
     three = (3, 7, 12)
     late = []
@@ -93,6 +99,8 @@ def measure(short: bool) -> list[Figure]:
         seen, false = watch(site("busy", 30, 60.0, seed, three), three)
         late += seen.values()
         wrong += false
-    figures.append(Figure("three slow disks on a busy system: intervals until seen, mean", mean(late) / 60, "", most=2))
+    figures.append(
+        Figure("three slow disks on a busy system: intervals until seen, mean", mean(late) / 60, "", most=2)
+    )
     figures.append(Figure("healthy OSTs called sick in all of these", wrong, "", most=0))
     return figures
