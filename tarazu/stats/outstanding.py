@@ -60,8 +60,8 @@ class Watch:
         bulk, waiting = ahead - usual, NOTHING
         if last and device.in_flight and ended == last.ended and device.busy_ms >= last.device.busy_ms:
             # Of bulk writes that were begun since, nobody knows how long the device was busy with them.
-            if device.ended == last.device.ended or (bulk and last.bulk):
-                seconds = last.seconds + (device.busy_ms - last.device.busy_ms) / 1e3
-                waiting = Waiting(seconds, bulk or device.in_flight)
+            known = device.ended == last.device.ended or (bulk and last.bulk)
+            seconds = last.seconds + (device.busy_ms - last.device.busy_ms) / 1e3
+            waiting = Waiting(seconds, bulk or device.in_flight) if known else NOTHING
         self._last[ost] = _Last(device, ended, usual, bulk, waiting.seconds)
         return waiting

@@ -1,4 +1,4 @@
-"""What docs/deciding.md claims of slow OSTs: `python -m tests.benchmarks.slow_osts [--only NAME...] [--short] [--json]`."""
+"""What is said of slow OSTs: `python -m tests.benchmarks.slow_osts [--only NAME...] [--short] [--json]`."""
 
 import sys
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from tarazu.stats.diskstats import Device
-from tarazu.stats.outstanding import Watch
+from tarazu.stats.outstanding import NOTHING, Watch
 from tarazu.stats.speed import SpeedEstimator
 from tarazu.units import GIB, KIB, MIB
 from tarazu.wire.messages import IoCounters, OstReport
@@ -109,19 +110,9 @@ class Site:
             {str(i): report for i, (report, _) in here.items()}, {str(i): d for i, (_, d) in here.items()}
         )
         for i, (report, _) in here.items():
-            if waits := waiting.get(str(i)):
-                report = OstReport(
-                    "lustre",
-                    i,
-                    GIB,
-                    GIB,
-                    GIB,
-                    write_samples=report.write_samples,
-                    writes=report.writes,
-                    waiting_s=waits.seconds,
-                    waiting_ios=waits.ios,
-                )
-            self.estimator.update(report, now)
+            waits = waiting.get(str(i), NOTHING)
+            seen = msgspec.structs.replace(report, waiting_s=waits.seconds, waiting_ios=waits.ios)
+            self.estimator.update(seen, now)
         return self.sick(now)
 
     def sick(self, now: float) -> set[int]:
