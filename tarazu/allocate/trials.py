@@ -1,7 +1,7 @@
 """A few small objects that are let through to a sick OST on purpose: only I/Os there can say that it is well again.
 
-Each allocation may have some while nothing else is promised on that OST: files of one object each, that a disk as
-slow as it was seen would have written after `MOST_S` all together.
+Each allocation may have some while nothing else is promised on that OST: small files, or first components, which a
+disk as slow as it was seen would have written after `MOST_S` all together.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def let_through(draft: Draft, weights: Weights) -> None:
         for group in wanted.groups:
             if group.weights.shape[1] != 1 or not wanted.eligible[group.eligible][position]:
                 continue
-            sizes = np.array([wanted.requests[r].size_bytes for r in group.requests.tolist()], np.int64)
-            # Whole files, none of which another trial has.
-            fit = (sizes == group.weights[:, 0]) & (sizes >= LEAST_BYTES) & (sizes <= MOST_BYTES)
+            sizes = group.weights[:, 0]
+            fit = (sizes >= LEAST_BYTES) & (sizes <= MOST_BYTES)
+            # Not those that another trial has.
             fit &= np.array([not wanted.osts[p].sick for p in group.osts[:, 0].tolist()])
             for member in np.flatnonzero(fit)[np.argsort(-sizes[fit], kind="stable")].tolist():
                 size = int(sizes[member])

@@ -1,4 +1,4 @@
-"""A disk held at 500 KB/s, of which 24 MiB are six I/Os of 8 s: seen before the first has ended, and cleared by I/Os."""
+"""A disk held at 500 KB/s, where 24 MiB are six I/Os of 8 s: seen before the first has ended, cleared by I/Os."""
 
 from __future__ import annotations
 

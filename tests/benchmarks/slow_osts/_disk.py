@@ -6,6 +6,7 @@ As on a real server: `brw_stats` counts an I/O, its bytes and its time (in class
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -119,14 +120,15 @@ class Site:
         found = self.estimator.estimates("lustre", now, None, self.servers)
         return {i for i, e in found.items() if e.sick}
 
-    def run(self, begin_s: float, end_s: float) -> list[tuple[float, str, set[int]]]:
+    def run(self, begin_s: float, end_s: float) -> Iterator[tuple[float, str, set[int]]]:
         """(when, which server reported, what was sick then)."""
         reports = [
             (begin_s + phase + n * self.interval_s, name)
             for name, phase in self.phase.items()
             for n in range(int((end_s - begin_s) / self.interval_s))
         ]
-        return [(now, name, self.report(name, now)) for now, name in sorted(reports)]
+        for now, name in sorted(reports):
+            yield now, name, self.report(name, now)
 
 
 def steady(random: np.random.Generator, begin_s: float, end_s: float, per_s: float, sizes: list[int]) -> Load:
