@@ -6,7 +6,7 @@ dead      the MDS has lost its connection (`osp.*.state`), or it is not ready (`
 refusing  the MDS makes no objects there (`active`, `max_create_count`, `prealloc_status`, `target_obd`), or its server
           does not
 full      `prealloc_status` is ENOSPC, or its server reports no space or inodes
-sick      it writes at less than half of its peers' speed (`tarazu.stats.speed`)
+sick      its I/Os show less than half of its peers' speed (`tarazu.stats.ost_state`)
 silent    no report for `mdsd.stale_after_s`, and no connection of an MDS on this node says otherwise
 
 The view that plans are made from leaves out at once what is dead, refusing or full. A change counts, and is told to
@@ -52,8 +52,6 @@ FREE_RETURNS = 2
 FORGIVEN_S = 60.0
 """So long without a break an OST was well before its returns are counted anew."""
 LONGEST_CONFIRM_S = 30.0
-SICK, WELL_AGAIN = 0.5, 0.7
-"""Speed over that of its peers below which an OST becomes sick, and above which it is well again."""
 UNUSABLE = ("dead", "refusing", "full")
 
 
@@ -216,9 +214,7 @@ class Health:
     def _of_reports(self, view: SystemView, seen: osp.Seen) -> Iterable[tuple[Target, Verdict]]:
         for ost in view.osts:
             target = view.fs_name, ost.index
-            record = self._records.get(target)
-            was_sick = record is not None and record.counts.kind == "sick"
-            verdict = of_report(ost, was_sick=was_sick, connected=target in seen.known)
+            verdict = of_report(ost, connected=target in seen.known)
             if verdict.kind:
                 yield target, verdict
 
@@ -294,7 +290,7 @@ def of_connections(seen: osp.Seen) -> dict[Target, Verdict]:
     }
 
 
-def of_report(ost: Ost, *, was_sick: bool, connected: bool) -> Verdict:
+def of_report(ost: Ost, *, connected: bool) -> Verdict:
     """What an OST's server says of it, in its newest report."""
     if ost.stale:
         return WELL if connected else Verdict("silent", f"no report from {ost.oss}")
@@ -302,7 +298,6 @@ def of_report(ost: Ost, *, was_sick: bool, connected: bool) -> Verdict:
         return Verdict("refusing", "no_create" if ost.no_create else "read-only")
     if ost.files_free <= 0 or ost.avail_bytes <= 0:
         return Verdict("full", "no inodes" if ost.files_free <= 0 else "no space")
-    speed = ost.relative_speed
-    if speed is not None and speed < (WELL_AGAIN if was_sick else SICK):
-        return Verdict("sick", f"{speed:.2f} of its peers' speed")
+    if ost.sick:
+        return Verdict("sick", f"{ost.relative_speed:.2g} of its peers' speed")
     return WELL

@@ -54,6 +54,10 @@ class Layout(msgspec.Struct, frozen=True, omit_defaults=True, cache_hash=True):
         return max(1, reached)
 
 
+SICK = 0.5
+"""Share of its peers' speed below which an OST is sick: for plans, health, drain, pools, rebalance, people."""
+
+
 class Ost(msgspec.Struct, frozen=True, omit_defaults=True):
     """One object storage target as last reported. A target is keyed by (file system, index)."""
 
@@ -90,6 +94,11 @@ class Ost(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def used_bytes(self) -> int:
         return self.total_bytes - self.free_bytes
+
+    @property
+    def sick(self) -> bool:
+        """Slow enough to be avoided, as `tarazu.stats.ost_state` has found."""
+        return self.relative_speed is not None and self.relative_speed < SICK
 
     @property
     def usable(self) -> bool:

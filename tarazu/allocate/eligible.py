@@ -8,12 +8,11 @@ from tarazu.allocate.speeds import relative_speeds
 from tarazu.config import Weights
 from tarazu.errors import InfeasibleRequest, InsufficientResources
 from tarazu.layout.setstripe import fold
-from tarazu.model import Component, Ost, SystemView
+from tarazu.model import SICK, Component, Ost, SystemView
 from tarazu.units import human_bytes
 
 MOST_NAMED = 200
 """Characters of a list of OSTs in a message."""
-SLOW = 0.5
 ROOM = 2.0
 """Shares that must fit: the forecast may be wrong."""
 
@@ -42,7 +41,7 @@ def unfit(osts: Sequence[Ost], weights: Weights, share_bytes: float) -> dict[str
     for pool in sorted(pools):
         inside = in_pool(osts, pool)
         found[pool] = sum(
-            o.degraded or room_bytes(o, weights) < ROOM * share_bytes or speed < SLOW
+            o.degraded or room_bytes(o, weights) < ROOM * share_bytes or speed < SICK
             for o, speed in zip(inside, relative_speeds(inside))
         )
     return found

@@ -1,5 +1,5 @@
 """tarazu's own policy: a flow per group of like components, largest objects first; then exchanges, the exact search,
-servers, waves, and the order within lists.
+servers, waves, the order within lists, and a few small objects for OSTs that may be well again.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from time import perf_counter
 
 import numpy as np
 
-from tarazu.allocate import arrange, exact, exchange, flow, marginal_cost, problem, servers, waves
+from tarazu.allocate import arrange, exact, exchange, flow, marginal_cost, problem, servers, trials, waves
 from tarazu.allocate.answer import answer
 from tarazu.allocate.draft import Draft
 from tarazu.allocate.problem import Array
@@ -41,6 +41,7 @@ class Tarazu:
             if not draft.due:
                 make_better(draft)
         arrange.arrange(draft)
+        trials.let_through(draft, self.weights)
         return answer(draft.problem, self.name, draft.placed, start, _emptiest_first(draft), draft.bound)
 
     def _begin(self, view: SystemView, requests: Sequence[CreateRequest], of_wave: Sequence[int]) -> Draft:

@@ -224,6 +224,6 @@ def _notes(oss: Mapping[str, Any]) -> str:
         ["STALE"] * oss["stale"]
         + [f"unreadable: {parameter}" for parameter in oss["unreadable"]]
         + [f"impossible values: {target}" for target in oss.get("impossible", ())]
-        + [f"{oss['late']} late reports"] * bool(oss.get("late"))
+        + [f"{late} late report{'s' * (late != 1)}" for late in [oss.get("late")] if late]
         + [f"routes {human_bytes(r['bytes_per_s'])}/s" for r in [oss.get("router")] if r]
     )

@@ -71,7 +71,9 @@ def targets(
     avail = np.array([max(0, o.avail_bytes - o.promised_bytes) for o in osts], np.int64)
     fair = np.array([room_bytes(o, Weights()) for o in osts], np.int64)
     below = (total * most_full).astype(np.int64) - used - np.array([o.promised_bytes for o in osts], np.int64)
-    takes = np.array([o.usable and not o.degraded and (not pool or pool in o.pools) for o in osts])
+    takes = np.array(
+        [o.usable and not (o.degraded or o.sick) and (not pool or pool in o.pools) for o in osts]
+    )
     kept = {frozenset(o.pools) - own_pools for o in osts if own_pools.intersection(o.pools)}
     takes &= [
         bool(own_pools.intersection(o.pools)) or frozenset(o.pools) - own_pools not in kept for o in osts

@@ -27,6 +27,7 @@ from tarazu.stats import (
     service,
 )
 from tarazu.stats.job_rates import JobRates
+from tarazu.stats.outstanding import NOTHING, Watch
 from tarazu.stats.params import PARAMETERS, barred, find, find_exports, ost_target
 from tarazu.units import KIB, MIB
 from tarazu.wire.messages import MAX_ID_CHARACTERS, OssReport, OstReport, RouterLoad
@@ -64,6 +65,7 @@ class Collector:
         self._sequence = 0
         self._before: _Sample | None = None
         self._jobs = JobRates()
+        self._watch = Watch()
         self._failed: dict[str, str] = {}
         self._said: set[str] = set()
         self._only_routes = False
@@ -152,7 +154,15 @@ class Collector:
                 nonrotational=bool(fast[device]) if device in fast else None,
             )
             reports[device] = _with_counts(report, stats.get(device), brw.get(device))
-        return service.with_service(reports, brw, self._devices(), ost_io, stats)
+        devices = self._devices()
+        served = dict(zip(reports, service.with_service(reports, brw, devices, ost_io, stats), strict=True))
+        waiting = self._watch.look(served, {ost: devices.own(ost) for ost in served})
+        return [
+            msgspec.structs.replace(report, waiting_s=waiting[ost].seconds, waiting_ios=waiting[ost].ios)
+            if waiting.get(ost, NOTHING).seconds
+            else report
+            for ost, report in served.items()
+        ]
 
     def _devices(self) -> service.Devices:
         mntdev = self._files("osd-*.*.mntdev", str.strip)

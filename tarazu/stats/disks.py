@@ -7,13 +7,17 @@ volume is held, say), and speaks for itself.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from tarazu.stats.evidence import MIN_IOS, Evidence, Seen, flight_alone, since_base
+from tarazu.stats.evidence import Evidence, Seen, flight_alone, since_base
+from tarazu.stats.ost_state import variance
 
-APART = 6.0
-"""Times slower than the fastest OST on the disk, in bytes and in I/Os per second."""
+APART = 3.0
+"""Times slower than the fastest OST on the disk, in bytes and in I/Os per second, beyond what chance explains."""
+CHANCE = 2.0
+"""Standard deviations."""
 
 
 class Shares(NamedTuple):
@@ -30,15 +34,26 @@ def put_together(spans: Mapping[int, tuple[Seen, Seen]]) -> Shares:
         if since.ios > 0 and since.bytes > 0 and since.usecs > 0:
             flight, others = flight_alone(since, now, base)
             parts[index] = (
-                Evidence(now.at_s, since.source, since.ios, since.bytes, since.usecs / 1e6, flight),
+                Evidence(
+                    base.at_s, now.at_s, since.source, since.ios, since.bytes, since.usecs / 1e6, flight
+                ),
                 others / 1e6,
             )
-    if sum(e.ios for e, _ in parts.values()) < MIN_IOS:
+    if not parts:
         return Shares(None, {})
-    judged = {i: e for i, (e, _) in parts.items() if e.ios >= MIN_IOS}
-    fastest = [max((e.rates[r] for e in judged.values()), default=0.0) for r in (0, 1)]
-    apart = {i: e for i, e in judged.items() if all(e.rates[r] * APART < fastest[r] for r in (0, 1))}
+    shown = [e for e, _ in parts.values()]
+    by_bytes, by_ios = max(shown, key=lambda e: e.rates[0]), max(shown, key=lambda e: e.rates[1])
+    apart = {
+        i: e
+        for i, (e, _) in parts.items()
+        if e.rates[0] * _factor(e, by_bytes) < by_bytes.rates[0]
+        and e.rates[1] * _factor(e, by_ios) < by_ios.rates[1]
+    }
     return Shares(_sum([part for i, part in parts.items() if i not in apart]), apart)
+
+
+def _factor(one: Evidence, other: Evidence) -> float:
+    return APART * math.exp(CHANCE * math.sqrt(variance(one.ios, 1, other.ios)))
 
 
 def _sum(parts: list[tuple[Evidence, float]]) -> Evidence:
@@ -50,6 +65,7 @@ def _sum(parts: list[tuple[Evidence, float]]) -> Evidence:
         flight *= seconds**2 / sum(e.seconds**2 for e, _ in parts)
         flight *= 1 + sum(others for _, others in parts) / seconds
     return Evidence(
+        min(e.begin_s for e, _ in parts),
         max(e.at_s for e, _ in parts),
         first.source,
         sum(e.ios for e, _ in parts),

@@ -31,6 +31,14 @@ class Device(NamedTuple):
     """At least one I/O in flight."""
     weighted_ms: int
     """Sum over all I/Os of the time in flight: over `busy_ms`, the mean number in flight."""
+    in_flight: int
+    """Now."""
+    others: int
+    """Discards and flushes that have ended, where the kernel counts them."""
+
+    @property
+    def ended(self) -> int:
+        return self.reads + self.writes + self.others
 
 
 def params() -> tuple[str, ...]:
@@ -45,7 +53,9 @@ def parse(text: str) -> dict[str, Device]:
         if len(fields) < 14 or not all(f.isdecimal() for f in fields[3:14]):
             raise ValueError(f"expected a name and eleven numbers, found {line.strip()[:60]!r}")
         n = [count(f) for f in fields[3:14]]
-        devices[fields[2]] = Device(n[0], n[2], n[3], n[4], n[6], n[7], n[9], n[10])
+        # Discards are counted since Linux 4.18, flushes since 5.5.
+        others = sum(count(fields[at]) for at in (14, 18) if at < len(fields) and fields[at].isdecimal())
+        devices[fields[2]] = Device(n[0], n[2], n[3], n[4], n[6], n[7], n[9], n[10], n[8], others)
     return devices
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import floor
-from statistics import median
 from typing import NamedTuple
 
 import msgspec
@@ -23,10 +22,6 @@ import msgspec
 from tarazu.errors import BadInput
 from tarazu.model import Ost, SystemView
 
-SICK_SPEED = 0.25
-"""Share of its peers' speed below which an OST is sick."""
-SICK_LATENCY = 4.0
-"""Times the median write latency from which it is, where the throughput is unknown."""
 HOT_LOAD = 0.95
 """Load of its server from which an OST is hot."""
 
@@ -70,16 +65,12 @@ def candidates(view: SystemView, share: float) -> list[Candidate]:
     """
     here = [o for o in view.osts if o.active and not o.stale]
     allowed = _allowed(view, share)
-    speeds = [o.write_bytes_per_s for o in here if o.write_bytes_per_s]
-    latencies = [o.write_latency_s for o in here if o.write_latency_s]
-    usual_speed = median(speeds) if speeds else 0.0
-    usual_latency = median(latencies) if latencies else 0.0
     loads = {o.name: max(o.cpu_load, o.memory_load) for o in view.osses}
     found = []
     for ost in here:
         if _is_out(ost):
             continue
-        judged = _judge(ost, usual_speed, usual_latency, loads.get(ost.oss, 0.0))
+        judged = _judge(ost, loads.get(ost.oss, 0.0))
         if judged:
             found.append((*judged, ost))
     found.sort(key=lambda f: (-f[0], f[2].index))
@@ -114,16 +105,11 @@ def _is_out(ost: Ost) -> bool:
     return ost.degraded or not ost.usable
 
 
-def _judge(ost: Ost, usual_speed: float, usual_latency: float, load: float) -> tuple[float, str] | None:
+def _judge(ost: Ost, load: float) -> tuple[float, str] | None:
     """(severity, reason), or None for an OST that is well."""
-    if ost.write_bytes_per_s:
-        relative = ost.relative_speed or ost.write_bytes_per_s / usual_speed
-        if relative < SICK_SPEED:
-            by = f" ({ost.speed_source})" if ost.speed_source else ""
-            return 1 / relative, f"sick: {1 / relative:.1f} times slower than its peers{by}"
-    elif ost.write_latency_s and ost.write_latency_s > SICK_LATENCY * usual_latency:
-        times = ost.write_latency_s / usual_latency
-        return times, f"sick: write latency {times:.1f} times the median"
+    if ost.sick and ost.relative_speed:
+        by = f" ({ost.speed_source})" if ost.speed_source else ""
+        return 1 / ost.relative_speed, f"sick: {1 / ost.relative_speed:.1f} times slower than its peers{by}"
     if load >= HOT_LOAD:
         return load, f"hot: load of its server is {load:.2f}"
     return None

@@ -1,4 +1,4 @@
-"""What one interval's I/Os tell of an OST: differences of its counters, where they suffice."""
+"""What one interval's I/Os tell of an OST: differences of its counters. One disk I/O is something."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from tarazu.stats.service import DISK_SOURCES, of_requests
 from tarazu.units import KIB, MIB
 from tarazu.wire.messages import IoCounters, OstReport
 
-MIN_IOS = 12
-"""Disk I/Os."""
 MIN_REQUESTS = 16
 MIN_REQUEST_BYTES = 16 * MIB
 MIN_MEAN_REQUEST_BYTES = 128 * KIB
-"""For sources that count requests: below this mean size, the time is not that of data."""
+"""For sources that count requests: fewer, or smaller ones, whose time is not that of data, say nothing."""
 
 
 class Evidence(NamedTuple):
+    begin_s: float
     at_s: float
     source: str
     ios: int
@@ -33,6 +32,10 @@ class Evidence(NamedTuple):
         """The four measures: bytes and I/Os, each per second of I/O time and times the number in flight."""
         of_bytes, of_ios = self.bytes / self.seconds, self.ios / self.seconds
         return of_bytes, of_ios, of_bytes * self.in_flight, of_ios * self.in_flight
+
+    @property
+    def mean_bytes(self) -> float:
+        return self.bytes / self.ios
 
 
 class Seen(NamedTuple):
@@ -52,7 +55,7 @@ def judge(now: Seen, base: Seen) -> tuple[bool, Evidence | None]:
     """(whether `now` is the new base, what the I/Os since `base` tell)."""
     since = since_base(now.io, base.io)
     if since.source in DISK_SOURCES:
-        enough = since.ios >= MIN_IOS
+        enough = since.ios > 0
     else:
         if since.ios and since.bytes / since.ios < MIN_MEAN_REQUEST_BYTES:
             return True, None
@@ -62,7 +65,7 @@ def judge(now: Seen, base: Seen) -> tuple[bool, Evidence | None]:
     if since.usecs <= 0 or since.bytes <= 0:
         return True, None
     seconds, in_flight = since.usecs / 1e6, _in_flight(since, now, base)
-    return True, Evidence(now.at_s, since.source, since.ios, since.bytes, seconds, in_flight)
+    return True, Evidence(base.at_s, now.at_s, since.source, since.ios, since.bytes, seconds, in_flight)
 
 
 def since_base(now: IoCounters, base: IoCounters) -> IoCounters:

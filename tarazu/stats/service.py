@@ -40,11 +40,15 @@ class Devices:
         self._disk = {ost: diskstats.disk_below(root, name) for ost, name in self._name.items() if name}
         self._disk_users = Counter(self._disk.values())
 
+    def own(self, ost: str) -> diskstats.Device | None:
+        """The device of which it is the only OST."""
+        name = self._name.get(ost, "")
+        return self._stats.get(name) if self._users[name] <= 1 else None
+
     def io(self, ost: str, start_s: float = 0.0) -> tuple[IoCounters, IoCounters] | None:
         """(reads, writes) of an OST's own device; None where it has none."""
-        name = self._name.get(ost, "")
-        device = self._stats.get(name)
-        if device is None or self._users[name] > 1:
+        device = self.own(ost)
+        if device is None:
             return None
         return diskstats.io(device, self._stats.get(self._disk[ost], device), start_s)
 

@@ -9,57 +9,61 @@ same source, in the same pool, of the same kind) in four ways, and is slow only 
     I/Os per second of I/O time                allows for small ones, whose time is that of the request
     both, times the mean number in flight      allow for a queue: by Little's law, the throughput of the busy disk
 
-once with all its peers, and once with those whose I/Os are small, or large, as its own.
+once with all its peers, and once with those whose I/Os are small, or large, as its own; where enough of them had I/O
+in the same interval, with these only, for what slows all of them makes none slow.
 
 In flight are this OST's I/Os in both directions, or those of all OSTs on its disk. What others do there (a rebuild,
 a scrub) is not: if it makes the OST's I/Os slow, the OST is slow for as long.
 
-Equal disks differ by what they happened to serve, and few I/Os say little: within a factor `BAND`, and more the fewer
-I/Os were seen (`band`), an OST counts as equal to its peers; beyond, its own value stands. The worse direction decides.
+Equal disks differ by what they happened to serve, and few I/Os say little: `tarazu.stats.ost_state` decides, interval
+by interval, from what the comparison says. Until it has, an OST counts as equal to its peers; then its own value
+stands. The worse direction decides.
 
-An interval counts with at least `MIN_IOS` disk I/Os; fewer wait for those of the next intervals. An idle OST has no
-new evidence and is not slow, unless others on its disk are (`tarazu.stats.disks`). Without new evidence a verdict fades
-and is forgotten after a time that is set, so that a slow target that got nothing is tried again: the allocator gives it
-a first stripe as soon as the estimate carries one. What that stripe shows counts more than what was seen long before
-(weights that halve in a third of that time), so one look decides.
+An idle OST has no new evidence and is not slow, unless others on its disk are (`tarazu.stats.disks`). A verdict stands
+until I/Os there say otherwise: mdsd lets a few small objects through to a slow OST for that.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from statistics import median_high
 from typing import NamedTuple
 
+import msgspec
+
+from tarazu.model import SICK
 from tarazu.stats import peers
 from tarazu.stats.disks import put_together
 from tarazu.stats.evidence import Evidence, Seen, io_of, judge
+from tarazu.stats.ost_state import OstState, Shown
 from tarazu.stats.service import DISK_SOURCES
 from tarazu.units import KIB
 from tarazu.wire.messages import OstReport
 
 MAX_SPAN_S = 600.0
-"""I/Os are gathered over several intervals until they suffice, but not longer than this."""
+"""Requests are gathered over several intervals until they suffice, but not longer than this."""
 MAX_SILENCE_S = 3600.0
 """What was done during a longer silence of its server is no evidence: it may be of another time."""
-INTERVALS = 3
-"""Newest intervals with evidence that the median is taken over: two good ones end a bad verdict, one bad one
-makes none."""
-BAND = 2.0
-"""Within this factor of the reference an OST counts as equal, however many I/Os were seen."""
-BAND_NOISE = 2.2
-"""Growth of the band for few I/Os: times taken from a busy healthy disk vary by 1.5 times their mean."""
+UNREAD = 8
+"""Intervals of an OST that are kept until somebody asks."""
 SMALL_BYTES = 32 * KIB
 """Mean size of I/Os, below which their time is hardly that of data: journals, small files, random reads."""
 SEEK_S = 0.01
 """What positioning a disk's head may add to an I/O that is much smaller than those it is compared with."""
-FORGET_S = 1800.0
-"""Without new evidence a verdict fades, evenly in powers, and is gone after this."""
-GRACE_S = 120.0
-"""An estimate stands unchanged this long after its last evidence (two of the paper's intervals)."""
+SAME_OSTS = 3
+SAME_SHARE = 0.25
+"""So many of an OST's peers, and such a share, must have had I/O in its interval to be compared with alone."""
+SYNC = 2.0
+"""Times longer that small I/Os may take whose writers wait for the disk's own cache, which peers' need not."""
+LEAST_WAIT_S = 0.1
+"""An I/O that is outstanding is expected to take this long at least."""
 
 Direction = tuple[str, int, bool]
 """(file system, OST index, True for writes)."""
+_Side = tuple[int, bool]
+"""(OST index, True for writes)."""
 
 
 class Estimate(NamedTuple):
@@ -72,54 +76,59 @@ class Estimate(NamedTuple):
     """Speed over that of the peers; 1 while it counts as equal. Never above: this is no measure of bandwidth."""
     source: str
 
-
-class _Measured(NamedTuple):
-    """The evidence of one direction of one OST, put together."""
-
-    at_s: float
-    source: str
-    ios: float
-    mean_bytes: float
-    rates: tuple[float, ...]
+    @property
+    def sick(self) -> bool:
+        return self.relative < SICK
 
 
-class _Compared(NamedTuple):
-    measured: _Measured
-    own: float
-    """Speed over the peers', before it fades and where the band is not applied."""
+class _Judged:
+    """One direction of one OST."""
+
+    def __init__(self, writes: bool) -> None:
+        self.writes = writes
+        self.unread: deque[Evidence] = deque(maxlen=UNREAD)
+        self.newest: Evidence | None = None
+        """Of those that were judged."""
+        self.of_size: dict[bool, Evidence] = {}
+        """The newest of small I/Os (True), and of large ones."""
+        self.state = OstState()
+        self.usual: tuple[float, ...] = ()
+        """The peers' measures."""
+
+
+class _Verdict(NamedTuple):
+    share: float
+    """Speed over the usual one, as far as nothing explains it."""
     usual: tuple[float, ...]
-    """The peers' measures."""
-    peers_ios: float
-    """What that rests on: the I/Os of those that are not slow themselves."""
-
-
-_Terms = tuple[dict[int, Sequence[str]], dict[int, str]]
-"""(pools, servers) of the OSTs."""
 
 
 class SpeedEstimator:
     """Estimates for all OSTs of all file systems; `update` with every report, `estimates` when asked."""
 
-    def __init__(self, forget_s: float = FORGET_S) -> None:
-        self.forget_s = forget_s
-        self._grace_s = min(GRACE_S, forget_s / 3)
+    def __init__(self) -> None:
         self._base: dict[Direction, Seen] = {}
         """What the next evidence is counted from."""
         self._last: dict[Direction, Seen] = {}
-        self._evidence: dict[str, dict[tuple[int, bool], deque[Evidence]]] = {}
-        """File system → (OST index, True for writes) → the newest."""
-        self._measured: dict[Direction, _Measured] = {}
-        """Put together when it is asked for, until there is new evidence."""
-        self._compared: dict[str, tuple[_Terms, list[tuple[int, _Compared]]]] = {}
-        """File system → what was compared under which terms, as long as there is no new evidence."""
-        self._reports: dict[tuple[str, int], OstReport] = {}
+        self._judged: dict[str, dict[_Side, _Judged]] = {}
+        self._unread: dict[str, set[_Side]] = {}
+        self._waiting: dict[str, dict[int, OstReport]] = {}
+        """OSTs with I/Os in flight of which none has ended, not judged yet."""
+        self._kinds: dict[tuple[str, int], bool | None] = {}
 
     def update(self, report: OstReport, received_s: float) -> None:
         """Take in one target's counters; `received_s` is on any clock that is not set."""
-        self._reports[report.fs_name, report.index] = report
+        self._note(report)
         for writes in (False, True):
             if io := io_of(report, writes):
                 self._take((report.fs_name, report.index, writes), Seen(report, io, received_s))
+
+    def _note(self, report: OstReport) -> None:
+        self._kinds[report.fs_name, report.index] = report.nonrotational
+        waiting = self._waiting.setdefault(report.fs_name, {})
+        if report.waiting_s:
+            waiting[report.index] = report
+        else:
+            waiting.pop(report.index, None)
 
     def forget_base(self, fs_name: str, index: int) -> None:
         """The target's next counters are another server's: nothing is counted from the last ones."""
@@ -130,11 +139,12 @@ class SpeedEstimator:
     def update_server(self, reports: Iterable[OstReport], received_s: float) -> None:
         """Take in those of one server's targets, which may share disks."""
         on_disk: dict[tuple[str, str, bool, str], dict[int, Seen]] = {}
+        sharing: dict[tuple[str, str], list[OstReport]] = {}
         for report in reports:
             if not report.disk:
                 self.update(report, received_s)
                 continue
-            self._reports[report.fs_name, report.index] = report
+            sharing.setdefault((report.fs_name, report.disk), []).append(report)
             for writes in (False, True):
                 if io := io_of(report, writes):
                     seen = Seen(report, io, received_s)
@@ -143,24 +153,37 @@ class SpeedEstimator:
                         on_disk.setdefault(group, {})[report.index] = seen
                     else:
                         self._take((report.fs_name, report.index, writes), seen)
-        for (fs_name, _, writes, _), now in on_disk.items():
-            self._take_disk(fs_name, writes, now)
+        ended: set[tuple[str, str]] = set()
+        for (fs_name, disk, writes, _), now in on_disk.items():
+            if self._take_disk(fs_name, writes, now):
+                ended.add((fs_name, disk))
+        for disk_of, here in sharing.items():
+            # Where nothing ended on the whole disk, all that lie on it wait.
+            longest = max(here, key=lambda r: r.waiting_s)
+            for report in here:
+                waits = report if disk_of in ended or not longest.waiting_s else longest
+                self._note(_waiting_as(report, waits))
 
     def _since(self, key: Direction, now: Seen) -> tuple[Seen, Seen] | None:
         """(base, last) that `now` can be compared with; None begins anew."""
         base, last = self._base.get(key), self._last.get(key)
         self._last[key] = now
-        kept = self._evidence.get(key[0], {}).get(key[1:])
-        if last and now.at_s < last.at_s and kept:
-            # The clock was set back: what seems to lie ahead would never fade.
-            earlier = [e._replace(at_s=min(e.at_s, now.at_s)) for e in kept]
-            kept.clear()
-            kept.extend(earlier)
-            self._changed(key)
-        if base and last and base.io.source == now.io.source and now.at_s - last.at_s <= MAX_SILENCE_S:
+        if base and last and base.io.source == now.io.source and 0 <= now.at_s - last.at_s <= MAX_SILENCE_S:
             return base, last
         self._base[key] = now
+        if last and now.at_s < last.at_s:
+            self._clock_was_set_back(key, now.at_s)
         return None
+
+    def _clock_was_set_back(self, key: Direction, at_s: float) -> None:
+        """What seems to lie ahead would be of the same time as all that comes."""
+        judged = self._judged.get(key[0], {}).get(key[1:])
+        if judged and judged.newest:
+            judged.newest = judged.newest._replace(begin_s=at_s, at_s=at_s)
+        if judged:
+            judged.of_size = {s: e._replace(begin_s=at_s, at_s=at_s) for s, e in judged.of_size.items()}
+            judged.unread.clear()
+            self._unread.get(key[0], set()).discard(key[1:])
 
     def _take(self, key: Direction, now: Seen) -> None:
         if not (known := self._since(key, now)):
@@ -175,31 +198,27 @@ class SpeedEstimator:
         if evidence:
             self._keep(key, evidence)
 
-    def _take_disk(self, fs_name: str, writes: bool, now: Mapping[int, Seen]) -> None:
-        """As `_take`, for all OSTs on one disk."""
+    def _take_disk(self, fs_name: str, writes: bool, now: Mapping[int, Seen]) -> bool:
+        """As `_take`, for all OSTs on one disk; whether any I/O has ended there."""
         keys = {index: (fs_name, index, writes) for index in now}
-        known = {i: since for i in now if (since := self._since(keys[i], now[i]))}
-        of_disk, apart = put_together({i: (now[i], base) for i, (base, _) in known.items()})
-        if of_disk and any(last is not base for base, last in known.values()):
-            newest = put_together({i: (now[i], last) for i, (_, last) in known.items()})
-            of_disk, apart = newest if newest.of_disk else (of_disk, apart)
-        for i, (base, _) in known.items():
+        known = {i: since[0] for i in now if (since := self._since(keys[i], now[i]))}
+        of_disk, apart = put_together({i: (now[i], base) for i, base in known.items()})
+        for i, base in known.items():
             if of_disk or now[i].at_s - base.at_s > MAX_SPAN_S:
                 self._base[keys[i]] = now[i]
         if of_disk:
             for i in now:
                 self._keep(keys[i], apart.get(i, of_disk))
+        return of_disk is not None
 
     def _keep(self, key: Direction, evidence: Evidence) -> None:
-        kept = self._evidence.setdefault(key[0], {}).setdefault(key[1:], deque(maxlen=INTERVALS))
-        if kept and kept[-1].source != evidence.source:
-            kept.clear()
-        kept.append(evidence)
-        self._changed(key)
-
-    def _changed(self, key: Direction) -> None:
-        self._measured.pop(key, None)
-        self._compared.pop(key[0], None)
+        fs_name, side = key[0], key[1:]
+        judged = self._judged.setdefault(fs_name, {}).get(side)
+        if judged is None or (judged.newest and judged.newest.source != evidence.source):
+            # By another source: nothing that was seen before compares.
+            judged = self._judged[fs_name][side] = _Judged(key[2])
+        judged.unread.append(evidence)
+        self._unread.setdefault(fs_name, set()).add(side)
 
     def estimates(
         self,
@@ -208,124 +227,173 @@ class SpeedEstimator:
         pools: Mapping[int, Sequence[str]] | None = None,
         servers: Mapping[int, str] | None = None,
     ) -> dict[int, Estimate]:
-        """OST index → estimate at `now`. OSTs that never showed enough evidence are absent.
+        """OST index → estimate. OSTs that never showed enough evidence are absent.
 
         `pools` and `servers`: OST index → its pools, its OSS.
         """
-        terms = (dict(pools or {}), dict(servers or {}))
-        if fs_name not in self._compared or self._compared[fs_name][0] != terms:
-            self._compared[fs_name] = (terms, self._compare(fs_name, *terms))
+        while unread := self._unread.pop(fs_name, None):
+            self._judge(fs_name, unread, pools or {}, servers or {})
+        self._judge_waiting(fs_name, pools or {})
         found: dict[int, Estimate] = {}
-        for index, compared in self._compared[fs_name][1]:
-            estimate = self._estimate(compared, now)
-            if index not in found or estimate.relative < found[index].relative:
-                found[index] = estimate
+        for (index, _), judged in sorted(self._judged.get(fs_name, {}).items(), key=lambda of: not of[0][1]):
+            if judged.newest is None and not judged.state.slow:
+                continue
+            relative = judged.state.relative
+            if index not in found or relative < found[index].relative:
+                of_bytes, of_ios = judged.usual[:2]
+                source = judged.newest.source if judged.newest else "diskstats"
+                found[index] = Estimate(of_bytes * relative, 1 / (of_ios * relative), relative, source)
         return found
 
-    def _compare(
-        self, fs_name: str, pools: Mapping[int, Sequence[str]], servers: Mapping[int, str]
-    ) -> list[tuple[int, _Compared]]:
-        """Each OST's writes, then its reads, beside those of its peers."""
-        comparable: dict[tuple[bool, str, bool | None], dict[int, _Measured]] = {}
-        for (index, writes), evidence in self._evidence.get(fs_name, {}).items():
-            key = (fs_name, index, writes)
-            if (measured := self._measured.get(key)) is None:
-                measured = self._measured[key] = self._usual(evidence)
-            kind = self._reports[fs_name, index].nonrotational
-            comparable.setdefault((not writes, measured.source, kind), {})[index] = measured
-        order = sorted(comparable, key=lambda of: of[:2])
-        return [item for of in order for item in _compared(comparable[of], pools, servers).items()]
+    def _judge(
+        self,
+        fs_name: str,
+        unread: Iterable[_Side],
+        pools: Mapping[int, Sequence[str]],
+        servers: Mapping[int, str],
+    ) -> None:
+        """Each OST's oldest interval that was not judged, beside its peers."""
+        here = self._judged[fs_name]
+        fresh = set(unread)
+        for side in fresh:
+            judged = here[side]
+            judged.newest = e = judged.unread.popleft()
+            judged.of_size[e.mean_bytes < SMALL_BYTES] = e
+            if judged.unread:
+                self._unread.setdefault(fs_name, set()).add(side)
+        for of_class in self._comparable(fs_name).values():
+            new = {i for i, judged in of_class.items() if (i, judged.writes) in fresh}
+            if new:
+                verdicts = _compared(of_class, new, pools, servers)
+                for i in new:
+                    self._take_verdict(of_class, i, *verdicts[i])
 
-    def _usual(self, evidence: Sequence[Evidence]) -> _Measured:
-        """Medians of the newest evidence, what is older than the newest counting less."""
-        newest = evidence[-1].at_s
-        half_life_s = self.forget_s / 3
-        weights = [0.5 ** (max(0.0, newest - e.at_s - self._grace_s) / half_life_s) for e in evidence]
-        return _Measured(
-            newest,
-            evidence[-1].source,
-            sum(w * e.ios for w, e in zip(weights, evidence)),
-            sum(w * e.bytes for w, e in zip(weights, evidence))
-            / sum(w * e.ios for w, e in zip(weights, evidence)),
-            tuple(_median(values, weights) for values in zip(*(e.rates for e in evidence))),
+    @staticmethod
+    def _take_verdict(
+        of_class: Mapping[int, _Judged], index: int, verdict: _Verdict, beside: Mapping[int, Evidence]
+    ) -> None:
+        judged, e = of_class[index], beside[index]
+        judged.usual = verdict.usual
+        others = [e.ios for i, e in beside.items() if i != index and not of_class[i].state.slow]
+        of_bytes, of_ios = verdict.usual[:2]
+        expected_s = max(e.mean_bytes / of_bytes, 1 / of_ios)
+        shown = Shown(
+            -math.log(verdict.share),
+            e.ios,
+            len(others),
+            sum(others),
+            (e.seconds / e.ios - expected_s) / max(1.0, e.in_flight),
+            e.rates[0],
+            (of_bytes, of_ios),
         )
+        if others:
+            judged.state.take(shown, e.mean_bytes)
 
-    def _estimate(self, compared: _Compared, now: float) -> Estimate:
-        m, own, usual, peers_ios = compared
-        weight = min(1.0, max(0.0, 1 - (now - m.at_s - self._grace_s) / (self.forget_s - self._grace_s)))
-        # Drawn towards 1 on a logarithmic scale: speeds differ by factors.
-        relative = math.exp(weight * math.log(own))
-        if relative > 1 / band(m.ios, peers_ios):
-            relative = 1.0
-        return Estimate(usual[0] * relative, 1 / (usual[1] * relative), relative, m.source)
+    def _comparable(self, fs_name: str) -> dict[tuple[bool, str, bool | None], dict[int, _Judged]]:
+        """What was judged, or is about to be, by direction, source and kind of disk."""
+        found: dict[tuple[bool, str, bool | None], dict[int, _Judged]] = {}
+        for (index, writes), judged in self._judged.get(fs_name, {}).items():
+            if e := judged.newest:
+                found.setdefault((writes, e.source, self._kinds.get((fs_name, index))), {})[index] = judged
+        return found
+
+    def _judge_waiting(self, fs_name: str, pools: Mapping[int, Sequence[str]]) -> None:
+        """OSTs on which nothing ends, by how long one I/O of their peers takes."""
+        waiting = self._waiting.get(fs_name)
+        if not waiting:
+            return
+        if 2 * len(waiting) > sum(name == fs_name for name, _ in self._kinds):
+            return  # the cause is no disk
+        here = self._judged.setdefault(fs_name, {})
+        for (writes, _, kind), of_class in self._comparable(fs_name).items():
+            if not writes:
+                continue
+            times = {i: _usual(j) for i, j in of_class.items() if i not in waiting}
+            for index, report in waiting.items():
+                mine = set(pools.get(index, ()))
+                own = [e for i, e in times.items() if not mine or mine.intersection(pools.get(i, ()))]
+                if self._kinds.get((fs_name, index)) != kind or len(own) < 2:
+                    continue
+                one_s = median_high(e.seconds / e.ios / max(1.0, e.in_flight) for e in own)
+                queue_s = median_high(e.seconds / e.ios for e in own)
+                usual_s = max(LEAST_WAIT_S, queue_s, one_s * report.waiting_ios)
+                judged = here.setdefault((index, True), _Judged(True))
+                judged.usual = judged.usual or median_high([e.rates for e in own])
+                judged.state.wait(report.waiting_s, usual_s)
+        waiting.clear()
+
+
+def _waiting_as(report: OstReport, other: OstReport) -> OstReport:
+    if report is other or report.waiting_s == other.waiting_s:
+        return report
+    return msgspec.structs.replace(report, waiting_s=other.waiting_s, waiting_ios=other.waiting_ios)
+
+
+def _usual(judged: _Judged) -> Evidence:
+    """The newest of large I/Os, where there is one."""
+    return judged.of_size[min(judged.of_size)]
 
 
 def _compared(
-    measured: Mapping[int, _Measured], pools: Mapping[int, Sequence[str]], servers: Mapping[int, str]
-) -> dict[int, _Compared]:
-    """Of those that the smallest set decides where there are several: a pool of flash, not one of all OSTs."""
-    best = {index: (-len(measured) - 1, 1.0, m.rates, 0.0) for index, m in measured.items()}
-    for group in peers.groups(measured, pools):
-        of_group = {i: measured[i] for i in group}
-        verdicts = _verdicts(of_group, servers)
-        small = {i: m for i, m in of_group.items() if m.mean_bytes < SMALL_BYTES}
-        large = {i: m for i, m in of_group.items() if m.mean_bytes >= SMALL_BYTES}
-        for alike in (small, large):
-            if 1 < len(alike) < len(group):
-                for i, verdict in _verdicts(alike, servers).items():
-                    verdicts[i] = min(verdicts[i], verdict)
-        well = {i: m.ios for i, m in of_group.items() if verdicts[i][0] > 1 / peers.GAP}
-        ios = sum(well.values())
-        for i, verdict in verdicts.items():
-            best[i] = max(best[i], (-len(group), *verdict, ios - well.get(i, 0.0)))
-    return {i: _Compared(m, *best[i][1:]) for i, m in measured.items()}
-
-
-def band(ios: float, peers_ios: float = math.inf) -> float:
-    """Within which factor an OST counts as equal to its peers after so many I/Os of its own and of theirs.
-
-    3.3 for 12 beside many, 3.8 for 12 beside 12, 2.4 for 100.
+    of_class: Mapping[int, _Judged],
+    fresh: Collection[int],
+    pools: Mapping[int, Sequence[str]],
+    servers: Mapping[int, str],
+) -> dict[int, tuple[_Verdict, Mapping[int, Evidence]]]:
+    """Fresh OST → (its verdict, beside whose I/Os), by the smallest set where there are several: a pool of flash, not
+    one of all OSTs.
     """
-    return BAND * (1 + BAND_NOISE * math.sqrt(1 / max(1.0, ios) + 1 / max(1.0, peers_ios)))
+    newest = {i: j.newest for i, j in of_class.items() if j.newest}
+    begin_s = min(newest[i].begin_s for i in fresh)
+    found: dict[int, tuple[_Verdict, Mapping[int, Evidence]]] = {}
+    for group in sorted(peers.groups(newest, pools), key=len):
+        mine = [i for i in group if i in fresh and i not in found]
+        if not mine:
+            continue
+        beside = _of_one_time({i: newest[i] for i in group}, begin_s, servers)
+        verdicts = _verdicts(beside, servers)
+        found |= {i: (verdicts[i], beside) for i in mine}
+        for small in (False, True):
+            of_size = {i: e for i in group if (e := of_class[i].of_size.get(small))}
+            alike = _of_one_time(of_size, begin_s, servers)
+            if len(alike) > 1 and alike != beside:
+                verdicts = _verdicts(alike, servers)
+                for i in mine:
+                    if alike.get(i) is newest[i] and verdicts[i] < found[i][0]:
+                        found[i] = verdicts[i], alike
+    return {i: found.get(i) or (_Verdict(1.0, newest[i].rates), {i: newest[i]}) for i in fresh}
 
 
-def _verdicts(
-    measured: Mapping[int, _Measured], servers: Mapping[int, str]
-) -> dict[int, tuple[float, tuple[float, ...]]]:
-    """OST → (its speed over the usual one, as far as nothing explains it; the usual measures)."""
-    by_rate = [peers.references({i: m.rates[r] for i, m in measured.items()}, servers) for r in range(4)]
-    sizes = peers.references({i: m.mean_bytes for i, m in measured.items()}, servers)
+def _of_one_time(
+    newest: Mapping[int, Evidence], begin_s: float, servers: Mapping[int, str]
+) -> Mapping[int, Evidence]:
+    """Those of the interval that began then, where they are enough; else all."""
+    same = {i: e for i, e in newest.items() if e.at_s >= begin_s}
+    enough = len(same) >= max(SAME_OSTS, SAME_SHARE * len(newest))
+    return same if enough and len({servers.get(i, str(i)) for i in same}) > 1 else newest
+
+
+def _verdicts(newest: Mapping[int, Evidence], servers: Mapping[int, str]) -> dict[int, _Verdict]:
+    rates = {i: e.rates for i, e in newest.items()}
+    by_rate = [peers.references({i: of[r] for i, of in rates.items()}, servers) for r in range(4)]
+    sizes = peers.references({i: e.mean_bytes for i, e in newest.items()}, servers)
     found = {}
-    for i, m in measured.items():
+    for i, e in newest.items():
         usual = tuple(of[i] for of in by_rate)
-        found[i] = (min(1.0, max(_ratios(m, usual, sizes[i]))), usual)
+        share = max(_ratios(e, rates[i], usual, sizes[i]))
+        found[i] = _Verdict(min(1.0, share * SYNC if e.mean_bytes < SMALL_BYTES else share), usual)
     return found
 
 
-def _ratios(m: _Measured, reference: Sequence[float], usual_bytes: float) -> list[float]:
+def _ratios(
+    e: Evidence, rates: Sequence[float], reference: Sequence[float], usual_bytes: float
+) -> list[float]:
     """The four measures over those of the peers; a much smaller I/O may take a seek more than the peers'."""
-    seek_s = SEEK_S if m.source in DISK_SOURCES and m.mean_bytes < usual_bytes / 4 else 0.0
-    own_bytes, own_ios, busy_bytes, busy_ios = m.rates
+    seek_s = SEEK_S if e.source in DISK_SOURCES and e.mean_bytes < usual_bytes / 4 else 0.0
+    own_bytes, own_ios, busy_bytes, busy_ios = rates
     return [
         own_bytes / reference[0],
         own_ios * (1 / reference[1] + seek_s),
         busy_bytes / reference[2],
         busy_ios * (1 / reference[3] + seek_s),
     ]
-
-
-def _median(values: Sequence[float], weights: Sequence[float]) -> float:
-    """Where half of the weight is reached from below; the mean of both sides where it is reached exactly."""
-    if len(set(weights)) == 1:  # nearly always, and the only one that is asked for with every report
-        of = sorted(values)
-        return (of[(len(of) - 1) // 2] + of[len(of) // 2]) / 2
-    ordered = sorted(zip(values, weights))
-    half = sum(weights) / 2
-    below = 0.0
-    for i, (value, weight) in enumerate(ordered):
-        below += weight
-        if math.isclose(below, half, rel_tol=1e-9):
-            return (value + ordered[i + 1][0]) / 2
-        if below > half:
-            return value
-    raise ValueError("no values")

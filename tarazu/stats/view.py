@@ -107,8 +107,10 @@ class ViewBuilder:
         received_s -= min(report.age_s, self.stale_after_s)
         sequences = dict(before.sequences) if before else {}
         if report.incarnation:
-            if report.sequence <= sequences.pop(report.incarnation, 0):
-                self.late[report.oss] += 1
+            newest = sequences.pop(report.incarnation, 0)
+            if report.sequence <= newest:
+                # The newest one again is what an ossd says to an mdsd that has just come.
+                self.late[report.oss] += report.sequence < newest
                 return True
             sequences[report.incarnation] = report.sequence
             for oldest in list(sequences)[:-MAX_INCARNATIONS]:
@@ -348,6 +350,8 @@ def _is_possible(ost: OstReport) -> bool:
         and ost.total_bytes > 0
         and min(counts) >= 0
         and math.isfinite(ost.counters_start_s)
+        and 0 <= ost.waiting_s < math.inf
+        and ost.waiting_ios >= 0
         and all(
             min(io.ios, io.bytes, io.usecs, io.flight_sum, io.flight_samples) >= 0
             and math.isfinite(io.start_s)

@@ -109,6 +109,9 @@ class OstReport(msgspec.Struct, frozen=True, omit_defaults=True):
     """The server's name of a disk that several of its OSTs share: partitions, logical volumes, files."""
     nonrotational: bool | None = None
     """`osd-*.*.nonrotational`; None where the server does not say."""
+    waiting_s: float = 0.0
+    """For so long I/Os have been in flight and none has ended (`tarazu.stats.outstanding`)."""
+    waiting_ios: int = 0
 
 
 class JobRate(msgspec.Struct, frozen=True):

@@ -316,7 +316,10 @@ class ZmqPublisher(Publisher):
         self.counts = ends[0].counts
 
     def publish(self, report: OssReport | NodeReport) -> None:
-        self._send(messages.encode(report))
+        data = messages.encode(report)
+        while self.wait(0.0):
+            pass  # whoever has come by now gets this report, and needs no repetition
+        self._send(data)
 
     def repeat(self, report: OssReport | NodeReport) -> None:
         self._send(messages.encode(report), self._came)

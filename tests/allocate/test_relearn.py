@@ -6,6 +6,8 @@ import msgspec
 import pytest
 
 from tarazu.allocate import bounds, policies, quality
+from tarazu.lustre import EOF
+from tarazu.model import Component, CreateRequest, Layout
 from tarazu.sim import badost
 from tarazu.units import MIB
 from tests.allocate import relearn
@@ -69,20 +71,15 @@ def test_a_recovered_ost_has_its_share_within_three_runs(site: relearn.Site, sic
     assert shares[-1] >= 0.9
 
 
-def test_an_ost_too_sick_for_any_stripe_is_tried_again_and_judged_by_one_look(log: badost.Log) -> None:
+def test_an_ost_too_sick_for_any_stripe_is_back_after_a_few_small_objects(log: badost.Log) -> None:
     few = msgspec.structs.replace(log, files=log.files[:240])
     site = relearn.Site(log)
     site.replay()
-    site.requests = badost.requests(few)
-    assert share(site.run()[0]) == 0
-    tried = []
-    for _ in range(120):
-        placed, _ = site.run()
-        tried.append(placed[SICK] // (256 * MIB))
-    looks = [i for i, files in enumerate(tried) if files]
-    assert 2 <= len(looks) <= 12, "tried now and then, while it is sick"
-    assert max(tried) <= 2, "with a file or two"
+    small = CreateRequest(MIB, Layout((Component(0, EOF, MIB, 1),)))
+    site.requests = [*badost.requests(few), *[small] * 40]
+    tried = [site.run()[0][SICK] for _ in range(20)]
+    assert 0 < max(tried) <= 40 * MIB, "with small objects only"
     site.recover(SICK)
-    shares = [share(site.run()[0]) for _ in range(40)]
+    shares = [share(site.run()[0]) for _ in range(20)]
     back = next(i for i, s in enumerate(shares) if s >= 0.9)
-    assert all(s >= 0.9 for s in shares[back:])
+    assert back < 12 and all(s >= 0.9 for s in shares[back:])

@@ -9,7 +9,8 @@ import pytest
 
 from tarazu.daemons.health import Health, Verdict, of_report
 from tarazu.model import Ost, SystemView
-from tarazu.stats import osp
+from tarazu.rebalance.targets import targets
+from tarazu.stats import drain, osp
 
 FS = "lustre"
 OSTS = tuple(Ost(index, f"oss{index // 2}", 1 << 40, 1 << 39, 1 << 39) for index in range(4))
@@ -97,23 +98,19 @@ def test_what_the_administrator_closes_or_is_full_counts_at_once(clocked: Clocke
     assert clocked.usable() == [2, 3]
 
 
-def test_sickness_ends_higher_than_it_begins_and_leaves_the_target_usable() -> None:
-    def sick(speed: float, was: bool) -> bool:
+def test_all_who_ask_whether_an_ost_is_sick_hear_the_same() -> None:
+    for speed, sick in ((None, False), (0.6, False), (0.4, True), (0.002, True)):
         ost = msgspec.structs.replace(OSTS[0], relative_speed=speed)
-        return of_report(ost, was_sick=was, connected=True).kind == "sick"
-
-    assert [sick(0.6, was=False), sick(0.4, was=False), sick(0.6, was=True), sick(0.8, was=True)] == [
-        False,
-        True,
-        True,
-        False,
-    ]
+        assert (of_report(ost, connected=True).kind == "sick") is sick
+        view = SystemView(FS, 0.0, (ost, *OSTS[1:]))
+        assert [c.ost for c in drain.candidates(view, 1.0)] == [ost.index] * sick
+        assert bool(targets(view).room[0] == 0) is sick, "nothing is moved to it"
 
 
 def test_silence_of_an_ossd_is_no_death_where_the_mds_is_connected() -> None:
     stale = msgspec.structs.replace(OSTS[0], stale=True)
-    assert of_report(stale, was_sick=False, connected=True) == Verdict("")
-    assert of_report(stale, was_sick=False, connected=False).kind == "silent"
+    assert of_report(stale, connected=True) == Verdict("")
+    assert of_report(stale, connected=False).kind == "silent"
 
 
 def test_a_look_that_hangs_holds_up_one_plan_for_half_a_second_and_no_other(tmp_path: Path) -> None:

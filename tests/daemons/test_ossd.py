@@ -78,6 +78,18 @@ def test_killed_and_restarted_it_is_heard_again(site: Site) -> None:
     assert list(status["osses"]) == ["oss1"] and len(status["file_systems"]["lustre"]["osts"]) == 5
 
 
+def test_no_start_of_ossd_counts_a_late_report(site: Site) -> None:
+    site.mdsd()
+    before = 0
+    for _ in range(3):
+        ossd = site.ossd()
+        status = site.wait_status(received(before + 2))
+        before = status["statistics"]["received"] + 1
+        ossd.terminate()
+        assert ossd.wait(PATIENCE_S) == 0
+        assert not status["osses"]["oss1"]["late"]
+
+
 def test_one_bad_source_disables_only_itself(site: Site, tmp_path: Path) -> None:
     root = tmp_path / "oss"
     shutil.copytree(DATA / "oss", root)

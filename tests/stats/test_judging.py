@@ -9,12 +9,13 @@ import msgspec
 import pytest
 
 from tarazu.stats import peers
-from tarazu.stats.speed import BAND, GRACE_S, INTERVALS, SpeedEstimator, band
+from tarazu.stats.speed import SpeedEstimator
 from tarazu.units import GIB, KIB, MIB
 from tarazu.wire.messages import IoCounters, OstReport
 from tests.stats.watched import Watched
 
 INTERVAL_S = 60.0
+INTERVALS = 3
 SICK = 3
 
 
@@ -84,7 +85,7 @@ def site() -> Site:
 @pytest.mark.parametrize("times", [3, 10, 50])
 def test_a_held_disk_is_noticed_in_proportion(site: Site, times: int) -> None:
     site.osts[SICK].held = times
-    site.run()
+    site.run(times=10 if times == 3 else 2)
     assert site.slow() == {SICK}
     assert site.relative()[SICK] == pytest.approx(1 / times, rel=0.25)
 
@@ -160,26 +161,20 @@ def test_a_slow_disk_is_slow_under_any_load(site: Site, depth: int) -> None:
     assert site.slow() == {SICK}
 
 
-def test_idle_osts_are_not_slow_and_a_silent_verdict_fades(site: Site) -> None:
-    for ost in site.osts[:6]:
-        ost.held = 20 if ost.index == SICK else 1
-        ost.io(60)
-    site.tick()
+def test_idle_osts_are_not_slow_and_a_verdict_outlives_the_clock(site: Site) -> None:
+    for _ in range(2):
+        for ost in site.osts[:6]:
+            ost.held = 20 if ost.index == SICK else 1
+            ost.io(60)
+        site.tick()
     assert set(site.relative()) == set(range(6)) and site.slow() == {SICK}
-    before = site.relative()[SICK]
-    site.now += GRACE_S + 600
-    assert before < site.relative()[SICK] < 1
-    site.now += 3 * 600
-    assert site.slow() == set()
-
-
-def test_a_verdict_fades_though_the_clock_was_set_back(site: Site) -> None:
-    site.osts[SICK].held = 20
-    site.run()
-    site.now -= 86400
-    site.tick()
-    assert site.slow() == {SICK}
-    site.now += GRACE_S + 4 * 600
+    for later in (30 * 86400, -365 * 86400):
+        site.now += later
+        site.tick()
+        assert site.slow() == {SICK}
+    for ost in site.osts[:6]:
+        ost.held = 1
+    site.run(times=2)
     assert site.slow() == set()
 
 
@@ -222,12 +217,12 @@ def device(ost: int, own: int, others: int, busy_ms: int, io_ms: float) -> OstRe
 def test_others_on_the_device_count_as_far_as_they_slow_the_ost(io_ms: float, slow: set[int]) -> None:
     # A scrub reads 2,000 MiB from the OST's own device, politely or not; its writes take 8 ms elsewhere.
     estimator = SpeedEstimator()
-    for now, factor in ((0.0, 0), (60.0, 1)):
+    for now, factor in ((0.0, 0), (60.0, 1), (120.0, 2)):
         for ost in range(8):
             own, others, each = (100, 2000, io_ms) if ost == SICK else (100, 0, 8.0)
             busy = round((own + others) * each / 16) if ost == SICK else 800
             estimator.update(device(ost, factor * own, factor * others, factor * busy, each), now)
-    found = estimator.estimates("lustre", 60.0)
+    found = estimator.estimates("lustre", 120.0)
     assert {i for i, e in found.items() if e.relative < 1} == slow
 
 
@@ -313,11 +308,6 @@ def test_noise_of_busy_healthy_disks_is_no_sickness() -> None:
     assert len(site.slow()) <= 1
 
 
-def test_few_ios_need_a_larger_difference() -> None:
-    assert band(12) > band(48) > band(10_000) > BAND
-    assert band(12) < 3.5 < band(12, 12) < 4
-
-
 class SharedDisks(Site):
     """As `Site`, all OSTs of a server on its one disk."""
 
@@ -350,7 +340,7 @@ ONE_OF_FIVE = tuple(range(0, 35, 5))
 @pytest.mark.parametrize("times", [3, 10, 50])
 def test_osts_of_a_held_disk_that_showed_nothing_are_slow_too(shared: SharedDisks, times: int) -> None:
     shared.hold(2, times)
-    for _ in range(2):
+    for _ in range(10 if times == 3 else 2):
         shared.write([o + more for o in ONE_OF_FIVE for more in (0, 1)])
     assert shared.slow() == set(range(10, 15))
 
@@ -361,12 +351,12 @@ def test_osts_that_were_well_on_a_disk_that_is_held_now_are_slow_too(shared: Sha
         shared.write(range(35))
     assert shared.slow() == set()
     shared.hold(2, times)
-    for _ in range(2):
+    for _ in range(10 if times == 3 else 2):
         shared.write([o + more for o in ONE_OF_FIVE for more in (0, 1)])
     assert shared.slow() == set(range(10, 15))
     shared.hold(2, 1)
-    shared.write(ONE_OF_FIVE)
-    shared.write(ONE_OF_FIVE)
+    for _ in range(3):
+        shared.write(ONE_OF_FIVE)
     assert shared.slow() == set(), "one OST's probe speaks for the disk"
 
 
@@ -378,8 +368,9 @@ def test_a_third_of_the_speed_shows_in_few_noisy_ios_of_each_ost() -> None:
         for ost in site.osts:
             ost.random.seed(f"{seed}.{ost.index}")
         site.hold(2, 3.5)
-        site.write(range(35), 12, noise=1.1)
-        site.write(range(35), 12, noise=1.1)
+        for _ in range(8):
+            site.write(range(35), 12, noise=1.1)
+            site.slow()
         noticed += set(range(10, 15)) <= site.slow()
         falsely += bool(site.slow() - set(range(10, 15)))
     assert noticed >= 24 and falsely <= 2

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import random
-from itertools import pairwise
-from statistics import median
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tarazu.stats.collector import Collector
-from tarazu.stats.speed import GRACE_S, INTERVALS, SpeedEstimator, _median
+from tarazu.stats.speed import SpeedEstimator
 from tarazu.units import GIB, KIB, MIB
 from tarazu.wire.messages import OstReport
 from tests.stats.watched import Watched
@@ -19,6 +17,7 @@ from tests.stats.watched import Watched
 from .conftest import Series
 
 INTERVAL_S = 60.0
+INTERVALS = 3
 FULL = 800e6
 """Bytes per second of service time of a healthy OST."""
 
@@ -67,6 +66,7 @@ def test_one_ost_at_a_tenth_of_the_speed_shows_a_tenth() -> None:
     bench = Bench()
     bench.osts[3].speed = FULL / 10
     bench.write_all()
+    bench.write_all()
     speeds = bench.speeds()
     assert speeds.pop(3) == pytest.approx(FULL / 10, rel=0.01)
     assert all(speed == pytest.approx(FULL, rel=0.01) for speed in speeds.values())
@@ -78,9 +78,11 @@ def test_one_ost_at_a_tenth_of_the_speed_shows_a_tenth() -> None:
 def test_how_much_was_written_does_not_matter(sizes: list[int]) -> None:
     bench = Bench()
     bench.osts[3].speed = FULL / 10
-    for ost, size in zip(bench.osts, sizes):
-        ost.write(size, each_bytes=MIB)
-    bench.tick()
+    for _ in range(3):
+        for ost, size in zip(bench.osts, sizes):
+            ost.write(size, each_bytes=MIB)
+        bench.tick()
+        bench.speeds()
     assert bench.speeds()[3] == pytest.approx(FULL / 10, rel=0.07)
 
 
@@ -140,19 +142,6 @@ def test_a_recovered_ost_is_back_after_two_good_intervals() -> None:
     assert bench.speeds()[3] == pytest.approx(FULL, rel=0.01)
 
 
-def test_a_slow_ost_without_new_evidence_is_tried_again_in_time() -> None:
-    bench = Bench()
-    bench.osts[3].speed = FULL / 100
-    bench.write_all()
-    seen = []
-    for _ in range(90):
-        seen.append(bench.speeds()[3])
-        bench.tick()
-    assert seen[0] == seen[1] == pytest.approx(FULL / 100, rel=0.01), f"unchanged for {GRACE_S} s"
-    assert all(a <= b for a, b in pairwise(seen))
-    assert seen[-1] == pytest.approx(FULL, rel=0.01)
-
-
 @pytest.mark.parametrize("same_start", [True, False])
 def test_counters_that_began_anew_count_from_zero(same_start: bool) -> None:
     bench = Bench()
@@ -184,17 +173,7 @@ def test_few_writes_wait_for_more_of_their_kind() -> None:
     assert bench.speeds()[0] == pytest.approx(FULL, rel=0.01)
 
 
-def test_leftovers_do_not_spoil_an_interval_that_suffices() -> None:
-    bench = Bench()
-    bench.osts[3].speed = FULL / 100
-    bench.osts[3].write(32 * MIB)
-    bench.tick()
-    bench.osts[3].speed = FULL
-    bench.write_all()
-    assert bench.speeds()[3] == pytest.approx(FULL, rel=0.01)
-
-
-def test_the_few_writes_of_the_captured_series_judge_no_ost(series: Series) -> None:
+def test_the_few_writes_of_the_captured_series_make_no_ost_slow(series: Series) -> None:
     # Six writes of 2 MiB on each OST, whose mean service times differ by a factor of 2.5, all healthy.
     collector = Collector(series.root, "oss1")
     estimator = SpeedEstimator()
@@ -202,23 +181,18 @@ def test_the_few_writes_of_the_captured_series_judge_no_ost(series: Series) -> N
         now = series.set(moment)
         for ost in collector.collect(now).osts:
             estimator.update(ost, now)
-    assert estimator.estimates("lustre", now) == {}
+        assert all(e.relative == 1 for e in estimator.estimates("lustre", now).values())
 
 
-@pytest.mark.parametrize("speed", [FULL / 100, FULL])
-def test_after_a_long_silence_one_look_decides(speed: float) -> None:
+def test_a_slow_ost_stays_slow_for_as_long_as_nothing_else_is_seen() -> None:
     bench = Bench()
     bench.osts[3].speed = FULL / 100
     for _ in range(INTERVALS):
         bench.write_all()
-    for _ in range(15):
+    for _ in range(24 * 60):
         bench.tick()
-    assert FULL / 50 < bench.speeds()[3] < FULL / 2
-    bench.osts[3].speed = speed
-    bench.write_all()
-    assert bench.speeds()[3] == pytest.approx(speed, rel=0.01)
-
-
-@given(st.lists(st.floats(1.0, 1e3), min_size=1, max_size=9))
-def test_the_weighted_median_with_equal_weights_is_the_median(values: list[float]) -> None:
-    assert _median(values, [1.0] * len(values)) == pytest.approx(median(values))
+    assert bench.speeds()[3] == pytest.approx(FULL / 100, rel=0.01)
+    bench.osts[3].speed = FULL
+    for _ in range(2):
+        bench.write_all()
+    assert bench.speeds()[3] == pytest.approx(FULL, rel=0.01)

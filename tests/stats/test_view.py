@@ -192,13 +192,13 @@ def test_a_server_that_was_never_busy_is_not_loaded_by_its_own_noise() -> None:
 
 def test_speeds_reach_the_view() -> None:
     views = ViewBuilder(180)
-    for now, size in ((0, 0), (60, 4 * GB)):
+    for now, size in ((0, 0), (60, 4 * GB), (120, 8 * GB)):
         osts = [
             ost(i, write_bytes=size, write_samples=size // 10**6, write_usecs=size // (10 if i == 2 else 100))
             for i in range(4)
         ]
         views.update(report("oss1", *osts), float(now))
-    speeds = [o.write_bytes_per_s for o in views.view("lustre", 61.0).osts]
+    speeds = [o.write_bytes_per_s for o in views.view("lustre", 121.0).osts]
     assert speeds == pytest.approx([100e6, 100e6, 10e6, 100e6])
 
 
@@ -249,6 +249,13 @@ def test_a_late_report_of_the_old_server_does_not_take_the_ost_back() -> None:
     assert views.update(late, 62.0)
     assert [o.oss for o in views.view("lustre", 63.0).osts] == ["oss1", "oss2"]
     assert views.late == {"oss1": 1}
+
+
+def test_the_newest_report_again_is_not_late() -> None:
+    views = ViewBuilder(180)
+    for _ in range(3):
+        assert views.update(report("oss1", ost(0), incarnation=7), 0.0)
+    assert views.late.total() == 0
 
 
 def test_a_report_that_is_sent_again_to_a_new_mdsd_counts_as_old_as_it_is() -> None:

@@ -111,7 +111,7 @@ def _with_server(row: Row, server: Server | None) -> Row:
     if server.unreadable:
         words.append(f"{len(server.unreadable)} unreadable")
     if server.late:
-        words.append(f"{server.late} late reports")
+        words.append(f"{server.late} late report{'s' * (server.late != 1)}")
     return row._replace(note="  ".join([*words, row.note]))
 
 
