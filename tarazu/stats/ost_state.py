@@ -27,6 +27,8 @@ PROOF = 9.0
 MOST_OF_AN_INTERVAL = 4.5
 ANY_INTERVAL = 3.0
 """Whatever may have stalled in it."""
+NO_STALL_S = 30.0
+"""No stall lasts for so long: where all I/Os of an interval together were late by more, it may be all of a proof."""
 STALL_S = 0.65
 """A stall of a healthy disk that lasts for so long more is e times rarer."""
 FAR = 10.0
@@ -66,7 +68,8 @@ def _likelier(shown: Shown, noise: float) -> float:
     if shown.slowness < SHIFT:
         return min(MOST_OF_AN_INTERVAL, SHIFT / noise * (shown.slowness - SHIFT / 2))
     stalls = shown.excess_s / STALL_S
-    most = min(MOST_OF_AN_INTERVAL, ANY_INTERVAL + stalls * shown.ios)
+    whole = shown.excess_s * shown.ios > NO_STALL_S
+    most = PROOF if whole else min(MOST_OF_AN_INTERVAL, ANY_INTERVAL + stalls * shown.ios)
     likelier = min(most, shown.slowness**2 / (2 * noise))
     return max(likelier, stalls) if shown.slowness > math.log(FAR) else likelier
 
