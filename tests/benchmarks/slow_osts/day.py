@@ -16,6 +16,8 @@ from tests.benchmarks.slow_osts._disk import MIXED, Disk, Floats, Load, Site, bu
 OSTS, PER_SERVER = 32, 8
 DAY_S = 86_400.0
 HOUR_S = 3_600.0
+FIRST_SEED = 100
+"""The constants of `tarazu.stats.ost_state` were chosen with those below."""
 
 
 def loads(random: np.random.Generator, length_s: float) -> list[Load]:
@@ -58,10 +60,10 @@ def site(seed: int, interval_s: float, length_s: float) -> Site:
 
 def measure(short: bool) -> list[Figure]:
     figures = []
-    for interval_s, days in ((60.0, 1 if short else 10), (10.0, 0 if short else 2)):
+    for interval_s, days in ((60.0, 1 if short else 11), (10.0, 0 if short else 3)):
         length_s = 6 * HOUR_S if short else DAY_S
         false, wrong_s = 0, 0.0
-        for seed in range(days):
+        for seed in range(FIRST_SEED, FIRST_SEED + days):
             before: set[int] = set()
             last_s = 0.0
             for now, _, sick in site(seed, interval_s, length_s).run(0, length_s):
@@ -77,7 +79,7 @@ def measure(short: bool) -> list[Figure]:
                     f"{name}healthy OSTs called sick, per OST-day",
                     per_day,
                     "",
-                    most=0.0 if interval_s == 60 else 0.05,
+                    most=0.0,
                 ),
                 Figure(f"{name}for so long in all", wrong_s, "s"),
             ]
