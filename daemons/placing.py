@@ -208,6 +208,8 @@ def serve(end: socket.socket) -> None:
 def main() -> int:
     # mdsd ends it: an interrupt at the terminal reaches both.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # `systemctl kill --signal=HUP`, as logrotate does, sends it to all processes of the unit.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     with contextlib.suppress(OSError):
         os.nice(NICE)
     from tarazu.daemons.log_lines import log_to_stderr
