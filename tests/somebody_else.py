@@ -7,7 +7,6 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ import pytest
 
 from tests.preload.conftest import preloaded
 from tests.trace.conftest import close_record, create_record, end_record, spool
+from tests.within_reach import interpreter, path_of_tarazu
 
 USER, SOMEBODY = 1234, 4321
 STEP = "20260101T000000-1-abcdef-host"
@@ -144,6 +144,8 @@ class SharedNode:
 
     def start(self, uid: int, *words: object, **environ: str) -> subprocess.Popen[str]:
         env = {"PATH": os.environ["PATH"], "HOME": str(self.home), "LC_ALL": "C.UTF-8", **environ}
+        if found := path_of_tarazu(USER):
+            env["PYTHONPATH"] = found
         return subprocess.Popen(
             [str(word) for word in words], env=env, user=uid, group=uid, extra_groups=[], cwd="/",
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -166,12 +168,12 @@ class SharedNode:
         assert made.returncode == 0, made.stderr
 
     def _make(self, kind: str, place: Path) -> list[object]:
-        return [sys.executable, "-c", MAKE, kind, place, STEP, self.home, self.forged]
+        return [interpreter(USER), "-c", MAKE, kind, place, STEP, self.home, self.forged]
 
     @contextlib.contextmanager
     def swapping(self) -> Iterator[None]:
         """Somebody else puts one thing after another where the place is, and where steps are made in it."""
-        words = [sys.executable, "-c", SWAP, self.place, MAKE, STEP, self.home, self.forged]
+        words = [interpreter(USER), "-c", SWAP, self.place, MAKE, STEP, self.home, self.forged]
         with self.start(SOMEBODY, *words) as process:
             try:
                 assert process.stdout and process.stdout.readline() == "swapping\n"
@@ -197,7 +199,7 @@ class SharedNode:
             "TARAZU_CLIENTD_SOCKET": str(self.home / "no-socket"),
         }
         return self.run(
-            USER, sys.executable, "-m", "tarazu", "run", "--app", "app", "--", *words, **run | environ
+            USER, interpreter(USER), "-m", "tarazu", "run", "--app", "app", "--", *words, **run | environ
         )
 
     @property
@@ -216,9 +218,9 @@ class SharedNode:
 def shared_node() -> Iterator[SharedNode]:
     base = Path(tempfile.mkdtemp(prefix="tarazu-shared-", dir="/dev/shm"))
     node = SharedNode(base)
-    if node.run(USER, sys.executable, "-c", "import tarazu").returncode:
+    if not interpreter(USER):
         shutil.rmtree(base)
-        pytest.skip("the checkout cannot be reached by other users")
+        pytest.skip("there is no Python that other users can start")
     yield node
     for _ in range(3):  # what was killed may still be busy
         shutil.rmtree(base, ignore_errors=True)

@@ -15,6 +15,7 @@ import pytest
 
 from tarazu.run.plan.map_writer import MapWriter
 from tarazu.stats.client import Mount
+from tests.within_reach import interpreter
 
 Placed = Any
 HIT, REFUSED, RACED, PARTLY = 1, 4, 7, 8
@@ -179,8 +180,8 @@ def test_directories_that_one_may_write_to_and_not_link_in(placed: Placed) -> No
     placed.spool_directory.mkdir(exist_ok=True)
     source = "import os; os.write(os.open('d/f', os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), b'x')"
     done = subprocess.run(
-        ["python3", "-c", source], env=placed.environ(TARAZU_SPOOL="off"), cwd=placed.mount, user=65534, group=65534,
-        extra_groups=[], capture_output=True, text=True, check=False,
+        [interpreter(65534), "-c", source], env=placed.environ(TARAZU_SPOOL="off"), cwd=placed.mount, user=65534,
+        group=65534, extra_groups=[], capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     assert (placed.mount / "d" / "f").read_bytes() == b"x" and left(placed.mount) == []
