@@ -44,13 +44,26 @@ def execute(options: argparse.Namespace) -> int:
     try:
         settings = config.load(options.config)
         off = left_alone(settings.run) or _stopped(settings.run.stop_file)
-    except Exception:
+    except Exception as error:
         if options.config:
             raise
-        return program.become(argv)  # a broken site configuration must not stop anyone's job
+        _tell_why_nobody_leads(argv, error, options)
+        return program.become(argv)  # a mistake in the settings must not stop anyone's job
     if off:
         return program.become(argv)
     return _lead(argv, settings, options)
+
+
+def _tell_why_nobody_leads(argv: list[str], error: Exception, options: argparse.Namespace) -> None:
+    """Where its owner looks: the job's line and `tarazu.log`; with --debug on standard error too."""
+    from tarazu.names import one_line
+    from tarazu.run.problems import nobody_leads
+
+    why = one_line(f"the settings cannot be read: {error}")
+    if options.debug:
+        print(f"tarazu run: {why}", file=sys.stderr)
+    state_dir = os.environ.get("TARAZU_RUN_STATE_DIR") or config.Run().state_dir
+    nobody_leads(state_dir, options.app or os.path.basename(argv[0]), why)
 
 
 def _stopped(path: str) -> bool:

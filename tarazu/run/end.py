@@ -30,7 +30,8 @@ def finish(step: Step, status: int, started_s: float) -> None:
         with contextlib.suppress(TarazuError):  # else silence ends it
             step.reports.nodes_ended(step.nodes.ids)
     paths, problem = _spools(step)
-    if not (paths or problem or step.site.seen) and step.directories.spool:
+    stopped = _stopped(step)
+    if not (paths or problem or stopped) and step.directories.spool:
         give_back(step, step.schedules)  # nothing of it was to be recorded
         if status:
             _sweep(step)
@@ -40,10 +41,10 @@ def finish(step: Step, status: int, started_s: float) -> None:
     if status or any(run.unended for run in runs):
         _sweep(step, used)
     give_back(step, step.schedules.keys() - {run.step.fs_name for run in used})
-    if not used and step.directories.spool and not damaged and not step.site.seen:
+    if not used and step.directories.spool and not damaged and not stopped:
         return
     problems = [p for p in (*(s.problem for s in step.schedules.values()), *step.problems.noted) if p]
-    summary = _summary_line(step, used or runs[:1], problems)
+    summary = _summary_line(step, used or runs[:1], problems, stopped)
     append_line(step.state_dir / "jobs.log", summary)
     for run in used:
         step.problems.guard(_remember, step, run)
@@ -127,9 +128,10 @@ def _stopped(step: Step) -> str:
     return ""
 
 
-def _summary_line(step: Step, runs: Sequence[RunRecord], problems: Sequence[str]) -> str:
+def _summary_line(step: Step, runs: Sequence[RunRecord], problems: Sequence[str], stopped: str) -> str:
     """One line per job step: what was created, what was placed, what it is expected to cost.
 
+    `stopped`: who stopped tarazu, and why, as far as this node saw.
     `runs`: of each file system that was used, one at least. Where several are mounted the line names those in use, and
     what is said of plans where it is of more than one.
     """
@@ -167,8 +169,10 @@ def _summary_line(step: Step, runs: Sequence[RunRecord], problems: Sequence[str]
     if step.job.job_id:
         where += f"job={one_line(step.job.job_id).replace(' ', '_')} "
     run = runs[0]
-    if (stopped := _stopped(step)) or run.passed_over:
-        states.append(f"stopped={stopped or 'on other nodes'!r} passed_over={run.passed_over}")
+    if stopped or run.passed_over:
+        states.append(f"stopped={stopped or 'on other nodes'!r}")
+    if run.passed_over:  # a process that began after the stop opens no spool, and counts nothing
+        states.append(f"passed_over={run.passed_over}")
     text = (
         f"{time.strftime('%Y-%m-%dT%H:%M:%S')} {step.run_id} app={run.step.application} mode={step.mode} {where}"
         f"ranks={run.step.ranks} files={len(files)} bytes={sum(f.size_bytes for f in files)} {counts} "

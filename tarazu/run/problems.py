@@ -59,6 +59,15 @@ class Problems:
             append_line(self._log, " ".join(line.split()))
 
 
+def nobody_leads(state_dir: str, application: str, why: str) -> None:
+    """A line in `tarazu.log` and the job's line, of a program that runs as it would without tarazu."""
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%S")
+    with contextlib.suppress(OSError, RuntimeError):  # nobody's home
+        directory = Path(state_dir).expanduser()
+        append_line(directory / "tarazu.log", f"{stamp} {application}: {why}")
+        append_line(directory / "jobs.log", f"{stamp} app={application} mode=none problem={why!r}")
+
+
 def append_line(path: Path, line: str) -> None:
     """Add a line to a log that only its owner can read. One of MOST_LOG_BYTES becomes `<name>.1` in place of the one
     before, which also goes when it is older than KEPT_LOG_S. Raises OSError; else the line is in one of the two.

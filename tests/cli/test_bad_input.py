@@ -82,9 +82,32 @@ def test_run_with_a_broken_explicit_configuration_starts_nothing(site: Path) -> 
 
 def test_a_broken_site_configuration_stops_no_job(site: Path) -> None:
     (site / "tarazu.toml").write_text("[run\n")
-    environ = {"TARAZU_CONFIG": str(site / "tarazu.toml")}
+    environ = {"TARAZU_CONFIG": str(site / "tarazu.toml"), "HOME": str(site)}
     done = command("tarazu", "run", "--", "sh", "-c", "echo ran; exit 7", environ=environ)
     assert (done.returncode, done.stdout, done.stderr) == (7, "ran\n", "")
+
+
+def test_a_mistake_in_the_settings_of_a_launch_node_is_told(site: Path) -> None:
+    """The program is to run, and say nothing of it; its owner is to find out why nothing is recorded or placed."""
+    environ = {"TARAZU_RUN_MODE": "plcae", "TARAZU_RUN_STATE_DIR": str(site / "state"), "HOME": str(site)}
+    words = ["--", "sh", "-c", "echo ran; exit 7"]
+    done = command("tarazu", "run", *words, environ=environ)
+    assert (done.returncode, done.stdout, done.stderr) == (7, "ran\n", "")
+    (line,) = (site / "state" / "jobs.log").read_text().splitlines()
+    (logged,) = (site / "state" / "tarazu.log").read_text().splitlines()
+    for said in (line, logged):
+        assert "TARAZU_RUN_MODE" in said and "'plcae'" in said.replace("\\", "") and "expected" in said
+    assert " app=sh mode=none problem=" in line
+    done = command("tarazu", "run", "--debug", *words, environ=environ)
+    assert (done.returncode, done.stdout) == (7, "ran\n") and "TARAZU_RUN_MODE" in done.stderr
+    doctor = command("tarazu", "doctor", environ=environ)
+    assert doctor.returncode != 0 and "TARAZU_RUN_MODE" in doctor.stdout + doctor.stderr
+
+
+def test_a_home_that_cannot_be_written_to_keeps_no_program_from_running(site: Path) -> None:
+    environ = {"TARAZU_RUN_MODE": "plcae", "HOME": "/proc/nothing"}
+    done = command("tarazu", "run", "--", "sh", "-c", "exit 7", environ=environ)
+    assert (done.returncode, done.stdout, done.stderr) == (7, "", "")
 
 
 @pytest.mark.parametrize("text", ["garbage", "[a]\nmatch = /a\ncomponents = 0-1G:3\n"])

@@ -123,6 +123,27 @@ def test_one_job_is_switched_off_and_on_again(steady: Loop) -> None:
     assert newest["outcomes"]["hit"] >= 2 and not newest["complete"], "a run with a gap is no whole one"
 
 
+def test_a_job_that_is_stopped_before_its_first_file_has_its_line(steady: Loop, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    source = "import os, sys, time\nwhile not os.path.exists(sys.argv[1]): time.sleep(0.05)\nopen(sys.argv[2], 'w')"
+    argv = [sys.executable, "-c", source, str(go), str(steady.mount() / "late")]
+    command = demo.tarazu_command("run", "--app", "late", "--mode", "place", "--", *argv)
+    environ = os.environ | steady.testbed.environment(0)
+    with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            while not (jobs := steady.json("disable", "--reason", "a test")["jobs"]):
+                assert process.poll() is None
+                time.sleep(0.1)
+            time.sleep(OBEYED_S)
+            go.touch()
+            assert (process.wait(60), process.stderr and process.stderr.read()) == (0, "")
+        finally:
+            process.kill()
+    line = (steady.home / "jobs.log").read_text().splitlines()[-1]
+    assert jobs[0]["run"] in line and "stopped='stopped by its owner: a test' " in line
+    assert " files=0 " in line and "passed_over=0" not in line
+
+
 @as_root
 @pytest.mark.parametrize("mode", ["place", pytest.param("observe", marks=pytest.mark.long)])
 def test_the_whole_site_is_switched_off_and_on_again(steady: Loop, mode: str) -> None:

@@ -36,5 +36,5 @@ def test_no_more_files_are_left_than_were_made() -> None:
         run_id="r",
         mode="place",
     )
-    line = end._summary_line(step, [run], [])
+    line = end._summary_line(step, [run], [], "")
     assert "files=42" in line and "left=40 because='below layout.min_size (40), not forecast (4)'" in line
