@@ -137,6 +137,14 @@ def test_an_empty_pool_leaves_the_file_to_lustre() -> None:
     assert one(LayoutPolicy(rules=rule), file(GIB)) is None
 
 
+def test_the_paper_s_file_of_766_175_mb_grows_by_a_thousandth() -> None:
+    """Equations 2 and 3. The paper says 833 KB and not of how many stripes; no number gives just that, 8 come near."""
+    size = round(766.175 * MIB)
+    grown = contiguous_stripe_size(size, 8) * 8
+    assert grown == 767 * MIB == 64 * 1024 * 2 * 767 * 8
+    assert (grown - size) / 1024 == pytest.approx(833, rel=0.02) and 0.001 <= (grown - size) / size < 0.0015
+
+
 def test_stripe_sizes_divide_component_ends() -> None:
     assert raid0_stripe_size(2 * GIB, 8) == 32 * MIB
     assert raid0_stripe_size(1600 * GIB, 1, end_bytes=65536 * 3) == 65536
