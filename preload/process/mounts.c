@@ -95,15 +95,32 @@ static bool is_one_of(const char *type, const char *const *types)
 }
 
 /* In the kernel's order, so that the last mount at or above the stop file decides where that lies. */
+static size_t deepest;
+
 static void find_stop(const char *point, size_t length, const char *type)
 {
-    static size_t deepest;
     bool root = length == 1 && point[0] == '/';
 
     if (length < deepest || strncmp(tz_config.stop, point, length) != 0 || (!root && tz_config.stop[length] != '/'))
         return;
     deepest = length;
     tz_mounts.stop_is_local = is_one_of(type, local);
+}
+
+/* In a changed root that is no mount point the table does not tell what "/" lies on; only then is it asked. */
+static bool root_is_local(void)
+{
+    /* ext2 to ext4, xfs, overlay, tmpfs, btrfs, zfs, ramfs, squashfs, erofs, f2fs: linux/magic.h may be too old */
+    static const uint32_t magics[] = {0xef53,     0x58465342, 0x794c7630, 0x01021994, 0x9123683e,
+                                      0x2fc12fc1, 0x858458f6, 0x73717368, 0xe0f5e1e2, 0xf2f52010};
+    struct statfs st;
+
+    if (statfs("/", &st) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof magics / sizeof *magics; i++)
+        if ((uint32_t)st.f_type == magics[i])
+            return true;
+    return false;
 }
 
 /* "nid[:nid]:/fsname[/directory] mountpoint type ..." */
@@ -171,6 +188,8 @@ bool tz_mounts_read(void)
         read_setting(setting);
     if (lustre || tz_config.stop[0])
         read_lines("/proc/self/mounts", read_mount, &lustre);
+    if (tz_config.stop[0] && !deepest)
+        tz_mounts.stop_is_local = root_is_local();
     return tz_mounts.count != 0;
 }
 

@@ -97,6 +97,24 @@ def test_inert_in_a_set_uid_program(tmp_path: Path) -> None:
         assert len(list((tmp_path / "spool").iterdir())) == spools
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can change the root, and only root's stop file counts")
+def test_a_changed_root_that_is_no_mount_point_obeys_the_sites_stop_file(tmp_path: Path) -> None:
+    """As on nodes whose image is a directory that is changed to: no mount entry says what "/" lies on."""
+    _small_root(tmp_path)
+    (tmp_path / "etc").mkdir(mode=0o755)
+    environ = ["LD_PRELOAD=libtarazu.so", "TARAZU_MOUNTS=/mnt=lustre", "TARAZU_SPOOL=/spool", "TARAZU_STOP=/etc/stop"]
+    for name, stopped in (("before", False), ("stopped", True), ("after", False)):
+        (tmp_path / "etc" / "stop").unlink(missing_ok=True)
+        if stopped:
+            (tmp_path / "etc" / "stop").touch(0o644)
+        argv = ["chroot", "--userspec=65534:65534", tmp_path, "/usr/bin/env", *environ]
+        done = subprocess.run([*argv, "/usr/bin/touch", f"/mnt/{name}"], capture_output=True, check=False)
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert (tmp_path / "mnt" / name).exists()
+        recorded = b"".join(path.read_bytes() for path in (tmp_path / "spool").iterdir())
+        assert (b"/" + name.encode() in recorded) is not stopped
+
+
 def test_both_orders_with_another_preload(plain: Runs, compiled: Any) -> None:
     counter = compiled("counter.c", "-shared", "-fPIC", "-ldl")
     program = compiled("errors.c")
