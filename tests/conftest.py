@@ -10,6 +10,8 @@ from typing import Any
 import hypothesis
 import pytest
 
+from tests.leftovers import Session
+
 # How fast examples are made says something of the machine that day, not of the code.
 hypothesis.settings.register_profile(
     "tarazu", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
@@ -18,6 +20,23 @@ hypothesis.settings.load_profile("tarazu")
 
 # A shell starts what ends in `&` with ^C ignored, and so are all programs that it starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+_session: list[Session] = []
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput") and not _session:
+        _session.append(Session())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_unconfigure(config: pytest.Config) -> Generator[None, Any, Any]:
+    """After the workers have ended."""
+    done = yield
+    if not hasattr(config, "workerinput") and _session and (left := _session.pop().end()):
+        raise pytest.UsageError("still running after the last test: " + "; ".join(left))
+    return done
 
 
 @pytest.hookimpl(wrapper=True)

@@ -97,12 +97,19 @@ def test_inert_in_a_set_uid_program(tmp_path: Path) -> None:
         assert len(list((tmp_path / "spool").iterdir())) == spools
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can change the root, and only root's stop file counts")
+@pytest.mark.skipif(
+    os.geteuid() != 0, reason="only root can change the root, and only root's stop file counts"
+)
 def test_a_changed_root_that_is_no_mount_point_obeys_the_sites_stop_file(tmp_path: Path) -> None:
     """As on nodes whose image is a directory that is changed to: no mount entry says what "/" lies on."""
     _small_root(tmp_path)
     (tmp_path / "etc").mkdir(mode=0o755)
-    environ = ["LD_PRELOAD=libtarazu.so", "TARAZU_MOUNTS=/mnt=lustre", "TARAZU_SPOOL=/spool", "TARAZU_STOP=/etc/stop"]
+    environ = [
+        "LD_PRELOAD=libtarazu.so",
+        "TARAZU_MOUNTS=/mnt=lustre",
+        "TARAZU_SPOOL=/spool",
+        "TARAZU_STOP=/etc/stop",
+    ]
     for name, stopped in (("before", False), ("stopped", True), ("after", False)):
         (tmp_path / "etc" / "stop").unlink(missing_ok=True)
         if stopped:
