@@ -70,8 +70,29 @@ def measure(short: bool) -> list[Figure]:
         ),
         Figure("512 processes on a node, 100 ms of noise: FIFO", fifo, "MB/s"),
         Figure("512 processes on a node, 100 ms of noise: 125us", twins, "MB/s"),
+        *_merged(part),
         *_disks(part, short),
     ]
+
+
+def _merged(part: int) -> list[Figure]:
+    """How many requests become one access, at most: up to 16 says the paper, and not of which requests."""
+    figures = []
+    for operation in ("write", "read"):
+        for most in (1, 2, 4, 16):
+            system = GRID5000._replace(aggregate=most)
+            fifo, *windows = rates(
+                F._replace(operation=operation),
+                system,
+                part,
+                Setting("fifo"),
+                *(Setting("twins", s) for s in WINDOWS_S),
+            )
+            best = WINDOWS[windows.index(max(windows))]
+            at_250us = windows[WINDOWS.index("250us")]
+            seen = f"FIFO {fifo:.0f}, 250us {at_250us:.0f} MB/s, best window {best}"
+            figures.append(Figure(f"F, {operation}, {most} merged at most: {seen}", max(windows), "MB/s"))
+    return figures
 
 
 def _disks(part: int, short: bool) -> list[Figure]:
