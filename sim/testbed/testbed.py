@@ -342,7 +342,10 @@ def _make_programs(directory: Path) -> None:
     """Small scripts: the stand-ins are started often, without what this interpreter loads for everybody else, and by
     users who may not come to where it lies."""
     python = f"{shlex.quote(shutil.which('python3', path='/usr/bin:/bin') or sys.executable)} -I -S"
-    here, library = Path(__file__).parent, library_directory() / "libtestbed.so"
+    here, library = directory / "stand-ins", library_directory() / "libtestbed.so"
+    here.mkdir(exist_ok=True)
+    for module in ("lfs", "lfs_files", "lctl", "lctl_pools"):
+        shutil.copyfile(Path(__file__).with_name(f"{module}.py"), here / f"{module}.py")
 
     def imported(module: str, *words: Path) -> str:
         """As a module it is compiled once."""
