@@ -4,7 +4,7 @@ tarazu sim example > my.toml              a commented scenario to start from (`-
 tarazu sim run my.toml                    one case of it, as a table
 tarazu sim study my.toml --out my-study   all of it on all cores: rows, pictures, one HTML report
 tarazu sim presets                        clusters by name, and where their numbers come from
-tarazu sim tune                           parameters that learn, in simulated time (docs/tuning.md)
+tarazu sim tune                           parameters that learn, in simulated time (docs/tuning-study.md)
 tarazu sim bursts                         spatial bursts on generated machines (docs/bursts.md)
 tarazu sim validate                       the simulator beside closed forms, SimGrid and measured systems
 

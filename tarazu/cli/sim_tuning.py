@@ -1,4 +1,4 @@
-"""`tarazu sim tune`: the online evaluation of parameters that learn, as a table and pictures (docs/tuning.md)."""
+"""`tarazu sim tune`: the online evaluation of parameters that learn, as a table and pictures (docs/tuning-study.md)."""
 
 from __future__ import annotations
 

@@ -318,7 +318,7 @@ class Bursts:
     )
     jobs: str = setting(
         "slurm",
-        "where it is known which nodes were whose job's: slurm (sacct, scontrol), or a file as sacct prints it",
+        "where it is known which nodes were whose job's: slurm (sacct, squeue), or a file as sacct prints it",
         Check("slurm, or an absolute path", lambda v: v == "slurm" or v.startswith("/")),
     )
     directory: str = setting(

@@ -13,7 +13,7 @@ FOLLOWS: dict[Name, tuple[float, ...]] = {
     "tianhe-1a": (55.1, 38.7, 29.8, 1.56),
     "cs19": (51.9, 42.1, 19.0, 1.64),
 }
-"""What docs/bursts.md says that remapping gives, in the order of its table: no paper's figures, ours."""
+"""What docs/bursts-study.md says that remapping gives, in the order of its table: no paper's figures, ours."""
 LIKE = 0.03
 """So far, of its value, may such a figure be from what the docs say."""
 

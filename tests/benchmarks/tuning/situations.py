@@ -73,7 +73,7 @@ def _others(runs: tuple[Gain, ...]) -> int:
 
 
 def _kind(runs: tuple[Gain, ...], shared: bool, spatiality: str, kib: int) -> list[Figure]:
-    """A line of the table in docs/tuning.md."""
+    """A line of the table in docs/tuning-study.md."""
     found = [
         one
         for one in runs
@@ -92,7 +92,7 @@ def _kind(runs: tuple[Gain, ...], shared: bool, spatiality: str, kib: int) -> li
 
 
 def judged(runs: tuple[Gain, ...], short: bool) -> list[Figure]:
-    """What docs/tuning.md says of the situations."""
+    """What docs/tuning-study.md says of the situations."""
 
     def least(value: float) -> float | None:
         return None if short else value
