@@ -39,7 +39,9 @@ def path_of_tarazu(uid: int) -> str:
         return ""
     copied = Path(tempfile.mkdtemp(prefix="tarazu-python-"))
     atexit.register(shutil.rmtree, copied, ignore_errors=True)
-    shutil.copytree(Path(tarazu.__file__).parent, copied / "tarazu", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        Path(tarazu.__file__).parent, copied / "tarazu", ignore=shutil.ignore_patterns("__pycache__")
+    )
     shutil.copytree(native.library_path("libtarazu.so").parent, copied / "tarazu" / "lib", dirs_exist_ok=True)
     shutil.copytree(Path(msgspec.__file__).parent, copied / "msgspec")
     shutil.copy(typing_extensions.__file__, copied)

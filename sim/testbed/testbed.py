@@ -14,7 +14,6 @@ import os
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -30,6 +29,7 @@ from tarazu.sim.testbed import lov, processes, tunables
 from tarazu.sim.testbed.daemons import daemon_commands
 from tarazu.sim.testbed.layout_text import parse_layout
 from tarazu.sim.testbed.library import FLAGS, Mds, library_directory
+from tarazu.sim.testbed.ports import free_ports
 from tarazu.sim.testbed.routers import MAX_ROUTERS
 from tarazu.sim.testbed.usage import Usage, regular_files, usage
 from tarazu.units import GIB
@@ -327,17 +327,6 @@ class Testbed:
         return processes.start(self.directory, daemon_commands(self))
 
 
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
-
-
 def _make_programs(directory: Path) -> None:
     """Small scripts: the stand-ins are started often, without what this interpreter loads for everybody else, and by
     users who may not come to where it lies."""
@@ -419,7 +408,7 @@ def up(
         raise BadInput("slow", f"OST indices below {count} and factors above 0", factors)
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise BadInput(str(path), "a new or empty directory (tarazu testbed down removes a testbed)")
-    statistics, allocation = _free_ports(2)
+    statistics, allocation = free_ports(2)
     config = Config(
         FORMAT,
         fs_name,

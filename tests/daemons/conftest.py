@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ import pytest
 from tarazu.daemons.notices import Notices
 from tarazu.lustre import EOF
 from tarazu.model import Component, Layout
+from tarazu.sim.testbed.ports import free_port
 from tarazu.wire import keys
 from tarazu.wire.messages import AllocationReply, AllocationRequest, FileSpec, StatusReply, StatusRequest
 from tarazu.wire.security import curve_for
@@ -30,12 +30,6 @@ PATIENCE_S = 20.0
 """Only how long a test may hang before it fails."""
 
 PLAIN = Layout((Component(0, EOF, 1 << 20, 2),))
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Site:

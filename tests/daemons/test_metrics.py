@@ -22,11 +22,12 @@ import pytest
 from tarazu.daemons.metrics.exporter import Ask, Exporter
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.errors import Unavailable
+from tarazu.sim.testbed.ports import free_port
 from tarazu.wire.messages import RouterLoad
 from tests.daemons.dashboards import expressions
 from tests.stats.conftest import Series
 
-from .conftest import DATA, PATIENCE_S, Site, allocation, ask, free_port, patiently
+from .conftest import DATA, PATIENCE_S, Site, allocation, ask, patiently
 
 pytest.importorskip("prometheus_client")
 

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from tarazu.daemons.book import Book
+from tarazu.sim.testbed.ports import free_port
 from tarazu.wire.messages import (
     Acknowledged,
     AllocationReply,
@@ -30,7 +31,7 @@ from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
 from tarazu.wire.transport import Servers
 
-from .conftest import PATIENCE_S, Site, allocation, ask, free_port
+from .conftest import PATIENCE_S, Site, allocation, ask
 
 
 class Relay:

@@ -16,8 +16,9 @@ import pytest
 from tarazu import config
 from tarazu.daemons.bursts.kept import Kept
 from tarazu.daemons.council import here
+from tarazu.sim.testbed.ports import free_port
 from tarazu.wire import local
-from tests.daemons.conftest import Site, allocation, ask, free_port
+from tests.daemons.conftest import Site, allocation, ask
 from tests.daemons.listening import until
 
 ROOT = Path(__file__).parents[2]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from typing import Any
 
 from tarazu import config
 from tarazu.daemons.council import here
+from tarazu.sim.testbed.ports import free_port
 from tarazu.wire import keys
 
 PATIENCE_S = 20.0
@@ -32,12 +32,6 @@ start_time 1795165937.094547990 secs.nsecs
 elapsed_time 382.750575430 secs.nsecs
 write_bytes {requests} samples [bytes] 1048576 1048576 {bytes} 0
 """
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Client:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from pathlib import Path
 
 import darshan
 
+from tarazu.sim.testbed.ports import free_port
 from tests.docs.reading import ROOT
 
 SITE = Path("/tmp/tarazu-docs/site")
@@ -151,12 +151,6 @@ def _files(here: Path) -> None:
     shutil.copy(ROOT / "tests/data/ior/4.0.0-posix-unique.json", results / "1.json")
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def _installed(env: dict[str, str]) -> None:
     """What packages and former days have left: units, a database, a ledger, a key for one launch node."""
     units = Path("/usr/lib/systemd/system")
@@ -172,7 +166,7 @@ def _installed(env: dict[str, str]) -> None:
 
 def _more_daemons(env: dict[str, str]) -> None:
     """Those that a testbed does not start: a council, an announcer of the client, tarazu-burstd."""
-    council, bursts = _free_port(), _free_port()
+    council, bursts = free_port(), free_port()
     more = SITE / "etc" / "conf.d" / "docs.toml"
     more.parent.mkdir()
     more.write_text(

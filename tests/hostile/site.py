@@ -12,6 +12,7 @@ from pathlib import Path
 from subprocess import Popen
 
 from tarazu.errors import TarazuError, Unavailable
+from tarazu.sim.testbed.ports import free_port
 from tarazu.tune.exchange import AnnouncerEnd, Decided, Observed, Refused
 from tarazu.tune.observation import Direction, Observation
 from tarazu.units import KIB
@@ -19,7 +20,7 @@ from tarazu.wire import local
 from tarazu.wire.messages import StatusReply, StatusRequest
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
-from tests.daemons.conftest import Site, allocation, ask, free_port
+from tests.daemons.conftest import Site, allocation, ask
 
 DEADLINE_S = 3.0
 """What clientd gives mdsd for an answer (`questions.ANSWER_S`); of an allocation it is ten times as long."""

@@ -16,7 +16,7 @@ import pytest
 
 from tarazu.daemons.bursts.batch import run
 from tarazu.forwarding.traffic import slurm
-from tests.daemons.conftest import free_port
+from tarazu.sim.testbed.ports import free_port
 from tests.store.conftest import INSTALL, SERVER, Server
 
 NEEDED = ("munged", "slurmdbd", "sacct", "sacctmgr")

@@ -236,7 +236,9 @@ def test_every_lever_at_once_obeys_the_site_s_stop_and_comes_back(steady: Loop, 
                     assert steady.tarazu("enable", "--site").returncode == 0
                     assert job.wait_until(True) < OBEYED_S
                     deadline = time.monotonic() + 30
-                    while len(bed.pools.get("good", ())) < len(bed.oss_of_ost) and time.monotonic() < deadline:
+                    while (
+                        len(bed.pools.get("good", ())) < len(bed.oss_of_ost) and time.monotonic() < deadline
+                    ):
                         time.sleep(0.2)  # it is made, then filled
                     assert len(bed.pools["good"]) == len(bed.oss_of_ost), "the keeper goes on by itself"
                     assert "nothing is set" not in steady.tarazu(*prepare, env=lever).stderr

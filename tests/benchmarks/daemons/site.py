@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import resource
-import socket
 import subprocess
 import sys
 import tempfile
@@ -14,18 +13,13 @@ from pathlib import Path
 import zmq
 
 from tarazu.model import SystemView
+from tarazu.sim.testbed.ports import free_port
 from tarazu.wire import keys
 from tarazu.wire.messages import ViewReply, ViewRequest
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
 
 TESTS = Path(__file__).parents[2]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Site:

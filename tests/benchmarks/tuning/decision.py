@@ -24,8 +24,8 @@ from typing import Any
 
 from tarazu import config
 from tarazu.daemons.council import here
+from tarazu.sim.testbed.ports import free_port
 from tarazu.wire import keys
-from tests.benchmarks.daemons.site import free_port
 from tests.benchmarks.figure import Figure
 
 ANNOUNCERS, WORKERS = 768, 2

@@ -21,11 +21,12 @@ from tarazu.daemons.node_traffic import NodeService
 from tarazu.daemons.process import Wakeup
 from tarazu.errors import BadInput, ConfigError, Unavailable
 from tarazu.forwarding.traffic import days
+from tarazu.sim.testbed.ports import free_port
 from tarazu.wire import keys
 from tarazu.wire.messages import ClientRate, OssReport
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
-from tests.daemons.conftest import PATIENCE_S, free_port
+from tests.daemons.conftest import PATIENCE_S
 
 
 class Site:

@@ -17,7 +17,8 @@ from tarazu.daemons.page.ring import Ring
 from tarazu.daemons.page.service import Page
 from tarazu.daemons.process import Wakeup
 from tarazu.errors import ConfigError, Unavailable
-from tests.daemons.conftest import Site, free_port, patiently
+from tarazu.sim.testbed.ports import free_port
+from tests.daemons.conftest import Site, patiently
 
 
 def test_it_shows_what_mdsd_says_and_says_when_mdsd_is_silent(site: Site, tmp_path: Path) -> None:
