@@ -10,6 +10,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from tarazu import statx
+
 MARK = "TARAZU_TEST_SESSION"
 """In the environment of all that a session starts."""
 PATIENCE_S = 5.0
@@ -34,6 +36,7 @@ class Session:
     def end(self) -> list[str]:
         """Command lines of what ran on; nothing of it does after this, and no file of it is left."""
         del os.environ[MARK]
+        statx.end()
         tempfile.tempdir = None
         os.environ.pop("TMPDIR") if self._before is None else os.environ.update(TMPDIR=self._before)
         ends_at = time.monotonic() + PATIENCE_S

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+import contextlib
 import os
 import re
-import threading
+import subprocess
+import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -32,29 +36,74 @@ def test_what_is_known_without_the_servers_is_what_stat_says(tmp_path: Path) -> 
     assert (size_on_disk(str(file)), size_on_disk(str(tmp_path / "none"))) == (123_457, -1)
 
 
+@pytest.fixture
+def lookers(monkeypatch: pytest.MonkeyPatch) -> Iterator[statx._Lookers]:
+    monkeypatch.setattr(statx, "_lookers", statx._Lookers())
+    yield statx._lookers
+    statx.end()
+
+
+def hang(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Path:
+    """Looks wait until the file that is returned is there."""
+    over = folder / "over"
+    code = (
+        "import os, sys, time\nfor line in sys.stdin:\n"
+        f"    while not os.path.exists({str(over)!r}): time.sleep(0.01)\n"
+        f"    os.write(1, b'1 ' * {len(statx.Attributes._fields)} + b'\\n')"
+    )
+    monkeypatch.setattr(statx, "COMMAND", [sys.executable, "-I", "-S", "-c", code])
+    return over
+
+
 def test_a_dead_server_is_waited_for_for_a_while_and_not_for_each_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lookers: statx._Lookers
 ) -> None:
-    """Files whose size nobody noted; each look at one would hang."""
-    (tmp_path / "f").touch()
-    over, asked = threading.Event(), []
+    """Each look at a file hangs; also on Lustre 2.12, which asks the servers whatever it is told."""
+    with monkeypatch.context() as patch:
+        over = hang(patch, tmp_path)
+        begin = time.monotonic()
+        for _ in range(100):
+            with pytest.raises(TimeoutError, match="no answer of its servers within"):
+                statx.look(tmp_path, limit_s=0.05)
+        assert len(lookers._hanging) == statx.MOST_HANGING and time.monotonic() - begin < 10
+        over.touch()
+        while lookers._hanging and time.monotonic() < begin + 30:
+            time.sleep(0.01)
+            with contextlib.suppress(TimeoutError):
+                statx.look(tmp_path, limit_s=0.5)
+        assert not lookers._hanging, "the server is back"
 
-    def hangs(path: object, follow: bool) -> statx.Attributes:
-        asked.append(path)
-        over.wait(30)
-        raise OSError
 
-    monkeypatch.setattr(statx, "_asked", hangs)
+def test_a_process_ends_while_a_look_hangs(tmp_path: Path) -> None:
+    """A thread that waits for a dead server is ended by nothing, and the shell waits for the process: `tarazu report`
+    hung for as long as a server was down."""
+    source = (
+        "import sys\nfrom tarazu import statx\n"
+        "statx.COMMAND = [sys.executable, '-c', 'import sys, time; sys.stdin.readline(); time.sleep(20)']\n"
+        "try: statx.look('/', limit_s=0.1)\nexcept TimeoutError: print('told')"
+    )
     begin = time.monotonic()
-    for _ in range(100):
-        with pytest.raises(TimeoutError, match="no answer of its servers within"):
-            statx.look(tmp_path / "f", limit_s=0.05)
-    assert len(asked) == statx.MOST_HANGING and time.monotonic() - begin < 10
-    over.set()
-    monkeypatch.undo()
-    while time.monotonic() < begin + 30 and any(thread.is_alive() for thread in statx._hanging):
-        time.sleep(0.01)
-    assert statx.look(tmp_path / "f").st_size == 0
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "told\n", "") and time.monotonic() - begin < 15
+    subprocess.run(["pkill", "-f", "^[^ ]*python[^ ]* -c import sys, time; sys.stdin.readline"], check=False)
+
+
+def test_many_threads_look_at_a_time(tmp_path: Path, lookers: statx._Lookers) -> None:
+    files = [tmp_path / f"{n}" for n in range(50)]
+    for n, path in enumerate(files):
+        path.write_bytes(bytes(n))
+    with concurrent.futures.ThreadPoolExecutor(16) as threads:
+        for _ in range(20):
+            assert [found.st_size for found in threads.map(statx.look, files)] == list(range(50))
+    assert len(lookers._idle) <= 16
+
+
+def test_a_look_in_a_forked_process_is_its_own(tmp_path: Path) -> None:
+    statx.look(tmp_path)
+    child = os.fork()
+    if not child:
+        os._exit(0 if statx.look(tmp_path) == statx.look(tmp_path) and len(statx._lookers._idle) == 1 else 1)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_commands_look_at_users_files_in_no_other_way() -> None:
