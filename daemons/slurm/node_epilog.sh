@@ -50,13 +50,19 @@ spools=$1 job=$2 to=$3 node=$4 kept_kib=$6 kept_steps=$7 kept_days=$8 begun=
 ulimit -f $(($5 * 2)) # blocks of 512 bytes
 #ENTER
 spools_of() { enter "$1" && set -- ./*.tzs && [ -e "$1" ] && emit "$@"; }
-# What nobody has gathered goes, the oldest first: by whoever begins the next step's directory, for all its nodes.
-tidy() {
+kib_of() { set -- "$(du -sk "$1")" && echo "${1%%[!0-9]*}"; }
+# What nobody has gathered goes, the oldest first: by whoever begins the next step's directory, for all its nodes. That
+# one stays; one of a time that has not come yet is as old as it; what a link leads to is not ours.
+tidy() { # STEP
+    find . -mindepth 1 -maxdepth 1 -type d -name "slurm-*" -newer "./$1" -exec touch {} +
     find . -mindepth 1 -maxdepth 1 -type d -name "slurm-*" -mtime "+$kept_days" -exec rm -rf {} +
-    steps=0 kib=0
+    steps=1 kib=$(kib_of "./$1")
     ls -1td ./slurm-*/ | while read -r old; do
-        steps=$((steps + 1)) size=$(du -sk "$old") && kib=$((kib + ${size%%[!0-9]*}))
-        [ "$steps" = 1 ] || { [ "$steps" -le "$kept_steps" ] && [ "$kib" -le "$kept_kib" ]; } || rm -rf "$old"
+        old=${old%/}
+        [ -L "$old" ] || [ "$old" = "./$1" ] && continue
+        steps=$((steps + 1))
+        [ "$steps" -gt "$kept_steps" ] || kib=$((kib + $(kib_of "$old")))
+        [ "$steps" -le "$kept_steps" ] && [ "$kib" -le "$kept_kib" ] || rm -rf "$old"
     done
 }
 for d in "$spools/$job"* "$spools.$job"*; do
@@ -64,15 +70,15 @@ for d in "$spools/$job"* "$spools.$job"*; do
     case $name in *[!a-z0-9-]*) continue ;; esac
     enter "$d" && cd -P .. && mv "./${d##*/}" "./${d##*/}.$$" || continue # nobody else takes it now
     mkdir -p "$to"
-    mkdir "$to/$name" && begun=yes
-    if cd -P "$to/$name" && [ -O . ] && rm -f "./$node.part"; then
+    mkdir "$to/$name" && begun=$name
+    if cd -P "$to/$name" && [ -O . ] && rm -f "./$node.part" && [ "$(kib_of .)" -lt "$kept_kib" ]; then
         (spools_of "$d.$$") >"./$node.part" && [ -s "./$node.part" ] && mv "./$node.part" "./$node.tzs" ||
             rm -f "./$node.part"
     fi
     rmdir "$to/$name"
     remove "$d.$$"
 done
-[ -z "$begun" ] || { cd -P "$to" && [ -O . ] && tidy; }
+[ -z "$begun" ] || { cd -P "$to" && [ -O . ] && [ -d "./$begun" ] && tidy "$begun"; }
 AS_USER
 worker=$!
 n=0

@@ -209,3 +209,55 @@ def test_steps_that_nobody_gathers_fill_no_home(settings: Run, user: int) -> Non
     step(settings, user, "slurm-4711-1-0-2", a=spool([]))
     epilog(settings, user, text=text)
     assert len(list(steps.iterdir())) == 1 + 8 and (steps / "slurm-4711-1-0-2" / "n7.tzs").exists()
+
+
+def with_bounds(settings: Run, **least: int) -> str:
+    text = slurm.script("node_epilog", settings)
+    for name, of in (("kib", slurm.KEPT_KIB), ("steps", slurm.KEPT_STEPS)):
+        text = text.replace(f"kept_{name}={of}\n", f"kept_{name}={least.get(name, of)}\n")
+    return text
+
+
+def test_what_a_link_among_the_steps_leads_to_is_not_emptied(
+    settings: Run, user: int, tmp_path: Path
+) -> None:
+    steps, elsewhere = Path(settings.state_dir) / "steps", tmp_path / "elsewhere"
+    for path in (steps, elsewhere):
+        path.mkdir(parents=True)
+        os.chown(path, user, -1)
+    (elsewhere / "thesis").write_bytes(bytes(4096))
+    os.chown(elsewhere / "thesis", user, -1)
+    (steps / "slurm-1-0-0-1").symlink_to(elsewhere)
+    step(settings, user, "slurm-4711-0-0-2", a=spool([]))
+    epilog(settings, user, text=with_bounds(settings, steps=1, kib=8))
+    assert (elsewhere / "thesis").exists() and (steps / "slurm-4711-0-0-2").is_dir()
+
+
+def test_a_step_of_a_time_to_come_does_not_take_the_place_of_all_others(settings: Run, user: int) -> None:
+    """Made while a clock was ahead, and larger than all that is kept."""
+    steps = Path(settings.state_dir) / "steps"
+    for name, kib, at in (("slurm-1-0-0-1", 400, time.time() + 1e7), ("slurm-2-0-0-1", 4, time.time() - 60)):
+        (steps / name).mkdir(parents=True)
+        (steps / name / "n7.tzs").write_bytes(bytes(kib << 10))
+        os.utime(steps / name, (at, at))
+    for path in [steps, *steps.iterdir()]:
+        os.chown(path, user, -1)
+    for number in (1, 2):
+        step(settings, user, f"slurm-4711-{number}-0-2", a=spool([]))
+        epilog(settings, user, text=with_bounds(settings, kib=120))
+    kept = {path.name for path in steps.iterdir()}
+    assert {"slurm-4711-2-0-2"} <= kept and "slurm-1-0-0-1" not in kept, kept
+
+
+def test_the_nodes_of_a_wide_step_fill_no_home(settings: Run, user: int) -> None:
+    """Each node hands over its own file: what the others have handed over counts."""
+    steps = Path(settings.state_dir) / "steps"
+    name = "slurm-4711-0-0-2"
+    (steps / name).mkdir(parents=True)
+    for number in range(3):
+        (steps / name / f"m{number}.tzs").write_bytes(bytes(50 << 10))
+    for path in [steps, steps / name]:
+        os.chown(path, user, -1)
+    step(settings, user, name, a=spool([]))
+    epilog(settings, user, text=with_bounds(settings, kib=120))
+    assert not (steps / name / "n7.tzs").exists() and len(list((steps / name).iterdir())) == 3
