@@ -231,7 +231,9 @@ class ViewBuilder:
         here = dict(sorted(self._targets.get(fs_name, {}).items()))
         pools = self._pools(fs_name, state, here)
         servers = {index: t.oss for index, t in here.items()}
-        speeds = self.speeds.estimates(fs_name, now, pools, servers)
+        # Who is slow beside whom is not for clients to say: on that the pools' keeper acts as root.
+        noted = {index: state.pools.get((fs_name, index), ()) for index in here}
+        speeds = self.speeds.estimates(fs_name, now, noted, servers)
         owed, done = promised or {}, written or {}
         osts = tuple(
             self._ost(

@@ -152,6 +152,20 @@ def test_an_ost_with_impossible_values_drops_itself_and_not_its_server(
     assert views.impossible == {} and len(views.view("lustre", 121.0).osts) == 3
 
 
+def test_what_clients_tell_of_pools_decides_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The keeper of pools takes out as root what is sick: who has a client's key is not to say beside whom it is."""
+    views = ViewBuilder(180)
+    views.update(report("oss1", ost(0), ost(1)), 0.0)
+    views.tell_pools({"lustre": {"a": (0,)}})
+    asked: list[Any] = []
+    ask = views.speeds.estimates
+    monkeypatch.setattr(
+        views.speeds, "estimates", lambda fs, now, pools, of: asked.append(pools) or ask(fs, now, pools, of)
+    )
+    assert [o.pools for o in views.view("lustre", 0.0).osts] == [("a",), ()]
+    assert asked == [{0: (), 1: ()}]
+
+
 def test_pools_that_a_client_tells_are_bounded_and_the_newest_word_stands(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
