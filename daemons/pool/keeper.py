@@ -72,6 +72,8 @@ class Keeper:
         self._clock = clock
         self._memory: dict[str, dict[int, Memory]] = {}
         """Pool → what this process has seen of its OSTs."""
+        self._noted: dict[str, Note | None] = {}
+        """Pool → its note as this process left it: another one is that of a command beside us, which knows better."""
         self._elsewhere: set[str] = set()
         """Pools of which it was said that their MGS is on another node."""
 
@@ -116,9 +118,11 @@ class Keeper:
             self.pools.program.lock = lock
             try:
                 held = self.held(overview)
-                return [
-                    self._keep(fs_name, targets, held, anew) for fs_name, targets in _by_fs(overview).items()
-                ]
+                done = []
+                for fs_name, targets in _by_fs(overview).items():
+                    done.append(self._keep(fs_name, targets, held, anew))
+                    self._noted[self._name(fs_name)] = self.notes.pools.get(self._name(fs_name))
+                return done
             finally:
                 self.pools.program.lock = None
 
@@ -211,6 +215,8 @@ class Keeper:
         except TarazuError as error:
             return Done(pool, (), False, Round(nothing=str(error)), failed=str(error))
         note = self.notes.pools.get(pool)
+        if note != self._noted.get(pool, note):
+            self._memory.pop(pool, None)
         gone = is_gone(note, found)
         if note and anew:
             now = tuple(found or ())

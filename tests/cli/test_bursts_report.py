@@ -84,6 +84,22 @@ def test_the_period_of_a_report_does_not_end_in_the_future(
     assert last_s < found.end_s <= time.time()
 
 
+def test_days_to_come_of_a_clock_that_was_ahead_are_no_part_of_a_report(
+    site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They stay in their files; for as long as they lay ahead no report found any other traffic."""
+    now_s = int(time.time()) // 10 * 10
+    ones = np.ones(2, np.int64)
+    for last_s in (now_s - 10, now_s + 365 * 86400):
+        times = np.array([last_s - 10, last_s])
+        seen = Traffic(MACHINE.nodes, 10.0, times, ones.astype(np.int32), ones * 0, ones * GB)
+        days.append(site / "traffic", seen)
+    (site / "jobs").write_text("JobIDRaw|User|JobName|NodeList|Submit|Start|End|State\n")
+    assert main(words(site, "--json", "--days", "1")) == 0
+    found = msgspec.json.decode(capsys.readouterr().out, type=Report, strict=True)
+    assert now_s - 10 < found.end_s <= time.time() and found.bytes == 2 * GB
+
+
 def test_figures_as_json(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words(site, "--json", "--days", "1")) == 0
     found = msgspec.json.decode(capsys.readouterr().out, type=Report, strict=True)

@@ -111,7 +111,8 @@ def period_of(options: argparse.Namespace, settings: config.Settings) -> Period 
     span = days.span(directory) if directory.is_dir() else None
     if span is None:
         return None
-    begin, end = max(span[0], span[1] - options.days * DAY_S), span[1]
+    end = min(span[1], time.time())  # a clock that was ahead may have written days to come
+    begin = max(span[0], end - options.days * DAY_S)
     held_out = options.held_out * DAY_S if options.held_out else (end - begin) / 3
     return Period(directory, begin, max(begin, end - held_out), end)
 

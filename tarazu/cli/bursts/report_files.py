@@ -124,6 +124,7 @@ def _period(wanted: Wanted, span: tuple[float, float]) -> tuple[float, float]:
     """
     if wanted.first_s is not None and wanted.last_s is not None and wanted.days is not None:
         raise BadInput("--days", "either --from or --to with it", "both")
+    span = span[0], min(span[1], time.time())  # a clock that was ahead may have written days to come
     length = DAY_S * (wanted.days or wanted.usual_days)
     last_s = wanted.last_s if wanted.last_s is not None else (span[1] - 1) // DAY_S * DAY_S
     if wanted.first_s is not None and wanted.days is not None:

@@ -462,3 +462,26 @@ def test_of_two_file_systems_each_has_its_pool_and_one_that_fails_holds_up_no_ot
     assert lines[0] == 'pool="lustre.good" adding=0,1,2,4,5,6,7 why="made"'
     assert lines[1] == 'pool="lustre.good" added=0,1,2,4,5,6,7 why="made"'
     assert lines[-1] == 'pool="lustre.good" destroyed=- why="undo"'
+
+
+def test_apply_by_hand_beside_a_keeper_forgets_its_waits_too(site: Site) -> None:
+    """The keeper kept what it remembered of an OST, and wrote that over what the command had noted."""
+    keeper = site.keeper()
+    for verdicts in ({}, {"_3": "sick"}):
+        keeper.apply(system(site.bed, **verdicts))
+        site.now_s += 60
+    assert site.members() == [0, 1, 2, 4, 5, 6, 7]
+    site.keeper().apply(system(site.bed), anew=True)
+    assert site.members() == list(range(8))
+    for _ in range(3):
+        site.now_s += 60
+        keeper.apply(system(site.bed, _3="sick"))
+    assert site.members() == [0, 1, 2, 4, 5, 6, 7], "no wait of before the command holds it"
+    site.keeper().apply(system(site.bed), anew=True)
+    site.keeper().apply(system(site.bed, _5="sick"), anew=True)
+    assert site.members() == [0, 1, 2, 3, 4, 6, 7]
+    site.now_s += 15 * 60
+    keeper.apply(system(site.bed))
+    site.now_s += 11 * 60
+    keeper.apply(system(site.bed))
+    assert site.members() == [0, 1, 2, 3, 4, 6, 7], "it left so lately that it waits an hour"
