@@ -161,6 +161,7 @@ def _take_one(its: Set, left: Left, progress: Callable[[str], None]) -> Iterator
 
 def _below(its: Set) -> Iterator[str]:
     """The directory, and those that were made or changed below since; what is older cannot have got a copy."""
+    since_s = its.since_s - 1 if its.since_s <= time.time() else 0.0  # it may have been a clock that was ahead
     yield its.path
     todo = [its.path]
     while todo:
@@ -169,7 +170,7 @@ def _below(its: Set) -> Iterator[str]:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
                         todo.append(entry.path)
-                        if entry.stat(follow_symlinks=False).st_ctime >= its.since_s - 1:
+                        if entry.stat(follow_symlinks=False).st_ctime >= since_s:
                             yield entry.path
         except OSError:
             continue  # gone meanwhile, or another user's

@@ -185,3 +185,16 @@ def test_a_running_job_renews_its_note(tmp_path: Path, monkeypatch: pytest.Monke
             time.sleep(0.005)
         assert note.stat().st_mtime > 1
         note.unlink()
+
+
+def test_copies_are_taken_back_too_when_the_clock_was_ahead_as_it_was_set(on: On) -> None:
+    """What was made since then was made, by the clock, before."""
+    assert on("""
+os.mkdir("out")
+real = d.time.time
+d.time.time = lambda: real() + 1e6
+path, _, left = begin((os.path.abspath("out"), "-c 2 -S 1M -i 4"))
+d.time.time = real
+os.mkdir("out/new")
+result = [left, own("out/new"), *end(path), own("out"), own("out/new")]
+""") == [[], True, ["out", "out/new"], [], False, False]

@@ -17,6 +17,8 @@ def lines(status: Mapping[str, Any], now_s: float | None = None) -> list[str]:
     if not status:
         return []
     age_s = (time.time() if now_s is None else now_s) - status["written_s"]
+    if age_s < -OLD_S:
+        return [f"burstd {status['name']}: silent since its clock was {-age_s:.0f} s ahead"]
     if age_s > OLD_S:
         return [f"burstd {status['name']}: silent for {age_s:.0f} s"]
     traffic, history, slurm = status["traffic"], status["history"], status["slurm"]

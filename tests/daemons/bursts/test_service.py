@@ -245,6 +245,7 @@ def test_it_has_metrics_and_a_line_in_tarazu_status(site: Site) -> None:
     (line,) = lines(told)
     assert "1 senders, 1 nodes (1 NIDs unknown), 0 jobs (0 run)" in line and "with keys" in line
     assert lines(told, time.time() + 99)[0].endswith("silent for 99 s") and lines({}) == []
+    assert "ahead" in lines(told, time.time() - 1e7)[0], "it is not up for as long as its clock was ahead"
     told["slurm"]["problem"], told["history"]["trouble"], told["history"]["lost_rows"] = "p", "t", 3
     assert [text.strip().partition(" ")[0] for text in lines(told)[1:]] == ["jobs", "not", "3"]
 
