@@ -89,6 +89,13 @@ class Drain(Parameters):
         except Unavailable:
             return True
 
+    def is_readable(self) -> bool:
+        try:
+            self.current()
+        except Unavailable:
+            return False
+        return True
+
     def _check(self, before: Before) -> None:
         """Raises BadInput for what it cannot have been: that is never set."""
         allowed = self.kind.before
@@ -166,8 +173,10 @@ def apply(
         return Changes(())
     keeper = Keeper(Drains(state), levers)
     with keeper.kept.locked(LOCK_S):
-        # Noted, and not so any more: somebody else has changed it since, and is asked for it anew.
-        keeper.kept.note({name: note for name, note in keeper.kept.levers.items() if name not in chosen})
+        # Noted, and not so any more: somebody else has changed it since, and is asked for it anew. Of one that cannot
+        # be read now nobody knows that.
+        anew = {name for name in chosen if levers[name].is_readable()}
+        keeper.kept.note({name: note for name, note in keeper.kept.levers.items() if name not in anew})
     done = keeper.apply(chosen, f"{keeper.kept.command} --apply", LOCK_S, only=())
     notes = keeper.kept.levers
     return Changes(tuple(_change(name, notes[name]) for name, _ in done.set), done.left, done.failed)

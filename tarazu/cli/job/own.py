@@ -153,7 +153,7 @@ def _is_of(path: Path, wanted: str) -> bool:
 
 def _ended(path: Path, run: RunRecord) -> Ended:
     placed, known = ost_bytes(run.files)
-    # Over all OSTs, as in jobs.log and for the plans: those without a byte count for the mean.
+    # Over all OSTs, as in jobs.log and for the plans, those without a byte too; not where they are not known.
     osts = dict.fromkeys(_osts(run.step.fs_name), 0)
     return Ended(
         path.stem,
@@ -169,7 +169,7 @@ def _ended(path: Path, run: RunRecord) -> Ended:
         sum(file.size_bytes for file in run.files),
         run.outcomes,
         placed,
-        ost_cost(osts | placed) if known else None,
+        ost_cost(osts | placed) if known and osts else None,
     )
 
 
