@@ -77,6 +77,8 @@ def test_threads_that_come_while_the_first_look_is_under_way_wait_for_it(placed:
 def test_a_look_that_hangs_holds_up_nobody_else(placed: Placed, what: str, look: int) -> None:
     placed.map(*(placed.row(f"/beside{n}", (3, 1)) for n in range(CREATES)))
     held_up, hangs = delayed(placed, BESIDE, what, 4, look).split()
-    assert hangs == "True" and int(held_up) <= 1
+    assert hangs == "True" and int(held_up) <= CREATES / 4, (
+        "one waits a moment; others only for the processor"
+    )
     outcomes = [c.outcome for c in placed.creates if c.key.startswith("/beside")]
     assert outcomes == CREATES * [LATE if look == 1 else HIT]
