@@ -85,7 +85,11 @@ class Placing:
                 return
             self._stop()
             ours, theirs = socket.socketpair()
-            with theirs:
+            # `systemctl kill --signal=HUP`, as logrotate does, sends it to all processes of the unit: also to one that
+            # has only just begun.
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
+            with theirs, contextlib.ExitStack() as afterwards:
+                afterwards.callback(signal.pthread_sigmask, signal.SIG_SETMASK, before)
                 self._process = subprocess.Popen(
                     [
                         sys.executable,
@@ -208,7 +212,6 @@ def serve(end: socket.socket) -> None:
 def main() -> int:
     # mdsd ends it: an interrupt at the terminal reaches both.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # `systemctl kill --signal=HUP`, as logrotate does, sends it to all processes of the unit.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     with contextlib.suppress(OSError):
         os.nice(NICE)

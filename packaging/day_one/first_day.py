@@ -215,6 +215,11 @@ def _off(there: Machine) -> None:
     _job(there, 4)
     _expect(_allocated(there) == 1, "no allocation while tarazu is off")
     there.run("tarazu enable --site")
+    for _ in range(50):  # clientd and mdsd look twice a second
+        time.sleep(0.2)
+        if "stopped by" not in there.run("tarazu status --json || :"):
+            break
+    time.sleep(1.0)
 
 
 def _rotate(there: Machine) -> None:
