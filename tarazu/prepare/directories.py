@@ -161,7 +161,9 @@ def _take_one(its: Set, left: Left, progress: Callable[[str], None]) -> Iterator
 
 def _below(its: Set) -> Iterator[str]:
     """The directory, and those that were made or changed below since; what is older cannot have got a copy."""
-    since_s = its.since_s - 1 if its.since_s <= time.time() else 0.0  # it may have been a clock that was ahead
+    since_s = (
+        its.since_s - 1 if its.since_s <= time.time() else 0.0
+    )  # it may have been a clock that was ahead
     yield its.path
     todo = [its.path]
     while todo:
