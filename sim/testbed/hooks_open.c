@@ -12,9 +12,31 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* The MDS makes a file with its layout in one step: nobody meets a file in between. Nothing to wait for is opened. */
+static bool creation_begins(int dirfd, const char *path, int flags)
+{
+    int saved = errno;
+    struct stat st;
+    bool alone;
+
+    if (!(flags & O_CREAT) || !path_in_mount(dirfd, path, true))
+        return false;
+    alone = syscall(SYS_newfstatat, dirfd, path, &st, 0) != 0 || S_ISREG(st.st_mode);
+    errno = saved;
+    if (alone)
+        tb_lock();
+    return alone;
+}
+
+static void creation_ends(bool began)
+{
+    if (began)
+        tb_unlock();
+}
+
 static int open_at(int dirfd, const char *path, int flags, mode_t mode)
 {
-    bool delayed = (flags & O_LOV_DELAY_CREATE) == O_LOV_DELAY_CREATE;
+    bool delayed = (flags & O_LOV_DELAY_CREATE) == O_LOV_DELAY_CREATE, began;
     int fd, rc;
 
     if (!tb_attach() || (flags & O_PATH))
@@ -27,10 +49,9 @@ static int open_at(int dirfd, const char *path, int flags, mode_t mode)
         flags &= ~FASYNC; /* Lustre consumes it; elsewhere it stays in F_GETFL */
     if (path_in_mount(dirfd, path, true))
         tb_request(TO_MDS_OPEN, 1);
+    began = creation_begins(dirfd, path, flags);
     fd = NEXT(openat64)(dirfd, path, flags, mode);
-    if (fd < 0)
-        return fd;
-    rc = fd_opened(fd, flags, delayed);
+    rc = fd < 0 ? 0 : fd_opened(fd, flags, delayed);
     if (rc) { /* the MDS found no OST: then the file was not created either */
         struct stat st;
 
@@ -38,8 +59,9 @@ static int open_at(int dirfd, const char *path, int flags, mode_t mode)
             NEXT(unlinkat)(dirfd, path, 0);
         NEXT(close)(fd);
         errno = -rc;
-        return -1;
+        fd = -1;
     }
+    creation_ends(began);
     return fd;
 }
 
@@ -178,15 +200,6 @@ static FILE *opened(FILE *stream, const char *mode)
     return NULL;
 }
 
-PUBLIC FILE *fopen(const char *path, const char *mode)
-{
-    return opened(NEXT(fopen)(path, mode), mode);
-}
-PUBLIC FILE *fopen64(const char *path, const char *mode)
-{
-    return opened(NEXT(fopen64)(path, mode), mode);
-}
-
 /*
  * Before libc writes what the stream holds and closes it; 0 or the errno that the write meets. Nothing is written here:
  * the program is to see what becomes of it.
@@ -210,17 +223,23 @@ static int stream_closing(FILE *stream)
     return rc;
 }
 
-PUBLIC FILE *freopen(const char *path, const char *mode, FILE *stream)
-{
-    stream_closing(stream);
-    return opened(NEXT(freopen)(path, mode, stream), mode);
-}
+#define FOPEN_HOOK(name, parameters, before, arguments)                                                                \
+    PUBLIC FILE *name parameters                                                                                       \
+    {                                                                                                                  \
+        FILE *made;                                                                                                    \
+        bool began;                                                                                                    \
+                                                                                                                       \
+        before;                                                                                                        \
+        began = path && creation_begins(AT_FDCWD, path, flags_of(mode));                                               \
+        made = opened(NEXT(name) arguments, mode);                                                                     \
+        creation_ends(began);                                                                                          \
+        return made;                                                                                                   \
+    }
 
-PUBLIC FILE *freopen64(const char *path, const char *mode, FILE *stream)
-{
-    stream_closing(stream);
-    return opened(NEXT(freopen64)(path, mode, stream), mode);
-}
+FOPEN_HOOK(fopen, (const char *path, const char *mode), , (path, mode))
+FOPEN_HOOK(fopen64, (const char *path, const char *mode), , (path, mode))
+FOPEN_HOOK(freopen, (const char *path, const char *mode, FILE *stream), stream_closing(stream), (path, mode, stream))
+FOPEN_HOOK(freopen64, (const char *path, const char *mode, FILE *stream), stream_closing(stream), (path, mode, stream))
 
 PUBLIC int close(int fd)
 {

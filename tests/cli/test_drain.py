@@ -47,10 +47,10 @@ def asked(bed: Testbed, capsys: pytest.CaptureFixture[str], *words: str) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
-def wait_for(bed: Testbed, holds: Callable[[Ost], Any]) -> None:
+def wait_for(bed: Testbed, holds: Callable[[Ost], Any], ost: int = SICK) -> None:
     settings = config.load(bed.directory / "etc/tarazu.toml")
     deadline = time.monotonic() + 20
-    while not holds(asking.view_of(settings, "")[0].osts[SICK]):
+    while not holds(asking.view_of(settings, "")[0].osts[ost]):
         assert time.monotonic() < deadline, asking.view_of(settings, "")[0].osts
         time.sleep(0.1)
 
@@ -128,8 +128,9 @@ def test_an_ost_can_be_named_although_it_is_well(sick: Testbed, capsys: pytest.C
     ]  # fmt: skip
     (change,) = asked(sick, capsys, "drain", "--apply", *on)["changed"]
     assert change == {"parameter": "obdfilter.lustre-OST0007.degraded", "before": 0, "after": 1}
+    wait_for(sick, lambda ost: ost.degraded, 7)
     assert len(asked(sick, capsys, "drain", "--undo", *on)["restored"]) == 1
-    wait_for(sick, lambda ost: not ost.degraded)
+    wait_for(sick, lambda ost: not ost.degraded, 7)
 
 
 def test_apply_on_the_mds(sick: Testbed, capsys: pytest.CaptureFixture[str]) -> None:
