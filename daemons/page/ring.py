@@ -21,6 +21,8 @@ KEPT_S = {60: 2 * 86400, 3600: 400 * 86400}
 """Seconds that a row stands for → how long it is kept."""
 FILE_SYSTEMS = 64
 """Of more there is no picture."""
+FORGOTTEN = 2
+"""Rows that are too old, of each file system: so many may go for one that comes."""
 VERSION = 1
 
 
@@ -116,7 +118,7 @@ class Ring:
                     if fs_name in known or len(known) < FILE_SYSTEMS:
                         known.add(fs_name)
                         self._add(fs_name, moment)
-                self._forget(max((moment.at_s for moment in of.values()), default=0))
+                self._forget(max((moment.at_s for moment in of.values()), default=0), FORGOTTEN * len(known))
                 self._rows.execute("commit")
         except UNREADABLE as error:
             raise StoreError("imbalance over time", "a file that can be written", str(error)) from None
@@ -130,12 +132,16 @@ class Ring:
             row = msgspec.structs.replace(moment, at_s=moment.at_s // span_s * span_s)
             self._rows.execute(_ADD, (span_s, fs_name, *msgspec.structs.astuple(row)))
 
-    def _forget(self, now_s: int) -> None:
-        """Also what a clock that was wrong has put into the future."""
+    def _forget(self, now_s: int, most: int) -> None:
+        """What a clock that was ahead has put into the future; of what is too old a few rows each time, so that such a
+        clock takes little of the past with it.
+        """
         for span_s, kept_s in KEPT_S.items():
+            self._rows.execute("delete from imbalance where span_s = ? and at_s > ?", (span_s, now_s))
             self._rows.execute(
-                "delete from imbalance where span_s = ? and not at_s between ? and ?",
-                (span_s, now_s - kept_s, now_s),
+                "delete from imbalance where (span_s, fs_name, at_s) in (select span_s, fs_name, at_s from imbalance "
+                "where span_s = ? and at_s < ? order by at_s limit ?)",
+                (span_s, now_s - kept_s, most),
             )
 
     def read(self, fs_name: str, span_s: int, since_s: float) -> list[Moment]:

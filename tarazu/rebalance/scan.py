@@ -1,4 +1,7 @@
-"""Files below directories on Lustre: `lfs find` lists those that are large enough, the layout is read of each."""
+"""Files below directories on Lustre: `lfs find` lists them, attributes and layout of each are read.
+
+Names only: for `-size` it would ask the servers of data, and hang while one of them is down.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +82,7 @@ def scan(
 
     with ThreadPoolExecutor(THREADS) as threads:
         for directory in directories:
-            paths = _listed(os.path.abspath(directory), least_bytes, lfs)
+            paths = _listed(os.path.abspath(directory), lfs)
             while batch := list(islice(paths, BATCH)):
                 for found in threads.map(look, batch):
                     if found is None:
@@ -101,15 +104,13 @@ def _names_osts(directory: str) -> bool:
         return False
 
 
-def _listed(directory: str, least_bytes: int, lfs: str) -> Iterator[str]:
+def _listed(directory: str, lfs: str) -> Iterator[str]:
     if not os.path.isdir(directory):
         raise BadInput(directory, "a directory")
-    # In KiB: bytes (`c`) are refused before 2.16, and a number alone means blocks from then on. Who looks is exact.
-    size = ["-size", f"+{(least_bytes - 1) // 1024}k"] if least_bytes > 0 else []
     listed = False
     try:
         process = subprocess.Popen(
-            [lfs, "find", directory, "-type", "f", *size, "--print0"],
+            [lfs, "find", directory, "-type", "f", "--print0"],
             stdout=subprocess.PIPE,
             stdin=subprocess.DEVNULL,
         )

@@ -62,6 +62,17 @@ def test_what_is_old_goes_and_so_does_what_lies_in_the_future(ring: Ring) -> Non
     ring.close()
 
 
+def test_a_clock_that_was_a_year_ahead_for_two_minutes_leaves_the_history(ring: Ring) -> None:
+    for number in range(60):
+        ring.add({"fs": moment(HOUR + 60 * number)})
+    for number in range(2):
+        ring.add({"fs": moment(HOUR + 500 * 86400 + 60 * number)})
+    ring.add({"fs": moment(HOUR + 3600)})
+    assert len(ring.read("fs", 60, 0)) >= 60 + 1 - 4
+    assert max(m.at_s for m in ring.read("fs", 60, 0)) == HOUR + 3600
+    ring.close()
+
+
 def test_all_that_is_kept_of_a_file_system_takes_what_the_documentation_says(tmp_path: Path) -> None:
     Ring(tmp_path / "imbalance.db").close()
     row = (1, 0.512345678901, 0.712345678901, 1.412345678901, 1.912345678901, 123456789.123456, 10**13, 12)
