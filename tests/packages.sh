@@ -40,6 +40,8 @@ need rpmbuild rpm
 need mmdebstrap mmdebstrap
 need systemd-nspawn systemd-container
 need busybox busybox-static
+need pgrep procps
+need groff groff-base
 "${PYTHON:-python3}" -c "import ensurepip" 2>/dev/null || missing="$missing python3-venv"
 /usr/bin/python3 -c "import simgrid" 2>/dev/null || missing="$missing python3-simgrid"
 # Debian lets only one of the two be installed: the other one's program is unpacked beside the system.
