@@ -14,6 +14,7 @@ from itertools import chain
 
 import msgspec
 
+from tarazu.allocate.ledger import OPEN
 from tarazu.allocate.records import BESIDE, Held, Record, Replied, held, packed
 from tarazu.daemons.book import Book
 from tarazu.wire.replication import PART_BYTES, Follow, Handed
@@ -81,7 +82,12 @@ def take_over(book: Book, follows: Sequence[Follow]) -> None:
                 taken += item.id not in book.ledger
                 for record in records if item.id not in book.ledger else ():
                     book.note(record)
-            elif packed(ours.stripes) != (theirs.osts, theirs.sizes, theirs.starts):
+            elif OPEN in ours.release_s and packed(ours.stripes) != (
+                theirs.osts,
+                theirs.sizes,
+                theirs.starts,
+            ):
+                # Of a step that has ended, or has closed all its files, nobody would end it.
                 twice += 1
                 book.note(msgspec.structs.replace(theirs, id=BESIDE + item.id, alive_s=0.0))
         for data in follow.told:

@@ -6,6 +6,8 @@ import random
 
 import pytest
 
+from tarazu.allocate.records import Closed
+
 from .two_mdsds import World
 
 
@@ -73,6 +75,23 @@ def test_of_two_answers_to_one_request_the_later_terms_stays_whoever_was_heard_l
     active = world.heal()
     assert active is second and active.book.answered.get("r").data == answers[1].data
     assert [id for id, _ in active.book.ledger.promises()] == ["r", "beside r"]
+
+
+def test_what_has_ended_is_not_promised_again_beside_itself_when_the_other_one_hands_it_over() -> None:
+    """The step was told to one side, whose bytes are still to be seen; nobody ends it a second time."""
+    world = World(random.Random(1))
+    world.run(8)
+    world.cut[:] = (True, True)
+    world.run(6)
+    second = world.nodes[True]
+    for node, share in zip(world.nodes.values(), (0.1, 0.2)):
+        node.ask("r", world.random, share)
+    world.run(0.5)
+    now_s = second.book.clock.now()
+    second.book.note(Closed("r", now_s, now_s + 600.0, second.book.ledger.known("r", ((0, 1),))))
+    second.end("r")
+    active = world.heal()
+    assert active is second and [id for id, _ in active.book.ledger.promises()] == ["r"]
 
 
 def test_a_promise_that_one_took_back_and_the_other_told_survives_a_restart_while_they_are_parted() -> None:
