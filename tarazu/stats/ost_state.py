@@ -17,6 +17,8 @@ import math
 from collections import deque
 from typing import NamedTuple
 
+from tarazu.model import SICK
+
 SHIFT = math.log(5)
 """The slowness that is tested for; at less than its root, 1/2.2, time makes no OST slow."""
 VARIATION = 1.5
@@ -36,6 +38,8 @@ FAR = 10.0
 WELL = 3.6
 MOST_WELL = 2.0
 """As `PROOF` and `MOST_OF_AN_INTERVAL`, for being well again."""
+SLOW = 0.9 * SICK
+"""What is called slow is no faster, until it is called well."""
 KEPT = 3
 """Newest intervals by which a slow OST's speed is told."""
 
@@ -52,7 +56,7 @@ class Shown(NamedTuple):
     excess_s: float
     """By which the mean I/O took longer than one of its peers would have, over the number in flight."""
     bytes_per_s: float
-    """Of I/O time."""
+    """Of the disk while it was busy."""
     usual: tuple[float, float]
     """The peers' bytes, and I/Os, per second of I/O time."""
 
@@ -77,32 +81,33 @@ def _likelier(shown: Shown, noise: float) -> float:
 class OstState:
     """The verdict on one direction (reads or writes) of one OST."""
 
-    __slots__ = ("_bytes_per_s", "_kept", "_well", "score", "slow")
+    __slots__ = ("_kept", "_well", "score", "slow", "slowest_bytes_per_s")
 
     def __init__(self) -> None:
         self.score = 0.0
         """Towards `PROOF`."""
         self.slow = False
         self._well = 0.0
-        self._bytes_per_s = math.inf
-        """Slowest that was seen while it was called slow."""
+        self.slowest_bytes_per_s = math.inf
+        """That was seen while it was called slow; infinite where nothing was."""
         self._kept: deque[tuple[float, float]] = deque(maxlen=KEPT)
         """(slowness, weight)."""
 
     @property
     def relative(self) -> float:
-        """Speed over that of its peers; 1 for one that is not slow."""
+        """Speed over that of its peers; 1 for one that is not slow, below `SICK` for one that is."""
         if not self.slow:
             return 1.0
-        return math.exp(-sum(x * w for x, w in self._kept) / sum(w for _, w in self._kept))
+        seen = math.exp(-sum(x * w for x, w in self._kept) / sum(w for _, w in self._kept))
+        return min(seen, SLOW)
 
-    def take(self, shown: Shown, mean_bytes: float) -> None:
-        """Judge by one more interval, whose I/Os had `mean_bytes`."""
+    def take(self, shown: Shown, still: float) -> None:
+        """Judge by one more interval. still: what `exp(-slowness)` of its I/Os would be at `slowest_bytes_per_s`."""
         noise = variance(shown.ios, shown.peers, shown.peers_ios)
-        self._kept.append((shown.slowness, 1 / noise))
         if self.slow:
-            self._judge_slow(shown, mean_bytes, noise)
+            self._judge_slow(shown, still, noise)
             return
+        self._kept.append((shown.slowness, 1 / noise))
         self.score = max(0.0, self.score + _likelier(shown, noise))
         if self.score >= PROOF:
             self._call_slow(shown.bytes_per_s)
@@ -116,18 +121,20 @@ class OstState:
         self._call_slow(math.inf)
 
     def _call_slow(self, bytes_per_s: float) -> None:
-        self.slow, self.score, self._well, self._bytes_per_s = True, 0.0, 0.0, bytes_per_s
+        self.slow, self.score, self._well, self.slowest_bytes_per_s = True, 0.0, 0.0, bytes_per_s
         # What it was like before it was slow is no measure of it now.
         slow = [each for each in self._kept if each[0] > SHIFT / 2]
         self._kept.clear()
         self._kept.extend(slow)
 
-    def _judge_slow(self, shown: Shown, mean_bytes: float, noise: float) -> None:
-        if shown.slowness > SHIFT / 2:
-            self._bytes_per_s = min(self._bytes_per_s, shown.bytes_per_s)
-        # A disk that is held by bytes per second serves small I/Os well: these say little of it.
-        still = max(self._bytes_per_s / shown.usual[0], self._bytes_per_s / mean_bytes / shown.usual[1])
-        shift = min(SHIFT, -math.log(still)) if 0 < still < 1 else 0.0 if still < math.inf else SHIFT
+    def _judge_slow(self, shown: Shown, still: float, noise: float) -> None:
+        slow = shown.slowness > SHIFT / 2
+        if slow:
+            self.slowest_bytes_per_s = min(self.slowest_bytes_per_s, shown.bytes_per_s)
+        shift = min(SHIFT, -math.log(still)) if still > 0 else SHIFT
+        if not slow and shift <= SHIFT / 2:
+            return  # a disk that is held by bytes per second serves small I/Os well: these say nothing of it
+        self._kept.append((shown.slowness, 1 / noise))
         likelier = shift / noise * (shift / 2 - shown.slowness)
         self._well = max(0.0, self._well + min(likelier, MOST_WELL))
         if self._well >= WELL:

@@ -39,6 +39,7 @@ from tarazu.stats.disks import put_together
 from tarazu.stats.evidence import Evidence, Seen, io_of, judge
 from tarazu.stats.ost_state import OstState, Shown
 from tarazu.stats.service import DISK_SOURCES
+from tarazu.stats.waits import Waits
 from tarazu.units import KIB
 from tarazu.wire.messages import OstReport
 
@@ -100,6 +101,8 @@ class _Verdict(NamedTuple):
     share: float
     """Speed over the usual one, as far as nothing explains it."""
     usual: tuple[float, ...]
+    usual_bytes: float
+    """Of the peers' mean I/O."""
 
 
 class SpeedEstimator:
@@ -111,24 +114,19 @@ class SpeedEstimator:
         self._last: dict[Direction, Seen] = {}
         self._judged: dict[str, dict[_Side, _Judged]] = {}
         self._unread: dict[str, set[_Side]] = {}
-        self._waiting: dict[str, dict[int, OstReport]] = {}
-        """OSTs with I/Os in flight of which none has ended, not judged yet."""
+        self._waits: dict[str, Waits] = {}
         self._kinds: dict[tuple[str, int], bool | None] = {}
 
     def update(self, report: OstReport, received_s: float) -> None:
         """Take in one target's counters; `received_s` is on any clock that is not set."""
-        self._note(report)
+        self._note(report, received_s)
         for writes in (False, True):
             if io := io_of(report, writes):
                 self._take((report.fs_name, report.index, writes), Seen(report, io, received_s))
 
-    def _note(self, report: OstReport) -> None:
+    def _note(self, report: OstReport, received_s: float) -> None:
         self._kinds[report.fs_name, report.index] = report.nonrotational
-        waiting = self._waiting.setdefault(report.fs_name, {})
-        if report.waiting_s:
-            waiting[report.index] = report
-        else:
-            waiting.pop(report.index, None)
+        self._waits.setdefault(report.fs_name, Waits()).note(report, received_s)
 
     def forget_base(self, fs_name: str, index: int) -> None:
         """The target's next counters are another server's: nothing is counted from the last ones."""
@@ -162,7 +160,7 @@ class SpeedEstimator:
             longest = max(here, key=lambda r: r.waiting_s)
             for report in here:
                 waits = report if disk_of in ended or not longest.waiting_s else longest
-                self._note(_waiting_as(report, waits))
+                self._note(_waiting_as(report, waits), received_s)
 
     def _since(self, key: Direction, now: Seen) -> tuple[Seen, Seen] | None:
         """(base, last) that `now` can be compared with; None begins anew."""
@@ -233,7 +231,7 @@ class SpeedEstimator:
         """
         while unread := self._unread.pop(fs_name, None):
             self._judge(fs_name, unread, pools or {}, servers or {})
-        self._judge_waiting(fs_name, pools or {})
+        self._judge_waiting(fs_name, pools or {}, servers or {})
         found: dict[int, Estimate] = {}
         for (index, _), judged in sorted(self._judged.get(fs_name, {}).items(), key=lambda of: not of[0][1]):
             if judged.newest is None and not judged.state.slow:
@@ -255,6 +253,9 @@ class SpeedEstimator:
         """Each OST's oldest interval that was not judged, beside its peers."""
         here = self._judged[fs_name]
         fresh = set(unread)
+        waits = self._waits.get(fs_name)
+        # What has ended where all stood still says nothing before the others' has.
+        by_all = waits is not None and waits.everywhere
         for side in fresh:
             judged = here[side]
             judged.newest = e = judged.unread.popleft()
@@ -263,7 +264,7 @@ class SpeedEstimator:
                 self._unread.setdefault(fs_name, set()).add(side)
         for of_class in self._comparable(fs_name).values():
             new = {i for i, judged in of_class.items() if (i, judged.writes) in fresh}
-            if new:
+            if new and not by_all:
                 verdicts = _compared(of_class, new, pools, servers)
                 for i in new:
                     self._take_verdict(of_class, i, *verdicts[i])
@@ -283,11 +284,12 @@ class SpeedEstimator:
             len(others),
             sum(others),
             (e.seconds / e.ios - expected_s) / max(1.0, e.in_flight),
-            e.rates[0],
+            e.rates[2],
             (of_bytes, of_ios),
         )
         if others:
-            judged.state.take(shown, e.mean_bytes)
+            slowest = judged.state.slowest_bytes_per_s
+            judged.state.take(shown, _share(_at(e, slowest), verdict.usual, verdict.usual_bytes))
 
     def _comparable(self, fs_name: str) -> dict[tuple[bool, str, bool | None], dict[int, _Judged]]:
         """What was judged, or is about to be, by direction, source and kind of disk."""
@@ -297,13 +299,14 @@ class SpeedEstimator:
                 found.setdefault((writes, e.source, self._kinds.get((fs_name, index))), {})[index] = judged
         return found
 
-    def _judge_waiting(self, fs_name: str, pools: Mapping[int, Sequence[str]]) -> None:
+    def _judge_waiting(
+        self, fs_name: str, pools: Mapping[int, Sequence[str]], servers: Mapping[int, str]
+    ) -> None:
         """OSTs on which nothing ends, by how long one I/O of their peers takes."""
-        waiting = self._waiting.get(fs_name)
+        waits = self._waits.get(fs_name)
+        waiting = waits.settled(servers) if waits else {}
         if not waiting:
             return
-        if 2 * len(waiting) > sum(name == fs_name for name, _ in self._kinds):
-            return  # the cause is no disk
         here = self._judged.setdefault(fs_name, {})
         for (writes, _, kind), of_class in self._comparable(fs_name).items():
             if not writes:
@@ -320,7 +323,6 @@ class SpeedEstimator:
                 judged = here.setdefault((index, True), _Judged(True))
                 judged.usual = judged.usual or median_high([e.rates for e in own])
                 judged.state.wait(report.waiting_s, usual_s)
-        waiting.clear()
 
 
 def _waiting_as(report: OstReport, other: OstReport) -> OstReport:
@@ -361,7 +363,10 @@ def _compared(
                 for i in mine:
                     if alike.get(i) is newest[i] and verdicts[i] < found[i][0]:
                         found[i] = verdicts[i], alike
-    return {i: found.get(i) or (_Verdict(1.0, newest[i].rates), {i: newest[i]}) for i in fresh}
+    return {
+        i: found.get(i) or (_Verdict(1.0, newest[i].rates, newest[i].mean_bytes), {i: newest[i]})
+        for i in fresh
+    }
 
 
 def _of_one_time(
@@ -380,9 +385,20 @@ def _verdicts(newest: Mapping[int, Evidence], servers: Mapping[int, str]) -> dic
     found = {}
     for i, e in newest.items():
         usual = tuple(of[i] for of in by_rate)
-        share = max(_ratios(e, rates[i], usual, sizes[i]))
-        found[i] = _Verdict(min(1.0, share * SYNC if e.mean_bytes < SMALL_BYTES else share), usual)
+        found[i] = _Verdict(_share(e, usual, sizes[i]), usual, sizes[i])
     return found
+
+
+def _share(e: Evidence, usual: Sequence[float], usual_bytes: float) -> float:
+    """Speed over the usual one, as far as nothing explains it; at most 1."""
+    share = max(_ratios(e, e.rates, usual, usual_bytes))
+    return min(1.0, share * SYNC if e.mean_bytes < SMALL_BYTES else share)
+
+
+def _at(e: Evidence, bytes_per_s: float) -> Evidence:
+    """The same I/Os on a disk that moves so much per second while it is busy; infinity: no I/O has ended there yet."""
+    seconds = e.bytes * e.in_flight / bytes_per_s if bytes_per_s < math.inf else math.inf
+    return e._replace(seconds=seconds)
 
 
 def _ratios(

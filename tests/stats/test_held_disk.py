@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from tarazu.stats.collector import Collector
 from tarazu.stats.view import ViewBuilder
-from tarazu.units import MIB
+from tarazu.units import KIB, MIB
 from tests.stats.conftest import put
 
 BULK = 4 * MIB
@@ -52,10 +53,10 @@ class Server:
         flights = [1 + sum(end > w[0] for *_, end, _ in begun[:at]) for at, w in enumerate(begun)]
         header = "reads   % cum % |  writes        % cum %"
         tables = {
-            "pages per bulk r/w": {1024: len(ended)},
+            "pages per bulk r/w": {size // 4096: n for size, n in Counter(w[3] for w in ended).items()},
             "disk I/Os in flight": {n: flights[: len(ended)].count(n) for n in set(flights)},
             "I/O time (1/1000s)": classes,
-            "disk I/O size": {BULK: len(ended)},
+            "disk I/O size": dict(Counter(w[3] for w in ended)),
         }
         text = f"snapshot_time: {now}\nstart_time: 1.0\nelapsed_time: {now - 1}\n"
         for title, rows in tables.items():
@@ -149,6 +150,42 @@ def test_a_few_objects_clear_a_disk_that_is_well_again_and_small_ios_do_not(tmp_
         site.servers[SICK].write(site.now + 1, 1e8, 1)
         objects += 1
     assert objects <= 6
+
+
+@pytest.mark.parametrize("size", [4 * KIB, 16 * KIB])
+def test_small_files_do_not_clear_a_disk_that_is_still_held(tmp_path: Path, size: int) -> None:
+    site = Site(tmp_path, 10.0)
+    site.report()
+    site.job()
+    while not site.report():
+        pass
+    while site.servers[SICK].writes[-1][2] > site.now:
+        site.report()
+    for _ in range(12):
+        for i, server in enumerate(site.servers):
+            for n in range(20):
+                server.write(site.now + 1 + n / 4, 5e5 if i == SICK else size / 0.004, 1, size)
+        assert site.report() == {SICK}
+
+
+@pytest.mark.parametrize("late", [1, 2, 3])
+def test_storage_that_stands_still_for_all_makes_no_ost_sick(tmp_path: Path, late: int) -> None:
+    """Reports come one after another: when it begins and when it ends, some say so before the others."""
+    site = Site(tmp_path, 10.0)
+    site.report()
+    for server in site.servers:
+        server.write(site.now + 1, 1e8)
+    assert site.report() == set()
+    begin = site.now + 12.5 - 2.5 * late
+    for server in site.servers:
+        server.write(begin, BULK / 47.0, 1)  # all for 47 s
+    for _ in range(8):
+        site.now += site.interval_s
+        for i, server in enumerate(site.servers):
+            at = site.now + i * site.interval_s / OSTS
+            server.set(at)
+            site.views.update(server.collector.collect(at), at)
+            assert not [ost.index for ost in site.views.view("lustre", at).osts if ost.sick]
 
 
 def test_waiting_ends_when_ios_end_and_a_healthy_queue_is_no_waiting(tmp_path: Path) -> None:
