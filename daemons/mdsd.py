@@ -208,7 +208,7 @@ class Mdsd:
             self._commit()
             if self.book.trouble:
                 self.allocating.withdraw()
-            self.statuses.look(idle=drained)
+            self._answer_statuses(drained)
             self.metrics.answer_one()
         self.manager.stopping()
         if self.pair:
@@ -276,12 +276,22 @@ class Mdsd:
                     self.handle(*asked, now)
             except Exception:
                 # It would come again and again, and must not take the daemon down each time.
-                self.failed += 1
-                if self.failed <= MOST_TRACEBACKS:
-                    log.exception("a message of %s failed", asked[0].name if asked else "an OSS")
+                self._failed("a message of %s failed", asked[0].name if asked else "an OSS")
             if not report and not asked:
                 return True
         return False
+
+    def _answer_statuses(self, idle: bool) -> None:
+        try:
+            self.statuses.look(idle)
+        except Exception:
+            self.statuses.forget()
+            self._failed("a status failed: who asks for one gets none")
+
+    def _failed(self, text: str, *of: str) -> None:
+        self.failed += 1
+        if self.failed <= MOST_TRACEBACKS:
+            log.exception(text, *of)
 
     def close(self) -> None:
         self.health.stop()

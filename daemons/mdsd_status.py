@@ -27,6 +27,8 @@ SHARE = 0.05
 """Of the time, for making and sending statuses."""
 LONGEST_S = 1.0
 """After so long who asks gets the last one, if it is no turn for a new one."""
+TURN_S = 0.05
+"""So long statuses are sent before all else has its turn."""
 MOST_ASKERS = 1_000
 """That wait at a time; more ask again."""
 DIGEST_STRIPES, DIGEST_REPLY_BYTES = 20_000, 4 << 20
@@ -85,13 +87,20 @@ class Statuses:
         elif self._last is not None:
             ready = [asker for asker in ready if begin - asker.since >= LONGEST_S]
         assert self._last is not None
+        sending = self._monotonic()
         for asker in ready:
+            if self._monotonic() - sending > TURN_S:
+                break  # the others in another turn
             del self._askers[asker.question.message_id]
             own = self._promises(asker.question.promises) if asker.question.promises else {}
             reply = StatusReply(asker.question.message_id, {**self._last, **own})
             self._send(asker.peer, messages.encode(reply))
         end = self._monotonic()
         self._due = max(self._due, end) + (end - begin) * (1 / SHARE - 1)
+
+    def forget(self) -> None:
+        """Leave all who ask without an answer."""
+        self._askers.clear()
 
 
 def status_of(mdsd: Mdsd, now: float) -> dict[str, Any]:

@@ -19,7 +19,7 @@ class World:
     """A status takes `TAKES_S`."""
 
     def __init__(self) -> None:
-        self.now, self.made = 100.0, 0
+        self.now, self.made, self.sending_s = 100.0, 0, 0.0
         self.told: dict[str, dict[str, Any]] = {}
         self.statuses = Statuses(self._make, self._promises, self._send, lambda: self.now)
 
@@ -32,6 +32,7 @@ class World:
         return {"promises_of": dict.fromkeys(ids, 1)}
 
     def _send(self, peer: Peer, data: bytes) -> None:
+        self.now += self.sending_s
         reply = messages.decode(data)
         assert isinstance(reply, StatusReply) and peer.name == "somebody"
         self.told[reply.message_id] = reply.status
@@ -89,6 +90,17 @@ def test_it_is_made_when_nothing_else_waits_or_after_a_second(world: World) -> N
     world.now += LONGEST_S
     world.statuses.look(idle=False)
     assert world.told["a"] == {"number": 1}
+
+
+def test_a_crowd_is_answered_in_turns_so_that_views_get_theirs(world: World) -> None:
+    world.sending_s = 0.01
+    world.ask(*map(str, range(100)))
+    for _ in range(60):
+        before = len(world.told)
+        world.statuses.look(idle=True)
+        assert len(world.told) - before <= 6
+        world.now += 1.0
+    assert len(world.told) == 100
 
 
 def test_a_crowd_of_askers_is_bounded(world: World) -> None:

@@ -98,6 +98,12 @@ def test_a_history_that_is_cut_off_is_named(site: Path, capsys: pytest.CaptureFi
     assert f"left out: {newest}" in report(site, capsys)
 
 
+def test_a_pipe_in_place_of_a_users_jobs_log_holds_nobody_up(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "jobs.log")
+    found = job_log.steps(tmp_path / "jobs.log", 0.0, 1e12)
+    assert found.lines == 0 and found.problem
+
+
 def test_reasons_of_steps_are_read_from_jobs_log(tmp_path: Path) -> None:
     log = tmp_path / "jobs.log"
     stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(NOW))
