@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,6 +28,7 @@ def bed(tmp_path: Path) -> Iterator[Testbed]:
 
 
 def run_suite(environ: dict[str, str], *words: str) -> tuple[int, str]:
+    """Status and output. A session closes the directory in which it makes its own to others: it gets one apart."""
     argv = [
         sys.executable,
         "-m",
@@ -40,9 +42,11 @@ def run_suite(environ: dict[str, str], *words: str) -> tuple[int, str]:
         str(SUITE),
     ]
     clean = {k: v for k, v in os.environ.items() if k not in ("TARAZU_NO_SKIPS", "PYTEST_ADDOPTS")}
-    done = subprocess.run(
-        argv, env={**clean, **environ}, capture_output=True, text=True, check=False, cwd=SUITE.parents[1]
-    )
+    with tempfile.TemporaryDirectory() as apart:
+        clean["PYTEST_DEBUG_TEMPROOT"] = apart
+        done = subprocess.run(
+            argv, env={**clean, **environ}, capture_output=True, text=True, check=False, cwd=SUITE.parents[1]
+        )
     return done.returncode, done.stdout + done.stderr
 
 
