@@ -12,14 +12,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The MDS makes a file with its layout in one step: nobody meets a file in between. Nothing to wait for is opened. */
-static bool creation_begins(int dirfd, const char *path, int flags)
+/*
+ * The MDS makes a file with its layout in one step: nobody who creates or opens it to write meets it in between.
+ * Nothing to wait for is opened under the lock.
+ */
+static bool open_begins(int dirfd, const char *path, int flags)
 {
     int saved = errno;
     struct stat st;
     bool alone;
 
-    if (!(flags & O_CREAT) || !path_in_mount(dirfd, path, true))
+    if ((!(flags & O_CREAT) && (flags & O_ACCMODE) == O_RDONLY) || !path_in_mount(dirfd, path, true))
         return false;
     alone = syscall(SYS_newfstatat, dirfd, path, &st, 0) != 0 || S_ISREG(st.st_mode);
     errno = saved;
@@ -28,7 +31,7 @@ static bool creation_begins(int dirfd, const char *path, int flags)
     return alone;
 }
 
-static void creation_ends(bool began)
+static void open_ends(bool began)
 {
     if (began)
         tb_unlock();
@@ -49,7 +52,7 @@ static int open_at(int dirfd, const char *path, int flags, mode_t mode)
         flags &= ~FASYNC; /* Lustre consumes it; elsewhere it stays in F_GETFL */
     if (path_in_mount(dirfd, path, true))
         tb_request(TO_MDS_OPEN, 1);
-    began = creation_begins(dirfd, path, flags);
+    began = open_begins(dirfd, path, flags);
     fd = NEXT(openat64)(dirfd, path, flags, mode);
     rc = fd < 0 ? 0 : fd_opened(fd, flags, delayed);
     if (rc) { /* the MDS found no OST: then the file was not created either */
@@ -61,7 +64,7 @@ static int open_at(int dirfd, const char *path, int flags, mode_t mode)
         errno = -rc;
         fd = -1;
     }
-    creation_ends(began);
+    open_ends(began);
     return fd;
 }
 
@@ -230,9 +233,9 @@ static int stream_closing(FILE *stream)
         bool began;                                                                                                    \
                                                                                                                        \
         before;                                                                                                        \
-        began = path && creation_begins(AT_FDCWD, path, flags_of(mode));                                               \
+        began = path && open_begins(AT_FDCWD, path, flags_of(mode));                                                   \
         made = opened(NEXT(name) arguments, mode);                                                                     \
-        creation_ends(began);                                                                                          \
+        open_ends(began);                                                                                              \
         return made;                                                                                                   \
     }
 
