@@ -273,6 +273,8 @@ class Allocating:
         if placed := [outcome.reply.elapsed_s for outcome in outcomes if isinstance(outcome, Placed)]:
             self.seconds.observe(max(placed))
         for pending, outcome in zip(done.parts.values(), outcomes, strict=True):
+            if self._answered_meanwhile(pending):
+                continue
             if isinstance(outcome, Refused):
                 # Servers may be missing still: what cannot be on those that have reported may be on all of them.
                 unsure = outcome.status == "never" and self._system.young()
@@ -281,6 +283,12 @@ class Allocating:
                 self._refuse(pending, "declined", self._book.trouble, keep=False)
             else:
                 self._promise(pending, outcome)
+
+    def _answered_meanwhile(self, pending: Pending) -> bool:
+        """Whether the other mdsd had answered it, and its answer came in while the request waited here: that stays."""
+        if kept := self._book.answered.get(pending.request.id):
+            self._outbox.add(pending.peer, pending.request.id, kept.data, 0)
+        return kept is not None
 
     def _promise(self, pending: Pending, placed: Placed) -> None:
         request = pending.request
@@ -316,6 +324,8 @@ class Allocating:
     def _refuse(
         self, pending: Pending, status: messages.Status, reason: str, keep: bool = True, audited: bool = True
     ) -> None:
+        if self._answered_meanwhile(pending):
+            return
         request = pending.request
         reply = AllocationReply(request.id, status, reason)
         data = messages.encode(reply)
