@@ -57,8 +57,6 @@ class Shown(NamedTuple):
     """By which the mean I/O took longer than one of its peers would have, over the number in flight."""
     bytes_per_s: float
     """Of the disk while it was busy."""
-    usual: tuple[float, float]
-    """The peers' bytes, and I/Os, per second of I/O time."""
 
 
 def variance(ios: float, peers: int, peers_ios: float) -> float:

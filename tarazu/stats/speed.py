@@ -285,7 +285,6 @@ class SpeedEstimator:
             sum(others),
             (e.seconds / e.ios - expected_s) / max(1.0, e.in_flight),
             e.rates[2],
-            (of_bytes, of_ios),
         )
         if others:
             slowest = judged.state.slowest_bytes_per_s
