@@ -220,9 +220,10 @@ def _create(path: Path, root: Path) -> int:
         try:
             _make_private(path.parent, root)
             return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        except FileNotFoundError:
-            # The last run there was forgotten at this moment, and the empty directory with it.
-            if not left:
+        except (FileNotFoundError, FileExistsError):
+            # The last run there was forgotten at this moment, and the empty directory with it: `mkdir` may find it
+            # there, and nothing a moment later.
+            if not left or path.exists():
                 raise
     raise AssertionError("unreachable")
 
