@@ -39,14 +39,15 @@ def _gone(pid: int, started: str) -> bool:
 
     The first thread of a killed process may be a zombie while others still hold its sockets.
     """
+    if _start_time(pid) == started:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+            if state not in "ZX" or len(list(Path(f"/proc/{pid}/task").iterdir())) > 1:
+                return False
+        except OSError:
+            pass
     _reap(pid)
-    if _start_time(pid) != started:
-        return True
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        return state in "ZX" and len(list(Path(f"/proc/{pid}/task").iterdir())) <= 1
-    except OSError:
-        return True
+    return True
 
 
 def _dying(pid: int) -> bool:
