@@ -103,7 +103,7 @@ LONG_PAUSE_S, HEARD_AGAIN_S = 1.0, 3.0
 MOST_TRACEBACKS = 20
 JUST_NOW_S = 0.5
 """A question is answered again after this."""
-READING_S = 0.5
+READING_S = 0.1
 """So long messages are taken in before anything else is looked at."""
 
 

@@ -12,7 +12,6 @@ follows the sockets' monitors, which tell of each connection by its descriptor.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import logging
 import os
 import queue
@@ -23,8 +22,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
 
 import zmq
 from zmq.utils import z85
@@ -33,6 +31,7 @@ from tarazu.wire.admission import Admitted
 from tarazu.wire.said import SaidOnce
 from tarazu.wire.tcp_table import ended_peers
 from tarazu.wire.transport import Counts
+from tarazu.wire.unread import Reader, Unread, came_bytes
 
 log = logging.getLogger("tarazu.wire")
 
@@ -49,14 +48,10 @@ fifty; a message over it is dropped unread, and an honest peer says it again."""
 BYTES = 64 << 20
 BYTES_PER_S = 16 << 20
 
-UNREAD_BYTES = 256 << 20
-"""Of one connection: the largest request, sent again and again to an mdsd that is held up."""
-UNREAD_BYTES_OF_ALL = 768 << 20
-"""Beyond, the connection with the most is ended."""
 OVERHEAD_BYTES = 48
 """Of a part on the wire, at most: its length, nonce, seal."""
-GROWTH_BYTES, WATCH_S = 32 << 20, 0.1
-"""The kernel is asked once our memory has grown by so much; that is looked at so often."""
+WATCH_S = 0.1
+"""So often it looks at keys and at what nobody has read."""
 
 BATCH = 1_000
 """Events of one monitor, then the keys' turn comes."""
@@ -76,10 +71,6 @@ _NO_KEY = "it has no key, or another than ours of this server, or hung up or was
 _WHY = {zmq.EVENT_HANDSHAKE_FAILED_AUTH: "its key is not known here"}
 EVENTS_AT_ONCE = 64
 UNKNOWN = "unknown"
-_libc = ctypes.CDLL(None, use_errno=True)
-_TCPI_BYTES_RECEIVED, _TCP_INFO_BYTES = 128, 136
-"""Place in struct tcp_info (linux/tcp.h), and what of it is asked for."""
-_PAGE_BYTES = resource.getpagesize()
 _OR = "+"
 _STOP = b"stop"
 _LOOK = b"look"
@@ -128,6 +119,7 @@ class _Watched:
     monitor: Socket
     counts: Counts
     bounded: bool = True
+    reader: Reader = field(default_factory=Reader)
     port: int = 0
     failed: int = 0
     """The handshake that failed last: the descriptor comes with the next event."""
@@ -161,17 +153,19 @@ class Door:
             self._requests.linger = 0
             self._requests.bind("inproc://zeromq.zap.01")
         sys.setswitchinterval(min(SWITCH_S, sys.getswitchinterval()))
-        self._memory, self._look_at = memory_bytes(), 0.0
+        self._unread = Unread()
         self._thread = threading.Thread(target=self._serve, name="tarazu-door", daemon=True)
         self._thread.start()
 
-    def watch(self, monitor: Socket, counts: Counts, bounded: bool = True) -> None:
+    def watch(self, monitor: Socket, counts: Counts, bounded: bool = True) -> Reader:
         """Follow the monitor (of EVENTS) of a socket that is about to be bound; closed when the monitoring ends.
 
-        `bounded`: what its peers say before it is read.
+        `bounded`: what its peers say before it is read. Who reads it says when there is nothing to read.
         """
-        self._new.put(_Watched(monitor, counts, bounded))
+        watched = _Watched(monitor, counts, bounded)
+        self._new.put(watched)
         self._voice.send(_LOOK)
+        return watched.reader
 
     def close(self) -> None:
         self._voice.send(_STOP)
@@ -182,6 +176,11 @@ class Door:
         """The connection over which a message came."""
         found = self.connections.get(fd)
         return found or self.connections.setdefault(fd, Connection(address))
+
+    def heard(self, connection: Connection, size_bytes: int) -> None:
+        """A message of so many bytes on the wire was read."""
+        connection.read += size_bytes
+        self._unread.heard(connection.address, size_bytes)
 
     def _look_at_keys(self) -> None:
         """Close the connections whose keys were removed."""
@@ -196,30 +195,21 @@ class Door:
                 self._said.warning(f"{connection.address}: its key was removed: it is shut out")
                 shut(fd)
 
-    def _look_at_memory(self) -> None:
+    def _look_at_unread(self) -> None:
         """End connections over which much came that nobody can read."""
-        now, memory = time.monotonic(), memory_bytes()
-        if memory < self._memory + GROWTH_BYTES or now < self._look_at:
-            self._memory = min(self._memory, memory)
-            return
-        waiting: list[tuple[int, int, Connection]] = []
-        for fd, connection in list(self.connections.items()):
-            if fd not in self._unbounded:
-                waiting.append((connection.unread(came_bytes(fd)), fd, connection))
-        waiting.sort(key=lambda each: each[0])
-        total = sum(unread for unread, _, _ in waiting)
-        if total < GROWTH_BYTES:
-            self._memory = memory  # it grew for another reason
-        while waiting and (waiting[-1][0] > UNREAD_BYTES or total > UNREAD_BYTES_OF_ALL):
-            unread, fd, connection = waiting.pop()
-            total -= unread
-            self._said.warning(
-                f"{connection.address}: its connection is ended: expected messages with an end, found {unread} bytes"
-                " that cannot be read",
-                f"endless {connection.address}",
-            )
-            shut(fd)
-        self._look_at = now + 50 * (time.monotonic() - now)
+        readers = [each.reader for each in self._watched.values() if each.bounded]
+        for fd, unread in self._unread.look(readers, self._unread_of_each).items():
+            if connection := self.connections.get(fd):
+                self._said.warning(
+                    f"{connection.address}: its connection is ended: expected messages with an end, and no more than"
+                    f" can be read, found {unread} unread bytes",
+                    f"endless {connection.address}",
+                )
+                shut(fd)
+
+    def _unread_of_each(self) -> list[tuple[int, int]]:
+        each = list(self.connections.items())
+        return [(one.unread(came_bytes(fd)), fd) for fd, one in each if fd not in self._unbounded]
 
     def _serve(self) -> None:
         self._poller.register(self._orders, zmq.POLLIN)
@@ -229,7 +219,7 @@ class Door:
         while not stopping:
             events = self._poller.poll(int(WATCH_S * 1000))
             self._look_at_keys()
-            self._look_at_memory()
+            self._look_at_unread()
             for source, _ in events:
                 try:
                     if source is self._orders:
@@ -287,7 +277,7 @@ class Door:
         if event == zmq.EVENT_ACCEPTED:
             port = frames[-1].rpartition(b":")[2]
             watched.port = int(port) if port.isdigit() else 0
-            self._came(value, watched.counts)
+            self._came(value, watched.counts, watched.bounded)
             (self._unbounded.discard if watched.bounded else self._unbounded.add)(value)
         elif event == zmq.EVENT_DISCONNECTED:
             self._went(value, watched)
@@ -304,16 +294,19 @@ class Door:
             watched.failed = event
         return True
 
-    def _came(self, fd: int, counts: Counts) -> None:
+    def _came(self, fd: int, counts: Counts, bounded: bool) -> None:
         address = _address_of(fd)
         self.connections[fd] = Connection(address)
         self._per_address[address] += 1
         counts.connections += 1
         left = self.limit - len(self.connections)
-        if left >= 0 and self._per_address[address] <= 3 * left:
+        room = left >= 0 and self._per_address[address] <= 3 * left
+        if room and not (bounded and self._unread.loud(address)):
             return
         counts.turned_away += 1
         of_all = f"{len(self.connections)} of {self.limit} in all"
+        if room:
+            of_all += ", and more is said than can be read"
         self._said.warning(
             f"{address}: turned away, with {self._per_address[address]} connections, {of_all}",
             f"crowd {address}",
@@ -362,22 +355,6 @@ def shut(fd: int) -> None:
             found.shutdown(socket.SHUT_RDWR)
         finally:
             found.close()
-
-
-def came_bytes(fd: int) -> int:
-    """Bytes that came over this connection; 0 where the kernel does not say (before Linux 4.2)."""
-    found, length = ctypes.create_string_buffer(_TCP_INFO_BYTES), ctypes.c_uint32(_TCP_INFO_BYTES)
-    got = _libc.getsockopt(fd, socket.IPPROTO_TCP, socket.TCP_INFO, found, ctypes.byref(length))
-    if got or length.value < _TCP_INFO_BYTES:
-        return 0
-    return int(struct.unpack_from("=Q", found, _TCPI_BYTES_RECEIVED)[0])
-
-
-def memory_bytes() -> int:
-    """That this process has in use."""
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        return int(Path("/proc/self/statm").read_bytes().split()[1]) * _PAGE_BYTES
-    return 0
 
 
 def _address_of(fd: int) -> str:

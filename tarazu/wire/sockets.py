@@ -41,6 +41,7 @@ from tarazu.wire.transport import (
     askable,
     reportable,
 )
+from tarazu.wire.unread import Reader
 
 log = logging.getLogger("tarazu.wire")
 
@@ -125,6 +126,7 @@ class _End:
         self.dropping = False
         """The rest of a message that has too many parts."""
         self._retry_at: float | None = None
+        self.reader = Reader()
         self._open()
 
     def _open(self) -> None:
@@ -137,7 +139,8 @@ class _End:
         curve = self.transport.curve
         try:
             if self.admits:
-                self.transport.door.watch(self.monitor, self.counts, bounded=self.admits != ("server",))
+                bounded = self.admits != ("server",)
+                self.reader = self.transport.door.watch(self.monitor, self.counts, bounded)
                 if curve:
                     self.socket.curve_server = True
                     self.socket.curve_secretkey = curve.own.secret
@@ -213,6 +216,13 @@ class _End:
         """True when the socket can be read."""
         return _readable([self], timeout_s) is not None
 
+    def can_read(self) -> bool:
+        """Now."""
+        if can_read(self.socket):
+            return True
+        self.reader.found_empty()
+        return False
+
     def frames(self) -> tuple[list[bytes], Peer] | None:
         """The next message and its sender; None when it says too much or is admitted no more. Call when it can be
         read."""
@@ -229,7 +239,7 @@ class _End:
                 fd = -1
             connection = door.of(fd, address)
             size = sum(map(len, parts))
-            connection.read += size + OVERHEAD_BYTES * len(parts)
+            door.heard(connection, size + OVERHEAD_BYTES * len(parts))
             if len(parts) > MOST_PARTS:
                 self.counts.drop(address, f"a message of at most {MOST_PARTS} parts")
                 shut(fd)
@@ -281,7 +291,7 @@ def _readable(ends: Sequence[_End], timeout_s: float) -> _End | None:
     while True:
         for end in ends:
             end.look()
-            if can_read(end.socket):
+            if end.can_read():
                 return end  # nothing to wait for: most of what a poll costs is saved
         now = time.monotonic()
         if now >= deadline:
@@ -542,7 +552,13 @@ class ZmqTransport(Transport):
                 poller.register(end.monitor, zmq.POLLIN)
         if self.wake_fd is not None:
             poller.register(self.wake_fd, zmq.POLLIN)
-        return {source for source, _ in poller.poll(max(0, int(timeout_s * 1000 + 0.999)))}
+        empty = [end.reader for end in ends if not end.can_read()]
+        for reader in empty:
+            reader.waits()
+        ready = {source for source, _ in poller.poll(max(0, int(timeout_s * 1000 + 0.999)))}
+        for reader in empty:
+            reader.found_empty()
+        return ready
 
     def wait(self, timeout_s: float) -> bool:
         """Sleep until any end can be read, `wake_fd` is readable, or `timeout_s` is over. True when `wake_fd` is."""

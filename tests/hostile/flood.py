@@ -21,6 +21,12 @@ AT_ONCE = 8
 A_CONNECTION = 5_000
 """Messages, then a new one: the rate of one connection is bounded."""
 PATIENCE_MS = 60_000
+ATTACKER = "127.0.0.9"
+
+
+def _from_elsewhere(address: str) -> str:
+    """The same address, connected to from a node of the attacker's own."""
+    return address.replace("tcp://", f"tcp://{ATTACKER}:0;")
 
 
 def _messages(valid_ones: list[bytes], number: int, seed: int) -> Iterator[bytes]:
@@ -42,7 +48,7 @@ def _zmq(
         if curve:
             made.curve_publickey, made.curve_secretkey = curve.own.public, curve.own.secret
             made.curve_serverkey = curve.server
-        made.connect(address)
+        made.connect(_from_elsewhere(address))
         if kind == zmq.XPUB and made.poll(PATIENCE_MS):
             made.recv()
         return made

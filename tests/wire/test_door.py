@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import zmq
 
-from tarazu.wire import door, keys
+from tarazu.wire import door, keys, unread
 from tarazu.wire.messages import StatusReply, StatusRequest
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqReplier, ZmqRequester, ZmqTransport
@@ -221,11 +221,14 @@ def test_the_door_outlives_an_end(server: ZmqReplier, site: Path) -> None:
 
 def zmtp(replier: ZmqReplier) -> socket.socket:
     """A peer without keys that speaks ZeroMQ's protocol by hand (RFC 23)."""
-    end = socket.create_connection(("127.0.0.1", port_of(replier)), timeout=PATIENCE_S)
-    end.sendall(b"\xff" + bytes(8) + b"\x7f\x03\x01" + b"NULL".ljust(20, b"\0") + bytes(32))
-    exactly(end, 64)
-    end.sendall(command(b"READY", b"\x0bSocket-Type" + struct.pack(">I", 6) + b"DEALER"))
-    exactly(end, exactly(end, 2)[1])
+    with contextlib.ExitStack() as unfinished:
+        end = socket.create_connection(("127.0.0.1", port_of(replier)), timeout=PATIENCE_S)
+        unfinished.enter_context(end)
+        end.sendall(b"\xff" + bytes(8) + b"\x7f\x03\x01" + b"NULL".ljust(20, b"\0") + bytes(32))
+        exactly(end, 64)
+        end.sendall(command(b"READY", b"\x0bSocket-Type" + struct.pack(">I", 6) + b"DEALER"))
+        exactly(end, exactly(end, 2)[1])
+        unfinished.pop_all()
     return end
 
 
@@ -233,7 +236,8 @@ def exactly(end: socket.socket, count: int) -> bytes:
     found = b""
     while len(found) < count:
         found += (part := end.recv(count - len(found)))
-        assert part
+        if not part:
+            raise ConnectionError
     return found
 
 
@@ -257,8 +261,8 @@ def open_server() -> Iterator[ZmqReplier]:
 def test_a_peer_that_says_more_and_more_without_an_end_is_cut_off(
     said: bytes, open_server: ZmqReplier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(door, "UNREAD_BYTES", 4 << 20)
-    monkeypatch.setattr(door, "GROWTH_BYTES", -1 << 40)
+    monkeypatch.setattr(unread, "UNREAD_BYTES", 4 << 20)
+    monkeypatch.setattr(unread, "GROWTH_BYTES", -1 << 40)
     end = zmtp(open_server)
     end.settimeout(0.5)
     sent = 0
@@ -271,6 +275,44 @@ def test_a_peer_that_says_more_and_more_without_an_end_is_cut_off(
     end.close()
     with contextlib.closing(ZmqTransport()) as transport, Echo(open_server):
         assert answered(transport.requester(open_server.address), "a")
+
+
+def test_a_flood_over_connections_that_come_and_go_is_stopped_and_forgotten_once_read(
+    open_server: ZmqReplier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ZeroMQ keeps what came over connections that have ended, however much that is."""
+    monkeypatch.setattr(unread, "FLOOD_S", 0.05)
+    monkeypatch.setattr(unread, "FLOOD_BYTES", 16 << 20)
+    found = open_server._end.transport.door._unread
+    assert open_server.receive(0) is None
+    time.sleep(2 * door.WATCH_S)
+    said, most = 0, 500
+    while said < most and not found.flooded:
+        with contextlib.suppress(OSError), contextlib.closing(zmtp(open_server)) as end:
+            end.sendall(b"\x02" + struct.pack(">Q", 1 << 20) + bytes(1 << 20))
+            said += 1
+    assert 4 < said < most
+    with contextlib.suppress(OSError), contextlib.closing(zmtp(open_server)) as end:
+        while end.recv(4096):
+            pass
+    assert open_server.counts.turned_away
+    with contextlib.closing(ZmqTransport()) as transport, Echo(open_server):
+        assert transport.requester(open_server.address).request(StatusRequest("a"), PATIENCE_S)
+        until(lambda: not found.flooded)
+
+
+def test_a_daemon_that_sleeps_or_works_is_not_flooded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unread, "FLOOD_S", 0.0)
+    monkeypatch.setattr(unread, "FLOOD_BYTES", -1 << 40)
+    reader, found = unread.Reader(), unread.Unread()
+    for never_read_or_waiting in range(3):
+        assert not found.look([reader], list) and not found.flooded, never_read_or_waiting
+    reader.found_empty()
+    assert not found.look([reader], list) and not found.flooded
+    found.look([reader], list)
+    assert found.flooded
+    reader.waits()
+    assert not found.look([reader], list) and not found.flooded
 
 
 def test_a_whole_message_of_too_many_parts_is_dropped_and_its_connection_ended(
