@@ -16,6 +16,8 @@ MARK = "TARAZU_TEST_SESSION"
 """In the environment of all that a session starts."""
 PATIENCE_S = 5.0
 """That what was told to end, or waits for nobody, has after the last test."""
+PYTHONS_OWN = "multiprocessing.resource_tracker"
+"""It ends with the process whose it is, which is ours."""
 SHARED_MEMORY = Path("/dev/shm")
 
 
@@ -59,7 +61,9 @@ class Session:
                     "environ"
                 ).read_bytes().split(b"\0"):
                     words = process.joinpath("cmdline").read_bytes().split(b"\0")
-                    found[int(process.name)] = b" ".join(words).decode("utf-8", "replace").strip()
+                    line = b" ".join(words).decode("utf-8", "replace").strip()
+                    if PYTHONS_OWN not in line:
+                        found[int(process.name)] = line
         return found
 
     def _faked_time(self) -> None:
