@@ -24,7 +24,7 @@ UNREAD_BYTES_OF_ALL = 768 << 20
 """Beyond, the connection with the most is ended."""
 GROWTH_BYTES = 32 << 20
 """The kernel is asked once our memory has grown by so much."""
-FLOOD_S, FLOOD_BYTES = 1.0, 128 << 20
+FLOOD_S, FLOOD_BYTES = 1.0, 64 << 20
 """A flood: for so long there was always more to read, and our memory has grown by so much since there was nothing.
 Then nobody is let in from where more came than from others."""
 UNREAD_BYTES_IN_A_FLOOD = 16 << 20
