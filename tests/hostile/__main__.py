@@ -2,7 +2,8 @@
 `python -m tests.hostile [--messages N] [--only NAME]`.
 
 One line for each: what was sent, how long it took, memory after a warm-up and once all was read, and how long honest
-peers waited meanwhile. Exit status 1 when a daemon died, memory grew, or an honest peer waited longer than its deadline.
+peers waited meanwhile. Exit status 1 when a daemon died, memory grew, or an honest peer waited longer than its
+deadline.
 """
 
 from __future__ import annotations
