@@ -7,7 +7,8 @@ Every reign of an active mdsd has a number, its term, which grows; those of the 
 An mdsd becomes active
   - when both are asking or following, and it knows more: by (term, number of its last record), the first one if equal;
   - when the active one says that it leaves or that its disk takes nothing, or is not heard for `TAKEOVER_S`;
-  - when it has asked for `START_S` and nobody answers. A second one that never followed does not: it knows nothing.
+  - when it has asked for `START_S` and nobody answers. A second one that never followed does not: it knows nothing;
+  - after `BEHIND_S` of either where the other one may have answered what is not known here: it may come back.
 It writes its new term to its disk before it answers anybody. Where both are active, the one with the lower term steps
 down: it answers nobody from that moment, hands over what it promised alone (handover.py), takes the other's book, and
 follows.
@@ -50,6 +51,8 @@ log = logging.getLogger("tarazu.mdsd")
 ASKING_S = 0.1
 START_S = 3.0
 TAKEOVER_S = 3.0
+BEHIND_S = 10.0
+"""More than a killed mdsd takes until it is back."""
 SYNC_S = 1.0
 REJOIN_S = 1.0
 """A follower that has caught up is waited for again after this: one that comes and goes must not hold up answers."""
@@ -260,18 +263,26 @@ class Pair:
         silent_s = self._t - self._heard
         if self.role == "asking":
             knows = self.book.alone.term > 0 or not self.second
-            if knows and silent_s > START_S:
+            # Where the other one followed it has gone on without us, for as long as we were away.
+            left_behind = self.book.alone.term > 0 and not self.book.alone.alone
+            if knows and silent_s > (BEHIND_S if left_behind else START_S):
                 self._become_active("no other mdsd answers")
         elif silent_s > TAKEOVER_S:
-            if self.book.alone.term > 0:
+            if self.book.alone.term > 0 and (silent_s > BEHIND_S or not self._behind()):
                 self._become_active(f"the active mdsd is silent for {silent_s:.1f} s")
         elif self.other and self.other.role == "active" and not self.book.trouble:
             fed = self.other.feeds == self.following.session
-            behind = not (fed and self.following.complete and self.other.sequence == self.book.sequence)
+            behind = not fed or self._behind() or self.other.sequence < self.book.sequence
             wait_s = FOLLOW_AGAIN_S if self.following.session else HERE_S
             if behind and self._t - self.following.progress > wait_s:
                 self._say()  # a new process is known before it asks
                 self.following.ask(self._t)
+
+    def _behind(self) -> bool:
+        """Whether the active one had answered what we do not know when it was heard last."""
+        return not self.following.complete or (
+            self.other is not None and self.other.sequence > self.book.sequence
+        )
 
     def _become_active(self, why: str) -> None:
         """In a new term. Nothing is answered before it is on the disk."""

@@ -112,3 +112,46 @@ def test_a_promise_that_one_took_back_and_the_other_told_survives_a_restart_whil
     world.run(5.0)
     assert world.heal() is first, "its term is the later one"
     assert "a" in first.book.ledger and first.book.answered.get("a")
+
+
+def test_who_was_away_while_the_other_one_answered_waits_for_it_before_it_answers_anew() -> None:
+    """Killed by turns: asked again, the one that came back first gave other OSTs than the other one had told."""
+    world = World(random.Random(1))
+    world.run(8.0)
+    first, second = world.nodes[False], world.nodes[True]
+    first.kill()
+    world.run(4.0)
+    second.ask("a", world.random, 0.5)
+    world.run(0.5)
+    assert "a" in world.told
+    first.start()
+    world.run(0.2)
+    assert first.pair and first.pair.role == "following" and "a" not in first.book.ledger
+    second.kill()
+    first.link.wire.clear()  # what was under way is lost
+    world.run(6.0)
+    assert not first.pair.active
+    second.start()
+    world.run(3.0)
+    assert second.pair and second.pair.active and second.book.answered.get("a")
+    second.kill()
+    world.run(4.0)
+    assert first.pair.active and first.book.answered.get("a"), "it knows all by now"
+
+
+def test_who_was_away_answers_when_the_other_one_stays_away() -> None:
+    world = World(random.Random(1))
+    world.run(8.0)
+    first, second = world.nodes[False], world.nodes[True]
+    first.kill()
+    world.run(4.0)
+    second.kill()
+    first.start()
+    world.run(6.0)
+    assert first.pair and not first.pair.active
+    world.run(5.0)
+    assert first.pair.active
+    first.kill()
+    first.start()
+    world.run(4.0)
+    assert first.pair.active, "it answered alone before, and knows what was answered"
