@@ -3,7 +3,7 @@
 Both may have promised the same request, when its client moved on before the first answer came. Which answer it took
 nobody knows for certain: who has heard of the later term takes none of the earlier one any more. So the later one's
 stays under the request's id, with its reply: in one term a request has one answer. The other one counts beside it until
-the step ends or it expires.
+the step ends or falls silent, or it expires.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from itertools import chain
 import msgspec
 
 from tarazu.allocate.ledger import OPEN
-from tarazu.allocate.records import BESIDE, Held, Record, Replied, held, packed
+from tarazu.allocate.records import BESIDE, Died, Held, Record, Replied, held, packed
 from tarazu.daemons.book import Book
 from tarazu.wire.replication import PART_BYTES, Follow, Handed
 
@@ -90,6 +90,8 @@ def take_over(book: Book, follows: Sequence[Follow]) -> None:
                 # Of a step that has ended, or has closed all its files, nobody would end it.
                 twice += 1
                 book.note(msgspec.structs.replace(theirs, id=BESIDE + item.id, alive_s=0.0))
+                if ours.dead:
+                    book.note(Died((item.id,), book.clock.now()))  # what lies beside it, too
         for data in follow.told:
             book.note(_decoder.decode(data))
     if taken or twice or any(follow.told for follow in follows):

@@ -223,9 +223,12 @@ def apply(ledger: Ledger, record: Record, heard_s: float) -> list[Dead]:
         case Revoked():
             ledger.revoke(record.id)
         case Died():
-            return ledger.die(record.ids, record.at_s)
+            dead = ledger.die(record.ids, record.at_s)
+            ledger.die([BESIDE + id for id in record.ids], record.at_s)
+            return dead
         case Heard():
             ledger.revive(record.id, record.at_s)
+            ledger.revive(BESIDE + record.id, record.at_s)
         case Passed():
             ledger.expire(record.at_s)
         case Held():

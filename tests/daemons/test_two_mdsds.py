@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tarazu.allocate.records import Closed
+from tarazu.allocate.records import Closed, Died
 
 from .two_mdsds import World
 
@@ -92,6 +92,34 @@ def test_what_has_ended_is_not_promised_again_beside_itself_when_the_other_one_h
     second.end("r")
     active = world.heal()
     assert active is second and [id for id, _ in active.book.ledger.promises()] == ["r"]
+
+
+@pytest.mark.parametrize("silent_first", [False, True])
+def test_what_was_promised_twice_to_a_step_that_fell_silent_is_free_until_it_speaks(
+    silent_first: bool,
+) -> None:
+    world = World(random.Random(1))
+    world.run(8)
+    world.cut[:] = (True, True)
+    world.run(6)
+    first, second = world.nodes[False], world.nodes[True]
+    for node, share in ((first, 0.1), (second, 0.2)):
+        node.ask("r", world.random, share)
+    world.run(0.5)
+    world.ending.add("r")  # gives no sign of life
+    if silent_first:
+        second.book.note(Died(("r",), second.book.clock.now()))
+    active = world.heal()
+    assert active is second and "beside r" in active.book.ledger
+    if not silent_first:
+        active.book.note(Died(("r",), active.book.clock.now()))
+        world.run(1.0)
+    assert not active.book.ledger.promised("fs")
+    assert active.book.digest() == first.book.digest()
+    active.hear("r")
+    world.run(1.0)
+    assert len(active.book.ledger.promised("fs")) and not active.book.ledger.dead()
+    assert active.book.digest() == first.book.digest()
 
 
 def test_a_promise_that_one_took_back_and_the_other_told_survives_a_restart_while_they_are_parted() -> None:
