@@ -6,6 +6,7 @@ What it is stands in its footer, under `tarazu`: version, interval, names of nod
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import secrets
 from collections.abc import Iterable, Iterator
@@ -85,6 +86,7 @@ class DayFile:
         import pyarrow
 
         names = pyarrow.array(nodes, pyarrow.string())
+        before_s = -math.inf
         for number, (first_s, last_s) in enumerate(self._spans):
             if last_s < start_s or first_s >= end_s:
                 continue
@@ -95,6 +97,10 @@ class DayFile:
                 raise BadInput(str(self.path), "rows of traffic", str(error)[:200]) from None
             if len(traffic) and int(traffic.node.min()) < 0:
                 raise BadInput(str(self.path), "nodes that its footer names", "others")
+            if len(traffic):
+                if traffic.time_s[0] < before_s or (np.diff(traffic.time_s) < 0).any():
+                    raise BadInput(str(self.path), "rows in the order of their times", "others")
+                before_s = int(traffic.time_s[-1])
             if first_s < start_s or last_s >= end_s:
                 inside = slice(*np.searchsorted(traffic.time_s, [start_s, end_s]))
                 traffic = rows(traffic, inside)

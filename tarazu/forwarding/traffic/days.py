@@ -167,15 +167,24 @@ def _paths(folder: Path) -> list[Path]:
 
 def _put_together(paths: list[Path], whole: Path) -> None:
     """One file of several, which then go; one that cannot be read is set aside. Raises StoreError."""
+    left = list(paths)
+    while True:
+        try:
+            return _as_one(left, whole)
+        except BadInput as error:
+            path = next(path for path in left if str(path) == error.where)
+            log.error("%s: set aside", error)
+            path.rename(path.with_suffix(".unreadable"))
+            left.remove(path)
+
+
+def _as_one(paths: list[Path], whole: Path) -> None:
+    """Raises BadInput for one that cannot be read; then all are as they were. Raises StoreError."""
     with ExitStack() as stack:
         files: list[DayFile] = []
         for path in paths:
-            try:
-                files.append(DayFile(path))
-                stack.callback(files[-1].close)
-            except BadInput as error:
-                log.error("%s: set aside", error)
-                path.rename(path.with_suffix(".unreadable"))
+            files.append(DayFile(path))
+            stack.callback(files[-1].close)
         before = {name for file in files for name in file.about.replaces}
         here = [file for file in files if file.path.name not in before]  # the others were left by a crash
         nodes = tuple(sorted({name for file in here for name in file.about.nodes}))

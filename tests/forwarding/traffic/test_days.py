@@ -219,6 +219,19 @@ def test_a_file_that_is_none_is_named_and_set_aside(tmp_path: Path, damage: str)
     assert list(tmp_path.rglob("*.unreadable"))
 
 
+def test_times_that_go_back_are_refused_and_set_aside_instead_of_read_for_ever(tmp_path: Path) -> None:
+    days.append(tmp_path, of_an_hour(DAY))
+    days.append(tmp_path, of_an_hour(DAY + days.HOUR_S))
+    path = min((tmp_path / "parts").iterdir())
+    back = traffic([(DAY + 600, "n0", 1, 2, 3), (DAY, "n1", 1, 2, 3)])
+    day_file.write(path, [back])
+    with pytest.raises(BadInput, match=f"{path.name}: expected rows in the order of their times"):
+        list(days.read(tmp_path, 0, 1e12))
+    days.tidy(tmp_path, DAY + 3 * days.DAY_S)
+    assert found(tmp_path) == found_of(of_an_hour(DAY + days.HOUR_S))
+    assert list(tmp_path.rglob("*.unreadable"))
+
+
 def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
     for rows, interval_s in (([(-1, "a", 1, 1, 1)], 10.0), ([(DAY, "a", 1, 1, 1)], 0.0)):
         with pytest.raises(BadInput):
