@@ -93,7 +93,7 @@ class DayFile:
             try:
                 table = self._file.read_row_group(number, columns=list(COLUMNS))
                 traffic = _traffic(table, names, nodes, self.about.interval_s)
-            except (OSError, pyarrow.ArrowException, KeyError, ValueError) as error:
+            except (OSError, pyarrow.ArrowException, LookupError, ValueError) as error:
                 raise BadInput(str(self.path), "rows of traffic", str(error)[:200]) from None
             if len(traffic) and int(traffic.node.min()) < 0:
                 raise BadInput(str(self.path), "nodes that its footer names", "others")
@@ -221,6 +221,10 @@ def _about(file: Any, path: Path) -> About:
     missing = set(COLUMNS) - set(file.schema_arrow.names)
     if missing:
         raise BadInput(str(path), "the columns " + ", ".join(COLUMNS), f"none named {min(missing)}")
+    for wanted in _schema():
+        found_type = file.schema_arrow.field(wanted.name).type
+        if found_type != wanted.type:
+            raise BadInput(str(path), f"{wanted.name} of type {wanted.type}", str(found_type)[:200])
     return about
 
 
@@ -230,7 +234,12 @@ def _spans(file: Any, path: Path) -> list[tuple[int, int]]:
     metadata = file.metadata
     column = file.schema_arrow.names.index("time_s")
     for number in range(metadata.num_row_groups):
-        statistics = metadata.row_group(number).column(column).statistics
+        times = metadata.row_group(number).column(column)
+        if (
+            times.physical_type != "INT64"
+        ):  # pyarrow 26 ends the process where it is asked for their statistics
+            raise BadInput(str(path), "times of type INT64", times.physical_type)
+        statistics = times.statistics
         if statistics is None or not statistics.has_min_max:
             raise BadInput(str(path), "the least and greatest time of each row group", "none")
         spans.append((int(statistics.min), int(statistics.max)))

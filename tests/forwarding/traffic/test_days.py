@@ -232,6 +232,19 @@ def test_times_that_go_back_are_refused_and_set_aside_instead_of_read_for_ever(t
     assert list(tmp_path.rglob("*.unreadable"))
 
 
+def test_times_of_another_type_are_refused_instead_of_ending_the_process(tmp_path: Path) -> None:
+    import pyarrow
+    from pyarrow import parquet
+
+    days.append(tmp_path, of_an_hour(DAY))
+    (path,) = (tmp_path / "parts").iterdir()
+    table = parquet.read_table(path)
+    times = table["time_s"].cast(pyarrow.timestamp("s"))
+    parquet.write_table(table.set_column(0, "time_s", times), path)
+    with pytest.raises(BadInput, match=r"expected time_s of type int64, found 'timestamp"):
+        list(days.read(tmp_path, 0, 1e12))
+
+
 def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
     for rows, interval_s in (([(-1, "a", 1, 1, 1)], 10.0), ([(DAY, "a", 1, 1, 1)], 0.0)):
         with pytest.raises(BadInput):
