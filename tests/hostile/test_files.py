@@ -72,11 +72,11 @@ LEFT = {
     "tarazu.trusted:_look": NOTHING,
     "tarazu.tune.detect.classifier:trained": OWN,
     "tarazu.tune.levers.files:_text": KERNEL,
-    "tarazu.wire.door:memory_bytes": KERNEL,
     "tarazu.wire.local:decode": MESSAGE,
     "tarazu.wire.messages:decode": MESSAGE,
     "tarazu.wire.replication:decode": MESSAGE,
     "tarazu.wire.tcp_table:ended_peers": KERNEL,
+    "tarazu.wire.unread:memory_bytes": KERNEL,
 }
 """Readers without a case of their own, and why."""
 
