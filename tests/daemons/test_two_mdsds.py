@@ -60,15 +60,21 @@ def test_no_promise_is_lost_or_made_twice_and_both_are_equal_in_the_end(seed: in
     assert world.answers > 50 and all(id in active.book.ledger for id in unwritten)
 
 
-def test_of_two_answers_to_one_request_the_later_terms_stays_whoever_was_heard_last() -> None:
+def answered_by_both() -> World:
+    """Two that are apart have given different answers to the request `r`; the second one's term is the later."""
     world = World(random.Random(1))
     world.run(8)
     world.cut[:] = (True, True)
     world.run(6)
-    first, second = world.nodes[False], world.nodes[True]
-    for node, share in ((first, 0.1), (second, 0.2)):
+    for node, share in zip(world.nodes.values(), (0.1, 0.2), strict=True):
         node.ask("r", world.random, share)
     world.run(0.5)
+    return world
+
+
+def test_of_two_answers_to_one_request_the_later_terms_stays_whoever_was_heard_last() -> None:
+    world = answered_by_both()
+    first, second = world.nodes[False], world.nodes[True]
     answers = [node.book.answered.get("r") for node in (first, second)]
     assert answers[0] and answers[1] and answers[0].data != answers[1].data
     first.hear("r")
@@ -79,14 +85,8 @@ def test_of_two_answers_to_one_request_the_later_terms_stays_whoever_was_heard_l
 
 def test_what_has_ended_is_not_promised_again_beside_itself_when_the_other_one_hands_it_over() -> None:
     """The step was told to one side, whose bytes are still to be seen; nobody ends it a second time."""
-    world = World(random.Random(1))
-    world.run(8)
-    world.cut[:] = (True, True)
-    world.run(6)
+    world = answered_by_both()
     second = world.nodes[True]
-    for node, share in zip(world.nodes.values(), (0.1, 0.2)):
-        node.ask("r", world.random, share)
-    world.run(0.5)
     now_s = second.book.clock.now()
     second.book.note(Closed("r", now_s, now_s + 600.0, second.book.ledger.known("r", ((0, 1),))))
     second.end("r")
@@ -98,14 +98,8 @@ def test_what_has_ended_is_not_promised_again_beside_itself_when_the_other_one_h
 def test_what_was_promised_twice_to_a_step_that_fell_silent_is_free_until_it_speaks(
     silent_first: bool,
 ) -> None:
-    world = World(random.Random(1))
-    world.run(8)
-    world.cut[:] = (True, True)
-    world.run(6)
+    world = answered_by_both()
     first, second = world.nodes[False], world.nodes[True]
-    for node, share in ((first, 0.1), (second, 0.2)):
-        node.ask("r", world.random, share)
-    world.run(0.5)
     world.ending.add("r")  # gives no sign of life
     if silent_first:
         second.book.note(Died(("r",), second.book.clock.now()))

@@ -95,12 +95,13 @@ class DayFile:
                 traffic = _traffic(table, names, nodes, self.about.interval_s)
             except (OSError, pyarrow.ArrowException, LookupError, ValueError) as error:
                 raise BadInput(str(self.path), "rows of traffic", str(error)[:200]) from None
-            if len(traffic) and int(traffic.node.min()) < 0:
+            if not len(traffic):
+                continue
+            if int(traffic.node.min()) < 0:
                 raise BadInput(str(self.path), "nodes that its footer names", "others")
-            if len(traffic):
-                if traffic.time_s[0] < before_s or (np.diff(traffic.time_s) < 0).any():
-                    raise BadInput(str(self.path), "rows in the order of their times", "others")
-                before_s = int(traffic.time_s[-1])
+            if traffic.time_s[0] < before_s or (np.diff(traffic.time_s) < 0).any():
+                raise BadInput(str(self.path), "rows in the order of their times", "others")
+            before_s = int(traffic.time_s[-1])
             if first_s < start_s or last_s >= end_s:
                 inside = slice(*np.searchsorted(traffic.time_s, [start_s, end_s]))
                 traffic = rows(traffic, inside)
@@ -235,9 +236,8 @@ def _spans(file: Any, path: Path) -> list[tuple[int, int]]:
     column = file.schema_arrow.names.index("time_s")
     for number in range(metadata.num_row_groups):
         times = metadata.row_group(number).column(column)
-        if (
-            times.physical_type != "INT64"
-        ):  # pyarrow 26 ends the process where it is asked for their statistics
+        # pyarrow 26 ends the process where it is asked for the statistics of times of another type.
+        if times.physical_type != "INT64":
             raise BadInput(str(path), "times of type INT64", times.physical_type)
         statistics = times.statistics
         if statistics is None or not statistics.has_min_max:
