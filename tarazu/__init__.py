@@ -29,7 +29,7 @@ _HOME = {
     "load_config": "config:load",
     "parse_layout": "layout.setstripe:parse_layout",
     "format_layout": "layout.setstripe:format_layout",
-    "make_policy": "allocate.policies:make",
+    "Allocator": "allocate.pipeline:Tarazu",
     "forecast": "predict.aipa:forecast",
     "History": "trace.history:History",
     "import_darshan": "trace.darshan.imports:import_log",

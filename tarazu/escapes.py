@@ -1,23 +1,30 @@
 """What of a program's file creations the placement library would not see, as far as its files tell.
 
 Raw system calls made by inline assembly, and libraries that are loaded while the program runs, cannot be told
-from the files; the report says so.
+from the files; the report says so. pyelftools reads ELF; which libraries a program gets, the loader itself says.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shlex
 import shutil
 import stat
+import struct
+import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
+from elftools.elf.dynamic import DynamicSegment
+from elftools.elf.elffile import ELFFile
+from elftools.elf.enums import ENUM_E_MACHINE
+from elftools.elf.sections import SymbolTableSection
+from elftools.elf.segments import InterpSegment
 
 from tarazu import native
-from tarazu.elf import Elf, libraries, read_elf
 from tarazu.errors import BadInput
 
 ESCAPES, MAY, NOTE = "escapes", "may escape", "note"
@@ -59,7 +66,21 @@ _SHELLS = frozenset("sh bash dash zsh ksh tcsh csh fish busybox".split())
 _SCRIPT_DEPTH = 4
 
 
-class Finding(msgspec.Struct, frozen=True):
+class Elf(msgspec.Struct, frozen=True):
+    """What an ELF file says to the dynamic loader."""
+
+    path: str
+    bits: int
+    machine: int
+    interpreter: str
+    """The dynamic loader that it asks for; empty for libraries and for static programs."""
+    imports: frozenset[str]
+    exports: frozenset[str]
+    sections: frozenset[str]
+    """Names of its sections; empty where they were stripped."""
+
+
+class Escape(msgspec.Struct, frozen=True):
     level: str
     """`escapes`, `may escape` or `note`."""
     what: str
@@ -67,8 +88,8 @@ class Finding(msgspec.Struct, frozen=True):
     """Files that it was found in."""
 
 
-class Report(msgspec.Struct, frozen=True):
-    """What `tarazu check-app` prints."""
+class EscapeReport(msgspec.Struct, frozen=True):
+    """What `tarazu job check-app` prints."""
 
     program: str
     kind: str
@@ -77,19 +98,19 @@ class Report(msgspec.Struct, frozen=True):
     libraries: tuple[str, ...]
     covered: tuple[str, ...]
     """Creating functions that it or its libraries call, and that the placement library sees."""
-    findings: tuple[Finding, ...]
+    findings: tuple[Escape, ...]
 
     @property
     def escapes(self) -> bool:
         return any(f.level != NOTE for f in self.findings)
 
 
-def check(program: str, environ: Mapping[str, str]) -> Report:
+def check(program: str, environ: Mapping[str, str]) -> EscapeReport:
     """Examine a program, by path or as found in PATH. Raises BadInput when there is none, or none that can run."""
     path = shutil.which(program, path=environ.get("PATH", os.defpath))
     if path is None:
         raise BadInput(program, "a program that can be run")
-    findings: list[Finding] = []
+    findings: list[Escape] = []
     chain: list[str] = []
     file = path
     while (interpreter := _interpreter(file)) is not None:
@@ -107,7 +128,13 @@ def check(program: str, environ: Mapping[str, str]) -> Report:
     findings += _of_file(file)
     kind, more = _of_program(elf)
     findings += more
-    loaded, missing = libraries(elf, environ) if kind == "dynamic" else ((), ())
+    loaded: tuple[Elf, ...] = ()
+    missing: tuple[str, ...] = ()
+    if kind == "dynamic":
+        try:
+            loaded, missing = libraries(elf, environ)
+        except BadInput as error:
+            findings.append(Escape(MAY, f"its libraries were not checked: {error}"))
     ours = read_elf(native.library_path("libtarazu.so"))
     covered: tuple[str, ...] = ()
     watched = _of_sanitizers(elf, loaded)
@@ -116,8 +143,8 @@ def check(program: str, environ: Mapping[str, str]) -> Report:
         parts = [elf, *(e for e in loaded if not _LOADER_AND_LIBC.match(Path(e.path).name))]
         covered = tuple(sorted({s for e in parts for s in e.imports & CREATING & ours.exports}))
         findings += _of_symbols(parts, ours.exports)
-        findings += [Finding(MAY, f"{name} is not found, and was not checked") for name in missing]
-    return Report(
+        findings += [Escape(MAY, f"{name} is not found, and was not checked") for name in missing]
+    return EscapeReport(
         program=path,
         kind=f"script ({kind} interpreter)" if chain else kind,
         chain=(*chain[1:], file) if chain else (),
@@ -125,6 +152,83 @@ def check(program: str, environ: Mapping[str, str]) -> Report:
         covered=covered,
         findings=tuple(findings),
     )
+
+
+def read_elf(path: str | os.PathLike[str]) -> Elf:
+    """Read one file. Raises BadInput when it is no ELF file or a damaged one, OSError when it cannot be read."""
+    name = os.fspath(path)
+    data = io.BytesIO(Path(name).read_bytes())
+    try:
+        elf = ELFFile(data)
+        interpreters = [s.get_interp_name() for s in elf.iter_segments() if isinstance(s, InterpSegment)]
+        imports, exports = _symbols(elf)
+        return Elf(
+            path=name,
+            bits=elf.elfclass,
+            machine=ENUM_E_MACHINE.get(elf["e_machine"], elf["e_machine"]),
+            interpreter=interpreters[0] if interpreters else "",
+            imports=imports,
+            exports=exports,
+            sections=frozenset(section.name for section in elf.iter_sections()),
+        )
+    except Exception as error:  # pyelftools raises whatever its parts do on damaged bytes
+        raise BadInput(name, "an ELF file", f"{type(error).__name__}: {error}") from None
+
+
+def _symbols(elf: ELFFile) -> tuple[frozenset[str], frozenset[str]]:
+    """Those that it takes and those that it gives. pyelftools finds the table; it would take 0.3 ms for each symbol."""
+    imports: set[str] = set()
+    exports: set[str] = set()
+    for segment in elf.iter_segments():
+        if not isinstance(segment, DynamicSegment):
+            continue
+        _, symbols_at = segment.get_table_offset("DT_SYMTAB")
+        _, strings_at = segment.get_table_offset("DT_STRTAB")
+        if symbols_at is None or strings_at is None:
+            continue
+        strings_size = next(tag["d_val"] for tag in segment.iter_tags("DT_STRSZ"))
+        strings = _bytes(elf, strings_at, strings_size)
+        # The hash table, which counts the symbols of a stripped file, leaves out those that are only taken.
+        section = elf.get_section_by_name(".dynsym")
+        count = section.num_symbols() if isinstance(section, SymbolTableSection) else segment.num_symbols()
+        wide = elf.elfclass == 64
+        layout = struct.Struct(("<" if elf.little_endian else ">") + ("IBBHQQ" if wide else "IIIBBH"))
+        table = _bytes(elf, symbols_at, count * layout.size)
+        for entry in layout.iter_unpack(table[: len(table) // layout.size * layout.size]):
+            name, info, shndx = (entry[0], entry[1], entry[3]) if wide else (entry[0], entry[3], entry[5])
+            if name and info >> 4 in (1, 2, 10):  # global, weak, unique
+                text = strings[name : strings.index(b"\0", name)].decode("utf-8", "replace")
+                (exports if shndx else imports).add(text)
+    return frozenset(imports), frozenset(exports)
+
+
+def _bytes(elf: ELFFile, at: int, size: int) -> bytes:
+    elf.stream.seek(at)
+    return elf.stream.read(size)
+
+
+def libraries(program: Elf, environ: Mapping[str, str]) -> tuple[tuple[Elf, ...], tuple[str, ...]]:
+    """All libraries that the loader would load with the program, and the names not found, as `ldd` says them.
+
+    It asks the system's own loader, which runs nothing of the program. Raises BadInput where it says nothing.
+    """
+    asked = {"PATH": os.defpath, "LD_LIBRARY_PATH": environ.get("LD_LIBRARY_PATH", "")}
+    try:
+        done = subprocess.run(
+            ["ldd", os.path.abspath(program.path)],
+            env=asked,
+            check=False,
+            capture_output=True,
+            encoding="utf-8",
+            errors="surrogateescape",
+        )
+    except OSError as error:
+        raise BadInput("ldd", "a program that can be run", error) from None
+    paths = re.findall(r"^\t(?:.* => )?(/.*) \(0x[0-9a-f]+\)$", done.stdout, re.MULTILINE)
+    if done.returncode and not paths:
+        raise BadInput(program.path, "libraries that ldd can list", (done.stderr or done.stdout).strip())
+    missing = re.findall(r"^\t(.*) => not found$", done.stdout, re.MULTILINE)
+    return tuple(read_elf(path) for path in paths), tuple(missing)
 
 
 def _interpreter(path: str) -> str | None:
@@ -143,67 +247,67 @@ def _interpreter(path: str) -> str | None:
     return words[0] if words else "sh"
 
 
-def _of_script(path: str, interpreter: str) -> Iterator[Finding]:
+def _of_script(path: str, interpreter: str) -> Iterator[Escape]:
     if Path(interpreter).name in _SHELLS:
-        yield Finding(MAY, "a shell script: check each program that it starts", (path,))
+        yield Escape(MAY, "a shell script: check each program that it starts", (path,))
     else:
-        yield Finding(
+        yield Escape(
             NOTE, "a script: programs that it starts, and extension modules, are not checked", (path,)
         )
 
 
-def _of_file(path: str) -> Iterator[Finding]:
+def _of_file(path: str) -> Iterator[Escape]:
     mode = os.stat(path).st_mode
     if mode & (stat.S_ISUID | stat.S_ISGID):
-        yield Finding(ESCAPES, "set-uid or set-gid: the loader drops the preload", (path,))
+        yield Escape(ESCAPES, "set-uid or set-gid: the loader drops the preload", (path,))
     try:
         if os.getxattr(path, "security.capability"):
-            yield Finding(ESCAPES, "has file capabilities: the loader drops the preload", (path,))
+            yield Escape(ESCAPES, "has file capabilities: the loader drops the preload", (path,))
     except OSError:
         pass
 
 
-def _of_program(elf: Elf) -> tuple[str, list[Finding]]:
+def _of_program(elf: Elf) -> tuple[str, list[Escape]]:
     """Whether it is dynamic, and what that alone says."""
     ours = read_elf(native.library_path("libtarazu.so"))
     found = []
     go = bool({".note.go.buildid", ".go.buildinfo", ".gopclntab"} & elf.sections)
     if go:
-        found.append(Finding(ESCAPES, "a Go program: its runtime makes system calls itself", (elf.path,)))
+        found.append(Escape(ESCAPES, "a Go program: its runtime makes system calls itself", (elf.path,)))
     if not elf.interpreter:
-        found.append(Finding(ESCAPES, "statically linked: nothing can be preloaded", (elf.path,)))
+        found.append(Escape(ESCAPES, "statically linked: nothing can be preloaded", (elf.path,)))
         return "static", found
     if (elf.bits, elf.machine) != (ours.bits, ours.machine):
         found.append(
-            Finding(ESCAPES, f"{elf.bits} bits, machine {elf.machine}: not the library's", (elf.path,))
+            Escape(ESCAPES, f"{elf.bits} bits, machine {elf.machine}: not the library's", (elf.path,))
         )
     if "musl" in elf.interpreter:
-        found.append(Finding(ESCAPES, "linked to musl: the library needs glibc", (elf.path,)))
+        found.append(Escape(ESCAPES, "linked to musl: the library needs glibc", (elf.path,)))
     return "dynamic", found
 
 
-def _of_sanitizers(elf: Elf, loaded: Sequence[Elf]) -> list[Finding]:
+def _of_sanitizers(elf: Elf, loaded: Sequence[Elf]) -> list[Escape]:
     """What preload/process/sanitizer.c finds out when the program starts."""
     where = tuple(e.path for e in (elf, *loaded) if e.exports & _SANITIZERS)
     if not where and _LINKED_IN in elf.exports:
         where = (elf.path,)
     what = "watched by a sanitizer (address, memory or thread), which the library is not to disturb: it is off there"
-    return [Finding(ESCAPES, what, where)] if where else []
+    return [Escape(ESCAPES, what, where)] if where else []
 
 
-def _of_symbols(parts: Sequence[Elf], seen: frozenset[str]) -> Iterator[Finding]:
+def _of_symbols(parts: Sequence[Elf], seen: frozenset[str]) -> Iterator[Escape]:
     for symbol in sorted(CREATING - seen):
         where = tuple(e.path for e in parts if symbol in e.imports)
         if where:
-            yield Finding(MAY, _UNCOVERED.get(symbol, f"creates files by {symbol}"), where)
+            yield Escape(MAY, _UNCOVERED.get(symbol, f"creates files by {symbol}"), where)
     for symbol, (level, what) in _TELLING.items():
         where = tuple(e.path for e in parts if symbol in e.imports)
         if where:
-            yield Finding(level, what, where)
+            yield Escape(level, what, where)
     for e in parts:
         own = sorted(e.exports & CREATING & seen)
         if own:
             names = ", ".join(own[:4])
-            yield Finding(
+            yield Escape(
                 NOTE, f"defines {names} itself: seen if it passes them on to the next library", (e.path,)
             )

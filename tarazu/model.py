@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import msgspec
 
+from tarazu.ost_state import SICK, OstState, Verdict, judge
+
 ANY_RANK = -1
 """Rank of a process that has none, and of a file that several ranks share."""
 LONGEST_ID = 256
@@ -54,10 +56,6 @@ class Layout(msgspec.Struct, frozen=True, omit_defaults=True, cache_hash=True):
         return max(1, reached)
 
 
-SICK = 0.5
-"""Share of its peers' speed below which an OST is sick: for plans, health, drain, pools, rebalance, people."""
-
-
 class Ost(msgspec.Struct, frozen=True, omit_defaults=True):
     """One object storage target as last reported. A target is keyed by (file system, index)."""
 
@@ -90,15 +88,31 @@ class Ost(msgspec.Struct, frozen=True, omit_defaults=True):
     pools: tuple[str, ...] = ()
     health: str = ""
     """Why no object should be made here now (`dead: CONNECTING`), as the MDS says; empty: nothing is amiss."""
+    state: OstState | None = None
+    """mdsd's verdict; None: of an earlier mdsd, or where none has judged."""
 
     @property
     def used_bytes(self) -> int:
         return self.total_bytes - self.free_bytes
 
     @property
+    def fill(self) -> float:
+        """Share of its space that is used, 0-1."""
+        return 1 - self.free_bytes / self.total_bytes if self.total_bytes else 0.0
+
+    @property
     def sick(self) -> bool:
-        """Slow enough to be avoided, as `tarazu.stats.ost_state` has found."""
+        """Slow enough to be avoided, whatever else is amiss."""
         return self.relative_speed is not None and self.relative_speed < SICK
+
+    @property
+    def judged(self) -> OstState:
+        """mdsd's verdict, or what is said here of what an earlier one tells."""
+        return judge(self) if self.state is None else self.state
+
+    @property
+    def verdict(self) -> Verdict:
+        return self.judged.verdict
 
     @property
     def usable(self) -> bool:
@@ -113,6 +127,8 @@ class Oss(msgspec.Struct, frozen=True, omit_defaults=True):
     cpu_load: float = 0.0
     memory_load: float = 0.0
     lnet_load: float = 0.0
+    link_bytes_per_s: float = 0.0
+    """Of its network; 0: not known."""
 
     @property
     def load(self) -> float:
@@ -128,6 +144,8 @@ class SystemView(msgspec.Struct, frozen=True):
     osts: tuple[Ost, ...]
     """Sorted by index; indices may have gaps."""
     osses: tuple[Oss, ...] = ()
+    days_until_full: float | None = None
+    """Of the OST that is full first, at the rate of the last days; None where none fills, or that is not known."""
 
     def oss_of(self, name: str) -> Oss:
         """The server of that name; an unloaded one when it never reported host statistics."""
@@ -140,6 +158,10 @@ class CreateRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     size_bytes: int
     """Forecast size."""
     layout: Layout
+    own: Layout | None = None
+    """What Lustre would give it without us; None: the same."""
+    writers: int = 1
+    """Processes that write it, each at a place of its own."""
 
 
 class FilePlacement(msgspec.Struct, frozen=True):
@@ -150,6 +172,12 @@ class FilePlacement(msgspec.Struct, frozen=True):
     """
 
     osts: tuple[tuple[int, ...], ...]
+
+
+AS_GOOD = "Lustre's own allocator does as well"
+"""Why files are left to it that could be placed."""
+LEFT_TO_LUSTRE = "left to Lustre"
+"""Status of a plan of which nothing is placed, and nothing is wrong."""
 
 
 class Left(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -71,7 +71,7 @@ void tz_map_layout(const struct tz_map *map, uint16_t index, struct tz_layout *l
 """
 
 
-class Names(msgspec.Struct, frozen=True):
+class Templates(msgspec.Struct, frozen=True):
     """The two templates of a key (`docs/formats.md`, "Names")."""
 
     precise: str
@@ -169,7 +169,7 @@ def template(
     host: str = "",
     array_job: str = "",
     array_index: int | None = None,
-) -> Names:
+) -> Templates:
     """The templates of a key made by a process of this identity; what is not known matches nothing."""
     ffi, lib = _core()
     raw = _bytes(key)
@@ -184,7 +184,7 @@ def template(
         ffi.unpack(text, length).decode("utf-8", "surrogateescape")
         for text, length in ((names.precise, names.precise_length), (names.loose, names.loose_length))
     )
-    return Names(precise, loose, bool(names.flags & _NAME_VOLATILE))
+    return Templates(precise, loose, bool(names.flags & _NAME_VOLATILE))
 
 
 def _hash_key(hash_key: bytes) -> bytes:
@@ -327,7 +327,7 @@ def map_lookup(
     path: Path,
     fs: str,
     key: str,
-    names: Names,
+    names: Templates,
     rank: int,
     n_precise: int,
     n_loose: int,
@@ -356,7 +356,7 @@ def map_lookup(
         lib.tz_map_close(placement_map)
 
 
-def _names_struct(ffi: Any, names: Names) -> Any:
+def _names_struct(ffi: Any, names: Templates) -> Any:
     out = ffi.new("struct tz_names *")
     out.flags = _NAME_VOLATILE if names.volatile else 0
     for field, text in (("precise", _bytes(names.precise)), ("loose", _bytes(names.loose))):
@@ -392,7 +392,7 @@ __all__ = [
     "Decoded",
     "DecodedComponent",
     "MapHit",
-    "Names",
+    "Templates",
     "decode_lov",
     "encode_lov",
     "hash_exact",

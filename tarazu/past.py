@@ -20,8 +20,8 @@ def changed_s(path: str | Path, now_s: float, *, inode: bool = False) -> float:
     """When a file or directory was changed last (`inode`: also its owner, rights or name). A time that lies ahead is
     made now, where we may: so that it ages. Raises OSError.
     """
-    found = os.lstat(path)
-    at_s = max(found.st_mtime, found.st_ctime) if inode else found.st_mtime
+    status = os.lstat(path)
+    at_s = max(status.st_mtime, status.st_ctime) if inode else status.st_mtime
     if at_s > now_s:
         with contextlib.suppress(OSError):
             os.utime(path, follow_symlinks=False)

@@ -39,8 +39,8 @@ def open_directory(path: Name, *, make: bool = False, in_home: bool = False) -> 
         at = os.open(whole, _ENTRY | os.O_DIRECTORY)
     else:
         at = _walk(whole, make)
-    found = os.fstat(at)
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & _OTHERS:
+    status = os.fstat(at)
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & _OTHERS:
         os.close(at)
         raise _Changeable(path)
     return at
@@ -79,8 +79,8 @@ def open_file(path: Name, flags: int = os.O_RDONLY, *, own: bool = True) -> int:
     """
     flags |= os.O_NONBLOCK | os.O_CLOEXEC | (os.O_NOFOLLOW if own else 0)
     descriptor = os.open(path, flags, 0o600)
-    found = os.fstat(descriptor)
-    if stat.S_ISREG(found.st_mode) and (not own or (found.st_uid == os.geteuid() and found.st_nlink == 1)):
+    status = os.fstat(descriptor)
+    if stat.S_ISREG(status.st_mode) and (not own or (status.st_uid == os.geteuid() and status.st_nlink == 1)):
         return descriptor
     os.close(descriptor)
     raise OSError(f"{os.fspath(path)}: expected a file of uid {os.geteuid()}, under one name")
@@ -182,3 +182,42 @@ def _is_namespace() -> bool:
         return "4294967295" not in Path("/proc/self/uid_map").read_text()
     except OSError:
         return False
+
+
+ENTER = """\
+umask 077; set -C
+me=$(id -u)
+look() { # PATH: what it is, a link too
+    about=$(stat -c '%f %u %h' "$1" 2>/dev/null) || return 1
+    mode=$((0x${about%% *})) names=${about##* } about=${about% *}; uid=${about#* }
+}
+ours() {
+    [ "$uid" = 0 ] || [ "$uid" = "$me" ] ||
+        { [ "$uid" = 65534 ] && [ -z "$shared" ] && ! grep -q 4294967295 /proc/self/uid_map; }
+}
+enter() { # DIRECTORY [make]: stands in it then. 1: it is not there; 2: others could change what lies there
+    way=$1/ links=0 shared=
+    case $way in /*) cd -P / && look . || return 1;; *) return 2;; esac
+    while [ -n "$way" ]; do
+        part=${way%%/*} way=${way#*/}
+        case $part in ''|.) continue;; esac
+        ours && { [ $((mode & 022)) = 0 ] || { shared=yes; [ $((mode & 01000)) != 0 ]; }; } || return 2
+        look "./$part" || { [ -n "${2-}" ] && { mkdir "./$part" 2>/dev/null; look "./$part"; }; } || return 1
+        ours || return 2
+        case $((mode >> 12)) in
+        4) cd -P "./$part" || return 1;;
+        10) links=$((links + 1)); [ "$names" = 1 ] && [ -n "$way" ] && [ $links -le 8 ] || return 2
+            part=$(readlink "./$part") && way=$part/$way || return 1
+            case $part in /*) cd -P / || return 1;; esac
+            look . || return 1;;
+        *) return 2;;
+        esac
+    done
+    [ "$uid" = "$me" ] && [ $((mode & 022)) = 0 ] || return 2
+}
+remove() { # DIRECTORY, if it is such a one
+    enter "$1" && cd -P .. && rm -rf "./${1##*/}"
+}
+"""
+"""The same for shells, on nodes without Python: goes into a directory that only root and this user can change; what is
+done there then by relative names leads nowhere else. Nothing that is there is written over. Needs coreutils."""

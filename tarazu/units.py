@@ -1,8 +1,14 @@
-"""Byte sizes as people write them: `64K`, `1.5G`, `10GiB`; the units are powers of 1024, as in `lfs`."""
+"""Sizes, rates, shares and times as people read them; and sizes as people write them: `64K`, `1.5G`, `10GiB`.
+
+The units of sizes are powers of 1024, as in `lfs`. What is not known is `-`. Also the numbers in a command line.
+"""
 
 from __future__ import annotations
 
+import math
 import re
+import time
+from collections.abc import Sequence
 
 KIB = 1 << 10
 MIB = 1 << 20
@@ -44,3 +50,75 @@ def human_bytes(size_bytes: float) -> str:
             return f"{value:.0f} {suffix}" if suffix == "B" else f"{value:.1f} {suffix}"
         value /= 1024
     raise AssertionError("unreachable")
+
+
+def human_rate(bytes_per_s: float | None) -> str:
+    """`2.1 GiB/s`."""
+    return "-" if bytes_per_s is None else f"{human_bytes(bytes_per_s)}/s"
+
+
+def human_duration(seconds: float) -> str:
+    """`90 s`, `25 h`, `3.5 days`: in the largest unit of which there are two."""
+    for unit, length in (("days", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.3g} {unit}"
+    return f"{seconds:.3g} s"
+
+
+def human_time(unix_s: float, form: str = "%Y-%m-%d %H:%M:%S") -> str:
+    """By the local clock."""
+    return time.strftime(form, time.localtime(unix_s))
+
+
+def figure(value: float | None, form: str = ".3f") -> str:
+    return "-" if value is None or math.isnan(value) else f"{value:{form}}"
+
+
+def percent(share: float | None) -> str:
+    """`12.3 %`."""
+    return "-" if share is None or math.isnan(share) else f"{100 * share:.1f} %"
+
+
+def human_speed(relative: float | None) -> str:
+    """Beside the usual one: 0.25 is `1/4.0`, 1 and more are `1`."""
+    if relative is None:
+        return "-"
+    return f"1/{1 / relative:.1f}" if 0 < relative < 1 else "1"
+
+
+_LARGEST_ARGUMENT = 1e18
+_NUMBER_ARGUMENT = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+_SIZE_ARGUMENT = re.compile(r"\d+(?:\.\d+)?[kmgtKMGT](?:i?[bB])?")
+_OPTION = re.compile(r"-[A-Za-z](?=\d)|--?[A-Za-z][\w-]*=|[A-Za-z_][\w-]*=")
+
+
+def numeric_arguments(arguments: Sequence[str]) -> tuple[float, ...]:
+    """The numbers among the arguments (without the program), in order: regressors of the prediction.
+
+    `100000`, `-b 16m`, `-b16m`, `--size=2G`, `n=40` and `64x32x16` count; paths and words do not.
+    `k m g t` are powers of 1024.
+    """
+    numbers: list[float] = []
+    for argument in arguments:
+        option = _OPTION.match(argument)
+        text = argument[option.end() :] if option else argument
+        parts = (
+            re.split(r"[x,:]", text)
+            if re.fullmatch(r"\d[\d.kmgtKMGT]*(?:[x,:][\d.kmgtKMGT]+)+", text)
+            else [text]
+        )
+        values = [_argument_value(p) for p in parts]
+        numbers.extend(v for v in values if v is not None)
+    return tuple(numbers)
+
+
+def _argument_value(text: str) -> float | None:
+    if _SIZE_ARGUMENT.fullmatch(text):
+        try:
+            return float(parse_bytes(text))
+        except ValueError:
+            return None
+    if _NUMBER_ARGUMENT.fullmatch(text):
+        value = float(text)
+        return value if abs(value) <= _LARGEST_ARGUMENT else None
+    return None

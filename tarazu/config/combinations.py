@@ -66,5 +66,3 @@ def _levers(s: Settings) -> Iterator[tuple[tuple[str, ...], str, object]]:
     if s.bursts.statistics and not (s.ossd.exports or s.bursts.job_ids):
         expected = "ossd.exports = true or bursts.job_ids: without them no OSS reports to tarazu-burstd"
         yield ("ossd.exports", "bursts.job_ids", "bursts.statistics"), expected, "neither"
-    if s.forwarding.routers == "apply" and s.forwarding.rules == 0:
-        yield ("forwarding.rules", "forwarding.routers"), "more than 0 where routers are applied", 0

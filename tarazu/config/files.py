@@ -20,7 +20,7 @@ LONGEST_BYTES = 1 << 20
 _PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 
 
-class File(NamedTuple):
+class ConfigFile(NamedTuple):
     path: Path
     text: str
     tables: Mapping[str, Any]
@@ -80,7 +80,7 @@ def chosen(path: str | os.PathLike[str] | None, environ: Mapping[str, str]) -> l
     return [*found, *(first.parent / MORE / name for name in names)]
 
 
-def read(path: Path) -> File:
+def read(path: Path) -> ConfigFile:
     """Raises ConfigError naming the file, and the line where it is no TOML."""
     try:
         text = _content(path).decode("utf-8")
@@ -92,7 +92,7 @@ def read(path: Path) -> File:
     import tomllib
 
     try:
-        return File(path, text, tomllib.loads(text))
+        return ConfigFile(path, text, tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         said = str(error)
         place = _PLACE.search(said)

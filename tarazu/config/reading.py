@@ -1,4 +1,4 @@
-"""From configuration files and the environment to settings, with every mistake that is in them."""
+"""Reads settings from files and the environment, and reports every mistake; tells what a daemon may reread."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, get_type_hints
 
 from tarazu.config import files
 from tarazu.config.check import Check
-from tarazu.config.files import File
-from tarazu.config.sections import FORMER, SECTIONS, Settings
+from tarazu.config.files import ConfigFile
+from tarazu.config.sections import FORMER, READ_EACH_STEP, RELOADED, SECTIONS, Settings
 from tarazu.errors import ConfigError
 from tarazu.units import parse_bytes
 
@@ -53,14 +53,14 @@ def load(path: str | os.PathLike[str] | None = None, environ: Mapping[str, str] 
         import logging  # takes its time, and mostly there is nothing to say
 
     for where in found.former:
-        logging.getLogger("tarazu.config").info("%s: no setting any more, passed over", where)
+        logging.getLogger("tarazu.config").info("%s", where)
     return found.settings
 
 
 def examine(path: str | os.PathLike[str] | None = None, environ: Mapping[str, str] | None = None) -> Examined:
     """As `load`, but goes on behind each mistake."""
     environ = os.environ if environ is None else environ
-    reader = _Reader()
+    reader = _SettingsReader()
     try:
         paths = files.chosen(path, environ)
     except ConfigError as error:
@@ -81,7 +81,7 @@ def examine(path: str | os.PathLike[str] | None = None, environ: Mapping[str, st
     return found
 
 
-class _Reader:
+class _SettingsReader:
     """Values by section, of one place after the other; a later one counts."""
 
     def __init__(self) -> None:
@@ -96,7 +96,7 @@ class _Reader:
     def settings(self) -> Settings:
         return Settings(**{section: cls(**self._values[section]) for section, cls in SECTIONS.items()})
 
-    def file(self, file: File) -> None:
+    def file(self, file: ConfigFile) -> None:
         for section, table in file.tables.items():
             if section not in SECTIONS:
                 where = file.place(rf"\[\s*{re.escape(section)}\b|{re.escape(section)}\s*=")
@@ -109,11 +109,11 @@ class _Reader:
             else:
                 self._table(file, section, table)
 
-    def _table(self, file: File, section: str, table: Mapping[str, Any]) -> None:
+    def _table(self, file: ConfigFile, section: str, table: Mapping[str, Any]) -> None:
         for name, value in table.items():
             where = f"{file.place_of(section, name)}: [{section}] {name}"
-            if name in FORMER.get(section, ()):
-                self.former.append(where)
+            if why := FORMER.get(section, {}).get(name):
+                self.former.append(f"{where}: no longer a setting: {why}")
             elif name not in self._items[section]:
                 self.problems.append(ConfigError(where, _expected(section, name, self._items), name))
             else:
@@ -214,3 +214,36 @@ def override(settings: Settings, section: str, **values: Any) -> Settings:
     chosen = {name: value for name, value in values.items() if value is not None}
     changed = dataclasses.replace(getattr(settings, section), **chosen)
     return dataclasses.replace(settings, **{section: changed})
+
+
+def read_at(section: str, name: str) -> str:
+    """When a setting is read: `start` of a daemon, also at `SIGHUP`, or by `tarazu run` for each `step`."""
+    if name in RELOADED.get(section, ()):
+        return "SIGHUP"
+    return "step" if name in READ_EACH_STEP.get(section, ()) else "start"
+
+
+def changed(before: Settings, after: Settings) -> list[str]:
+    """Settings that differ, as `mdsd.requests`."""
+    return [
+        f"{section}.{item.name}"
+        for section, cls in SECTIONS.items()
+        for item in dataclasses.fields(cls)
+        if getattr(getattr(before, section), item.name) != getattr(getattr(after, section), item.name)
+    ]
+
+
+def reloaded(before: Settings, after: Settings) -> tuple[Settings, list[str]]:
+    """`before` with what a running daemon may take over of `after`; what else differs, as `mdsd.requests`."""
+    taken: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
+    left = []
+    for each in changed(before, after):
+        section, _, name = each.partition(".")
+        if read_at(section, name) == "start":
+            left.append(each)
+        else:
+            taken[section][name] = getattr(getattr(after, section), name)
+    sections = {
+        section: dataclasses.replace(getattr(before, section), **taken[section]) for section in SECTIONS
+    }
+    return Settings(**sections), left

@@ -14,23 +14,37 @@ from tarazu.config.check import (
     NOT_NEGATIVE,
     POSITIVE,
     SHARE,
-    WEIGHT,
     Check,
     listening,
     one_of,
     setting,
 )
+from tarazu.ost_state import NEARLY_FULL
 from tarazu.units import MIB
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as section
 else:
-    from tarazu.config.section import section
+    from tarazu.config.check import section
+
+
+@section(frozen=True)
+class Weights:
+    """What is weighed in an OST's level (`tarazu.allocate.marginal_cost`); 1 is the time of a balanced OST."""
+
+    fill_budget: float = 0.02
+    """Share of a job's time that evening out the fill of OSTs may cost where they differ by `fill_tolerance`."""
+    oss_load: float = 0.5
+    """Share of an OST's throughput that a fully loaded OSS takes away."""
+    fill_tolerance: float = 0.17
+    """Share of space by which OSTs may differ before evening out may cost all of it; Lustre's qos_threshold_rr."""
+    reserve_share: float = 0.02
+    """Share of an OST's total space that placement leaves free."""
 
 
 @section(frozen=True)
 class Keys:
-    directory: str = setting("/etc/tarazu/keys", "where `tarazu keys create` put the CURVE keys")
+    directory: str = setting("/etc/tarazu/keys", "where `tarazu config keys create` put the CURVE keys")
     insecure: bool = setting(False, "allow unauthenticated sockets outside loopback")
     uids: str = setting(
         "optional",
@@ -40,7 +54,7 @@ class Keys:
 
 
 @section(frozen=True)
-class Ossd:
+class OssdSettings:
     name: str = setting("", "name of this OSS; empty: its host name")
     interval_s: float = setting(60.0, "seconds between two reports", POSITIVE)
     root: str = setting("/", "root under which /proc and /sys are read")
@@ -57,7 +71,7 @@ class Ossd:
 
 
 @section(frozen=True)
-class Mdsd:
+class MdsdSettings:
     statistics: str = setting("tcp://127.0.0.1:5770", "address that receives statistics", ADDRESS)
     requests: str = setting("tcp://127.0.0.1:5771", "address that answers allocation requests", ADDRESS)
     replication: str = setting(
@@ -95,35 +109,36 @@ class Standby:
 
 
 @section(frozen=True)
-class Weights:
-    """What may be weighed in an OST's level (`tarazu.allocate.marginal_cost`); 1 is the time of a balanced OST."""
-
-    fill: float = setting(
-        0.5,
-        "how much fuller OSTs are avoided: a full one beside an empty one by this many times the job's time",
-        WEIGHT,
-    )
-    oss_load: float = setting(0.5, "share of an OST's throughput that a fully loaded OSS takes away", SHARE)
-    fill_tolerance: float = setting(
-        0.17,
-        "OSTs may be filled as far as the fullest of today, or above the even fill by this share of what it leaves "
-        "free; Lustre's qos_threshold_rr",
+class Allocate:
+    fill_budget: float = setting(
+        Weights.fill_budget,
+        "share of a job's time that evening out the fill of OSTs may cost where they differ by 17 % of their space; "
+        "less below, more beyond",
         SHARE,
     )
-    reserve_share: float = setting(0.02, "share of an OST's total space that placement leaves free", SHARE)
-
-
-@section(frozen=True)
-class Allocate(Weights):
-    policy: str = setting(
-        "tarazu",
-        "allocation policy",
-        one_of("tarazu", "tarazu-linear", "lsa", "random", "round-robin", "greedy"),
+    reserve_share: float = setting(
+        Weights.reserve_share, "share of an OST's total space that placement leaves free", SHARE
+    )
+    least_gain: float = setting(
+        0.01,
+        "files are left to Lustre's own allocator unless they are written sooner by this share where they are placed; "
+        "-1: all are placed",
+        Check("a number from -1 to 1", lambda v: -1 <= v <= 1),
+    )
+    solver: str = setting(
+        "auto",
+        "networkx, ortools, or auto: networkx where it takes 0.1 s at most, OR-tools beyond where it is installed",
+        one_of("auto", "networkx", "ortools"),
     )
 
+    @property
+    def weights(self) -> Weights:
+        """What mdsd weighs OSTs by."""
+        return Weights(fill_budget=self.fill_budget, reserve_share=self.reserve_share)
+
 
 @section(frozen=True)
-class Clientd:
+class ClientdSettings:
     name: str = setting("", "name of this client; empty: its host name")
     socket: str = setting("/run/tarazu/clientd.sock", "Unix socket where `tarazu run` finds clientd")
     database: str = setting(
@@ -133,18 +148,6 @@ class Clientd:
         "",
         "file with the database's password, readable by clientd alone; empty: none, or in clientd.database",
     )
-    user_plan_bytes: int = setting(
-        512 * MIB,
-        "what one user's plans may take in the interaction database; beyond, his oldest ones go",
-        POSITIVE,
-        size=True,
-    )
-    forecast_s: float = setting(
-        60.0,
-        "longest time for a forecast, and for its layouts; a job with a longer one runs unplaced",
-        POSITIVE,
-    )
-    forecast_bytes: int = setting(1024 * MIB, "memory that one forecast may take", POSITIVE, size=True)
 
 
 @section(frozen=True)
@@ -180,10 +183,6 @@ class LayoutSettings:
 
 @section(frozen=True)
 class Predict:
-    model: str = setting("arima", "forecast model", one_of("arima", "last", "mean", "drift"))
-    runs: int = setting(
-        10, "how many past runs the forecast looks at", Check("from 1 to 100", lambda v: 1 <= v <= 100)
-    )
     keep_runs: int = setting(100, "how many runs of an application are remembered", POSITIVE)
     look_s: float = setting(
         5.0,
@@ -195,17 +194,10 @@ class Predict:
 
 @section(frozen=True)
 class Forwarding:
-    policy: str = setting(
-        "joint",
-        "by which policy running jobs get I/O resources: how many, and which",
-        Check(
-            "the name of a policy, such as joint or ta-gnc", lambda v: re.fullmatch(r"[a-z-]+", v) is not None
-        ),
-    )
     benchmarks: str = setting(
         "",
-        "the site's benchmarks, from which applications' bandwidth curves are estimated (`tarazu benchmarks import`); "
-        "readable by everyone; empty: none",
+        "the site's benchmarks, from which applications' bandwidth curves are estimated (`tarazu sim benchmarks "
+        "import`); readable by everyone; empty: none",
         Check("an absolute path, or nothing", lambda v: v == "" or v.startswith("/")),
     )
     curves: str = setting(
@@ -239,14 +231,13 @@ class Forwarding:
     )
     mapping: str = setting(
         "/var/lib/tarazu-mapping/mapping.json",
-        "where `tarazu bursts remap --apply` writes which router serves which nodes, and mdsd reads it; empty: none is "
-        "followed",
+        "where `tarazu change bursts remap --apply` writes which router serves which nodes, and mdsd reads it; empty: "
+        "none is followed",
         Check("an absolute path, or nothing", lambda v: v == "" or v.startswith("/")),
     )
     interval_s: float = setting(
         10.0, "how often an OSS asks mdsd for the rules that it should have", POSITIVE
     )
-    rules: int = setting(64, "rules that one OSS sets at most", NOT_NEGATIVE)
 
 
 @section(frozen=True)
@@ -273,7 +264,6 @@ class Tune:
         "what may be set on this node: nrs, max_rpcs_in_flight, …, each with its values where they are not the usual "
         "ones: nrs=fifo | crrn 16; empty: nothing",
     )
-    learner: str = setting("tarazu", "how the council learns")
     interval_s: float = setting(1.0, "how often announcers say what they saw, while there is I/O", POSITIVE)
     dwell_s: float = setting(10.0, "a value stays at least so long, unless it makes things worse", POSITIVE)
     worse: float = setting(
@@ -329,7 +319,6 @@ class Bursts:
         20 * 1024 * MIB, "bytes that days of traffic may take; the oldest go first", POSITIVE, size=True
     )
     socket: str = setting("/run/tarazu-burstd/socket", "Unix socket where Slurm's plugin asks for nodes")
-    answer_s: float = setting(0.02, "longest time that the plugin waits for an answer", POSITIVE)
     intensive: int = setting(
         10 * 1024 * MIB, "a job is data-intensive that moves more bytes than this", POSITIVE, size=True
     )
@@ -347,7 +336,7 @@ class Bursts:
 
 
 @section(frozen=True)
-class Run:
+class RunSettings:
     mode: str = setting(
         "observe",
         "observe: record only; advise: also plan, and note what would be placed; place: place",
@@ -427,7 +416,7 @@ class Pool:
     )
     of: str = setting("", "the pool whose OSTs it may have; empty: all, or those that it had before")
     floor: float = setting(0.5, "least share of those OSTs that stays in it, whatever they are", SHARE)
-    full: float = setting(0.95, "share of its space from which an OST leaves it", SHARE)
+    full: float = setting(NEARLY_FULL, "share of its space from which an OST leaves it", SHARE)
     interval_s: float = setting(60.0, "seconds between two looks of tarazu-pool", POSITIVE)
     lctl: str = setting("lctl", "the program that changes pools, on the MGS's node, and words before its own")
     state: str = setting("/var/lib/tarazu-pool", "where it is noted what pools were, before they are changed")
@@ -435,7 +424,7 @@ class Pool:
 
 
 @section(frozen=True)
-class Page:
+class PageSettings:
     listen: str = setting(
         "127.0.0.1:5780",
         "where tarazu-page serves its page: host:port, or a port (of loopback); it asks nobody who they are",
@@ -444,12 +433,11 @@ class Page:
     interval_s: float = setting(
         10.0, "how often mdsd is asked while somebody looks at the page; else once a minute", POSITIVE
     )
-    results: str = setting(
-        "/var/lib/tarazu-page/results",
-        "directory with what `tarazu report --json` and `tarazu whatif --json` printed, which the page shows: "
-        "NAME.json; empty: none",
+    state: str = setting(
+        "/var/lib/tarazu-page",
+        "where the imbalance over time is kept; in `results`, NAME.json, what `tarazu history report --json` and "
+        "`tarazu history whatif --json` printed, which the page shows",
     )
-    state: str = setting("/var/lib/tarazu-page", "where the imbalance over time is kept")
     keys: str = setting(
         "",
         "directory of a client's key of the page's own, where no clientd runs; empty: keys.directory",
@@ -471,19 +459,19 @@ class Metrics:
 @section(frozen=True)
 class Settings:
     keys: Keys = field(default_factory=Keys)
-    ossd: Ossd = field(default_factory=Ossd)
-    mdsd: Mdsd = field(default_factory=Mdsd)
+    ossd: OssdSettings = field(default_factory=OssdSettings)
+    mdsd: MdsdSettings = field(default_factory=MdsdSettings)
     standby: Standby = field(default_factory=Standby)
     allocate: Allocate = field(default_factory=Allocate)
-    clientd: Clientd = field(default_factory=Clientd)
+    clientd: ClientdSettings = field(default_factory=ClientdSettings)
     layout: LayoutSettings = field(default_factory=LayoutSettings)
     predict: Predict = field(default_factory=Predict)
     forwarding: Forwarding = field(default_factory=Forwarding)
     tune: Tune = field(default_factory=Tune)
     bursts: Bursts = field(default_factory=Bursts)
-    run: Run = field(default_factory=Run)
+    run: RunSettings = field(default_factory=RunSettings)
     pool: Pool = field(default_factory=Pool)
-    page: Page = field(default_factory=Page)
+    page: PageSettings = field(default_factory=PageSettings)
     metrics: Metrics = field(default_factory=Metrics)
 
     def statistics(self) -> tuple[str, ...]:
@@ -498,19 +486,19 @@ class Settings:
 
 SECTIONS: dict[str, type] = {
     "keys": Keys,
-    "ossd": Ossd,
-    "mdsd": Mdsd,
+    "ossd": OssdSettings,
+    "mdsd": MdsdSettings,
     "standby": Standby,
     "allocate": Allocate,
-    "clientd": Clientd,
+    "clientd": ClientdSettings,
     "layout": LayoutSettings,
     "predict": Predict,
     "forwarding": Forwarding,
     "tune": Tune,
     "bursts": Bursts,
-    "run": Run,
+    "run": RunSettings,
     "pool": Pool,
-    "page": Page,
+    "page": PageSettings,
     "metrics": Metrics,
 }
 
@@ -525,28 +513,53 @@ RELOADED = {
         "audit_log",
     },
     "allocate": {f.name for f in dataclasses.fields(Allocate)},
-    "clientd": {"user_plan_bytes", "forecast_s", "forecast_bytes"},
     "layout": {f.name for f in dataclasses.fields(LayoutSettings)} - {"lists"},
-    "predict": {"model", "runs", "horizon_s"},
+    "predict": {"horizon_s"},
     "tune": {"mode", "dwell_s", "worse"},
     "pool": {"mode", "of", "floor", "full", "interval_s"},
     "bursts": {"nodes", "machine", "limit", "intensive", "per_io_node", "quiet", "wait_s"},
-    "forwarding": {"benchmarks", "curves", "routers", "interval_s", "rules"},
-    "page": {"interval_s", "results"},
+    "page": {"interval_s"},
+    "forwarding": {"benchmarks", "curves", "routers", "interval_s"},
 }
 """Settings that a running daemon takes over on SIGHUP; those of others need its restart."""
 READ_EACH_STEP = {
     "layout": {"lists"},
-    "predict": {"keep_runs", "look_s"},
-    "run": {f.name for f in dataclasses.fields(Run)} - {"stop_file"},
+    "predict": {"look_s"},
+    "run": {f.name for f in dataclasses.fields(RunSettings)} - {"stop_file"},
 }
 """Settings that no daemon uses: `tarazu run` reads them for each job step."""
 
+_NO_EFFECT = "it has no effect"
+_ONE = "there is one; those to compare with are the simulator's"
 FORMER = {
-    "mdsd": ("speed_half_life_s", "speed_forget_s", "user_requests_per_s"),
-    "allocate": ("time", "promise", "idle_load", "oss_balance", "latency", "degraded", "ceiling", "seed"),
-    "clientd": ("keep_plans",),
-    "layout": ("shared_stripe_bytes", "private_stripe_bytes", "least_object_bytes"),
-    "forwarding": ("gain", "rules_per_minute"),
+    "mdsd": dict.fromkeys(("speed_half_life_s", "speed_forget_s", "user_requests_per_s"), _NO_EFFECT),
+    "allocate": {
+        **dict.fromkeys(
+            ("fill", "time", "promise", "idle_load", "oss_balance", "latency", "degraded", "ceiling", "seed"),
+            _NO_EFFECT,
+        ),
+        "policy": _ONE,
+        "oss_load": "it is 0.5",
+        "fill_tolerance": "it is 0.17, as Lustre's qos_threshold_rr",
+    },
+    "clientd": {
+        "keep_plans": _NO_EFFECT,
+        "user_plan_bytes": "it is 512 MiB",
+        "forecast_s": "it is 60 s",
+        "forecast_bytes": "it is 1 GiB",
+    },
+    "layout": dict.fromkeys(
+        ("shared_stripe_bytes", "private_stripe_bytes", "least_object_bytes"), _NO_EFFECT
+    ),
+    "predict": {"model": _ONE, "runs": "it is 10"},
+    "forwarding": {
+        **dict.fromkeys(("gain", "rules_per_minute"), _NO_EFFECT),
+        "policy": _ONE,
+        "rules": "it is 64",
+    },
+    "tune": {"learner": _ONE},
+    "bursts": {"answer_s": "it is 0.02 s"},
+    "page": {"results": "it is the folder `results` of page.state"},
 }
-"""Settings of earlier versions: passed over, with a line in the daemons' logs. An upgrade must not leave them down."""
+"""Settings of earlier versions → why they are none any more: passed over, with a line in the daemons' logs. An upgrade
+must not leave them down."""

@@ -13,7 +13,7 @@ from functools import cache
 from typing import NamedTuple
 
 from tarazu.config import users
-from tarazu.config.sections import Run
+from tarazu.config.sections import RunSettings
 
 
 class Who(NamedTuple):
@@ -29,12 +29,12 @@ class Who(NamedTuple):
     program: str = ""
 
 
-def user_of(run: Run, uid: int) -> str | None:
+def user_of(run: RunSettings, uid: int) -> str | None:
     """The user's name for `Who`, asked for where the lists need one only: a directory of users may hang."""
     return users.name_of(uid) if users.need_names(run.exclude_users, run.only_users) else ""
 
 
-def why_not(run: Run, who: Who) -> str:
+def why_not(run: RunSettings, who: Who) -> str:
     """Why the job is left alone; empty: it takes part. Exclusions go before `run.only_…`."""
     names = {who.user or "", str(who.uid)} - {""}
     if found := names.intersection(run.exclude_users):
@@ -51,7 +51,7 @@ def why_not(run: Run, who: Who) -> str:
     return f"run.only_{_only(run)}: not one of them names this job"
 
 
-def why_not_key(run: Run, key: str) -> str:
+def why_not_key(run: RunSettings, key: str) -> str:
     """Why a file of that path below the mount is left alone; as the library judges each file that is made."""
     if run.include and not matches(run.include, key):
         return "run.include does not name it"
@@ -68,7 +68,7 @@ def _pattern(glob: str) -> re.Pattern[str]:
     return re.compile(translate(glob))
 
 
-def _only(run: Run) -> str:
+def _only(run: RunSettings) -> str:
     return ", run.only_".join(
         name for name in ("users", "projects", "partitions") if getattr(run, f"only_{name}")
     )

@@ -8,7 +8,7 @@ import re
 import textwrap
 from typing import Any
 
-from tarazu.config.reload import read_at
+from tarazu.config.reading import read_at
 from tarazu.config.sections import SECTIONS
 from tarazu.units import exact_bytes
 

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-from tarazu.doctor.finding import AS_ROOT, Finding, fail, ok, skip, warn
-from tarazu.doctor.node import Node
-from tarazu.run.nodes import shared
+from tarazu.doctor.node import AS_ROOT, Finding, Node, fail, ok, skip, warn
+from tarazu.run import directories
 from tarazu.store import schema
 from tarazu.store.sqlite import UNREADABLE
 from tarazu.units import human_bytes
@@ -44,7 +43,7 @@ def look(node: Node) -> Iterator[Finding]:
 
 def _space(name: str, directory: Path) -> Iterator[Finding]:
     try:
-        found = os.statvfs(directory)
+        space = os.statvfs(directory)
     except FileNotFoundError:
         return  # nothing of that daemon is on this node
     except PermissionError:
@@ -53,8 +52,8 @@ def _space(name: str, directory: Path) -> Iterator[Finding]:
     except OSError as error:
         yield fail(name, f"{directory}: {error.strerror}", "mend or replace the file system")
         return
-    free, total = found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize
-    if found.f_flag & os.ST_RDONLY:
+    free, total = space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize
+    if space.f_flag & os.ST_RDONLY:
         yield fail(name, f"{directory} is on a file system that is read-only", "mount it writable")
     elif free < LEAST_BYTES and free < LEAST_SHARE * total:
         yield warn(
@@ -73,10 +72,12 @@ def _ledger(directory: Path) -> Iterator[Finding]:
         return
     if damaged:
         yield warn(
-            "ledger", f"was damaged once: {', '.join(damaged)}", "tarazu ledger check; remove them when seen"
+            "ledger",
+            f"was damaged once: {', '.join(damaged)}",
+            "tarazu doctor ledger check; remove them when seen",
         )
-    kind = shared.kind(directory) if there else ""
-    if kind and kind not in shared.LOCAL:
+    kind = directories.file_system_type(directory) if there else ""
+    if kind and kind not in directories.LOCAL_FILE_SYSTEMS:
         yield fail(
             "ledger",
             f"{directory} on {kind}: it must outlive what it plans for",
@@ -87,7 +88,7 @@ def _ledger(directory: Path) -> Iterator[Finding]:
 def _database(location: str) -> Iterator[Finding]:
     """Looked at without opening it for writing, nor creating it."""
     if "://" in location:
-        yield skip("clientd.database", "a server's: `tarazu db` asks it")
+        yield skip("clientd.database", "a server's: `tarazu history db` asks it")
         return
     path = Path(location)
     try:
@@ -109,9 +110,9 @@ def _database(location: str) -> Iterator[Finding]:
     if owner not in (0, schema.APPLICATION_ID):
         yield fail("clientd.database", f"{path} is no interaction database", "name another file")
     elif version > schema.VERSION:
-        found = f"{path} has schema {version}, and this tarazu knows {schema.VERSION}"
+        text = f"{path} has schema {version}, and this tarazu knows {schema.VERSION}"
         yield fail(
-            "clientd.database", found, "upgrade, or name another file: an older tarazu does not touch it"
+            "clientd.database", text, "upgrade, or name another file: an older tarazu does not touch it"
         )
     elif owner and version < schema.VERSION:
         yield warn(

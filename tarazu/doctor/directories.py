@@ -8,11 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tarazu import trusted
-from tarazu.doctor.finding import Finding, fail, ok, skip, warn
-from tarazu.doctor.node import Node
+from tarazu.doctor.node import Finding, Node, fail, ok, skip, warn
 from tarazu.errors import TarazuError
 from tarazu.run import directories, leftovers
-from tarazu.run.nodes import shared
 from tarazu.units import human_bytes
 
 SPOOL_BYTES = 256 << 20
@@ -53,17 +51,17 @@ def _trouble(name: str, path: Path, *, in_home: bool) -> Finding | None:
     if not os.access(there, os.W_OK | os.X_OK, effective_ids=True):
         return fail(name, f"{path} cannot be written by this user", f"rights of {there}, or set {name}")
     if not in_home and trusted.is_changeable(path):
-        found = f"{path}: others can change what lies there: nothing is recorded there"
-        return fail(name, found, f"`ls -ld` of it and what is above; set {name} to one's own")
+        text = f"{path}: others can change what lies there: nothing is recorded there"
+        return fail(name, text, f"`ls -ld` of it and what is above; set {name} to one's own")
     return None
 
 
 def _shared(node: Node, maps: Path) -> Finding:
     """Jobs of several nodes need their map on all of them."""
-    kind = shared.kind(_existing(maps))
+    kind = directories.file_system_type(_existing(maps))
     if not kind:
         return skip("run.map_dir", f"{maps}: of which kind its file system is cannot be told")
-    if kind not in shared.LOCAL:
+    if kind not in directories.LOCAL_FILE_SYSTEMS:
         return ok("run.map_dir", f"{maps} on {kind}, which other nodes see")
     if node.settings.run.send_map == "never":
         mend = "run.map_dir on a shared file system, or run.send_map = 'auto'"
@@ -75,15 +73,15 @@ def _shared(node: Node, maps: Path) -> Finding:
 
 def _spools(spools: Path) -> Iterator[Finding]:
     there = _existing(spools)
-    kind = shared.kind(there)
-    if kind and kind not in shared.LOCAL:
+    kind = directories.file_system_type(there)
+    if kind and kind not in directories.LOCAL_FILE_SYSTEMS:
         mend = "run.spool_dir in the node's memory, such as /dev/shm/tarazu-{uid}"
         yield fail("run.spool_dir", f"{spools} on {kind}: each process would write over the network", mend)
     elif kind not in MEMORY:
         mend = "/dev/shm/tarazu-{uid} is in memory"
         yield warn("run.spool_dir", f"{spools} on {kind or 'unknown'}: slower than memory", mend)
-    found = os.statvfs(there)
-    free = found.f_bavail * found.f_frsize
+    space = os.statvfs(there)
+    free = space.f_bavail * space.f_frsize
     if free < SPOOL_BYTES:
         yield warn(
             "run.spool_dir",
@@ -102,5 +100,5 @@ def _left(name: str, directory: Path) -> Iterator[Finding]:
             if leftovers.is_left(opened):
                 left.append(step)
     if left:
-        found = f"{len(left)} of steps that were killed, such as {left[0]}"
-        yield warn(f"{name}: left", found, "the next `tarazu run` on this node removes them")
+        text = f"{len(left)} of steps that were killed, such as {left[0]}"
+        yield warn(f"{name}: left", text, "the next `tarazu run` on this node removes them")

@@ -16,11 +16,9 @@ from tarazu.doctor import (
     peers,
     preload,
     settings,
-    stop_file,
     units,
 )
-from tarazu.doctor.finding import AS_ROOT, Finding, warn
-from tarazu.doctor.node import Node
+from tarazu.doctor.node import AS_ROOT, Finding, Node, warn
 
 Look = Callable[[Node], Iterable[Finding]]
 
@@ -40,7 +38,7 @@ TOPICS = (
     Topic("peers", peers.look, frozenset({"oss", "router", "mdsd", "launch"})),
     Topic("preload", preload.look, frozenset({"launch", "client"})),
     Topic("directories", directories.look, frozenset({"launch", "client"})),
-    Topic("stop file", stop_file.look),
+    Topic("stop file", settings.look_at_stop_file),
     Topic("space and limits", capacity.look),
     Topic("former versions", former.look),
 )
@@ -61,5 +59,5 @@ def _guarded(topic: Topic, node: Node) -> Iterator[Finding]:
     except PermissionError as error:
         yield Finding(topic.name, "skip", f"{error.filename}: {error.strerror}", AS_ROOT)
     except Exception as error:
-        found = f"the check itself failed: {type(error).__name__}: {error}"
-        yield warn(topic.name, found, "tell tarazu's developers; the other checks count")
+        text = f"the check itself failed: {type(error).__name__}: {error}"
+        yield warn(topic.name, text, "tell tarazu's developers; the other checks count")

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tarazu import native
-from tarazu.doctor.finding import Finding, fail, ok, warn
-from tarazu.doctor.node import Node
+from tarazu.doctor.node import Finding, Node, fail, ok, warn
 from tarazu.errors import StoreError, TarazuError
 from tarazu.prepare import notes
 
@@ -24,9 +23,9 @@ ENDS = (".rpmsave", ".rpmnew", ".rpmorig", ".dpkg-old", ".dpkg-dist", ".dpkg-new
 """Of configuration files that a package left for somebody to look at."""
 SITE, PACKAGE = "/etc/systemd/system", ("/usr/lib/systemd/system", "/lib/systemd/system")
 NOTED = (
-    ("tune.state", "levers.json", "tarazu-announcer", "tarazu tune --undo"),
-    ("pool.state", "pool.json", "tarazu-pool", "tarazu pool --undo"),
-    ("ossd.state", "rules.json", "tarazu-ossd", "tarazu routers --undo"),
+    ("tune.state", "levers.json", "tarazu-announcer", "tarazu change tune --undo"),
+    ("pool.state", "pool.json", "tarazu-pool", "tarazu change pool --undo"),
+    ("ossd.state", "rules.json", "tarazu-ossd", "tarazu change routers --undo"),
 )
 """Setting, its file of what is set on the node, the daemon that keeps it, and what takes it back."""
 
@@ -88,8 +87,8 @@ def _noted(node: Node) -> Iterator[Finding]:
 
 
 def _prepared(node: Node) -> Iterator[Finding]:
-    """Default layouts that `tarazu prepare` of this user set for jobs that are gone."""
-    mend = "tarazu prepare --undo"
+    """Default layouts that `tarazu change prepare` of this user set for jobs that are gone."""
+    mend = "tarazu change prepare --undo"
     try:
         of = notes.Notes(Path(node.settings.run.state_dir).expanduser())
         known = of.all()

@@ -7,8 +7,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from tarazu.doctor.finding import AS_ROOT, Finding, fail, ok, skip, warn
-from tarazu.doctor.node import DAEMON_USER, Node
+from tarazu.doctor.node import AS_ROOT, DAEMON_USER, Finding, Node, fail, ok, skip, warn
 from tarazu.errors import WireError
 from tarazu.wire import admission, keys
 from tarazu.wire.security import is_local
@@ -42,7 +41,7 @@ def look(node: Node) -> Iterator[Finding]:
             n.startswith(f"{name[:-4]}-") and n.endswith(".pub") for n in there
         ):
             continue
-        yield fail(name, f"not in {directory}", "copy it from where `tarazu keys create` was run")
+        yield fail(name, f"not in {directory}", "copy it from where `tarazu config keys create` was run")
     for name in there:
         if name.endswith(".key"):
             yield from _secret(node, directory / name, name in needed)
@@ -56,13 +55,13 @@ def _none(node: Node, directory: Path) -> Finding:
     s = node.settings
     outside = [a for a in (*s.statistics(), *s.requests()) if not is_local(a)]
     if outside and not s.keys.insecure:
-        return fail("keys", f"none in {directory}, and {outside[0]} needs them", "tarazu keys create")
+        return fail("keys", f"none in {directory}, and {outside[0]} needs them", "tarazu config keys create")
     return ok("keys", "none: all addresses are of loopback" if not outside else "none, as keys.insecure says")
 
 
 def _secret(node: Node, path: Path, is_needed: bool) -> Iterator[Finding]:
-    found = path.stat()
-    mode = stat.S_IMODE(found.st_mode)
+    status = path.stat()
+    mode = stat.S_IMODE(status.st_mode)
     if mode & 0o007:
         yield fail(path.name, f"mode {mode:04o}: others read it", f"chmod 600 {path}")
         return
@@ -72,7 +71,7 @@ def _secret(node: Node, path: Path, is_needed: bool) -> Iterator[Finding]:
         if not os.access(path, os.R_OK, effective_ids=True):
             yield skip(path.name, "closed to this user", AS_ROOT)
         else:
-            yield fail(path.name, str(error), "tarazu keys create --force, and copy to every peer")
+            yield fail(path.name, str(error), "tarazu config keys create --force, and copy to every peer")
         return
     pair = path.with_suffix(".pub")
     if pair.exists():
@@ -89,7 +88,7 @@ def _secret(node: Node, path: Path, is_needed: bool) -> Iterator[Finding]:
             path.name, f"{pair.name} is not there: revoked here, or never admitted", "remove what is not used"
         )
         return
-    if is_needed and (problem := _closed(node, found)):
+    if is_needed and (problem := _closed(node, status)):
         yield fail(path.name, problem, f"chown {DAEMON_USER}: {path}")
     else:
         yield ok(path.name, f"role {key.role}, mode {mode:04o}")
@@ -119,7 +118,7 @@ def _lists(directory: Path) -> Iterator[Finding]:
     try:
         admission.check(directory)
     except WireError as error:
-        yield fail("admitted keys", str(error), "tarazu keys list names what is wrong")
+        yield fail("admitted keys", str(error), "tarazu config keys list names what is wrong")
         return
     public = sorted(p.stem for p in directory.glob("*.pub") if p.stem != "server")
     yield ok(

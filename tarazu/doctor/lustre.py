@@ -10,9 +10,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from tarazu.doctor.finding import AS_ROOT, Finding, fail, ok, skip, warn
-from tarazu.doctor.node import DAEMON_USER, Node
-from tarazu.doctor.unit_files import capabilities
+from tarazu.doctor.node import AS_ROOT, DAEMON_USER, Finding, Node, fail, ok, skip, warn
+from tarazu.doctor.units import capabilities
 
 OLDEST, NEWEST = (2, 12), (2, 17)
 """Versions whose source or statistics were read (docs/compatibility.md)."""
@@ -52,7 +51,7 @@ def _version(version: str) -> Finding:
     if OLDEST <= found <= NEWEST:
         return ok("version", f"Lustre {version}")
     known = f"{'.'.join(map(str, OLDEST))} to {'.'.join(map(str, NEWEST))}"
-    mend = f"known are {known}; look at `tarazu collect --dump` before you rely on it"
+    mend = f"known are {known}; look at `tarazu doctor collect --dump` before you rely on it"
     return (fail if found < OLDEST else warn)("version", f"Lustre {version}", mend)
 
 
@@ -78,7 +77,7 @@ def _sources(node: Node) -> Iterator[Finding]:
         missing, who = mine, "for whoever looks"
     if missing:
         names = _few([f"{parameter} ({why})" for parameter, why in missing])
-        yield fail("statistics", f"not read {who}: {names}", "tarazu collect --dump says more")
+        yield fail("statistics", f"not read {who}: {names}", "tarazu doctor collect --dump says more")
     else:
         read = sum(source.read for source in node.survey.sources)
         yield ok("statistics", f"{read} files read {who}")
@@ -93,7 +92,7 @@ def _as_daemon(node: Node) -> tuple[list[tuple[str, str]] | None, str]:
     added = ",".join(["-all", *(f"+{name}" for name in kept)])
     command = [setpriv, f"--reuid={ids[0]}", f"--regid={ids[1]}", "--clear-groups", "--no-new-privs"]
     command += [f"--inh-caps={added}", f"--ambient-caps={added}", f"--bounding-set={added}", sys.executable]
-    command += [*ISOLATED, "-m", "tarazu", "collect", "--dump", "--json", "--root", str(node.root)]
+    command += [*ISOLATED, "-m", "tarazu", "doctor", "collect", "--dump", "--json", "--root", str(node.root)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=False, cwd="/")
         told: dict[str, Any] = json.loads(done.stdout)

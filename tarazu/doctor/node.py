@@ -1,18 +1,58 @@
-"""The node that is looked at: its settings, its roles, its files below a root, and who is asked."""
+"""The node that is looked at (its settings, roles, files, and who is asked), and a finding about it."""
 
 from __future__ import annotations
 
 import os
 import pwd
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+import msgspec
 
 from tarazu.config import Settings
 from tarazu.errors import ConfigError, TarazuError
+from tarazu.stats import routing
+from tarazu.stats.params import find
 from tarazu.stats.sources import Survey, survey
+
+Verdict = Literal["ok", "warn", "fail", "skip"]
+"""`warn`: it works, with less than it could, or may soon not; `fail`: something here does not work; `skip`: it could
+not be looked at, or does not concern this node.
+"""
+
+
+class Finding(msgspec.Struct, frozen=True):
+    check: str
+    """What was looked at: `client.key`."""
+    verdict: Verdict
+    found: str
+    mend: str = ""
+    """What to do; for `skip` what it would take to see it."""
+    topic: str = ""
+
+
+def ok(check: str, found: str) -> Finding:
+    return Finding(check, "ok", found)
+
+
+def warn(check: str, found: str, mend: str) -> Finding:
+    return Finding(check, "warn", found, mend)
+
+
+def fail(check: str, found: str, mend: str) -> Finding:
+    return Finding(check, "fail", found, mend)
+
+
+def skip(check: str, found: str, mend: str = "") -> Finding:
+    return Finding(check, "skip", found, mend)
+
+
+AS_ROOT = "run it as root"
+"""The `mend` of what only root can see."""
+
 
 ROLES = {
     "oss": "an OSS: tarazu-ossd reads its statistics",
@@ -96,12 +136,53 @@ class Node:
         """uid and gid of the user that the units name; None where there is none."""
         if self.is_here:
             try:
-                found = pwd.getpwnam(DAEMON_USER)
+                user = pwd.getpwnam(DAEMON_USER)
             except KeyError:
                 return None
-            return found.pw_uid, found.pw_gid
+            return user.pw_uid, user.pw_gid
         for line in self.text("/etc/passwd").splitlines():
             words = line.split(":")
             if words[0] == DAEMON_USER and len(words) > 3 and words[2].isdecimal() and words[3].isdecimal():
                 return int(words[2]), int(words[3])
         return None
+
+
+MGS = ("proc/fs/lustre/mgs/MGS", "sys/fs/lustre/mgs/MGS", "sys/kernel/debug/lustre/mgs/MGS")
+BY_KEY = {"oss": "oss.key", "mdsd": "server.key", "launch": "client.key"}
+BY_UNIT = {"oss": "tarazu-ossd", "mdsd": "tarazu-mdsd", "launch": "tarazu-clientd"}
+WANTS = "etc/systemd/system/multi-user.target.wants"
+
+
+def roles_of(root: Path, system: Path, settings: Settings) -> frozenset[str]:
+    """Roles by what Lustre shows, which keys are here and which daemons start; some are seen by root only. `root`,
+    `system`: as a `Node` has them.
+    """
+    return frozenset(_seen(root, system, settings))
+
+
+def _seen(root: Path, system: Path, settings: Settings) -> Iterator[str]:
+    yield from survey(root).roles
+    if any(_exists(root / path) for path in MGS):
+        yield "mgs"
+    for path in find(root, "lnet.routes").values():
+        try:
+            if routing.is_routing(path.read_text(errors="replace")):
+                yield "router"
+        except OSError:
+            pass
+    keys = Path(settings.keys.directory)
+    # All keys are made where the server's is: there they say nothing of OSSs and launch nodes.
+    made_here = _exists(keys / BY_KEY["mdsd"])
+    for role, key in BY_KEY.items():
+        by_key = _exists(keys / key) and (role == "mdsd" or not made_here)
+        if by_key or _exists(system / WANTS / f"{BY_UNIT[role]}.service"):
+            yield role
+    if _exists(Path(settings.clientd.socket)):
+        yield "launch"
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists() or path.is_symlink()
+    except OSError:
+        return False

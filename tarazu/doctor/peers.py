@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from tarazu.doctor.finding import AS_ROOT, Finding, fail, ok, skip, warn
-from tarazu.doctor.node import Node
-from tarazu.errors import TarazuError
+from tarazu.doctor.node import AS_ROOT, Finding, Node, fail, ok, skip, warn
+from tarazu.errors import TarazuError, WireError
+from tarazu.wire.overview import overview
 from tarazu.wire.security import curve_for, is_local
 from tarazu.wire.sockets import ZmqTransport
 
@@ -53,7 +53,7 @@ def _silent(address: str, what: str, whose: str = "mdsd") -> Finding:
             if isinstance(error, socket.gaierror):
                 mend = "a name that this node can look up: DNS, /etc/hosts"
             return fail(name, f"{address}: {error.strerror or error}", mend)
-    mend = f"tarazu keys list, on {whose}'s node: is this node's key admitted, is server.pub its own?"
+    mend = f"tarazu config keys list, on {whose}'s node: is this node's key admitted, is server.pub its own?"
     return fail(name, f"{address} is reached, and does not admit this node's key", mend)
 
 
@@ -69,7 +69,7 @@ def _reports_to(node: Node, address: str, whose: str) -> Finding:
     except TarazuError as error:
         if not node.is_root and "ermission" in str(error):
             return skip(name, str(error), AS_ROOT)
-        return fail(name, str(error), "tarazu keys create, and copy")
+        return fail(name, str(error), "tarazu config keys create, and copy")
     if admitted:
         return ok(name, f"{address} listens, and admits this node")
     return _silent(address, "statistics", whose)
@@ -135,12 +135,29 @@ def _health_of(mdsd: Mapping[str, Any]) -> Iterator[Finding]:
         yield ok("OSSs", f"{len(osses)} heard")
     for name, oss in sorted(osses.items()):
         if oss.get("unreadable"):
-            yield warn(name, f"does not read {', '.join(oss['unreadable'])}", "tarazu collect --dump, there")
+            yield warn(
+                name, f"does not read {', '.join(oss['unreadable'])}", "tarazu doctor collect --dump, there"
+            )
+    yield from _osts(mdsd)
     ledger = mdsd.get("ledger", {})
     if ledger.get("trouble"):
         yield fail("ledger", str(ledger["trouble"]), "space and rights of mdsd.state")
     if not mdsd.get("gate", {}).get("open", True):
         yield warn("gate", f"closed: {mdsd['gate'].get('why_closed')}", "mdsd.cpu_limit, mdsd.memory_limit")
+
+
+def _osts(mdsd: Mapping[str, Any]) -> Iterator[Finding]:
+    """What mdsd says of them."""
+    try:
+        targets = overview(mdsd).targets
+    except WireError:  # it has said what else is wrong
+        return
+    amiss = sorted((t for t in targets if t.verdict.amiss), key=lambda t: (-t.verdict.weight, t.name))
+    if amiss:
+        named = ", ".join(f"{t.name} {t.verdict}" for t in amiss[:8]) + ", …" * (len(amiss) > 8)
+        yield warn("OSTs", f"{len(amiss)} of {len(targets)} amiss: {named}", "tarazu top --amiss says why")
+    elif targets:
+        yield ok("OSTs", f"{len(targets)} well")
 
 
 def _pair(node: Node, told: Mapping[str, Any]) -> Iterator[Finding]:

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tarazu import native
-from tarazu.doctor.finding import Finding, fail, ok, skip, warn
-from tarazu.doctor.node import Node
+from tarazu.doctor.node import Finding, Node, fail, ok, skip, warn
 from tarazu.errors import TarazuError
 from tarazu.trace.spool import read_spools
 
@@ -123,9 +122,9 @@ def _others(node: Node) -> Iterator[Finding]:
         )
     before = node.environ.get("LD_PRELOAD", "")
     if "libtarazu.so" in before:
-        found = "libtarazu.so is in this shell's: it belongs into a job step's own programs only"
+        text = "libtarazu.so is in this shell's: it belongs into a job step's own programs only"
         yield warn(
-            "LD_PRELOAD", found, "unset LD_PRELOAD; `tarazu run` sets it for the program that it starts"
+            "LD_PRELOAD", text, "unset LD_PRELOAD; `tarazu run` sets it for the program that it starts"
         )
     missing = [path for path in before.replace(":", " ").split() if "/" in path and not os.path.exists(path)]
     if missing:
@@ -139,8 +138,8 @@ def _launchers(node: Node) -> Iterator[Finding]:
     for name in LAUNCHERS:
         path = shutil.which(name, path=node.environ.get("PATH"))
         if path is not None and (why := _secure(path)):
-            found = f"{path} {why}: its programs run without the library (ld.so(8), secure-execution mode)"
-            yield warn(name, found, "install it without that, or launch by another program")
+            text = f"{path} {why}: its programs run without the library (ld.so(8), secure-execution mode)"
+            yield warn(name, text, "install it without that, or launch by another program")
 
 
 def _secure(path: str) -> str:

@@ -1,4 +1,4 @@
-"""Are the daemons of this node's roles installed, enabled and running, as their units say?"""
+"""Are the daemons of this node's roles installed, enabled and running, as their unit files (and drop-ins) say?"""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
-from tarazu.doctor.finding import Finding, fail, ok, skip, warn
-from tarazu.doctor.node import DAEMON_USER, Node
-from tarazu.doctor.roles import WANTS
-from tarazu.doctor.unit_files import unit_file, values
+from tarazu.doctor.node import DAEMON_USER, WANTS, Finding, Node, fail, ok, skip, warn
 
 PROGRAMS = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin")
 """Where systemd looks for a program without a path."""
@@ -121,3 +119,52 @@ def _systemctl(node: Node, *words: str) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip()
+
+
+PLACES = (
+    "/etc/systemd/system",
+    "/run/systemd/system",
+    "/usr/local/lib/systemd/system",
+    "/usr/lib/systemd/system",
+)
+"""The first that has a unit counts."""
+
+
+def unit_file(node: Node, name: str) -> Path | None:
+    """Of the unit `name`, such as tarazu-ossd."""
+    places = (*PLACES, "/lib/systemd/system")
+    return next((path for p in places if (path := node.path(f"{p}/{name}.service")).exists()), None)
+
+
+def values(node: Node, name: str, key: str) -> list[str]:
+    """What the unit says for `key` in [Service], in order; an empty value takes back what was said before."""
+    found: list[str] = []
+    for path in _files(node, name):
+        section = ""
+        for line in path.read_text(errors="replace").splitlines():
+            words = line.strip()
+            if words.startswith("["):
+                section = words
+            elif section == "[Service]" and words.partition("=")[0].strip() == key:
+                value = words.partition("=")[2].strip()
+                found = [*found, value] if value else []
+    return found
+
+
+def capabilities(node: Node, name: str) -> list[str]:
+    """That the unit leaves its daemon, as `cap_dac_read_search`."""
+    if unit_file(node, name) is None:
+        return ["cap_dac_read_search"]
+    return [word.lower() for value in values(node, name, "AmbientCapabilities") for word in value.split()]
+
+
+def _files(node: Node, name: str) -> Iterator[Path]:
+    main = unit_file(node, name)
+    if main is not None:
+        yield main
+    drop_ins = {
+        path.name: path
+        for p in reversed(PLACES)
+        for path in node.path(f"{p}/{name}.service.d").glob("*.conf")
+    }
+    yield from (drop_ins[name] for name in sorted(drop_ins))

@@ -19,20 +19,20 @@ from tarazu.errors import LayoutError
 from tarazu.layout import stripe_count
 from tarazu.layout.pfl import PflRule
 from tarazu.layout.rules import check
-from tarazu.layout.stripe_count import FileClass, Striping, striping
-from tarazu.layout.stripe_size import MIN_STRIPE_SIZE_BYTES, raid0_stripe_size
+from tarazu.layout.stripe_count import AlikeFiles, Striping, striping
+from tarazu.layout.stripe_size import MIN_STRIPE_SIZE_BYTES, contiguous_extent_size, raid0_stripe_size
 from tarazu.model import Component, Forecast, Layout
 from tarazu.units import MIB, exact_bytes
 
 PAPER_STRIPE_COUNT = 8
 LEAST_OBJECT_BYTES = 8 * MIB
-"""No more stripes than give objects of this size: writing one takes many times as long as the requests it costs."""
+"""By a bandwidth curve no more stripes than give objects of this size: small files are not what it is about."""
 FILE_SYSTEMS_OWN = Component(0, lustre.EOF, 4 * MIB, 1)
 """What a file gets where no directory above it has a default layout."""
 
 
 @dataclass(frozen=True)
-class Targets:
+class UsableOsts:
     """How many OSTs can be used: of the whole file system ("") and of each pool."""
 
     usable: int
@@ -56,7 +56,6 @@ class LayoutPolicy:
     striping: str = LayoutSettings.striping
     rules: tuple[PflRule, ...] = ()
     min_size_bytes: int = LayoutSettings.min_size
-    least_object_bytes: int = LEAST_OBJECT_BYTES
     curve_count: int = 0
     """With stripe count `curve`: what its bandwidth curve gives this step; 0: it has none, and gets those of `auto`."""
 
@@ -66,7 +65,7 @@ class LayoutPolicy:
         return self.stripe_count == "auto" or (self.stripe_count == "curve" and not self.curve_count)
 
 
-class Choice(NamedTuple):
+class LayoutChoice(NamedTuple):
     """What a file gets."""
 
     layout: Layout | None
@@ -75,26 +74,26 @@ class Choice(NamedTuple):
     """Why it is."""
 
 
-def left_to_lustre(reason: str) -> Choice:
-    return Choice(None, reason)
+def left_to_lustre(reason: str) -> LayoutChoice:
+    return LayoutChoice(None, reason)
 
 
 class ConfigurationManager:
     """Turns forecasts into layouts. `site_default` is the layout that a new file would get from Lustre."""
 
-    def __init__(self, policy: LayoutPolicy, targets: Targets, site_default: Layout | None = None) -> None:
+    def __init__(self, policy: LayoutPolicy, targets: UsableOsts, site_default: Layout | None = None) -> None:
         self.policy = policy
         self.targets = targets
         self.site_default = site_default
 
-    def choose(self, forecasts: Sequence[Forecast]) -> tuple[Choice, ...]:
+    def choose(self, forecasts: Sequence[Forecast]) -> tuple[LayoutChoice, ...]:
         """What each file gets. One that is better left to Lustre, or whose layout the rules refuse, says why."""
         rules = self.policy.rules
         numbers = [next((i for i, r in enumerate(rules) if r.matches(f.name.key)), None) for f in forecasts]
         plain = [f for f, i in zip(forecasts, numbers) if i is None and f.size_bytes >= self._least]
         together = self._together(Counter(map(self._class, plain)))
-        chosen: dict[tuple[int | None, FileClass], Choice] = {}
-        equal: dict[Choice, Choice] = {}
+        chosen: dict[tuple[int | None, AlikeFiles], LayoutChoice] = {}
+        equal: dict[LayoutChoice, LayoutChoice] = {}
         for forecast, i in zip(forecasts, numbers):
             alike = (i, self._class(forecast))
             if alike not in chosen:
@@ -106,12 +105,13 @@ class ConfigurationManager:
     def _least(self) -> int:
         return max(1, self.policy.min_size_bytes)
 
-    def _class(self, forecast: Forecast) -> FileClass:
+    def _class(self, forecast: Forecast) -> AlikeFiles:
         shared = forecast.writers > 1
         known = self.policy.striping == "auto" and shared and forecast.contiguous
-        return FileClass(forecast.size_bytes, known or self.policy.striping == "contiguous")
+        contiguous = known or self.policy.striping == "contiguous"
+        return AlikeFiles(forecast.size_bytes, contiguous, max(1, forecast.writers))
 
-    def _together(self, files: Mapping[FileClass, int]) -> Mapping[FileClass, Striping] | None:
+    def _together(self, files: Mapping[AlikeFiles, int]) -> Mapping[AlikeFiles, Striping] | None:
         """The stripings of `auto`, as `stripe_count.choose`; none where stripe counts are settled otherwise."""
         default = self._plain_default()
         fit = self.targets.fit(default.pool)
@@ -119,12 +119,12 @@ class ConfigurationManager:
         if settled or fit < 1 or (self.site_default and self.site_default.composite):
             return {}
         count = min(stripes_of(default, fit), lustre.LOV_MAX_STRIPE_COUNT)
-        own = Striping(count, default.stripe_size_bytes or FILE_SYSTEMS_OWN.stripe_size_bytes)
-        return stripe_count.choose(files, fit, own, self.policy.least_object_bytes)
+        own = Striping(count, self._own_bytes(0))
+        return stripe_count.choose(files, fit, own)
 
     def _accepted(
-        self, forecast: Forecast, rule: PflRule | None, together: Mapping[FileClass, Striping] | None
-    ) -> Choice:
+        self, forecast: Forecast, rule: PflRule | None, together: Mapping[AlikeFiles, Striping] | None
+    ) -> LayoutChoice:
         if forecast.size_bytes < self._least:
             return left_to_lustre(f"smaller than layout.min_size {exact_bytes(self._least)}")
         try:
@@ -145,7 +145,7 @@ class ConfigurationManager:
             return left_to_lustre("all of it lies on the MDT (DoM)")
         return choice
 
-    def _from_rule(self, rule: PflRule, forecast: Forecast) -> Choice:
+    def _from_rule(self, rule: PflRule, forecast: Forecast) -> LayoutChoice:
         on_mdt = [c for c in self._default_components() if c.pattern == "mdt"]
         mdt_end = on_mdt[-1].end_bytes if on_mdt else 0
         components = list(on_mdt)
@@ -158,9 +158,9 @@ class ConfigurationManager:
             if count < 1:
                 return no_ost(pool)
             components.append(self._component(start, extent.end_bytes, count, pool, forecast.size_bytes))
-        return Choice(Layout(tuple(components), composite=True))
+        return LayoutChoice(Layout(tuple(components), composite=True))
 
-    def _from_template(self, template: Layout, forecast: Forecast) -> Choice:
+    def _from_template(self, template: Layout, forecast: Forecast) -> LayoutChoice:
         components = []
         for component in template.components:
             if component.pattern == "mdt":
@@ -178,14 +178,14 @@ class ConfigurationManager:
                 size //= 2
             sized = with_size(component, size)
             components.append(msgspec.structs.replace(sized, stripe_count=count))
-        return Choice(Layout(tuple(components), composite=True))
+        return LayoutChoice(Layout(tuple(components), composite=True))
 
     def _wanted_by(self, component: Component) -> int:
         """Stripes that Lustre gives a component of a default layout; 0 when no OST is usable."""
         available = self.targets.count(component.pool)
         return min(lustre.LOV_MAX_STRIPE_COUNT, stripes_of(component, available)) if available else 0
 
-    def _plain(self, forecast: Forecast, together: Mapping[FileClass, Striping] | None) -> Choice:
+    def _plain(self, forecast: Forecast, together: Mapping[AlikeFiles, Striping] | None) -> LayoutChoice:
         default = self._plain_default()
         pool, pattern = default.pool, default.pattern
         if pattern not in ("raid0", "overstriped"):
@@ -198,18 +198,20 @@ class ConfigurationManager:
                 "the default's stripes, all files together, are more than a plan holds; fewer balance worse"
             )
         file = self._class(forecast)
-        count, size = together.get(file) or striping(file, self._settled_count(default, available, file))
-        return Choice(Layout((Component(0, lustre.EOF, size, count, pattern, pool),)))
+        count, size = together.get(file) or striping(
+            file, self._settled_count(default, available, file), self._own_bytes(0)
+        )
+        return LayoutChoice(Layout((Component(0, lustre.EOF, size, count, pattern, pool),)))
 
     def _plain_default(self) -> Component:
         return self._default_components()[0] if self._default_components() else FILE_SYSTEMS_OWN
 
-    def _settled_count(self, default: Component, available: int, file: FileClass) -> int:
+    def _settled_count(self, default: Component, available: int, file: AlikeFiles) -> int:
         """A stripe count that does not depend on the other files. Overstriping is kept as it is by `auto` too."""
         setting = self.policy.stripe_count
         if setting == "curve" and default.pattern == "raid0" and self.policy.curve_count:
             # Small files beside those that the curve is about do not come to smaller objects by it.
-            most = max(1, file.size_bytes // self.policy.least_object_bytes)
+            most = max(1, file.size_bytes // LEAST_OBJECT_BYTES)
             return min(self.policy.curve_count, available, most, lustre.LOV_MAX_STRIPE_COUNT)
         if setting in ("site", "auto", "curve"):
             return min(stripes_of(default, available), lustre.LOV_MAX_STRIPE_COUNT)
@@ -219,17 +221,49 @@ class ConfigurationManager:
     def _component(self, start: int, end: int, count: int, pool: str, size_bytes: int) -> Component:
         reach = end if end != lustre.EOF else max(size_bytes, 2 * start, MIN_STRIPE_SIZE_BYTES)
         length = min(reach, size_bytes) - start if size_bytes > start else reach - start
-        return Component(start, end, raid0_stripe_size(length, count, end), count, pool=pool)
+        size = contiguous_extent_size(length, count, end) if self.policy.striping == "contiguous" else None
+        return Component(
+            start,
+            end,
+            size or raid0_stripe_size(length, count, end, self._own_bytes(start)),
+            count,
+            pool=pool,
+        )
 
     def _default_components(self) -> tuple[Component, ...]:
         return self.site_default.components if self.site_default else ()
 
     def _default_pool(self, offset: int) -> str:
-        inside = [c.pool for c in self._default_components() if c.start_bytes <= offset < c.end_bytes]
-        return inside[0] if inside else ""
+        return self._default_at(offset).pool
+
+    def _own_bytes(self, offset: int) -> int:
+        """The stripe size that the site's default, or else the file system, has there."""
+        found = self._default_at(offset)
+        striped = found.stripe_count and found.stripe_size_bytes
+        return striped or FILE_SYSTEMS_OWN.stripe_size_bytes
+
+    def _default_at(self, offset: int) -> Component:
+        inside = (c for c in self._default_components() if c.start_bytes <= offset < c.end_bytes)
+        return next(inside, FILE_SYSTEMS_OWN)
 
 
-def no_ost(pool: str) -> Choice:
+def lustres_own(default: Layout | None, targets: UsableOsts) -> Layout:
+    """What a new file gets where this is the default layout (None: the file system's own) and nobody else decides."""
+    if default is None:
+        return Layout((FILE_SYSTEMS_OWN,))
+    components = tuple(
+        with_size(c, FILE_SYSTEMS_OWN.stripe_size_bytes)
+        if c.pattern == "mdt"
+        else msgspec.structs.replace(
+            with_size(c, FILE_SYSTEMS_OWN.stripe_size_bytes),
+            stripe_count=max(1, min(stripes_of(c, targets.count(c.pool)), lustre.LOV_MAX_STRIPE_COUNT)),
+        )
+        for c in default.components
+    )
+    return Layout(components, default.composite)
+
+
+def no_ost(pool: str) -> LayoutChoice:
     return left_to_lustre(f"no usable OST in pool {pool}" if pool else "no usable OST")
 
 

@@ -3,36 +3,24 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
+from tarazu import ranges
 from tarazu.errors import LayoutError
-from tarazu.lustre import EOF
+from tarazu.lustre import EOF, MAX_OSTS
 from tarazu.model import Component, Layout
 from tarazu.units import MIB, exact_bytes, parse_bytes
 
 
-def fold(indices: Iterable[int]) -> str:
-    """A set of OST indices, folded: `{0, 1, 2, 3, 7}` → `"0-3,7"`."""
-    parts: list[str] = []
-    ordered = sorted(set(indices))
-    begin = 0
-    for i in range(1, len(ordered) + 1):
-        if i == len(ordered) or ordered[i] != ordered[i - 1] + 1:
-            first, last = ordered[begin], ordered[i - 1]
-            parts.append(str(first) if first == last else f"{first}-{last}")
-            begin = i
-    return ",".join(parts)
-
-
 def unfold(text: str) -> tuple[int, ...]:
-    """`"0-3,7"` → (0, 1, 2, 3, 7), in the order written. Raises LayoutError."""
-    indices: list[int] = []
-    for part in text.split(","):
-        first, dash, last = part.strip().partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise LayoutError("OST list", "indices such as 0-3,7", text)
-        indices.extend(range(int(first), int(last if dash else first) + 1))
-    return tuple(indices)
+    """OSTs, `"0-3,7"` → (0, 1, 2, 3, 7), in the order written. Raises LayoutError."""
+    try:
+        osts = ranges.unfold(text, MAX_OSTS)
+    except ValueError:
+        osts = ()
+    if not osts:
+        raise LayoutError("OST list", "indices such as 0-3,7", text)
+    return osts
 
 
 def format_layout(layout: Layout, osts: Sequence[Sequence[int]] = ()) -> str:

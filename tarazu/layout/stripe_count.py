@@ -1,9 +1,10 @@
 """`layout.stripe_count = auto`: the stripes of all files of a job step together.
 
-The fewest for which the allocator's lower bound (`tarazu.layout.fitting`) is within 5 % of what any count gives and
-not above what the site's default gives, nor the fullest OST when files are laid on the emptiest OSTs one after the
-other; objects not below a least size; never fewer than the default has, unless every OST gets four objects anyway.
-Files of one size get one count; files of several sizes share a target for the bytes of one object.
+Those with which the step is written soonest: the bytes of the fullest OST (the allocator's lower bound,
+`tarazu.layout.fitting`), or what one process has to move when it keeps `BUSY` OSTs at work, and for each stripe of a
+file a price. The fullest OST is never fuller than under the site's default, also when files are laid on the emptiest
+OSTs one after the other; and there are never fewer stripes than the default has, unless every OST gets four objects
+anyway. Files of one size get one count; files of several sizes share a target for the bytes of one object.
 """
 
 from __future__ import annotations
@@ -19,11 +20,18 @@ import numpy as np
 from tarazu.layout import fitting
 from tarazu.layout.stripe_size import contiguous_stripe_size, raid0_stripe_size
 from tarazu.lustre import MAX_STRIPE_SIZE_BYTES
+from tarazu.units import MIB
 
-SLACK = 1.05
 NOISE = 1 + 1e-9
+BUSY = 8
+"""OSTs that one process keeps busy at a time: more stripes of a file that it writes alone do not make it faster."""
+OBJECT_BYTES = 1 * MIB
+"""The price of a stripe: an OST moves so much in the time of the requests that one more object takes (to create, to
+lock, at `stat`, to remove: docs/benchmarks.md); which OSTs a file can be held up by counts in it too."""
 ANYWAY = 4
 """Objects on every OST from which a step may have fewer stripes than the default gives it."""
+LEAST_OBJECT_BYTES = 1 * MIB
+"""Smaller ones are not worth a look: their price is above what they hold."""
 MAX_AUTO_STRIPE_COUNT = 160
 """What an MDT without large extended attributes can hold; beyond, only where the default is wider."""
 MAX_STRIPES = 2_000_000
@@ -36,12 +44,13 @@ MAX_LAID = 50_000
 """Objects that are laid on OSTs one after the other; of more the bound says as much."""
 
 
-class FileClass(NamedTuple):
+class AlikeFiles(NamedTuple):
     """Files that are alike."""
 
     size_bytes: int
     contiguous: bool = False
     """One stripe per object."""
+    writers: int = 1
 
 
 class Striping(NamedTuple):
@@ -51,17 +60,17 @@ class Striping(NamedTuple):
     stripe_size_bytes: int
 
 
-def striping(file: FileClass, stripe_count: int) -> Striping:
-    """The stripe size that goes with a count."""
+def striping(file: AlikeFiles, stripe_count: int, own_bytes: int) -> Striping:
+    """The stripe size that goes with a count; `own_bytes`: the site's."""
     size = contiguous_stripe_size(file.size_bytes, stripe_count)
     if not file.contiguous or size > MAX_STRIPE_SIZE_BYTES:
-        size = raid0_stripe_size(file.size_bytes, stripe_count)
+        size = raid0_stripe_size(file.size_bytes, stripe_count, own_bytes=own_bytes)
     return Striping(stripe_count, size)
 
 
 def choose(
-    files: Mapping[FileClass, int], osts: int, default: Striping, least_object_bytes: int
-) -> dict[FileClass, Striping] | None:
+    files: Mapping[AlikeFiles, int], osts: int, default: Striping
+) -> dict[AlikeFiles, Striping] | None:
     """The striping of each class; None where only the default is good enough, in more stripes than a plan holds.
 
     files: how many of each class; osts: that can take an even share, at least one; default: what the site's
@@ -70,12 +79,13 @@ def choose(
     if not files:
         return {}
     merged = _merge(files)
-    step = _Step([_Kind(FileClass(m.mean_bytes, m.contiguous), m.files) for m in merged], osts)
-    best = step.best(default, least_object_bytes)
+    own = default.stripe_size_bytes
+    alike = [_Kind(AlikeFiles(m.mean_bytes, m.contiguous, m.writers), m.files, own) for m in merged]
+    best = _Step(alike, osts).best(default)
     if best is None:
         return None
     return {
-        file: how if isinstance(how, Striping) else striping(file, how)
+        file: how if isinstance(how, Striping) else striping(file, how, own)
         for m, how in zip(merged, best.hows, strict=True)
         for file in m.classes
     }
@@ -86,7 +96,8 @@ class _Merged:
     """Classes whose sizes differ little; they get one count."""
 
     contiguous: bool
-    classes: list[FileClass] = field(default_factory=list)
+    writers: int
+    classes: list[AlikeFiles] = field(default_factory=list)
     files: int = 0
     size_bytes: int = 0
 
@@ -95,14 +106,16 @@ class _Merged:
         return max(1, self.size_bytes // self.files)
 
 
-def _merge(files: Mapping[FileClass, int]) -> list[_Merged]:
-    merged: dict[tuple[float, bool], _Merged] = {}
+def _merge(files: Mapping[AlikeFiles, int]) -> list[_Merged]:
+    merged: dict[tuple[float, bool, int], _Merged] = {}
     for step_log2 in (0.0, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 64.0):
         merged = {}
         for file, count in files.items():
             size = max(1, file.size_bytes)
             key = int(log2(size) / step_log2) if step_log2 else size
-            into = merged.setdefault((key, file.contiguous), _Merged(file.contiguous))
+            # Whether several write it counts, hardly how many.
+            writers = 1 << (file.writers.bit_length() - 1)
+            into = merged.setdefault((key, file.contiguous, writers), _Merged(file.contiguous, writers))
             into.classes.append(file)
             into.files += count
             into.size_bytes += count * size
@@ -131,13 +144,15 @@ _How = Striping | int
 class _Kind:
     """One merged class, and its objects by striping."""
 
-    file: FileClass
+    file: AlikeFiles
     files: int
+    own_bytes: int
+    """The site's stripe size."""
     _known: dict[_How, _Sizes] = field(default_factory=dict)
 
     def objects(self, how: _How) -> _Sizes:
         if how not in self._known:
-            exact = how if isinstance(how, Striping) else striping(self.file, how)
+            exact = how if isinstance(how, Striping) else striping(self.file, how, self.own_bytes)
             self._known[how] = _objects(self.file.size_bytes, exact)
         return self._known[how]
 
@@ -157,48 +172,35 @@ class _Step:
         self.kinds = kinds
         self.osts = osts
 
-    def best(self, default: Striping, least_object_bytes: int) -> _Option | None:
+    def best(self, default: Striping) -> _Option | None:
         own = self._option([default] * len(self.kinds))
         allowed, reached = self._exact(own) * NOISE, self._reached(own) * NOISE
         options = [own, *map(self._option, self._without_empty(default))]
-        options += map(self._option, self._counts(default.stripe_count, least_object_bytes))
+        options += map(self._option, self._counts(default.stripe_count))
         options = [o for o in options if o.stripes <= MAX_STRIPES]
-        limit = min(SLACK * self._least(options), allowed)
-        found: list[tuple[float, _Option]] = []
-        tries = 0
-        # Of as many stripes in all, those with a stripe size of ours come first.
-        for option in sorted(options, key=lambda o: (o.stripes, isinstance(o.hows[0], Striping))):
-            if option.level > limit:
-                continue
+        best, least = None, float("inf")
+        options.sort(key=lambda o: self._cost(o, o.level))
+        for tries, option in enumerate(options):
+            if self._cost(option, option.level) >= least or (best and tries >= TRIES):
+                break
             level = self._exact(option)
-            if level <= allowed and self._reached(option) <= reached:
-                if level <= limit:
-                    return self._more_even(option, level, options)
-                found.append((level, option))
-            tries += 1
-            if tries == TRIES:
-                break
-        if found:
-            return min(found, key=lambda f: f[0])[1]
-        return own if own in options else None
+            cost = self._cost(option, level)
+            if cost < least and level <= allowed and self._reached(option) <= reached:
+                best, least = option, cost
+        return best
 
-    def _least(self, options: Sequence[_Option]) -> float:
-        """The lowest bound of any; that by the number of objects alone is never above it."""
-        least = float("inf")
-        for option in sorted(options, key=lambda o: o.level)[:TRIES]:
-            if option.level >= least:
-                break
-            least = min(least, self._exact(option))
-        return least
+    def _cost(self, option: _Option, level: float) -> float:
+        """Bytes that an OST moves until the step is written.
 
-    def _more_even(self, chosen: _Option, level: float, options: Sequence[_Option]) -> _Option:
-        """The most even one of hardly more stripes: one file gets all 35 OSTs rather than 34 of them."""
-        near = [
-            o for o in options if chosen.stripes < o.stripes <= SLACK * chosen.stripes and o.level < level
-        ]
-        best = min(near, default=chosen, key=lambda o: (o.level, o.stripes))
-        better = best is not chosen and self._exact(best) < level
-        return best if better and self._reached(best) <= self._reached(chosen) else chosen
+        Who opens a file waits for its own stripes' requests, an OST serves those of all its objects.
+        """
+        widest = max(how.stripe_count if isinstance(how, Striping) else how for how in option.hows)
+        return max(level, self._busy) + OBJECT_BYTES * (widest + option.stripes / self.osts)
+
+    @property
+    def _busy(self) -> float:
+        """Bytes that an OST moves while the process with the most writes its file to as many as it keeps busy."""
+        return max(k.file.size_bytes / min(self.osts, BUSY * k.file.writers) for k in self.kinds)
 
     def _option(self, hows: Sequence[_How]) -> _Option:
         level, at_least, total = 0.0, 0, 0
@@ -254,11 +256,11 @@ class _Step:
         if self._stripes(hows) >= ANYWAY * self.osts:
             yield hows
 
-    def _counts(self, default: int, least_object_bytes: int) -> Iterator[tuple[int, ...]]:
+    def _counts(self, default: int) -> Iterator[tuple[int, ...]]:
         """Stripe counts of the kinds for every target that is worth a look."""
         widest = max(default, min(self.osts, MAX_AUTO_STRIPE_COUNT))
         sizes = [kind.file.size_bytes for kind in self.kinds]
-        highest = [max(1, min(widest, size // least_object_bytes)) for size in sizes]
+        highest = [max(1, min(widest, size // LEAST_OBJECT_BYTES)) for size in sizes]
         # More than the highest are tried where that is below the default: what the default has, nobody takes away.
         targets = sorted({-(-s // n) for s, h in zip(sizes, highest) for n in range(1, max(h, default) + 1)})
         most = MAX_TARGETS // len(sizes)

@@ -1,7 +1,7 @@
 """Which default layout a directory should have for one job; changes nothing.
 
-pool    the site keeps a pool of good OSTs (`tarazu pool`): the layout that files get anyway, in that pool. Lustre goes
-        on choosing among its OSTs, and no file is refused
+pool    the site keeps a pool of good OSTs (`tarazu change pool`): their usual layout, in that pool. Lustre
+        goes on choosing among its OSTs, and no file is refused
 start   a start index, so that the stripes come to lie on a run of OSTs of which none is amiss: Lustre passes by one
         that refuses later, and no file is refused. All files of the directory begin on the same OST, so they are
         striped over several, and it is done only where that takes less time than Lustre's own choice among all OSTs
@@ -17,11 +17,10 @@ from typing import Literal
 import msgspec
 
 from tarazu.lustre import LOV_ALL_STRIPES
-from tarazu.model import Component, Layout
+from tarazu.model import Component, Layout, Ost
+from tarazu.ost_state import AVOIDED, NEARLY_FULL, UNKNOWN, UNUSABLE, Verdict
 from tarazu.units import MIB, human_bytes
-from tarazu.wire.overview import Target
 
-AMISS = frozenset({"dead", "refusing", "full", "sick", "degraded", "excluded", "silent", "impossible"})
 WIDEST = 8
 """OSTs over which files are striped that would have fewer."""
 SLOWEST = 0.01
@@ -30,7 +29,6 @@ SMALL_STRIPE = MIB
 """Files of less than two of these lie on one OST, whatever their layout."""
 ROOM = 4.0
 """Times what is expected that must be free on each OST that is named."""
-NEARLY_FULL = 0.95
 
 Method = Literal["pool", "start", "list"]
 
@@ -43,7 +41,7 @@ class Expected(msgspec.Struct, frozen=True):
     """Of all of them."""
 
 
-class Choice(msgspec.Struct, frozen=True):
+class DirectoryChoice(msgspec.Struct, frozen=True):
     """What to do with one directory."""
 
     method: Method | None
@@ -57,21 +55,21 @@ class Choice(msgspec.Struct, frozen=True):
 def choose(
     base: Layout,
     expected: Expected,
-    targets: Sequence[Target],
+    targets: Sequence[Ost],
     pool: str,
     pool_osts: Sequence[int],
     *,
     lists: bool = False,
-) -> Choice:
+) -> DirectoryChoice:
     """`base`: what files get there anyway; `targets`: of the file system; `pool`, `pool_osts`: that of good OSTs
     (empty: there is none). `lists`: lists of OSTs may be named, too.
     """
     if any(c.extension_bytes for c in base.components):
-        return Choice(None, "files there extend themselves by what is free: Lustre chooses")
-    amiss = {t.index: t.verdict for t in targets if t.verdict in AMISS or t.degraded or t.fill >= NEARLY_FULL}
+        return DirectoryChoice(None, "files there extend themselves by what is free: Lustre chooses")
+    amiss = {t.index: t.verdict for t in targets if t.verdict in AVOIDED | UNKNOWN}
     free = [number for number, c in enumerate(base.components) if c.pattern != "mdt" and not c.pool]
     if not free:
-        return Choice(None, "the layout there names pools itself")
+        return DirectoryChoice(None, "the layout there names pools itself")
     usable = sorted(set(pool_osts) & {t.index for t in targets})
     inside = [index for index in usable if index in amiss]
     # A pool in which as many are amiss as outside is kept by nobody.
@@ -80,36 +78,39 @@ def choose(
             msgspec.structs.replace(c, pool=pool) if n in free else c for n, c in enumerate(base.components)
         ]
         layout = msgspec.structs.replace(base, components=tuple(parts))
-        return Choice("pool", f"{pool} has {len(usable) - len(inside)} good OSTs", layout)
+        return DirectoryChoice("pool", f"{pool} has {len(usable) - len(inside)} good OSTs", layout)
     if not amiss:
-        return Choice(None, "no OST is amiss: Lustre's own choice is as good")
+        return DirectoryChoice(None, "no OST is amiss: Lustre's own choice is as good")
     if len(free) < len(base.components):
-        return Choice(
+        return DirectoryChoice(
             None, "a part of the layout is on the MDT or in a pool, and there is no pool of good OSTs"
         )
     if expected.files > 1 and expected.size_bytes < 2 * SMALL_STRIPE * expected.files:
-        return Choice(None, "small files would all lie on one OST: only a pool of good OSTs spreads them")
+        return DirectoryChoice(
+            None, "small files would all lie on one OST: only a pool of good OSTs spreads them"
+        )
     return _narrowed(base, expected, targets, amiss, lists=lists)
 
 
 def _narrowed(
-    base: Layout, expected: Expected, targets: Sequence[Target], amiss: Mapping[int, str], *, lists: bool
-) -> Choice:
+    base: Layout, expected: Expected, targets: Sequence[Ost], amiss: Mapping[int, Verdict], *, lists: bool
+) -> DirectoryChoice:
     good = [t for t in sorted(targets, key=lambda t: t.index) if t.index not in amiss]
     widths, run = _fitting(base, expected, [t.index for t in good], {t.index for t in targets})
     wanted = sum(widths)
-    names = ", ".join(f"OST {index}" for index in sorted(amiss)[:5]) + (" …" if len(amiss) > 5 else "")
+    names = ", ".join(f"OST {index} {amiss[index]}" for index in sorted(amiss)[:5])
+    names += " …" if len(amiss) > 5 else ""
     if not run and (not lists or len(good) < wanted):
         more = "" if lists else "; a list of OSTs would do (--lists), a pool of good ones is better"
-        return Choice(None, f"too few OSTs in a row are well ({names} amiss){more}")
+        return DirectoryChoice(None, f"too few OSTs in a row are well ({names}){more}")
     method: Method = "start" if run else "list"
     chosen = run or tuple(t.index for t in sorted(good, key=lambda t: -t.avail_bytes)[:wanted])
     share = expected.size_bytes / max(1, widths[-1])
     short = [t.index for t in good if t.index in chosen and t.avail_bytes < ROOM * share]
     if short:
-        return Choice(None, f"OST {short[0]} has too little room for {human_bytes(share)} and more")
+        return DirectoryChoice(None, f"OST {short[0]} has too little room for {human_bytes(share)} and more")
     if (why := _slower(base, expected, targets, max(widths))) is not None:
-        return Choice(None, why)
+        return DirectoryChoice(None, why)
     parts: list[Component] = []
     osts: list[tuple[int, ...]] = []
     at = 0
@@ -119,7 +120,7 @@ def _narrowed(
         osts.append(chosen[at : at + width] if method == "list" else chosen[at : at + 1])
         at += width
     layout = msgspec.structs.replace(base, components=tuple(parts))
-    return Choice(method, f"avoids {names}", layout, tuple(osts))
+    return DirectoryChoice(method, f"avoids {names}", layout, tuple(osts))
 
 
 def _fitting(
@@ -163,16 +164,18 @@ def _run(good: Sequence[int], there: set[int], wanted: int) -> tuple[int, ...]:
     return ()
 
 
-def _slower(base: Layout, expected: Expected, targets: Sequence[Target], width: int) -> str | None:
+def _slower(base: Layout, expected: Expected, targets: Sequence[Ost], width: int) -> str | None:
     """Why it would take longer than what Lustre does by itself; None: it does not, by the speeds of now.
 
     Lustre spreads many files over all OSTs, and each waits for the slowest that it meets; here all share `width`.
     """
-    makes = [t for t in targets if t.verdict not in ("dead", "refusing", "full", "silent")]
+    makes = [t for t in targets if t.verdict not in UNUSABLE | {Verdict.SILENT}]
     slowest = min((max(SLOWEST, t.relative_speed or 1.0) for t in makes), default=1.0)
     count = max(c.stripe_count for c in base.components)
     spread = len(makes) if expected.files != 1 else min(len(makes), max(1, count))
     theirs, ours = 1.0 / (max(1, spread) * slowest), 1.0 / width
-    if ours < theirs or any(t.fill >= NEARLY_FULL for t in targets if t.verdict not in ("dead", "refusing")):
+    if ours < theirs or any(
+        t.fill >= NEARLY_FULL for t in targets if t.verdict not in (Verdict.DEAD, Verdict.REFUSING)
+    ):
         return None
     return f"{width} good OSTs would take {ours / theirs:.1f} times as long as all of them with the slow one"

@@ -59,8 +59,8 @@ def existing(path: Path, mount: Path) -> Path | None:
     """The deepest directory above `path`, or itself, that is there; None where it is not the user's, or the mount."""
     while path not in (mount, path.parent):
         if path.is_dir() and not path.is_symlink():
-            found = path.stat()
-            return path if found.st_uid == os.geteuid() or os.geteuid() == 0 else None
+            status = path.stat()
+            return path if status.st_uid == os.geteuid() or os.geteuid() == 0 else None
         path = path.parent
     return None
 
@@ -75,7 +75,7 @@ def set_all(notes: Notes, note: Note, path: Path, wanted: Sequence[tuple[str, st
         others = {s.path: s for p, n in notes.all().items() if notes.alive(p, n) for s in n.directories}
         for directory, words in wanted:
             try:
-                found = os.stat(directory)
+                status = os.stat(directory)
                 there = own_default(directory)
             except OSError as error:
                 left.append((directory, str(error.strerror)))
@@ -86,7 +86,11 @@ def set_all(notes: Notes, note: Note, path: Path, wanted: Sequence[tuple[str, st
                 left.append((directory, "has a default layout of its own"))
                 continue
             its = Set(
-                directory, found.st_dev, found.st_ino, other.words if shared and other else words, time.time()
+                directory,
+                status.st_dev,
+                status.st_ino,
+                other.words if shared and other else words,
+                time.time(),
             )
             note = msgspec.structs.replace(note, directories=(*note.directories, its))
             notes.write(path, note)
@@ -131,10 +135,10 @@ def take_back(
 def _take_one(its: Set, left: Left, progress: Callable[[str], None]) -> Iterator[str]:
     """Raises OSError, Unavailable."""
     try:
-        found = os.stat(its.path)
+        status = os.stat(its.path)
     except FileNotFoundError:
         return
-    if (found.st_dev, found.st_ino) != (its.device, its.inode):
+    if (status.st_dev, status.st_ino) != (its.device, its.inode):
         left.append((its.path, "is another directory now"))
         return
     of_root = root_default(its.path)

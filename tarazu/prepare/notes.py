@@ -1,4 +1,4 @@
-"""What `tarazu prepare` has set, noted on disk before it is set: one file for each job, in `run.state_dir`/prepared.
+"""What `tarazu change prepare` has set, noted on disk before it is set: one file a job, in `run.state_dir`/prepared.
 
 Whoever comes next takes back what is left of a job whose leader is gone (killed, or its node was): on its node the
 process tells, on others the time of the note, which its leader renews while it runs. A directory that two jobs use at
@@ -130,7 +130,7 @@ class Notes:
             except FileNotFoundError:
                 continue
             except (OSError, *MALFORMED) as error:
-                raise StoreError(str(path), "a note of tarazu prepare", str(error)) from None
+                raise StoreError(str(path), "a note of tarazu change prepare", str(error)) from None
             if found[path].format != FORMAT:
                 raise StoreError(str(path), f"format {FORMAT}", found[path].format)
         return found

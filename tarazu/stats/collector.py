@@ -59,6 +59,7 @@ class Collector:
 
     def __init__(self, root: str | Path, oss_name: str, *, exports: bool = False) -> None:
         self.root = Path(root)
+        self._here = self.root == Path("/")
         self.oss_name = oss_name
         self.exports = exports
         self._incarnation = secrets.randbits(62) + 1
@@ -93,7 +94,8 @@ class Collector:
         self._sequence += 1
         elapsed_s = max(0.0, clock_s - before.clock_s) if before else 0.0
         known = self._guard("lnet.routes", lambda: routing.parse_routes(routes)) or ()
-        router = self._router(routes, net, before, elapsed_s)
+        nids = self._file("lnet.nis", routing.parse_nis) if self._here or routing.is_routing(routes) else ()
+        router = self._router(routes, nids or (), net, before, elapsed_s)
         return OssReport(
             oss=self.oss_name,
             sequence=self._sequence,
@@ -114,14 +116,19 @@ class Collector:
             incarnation=self._incarnation,
             router=router,
             routes=known,
+            link_bytes_per_s=host.link_bytes_per_s(nids) if self._here and nids else 0.0,
         )
 
     def _router(
-        self, routes: str, net: lnet.LnetStats | None, before: _Sample | None, elapsed_s: float
+        self,
+        routes: str,
+        nids: tuple[str, ...],
+        net: lnet.LnetStats | None,
+        before: _Sample | None,
+        elapsed_s: float,
     ) -> RouterLoad | None:
         if net is None or not routing.is_routing(routes):
             return None
-        nids = self._file("lnet.nis", routing.parse_nis) or ()
         return routing.load(nids, net, before.lnet if before else None, elapsed_s)
 
     def _osts(self, ost_io: counters.Stats | None) -> list[OstReport]:

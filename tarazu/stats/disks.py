@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from tarazu.stats.evidence import Evidence, Seen, flight_alone, since_base
-from tarazu.stats.ost_state import variance
+from tarazu.stats.slowness import variance
 
 APART = 3.0
 """Times slower than the fastest OST on the disk, in bytes and in I/Os per second, beyond what chance explains."""

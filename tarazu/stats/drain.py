@@ -21,12 +21,10 @@ import msgspec
 
 from tarazu.errors import BadInput
 from tarazu.model import Ost, SystemView
-
-HOT_LOAD = 0.95
-"""Load of its server from which an OST is hot."""
+from tarazu.ost_state import HOT_LOAD, UNKNOWN, Verdict
 
 
-class Kind(NamedTuple):
+class DrainParameter(NamedTuple):
     """One of the parameters that drain."""
 
     parameter: str
@@ -40,9 +38,9 @@ class Kind(NamedTuple):
 
 
 PARAMETERS = {
-    "degraded": Kind("obdfilter.*.degraded", 1, range(1)),
-    "no_create": Kind("obdfilter.*.no_create", 1, range(1)),
-    "max_create_count": Kind("osp.*.max_create_count", 0, range(32, 20_001)),
+    "degraded": DrainParameter("obdfilter.*.degraded", 1, range(1)),
+    "no_create": DrainParameter("obdfilter.*.no_create", 1, range(1)),
+    "max_create_count": DrainParameter("osp.*.max_create_count", 0, range(32, 20_001)),
 }
 DEFAULT = ("degraded", "max_create_count")
 
@@ -63,7 +61,7 @@ def candidates(view: SystemView, share: float) -> list[Candidate]:
     """Sick and hot OSTs, the worst first; at most `share` of all OSTs are out at a time, those that already
     are included.
     """
-    here = [o for o in view.osts if o.active and not o.stale]
+    here = [o for o in view.osts if o.verdict not in UNKNOWN]
     allowed = _allowed(view, share)
     loads = {o.name: max(o.cpu_load, o.memory_load) for o in view.osses}
     found = []
@@ -107,8 +105,9 @@ def _is_out(ost: Ost) -> bool:
 
 def _judge(ost: Ost, load: float) -> tuple[float, str] | None:
     """(severity, reason), or None for an OST that is well."""
-    if ost.sick and ost.relative_speed:
-        by = f" ({ost.speed_source})" if ost.speed_source else ""
+    state = ost.judged
+    if state.verdict is Verdict.SICK and ost.relative_speed:
+        by = f" ({state.source})" if state.source else ""
         return 1 / ost.relative_speed, f"sick: {1 / ost.relative_speed:.1f} times slower than its peers{by}"
     if load >= HOT_LOAD:
         return load, f"hot: load of its server is {load:.2f}"

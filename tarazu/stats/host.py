@@ -1,8 +1,10 @@
-"""CPU and memory of the node, from `proc/stat` and `proc/meminfo`, also below an alternate root."""
+"""CPU, memory and links of the node, as psutil reads them; below another root from `proc/stat` and `proc/meminfo`."""
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +16,9 @@ _ROW = re.compile(r"(\w+):\s+(\d+)(?: kB)?$")
 _NEEDED = ("MemTotal", "MemFree")
 _IDLE = slice(3, 5)
 """`idle` and `iowait` in the line of all CPUs."""
+HZ = os.sysconf("SC_CLK_TCK")
+PAYLOAD = 0.94
+"""Share of a link's bits that carry bytes of files: what Ethernet, IP and TCP leave."""
 _GUEST = 8
 """Guest time, here and after, is part of user and nice already."""
 
@@ -68,6 +73,8 @@ def read(root: str | Path = "/") -> Host:
 
     Raises OSError or ValueError when `proc/stat` or `proc/meminfo` is missing or malformed.
     """
+    if Path(root) == Path("/"):
+        return _of_this_node()
     cpu = parse_cpu(reading.text(Path(root) / "proc/stat"))
     memory = parse_memory(reading.text(Path(root) / "proc/meminfo"))
 
@@ -78,3 +85,26 @@ def read(root: str | Path = "/") -> Host:
     cached = max(0, of("Cached", "SReclaimable") - of("Shmem"))
     used = total - of("MemFree", "Buffers") - cached - arcstats.reclaimable_bytes(root)
     return Host(cpu, min(1.0, max(0.0, used / total if total else 0.0)))
+
+
+def _of_this_node() -> Host:
+    import psutil
+
+    ticks = [round(each * HZ) for each in psutil.cpu_times()[:_GUEST]]
+    memory = psutil.virtual_memory()
+    cached = max(0, memory.cached - memory.shared)  # reclaimable slab is in it
+    used = memory.total - memory.free - memory.buffers - cached - arcstats.reclaimable_bytes("/")
+    return Host(CpuTimes(sum(ticks) - sum(ticks[_IDLE]), sum(ticks)), min(1.0, max(0.0, used / memory.total)))
+
+
+def link_bytes_per_s(nids: Iterable[str]) -> float:
+    """What the interfaces of this node carry that have the addresses of these NIDs, each once. 0 where one is not
+    known: no address of IP, or an interface that does not say its speed.
+    """
+    import psutil
+
+    of = {a.address: name for name, addresses in psutil.net_if_addrs().items() for a in addresses}
+    names = {of.get(nid.partition("@")[0]) for nid in nids}
+    stats = psutil.net_if_stats()
+    megabits = [stats[name].speed if name in stats else 0 for name in names]
+    return sum(megabits) * 1e6 / 8 * PAYLOAD if megabits and all(megabits) else 0.0

@@ -19,7 +19,7 @@ _ROW = re.compile(
 )
 
 
-class Run(NamedTuple):
+class SequentialRun(NamedTuple):
     """Requests of one process on one file, one behind the other. All in bytes."""
 
     write: bool
@@ -42,7 +42,7 @@ def params() -> tuple[str, ...]:
     return ("llite.*.offset_stats",)
 
 
-def parse(text: str) -> tuple[Run, ...] | None:
+def parse(text: str) -> tuple[SequentialRun, ...] | None:
     """Runs in the order of the file; None where it is off. Raises ValueError for anything else."""
     if text.lstrip().startswith("disabled"):
         return None
@@ -53,4 +53,4 @@ def parse(text: str) -> tuple[Run, ...] | None:
     rows = [match for line in lines[header + 1 :] if (match := _ROW.match(line))]
     if len(rows) > MAX_RUNS:
         raise ValueError(f"expected at most {MAX_RUNS} rows, found more")
-    return tuple(Run(row[1] == "W", *(int(row[i]) for i in range(2, 8))) for row in rows)
+    return tuple(SequentialRun(row[1] == "W", *(int(row[i]) for i in range(2, 8))) for row in rows)

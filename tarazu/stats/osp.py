@@ -46,7 +46,7 @@ Target = tuple[str, int]
 """(file system, OST index)."""
 
 
-class Seen(NamedTuple):
+class TargetTrouble(NamedTuple):
     """What is amiss, at one moment. Targets of which nothing could be read are in none."""
 
     known: frozenset[Target]
@@ -59,7 +59,7 @@ class Seen(NamedTuple):
     """Target → which parameter says that no object is made there."""
 
 
-NOTHING = Seen(frozenset(), {}, frozenset(), {})
+NOTHING = TargetTrouble(frozenset(), {}, frozenset(), {})
 
 
 def parse_state(text: str) -> str:
@@ -99,7 +99,7 @@ class Osps:
         """What was amiss by the others when they were read last."""
         self._listed_s: float | None = None
 
-    def look(self) -> Seen:
+    def look(self) -> TargetTrouble:
         """All states, and the other parameters: `IN_TURN`."""
         now = time.monotonic()
         if self._listed_s is None or now - self._listed_s >= REFRESH_S:
@@ -132,7 +132,7 @@ class Osps:
             refusing |= self._said.get(parameter, {})
         for target in self._said.get("osp.*.active", {}):
             lost.pop(target, None)  # the administrator took it out
-        return Seen(frozenset(known), lost, frozenset(full), refusing)
+        return TargetTrouble(frozenset(known), lost, frozenset(full), refusing)
 
     def _list(self) -> None:
         self._states = _files(self._root, "osp.*.state")

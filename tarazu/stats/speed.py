@@ -15,7 +15,7 @@ in the same interval, with these only, for what slows all of them makes none slo
 In flight are this OST's I/Os in both directions, or those of all OSTs on its disk. What others do there (a rebuild,
 a scrub) is not: if it makes the OST's I/Os slow, the OST is slow for as long.
 
-Equal disks differ by what they happened to serve, and few I/Os say little: `tarazu.stats.ost_state` decides, interval
+Equal disks differ by what they happened to serve, and few I/Os say little: `tarazu.stats.slowness` decides, interval
 by interval, from what the comparison says. Until it has, an OST counts as equal to its peers; then its own value
 stands. The worse direction decides.
 
@@ -33,12 +33,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from tarazu.model import SICK
 from tarazu.stats import peers
 from tarazu.stats.disks import put_together
 from tarazu.stats.evidence import Evidence, Seen, io_of, judge
-from tarazu.stats.ost_state import OstState, Shown
 from tarazu.stats.service import DISK_SOURCES
+from tarazu.stats.slowness import Shown, Slowness
 from tarazu.stats.waits import Waits
 from tarazu.units import KIB
 from tarazu.wire.messages import OstReport
@@ -67,7 +66,7 @@ _Side = tuple[int, bool]
 """(OST index, True for writes)."""
 
 
-class Estimate(NamedTuple):
+class SpeedEstimate(NamedTuple):
     write_bytes_per_s: float
     """Per second of I/O time (of reads where only reads were seen): comparable between OSTs, not a bandwidth. That of
     the peers while it counts as equal."""
@@ -76,10 +75,6 @@ class Estimate(NamedTuple):
     relative: float
     """Speed over that of the peers; 1 while it counts as equal. Never above: this is no measure of bandwidth."""
     source: str
-
-    @property
-    def sick(self) -> bool:
-        return self.relative < SICK
 
 
 class _Judged:
@@ -92,7 +87,7 @@ class _Judged:
         """Of those that were judged."""
         self.of_size: dict[bool, Evidence] = {}
         """The newest of small I/Os (True), and of large ones."""
-        self.state = OstState()
+        self.state = Slowness()
         self.usual: tuple[float, ...] = ()
         """The peers' measures."""
 
@@ -224,7 +219,7 @@ class SpeedEstimator:
         now: float,
         pools: Mapping[int, Sequence[str]] | None = None,
         servers: Mapping[int, str] | None = None,
-    ) -> dict[int, Estimate]:
+    ) -> dict[int, SpeedEstimate]:
         """OST index → estimate. OSTs that never showed enough evidence are absent.
 
         `pools` and `servers`: OST index → its pools, its OSS.
@@ -232,7 +227,7 @@ class SpeedEstimator:
         while unread := self._unread.pop(fs_name, None):
             self._judge(fs_name, unread, pools or {}, servers or {})
         self._judge_waiting(fs_name, pools or {}, servers or {})
-        found: dict[int, Estimate] = {}
+        found: dict[int, SpeedEstimate] = {}
         for (index, _), judged in sorted(self._judged.get(fs_name, {}).items(), key=lambda of: not of[0][1]):
             if judged.newest is None and not judged.state.slow:
                 continue
@@ -240,7 +235,7 @@ class SpeedEstimator:
             if index not in found or relative < found[index].relative:
                 of_bytes, of_ios = judged.usual[:2]
                 source = judged.newest.source if judged.newest else "diskstats"
-                found[index] = Estimate(of_bytes * relative, 1 / (of_ios * relative), relative, source)
+                found[index] = SpeedEstimate(of_bytes * relative, 1 / (of_ios * relative), relative, source)
         return found
 
     def _judge(

@@ -13,8 +13,8 @@ from tarazu.model import Oss, Ost, SystemView
 from tarazu.stats import mds
 from tarazu.stats.moved import UNKNOWN, Moved, moved
 from tarazu.stats.params import target_name
-from tarazu.stats.speed import Estimate, SpeedEstimator
-from tarazu.wire.messages import OssReport, OstReport
+from tarazu.stats.speed import SpeedEstimate, SpeedEstimator
+from tarazu.wire.messages import STATISTICS, OssReport, OstReport
 
 LNET_FLOOR_BYTES_PER_S = 12.5e6
 """An LNet rate is never compared with less (100 Mbit/s): else the reports alone would be full load."""
@@ -28,6 +28,8 @@ MDS_STATE_INTERVAL_S = 30.0
 
 MAX_TOLD = 200_000
 """Members of all pools of one file system, as a client tells."""
+DUPLEX = 2
+"""LNet counts what is sent and what is received; a link carries both at once."""
 MAX_NAMED = 100
 """Targets with impossible values that are named of one server."""
 MAX_INCARNATIONS = 8
@@ -258,7 +260,7 @@ class ViewBuilder:
         target: _Target,
         now: float,
         pools: tuple[str, ...],
-        speed: Estimate | None,
+        speed: SpeedEstimate | None,
         promised_bytes: int,
         written_bytes: int,
     ) -> Ost:
@@ -287,7 +289,7 @@ class ViewBuilder:
         server = self._servers[name]
         full = max(server.highest_lnet_bytes_per_s, lnet_floor)
         cpu, memory, lnet = (sum(of) / len(of) for of in zip(*server.rates, strict=True))
-        return Oss(name, cpu, memory, min(1.0, lnet / full))
+        return Oss(name, cpu, memory, min(1.0, lnet / full), _link(server.report))
 
     def details(self, fs_name: str, now: float) -> dict[int, Details]:
         """OST index → what people may want to know of it."""
@@ -334,11 +336,21 @@ def _interval_s(report: OssReport, received_s: float, before: _Server | None) ->
 
 def _is_plausible(report: OssReport) -> bool:
     """One report with a NaN or a negative rate must not spoil what the allocator computes for all."""
-    rates = [report.interval_s, report.lnet_bytes_per_s, report.queue_wait_s, report.age_s]
+    rates = [report.interval_s, report.age_s]
     if report.router:
         rates += [report.router.bytes_per_s, report.router.messages_per_s]
-    loads = (report.cpu_load, report.memory_load)
-    return all(0 <= rate < math.inf for rate in rates) and all(0 <= load <= 1 for load in loads)
+    declared = all(
+        0 <= (value := getattr(report, name)) <= of.most and value < math.inf
+        for name, of in STATISTICS.items()
+        if of.needed
+    )
+    return declared and all(0 <= rate < math.inf for rate in rates)
+
+
+def _link(report: OssReport) -> float:
+    """Bytes/s of its network; 0 where that is not known, or less than what it moves."""
+    speed = report.link_bytes_per_s
+    return speed if math.isfinite(speed) and speed >= report.lnet_bytes_per_s / DUPLEX else 0.0
 
 
 def _is_possible(ost: OstReport) -> bool:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import contextlib
+import random
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
 from tarazu.errors import StoreError
-from tarazu.store.schema import Dialect
+from tarazu.store.schema import SqlDialect
 
 
 class BrokenOff(StoreError):
@@ -24,13 +28,13 @@ class Lost(StoreError):
     """The connection is gone. What was not committed is undone; whether a commit was one is not known."""
 
 
-class Connection(Protocol):
+class DatabaseConnection(Protocol):
     """One method per need, no cursor outside. Whatever fails is a StoreError that names the database.
 
     `begin` after Lost begins on a new connection; reading outside of a transaction does so by itself.
     """
 
-    dialect: Dialect
+    dialect: SqlDialect
     where: str
 
     def begin(self) -> None: ...
@@ -59,7 +63,7 @@ def as_written(where: str) -> Iterator[None]:
         raise Damaged(where, "rows as tarazu writes them", " ".join(str(error).split())) from None
 
 
-def insert_row(db: Connection, table: str, **values: Any) -> int:
+def insert_row(db: DatabaseConnection, table: str, **values: Any) -> int:
     """Add a row with these columns; its number."""
     return db.insert(insert(table, *values), tuple(values.values()))
 
@@ -71,3 +75,41 @@ def insert(table: str, *columns: str) -> str:
 def update(table: str, *columns: str) -> str:
     """Statement that sets these columns of the row whose id is the last value."""
     return f"UPDATE {table} SET {', '.join(f'{c}=?' for c in columns)} WHERE id=?"
+
+
+RETRY_S = (0.05, 0.3, 1.0, 3.0, 6.0)
+"""Pauses before a transaction is begun again; a server that is started anew is back within them."""
+
+Result = TypeVar("Result")
+
+
+def write(db: DatabaseConnection, body: Callable[[], Result]) -> Result:
+    """`body` within a transaction: wholly done or not at all, and never twice. Raises StoreError.
+
+    A server may go away at any moment, or roll a transaction back because of another one (deadlock). Then it is begun
+    anew, a few times, so `body` may be called several times. Whether a commit whose answer never came was done is seen
+    by a mark, a row that is part of it: the same mark cannot be put a second time, and who puts it waits for whoever
+    did before.
+    """
+    mark = uuid.uuid4().hex
+    done: list[Result] = []
+    for pause_s in (*RETRY_S, None):
+        try:
+            db.begin()
+            if not db.mark(mark):  # the commit that was not answered
+                db.rollback()
+                return done[-1]
+            done.append(body())
+            db.commit()
+            return done[-1]
+        except (BrokenOff, Lost):
+            with contextlib.suppress(StoreError):
+                db.rollback()
+            if pause_s is None:
+                raise
+            time.sleep(pause_s * random.uniform(0.5, 1.0))
+        except BaseException:
+            with contextlib.suppress(StoreError):
+                db.rollback()
+            raise
+    raise AssertionError("unreachable")

@@ -1,4 +1,6 @@
-"""The control page beside the placement maps (`docs/formats.md`): which map is current, whether the job is stopped."""
+"""What lies beside the placement maps of a running job step: its control page (`docs/formats.md`), which says which map
+is current and whether the job is stopped; and the file `about`, which tells others whose step it is.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,12 @@ import struct
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from tarazu import durable, trusted
 from tarazu.errors import StoreError
+from tarazu.malformed import MALFORMED
+from tarazu.names import to_text
 
 MAGIC = b"TZCTRL01"
 VERSION = 1
@@ -119,3 +125,49 @@ def replace_file(path: Path, data: bytes) -> None:
         durable.replace(path, data)
     except OSError as error:
         raise StoreError(str(path), "a place that a file can be written to", str(error)) from None
+
+
+ABOUT = "about"
+ABOUT_MOST_BYTES = 64 << 10
+
+
+class RunningStep(msgspec.Struct, frozen=True):
+    """A job step that runs."""
+
+    run: str
+    application: str
+    job_id: str
+    array_job: str
+    array_index: int | None
+    mode: str
+    ranks: int
+    nodes: int
+    host: str
+    """Of its leader."""
+    pid: int
+    started_s: float
+    """Unix time."""
+
+
+def write_about(directory: str | os.PathLike[str], about: RunningStep) -> None:
+    """Into the directory of the step's maps. Not synced: after a crash the step is over too. Raises OSError."""
+    fields = {name: to_text(v) if isinstance(v, str) else v for name, v in msgspec.to_builtins(about).items()}
+    (Path(directory) / ABOUT).write_bytes(msgspec.json.encode(fields))
+
+
+def read_about(directory: str | os.PathLike[str]) -> RunningStep | None:
+    """None without such a file: the leader is of an earlier version, or the step has just begun or ended."""
+    try:
+        descriptor = os.open(
+            Path(directory) / ABOUT, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+        )
+        with open(descriptor, "rb") as file:
+            return msgspec.json.decode(file.read(ABOUT_MOST_BYTES), type=RunningStep)
+    except (OSError, *MALFORMED):
+        return None
+
+
+def of_job(wanted: str, job_id: str, array_job: str = "", array_index: int | None = None) -> bool:
+    """Is a step one of that job? `4711`, `4711.pbs1`, an array `4710` or its task `4710_3`."""
+    task = f"{array_job}_{array_index}" if array_job else ""
+    return bool(wanted) and (wanted in (job_id, array_job, task) or job_id.startswith(f"{wanted}."))

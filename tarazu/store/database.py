@@ -1,7 +1,7 @@
 """The interaction database (paper, section 5.5.3): plans, expected files, their OSTs and what became of them.
 
 SQLite is the default; MySQL or MariaDB shares everything but the connection (`tarazu.store.mysql`). What a plan's
-files and layouts are as rows stands in `tarazu.store.files` and `tarazu.store.layouts`.
+files and layouts are as rows stands in `tarazu.store.files` and `tarazu.store.files`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ import msgspec
 from tarazu.errors import StoreError
 from tarazu.model import FilePlacement, JobStep
 from tarazu.names import from_text, to_text
-from tarazu.store import files, layouts
-from tarazu.store.about import of_job
-from tarazu.store.connection import Connection, as_written, insert_row, update
+from tarazu.store import files
+from tarazu.store.connection import DatabaseConnection, as_written, insert_row, update, write
+from tarazu.store.control import of_job
 from tarazu.store.rows import Explained, FileRow, NewFile, PlanRow
-from tarazu.store.transaction import write
 from tarazu.trace.records import FileRecord, RunRecord
 
 PLAN_BYTES = 4096
@@ -65,7 +64,7 @@ class InteractionDatabase:
     part of its files, or one that was being deleted, and the next `prune` looks after both.
     """
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: DatabaseConnection) -> None:
         self._db = connection
 
     def __enter__(self) -> InteractionDatabase:
@@ -115,7 +114,7 @@ class InteractionDatabase:
         # First of all: who else writes waits here, and what is read from now on is what he wrote.
         first = self._reserve_ids(len(rows))
         self._plan_or_raise(plan_id)
-        layout_ids = layouts.add(self._db, plan_id, (row.layout for row in rows if row.layout))
+        layout_ids = files.use_layouts(self._db, plan_id, (row.layout for row in rows if row.layout))
         self._grow(plan_id, files.add(self._db, plan_id, first, rows, layout_ids))
         return range(first, first + len(rows))
 
@@ -201,7 +200,7 @@ class InteractionDatabase:
             return [_plan(row) for row in rows]
 
     def plans_of_job(self, job: str, uid: int | None, most: int) -> list[PlanRow]:
-        """The newest plans of a job (`tarazu.store.about.of_job`), newest first; of one user where `uid` says so."""
+        """The newest plans of a job (`tarazu.store.control.of_job`), newest first; of one user where `uid` says so."""
         text = to_text(job)
         arrays = (
             f'%"array_job":{msgspec.json.encode(of).decode()}%' for of in (text, text.rpartition("_")[0])
@@ -313,7 +312,7 @@ class InteractionDatabase:
 
         def end() -> None:
             self._lock()
-            layouts.delete(self._db, [plan_id])
+            files.drop_layouts(self._db, [plan_id])
             self._db.execute("DELETE FROM requests WHERE plan_id=?", (plan_id,))
             self._db.execute("DELETE FROM plans WHERE id=?", (plan_id,))
 

@@ -1,4 +1,4 @@
-"""The files of plans and their OSTs in the interaction database: the tables `files` and `extents`.
+"""The files of plans, their OSTs and layouts in the interaction database: `files`, `extents`, `layouts`, `components`.
 
 A column has the name of the field that it holds (of FileName, Forecast, FileRow), but for those in NAMED: from the
 fields come the statements, the values and, read back, the structs.
@@ -6,16 +6,18 @@ fields come the statements, the values and, read back, the structs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 import msgspec
 from msgspec.structs import astuple, fields
 
+from tarazu.lustre import EOF
 from tarazu.model import FileName, FilePlacement, Forecast, Layout
 from tarazu.names import from_text, to_text
-from tarazu.store.connection import Connection, as_written, insert, update
+from tarazu.store.connection import DatabaseConnection, as_written, insert, insert_row, update
 from tarazu.store.rows import FileRow, NewFile
 from tarazu.trace.records import FileRecord
 
@@ -56,7 +58,11 @@ _INSERT = insert("files", "id", "plan_id", *_NAME, *_FORECAST, "layout_id", "lef
 
 
 def add(
-    db: Connection, plan_id: int, first_id: int, files: Sequence[NewFile], layouts: Mapping[Layout, int]
+    db: DatabaseConnection,
+    plan_id: int,
+    first_id: int,
+    files: Sequence[NewFile],
+    layouts: Mapping[Layout, int],
 ) -> int:
     """Rows from `first_id` on for files of a plan, whose layouts are in these rows; about how many bytes they take."""
     total = 0
@@ -76,7 +82,7 @@ def add(
 
 
 def place(
-    db: Connection,
+    db: DatabaseConnection,
     plan_id: int,
     request_id: str,
     first: int,
@@ -105,7 +111,7 @@ def place(
     return total
 
 
-def end(db: Connection, files: Sequence[tuple[int, FileRecord | None]]) -> int:
+def end(db: DatabaseConnection, files: Sequence[tuple[int, FileRecord | None]]) -> int:
     """What became of files: (row id, what a run created; None: it did not). About how many bytes that takes."""
     total = 0
 
@@ -125,14 +131,14 @@ def end(db: Connection, files: Sequence[tuple[int, FileRecord | None]]) -> int:
     return total
 
 
-def read(db: Connection, condition: str, values: Sequence[Any], order: str) -> list[FileRow]:
+def read(db: DatabaseConnection, condition: str, values: Sequence[Any], order: str) -> list[FileRow]:
     """The files for which a condition holds."""
     rows = db.query(f"{_SELECT} WHERE {condition} ORDER BY {order}", values)
     with as_written(db.where):
         return _read(db, rows)
 
 
-def _read(db: Connection, rows: Sequence[tuple[Any, ...]]) -> list[FileRow]:
+def _read(db: DatabaseConnection, rows: Sequence[tuple[Any, ...]]) -> list[FileRow]:
     placements = _placements(db, [row_id for row_id, *_ in rows])
     layouts: dict[str | None, Layout | None] = {None: None}
     found = []
@@ -150,7 +156,7 @@ def _read(db: Connection, rows: Sequence[tuple[Any, ...]]) -> list[FileRow]:
     return found
 
 
-def delete(db: Connection, plan_id: int, most: int) -> int:
+def delete(db: DatabaseConnection, plan_id: int, most: int) -> int:
     """So many files of a plan at most, and their OSTs; how many went."""
     rows = db.query(f"SELECT id FROM files WHERE plan_id=? ORDER BY id LIMIT {int(most)}", (plan_id,))
     db.many("DELETE FROM extents WHERE file_id=?", rows)
@@ -158,7 +164,7 @@ def delete(db: Connection, plan_id: int, most: int) -> int:
     return len(rows)
 
 
-def _placements(db: Connection, ids: Sequence[int]) -> dict[int, FilePlacement]:
+def _placements(db: DatabaseConnection, ids: Sequence[int]) -> dict[int, FilePlacement]:
     lists: dict[int, list[tuple[int, ...]]] = {}
     for at in range(0, len(ids), _BATCH):
         batch = ids[at : at + _BATCH]
@@ -167,3 +173,50 @@ def _placements(db: Connection, ids: Sequence[int]) -> dict[int, FilePlacement]:
         for file_id, osts in db.query(f"SELECT file_id, ost_list FROM extents {where}", batch):
             lists.setdefault(file_id, []).append(tuple(map(int, osts.split())))
     return {file_id: FilePlacement(tuple(osts)) for file_id, osts in lists.items()}
+
+
+def use_layouts(db: DatabaseConnection, plan_id: int, layouts: Iterable[Layout]) -> dict[Layout, int]:
+    """The row of each layout, made where there is none yet; notes that the plan uses them."""
+    ids = {layout: _layout_row(db, layout) for layout in dict.fromkeys(layouts)}
+    known = _layouts_of(db, plan_id)
+    db.many(
+        insert("plan_layouts", "plan_id", "layout_id"),
+        [(plan_id, i) for i in sorted({*ids.values()} - known)],
+    )
+    return ids
+
+
+def drop_layouts(db: DatabaseConnection, plan_ids: Sequence[int]) -> None:
+    """Of plans that go; layouts that no other plan uses are deleted."""
+    used = set().union(*(_layouts_of(db, plan_id) for plan_id in plan_ids))
+    db.many("DELETE FROM plan_layouts WHERE plan_id=?", [(plan_id,) for plan_id in plan_ids])
+    still = "SELECT 1 FROM plan_layouts WHERE layout_id=? LIMIT 1"
+    unused = [(i,) for i in used if not db.query(still, (i,))]
+    db.many("DELETE FROM components WHERE layout_id=?", unused)
+    db.many("DELETE FROM layouts WHERE id=?", unused)
+
+
+def _layouts_of(db: DatabaseConnection, plan_id: int) -> set[int]:
+    return {row[0] for row in db.query("SELECT layout_id FROM plan_layouts WHERE plan_id=?", (plan_id,))}
+
+
+def _layout_row(db: DatabaseConnection, layout: Layout) -> int:
+    text = msgspec.json.encode(layout).decode()
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    rows = db.query("SELECT id FROM layouts WHERE digest=?", (digest,))
+    if rows:
+        with as_written(db.where):
+            return int(rows[0][0])
+    layout_id = insert_row(db, "layouts", digest=digest, layout=text)
+    for number, c in enumerate(layout.components, 1):
+        insert_row(
+            db,
+            "components",
+            layout_id=layout_id,
+            extent_id=number,
+            start_bytes=c.start_bytes,
+            end_bytes=-1 if c.end_bytes == EOF else c.end_bytes,  # 2⁶⁴−1 is no signed integer
+            stripe_size_bytes=c.stripe_size_bytes,
+            stripe_count=c.stripe_count,
+        )
+    return layout_id

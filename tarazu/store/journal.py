@@ -28,7 +28,7 @@ log = logging.getLogger("tarazu.store")
 _NAME = re.compile(r"(snapshot|log)-(\d{20})")
 
 
-class Found(NamedTuple):
+class JournalFiles(NamedTuple):
     """What is in a directory: snapshots and logs, oldest first."""
 
     snapshots: list[Path]
@@ -42,10 +42,10 @@ def base_of(path: Path) -> int:
     return int(match[2])
 
 
-def find(directory: Path) -> Found:
+def find(directory: Path) -> JournalFiles:
     """Raises OSError."""
     names = sorted(p for p in directory.iterdir() if _NAME.fullmatch(p.name))
-    return Found(
+    return JournalFiles(
         [p for p in names if p.name.startswith("snapshot")], [p for p in names if p.name.startswith("log")]
     )
 

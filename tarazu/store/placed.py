@@ -1,18 +1,68 @@
-"""What the files of a run put on each OST, by the layouts that were read back after placing."""
+"""The files that a run created: folded by template (a thousand files are a few lines), and their bytes on each OST."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
 
-from tarazu import native
+import msgspec
+
+from tarazu import native, ranges
 from tarazu.errors import LayoutError
 from tarazu.layout.objects import component_object_bytes
-from tarazu.trace.records import FileRecord
+from tarazu.model import ANY_RANK
+from tarazu.trace.records import OUTCOMES, FileRecord, RunRecord
+
+
+class FileGroup(msgspec.Struct, frozen=True):
+    """Files of one loose template."""
+
+    name: str
+    """The name of a single file; else the precise template where all have one, else the loose one."""
+    files: int
+    least_bytes: int
+    most_bytes: int
+    size_bytes: int
+    """All together."""
+    ranks: str
+    """Folded; `any` for files that several ranks share or that have none."""
+    first_s: float
+    """Creation, seconds after the start of the run."""
+    last_s: float
+    outcomes: dict[str, int]
+    unclosed: int
+    """Files of unknown size: no process closed them."""
+
+
+def file_groups(run: RunRecord) -> list[FileGroup]:
+    """In order of their first file."""
+    of: dict[str, list[FileRecord]] = {}
+    for file in run.files:
+        of.setdefault(file.loose, []).append(file)
+    return [_group(files) for files in of.values()]
+
+
+def _group(files: list[FileRecord]) -> FileGroup:
+    precise = {file.precise for file in files}
+    name = files[0].key if len(files) == 1 else files[0].precise if len(precise) == 1 else files[0].loose
+    ranks = sorted({file.rank for file in files})
+    counts = Counter(file.outcome for file in files)
+    return FileGroup(
+        name=name,
+        files=len(files),
+        least_bytes=min(file.size_bytes for file in files),
+        most_bytes=max(file.size_bytes for file in files),
+        size_bytes=sum(file.size_bytes for file in files),
+        ranks="any" if ANY_RANK in ranks else ranges.fold(ranks),
+        first_s=min(file.at_s for file in files),
+        last_s=max(file.at_s for file in files),
+        outcomes={outcome: counts[outcome] for outcome in OUTCOMES if counts[outcome]},
+        unclosed=sum(not file.closed for file in files),
+    )
 
 
 def ost_bytes(files: Iterable[FileRecord]) -> tuple[dict[int, int], int]:
-    """(OST index → bytes, how many of the files have a layout that says so)."""
+    """(OST index → bytes, how many of the files have a layout that says so), by layouts read back after placing."""
     placed: Counter[int] = Counter()
     known = 0
     decoded: dict[bytes, native.Decoded] = {}

@@ -67,7 +67,7 @@ class MapEntry(msgspec.Struct, frozen=True):
 
 
 class PlacementMap(msgspec.Struct, frozen=True):
-    """A whole map, for `tarazu map show`."""
+    """A whole map, for `tarazu job map show`."""
 
     generation: int
     created_s: int

@@ -34,6 +34,8 @@ class NewFile(msgspec.Struct, frozen=True):
     layout: Layout | None
     left_because: str = ""
     """Why it is left."""
+    own: Layout | None = None
+    """What Lustre would give it without us; None: not known. Not stored."""
 
 
 class FileRow(msgspec.Struct, frozen=True):

@@ -6,7 +6,7 @@ layouts    each distinct layout once, as JSON; `components` its components as co
 plan_layouts   which plans use which layouts, so that a layout goes with its last plan
 files      one per expected file: names, forecast, layout, outcome
 extents    the OST list of each component of a file
-writes     marks of transactions (`tarazu.store.transaction`); on a server, whose answer to a commit may be lost
+writes     marks of transactions (`tarazu.store.connection`); on a server, whose answer to a commit may be lost
 interaction   view: the columns of the paper's tables 1, 2, 4 and 5
 """
 
@@ -19,7 +19,7 @@ APPLICATION_ID = 0x545A4442
 """`TZDB`: SQLite's application_id of our files."""
 
 
-class Dialect(NamedTuple):
+class SqlDialect(NamedTuple):
     """What differs between the databases."""
 
     serial: str
@@ -39,8 +39,10 @@ class Dialect(NamedTuple):
     table_end: str
 
 
-SQLITE = Dialect("INTEGER PRIMARY KEY AUTOINCREMENT", "INTEGER PRIMARY KEY", "TEXT", "TEXT", "", "/", "", "")
-MYSQL = Dialect(
+SQLITE = SqlDialect(
+    "INTEGER PRIMARY KEY AUTOINCREMENT", "INTEGER PRIMARY KEY", "TEXT", "TEXT", "", "/", "", ""
+)
+MYSQL = SqlDialect(
     "BIGINT PRIMARY KEY AUTO_INCREMENT",
     "BIGINT PRIMARY KEY",
     "LONGTEXT",
@@ -162,7 +164,7 @@ _MIGRATE = {
 """Version → what makes it the next one."""
 
 
-def migration(dialect: Dialect, version: int) -> tuple[str, ...]:
+def migration(dialect: SqlDialect, version: int) -> tuple[str, ...]:
     """What brings a database of `version` to VERSION; nothing for one that is there or unknown."""
     found: list[str] = []
     while version in _MIGRATE:
@@ -172,6 +174,6 @@ def migration(dialect: Dialect, version: int) -> tuple[str, ...]:
     return tuple(found)
 
 
-def statements(dialect: Dialect) -> tuple[str, ...]:
+def statements(dialect: SqlDialect) -> tuple[str, ...]:
     """DDL, in order; the version comes last. A component's end is −1 for EOF: 2⁶⁴−1 is no signed integer."""
     return tuple(s.format(**dialect._asdict()) for s in _STATEMENTS)

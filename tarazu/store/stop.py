@@ -9,11 +9,13 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 from tarazu import statx
-from tarazu.errors import BadInput, StoreError
+from tarazu.errors import BadInput, StoreError, TarazuError
 from tarazu.store.control import REASON_BYTES, replace_file
 
 _OTHERS_MAY_WRITE = 0o022
@@ -105,3 +107,51 @@ def _ask_again(directory: str) -> None:
     """
     with contextlib.suppress(OSError):
         statx.statx(directory, statx.FORCE_SYNC)
+
+
+EVERY_S = 0.5
+FIRST_S = 0.5
+"""So long is waited for the first look; a file that cannot be reached by then does not stop anything."""
+
+
+class SiteWatch:
+    """Looks at the stop file in a thread of its own, where a hang delays nobody. `stop`: what the last look showed."""
+
+    def __init__(
+        self, path: str, changed: Callable[[SiteStop | None], None] | None = None, every_s: float = EVERY_S
+    ) -> None:
+        """`changed` is called, in the thread, whenever the stop begins or ends; what it cannot do is tried again."""
+        self.path = path
+        self.stop: SiteStop | None = None
+        self.seen: SiteStop | None = None
+        """The last one that there was."""
+        self._changed = changed
+        self._every_s = every_s
+        self._told: SiteStop | None = None
+        self._over = threading.Event()
+        self._looked = threading.Event()
+
+    @property
+    def why(self) -> str:
+        """Empty while nothing is stopped."""
+        return str(self.stop) if self.stop else ""
+
+    def start(self) -> None:
+        """Wait for the first look, `FIRST_S` at most."""
+        if self.path:
+            threading.Thread(target=self._keep_looking, daemon=True).start()
+            self._looked.wait(FIRST_S)
+
+    def end(self) -> None:
+        self._over.set()
+
+    def _keep_looking(self) -> None:
+        while not self._over.is_set():
+            self.stop = site_stop(self.path)
+            self.seen = self.stop or self.seen
+            if self._changed and self.stop != self._told:
+                with contextlib.suppress(TarazuError):
+                    self._changed(self.stop)
+                    self._told = self.stop
+            self._looked.set()
+            self._over.wait(self._every_s)

@@ -45,7 +45,7 @@ MAX_REQUEST_BYTES = 1 << 20
 MAX_LAYOUTS_BYTES = 16 << 20
 """Of the directories' default layouts, once clientd has asked for them."""
 MAX_DESCRIPTORS = 100
-"""As many as `predict.runs` allows."""
+"""More than a forecast looks at."""
 MAX_IDS = 1000
 """Allocations and plans of one step in one message; of more, the newest."""
 MAX_CLOSED = 10_000

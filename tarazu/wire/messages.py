@@ -15,7 +15,8 @@ a status is for people.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+import math
+from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
 
 import msgspec
 
@@ -29,6 +30,11 @@ PROTOCOL = 1
 MAX_ID_CHARACTERS = 128
 MAX_CLOSED_FILES = 1_000_000
 """Of one FileClosed: as many as an AllocationRequest may have files."""
+MAX_STRIPES = 5_000_000
+"""Of one AllocationRequest; far above the largest job step, far below what would fill the memory."""
+MAX_LAYOUTS = 10_000
+MAX_COMPONENTS = 100_000
+"""Of all its layouts; Lustre's own limit for one layout is below a thousand."""
 MAX_ALIVE_IDS = 10_000
 """Of one StepAlive."""
 
@@ -152,6 +158,19 @@ class RouterLoad(msgspec.Struct, frozen=True, array_like=True):
     messages_per_s: float = 0.0
 
 
+class Statistic(NamedTuple):
+    """One number of a server, declared with its field in OssReport: the check of a report, mdsd's status, its metric
+    and the docs follow. `tarazu.stats.collector` reads it; what top and the page show of servers is `overview.Server`.
+    """
+
+    metric: str
+    """`tarazu_server_…`."""
+    text: str
+    most: float = math.inf
+    needed: bool = True
+    """A report in which it cannot be (below 0, above `most`) is passed over."""
+
+
 class OssReport(msgspec.Struct, frozen=True, tag="oss-report", omit_defaults=True):
     """Everything one OSS publishes in one interval."""
 
@@ -159,16 +178,18 @@ class OssReport(msgspec.Struct, frozen=True, tag="oss-report", omit_defaults=Tru
     sequence: int
     sent_s: float
     interval_s: float
-    cpu_load: float
-    """Busy share of all CPUs in the last interval, 0-1."""
-    memory_load: float
-    """Memory in use without page cache, 0-1."""
-    lnet_bytes_per_s: float
-    """LNet bytes sent and received."""
+    cpu_load: Annotated[float, Statistic("cpu_load_ratio", "Busy share of the server's processors.", 1.0)]
+    memory_load: Annotated[
+        float, Statistic("memory_load_ratio", "Share of its memory in use, page cache apart.", 1.0)
+    ]
+    lnet_bytes_per_s: Annotated[
+        float, Statistic("lnet_bytes_per_second", "LNet bytes sent and received in the last interval.")
+    ]
     osts: tuple[OstReport, ...]
     jobs: tuple[JobRate, ...] = ()
-    queue_wait_s: float = 0.0
-    """Mean `req_waittime` of `ost.OSS.ost_io` in the last interval."""
+    queue_wait_s: Annotated[
+        float, Statistic("queue_wait_seconds", "Mean wait of bulk requests (`ost_io`) in the last interval.")
+    ] = 0.0
     unreadable: tuple[str, ...] = ()
     """Parameters that could not be read."""
     clients: tuple[ClientRate, ...] = ()
@@ -181,7 +202,22 @@ class OssReport(msgspec.Struct, frozen=True, tag="oss-report", omit_defaults=Tru
     """Where this node forwards what others send: an LNet router, which mostly serves no target."""
     routes: Annotated[tuple[RouterState, ...], msgspec.Meta(max_length=MAX_ROUTERS)] = ()
     """The routers by which this server reaches other networks."""
+    link_bytes_per_s: Annotated[
+        float,
+        Statistic(
+            "link_bytes_per_second", "Of the interfaces that carry its NIDs; 0: not known.", needed=False
+        ),
+    ] = 0.0
     protocol: int = PROTOCOL
+
+
+STATISTICS: dict[str, Statistic] = {
+    name: declared
+    for name, hint in get_type_hints(OssReport, include_extras=True).items()
+    for declared in getattr(hint, "__metadata__", ())
+    if isinstance(declared, Statistic)
+}
+"""Field of OssReport → what is declared of it."""
 
 
 class NodeReport(msgspec.Struct, frozen=True, tag="node-report", omit_defaults=True):
@@ -211,6 +247,8 @@ class FileSpec(msgspec.Struct, frozen=True, array_like=True):
     layout: int
     wave: int = 0
     """Files of one number are expected to be written at about the same time."""
+    writers: int = 1
+    """Processes that are expected to write it."""
 
 
 class AllocationRequest(msgspec.Struct, frozen=True, tag="allocate", omit_defaults=True):
@@ -230,6 +268,8 @@ class AllocationRequest(msgspec.Struct, frozen=True, tag="allocate", omit_defaul
     """Seconds without a message about this id (StepAlive, FileClosed, the request again) after which its job
     step counts as dead and the promises end; 0: only `expires_s` ends them. mdsd takes at least 2 s, at most a
     day."""
+    own: tuple[int, ...] = ()
+    """For each of `layouts` which of them Lustre would give those files without us; empty: the same."""
     protocol: int = PROTOCOL
 
 
@@ -455,6 +495,8 @@ class ViewReply(Answer, frozen=True, tag="view", omit_defaults=True):
     """Every file system that OSSs have reported."""
     counts: bool = False
     """It answers CountRequests."""
+    stopped: str | None = None
+    """Why, where the site has switched tarazu off; empty where it has not. None: an earlier mdsd does not say."""
     protocol: int = PROTOCOL
 
 

@@ -5,61 +5,23 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from tarazu.errors import WireError
-
-Verdict = Literal[
-    "ok", "busy", "slow", "sick", "full", "degraded", "excluded", "refusing", "silent", "dead", "impossible"
-]
-"""One word for an OST, of several the one that weighs most (`WEIGHT`).
-
-dead, silent, refusing, full, sick: as mdsd's health has it (`tarazu.daemons.health`)
-impossible  its server reports values that cannot be, and they are passed over
-excluded    `mdsd.exclude` names it
-slow        slower than its peers beyond what chance explains, and less than sick
-degraded    its server says that a disk of it is rebuilt
-busy        its server is near its limits, or it moves twice what the OSTs of its file system move on average
-"""
-WEIGHT: dict[str, int] = {
-    verdict: weight
-    for weight, verdict in enumerate(
-        (
-            "ok",
-            "busy",
-            "degraded",
-            "slow",
-            "sick",
-            "excluded",
-            "full",
-            "refusing",
-            "impossible",
-            "silent",
-            "dead",
-        )
-    )
-}
-"""Verdict → the higher, the graver."""
-LETTER = {
-    "ok": "·",
-    "busy": "b",
-    "degraded": "g",
-    "slow": "l",
-    "sick": "S",
-    "excluded": "x",
-    "full": "F",
-    "refusing": "R",
-    "impossible": "!",
-    "silent": "?",
-    "dead": "D",
-}
-"""Verdict → what stands for it where there is room for a letter, on a terminal and on the status page."""
-BUSY_LOAD = 0.9
-"""CPU or memory of a server, 0-1."""
-BUSY_SHARE, BUSY_BYTES_PER_S = 2.0, 10e6
-"""Times the mean of its file system, and what an OST moves at least to be called busy."""
+from tarazu.ost_state import (
+    BUSY_BYTES_PER_S,
+    BUSY_SHARE,
+    EXCLUDED,
+    HOT_LOAD,
+    IMPOSSIBLE,
+    WELL,
+    OstState,
+    Verdict,
+    gravest,
+    judge,
+)
 
 
 class Server(msgspec.Struct, frozen=True):
@@ -78,6 +40,11 @@ class Server(msgspec.Struct, frozen=True):
     unreadable: tuple[str, ...] = ()
     impossible: tuple[str, ...] = ()
     late: int = 0
+    link_bytes_per_s: float = 0.0
+
+    @property
+    def hot(self) -> bool:
+        return not self.stale and max(self.cpu_load, self.memory_load) >= HOT_LOAD
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -103,7 +70,7 @@ class Target(msgspec.Struct, frozen=True):
     excluded: bool = False
     """`mdsd.exclude` names it."""
     health: str = ""
-    """`tarazu.daemons.health`: dead, refusing, full, silent, sick; empty: nothing is amiss."""
+    """What running steps were told: dead, refusing, full, silent, sick; empty: nothing."""
     why: str = ""
     since_s: float | None = None
     """Unix time."""
@@ -117,7 +84,7 @@ class Target(msgspec.Struct, frozen=True):
     reading_bytes_per_s: float | None = None
     latency_s: float | None = None
     """Mean time of one I/O in that interval, by the best source that its server has; None without any."""
-    verdict: Verdict = "ok"
+    verdict: Verdict = Verdict.OK
 
     @property
     def name(self) -> str:
@@ -189,7 +156,7 @@ def overview(mdsd: Mapping[str, Any], taken_s: float | None = None) -> Overview:
     except (KeyError, AttributeError, TypeError, ValueError, OverflowError) as error:  # msgspec's own too
         raise WireError("mdsd's status", "servers and file systems", str(error)) from None
     judged = [t for of in by_fs.values() for t in _judged(of, servers)]
-    imbalances = tuple(imbalance(fs_name, of) for fs_name, of in by_fs.items())
+    imbalances = tuple(imbalance(fs_name, [t for t, _ in of]) for fs_name, of in by_fs.items())
     return Overview(
         time.time() if taken_s is None else taken_s,
         servers,
@@ -216,37 +183,40 @@ def over_mean(values: Sequence[float]) -> float | None:
     return max(values) * len(values) / total if total > 0 else None
 
 
-def _judged(targets: Sequence[Target], servers: Iterable[Server]) -> Iterator[Target]:
-    """Those of one file system, with their verdicts."""
+def _judged(rows: Sequence[tuple[Target, OstState | None]], servers: Iterable[Server]) -> Iterator[Target]:
+    """Those of one file system, with mdsd's verdicts; an earlier mdsd's are made here."""
     impossible = {name for server in servers for name in server.impossible}
-    loaded = {s.name for s in servers if not s.stale and max(s.cpu_load, s.memory_load) >= BUSY_LOAD}
-    moving = [m for t in targets if (m := t.moving_bytes_per_s) is not None]
+    hot = {server.name for server in servers if server.hot}
+    moving = [m for t, _ in rows if (m := t.moving_bytes_per_s) is not None]
     busy_from = max(BUSY_BYTES_PER_S, BUSY_SHARE * sum(moving) / len(moving)) if moving else 0.0
-    for target in targets:
-        much = (target.moving_bytes_per_s or 0.0) >= busy_from > 0
-        words: tuple[tuple[str, bool], ...] = (
-            (target.health, target.health in WEIGHT),
-            ("impossible", target.name in impossible),
-            ("silent", target.stale),
-            ("refusing", target.no_create or target.readonly or not target.active),
-            ("full", target.avail_bytes <= 0 or target.files_free <= 0),
-            ("excluded", target.excluded),
-            ("slow", target.relative_speed is not None and target.relative_speed < 1),
-            ("degraded", target.degraded),
-            ("busy", much or target.oss in loaded),
+    for target, told in rows:
+        excluded = EXCLUDED if target.excluded else WELL
+        beside = IMPOSSIBLE if target.name in impossible else WELL
+        state = gravest(judge(target), excluded, beside) if told is None else told
+        if state.well:
+            much = (target.moving_bytes_per_s or 0.0) >= busy_from > 0
+            verdict = Verdict.BUSY if much or target.oss in hot else Verdict.OK
+            yield msgspec.structs.replace(target, verdict=verdict)
+            continue
+        told_s = target.since_s if target.health == state.verdict else None
+        yield msgspec.structs.replace(
+            target,
+            verdict=state.verdict,
+            why=state.why or target.why,
+            since_s=state.since_s or told_s,
         )
-        gravest = max((word for word, holds in words if holds), key=WEIGHT.__getitem__, default="ok")
-        yield msgspec.structs.replace(target, verdict=gravest)
 
 
 _MEASURED = ("relative_speed", "writing_bytes_per_s", "reading_bytes_per_s", "latency_s")
 """What is not known where it is no number."""
 
 
-def _target(fs_name: str, of: Mapping[str, Any], amiss: Mapping[str, Any]) -> Target:
+def _target(fs_name: str, of: Mapping[str, Any], amiss: Mapping[str, Any]) -> tuple[Target, OstState | None]:
+    """As mdsd tells of it; its state where mdsd does."""
     told = amiss.get(str(of["index"])) or {}
     kind, _, why = str(of.get("health") or "").partition(": ")
-    return msgspec.convert(
+    state = msgspec.convert(of["state"], OstState) if of.get("state") else None
+    target = msgspec.convert(
         {
             **of,
             "fs_name": fs_name,
@@ -259,3 +229,4 @@ def _target(fs_name: str, of: Mapping[str, Any], amiss: Mapping[str, Any]) -> Ta
         Target,
         strict=False,
     )
+    return target, state

@@ -75,7 +75,7 @@ class Follow(msgspec.Struct, frozen=True, tag="follow", omit_defaults=True):
     protocol: int = PROTOCOL
 
 
-class Part(msgspec.Struct, frozen=True, tag="part", omit_defaults=True):
+class SnapshotPart(msgspec.Struct, frozen=True, tag="part", omit_defaults=True):
     """Of the book's snapshot."""
 
     session: Name
@@ -105,7 +105,7 @@ class Taken(msgspec.Struct, frozen=True, tag="taken", omit_defaults=True):
     protocol: int = PROTOCOL
 
 
-Said = Here | Follow | Part | Records | Taken
+Said = Here | Follow | SnapshotPart | Records | Taken
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Said)

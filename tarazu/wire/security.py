@@ -53,7 +53,9 @@ def check_address(address: str, curve: Curve | None, insecure: bool) -> None:
         raise ConfigError(address, "a port from 0 to 65535", port)
     if curve is None and not insecure and not is_local(address):
         raise ConfigError(
-            address, "CURVE keys (`tarazu keys create`), or keys.insecure = true, outside loopback", "no keys"
+            address,
+            "CURVE keys (`tarazu config keys create`), or keys.insecure = true, outside loopback",
+            "no keys",
         )
 
 

@@ -561,9 +561,14 @@ class ZmqTransport(Transport):
         return ready
 
     def wait(self, timeout_s: float) -> bool:
-        """Sleep until any end can be read, `wake_fd` is readable, or `timeout_s` is over. True when `wake_fd` is."""
-        ready = self.poll(list(self.ends), timeout_s)
-        for end in list(self.ends):
+        """Sleep until any end can be read, `wake_fd` is readable, `timeout_s` is over, or a refused end tries again.
+
+        True when `wake_fd` is readable.
+        """
+        ends, now = list(self.ends), time.monotonic()
+        retries = (end._retry_at - now for end in ends if end._retry_at is not None)
+        ready = self.poll(ends, min([timeout_s, *retries]))
+        for end in ends:
             end.look()
         return self.wake_fd in ready
 

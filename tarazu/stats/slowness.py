@@ -17,7 +17,7 @@ import math
 from collections import deque
 from typing import NamedTuple
 
-from tarazu.model import SICK
+from tarazu.ost_state import SICK
 
 SHIFT = math.log(5)
 """The slowness that is tested for; at less than its root, 1/2.2, time makes no OST slow."""
@@ -76,8 +76,8 @@ def _likelier(shown: Shown, noise: float) -> float:
     return max(likelier, stalls) if shown.slowness > math.log(FAR) else likelier
 
 
-class OstState:
-    """The verdict on one direction (reads or writes) of one OST."""
+class Slowness:
+    """The sequential test of one direction (reads or writes) of one OST."""
 
     __slots__ = ("_kept", "_well", "score", "slow", "slowest_bytes_per_s")
 

@@ -1,0 +1,117 @@
+"""Solvers of min-cost flow: one function in front of networkx' network simplex and OR-tools' SimpleMinCostFlow."""
+
+from __future__ import annotations
+
+import logging
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Literal, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from tarazu.errors import ConfigError, InsufficientResources, TarazuError
+
+log = logging.getLogger("tarazu.mdsd")
+_said: list[int] = []
+"""Once is enough: arcs of the first network that was too large."""
+
+Array = npt.NDArray[Any]
+Solver = Literal["auto", "networkx", "ortools"]
+"""OR-tools is an extra, `tarazu[scale]`."""
+
+NETWORKX_ARCS = 2_000
+"""Up to here networkx needs 0.1 s at most (docs/benchmarks.md); OR-tools needs a hundredth of that."""
+
+
+def has_ortools() -> bool:
+    return find_spec("ortools") is not None
+
+
+def searches_exactly(solver: Solver) -> bool:
+    """Whether OR-tools' CP-SAT may be asked."""
+    return solver != "networkx" and has_ortools()
+
+
+def solver_of(setting: str) -> Solver:
+    """`allocate.solver`. Raises ConfigError where it is not installed here."""
+    if setting == "ortools" and not has_ortools():
+        raise ConfigError(
+            "allocate.solver", "auto, networkx, or the package ortools (tarazu[scale])", setting
+        )
+    return cast(Solver, setting)
+
+
+def min_cost_flow(
+    tails: Array, heads: Array, capacities: Array, costs: Array, supplies: Array, solver: Solver = "auto"
+) -> Array:
+    """Flow on each arc that carries all supplies at the lowest cost.
+
+    Arcs may be parallel; everything is integer; `supplies[node]` is negative for sinks and sums to 0.
+    Raises InsufficientResources when the supplies do not fit through the arcs.
+    """
+    if solver_of(solver) == "auto":
+        solver = "networkx" if len(tails) <= NETWORKX_ARCS or _without_ortools(len(tails)) else "ortools"
+    run = _networkx if solver == "networkx" else _ortools
+    return run(tails, heads, capacities, costs, supplies)
+
+
+def warm() -> None:
+    """Load the solvers now (0.2 s) instead of at the first flow."""
+    import_module("networkx")
+    if has_ortools():
+        import_module("ortools.graph.python.min_cost_flow")
+
+
+def _without_ortools(arcs: int) -> bool:
+    if has_ortools():
+        return False
+    if not _said:
+        _said.append(arcs)
+        log.warning(
+            "a network of %d arcs is solved by networkx, which takes seconds where OR-tools takes milliseconds: "
+            "install tarazu[scale]",
+            arcs,
+        )
+    return True
+
+
+def _networkx(tails: Array, heads: Array, capacities: Array, costs: Array, supplies: Array) -> Array:
+    import networkx
+
+    graph = networkx.MultiDiGraph()
+    graph.add_nodes_from((node, {"demand": -supply}) for node, supply in enumerate(supplies.tolist()))
+    arcs = zip(tails.tolist(), heads.tolist(), capacities.tolist(), costs.tolist())
+    for arc, (tail, head, capacity, cost) in enumerate(arcs):
+        graph.add_edge(tail, head, key=arc, capacity=capacity, weight=cost)
+    try:
+        _, flows = networkx.network_simplex(graph)
+    except networkx.NetworkXUnfeasible:
+        raise InsufficientResources(_unfeasible(supplies)) from None
+    result = np.zeros(len(tails), np.int64)
+    for heads_of in flows.values():
+        for keyed in heads_of.values():
+            for arc, amount in keyed.items():
+                result[arc] = amount
+    return result
+
+
+def _ortools(tails: Array, heads: Array, capacities: Array, costs: Array, supplies: Array) -> Array:
+    from ortools.graph.python import min_cost_flow as ortools_flow
+
+    solver = ortools_flow.SimpleMinCostFlow()
+    arcs = solver.add_arcs_with_capacity_and_unit_cost(
+        tails.astype(np.int32), heads.astype(np.int32), capacities.astype(np.int64), costs.astype(np.int64)
+    )
+    solver.set_nodes_supplies(np.arange(len(supplies), dtype=np.int32), supplies.astype(np.int64))
+    status = solver.solve()
+    if status == solver.INFEASIBLE:
+        raise InsufficientResources(_unfeasible(supplies))
+    if status != solver.OPTIMAL:
+        raise TarazuError(f"OR-tools' min-cost flow: expected OPTIMAL, found status {status}")
+    return np.asarray(solver.flows(arcs), np.int64)
+
+
+def _unfeasible(supplies: Array) -> str:
+    wanted = int(supplies[supplies > 0].sum())
+    return f"flow network: expected capacity for {wanted} stripes, found less"
