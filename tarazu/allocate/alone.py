@@ -33,13 +33,13 @@ from tarazu.allocate.records import (
     Closed,
     Counted,
     Ended,
+    HeardInSnapshot,
     Joined,
     Passed,
     Promised,
     Recent,
     Record,
     Revoked,
-    Told,
     little_endian,
     stripes_of,
 )
@@ -120,7 +120,7 @@ class AloneCount:
                 self._made |= record.ids
             case Recent():
                 self._recent = dict(record.ids)
-            case Told():
+            case HeardInSnapshot():
                 closed = {index: (size, at_s) for index, size, at_s in record.closed}
                 self._told[record.id] = _Told(closed, record.ended_s)
 
@@ -181,7 +181,7 @@ class AloneCount:
             ids = {}
         for id, told in self._told.items():
             closed = tuple((index, size, at_s) for index, (size, at_s) in told.closed.items())
-            yield Told(id, closed, told.ended_s)
+            yield HeardInSnapshot(id, closed, told.ended_s)
 
     def _count(self, id: str, fs_name: str, expires_at_s: float, stripes: Stripes) -> None:
         lapses_s = math.ceil((expires_at_s + LONGEST_S) / GRAIN_S) * GRAIN_S

@@ -1,13 +1,13 @@
-"""Last step: which member of a group gets which list, and where that begins. Bytes per OST do not change."""
+"""Last steps, which change no bytes per OST but by exchange of like ones: who gets which list, which OST is which."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import gcd
 
 import numpy as np
 
-from tarazu.allocate.draft import Draft
+from tarazu.allocate.draft import Draft, ring
+from tarazu.allocate.marginal_cost import EVEN
 from tarazu.allocate.problem import Array, Group
 
 MATCHED_MEMBERS = 512
@@ -15,28 +15,6 @@ MATCHED_MEMBERS = 512
 TURNS = 16
 MAX_CELLS = 20_000_000
 """Files × OSTs up to which sharing between the components of a file is looked at."""
-
-
-GOLDEN = 0.618
-
-
-def stride(count: int) -> int:
-    """Coprime with `count`, and the golden section of it: steps of it visit all, any few in a row far apart."""
-    steps = max(1, round(count * GOLDEN))
-    while gcd(steps, count) != 1:
-        steps += 1
-    return steps
-
-
-def ring(oss: Array) -> Array:
-    """Place of each OST in an order that goes from server to server: neighbours are on different servers."""
-    by_server = np.argsort(oss, kind="stable")
-    sizes = np.bincount(oss)
-    nth = np.empty(len(oss), np.int64)
-    nth[by_server] = np.arange(len(oss)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    place = np.empty(len(oss), np.int64)
-    place[np.lexsort((oss, nth))] = np.arange(len(oss))
-    return place
 
 
 def arrange(draft: Draft) -> None:
@@ -129,3 +107,40 @@ def _matching(cost: Array) -> Array:
         if now[other] > then[other]:
             column[row], column[other] = column[other], column[row]
     return column
+
+
+def relabel(draft: Draft) -> None:
+    """Exchange OSTs that are alike in `draft`, an extent that is placed, by what lies on each already (`draft.before`).
+
+    Its fullest OSTs go where the other extents put least. The exchange changes nothing for the extent itself, its waves
+    or servers; all extents together come out even.
+    """
+    levels, oss = draft.levels, draft.problem.oss
+    if draft.before is None or not draft.before.any() or not levels.equal or not draft.problem.eligible.all():
+        return
+    there = draft.before * levels.slope + levels.lean
+    place = draft.rank()
+    sizes = np.bincount(oss)
+    by_server = np.argsort(oss, kind="stable")
+    first = np.cumsum(sizes) - sizes
+    servers = np.arange(len(sizes))
+    target = servers.copy()
+    for size in np.unique(sizes):
+        alike = servers[sizes == size]
+        ours = np.bincount(oss, draft.placed)[alike]
+        theirs = np.bincount(oss, there)[alike]
+        target[alike[np.argsort(-ours, kind="stable")]] = alike[np.argsort(theirs, kind="stable")]
+    new = np.empty(len(oss), np.int64)
+    for server, to in enumerate(target.tolist()):
+        here = by_server[first[server] : first[server] + sizes[server]]
+        away = by_server[first[to] : first[to] + sizes[to]]
+        fullest = here[np.argsort(-draft.placed[here], kind="stable")]
+        new[fullest] = away[np.lexsort((place[away], np.round(there[away], 6)))]
+    moved = np.empty_like(draft.placed)
+    moved[new] = draft.placed
+    highest = float(levels.at(draft.placed).max())
+    if (moved > levels.room).any() or levels.at(moved).max() > highest * (1 + EVEN):
+        return  # fuller ones are not like the others
+    draft.placed = moved
+    for group in draft.problem.groups:
+        group.osts = new[group.osts]

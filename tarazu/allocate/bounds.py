@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from tarazu.allocate import packing
+from tarazu.allocate.eligible import speed_of
 from tarazu.allocate.marginal_cost import Levels
 from tarazu.allocate.problem import Array, Problem, build
-from tarazu.allocate.speeds import speed_of
 from tarazu.layout.fitting import PRECISION, Bins, Items, items, lowest, lowest_alike
 from tarazu.layout.objects import component_object_bytes
 from tarazu.model import CreateRequest, SystemView

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tarazu.allocate.packing import Objects
+from tarazu.allocate.packing import ObjectSizes
 from tarazu.allocate.problem import Array
 
 
-def deal(objects: Objects, counts: Array) -> list[Array] | None:
+def deal(objects: ObjectSizes, counts: Array) -> list[Array] | None:
     """(m, c) OSTs of each group's objects, OST j holding `counts[j]` of each size; None when that was not found."""
     shares = _by_group(objects, counts)
     if shares is None:
@@ -16,7 +16,7 @@ def deal(objects: Objects, counts: Array) -> list[Array] | None:
     return [_deal(group, share) for group, share in zip(objects.groups, shares)]
 
 
-def _by_group(objects: Objects, counts: Array) -> list[Array] | None:
+def _by_group(objects: ObjectSizes, counts: Array) -> list[Array] | None:
     """How many objects of each size each OST takes from each group, at most one of each member."""
     groups = objects.groups
     left = [np.bincount(group.ravel(), minlength=len(objects.sizes)) for group in groups]

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 
-from tarazu.allocate.speeds import relative_speeds
+from tarazu import ranges
 from tarazu.config import Weights
 from tarazu.errors import InfeasibleRequest, InsufficientResources
-from tarazu.layout.setstripe import fold
-from tarazu.model import SICK, Component, Ost, SystemView
+from tarazu.model import Component, Ost, SystemView
+from tarazu.ost_state import SICK
 from tarazu.units import human_bytes
 
 MOST_NAMED = 200
 """Characters of a list of OSTs in a message."""
 ROOM = 2.0
 """Shares that must fit: the forecast may be wrong."""
+
+
+def why_not(ost: Ost) -> str:
+    """mdsd's verdict on an OST that cannot be used; empty for one that can."""
+    return "" if ost.usable and ost.files_free > 0 else str(ost.judged)
 
 
 def usable_osts(view: SystemView) -> tuple[Ost, ...]:
@@ -45,19 +51,6 @@ def unfit(osts: Sequence[Ost], weights: Weights, share_bytes: float) -> dict[str
             for o, speed in zip(inside, relative_speeds(inside))
         )
     return found
-
-
-def why_not(ost: Ost) -> str:
-    """The first reason why an OST cannot be used, for messages; empty when it can."""
-    reasons = (
-        (bool(ost.health), ost.health),
-        (not ost.active, "inactive"),
-        (ost.readonly, "read-only"),
-        (ost.no_create, "no_create"),
-        (ost.stale, "stale"),
-        (ost.files_free <= 0, "out of inodes"),
-    )
-    return next((text for is_so, text in reasons if is_so), "")
 
 
 def distinct_needed(component: Component, osts: int) -> int:
@@ -106,5 +99,29 @@ def too_little_space(
     return InsufficientResources(
         f"{where}: expected room for {stripes} objects of {human_bytes(weight_bytes)} on distinct OSTs, "
         f"found room for {fitting} after reserve and promises"
-        + (f"; no room at all on OST {fold(short)[:MOST_NAMED]}" if short else "")
+        + (f"; no room at all on OST {ranges.fold(sorted(short))[:MOST_NAMED]}" if short else "")
     )
+
+
+def speeds(osts: Sequence[Ost]) -> list[float]:
+    """Write throughput of each OST in bytes/s; where unknown, the median of the known ones, or 1."""
+    known = [o.write_bytes_per_s for o in osts if o.write_bytes_per_s]
+    middle = median(known) if known else 1.0
+    return [o.write_bytes_per_s or middle for o in osts]
+
+
+def relative_speeds(osts: Sequence[Ost]) -> list[float]:
+    """Speed of each OST over that of its peers, 1 where nothing was seen: flash is no reason to leave disks out.
+
+    Where no OST was compared with peers, throughputs over their median.
+    """
+    if any(o.relative_speed is not None for o in osts):
+        return [o.relative_speed or 1.0 for o in osts]
+    found = speeds(osts)
+    middle = median(found) if found else 1.0
+    return [speed / middle for speed in found]
+
+
+def speed_of(view: SystemView) -> dict[int, float]:
+    """`speeds` of all OSTs of a view by index, also of those that may not be used now."""
+    return dict(zip((o.index for o in view.osts), speeds(view.osts)))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from tarazu.allocate import bounds, packing
-from tarazu.allocate.arrange import ring
 from tarazu.allocate.dealing import deal
-from tarazu.allocate.draft import Draft
+from tarazu.allocate.draft import Draft, ring
 from tarazu.allocate.marginal_cost import Levels
 from tarazu.allocate.packing import Packing
 from tarazu.allocate.problem import Array, Group
+from tarazu.flows import searches_exactly
 
 NEAR = 1e-3
 """Relative distance from the lowest level that may be possible from which a search is worth its time."""
@@ -27,7 +27,9 @@ MERGED = 1e-3
 def pack(draft: Draft) -> None:
     """Replace the draft by the best filling that the search finds, if that has a lower highest level."""
     problem, levels = draft.problem, draft.levels
-    if not problem.groups or not all(map(_equal_rows, problem.groups)):
+    if not searches_exactly(draft.solver) or not problem.groups:
+        return
+    if not all(map(_equal_rows, problem.groups)):
         return
     found = None
     if levels.equal:

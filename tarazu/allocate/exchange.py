@@ -82,7 +82,8 @@ def _lower(held: Holdings, target: float) -> None:
     effort = 0
     many = len(np.unique(held.weight)) > FEW_SIZES
     while effort < STEPS and len(stuck) <= MAX_STUCK and not held.draft.due:
-        highest = _extremes(-held.level, MAX_STUCK + 1)
+        # Others' bytes on an OST where none of ours lie hold up nobody.
+        highest = _extremes(np.where(held.x > 0, -held.level, 0.0), MAX_STUCK + 1)
         high = next((a for a in highest if a not in stuck), None)
         if high is None or held.level[high] <= target:
             return

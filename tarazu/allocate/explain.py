@@ -9,6 +9,7 @@ import numpy as np
 
 from tarazu.allocate.eligible import room_bytes, why_not
 from tarazu.allocate.marginal_cost import terms, water_level
+from tarazu.allocate.problem import Array
 from tarazu.config import Weights
 from tarazu.model import SystemView
 from tarazu.units import GIB
@@ -17,7 +18,7 @@ TERMS = ("latency", "oss_load", "rate", "fill", "promise", "degraded", "level")
 
 
 class OstCost(msgspec.Struct, frozen=True):
-    """The cost terms of one OST, for people and programs (`tarazu explain --costs`)."""
+    """The cost terms of one OST, for people and programs (`tarazu job explain --costs`)."""
 
     ost: int
     oss: str
@@ -45,7 +46,7 @@ def costs(view: SystemView, weights: Weights, new_bytes: float | None = None) ->
 
     new_bytes: size of the job that they are computed for; default 1 GiB per usable OST.
     """
-    out = {o.index: why_not(o) or ("" if room_bytes(o, weights) else "full") for o in view.osts}
+    out = {o.index: why_not(o) or ("" if room_bytes(o, weights) else "no room") for o in view.osts}
     usable = [o for o in view.osts if not out[o.index]]
     found: dict[int, OstCost] = {}
     if usable:
@@ -62,3 +63,18 @@ def costs(view: SystemView, weights: Weights, new_bytes: float | None = None) ->
     return [
         found.get(o.index) or OstCost(o.index, o.oss, out[o.index], room_bytes(o, weights)) for o in view.osts
     ]
+
+
+def fill_cost(view: SystemView, weights: Weights, new_bytes: float | None = None) -> float:
+    """Share of an even job's time by which the lean towards emptier OSTs makes it longer."""
+    usable = [o for o in view.osts if not why_not(o) and room_bytes(o, weights)]
+    if not usable:
+        return 0.0
+    new = float(new_bytes or GIB * len(usable))
+    t = terms(view, usable, weights, new)
+
+    def time(level: Array) -> float:
+        placed = np.maximum(0.0, water_level(level / t.slope, 1 / t.slope, new) - level) / t.slope
+        return float((placed * t.slope + t.promise)[placed > 0].max())
+
+    return max(0.0, time(t.level) / time(t.level - t.fill) - 1)

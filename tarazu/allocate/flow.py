@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from tarazu.allocate import arrange, bounds
-from tarazu.allocate.draft import Draft
+from tarazu.allocate import bounds
+from tarazu.allocate.draft import Draft, ring, stride
 from tarazu.allocate.eligible import too_little_space
 from tarazu.allocate.problem import Array, Group
-from tarazu.allocate.solvers import min_cost_flow
 from tarazu.allocate.waves import alternating
 from tarazu.errors import InsufficientResources
+from tarazu.flows import min_cost_flow
 
 OSS_BALANCE = 0.1
 """Levels per mean bytes per OST on one OSS: spreads over servers what is equal on OSTs, and no more."""
@@ -50,7 +50,7 @@ def _place(draft: Draft, group: Group) -> list[Group]:
         if not halves:
             raise
         return [part for half in halves for part in _place(draft, half)]
-    _deal(draft, group, counts)
+    deal(draft, group, counts)
     draft.placed += np.bincount(group.osts.ravel(), group.weights.ravel(), len(draft.placed))
     return [group]
 
@@ -118,7 +118,7 @@ def _window(draft: Draft, unit: float, need: int, low: Array, high: Array) -> tu
     ost_of_arc = np.repeat(np.arange(osts), high - low)
     nth = np.arange(len(ost_of_arc)) - np.repeat(np.cumsum(high - low) - (high - low), high - low)
     middle = draft.placed[ost_of_arc] + (low[ost_of_arc] + nth + 0.5) * unit
-    rank = (arrange.ring(problem.oss) - draft.turn) % osts
+    rank = draft.rank()
     tie = rank[ost_of_arc] * TIE_STEPS // osts
     level_of_arc = draft.levels.at(middle, ost_of_arc).clip(None, HIGHEST_LEVEL)
     ost_costs = np.rint(level_of_arc * COST_SCALE).astype(np.int64) * TIE_STEPS + tie
@@ -133,7 +133,7 @@ def _window(draft: Draft, unit: float, need: int, low: Array, high: Array) -> tu
     costs = np.concatenate([oss_costs, ost_costs, np.zeros(osts, np.int64)])
     supplies = np.zeros(sink + 1, np.int64)
     supplies[0], supplies[sink] = spare, -spare
-    flow = min_cost_flow(tails, heads, capacities, costs, supplies)
+    flow = min_cost_flow(tails, heads, capacities, costs, supplies, draft.solver)
     return low + flow[-osts:], True
 
 
@@ -142,7 +142,7 @@ def _oss_arcs(draft: Draft, unit: float, low: Array, high: Array) -> tuple[Array
     problem = draft.problem
     servers = len(problem.oss_names)
     size = np.bincount(problem.oss, minlength=servers)
-    bytes_now = np.bincount(problem.oss, draft.placed + low * unit, servers)
+    bytes_now = np.bincount(problem.oss, draft.placed + draft.lately + low * unit, servers)
     arcs = np.bincount(problem.oss, high - low, servers).astype(np.int64)
     oss_of_arc = np.repeat(np.arange(servers), arcs)
     nth = np.arange(len(oss_of_arc)) - np.repeat(np.cumsum(arcs) - arcs, arcs)
@@ -152,18 +152,31 @@ def _oss_arcs(draft: Draft, unit: float, low: Array, high: Array) -> tuple[Array
     return oss_of_arc, costs
 
 
-def _deal(draft: Draft, group: Group, counts: Array) -> None:
-    """Deal the multiset of OSTs to the members, one card each in turn: no member gets an OST twice.
+def deal(draft: Draft, group: Group, counts: Array) -> None:
+    """Deal the multiset of OSTs to the members: no member gets an OST twice.
 
-    OSTs are sorted by server, so the cards of one member, evenly spaced, spread over the servers too; and members of
-    different waves alternate, so that each wave gets its share of the cards of every OST.
+    Where few are to meet: round after round, each from server to server and those first that have most, so that few
+    members share an OST with others, and the rest are not held up by them. Else, and where that would give an OST
+    twice, or waves differ: one card each in turn. OSTs are sorted by server, so the cards of one member, evenly spaced,
+    spread over the servers too; and members of different waves alternate, so that each wave gets its share of the cards
+    of every OST.
     """
     members, stripes = group.weights.shape
+    waves = np.ptp(draft.problem.waves[group.requests])
+    if draft.few_meet and not waves and not np.ptp(group.weights, axis=1).any():
+        place = (ring(draft.problem.oss) - draft.turn) % len(counts)
+        cards = np.repeat(np.arange(len(counts)), counts)
+        nth = np.arange(len(cards)) - np.repeat(np.cumsum(counts) - counts, counts)
+        rows = cards[np.lexsort((place[cards], -counts[cards], nth))].reshape(members, stripes)
+        in_order = np.sort(rows, axis=1)
+        if not (in_order[:, 1:] == in_order[:, :-1]).any():
+            group.osts = rows
+            return
     order = np.roll(np.argsort(draft.problem.oss, kind="stable"), -draft.turn)
     cards = np.repeat(order, counts[order])
     # Where nothing is known of times, files that come one after the other are taken to be written together: they get
     # rows that lie far apart. Where members are alike their lists can still change places in the end.
-    turns = np.arange(members) * arrange.stride(members) % members
+    turns = np.arange(members) * stride(members) % members
     of_wave = draft.problem.waves[group.requests]
     if np.ptp(of_wave) and np.ptp(group.weights, axis=0).any():
         turns = np.argsort(alternating(of_wave))

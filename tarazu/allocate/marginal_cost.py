@@ -1,7 +1,7 @@
 """Where an OST's cost comes from: its level, the marginal cost of a byte more on it, as a function of the bytes placed.
 
-    level(x) = fill · (fill now − lowest fill) + degraded + (promised and not written + x) / (rate · T)
-               + ceiling · max(0, fill after x − highest fill that is acceptable)
+    level(x) = lean(fill) + degraded + (promised and not written + x) / (rate · T)
+               + ceiling · max(0, fill after x − highest fill that is acceptable: half of what the fullest has left)
     rate     = speed × latency × OSS load, relative to the median OST
 
 T is the time that all OSTs need for the new and the promised bytes when they finish together, so a balanced OST of an
@@ -11,15 +11,15 @@ where all objects are equal the optimum of that sum is the lowest possible maxim
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median_low
 
 import numpy as np
 
-from tarazu.allocate.eligible import room_bytes
+from tarazu.allocate.eligible import relative_speeds, room_bytes
 from tarazu.allocate.problem import Array, Problem
-from tarazu.allocate.speeds import relative_speeds
 from tarazu.config import Weights
 from tarazu.model import Ost, SystemView
 
@@ -37,6 +37,10 @@ DEGRADED = 100.0
 """Levels of a degraded OST: so many times the time of a balanced one, that is, only when the others do not suffice."""
 CEILING = 1000.0
 """Levels per unit of fill above the acceptable one: a thousandth more counts as much as the whole job's time."""
+SCARCE_DAYS, MOST_SCARCE = 30.0, 30.0
+"""An OST that is full in so many days makes space scarce: half as many, twice the budget, and so on up to so often."""
+LATELY = 4.0
+"""Steps of fill that an object counts that was placed lately."""
 EVEN = 0.01
 """Levels, and share of the throughput, by which OSTs may differ and still count as equal."""
 
@@ -90,9 +94,18 @@ def terms(view: SystemView, osts: Sequence[Ost], weights: Weights, new_bytes: fl
     even_time = (max(1.0, new_bytes) + float(waiting.sum())) / float(rate.sum())
     slope = 1 / (rate * even_time)
     degraded = DEGRADED * np.array([o.degraded for o in osts], float)
-    return Terms(
-        speed, latency, oss_load, rate, weights.fill * (fill - fill.min()), slope * waiting, degraded, slope
-    )
+    leaning = lean(fill, weights, view.days_until_full)
+    return Terms(speed, latency, oss_load, rate, leaning, slope * waiting, degraded, slope)
+
+
+def lean(fill: Array, weights: Weights, days_until_full: float | None = None) -> Array:
+    """(n,) levels by which fuller OSTs are avoided: the budget where the fullest differs by so much that Lustre itself
+    would lean, less below, and more beyond, or where an OST is full in less than `SCARCE_DAYS`.
+    """
+    above: Array = fill - fill.min()
+    days = math.inf if days_until_full is None else max(days_until_full, 1e-3)
+    scarcity = min(MOST_SCARCE, max(1.0, SCARCE_DAYS / days))
+    return weights.fill_budget * scarcity * above / max(weights.fill_tolerance, 1e-3)
 
 
 def _latency_factors(osts: Sequence[Ost]) -> Array:
@@ -113,6 +126,11 @@ class Levels:
     slope2: Array
     room: Array
     """Bytes that still fit, reserve and promises excluded."""
+    lean: Array
+    """Levels by which OSTs come later among those that are alike: some steps for each object that was placed there
+    lately, one for being so much fuller that Lustre itself would lean. In `base`, without steps, where objects are so
+    small that a few less on an OST cost no more.
+    """
 
     @property
     def equal(self) -> bool:
@@ -136,30 +154,38 @@ class Levels:
         """Every level at which an OST can be with one of these sums of new bytes, ascending."""
         lines = np.vstack([self.base, self.slope, self.base2, self.slope2])
         base, slope, base2, slope2 = np.unique(lines, axis=1)[:, :, None]
-        return np.unique(Levels(base, slope, base2, slope2, self.room).at(sums))
+        return np.unique(Levels(base, slope, base2, slope2, self.room, self.lean).at(sums))
 
     @classmethod
     def of_bytes(cls, osts: int, room: Array | float = np.inf) -> Levels:
         """Bytes alone as the level of each of so many OSTs."""
         zero, one = np.zeros(osts), np.ones(osts)
-        return cls(zero, one, zero, one, one * room)
+        return cls(zero, one, zero, one, one * room, zero)
 
 
-def build(problem: Problem, weights: Weights) -> Levels:
-    """The levels of the usable OSTs before anything is placed."""
+def build(
+    problem: Problem, weights: Weights, before: Array | float = 0.0, lately: Array | float = 0.0
+) -> Levels:
+    """The levels of the usable OSTs before anything is placed; `before`: bytes there, written at another time;
+    `lately`: objects that jobs got there that may still run.
+    """
     osts = problem.osts
     new = max(1.0, float(problem.total_bytes))
     t = terms(problem.view, osts, weights, new)
     total = np.array([max(1, o.total_bytes) for o in osts], float)
-    used = np.array([o.used_bytes + o.promised_bytes for o in osts], float)
+    used = np.array([o.used_bytes + o.promised_bytes for o in osts], float) + before
     fill = used / total
-    base = t.level
+    coarse = max((float(g.weights.max()) for g in problem.groups), default=0.0) * t.slope.min()
+    leaning = t.fill if coarse <= max(weights.fill_budget, t.fill.max()) else np.zeros(len(osts))
+    base = t.promise + leaning + t.degraded
     even_fill = water_level(used, total, new)
-    acceptable = max(float(fill.max()), even_fill + weights.fill_tolerance * max(0.0, 1 - even_fill))
+    acceptable = (max(float(fill.max()), even_fill) + 1) / 2
     base2 = base + CEILING * (fill - acceptable)
     slope2 = t.slope + CEILING / total
-    room = np.array([room_bytes(o, weights) for o in osts], float)
-    return Levels(base, np.maximum(t.slope, 1e-18), base2, np.maximum(slope2, 1e-18), room)
+    room = np.maximum(0.0, np.array([room_bytes(o, weights) for o in osts], float) - before)
+    step = max(weights.fill_budget, 1e-9)
+    steps = (np.floor(t.fill / step) + LATELY * lately) * step
+    return Levels(base, np.maximum(t.slope, 1e-18), base2, np.maximum(slope2, 1e-18), room, steps)
 
 
 def water_level(base: Array, rate: Array, total: float) -> float:

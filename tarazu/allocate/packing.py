@@ -18,7 +18,7 @@ from tarazu.allocate.problem import Array, Problem
 
 MAX_PATTERNS = 4_000
 """Fillings of one OST; beyond, counting arguments and exchanges have to do."""
-MAX_VARIABLES = 600
+MAX_VARIABLES = 1_500
 """Fillings of all kinds of OSTs together."""
 MAX_SIZES = 10
 MERGED_SIZES = 64
@@ -36,7 +36,7 @@ SLACK = 1e-9
 
 
 @dataclass(slots=True)
-class Objects:
+class ObjectSizes:
     """All objects of a problem by size."""
 
     sizes: Array
@@ -53,7 +53,7 @@ class Objects:
 class Packing:
     """A filling of all OSTs."""
 
-    objects: Objects
+    objects: ObjectSizes
     counts: Array
     """(osts, k) objects of each size on each OST."""
     kinds: Array
@@ -105,7 +105,7 @@ def pack(
     return max(lowest, min(highest, float(ends[low]))), best
 
 
-def _fillings(problem: Problem, limit: float, merged: float = 0.0) -> tuple[Objects, Array] | None:
+def _fillings(problem: Problem, limit: float, merged: float = 0.0) -> tuple[ObjectSizes, Array] | None:
     """The objects by size, and every combination of sizes up to `limit` bytes; None if there are too many, or pools."""
     if not problem.groups or not problem.eligible[[g.eligible for g in problem.groups]].all():
         return None
@@ -115,33 +115,35 @@ def _fillings(problem: Problem, limit: float, merged: float = 0.0) -> tuple[Obje
         return None
     sizes, counts = np.unique(np.concatenate([g.weights.ravel() for g in problem.groups]), return_counts=True)
     spare = merged * problem.total_bytes
+    found = None
     while len(sizes) <= MERGED_SIZES:
         if len(sizes) <= MAX_SIZES:
             objects = objects_of(problem, sizes)
             patterns = _patterns(objects, limit)
             if patterns is not None:
-                return objects, patterns
+                found = objects, patterns
         larger = counts[:-1] * np.diff(sizes)
+        # As few as may be: every kind of OST has all of them.
         if not len(larger) or larger.min() > spare:
             break
         pair = int(np.argmin(larger))
         spare -= float(larger[pair])
         counts[pair + 1] += counts[pair]
         sizes, counts = np.delete(sizes, pair), np.delete(counts, pair)
-    return None
+    return found
 
 
-def objects_of(problem: Problem, sizes: Array) -> Objects:
+def objects_of(problem: Problem, sizes: Array) -> ObjectSizes:
     """Each object is of the smallest of `sizes` (ascending) that is not below its own."""
     groups = [np.searchsorted(sizes, g.weights) for g in problem.groups]
     counts, most = np.zeros(len(sizes), np.int64), np.zeros(len(sizes), np.int64)
     for group in groups:
         counts += np.bincount(group.ravel(), minlength=len(sizes))
         most += [np.count_nonzero((group == k).any(axis=1)) for k in range(len(sizes))]
-    return Objects(sizes, counts, most, groups)
+    return ObjectSizes(sizes, counts, most, groups)
 
 
-def _patterns(objects: Objects, limit: float) -> Array | None:
+def _patterns(objects: ObjectSizes, limit: float) -> Array | None:
     """Every combination of sizes up to `limit` bytes, the smallest sums first; None when there are too many."""
     patterns = np.zeros((1, 0), np.int64)
     room = np.array([int(limit)])
@@ -156,7 +158,7 @@ def _patterns(objects: Objects, limit: float) -> Array | None:
 
 
 def _fits(
-    objects: Objects, patterns: Array, loads: Array, levels: Levels, level: float, effort: float
+    objects: ObjectSizes, patterns: Array, loads: Array, levels: Levels, level: float, effort: float
 ) -> Packing | Literal[False] | None:
     """A filling with every OST at `level` or below; False when there is none, None when undecided."""
     limit = np.minimum(levels.bytes_below(level), levels.room) * (1 + SLACK)
@@ -186,7 +188,7 @@ def _fits(
 
 
 def _uses(
-    objects: Objects, kinds: list[tuple[int, Array, int]], effort: float
+    objects: ObjectSizes, kinds: list[tuple[int, Array, int]], effort: float
 ) -> list[list[int]] | Literal[False] | None:
     """How often each filling is used, where of each kind there are so many OSTs, with these fillings and so many bytes
     at most on all of them together; False when it cannot be, None when undecided.

@@ -22,8 +22,8 @@ import msgspec
 import numpy as np
 
 from tarazu.allocate.eligible import candidates, in_pool, room_bytes, usable_osts
-from tarazu.allocate.policies import Policy
-from tarazu.allocate.problem import Array, Piece, pieces_of
+from tarazu.allocate.policy import Policy
+from tarazu.allocate.problem import Array, RequestedComponent, pieces_of
 from tarazu.config import Weights
 from tarazu.errors import InfeasibleRequest, InsufficientResources
 from tarazu.model import Allocation, CreateRequest, FilePlacement, Left, Ost, SystemView
@@ -80,6 +80,7 @@ def place(
             raise _nothing(why, refused) from None
     if allocation is None:
         raise InsufficientResources(next(iter(why.values())).why)
+    why |= {kept[i]: reason for i, reason in allocation.left.items()}
     files = [NOWHERE] * len(requests)
     for i, placed in zip(kept, allocation.files, strict=True):
         files[i] = placed
@@ -106,7 +107,7 @@ class _Kind:
     """Files alike in layout and size, but for small differences of the latter."""
 
     files: list[int]
-    pieces: list[Piece]
+    pieces: list[RequestedComponent]
     """One for each component that the forecast reaches, as large as in the largest file."""
     gain: int
 
@@ -123,7 +124,7 @@ class _Kind:
 def _kinds(requests: Sequence[CreateRequest], kept: Iterable[int]) -> list[_Kind]:
     """By gain. Files without any object on an OST (only on the MDT) come last, and need nothing."""
     numbers = list(kept)
-    found: dict[int, list[Piece]] = {}
+    found: dict[int, list[RequestedComponent]] = {}
     for piece in pieces_of([requests[i] for i in numbers]):
         found.setdefault(piece.requests[0], []).append(piece)
     kinds = [
@@ -180,7 +181,7 @@ class _Fitting:
             left.update((i, why) for kind in short for i in kind.files)
         return chosen, left
 
-    def _refusal(self, piece: Piece) -> Left | None:
+    def _refusal(self, piece: RequestedComponent) -> Left | None:
         """Why no OSTs can serve this component at all, now or ever."""
         component, largest = piece.component, max(piece.weights)
         if component.pool not in self._totals:

@@ -1,21 +1,118 @@
-"""tarazu's own policy: a flow per group of like components, largest objects first; then exchanges, the exact search,
-servers, waves, the order within lists, and a few small objects for OSTs that may be well again.
+"""tarazu's own policy: what is written side by side is balanced by itself, and nothing is placed that gains nothing.
+
+Extent by extent (a progressive file's components are written one after another): a flow per group of like components,
+largest objects first; then exchanges, the exact search, servers, waves. Over all of it the order within lists, and a
+few small objects for OSTs that may be well again. Where Lustre's own allocator would do as well, files are left to it.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from time import perf_counter
 
 import numpy as np
 
-from tarazu.allocate import arrange, exact, exchange, flow, marginal_cost, problem, servers, trials, waves
+from tarazu.allocate import (
+    arrange,
+    bounds,
+    exact,
+    exchange,
+    flow,
+    lustres_own,
+    marginal_cost,
+    problem,
+    servers,
+    waves,
+)
 from tarazu.allocate.answer import answer
-from tarazu.allocate.draft import Draft
-from tarazu.allocate.problem import Array
+from tarazu.allocate.draft import Draft, ring, stride
+from tarazu.allocate.eligible import room_bytes
+from tarazu.allocate.problem import Array, Group, Problem
+from tarazu.allocate.timing import Timing
 from tarazu.config import Weights
-from tarazu.model import Allocation, CreateRequest, SystemView
+from tarazu.config.sections import Allocate
+from tarazu.flows import Solver, solver_of
+from tarazu.lustre import EOF
+from tarazu.model import AS_GOOD, Allocation, CreateRequest, FilePlacement, Left, Ost, SystemView
+from tarazu.units import KIB, MIB
+
+TRIAL_OBJECTS = 4
+TRIAL_LEAST_BYTES, TRIAL_MOST_BYTES = 256 * KIB, 4 * MIB
+"""Of an object: less says nothing about a disk whose bytes per second are limited."""
+TRIAL_MOST_S = 10.0
+"""A disk as slow as it was seen writes all trial objects within this time."""
+
+
+def let_through(draft: Draft, weights: Weights) -> None:
+    """Move a few small objects of `draft` to the sick OSTs that have none: only I/O there can show that they are well.
+
+    Each allocation may do so while nothing else is promised on that OST, with small files or first components.
+    """
+    problem = draft.problem
+    for position, ost in enumerate(problem.osts):
+        if not ost.sick or ost.degraded or ost.promised_bytes or draft.placed[position]:
+            continue
+        left_bytes = min((ost.write_bytes_per_s or 0.0) * TRIAL_MOST_S, room_bytes(ost, weights))
+        objects = TRIAL_OBJECTS
+        for group in problem.groups:
+            if group.weights.shape[1] != 1 or not problem.eligible[group.eligible][position]:
+                continue
+            sizes = group.weights[:, 0]
+            fit = (sizes >= TRIAL_LEAST_BYTES) & (sizes <= TRIAL_MOST_BYTES)
+            # Not those that another trial has.
+            fit &= np.array([not problem.osts[p].sick for p in group.osts[:, 0].tolist()])
+            for member in np.flatnonzero(fit)[np.argsort(-sizes[fit], kind="stable")].tolist():
+                size = int(sizes[member])
+                if objects and size <= left_bytes:
+                    draft.placed[group.osts[member, 0]] -= size
+                    draft.placed[position] += size
+                    group.osts[member, 0] = position
+                    left_bytes, objects = left_bytes - size, objects - 1
+
+
+HALF_S = 300.0
+"""After which a placement counts half."""
+
+
+class Lately:
+    """Objects placed on each OST of a file system by jobs that may still run, or read them; older ones count less.
+
+    Where nothing else tells OSTs apart, jobs that run at the same time are kept apart by it.
+    """
+
+    def __init__(self) -> None:
+        self.made = 0
+        """In all: the next begin where these end."""
+        self._objects: dict[int, float] = {}
+        self._at_s = 0.0
+
+    def objects(self, wanted: Problem) -> Array:
+        """(n,) as whole numbers."""
+        share = self._left(wanted.view.taken_s)
+        return np.rint(share * np.array([self._objects.get(o.index, 0.0) for o in wanted.osts]))
+
+    def note(self, placed: Problem) -> None:
+        share = self._left(placed.view.taken_s)
+        new = sum(np.bincount(g.osts.ravel(), minlength=len(placed.osts)) for g in placed.groups)
+        counts = np.broadcast_to(new, len(placed.osts)).tolist()
+        self._objects = {
+            o.index: share * self._objects.get(o.index, 0.0) + more
+            for o, more in zip(placed.osts, counts, strict=True)
+        }
+        self._at_s = placed.view.taken_s
+        self.made += sum(counts)
+
+    def _left(self, now_s: float) -> float:
+        halves = max(0.0, now_s - self._at_s) / HALF_S
+        return math.pow(0.5, halves)
+
+
+TRIES = 6
+"""Drafts of progressive files from which the one that is written soonest is taken."""
+NEAR, LEAST_BETTER = 0.01, 1e-3
+"""Share above the bound that is near enough; share by which another draft has to be better."""
 
 
 class Tarazu:
@@ -27,29 +124,151 @@ class Tarazu:
         self.weights = weights or Weights()
         self.limit_s = math.inf
         """After so long the best placement so far is taken: where somebody waits, on a node that is busy."""
-        self._calls = seed
+        self.least_gain = -1.0
+        """Share of their time by which files must be written sooner to be placed at all; -1: whatever it is."""
+        self.solver: Solver = "auto"
+        self._seed = seed
+        self._lately: dict[str, Lately] = {}
+        """By file system."""
+
+    @classmethod
+    def of_site(cls, settings: Allocate, seed: int = 0) -> Tarazu:
+        """As a site's settings have it: what gains too little is left to Lustre."""
+        policy = cls(seed, settings.weights)
+        policy.least_gain = settings.least_gain
+        policy.solver = solver_of(settings.solver)
+        return policy
 
     def allocate(
         self, view: SystemView, requests: Sequence[CreateRequest], of_wave: Sequence[int] = ()
     ) -> Allocation:
         """Place `requests`, each of a wave. Raises InfeasibleRequest (never) or InsufficientResources (not now)."""
         start = perf_counter()
-        draft = self._begin(view, requests, of_wave)
-        draft.until = start + self.limit_s
-        flow.place(draft)
-        for make_better in (exchange.lower_osts, exact.pack, servers.even_out, waves.even_out):
-            if not draft.due:
-                make_better(draft)
-        arrange.arrange(draft)
-        trials.let_through(draft, self.weights)
-        return answer(draft.problem, self.name, draft.placed, start, _emptiest_first(draft), draft.bound)
-
-    def _begin(self, view: SystemView, requests: Sequence[CreateRequest], of_wave: Sequence[int]) -> Draft:
         wanted = problem.build(view, requests, of_wave)
-        levels = marginal_cost.build(wanted, self.weights)
+        draft = self._placed(wanted, start + self.limit_s)
+        if self._gains(draft, of_wave):
+            let_through(draft, self.weights)
+            self._lately[view.fs_name].note(draft.problem)
+            return answer(draft.problem, self.name, draft.placed, start, _emptiest_first(draft), draft.bound)
+        why = Left(AS_GOOD)
+        return Allocation(
+            (FilePlacement(()),) * len(requests),
+            self.name,
+            elapsed_s=perf_counter() - start,
+            left=dict.fromkeys(range(len(requests)), why),
+        )
+
+    def _placed(self, wanted: Problem, until: float) -> Draft:
+        """The draft that is written soonest of several, where components are written one after another: which process
+        goes on while others wait is not known before a draft is made.
+        """
+        timing = Timing(wanted, self.weights)
+        ways = _ways(wanted)
+        several = len(ways[0]) > 1 or len(ways) > 1
+        if not several or not timing.follows(wanted.groups):
+            return self._drafted(wanted, ways[0], True, until)
+        enough = timing.bound_s(wanted.groups) * (1 + NEAR)
+        best, soonest = None, math.inf
+        for way in ways:
+            first = self._drafted(wanted, way, False, until)
+            for nth in range(TRIES // len(ways)):
+                draft = _dealt_anew(first, nth) if nth else first
+                time = timing.time_s(draft.problem.groups)
+                if time < soonest * (1 - LEAST_BETTER):
+                    best, soonest = draft, time
+                if soonest <= enough or draft.due:
+                    break
+        assert best
+        return best
+
+    def _drafted(self, wanted: Problem, extents: list[list[Group]], few_meet: bool, until: float) -> Draft:
+        """Every extent balanced by itself, the largest first; where that leaves a choice, the emptier OSTs, and those
+        after the ones of the last placement.
+        """
         osts = len(wanted.osts)
-        self._calls += 1
-        return Draft(wanted, levels, np.zeros(osts), self._calls * arrange.stride(osts) % osts)
+        lately = self._lately.setdefault(wanted.view.fs_name, Lately())
+        # After each round one further on, so that files of several stripes begin everywhere.
+        turn = (lately.made + lately.made // osts + self._seed * stride(osts)) % osts
+        recent = lately.objects(wanted)
+        placed, groups = np.zeros(osts), []
+        for of_extent in extents:
+            part = dataclasses.replace(wanted, groups=[dataclasses.replace(group) for group in of_extent])
+            levels = marginal_cost.build(part, self.weights, placed, recent)
+            mean = part.total_bytes / max(1, sum(group.weights.size for group in part.groups))
+            draft = Draft(
+                part, levels, np.zeros(osts), turn, placed, recent * mean, few_meet,
+                solver=self.solver, until=until,
+            )  # fmt: skip
+            flow.place(draft)
+            for make_better in (exchange.lower_osts, exact.pack, servers.even_out, waves.even_out):
+                if not draft.due:
+                    make_better(draft)
+            arrange.relabel(draft)
+            placed = placed + draft.placed
+            groups += part.groups
+        whole = dataclasses.replace(wanted, groups=groups)
+        if len(extents) == 1:
+            draft = dataclasses.replace(draft, problem=whole)
+        else:
+            levels, bound = marginal_cost.build(whole, self.weights), bounds.utilization_of(whole)
+            draft = Draft(whole, levels, placed, turn, bound=bound, until=until)
+        arrange.arrange(draft)
+        return draft
+
+    def _gains(self, draft: Draft, of_wave: Sequence[int]) -> bool:
+        """Whether the files are written sooner than where Lustre would have put them, or cannot lie there."""
+        wanted, least = draft.problem, self.least_gain
+        view = wanted.view
+        if least < 0 or not wanted.groups or any(_kept_free(o, self.weights) for o in view.osts):
+            return True
+        ours = Timing(wanted, self.weights).time_s(wanted.groups)
+        return ours * (1 + least) <= lustres_own.time_s(view, wanted.requests, of_wave, self.weights)
+
+
+def _kept_free(ost: Ost, weights: Weights) -> bool:
+    """Whether Lustre would make objects there and we do not: its own constraints are not all of them."""
+    lustres = ost.active and not (ost.no_create or ost.readonly) and ost.files_free > 0
+    return lustres and (not ost.usable or (ost.avail_bytes > 0 and not room_bytes(ost, weights)))
+
+
+def _dealt_anew(draft: Draft, nth: int) -> Draft:
+    """The same objects on each OST, other members' lists: few members share OSTs, or all a little, by turns."""
+    osts = len(draft.problem.osts)
+    groups = [dataclasses.replace(group) for group in draft.problem.groups]
+    other = dataclasses.replace(
+        draft,
+        problem=dataclasses.replace(draft.problem, groups=groups),
+        turn=(draft.turn + nth * stride(osts)) % osts,
+        few_meet=nth % 2 == 1,
+    )
+    for group in groups:
+        if not np.ptp(group.weights):
+            flow.deal(other, group, np.bincount(group.osts.ravel(), minlength=osts))
+        elif not np.ptp(group.weights, axis=0).any():
+            group.osts = np.roll(group.osts, nth * stride(len(group.osts)), axis=0)
+    arrange.arrange(other)
+    return other
+
+
+def _ways(wanted: Problem) -> list[list[list[Group]]]:
+    """How groups may be divided into extents: by component; and where several write a file, each at his place, with
+    all of it at once.
+    """
+    by_component = _extents(wanted, shared_at_once=False)
+    at_once = _extents(wanted, shared_at_once=True)
+    return [at_once] if len(at_once) == len(by_component) else [at_once, by_component]
+
+
+def _extents(wanted: Problem, shared_at_once: bool) -> list[list[Group]]:
+    """Groups of like extents, those of most bytes first."""
+    found: dict[tuple[int, int], list[Group]] = {}
+    for group in wanted.groups:
+        request = wanted.requests[int(group.requests[0])]
+        component = request.layout.components[group.component]
+        at_once = shared_at_once and request.writers > 1
+        extent = (0, EOF) if at_once else (component.start_bytes, component.end_bytes)
+        found.setdefault(extent, []).append(group)
+    return sorted(found.values(), key=lambda groups: -sum(float(g.weights.sum()) for g in groups)) or [[]]
 
 
 def _emptiest_first(draft: Draft) -> Array:
@@ -57,5 +276,5 @@ def _emptiest_first(draft: Draft) -> Array:
     osts = draft.problem.osts
     used = np.array([o.used_bytes + o.promised_bytes for o in osts], float) + draft.placed
     fill = used / np.array([max(1, o.total_bytes) for o in osts], float)
-    turned = (arrange.ring(draft.problem.oss) - draft.turn) % len(osts)
+    turned = (ring(draft.problem.oss) - draft.turn) % len(osts)
     return np.lexsort((turned, fill, np.array([o.degraded for o in osts])))

@@ -122,7 +122,7 @@ def build(view: SystemView, requests: Sequence[CreateRequest], waves: Sequence[i
 
 
 @dataclass(slots=True)
-class Piece:
+class RequestedComponent:
     """One component of all the requests that have the same layout and size."""
 
     layout: int
@@ -130,9 +130,11 @@ class Piece:
     component: Component
     weights: tuple[int, ...]
     requests: list[int]
+    several: bool = False
+    """Written by several processes each."""
 
 
-def pieces_of(requests: Sequence[CreateRequest]) -> list[Piece]:
+def pieces_of(requests: Sequence[CreateRequest]) -> list[RequestedComponent]:
     """The components that the forecasts reach and that lie on OSTs; of one layout in the order of its components."""
     members: dict[CreateRequest, list[int]] = {}
     for i, request in enumerate(requests):
@@ -147,7 +149,10 @@ def pieces_of(requests: Sequence[CreateRequest]) -> list[Piece]:
             if component.stripe_count and component.pattern != "mdt" and reaching:
                 rows = _object_bytes(component, [r.size_bytes for r in reaching])
                 for request, weights in zip(reaching, rows):
-                    pieces.append(Piece(number, position, component, weights, members[request]))
+                    several = request.writers > 1
+                    pieces.append(
+                        RequestedComponent(number, position, component, weights, members[request], several)
+                    )
     return pieces
 
 
@@ -171,17 +176,17 @@ def many_object_bytes(component: Component, sizes: Array) -> Array:
     return below(ends) - below(np.array([component.start_bytes], np.int64))
 
 
-def _merge(pieces: list[Piece], step_log2: float | None) -> list[list[Piece]]:
+def _merge(pieces: list[RequestedComponent], step_log2: float | None) -> list[list[RequestedComponent]]:
     """Pieces by (layout, component, size), sizes equal to within a factor of 2**step."""
-    merged: dict[tuple[int, int, float], list[Piece]] = {}
+    merged: dict[tuple[int, int, float, bool], list[RequestedComponent]] = {}
     for p in pieces:
         total = sum(p.weights)
         size = total if step_log2 is None else int(log2(max(1, total)) / step_log2)
-        merged.setdefault((p.layout, p.position, size), []).append(p)
+        merged.setdefault((p.layout, p.position, size, p.several), []).append(p)
     return list(merged.values())
 
 
-def _groups(members: list[Piece], width: int, row: int) -> list[Group]:
+def _groups(members: list[RequestedComponent], width: int, row: int) -> list[Group]:
     """One group; or several of at most `width` stripes for an overstriped component wider than its OSTs."""
     files = np.concatenate([np.asarray(p.requests, np.int64) for p in members])
     counts = [len(p.requests) for p in members]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tarazu.allocate.speeds import speed_of
+from tarazu.allocate.eligible import speed_of
 from tarazu.layout.objects import component_object_bytes
 from tarazu.model import CreateRequest, FilePlacement, SystemView
 

@@ -102,7 +102,7 @@ class Passed(msgspec.Struct, frozen=True, array_like=True, tag="passed"):
 
 
 class Marked(msgspec.Struct, frozen=True, array_like=True, tag="marked"):
-    """What the ledger's clock and the node's clocks showed at one moment (`daemons/ledger_clock.py`)."""
+    """What the ledger's clock and the node's clocks showed at one moment (`daemons/mdsd/ledger_clock.py`)."""
 
     at_s: float
     boot_id: str
@@ -167,7 +167,7 @@ class Recent(msgspec.Struct, frozen=True, array_like=True, tag="recent"):
     ids: dict[str, float]
 
 
-class Told(msgspec.Struct, frozen=True, array_like=True, tag="told"):
+class HeardInSnapshot(msgspec.Struct, frozen=True, array_like=True, tag="told"):
     """In a snapshot: what was heard while alone of a promise from before."""
 
     id: str
@@ -192,7 +192,7 @@ Record = (
     | Joined
     | Counted
     | Recent
-    | Told
+    | HeardInSnapshot
 )
 
 

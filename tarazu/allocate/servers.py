@@ -36,11 +36,13 @@ def _lower(held: Holdings) -> None:
     left = SERVER_TRIES
     servers = len(problem.oss_names)
     size = np.bincount(problem.oss, minlength=servers)
-    top = float(held.level.max()) + 1e-9
-    enough = float(held.x.sum()) / len(held.x) * (1 + SERVER_TOLERANCE)
+    # Others' bytes on an OST where none of ours lie hold up nobody.
+    top = float(held.level[held.x > 0].max()) + 1e-9
+    enough = float((held.x + held.draft.lately).sum()) / len(held.x) * (1 + SERVER_TOLERANCE)
+    rank = held.draft.rank()
     stuck = 0
     while left > 0 and stuck < min(STUCK_SERVERS, servers - 1) and not held.draft.due:
-        filled = np.bincount(problem.oss, held.x, servers) / size
+        filled = np.bincount(problem.oss, held.x + held.draft.lately, servers) / size
         order = np.argsort(-filled, kind="stable").tolist()
         high = order[stuck]
         if filled[high] <= enough:
@@ -50,11 +52,13 @@ def _lower(held: Holdings) -> None:
         while lower and not moved:
             low = lower.pop(0)
             left -= 1
-            moved = _between(held, high, low, filled, size, top)
+            moved = _between(held, high, low, filled, size, top, rank)
         stuck = 0 if moved else stuck + 1
 
 
-def _between(held: Holdings, high: int, low: int, filled: Array, size: Array, top: float) -> bool:
+def _between(
+    held: Holdings, high: int, low: int, filled: Array, size: Array, top: float, rank: Array
+) -> bool:
     """The exchange from server `high` to server `low` that comes nearest to evening out the two."""
     gap = float(filled[high] - filled[low])
     most = gap * float(size[low]) * (1 - 1e-9)
@@ -62,9 +66,9 @@ def _between(held: Holdings, high: int, low: int, filled: Array, size: Array, to
     oss = held.draft.problem.oss
     sources = np.flatnonzero(oss == high)
     targets = np.flatnonzero(oss == low)
-    sources = sources[np.argsort(-held.level[sources], kind="stable")][:SERVER_OSTS].tolist()
-    targets = targets[np.argsort(held.level[targets], kind="stable")][:SERVER_OSTS].tolist()
-    for a, b, weight, other in _changes(held, sources, targets, most, ideal, top):
+    sources = sources[np.lexsort((-rank[sources], -held.level[sources]))][:SERVER_OSTS].tolist()
+    targets = targets[np.lexsort((rank[targets], held.level[targets]))][:SERVER_OSTS].tolist()
+    for a, b, weight, other in _changes(held, sources, targets, most, ideal, top, rank):
         if weight < 0:
             held.swap_all(a, b)
             return True
@@ -74,12 +78,18 @@ def _between(held: Holdings, high: int, low: int, filled: Array, size: Array, to
 
 
 def _changes(
-    held: Holdings, sources: list[int], targets: list[int], most: float, ideal: float, top: float
+    held: Holdings,
+    sources: list[int],
+    targets: list[int],
+    most: float,
+    ideal: float,
+    top: float,
+    rank: Array,
 ) -> list[tuple[int, int, int, int]]:
     """(source, target, our size, their size or 0) of less than `most` bytes, targets not above `top` then:
-    nearest to `ideal` first. Size -1 stands for all that the two OSTs hold.
+    nearest to `ideal` first, among those the OST that comes first. Size -1 stands for all that the two OSTs hold.
     """
-    found: list[tuple[float, int, int, int, int]] = []
+    found: list[tuple[float, int, int, int, int, int]] = []
     ours = [held.sizes(a)[1:] for a in sources]
     theirs = [held.sizes(b) for b in targets]
     while len(ours) + len(theirs) > 2 and sum(map(len, ours)) * sum(map(len, theirs)) > SERVER_CELLS:
@@ -94,10 +104,10 @@ def _changes(
     off[held.levels.at(x, target) > top] = np.inf
     for row, column in best(off, np.inf):
         a, b = int(source[row]), int(target[column])
-        found.append((float(off[row, column]), a, b, int(weight[row]), int(other[column])))
+        found.append((float(off[row, column]), int(rank[b]), a, b, int(weight[row]), int(other[column])))
     whole = held.x[sources][:, None] - held.x[targets]
     for row, column in np.argwhere((whole > 0) & (whole < most)).tolist():
         a, b = sources[row], targets[column]
         if held.alike(a, b):
-            found.append((abs(float(whole[row, column]) - ideal), a, b, -1, -1))
-    return [option[1:] for option in sorted(found)[:OPTIONS]]
+            found.append((abs(float(whole[row, column]) - ideal), int(rank[b]), a, b, -1, -1))
+    return [option[2:] for option in sorted(found)[:OPTIONS]]

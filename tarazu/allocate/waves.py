@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tarazu.allocate.arrange import stride
-from tarazu.allocate.draft import Draft
+from tarazu.allocate.draft import Draft, stride
 from tarazu.allocate.problem import Array
 
 MAX_CELLS = 4_000_000

@@ -1,0 +1,189 @@
+"""The course of writing: who writes where at each moment, until the last byte is there.
+
+Each process writes its file, or its part of a file that several write, from the beginning to the end. Whoever is done
+with a progressive component goes on with the next, whatever the others do. OSTs and servers' links are shared fairly:
+every object on one gets the same, unless it is held up elsewhere; a process writes its objects side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tarazu.allocate.problem import Array, Group, Problem
+
+ROUNDS = 4
+"""In which a moment's rates are found; who is not held up by then shares as if nothing were left over."""
+AT_ONCE = 2e-3
+"""Ends within this share of the time passed are one."""
+LEAST_RATE = 1e-12
+
+Begin = Callable[[float, Array, Sequence[tuple[int, int]]], None]
+"""(seconds, bytes on each OST by now, what begins: (request, component)), before it does."""
+
+
+class Course:
+    """Processes, what each writes one after another, and what holds them up."""
+
+    def __init__(self, problem: Problem, groups: Sequence[Group], capacity: Array, waiting: Array) -> None:
+        """capacity: (OSTs + servers,) bytes/s; waiting: (OSTs,) bytes that others have still to write there."""
+        self._problem = problem
+        self._osts = len(problem.osts)
+        self._capacity = np.append(capacity, np.inf)
+        """Of each link: OSTs, servers, and one that limits nothing."""
+        self._waiting = waiting
+        of: dict[tuple[int, int], list[Group]] = {}
+        member: dict[tuple[int, int], list[int]] = {}
+        for group in groups:
+            for nth, request in enumerate(group.requests.tolist()):
+                of.setdefault((request, group.component), []).append(group)
+                member.setdefault((request, group.component), []).append(nth)
+        self._groups, self._member = of, member
+        self.pieces: list[tuple[int, int]] = []
+        """(request, component) of each row; those of one process follow one another."""
+        process, amount, number = [], [], -1
+        self._shares: list[Array] = []
+        for request, components in _by_request(of).items():
+            wanted = problem.requests[request]
+            for writer in range(wanted.writers):
+                number += 1
+                for component in components:
+                    part = _part(problem, request, component, writer)
+                    if part > 0:
+                        key = (request, component)
+                        sizes = np.concatenate([g.weights[n] for g, n in zip(of[key], member[key])]) * part
+                        self.pieces.append(key)
+                        process.append(number)
+                        amount.append(max(float(sizes.max()), 1e-6))
+                        self._shares.append(sizes / amount[-1])
+        self._process, self._amount = np.array(process, np.int64), np.array(amount)
+        self._wave = problem.waves[[r for r, _ in self.pieces]] if self.pieces else np.zeros(0, np.int64)
+        self._rows: dict[tuple[int, int], list[int]] = {}
+        for row, key in enumerate(self.pieces):
+            self._rows.setdefault(key, []).append(row)
+        width = max(map(len, self._shares), default=1)
+        wide = max(2, width + min(width, len(problem.oss_names)))
+        self._links = np.full((len(self.pieces), wide), len(capacity), np.int64)
+        self._share = np.zeros((len(self.pieces), wide))
+
+    def put(self, request: int, component: int, osts: Array) -> None:
+        """Objects lie on these OSTs."""
+        oss, width = self._problem.oss, len(osts)
+        for row in self._rows.get((request, component), ()):
+            shares = self._shares[row]
+            by_server = np.bincount(oss[osts], shares)
+            used = np.flatnonzero(by_server)
+            end = width + len(used)
+            self._links[row, :width], self._share[row, :width] = osts, shares
+            self._links[row, width:end] = self._osts + used
+            self._share[row, width:end] = by_server[used]
+
+    def bytes_of(self, request: int, component: int) -> Array:
+        """Of each object."""
+        rows = self._rows[request, component]
+        sizes: Array = np.sum([self._shares[row] * self._amount[row] for row in rows], axis=0)
+        return sizes
+
+    def put_all(self) -> None:
+        """Objects lie where the groups say."""
+        for key, groups in self._groups.items():
+            osts = [g.osts[n] for g, n in zip(groups, self._member[key])]
+            self.put(*key, np.concatenate(osts))
+
+    def time_s(self, begin: Begin | None = None) -> float:
+        """Seconds until all is written."""
+        now, carried = 0.0, np.zeros(len(self._capacity))
+        busy = np.flatnonzero(self._waiting > 0)
+        theirs = self._waiting[busy].astype(float)
+        their_links = np.full((len(busy), self._links.shape[1]), len(self._capacity) - 1, np.int64)
+        their_links[:, 0], their_links[:, 1] = busy, self._osts + self._problem.oss[busy]
+        their_share = np.zeros(their_links.shape)
+        their_share[:, :2] = 1.0
+        for wave in np.unique(self._wave):
+            rows = np.flatnonzero(self._wave == wave)
+            first = np.flatnonzero(np.r_[True, np.diff(self._process[rows]) != 0])
+            end = np.r_[first[1:], len(rows)]
+            at, left = first.copy(), self._amount[rows[first]]
+            going = np.arange(len(first))
+            if begin:
+                begin(now, carried[: self._osts], [self.pieces[row] for row in rows[first].tolist()])
+            while len(going):
+                mine, others = rows[at[going]], theirs > 0
+                links = np.vstack([self._links[mine], their_links[others]])
+                shares = np.vstack([self._share[mine], their_share[others]])
+                rate = _rates(links, shares, self._capacity)
+                own, there = rate[: len(going)], rate[len(going) :]
+                ends = left[going] / own
+                step = float(ends.min())
+                if others.any():
+                    step = min(step, max(float((theirs[others] / there).min()), AT_ONCE * now))
+                now += step
+                left[going] -= own * step
+                theirs[others] -= there * step
+                theirs[theirs < 1] = 0.0
+                done = going[ends <= step + AT_ONCE * now]
+                if begin:
+                    moved = self._share[mine] * (own * step)[:, None]
+                    carried += np.bincount(self._links[mine].ravel(), moved.ravel(), len(carried))
+                at[done] += 1
+                on = done[at[done] < end[done]]
+                left[on] = self._amount[rows[at[on]]]
+                if begin and len(on):
+                    begin(now, carried[: self._osts], [self.pieces[row] for row in rows[at[on]].tolist()])
+                going = going[at[going] < end[going]]
+        return now
+
+
+def effort(problem: Problem, groups: Sequence[Group], busy: int) -> int:
+    """Steps times objects that `Course.time_s` looks at, about; busy: OSTs on which others have still to write."""
+    writers = np.array([r.writers for r in problem.requests])
+    pieces = sum(int(writers[g.requests].sum()) for g in groups) + busy
+    return pieces * pieces * max((g.weights.shape[1] for g in groups), default=0)
+
+
+def _by_request(keys: Sequence[tuple[int, int]] | dict[tuple[int, int], list[Group]]) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for request, component in sorted(keys):
+        found.setdefault(request, []).append(component)
+    return found
+
+
+def _part(problem: Problem, request: int, component: int, writer: int) -> float:
+    """Share of a component's bytes that lie in a writer's part of the file."""
+    wanted = problem.requests[request]
+    if wanted.writers == 1:
+        return 1.0
+    of = wanted.layout.components[component]
+    end = min(of.end_bytes, max(wanted.size_bytes, of.start_bytes + 1))
+    whole = wanted.size_bytes / wanted.writers
+    inside = min(end, (writer + 1) * whole) - max(of.start_bytes, writer * whole)
+    return inside / (end - of.start_bytes)
+
+
+def _rates(links: Array, shares: Array, capacity: Array) -> Array:
+    """(rows,) fair rate of each, in bytes of its largest object."""
+    rate, left = np.zeros(len(links)), capacity.copy()
+    free, count = np.arange(len(links)), len(capacity)
+    for last in (*[False] * (ROUNDS - 1), True):
+        of, part = links[free], shares[free]
+        used = part > 0
+        load = np.bincount(of.ravel(), part.ravel(), count)
+        level = np.divide(left, load, out=np.full(count, np.inf), where=load > 0)
+        at = np.where(used, level[of], np.inf)
+        fair = at.min(axis=1)
+        if last:
+            rate[free] = fair
+            break
+        # A link is full where it holds up all who use it.
+        lowest = np.full(count, np.inf)
+        np.minimum.at(lowest, of[used], np.broadcast_to(fair[:, None], of.shape)[used])
+        full = lowest >= level * (1 - 1e-9)
+        fixed = ((at <= fair[:, None] * (1 + 1e-9)) & full[of]).any(axis=1)
+        rate[free[fixed]] = fair[fixed]
+        if fixed.all():
+            break
+        taken = part[fixed] * fair[fixed][:, None]
+        left = np.maximum(left - np.bincount(of[fixed].ravel(), taken.ravel(), count), 0.0)
+        free = free[~fixed]
+    return np.maximum(rate, LEAST_RATE)

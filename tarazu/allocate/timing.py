@@ -1,0 +1,207 @@
+"""How long files take to be written where a draft puts them: `time_s`, by which placements are judged.
+
+A job writes step by step: its waves one after another and, within a wave, a progressive file from its beginning to its
+end. What belongs to one step is written side by side, and all of a file that several write, each at a place of his
+own. A step ends when its slowest OST, or the fullest link of a server, has moved all that lies there. What other jobs
+have still to write there shares the OST fairly while it lasts. Reading the files again has the same steps.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import median
+
+import numpy as np
+
+from tarazu.allocate.course import Course, effort
+from tarazu.allocate.marginal_cost import terms
+from tarazu.allocate.problem import Array, Group, Problem, build
+from tarazu.config import Weights
+from tarazu.lustre import EOF
+from tarazu.model import CreateRequest, FilePlacement, SystemView
+
+MAX_CELLS = 4_000_000
+"""Steps × OSTs; beyond, neighbouring waves are taken for one."""
+MOST_EFFORT = 2_000_000
+"""Of `course.effort`: more takes too long for somebody who waits, tens of milliseconds."""
+MAX_SIZES = 48
+"""Of objects of a step, the largest first, of which the bound asks how many fit."""
+MAX_INTERVALS = 16
+"""Of the files' length; beyond, only the first boundaries count."""
+
+
+class Timing:
+    """The steps of a problem, what moves bytes in them, and how fast."""
+
+    def __init__(self, problem: Problem, weights: Weights) -> None:
+        self._problem = problem
+        osts = problem.osts
+        known = [o.write_bytes_per_s for o in osts if o.write_bytes_per_s]
+        usual = median(known) if known else 1.0
+        self.rate = terms(problem.view, osts, weights, max(1.0, float(problem.total_bytes))).rate * usual
+        """(n,) bytes/s; of 1 byte/s for the usual OST where none is known."""
+        links = {o.name: o.link_bytes_per_s for o in problem.view.osses} if known else {}
+        self._link = np.array([links.get(name) or np.inf for name in problem.oss_names])
+        self._waiting = np.array([max(0, o.promised_bytes - o.written_bytes) for o in osts], float)
+        self._bounds = _boundaries(problem)
+        _, self._wave = np.unique(problem.waves, return_inverse=True)
+        waves = int(self._wave.max(initial=0)) + 1
+        most = max(1, MAX_CELLS // (len(osts) * len(self._bounds)))
+        self._wave //= -(-waves // most)
+        self._waves = int(self._wave.max(initial=0)) + 1
+
+    @property
+    def intervals(self) -> int:
+        """Parts of a file that are written one after another."""
+        return len(self._bounds)
+
+    def bytes(self, groups: Sequence[Group]) -> Array:
+        """(steps, OSTs) bytes that these groups put there, in the order of the steps."""
+        parts, osts = self.intervals, len(self._problem.osts)
+        cells = np.zeros(self._waves * parts * osts)
+        for group in groups:
+            first = (self._wave[group.requests] * parts)[:, None] * osts + group.osts
+            for part, share in enumerate(self._shares(group)):
+                if share > 0:
+                    at = (first + part * osts).ravel()
+                    cells += np.bincount(at, (group.weights * share).ravel(), len(cells))
+        steps = cells.reshape(-1, osts)
+        return steps[steps.any(axis=1)]
+
+    def follows(self, groups: Sequence[Group]) -> bool:
+        """Whether these groups are few enough to look at who writes where at each moment."""
+        return effort(self._problem, groups, int(np.count_nonzero(self._waiting))) <= MOST_EFFORT
+
+    def course(self, groups: Sequence[Group]) -> Course:
+        """Who writes where at each moment."""
+        return Course(self._problem, groups, np.concatenate([self.rate, self._link]), self._waiting)
+
+    def time_s(self, groups: Sequence[Group]) -> float:
+        """Seconds until the last byte of these groups is written: moment by moment where they are few."""
+        if not self.follows(groups):
+            return self.steps_s(groups)
+        course = self.course(groups)
+        course.put_all()
+        return course.time_s()
+
+    def steps_s(self, groups: Sequence[Group]) -> float:
+        """The same where all wait for one another after each step."""
+        oss, links = self._problem.oss, np.isfinite(self._link).any()
+        waiting, total = self._waiting.copy(), 0.0
+        for own in self.bytes(groups):
+            shared = own + np.minimum(waiting, own)
+            time = float((shared / self.rate).max())
+            if links:
+                time = max(time, float((np.bincount(oss, shared, len(self._link)) / self._link).max()))
+            total += time
+            waiting = np.maximum(0.0, waiting - np.maximum(0.0, self.rate * time - own))
+        return total
+
+    def bound_s(self, groups: Sequence[Group]) -> float:
+        """No placement of these groups is written sooner, wave by wave: what all OSTs, or all links, move together when
+        all processes have gone as fast as one alone can for a while; and how many objects of a step, or of all, fit on
+        the OSTs in the time.
+        """
+        total = 0.0
+        for wave in np.unique(self._wave):
+            parts: list[list[tuple[float, float]]] = [[] for _ in range(self.intervals)]
+            every: list[tuple[float, float]] = []
+            for group in groups:
+                mine = self._wave[group.requests] == wave
+                sizes, counts = np.unique(group.weights[mine], return_counts=True)
+                every += zip(sizes.tolist(), counts.tolist())
+                for part, share in enumerate(self._shares(group)):
+                    if share > 0:
+                        parts[part] += zip((sizes * share).tolist(), counts.tolist())
+            total += max(self._least_s(every), self._together_s(groups, wave), *map(self._least_s, parts))
+        return total
+
+    def _together_s(self, groups: Sequence[Group], wave: int) -> float:
+        """All processes as fast as each can alone, then all that is left by all OSTs or links."""
+        requests, intervals = self._problem.requests, self.intervals
+        seconds, moved = np.zeros((len(requests), intervals)), np.zeros((len(requests), intervals))
+        for group in groups:
+            mine = self._wave[group.requests] == wave
+            for part, share in enumerate(self._shares(group)):
+                most = group.weights[mine].max(axis=1, initial=0) * share
+                at = group.requests[mine]
+                seconds[at, part] = np.maximum(seconds[at, part], most / float(self.rate.max()))
+                moved[at, part] += group.weights[mine].sum(axis=1) * share
+        writers = np.array([r.writers for r in requests])
+        seconds[writers > 1] = 0.0  # none of them need write all
+        ends, done = np.cumsum(seconds, axis=1), np.cumsum(moved, axis=1)
+        together = float(self.rate.sum())
+        if np.isfinite(self._link).all():
+            together = min(together, float(self._link.sum()))
+        least = float(ends[:, -1].max(initial=0.0))
+        for at_s in np.unique(np.r_[0.0, ends[:MAX_SIZES].ravel()]).tolist():
+            # Of each request: what is done by then, linear within a part.
+            before = np.where(ends <= at_s, moved, 0.0).sum(axis=1)
+            part = np.minimum((ends <= at_s).sum(axis=1), intervals - 1)[:, None]
+            since = at_s - np.take_along_axis(ends - seconds, part, axis=1)[:, 0]
+            of = np.take_along_axis(seconds, part, axis=1)[:, 0]
+            within = np.divide(since, of, out=np.zeros(len(of)), where=of > 0).clip(0, 1)
+            here = np.take_along_axis(moved, part, axis=1)[:, 0] * within
+            progress = np.minimum(before + here, done[:, -1])
+            least = max(least, at_s + float((done[:, -1] - progress).sum()) / together)
+        return least
+
+    def _least_s(self, objects: Sequence[tuple[float, float]]) -> float:
+        total = sum(size * count for size, count in objects)
+        least = total / float(self.rate.sum())
+        if np.isfinite(self._link).all():
+            least = max(least, total / float(self._link.sum()))
+        at_least = 0.0
+        for size, count in sorted(objects, reverse=True)[:MAX_SIZES]:
+            at_least += count
+            need = math.ceil(at_least - 1e-6)
+            low, high = least, max(least, size * (need / float(self.rate.sum()) + 1 / float(self.rate.min())))
+            while high - low > 1e-9 * high:
+                middle = (low + high) / 2
+                moves = np.floor(middle * self.rate / size + 1e-6).sum()
+                low, high = (low, middle) if moves >= need else (middle, high)
+            least = low
+        return least
+
+    def _shares(self, group: Group) -> Array:
+        """(intervals,) of a component's bytes."""
+        problem = self._problem
+        request = problem.requests[int(group.requests[0])]
+        component = request.layout.components[group.component]
+        if request.writers > 1:
+            at_once: Array = np.arange(self.intervals) == 0
+            return at_once
+        end = min(component.end_bytes, max(request.size_bytes, component.start_bytes + 1))
+        edges = np.array([*self._bounds, EOF], float)
+        inside = np.minimum(edges[1:], end) - np.maximum(edges[:-1], component.start_bytes)
+        share: Array = inside.clip(0) / (end - component.start_bytes)
+        return share
+
+
+def _boundaries(problem: Problem) -> list[int]:
+    """Where components begin, in bytes; 0 first."""
+    starts = {0}
+    for layout in {r.layout for r in problem.requests if r.writers == 1}:
+        starts.update(c.start_bytes for c in layout.components)
+    largest = max((r.size_bytes for r in problem.requests), default=0)
+    return sorted(s for s in starts if s == 0 or s < largest)[:MAX_INTERVALS]
+
+
+def time_s(
+    view: SystemView, requests: Sequence[CreateRequest], files: Sequence[FilePlacement], weights: Weights
+) -> float:
+    """Seconds until the last byte is written where these files lie."""
+    problem = build(view, requests)
+    position = {ost.index: i for i, ost in enumerate(problem.osts)}
+    for group in problem.groups:
+        stripes = slice(group.first_stripe, group.first_stripe + group.weights.shape[1])
+        rows = [files[request].osts[group.component][stripes] for request in group.requests]
+        group.osts = np.array([[position[ost] for ost in row] for row in rows], np.int64)
+    return Timing(problem, weights).time_s(problem.groups)
+
+
+def bound_s(view: SystemView, requests: Sequence[CreateRequest], weights: Weights) -> float:
+    """No placement is written sooner."""
+    problem = build(view, requests)
+    return Timing(problem, weights).bound_s(problem.groups)

@@ -1,0 +1,303 @@
+"""Jobs as Slurm prints them: `sacct --parsable2`, `scontrol show job -o`, and our own questions to sacct and squeue.
+
+A job's name is its user's own text: it may hold separators and line breaks, and look like another job's line. Our own
+questions use a separator that nobody knows before (`rows`). A dump has none: lines of it that can be read in several
+ways are left out, and counted.
+"""
+
+from __future__ import annotations
+
+import math
+import pwd
+import re
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import chain
+from pathlib import Path
+from sys import intern
+from typing import NamedTuple
+
+import msgspec
+
+from tarazu.batch.node_set import unfold
+from tarazu.errors import BadInput
+
+COLUMNS = ("JobIDRaw", "User", "UID", "NodeList", "Submit", "Start", "End", "State", "Partition", "JobName")
+"""Of our questions, the name last."""
+SQUEUE = ("%A", "%u", "%U", "%N", "%V", "%S", "%e", "%T", "%P", "%j")
+"""The same as squeue has them."""
+QUEUED = ("%i", "%u", "%D", "%P", "%T", "%V", "%r", "%n", "%x", "%f", "%v", "%j")
+"""Of `Waiting`."""
+TOLD = tuple(name for name in COLUMNS if name != "UID")
+"""Of a line of `daemons/slurm/job_end.sh`."""
+MAX_CHARACTERS = 256
+"""Of a name."""
+MAX_LINE = 1 << 20
+UID_DIGITS = 10
+
+_USER = re.compile(r" UserId=([^\s()]+)\(\d+\) GroupId=\S+ MCS_label=")
+_WORD = re.compile(r"(\w+)=(\S*)")
+_NO_NODES = ("", "None", "None assigned", "(null)", "N/A")
+
+
+class Job(msgspec.Struct, frozen=True):
+    """Jobs of one user, name and number of nodes belong to one application (spatially-bursty-io, 6.1)."""
+
+    id: str
+    user: str
+    """Name or number, as the batch system prints it."""
+    name: str
+    nodes: tuple[str, ...]
+    """Host names in the order of the batch system, which is the order of ranks where they are placed in blocks."""
+    start_s: float
+    """Seconds since 1970."""
+    end_s: float
+    """`inf` while it runs."""
+    submit_s: float = 0.0
+    state: str = ""
+    partition: str = ""
+
+    @property
+    def application(self) -> Application:
+        return Application(self.user, self.name, len(self.nodes))
+
+
+class Application(msgspec.Struct, frozen=True, order=True):
+    """What is expected to behave alike, each time that it runs."""
+
+    user: str
+    name: str
+    size: int
+    """Compute nodes."""
+
+
+class Waiting(NamedTuple):
+    """A job as it stands in the queue."""
+
+    id: str
+    """`17`; `17_[1-4]` of an array, `17+0` of a heterogeneous job."""
+    user: str
+    nodes: int
+    partition: str
+    state: str
+    submit_s: float
+    """Unix time, whole seconds."""
+    reason: str
+    asked: str
+    """Node names that were asked for, folded; empty: none."""
+    own: bool
+    """It says otherwise which nodes it wants: excluded ones, features, a reservation."""
+    name: str
+
+    @property
+    def pending(self) -> bool:
+        return self.state == "PENDING"
+
+    @property
+    def plain(self) -> bool:
+        """No part of something larger."""
+        return self.id.isdecimal()
+
+
+class Listed(NamedTuple):
+    jobs: list[Job]
+    """Those that have begun and have nodes."""
+    left: int
+    """Lines that are none, or that may be two things."""
+    why: str
+    """Of the first of them."""
+
+
+class JobNodes(NamedTuple):
+    """Nodes that a running job has."""
+
+    uid: int
+    hosts: str
+    """Folded."""
+
+
+def rows(text: str, separator: str, columns: int, where: str) -> Iterator[list[str]]:
+    """Of an answer with a separator that nobody knew before, the job's name last, a job a line. Raises BadInput."""
+    words = text.split(separator)
+    last = columns - 1
+    if len(words) % last != 1 % last:
+        raise BadInput(where, f"rows of {columns} columns", f"{len(words)} words")
+    for at in range(0, len(words) - 1, last):
+        row = words[at : at + columns]
+        if at:
+            row[0] = row[0].rpartition("\n")[2]
+        # The next row's id follows the name, on a line of its own.
+        row[-1] = row[-1].rpartition("\n")[0]
+        yield row
+
+
+def answered(text: str, separator: str, where: str) -> Listed:
+    """Jobs with `COLUMNS`. Raises BadInput."""
+    listed = rows(text, separator, len(COLUMNS), where)
+    return _listed((dict(zip(COLUMNS, row, strict=True)) for row in listed), where)
+
+
+def waiting(text: str, separator: str) -> tuple[Waiting, ...]:
+    """Jobs with `QUEUED`, in their order. Raises BadInput."""
+    found = []
+    for number, row in enumerate(rows(text, separator, len(QUEUED), "squeue"), 1):
+        id, user, nodes, partition, state, submit, reason, asked, *others, name = row
+        for what, word, most in (("a number of nodes", nodes, 9), ("seconds", submit, 12)):
+            if not word.isdecimal() or len(word) > most:
+                raise BadInput(f"squeue:{number}", what, word[:20])
+        own = not all(other in ("", "(null)") for other in others)
+        asked = "" if asked == "(null)" else asked
+        found.append(Waiting(id, user, int(nodes), partition, state, float(submit), reason, asked, own, name))
+    return tuple(found)
+
+
+def nodes_of_jobs(text: str, where: str) -> dict[str, JobNodes]:
+    """Lines of `JOB UID HOSTS`, `#` begins a comment; a job of several lines has the hosts of all. Raises BadInput."""
+    jobs: dict[str, JobNodes] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        is_uid = len(words) > 1 and words[1].isdecimal() and len(words[1]) <= UID_DIGITS
+        if len(words) == 2 and is_uid:
+            continue  # it has no nodes (yet)
+        if len(words) != 3 or not is_uid:
+            raise BadInput(f"{where}:{number}", "a line such as 4711 1000 n[001-004]", line[:60])
+        job, uid, hosts = words[0], int(words[1]), words[2]
+        known = jobs.get(job)
+        if known and known.uid != uid:
+            raise BadInput(f"{where}:{number}", f"job {job} to be of one user", f"{known.uid} and {uid}")
+        jobs[job] = JobNodes(uid, f"{known.hosts},{hosts}" if known else hosts)
+    return jobs
+
+
+def read(path: Path) -> Listed:
+    """A dump of either kind, of any size. Raises BadInput for a file that is none."""
+    try:
+        with open(path, encoding="utf-8", errors="replace", newline="\n") as file:
+            return parse(iter(lambda: file.readline(MAX_LINE), ""), str(path))
+    except OSError as error:
+        raise BadInput(str(path), "a readable file", error.strerror) from None
+
+
+def parse(lines: Iterable[str], where: str) -> Listed:
+    """`sacct --parsable2` with its header, or `scontrol show job -o`. Raises BadInput for what is neither."""
+    every = iter(lines)
+    first = next((line for line in every if line.strip()), "")
+    if first.startswith("JobId=") or not first:
+        return _listed(_of_scontrol(chain([first], every)), where)
+    header = first.rstrip("\n").split("|")
+    known = {name.lower(): name for name in (*COLUMNS, "JobID")}
+    columns = [known.get(name.strip().lower(), name) for name in header]
+    needed = {"NodeList", "Start", "End", "JobName"} - set(columns)
+    if needed or not {"JobID", "JobIDRaw"} & set(columns) or not {"User", "UID"} & set(columns):
+        raise BadInput(
+            where,
+            "sacct --parsable2 with a header of JobIDRaw, User, JobName, NodeList, Start, End, or scontrol show job -o",
+            first[:80].rstrip("\n"),
+        )
+    return _listed(_of_sacct(every, columns), where)
+
+
+def _of_sacct(lines: Iterable[str], columns: Sequence[str]) -> Iterator[dict[str, str]]:
+    name = columns.index("JobName")
+    for line in lines:
+        words = line.rstrip("\n").split("|")
+        more = len(words) - len(columns)
+        if more > 0:  # separators in the name
+            words[name : name + more + 1] = ["|".join(words[name : name + more + 1])]
+        yield dict(zip(columns, words, strict=True)) if len(words) == len(columns) else {"": line}
+
+
+def _of_scontrol(lines: Iterable[str]) -> Iterator[dict[str, str]]:
+    names = {"UserId": "User", "SubmitTime": "Submit", "StartTime": "Start", "EndTime": "End"}
+    for line in lines:
+        users = list(_USER.finditer(line))
+        if not line.startswith("JobId=") or len(users) != 1 or " JobName=" not in line[: users[0].start()]:
+            yield {"": line}
+            continue
+        before, after = line[: users[0].start()], line[users[0].end() :]
+        ids, _, name = before.partition(" JobName=")
+        # Free text comes last, after the nodes: of each word the first counts.
+        known: dict[str, str] = {}
+        for word, value in _WORD.findall(after):
+            known.setdefault(word, value)
+        row = {names.get(word, word): value for word, value in known.items()}
+        row |= {
+            "JobIDRaw": ids[len("JobId=") :].split(" ")[0],
+            "JobName": name,
+            "User": users[0][1],
+            "State": known.get("JobState", ""),
+        }
+        yield row
+
+
+def _listed(rows: Iterable[dict[str, str]], where: str) -> Listed:
+    jobs: list[Job] = []
+    left, why = 0, ""
+    for number, row in enumerate(rows, 1):
+        try:
+            if "" in row:
+                if not row[""].strip():
+                    continue
+                raise BadInput(f"{where}: job {number}", "a job's line", row[""][:60].strip())
+            if (job := _job(row)) is not None:
+                jobs.append(job)
+        except (BadInput, ValueError, OverflowError) as error:
+            left += 1
+            why = why or str(error)
+    return Listed(jobs, left, why)
+
+
+def _job(row: dict[str, str]) -> Job | None:
+    """None for a step, and for what has not begun. Raises BadInput, ValueError."""
+    id = row.get("JobIDRaw") or row["JobID"]
+    if "." in id:
+        return None
+    if not re.fullmatch(r"\w{1,32}(?:[+_][\w\[\]%,-]{1,64})?", id, re.ASCII):
+        raise BadInput(id[:40], "the number of a job")
+    state = row.get("State", "").split(" ")[0].upper()
+    start_s = seconds(row["Start"])
+    if start_s is None or row["NodeList"] in _NO_NODES or state in ("PENDING", "COMPLETING"):
+        # Of a job that is completing squeue names only the nodes that are not free yet.
+        return None
+    end_s = None if state in ("RUNNING", "SUSPENDED") else seconds(row["End"])
+    if end_s is not None and end_s < start_s:
+        raise BadInput(f"job {id}", "an end after its start", row["End"][:40])
+    hosts = unfold(row["NodeList"])
+    if not hosts:
+        return None
+    return Job(
+        id=id,
+        user=intern((row.get("User") or _user(row.get("UID", "")))[:MAX_CHARACTERS]),
+        name=intern(row["JobName"][:MAX_CHARACTERS]),
+        nodes=tuple(map(intern, hosts)),
+        start_s=start_s,
+        end_s=math.inf if end_s is None else end_s,
+        submit_s=seconds(row.get("Submit", "")) or 0.0,
+        state=intern(state[:MAX_CHARACTERS]),
+        partition=intern(row.get("Partition", "")[:MAX_CHARACTERS]),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _user(uid: str) -> str:
+    """sacct knows the names of those alone whom the site has put into its accounting."""
+    try:
+        return pwd.getpwuid(int(uid)).pw_name
+    except (KeyError, ValueError, OverflowError):
+        return uid
+
+
+def seconds(text: str) -> float | None:
+    """Since 1970, of digits or `2026-11-22T14:33:14` (local time); None where Slurm says that it does not know."""
+    text = text.strip()
+    if text in ("", "Unknown", "None", "N/A", "NONE", "(null)"):
+        return None
+    if re.fullmatch(r"\d{1,11}", text, re.ASCII):
+        return float(text) or None
+    try:
+        return time.mktime(time.strptime(text, "%Y-%m-%dT%H:%M:%S"))
+    except (ValueError, OverflowError):
+        raise BadInput(text[:40], "a time such as 2026-11-22T14:33:14") from None
