@@ -1,8 +1,7 @@
-"""An application as the allocation of I/O resources sees it, and its characteristic values (paper A, section 3)."""
+"""An application as the allocation of I/O resources sees it (paper A, section 3)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -41,29 +40,8 @@ def io_s(application: Application, resources: int) -> float:
     return application.io_bytes / application.curve.bandwidth(resources)
 
 
-def n_perf(application: Application, most: int) -> int:
-    """Equation 1: the number of 1 … most at which its I/O takes the least time; of equal ones the least."""
-    return max(range(1, most + 1), key=application.curve.bandwidth)
-
-
-def n_sys(application: Application, most: int) -> int:
-    """Equation 2: the number of 1 … most at which its stress is the least; of equal ones the least."""
-    return min(range(1, most + 1), key=lambda n: io_stress(application, n))
-
-
-def io_stress(application: Application, resources: int) -> float:
-    """I/O-Stress: resources that it keeps busy, on average over its time without congestion."""
+def io_share(application: Application, resources: int) -> float:
+    """Share of its time that an application is in I/O without congestion: its stress on each of its resources."""
     busy = io_s(application, resources)
     whole = application.cpu_s + busy
-    return resources * busy / whole if whole else 0.0
-
-
-def io_load(applications: Sequence[Application], counts: Sequence[int], resources: Resources) -> float:
-    """I/O-load (equation 3) of a schedule: above 1 the system is saturated."""
-    return sum(map(io_stress, applications, counts)) / resources.count
-
-
-def cpu_load(application: Application, resources: int) -> float:
-    """CPULoad: compute nodes that it keeps computing, on average over its time without congestion."""
-    whole = application.cpu_s + io_s(application, resources)
-    return application.nodes * application.cpu_s / whole if whole else 0.0
+    return busy / whole if whole else 0.0

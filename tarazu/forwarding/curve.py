@@ -45,6 +45,18 @@ class Curve(msgspec.Struct, frozen=True):
         return left.median + share * (right.median - left.median)
 
 
+class NamedCurve(msgspec.Struct, frozen=True):
+    application: str
+    curve: Curve
+
+
+class CurveSet(msgspec.Struct, frozen=True):
+    """Curves, and where they come from, which whoever shows a figure made with them has to say."""
+
+    note: str
+    curves: tuple[NamedCurve, ...]
+
+
 def curve(bandwidths: Iterable[tuple[int, float]], origin: Origin = "measured") -> Curve:
     """From (resources, bytes a second), in any order; a number that comes several times was repeated.
 

@@ -10,44 +10,39 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tarazu.forwarding import policies
-from tarazu.forwarding.application import Application, Resources
+from tarazu.forwarding.application import Application, Resources, io_share
 from tarazu.forwarding.joint.congestion import Modelled, system
 from tarazu.forwarding.joint.moves import choices
-from tarazu.forwarding.placement.simple import LeastStressed
+from tarazu.forwarding.joint.policy import least_stressed
 from tarazu.forwarding.tables import bandwidths
 
 MOST_LOSS = 4.0
 """Times its I/O with its best number, alone. What is always in I/O and always in the way still leaves it so much."""
 
 
-def count(policy: str, running: Sequence[tuple[Application, int]], new: Application, among: Resources) -> int:
-    """For `new`; `running`: each with the number that it has. Raises BadInput for a policy that there is not.
+def count(running: Sequence[tuple[Application, int]], new: Application, among: Resources) -> int:
+    """For `new`; `running`: each with the number that it has.
 
-    Never fewer, nor so many more than it can use, that its I/O alone would take more than MOST_LOSS times what it takes
-    with its best number: whatever the others say of themselves.
-
-    With `joint` the number with which Mean-I/O-SlowDown is the least under its model, each number placed on what is
-    stressed least (GC); with any other policy what that gives the last of all.
+    The number with which Mean-I/O-SlowDown is the least under `joint`'s model, each number placed on what is stressed
+    least (GC). Never fewer, nor so many more than it can use, that its I/O alone would take more than MOST_LOSS times
+    what it takes with its best number: whatever the others say of themselves.
     """
-    scheduler = policies.named(policy)
     applications = [*(application for application, _ in running), new]
-    if policy != "joint":
-        return _bounded(scheduler.schedule(applications, among).counts[-1], new, among.count)
     of = system(applications, among)
     taken = [min(number, among.count) for _, number in running]
-    place = LeastStressed().place
 
     def slowdown(number: int) -> float:
-        placed = place(applications, [*taken, number], among).placed
-        return Modelled(of, [np.array(resources) for resources in placed]).mean_slowdown
+        counts = [*taken, number]
+        busy = np.array(list(map(io_share, applications, counts)))
+        placed = least_stressed(np.array(counts), busy, among.count)
+        return Modelled(of, [np.sort(resources) for resources in placed]).mean_slowdown
 
     # Of numbers that are as good the least: whoever comes next has more room.
     numbers: list[int] = choices(of, len(applications) - 1).tolist()
-    return _bounded(min(numbers, key=lambda number: (round(slowdown(number), 9), number)), new, among.count)
+    return bounded(min(numbers, key=lambda number: (round(slowdown(number), 9), number)), new, among.count)
 
 
-def _bounded(number: int, new: Application, most: int) -> int:
+def bounded(number: int, new: Application, most: int) -> int:
     """The nearest number with which it does not lose too much; of two the smaller one."""
     rates = bandwidths(new.curve, most)
     good = np.flatnonzero(rates >= rates.max() / MOST_LOSS) + 1

@@ -25,28 +25,8 @@ class Schedule(msgspec.Struct, frozen=True):
         return tuple(map(len, self.placed))
 
 
-class Allocator(Protocol):
-    """How many: 1 … N for each application."""
-
-    name: str
-    needs: frozenset[Need]
-
-    def allocate(self, applications: Sequence[Application], resources: Resources) -> tuple[int, ...]: ...
-
-
-class Placer(Protocol):
-    """Which: `counts[i]` different resources for `applications[i]`."""
-
-    name: str
-    needs: frozenset[Need]
-
-    def place(
-        self, applications: Sequence[Application], counts: Sequence[int], resources: Resources
-    ) -> Schedule: ...
-
-
 class Scheduler(Protocol):
-    """Both."""
+    """A policy."""
 
     @property
     def name(self) -> str: ...
@@ -55,22 +35,3 @@ class Scheduler(Protocol):
     def needs(self) -> frozenset[Need]: ...
 
     def schedule(self, applications: Sequence[Application], resources: Resources) -> Schedule: ...
-
-
-class TwoSteps(msgspec.Struct, frozen=True):
-    """An allocator and then a placer: a scheduler."""
-
-    allocator: Allocator
-    placer: Placer
-
-    @property
-    def name(self) -> str:
-        return f"{self.allocator.name}-{self.placer.name}"
-
-    @property
-    def needs(self) -> frozenset[Need]:
-        return self.allocator.needs | self.placer.needs
-
-    def schedule(self, applications: Sequence[Application], resources: Resources) -> Schedule:
-        counts = self.allocator.allocate(applications, resources)
-        return self.placer.place(applications, counts, resources)

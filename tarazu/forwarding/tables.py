@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(slots=True, frozen=True)
 class Table:
-    """Of K applications with 1 … M resources; column n − 1 is for n. The same numbers as `application`'s functions.
+    """Of K applications with 1 … M resources; column n − 1 is for n.
 
     M is the largest number that makes a difference: beyond their last points curves are level.
     """

@@ -1,12 +1,13 @@
 """Which OSTs a pool of good ones should lose or get now.
 
-An OST leaves when it is dead, refuses objects, is full, sick, degraded (rebuilding, or drained) or excluded, and that
-for `LEAVE_S`. It comes back once it was well for `WELL_S` without a break and left `HOUR_S` ago at least: so no OST
-changes a pool more than twice in any hour, and one that is sick again never has to wait inside. What is not known well
-changes nothing: an OST without fresh reports stays where it is, and with too many of them all do. A pool never falls
-below its floor: of those that should leave then the gravest go. Each change takes the MGS and all clients seconds, and
-a record of the file system's configuration log for good: at most `MOST` a round, the gravest first. Those that were
-never taken out come all at once: a new OSS, or one of which mdsd had heard nothing yet when the pool was made.
+An OST leaves when it is one of `tarazu.ost_state.AVOIDED` (dead, refusing, full or nearly so, sick, degraded or
+excluded), and that for `LEAVE_S`. It comes back once it was well for `WELL_S` without a break and left `HOUR_S` ago
+at least: so no OST changes a pool more than twice in any hour, and one that is sick again never has to wait inside.
+What is not known well changes nothing: an OST without fresh reports stays where it is, and with too many of them all
+do. A pool never falls below its floor: of those that should leave then the gravest go. Each change takes the MGS and
+all clients seconds, and a record of the file system's configuration log for good: at most `MOST` a round, the gravest
+first. Those that were never taken out come all at once: a new OSS, or one of which mdsd had heard nothing yet when
+the pool was made.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from math import ceil
 
 import msgspec
 
+from tarazu.model import Ost
+from tarazu.ost_state import AVOIDED, NEARLY_FULL, ROOMY, UNKNOWN, Verdict
 from tarazu.past import no_later
-from tarazu.wire.overview import WEIGHT, Target
 
 HOUR_S = 3600.0
 LEAVE_S = 30.0
@@ -26,10 +28,8 @@ WELL_S = 600.0
 MOST = 4
 QUORUM = 0.75
 """Share of a file system's OSTs of which something fresh must be known."""
-BACK_BELOW = 0.05
-"""An OST that left because it is full comes back with so much less of its space used."""
-LEAVES = frozenset({"dead", "refusing", "full", "sick", "degraded", "excluded"})
-UNKNOWN = frozenset({"silent", "impossible"})
+BACK_BELOW = NEARLY_FULL - ROOMY
+"""An OST that left because it is nearly full comes back with so much less of its space used."""
 
 
 class Memory(msgspec.Struct, frozen=True):
@@ -66,7 +66,7 @@ class Round(msgspec.Struct, frozen=True):
 
 def choose(
     now_s: float,
-    targets: Sequence[Target],
+    osts: Sequence[Ost],
     members: Collection[int],
     candidates: Collection[int],
     memory: Mapping[int, Memory],
@@ -76,20 +76,19 @@ def choose(
     leave_s: float = LEAVE_S,
     most: int = MOST,
 ) -> Round:
-    """`targets`: those of one file system; `members`: of the pool now; `candidates`: OSTs that may be in it (others are
+    """`osts`: those of one file system; `members`: of the pool now; `candidates`: OSTs that may be in it (others are
     left as they are); `floor`: least share of the candidates that stays in; `full`: share of its space from which an
-    OST counts as full; `leave_s`, `most`: as LEAVE_S, MOST.
+    OST leaves; `leave_s`, `most`: as LEAVE_S, MOST.
     """
     memory = {index: _no_later(of, now_s) for index, of in memory.items()}
-    known = [t for t in targets if t.verdict not in UNKNOWN]
-    seen = {t.index: _seen(now_s, t, full, memory.get(t.index, Memory()), t.index in members) for t in known}
+    known = [o for o in osts if o.verdict not in UNKNOWN]
+    seen = {o.index: _seen(now_s, o, full, memory.get(o.index, Memory()), o.index in members) for o in known}
     remembered = {**memory, **{index: found for index, (_, _, found) in seen.items()}}
-    if not targets or len(known) < QUORUM * len(targets):
-        fresh = f"{len(known)} of {len(targets)} OSTs have fresh reports"
+    if not osts or len(known) < QUORUM * len(osts):
+        fresh = f"{len(known)} of {len(osts)} OSTs have fresh reports"
         return Round(nothing=f"{fresh}: at least {QUORUM:.0%} are needed", memory=dict(memory))
     add, remove, waiting = [], [], []
-    for target in sorted(known, key=lambda t: -WEIGHT[t.verdict]):
-        index = target.index
+    for index in (o.index for o in sorted(known, key=lambda o: -o.verdict.weight)):
         verdict, why, of = seen[index]
         if index not in candidates or (not verdict) == (index in members):
             continue
@@ -136,20 +135,17 @@ def _no_later(of: Memory, now_s: float) -> Memory:
     return Memory(left_s, amiss_s, since_s, tuple(changes_s))
 
 
-def _seen(now_s: float, target: Target, full: float, of: Memory, inside: bool) -> tuple[str, str, Memory]:
-    """(what is amiss or empty, in words, what is remembered of it)."""
-    verdict = target.verdict if target.verdict in LEAVES else ""
-    if not verdict and target.degraded:  # and slow by it, which is the graver word
-        verdict = "degraded"
-    why = f"{verdict}: {target.why}" if target.why else verdict
-    limit = full if inside else full - BACK_BELOW
-    if not verdict and target.fill >= limit:
-        verdict, why = "full", f"full: {target.fill:.0%} of its space is used"
-    if not verdict:
-        return "", "well", msgspec.structs.replace(of, since_s=0.0)
-    since = of.since_s or (
-        min(target.since_s, now_s) if target.since_s and target.verdict == verdict else now_s
-    )
+def _seen(now_s: float, ost: Ost, full: float, of: Memory, inside: bool) -> tuple[str, str, Memory]:
+    """(verdict by which it does not belong there, or empty; in words; what is remembered of it)."""
+    state = ost.judged
+    verdict, why = str(state.verdict), str(state)
+    if state.verdict is Verdict.NEARLY_FULL or state.verdict not in AVOIDED:
+        # `pool.full` decides, with a distance for coming back.
+        if ost.fill < (full if inside else full - BACK_BELOW):
+            return "", "well", msgspec.structs.replace(of, since_s=0.0)
+        verdict = str(Verdict.NEARLY_FULL)
+        why = f"{verdict}: {ost.fill:.0%} of its space is used"
+    since = of.since_s or (min(state.since_s, now_s) if state.since_s and state.verdict == verdict else now_s)
     return verdict, why, msgspec.structs.replace(of, amiss_s=now_s, since_s=since)
 
 

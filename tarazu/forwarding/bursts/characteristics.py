@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
+from tarazu.batch.jobs import Job
 from tarazu.forwarding.bursts.measures import normalised_unevenness
-from tarazu.forwarding.traffic.batch_job import BatchJob
 from tarazu.forwarding.traffic.machine import Machine
 from tarazu.forwarding.traffic.traffic import Bytes, Numbers
 from tarazu.units import GIB
@@ -32,7 +32,7 @@ class Thresholds(msgspec.Struct, frozen=True):
 class JobBytes:
     """What a job moved."""
 
-    job: BatchJob
+    job: Job
     bytes: Bytes
     """(nodes,): read and written, in the order of `job.nodes`."""
     network: int | None = None

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tarazu.batch.jobs import Application, Job
 from tarazu.forwarding.bursts import applications, statistics
 from tarazu.forwarding.bursts.applications import ApplicationCharacter
 from tarazu.forwarding.bursts.characteristics import Character, JobBytes, Places, Thresholds, character
@@ -16,7 +17,6 @@ from tarazu.forwarding.bursts.dense import intervals
 from tarazu.forwarding.bursts.intervals import Collector, Shares
 from tarazu.forwarding.bursts.job_bytes import Attribution
 from tarazu.forwarding.bursts.statistics import ApplicationStatistics, JobStatistics
-from tarazu.forwarding.traffic.batch_job import Application, BatchJob
 from tarazu.forwarding.traffic.machine import Machine
 from tarazu.forwarding.traffic.traffic import Numbers, Traffic
 
@@ -48,7 +48,7 @@ class Period:
 
 def analyse(
     chunks: Iterable[Traffic],
-    jobs: Sequence[BatchJob],
+    jobs: Sequence[Job],
     machine: Machine,
     period: tuple[float, float],
     *,
@@ -111,7 +111,7 @@ def of_applications(
     return found
 
 
-def with_nodes(machine: Machine, jobs: Iterable[BatchJob]) -> Machine:
+def with_nodes(machine: Machine, jobs: Iterable[Job]) -> Machine:
     """The machine with the jobs' nodes that it does not know, at its end and nowhere in particular."""
     known = set(machine.nodes)
     more = dict.fromkeys(name for job in jobs for name in job.nodes if name not in known)

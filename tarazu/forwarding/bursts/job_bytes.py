@@ -10,16 +10,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tarazu.batch.jobs import Job
 from tarazu.forwarding.bursts.characteristics import JobBytes, Places
 from tarazu.forwarding.bursts.dense import Interval
 from tarazu.forwarding.bursts.measures import Floats
-from tarazu.forwarding.traffic.batch_job import BatchJob
 
 
 class Attribution:
     """Is shown one interval after another. A pair is a job and one of its nodes."""
 
-    def __init__(self, jobs: Sequence[BatchJob], places: Places) -> None:
+    def __init__(self, jobs: Sequence[Job], places: Places) -> None:
         """Jobs whose nodes the machine does not know have no bytes there."""
         self.jobs = jobs
         sizes = [len(job.nodes) for job in jobs]

@@ -9,13 +9,13 @@ from math import isnan
 import msgspec
 import numpy as np
 
+from tarazu.batch.jobs import Application
 from tarazu.forwarding.bursts.applications import ApplicationCharacter
 from tarazu.forwarding.bursts.characteristics import Character
 from tarazu.forwarding.bursts.day import Period
 from tarazu.forwarding.bursts.intervals import Mapped, Shares
 from tarazu.forwarding.bursts.measures import Floats, normalised_unevenness
 from tarazu.forwarding.bursts.statistics import ApplicationStatistics, JobStatistics, Share
-from tarazu.forwarding.traffic.batch_job import Application
 
 VERSION = 1
 

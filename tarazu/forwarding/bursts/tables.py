@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Iterable
 from math import isnan
@@ -11,6 +10,7 @@ from typing import Any
 from tarazu.forwarding.bursts.characteristics import Character
 from tarazu.forwarding.bursts.day import Period
 from tarazu.names import to_text
+from tarazu.table import write_csv
 
 CHARACTER = Character.__struct_fields__
 
@@ -43,9 +43,7 @@ def jobs(period: Period) -> str:
 
 def _csv(header: list[str], rows: Iterable[tuple[Any, ...]]) -> str:
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
+    write_csv(text, header, rows)
     return text.getvalue()
 
 

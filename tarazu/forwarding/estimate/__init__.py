@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from tarazu.forwarding.estimate.database import Benchmarks, load
 from tarazu.forwarding.estimate.estimate import Estimate, PhaseEstimate, estimate
-from tarazu.forwarding.estimate.pattern import Benchmark, Measurement, Pattern
+from tarazu.forwarding.estimate.pattern import Benchmark, BenchmarkPattern, Measurement
 
 __all__ = [
     "Benchmark",
+    "BenchmarkPattern",
     "Benchmarks",
     "Estimate",
     "Measurement",
-    "Pattern",
     "PhaseEstimate",
     "estimate",
     "load",

@@ -8,22 +8,23 @@ version of the format. The file is written anew and renamed.
 from __future__ import annotations
 
 import contextlib
-import csv
 import fcntl
 import io
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import get_args
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from tarazu import durable
 from tarazu.errors import BadInput
 from tarazu.forwarding.application import Kind
 from tarazu.forwarding.curve import curve
-from tarazu.forwarding.estimate.pattern import Benchmark, Measurement, Pattern
+from tarazu.forwarding.estimate.pattern import Benchmark, BenchmarkPattern, Measurement
 from tarazu.forwarding.reading import content
+from tarazu.table import Table, write_csv
 from tarazu.trace.phases.phase import Api, Operation, Sharing, Spatiality
 
 VERSION = 1
@@ -33,15 +34,39 @@ MOST_RESOURCES = 65_535
 LONGEST_TEXT = 100
 LARGEST = 1 << 60
 LEAST_RATE, MOST_RATE = 1e-6, 1e18
-_WORDS: dict[str, tuple[str, ...]] = {
-    "kind": get_args(Kind),
-    "operation": get_args(Operation),
-    "api": get_args(Api),
-    "sharing": get_args(Sharing),
-    "spatiality": get_args(Spatiality),
-}
-_PATTERN = tuple(f.name for f in msgspec.structs.fields(Pattern))
-COLUMNS = ("version", *_PATTERN, "resources", "bytes_per_s", "origin", "measured", "id")
+
+Whole = Annotated[int, Meta(ge=1, le=LARGEST)]
+Words = Annotated[str, Meta(max_length=LONGEST_TEXT)]
+
+
+class BenchmarkRow(msgspec.Struct, frozen=True):
+    """One repetition, in the order of the file's columns."""
+
+    version: Annotated[int, Meta(ge=1, le=10**6)]
+    kind: Kind
+    operation: Operation
+    api: Api
+    sharing: Sharing
+    spatiality: Spatiality
+    request_bytes: Whole
+    process_bytes: Whole
+    processes: Whole
+    nodes: Whole
+    resources: Annotated[int, Meta(ge=1, le=MOST_RESOURCES)]
+    bytes_per_s: Annotated[float, Meta(ge=LEAST_RATE, le=MOST_RATE)]
+    origin: Words
+    measured: Words
+    id: Annotated[str, Meta(min_length=1, max_length=LONGEST_TEXT)]
+
+    def __post_init__(self) -> None:
+        if self.version != VERSION:
+            raise ValueError(f"benchmarks of version {VERSION}")
+        if not f"{self.origin}{self.measured}{self.id}".isprintable():
+            raise ValueError("origin, measured and id of printable characters")
+
+
+TABLE = Table(BenchmarkRow)
+COLUMNS = TABLE.columns
 
 
 class Benchmarks:
@@ -52,7 +77,7 @@ class Benchmarks:
         self.measurements = tuple({m.id: m for m in measurements}.values())
         if len(self.measurements) > MAX_ROWS:
             raise BadInput("benchmarks", f"at most {MAX_ROWS} measurements", len(self.measurements))
-        found: dict[Pattern, list[tuple[int, float]]] = {}
+        found: dict[BenchmarkPattern, list[tuple[int, float]]] = {}
         for m in self.measurements:
             found.setdefault(m.pattern, []).append((m.resources, m.bytes_per_s))
         self.all = tuple(Benchmark(pattern, curve(points)) for pattern, points in found.items())
@@ -61,7 +86,7 @@ class Benchmarks:
     def __len__(self) -> int:
         return len(self.all)
 
-    def without(self, pattern: Pattern) -> Benchmarks:
+    def without(self, pattern: BenchmarkPattern) -> Benchmarks:
         """All others."""
         return Benchmarks(m for m in self.measurements if m.pattern != pattern)
 
@@ -84,61 +109,29 @@ def load(path: str | os.PathLike[str], missing_ok: bool = False) -> Benchmarks:
 
 def decode(text: str, where: str = "benchmarks") -> Benchmarks:
     """The inverse of `encode`. Columns in any order; further ones are left alone. Raises BadInput."""
-    return Benchmarks(_rows(text, where))
+    return Benchmarks(_measurements(text, where))
 
 
-def _rows(text: str, where: str) -> Iterator[Measurement]:
-    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
-    try:
-        missing = [c for c in COLUMNS if c not in (reader.fieldnames or ())]
-        if missing:
-            raise BadInput(f"{where}:1", f"a header with {', '.join(COLUMNS)}", f"no {missing[0]}")
-        for number, row in enumerate(reader):
-            if number >= MAX_ROWS:
-                raise BadInput(where, f"at most {MAX_ROWS} measurements", "more")
-            yield _measurement(row, f"{where}:{reader.line_num}")
-    except csv.Error as error:
-        raise BadInput(f"{where}:{reader.line_num}", "CSV", str(error)) from None
-
-
-def _measurement(row: dict[str, str | None], where: str) -> Measurement:
-    version = _whole(row, "version", where, 10**6)
-    if version != VERSION:
-        raise BadInput(where, f"benchmarks of version {VERSION}", version)
-    for name, words in _WORDS.items():
-        if row[name] not in words:
-            raise BadInput(where, f"{name} among {', '.join(words)}", row[name])
-    fields = {n: row[n] if n in _WORDS else _whole(row, n, where, LARGEST) for n in _PATTERN}
-    try:
-        rate = float(row["bytes_per_s"] or "")
-    except ValueError:
-        rate = 0.0
-    if not LEAST_RATE <= rate <= MOST_RATE:
-        raise BadInput(where, f"bytes_per_s from {LEAST_RATE:g} to {MOST_RATE:g}", row["bytes_per_s"])
-    texts = {name: row[name] or "" for name in ("origin", "measured", "id")}
-    for name, text in texts.items():
-        if len(text) > LONGEST_TEXT or not text.isprintable() or (name == "id" and not text):
-            raise BadInput(where, f"{name} of 1 to {LONGEST_TEXT} printable characters", text)
-    return Measurement(
-        msgspec.convert(fields, Pattern), _whole(row, "resources", where, MOST_RESOURCES), rate, **texts
-    )
-
-
-def _whole(row: dict[str, str | None], name: str, where: str, most: int) -> int:
-    text = row[name] or ""
-    if not (text.isascii() and text.isdigit() and len(text) < 20 and 1 <= int(text) <= most):
-        raise BadInput(where, f"{name} as a whole number from 1 to {most}", row[name])
-    return int(text)
+def _measurements(text: str, where: str) -> Iterator[Measurement]:
+    rows = TABLE.read_csv(io.StringIO(text, newline=""), where, any_order=True)
+    for number, row in enumerate(rows):
+        if number >= MAX_ROWS:
+            raise BadInput(where, f"at most {MAX_ROWS} measurements", "more")
+        _, *pattern, resources, bytes_per_s, origin, measured, id = msgspec.structs.astuple(row)
+        yield Measurement(BenchmarkPattern(*pattern), resources, bytes_per_s, origin, measured, id)
 
 
 def encode(benchmarks: Benchmarks) -> str:
     """The content of a file of benchmarks."""
     text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for m in benchmarks.measurements:
-        pattern = msgspec.structs.astuple(m.pattern)
-        writer.writerow((VERSION, *pattern, m.resources, repr(m.bytes_per_s), m.origin, m.measured, m.id))
+    rows = (
+        (
+            *(VERSION, *msgspec.structs.astuple(m.pattern)),
+            *(m.resources, m.bytes_per_s, m.origin, m.measured, m.id),
+        )
+        for m in benchmarks.measurements
+    )
+    write_csv(text, COLUMNS, rows)
     return text.getvalue()
 
 

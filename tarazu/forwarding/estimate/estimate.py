@@ -12,8 +12,8 @@ from tarazu.forwarding.application import Kind
 from tarazu.forwarding.curve import Curve, Point
 from tarazu.forwarding.estimate.database import Benchmarks
 from tarazu.forwarding.estimate.match import Found, Index, Match
-from tarazu.forwarding.estimate.pattern import Pattern
-from tarazu.forwarding.estimate.wanted import Wanted, wanted
+from tarazu.forwarding.estimate.pattern import BenchmarkPattern
+from tarazu.forwarding.estimate.wanted import WantedBenchmark, wanted
 from tarazu.trace.phases.phase import Phase
 
 Floats = NDArray[np.float64]
@@ -29,10 +29,10 @@ MOST_PHASES = 1000
 _SEED = 12
 
 
-class Part(msgspec.Struct, frozen=True):
+class PhasePart(msgspec.Struct, frozen=True):
     """What a phase's requests of one size were taken for."""
 
-    pattern: Pattern
+    pattern: BenchmarkPattern
     bytes: float
     stand_in: str
     """Where benchmarks of another kind stood in: which; empty: none did."""
@@ -47,7 +47,7 @@ class PhaseEstimate(msgspec.Struct, frozen=True):
 
     number: int
     """Its place among them."""
-    parts: tuple[Part, ...]
+    parts: tuple[PhasePart, ...]
     seconds: tuple[tuple[int, float], ...]
     """(resources, what it takes). Empty where a part is like no benchmark: the phase is left out then."""
 
@@ -72,8 +72,8 @@ def estimate(phases: Sequence[Phase], benchmarks: Benchmarks, nodes: int, kind: 
     index = Index(benchmarks)
     by_size = sorted(range(len(phases)), key=lambda i: -phases[i].bytes)[:MOST_PHASES]
     draws = np.random.default_rng(_SEED).random((len(by_size), 2, DRAWS))
-    found: dict[Wanted, Found | None] = {}
-    each: dict[int, list[tuple[Wanted, Found | None]]] = {}
+    found: dict[WantedBenchmark, Found | None] = {}
+    each: dict[int, list[tuple[WantedBenchmark, Found | None]]] = {}
     for draw, number in enumerate(sorted(by_size)):
         each[number] = []
         for want in wanted(phases[number], nodes, kind):
@@ -108,7 +108,7 @@ def _numbers(found: Sequence[Found]) -> tuple[int, ...]:
     return tuple(sorted({n for f in found for n in f.numbers if low <= n <= high}))
 
 
-def _seconds(of: Sequence[tuple[Wanted, Found]], numbers: tuple[int, ...]) -> Floats:
+def _seconds(of: Sequence[tuple[WantedBenchmark, Found]], numbers: tuple[int, ...]) -> Floats:
     """(numbers, 1 + draws) that a phase takes: the middle, then the draws."""
     taken = np.zeros((len(numbers), 1 + DRAWS))
     for want, found in of:
@@ -120,12 +120,15 @@ def _seconds(of: Sequence[tuple[Wanted, Found]], numbers: tuple[int, ...]) -> Fl
 
 
 def _phase_estimate(
-    number: int, of: Sequence[tuple[Wanted, Found | None]], numbers: tuple[int, ...], seconds: Floats | None
+    number: int,
+    of: Sequence[tuple[WantedBenchmark, Found | None]],
+    numbers: tuple[int, ...],
+    seconds: Floats | None,
 ) -> PhaseEstimate:
     parts = tuple(
-        Part(want.pattern, want.bytes, found.stand_in, found.distance, found.matches)
+        PhasePart(want.pattern, want.bytes, found.stand_in, found.distance, found.matches)
         if found
-        else Part(want.pattern, want.bytes, "", float("inf"), ())
+        else PhasePart(want.pattern, want.bytes, "", float("inf"), ())
         for want, found in of
     )
     taken = () if seconds is None else tuple(zip(numbers, seconds[:, 0].tolist(), strict=True))

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarazu.forwarding.estimate.database import Benchmarks
-from tarazu.forwarding.estimate.pattern import Benchmark, Pattern
+from tarazu.forwarding.estimate.pattern import Benchmark, BenchmarkPattern
 from tarazu.trace.phases.phase import Api, Spatiality
 
 Floats = NDArray[np.float64]
@@ -55,7 +55,7 @@ LEAST_NOISE = 0.01
 class Match(msgspec.Struct, frozen=True):
     """One benchmark among those that stand in for a pattern."""
 
-    pattern: Pattern
+    pattern: BenchmarkPattern
     weight: float
     """All of a match sum up to 1; the logarithms of bandwidths are added with them."""
     distance: float
@@ -87,7 +87,7 @@ class Index:
         for benchmark in benchmarks.all:
             self._by.setdefault(category(benchmark.pattern), []).append(benchmark)
 
-    def find(self, pattern: Pattern, draws: Floats) -> Found | None:
+    def find(self, pattern: BenchmarkPattern, draws: Floats) -> Found | None:
         """What is known of it; None where no benchmark is like it. draws: (2, draws) numbers from 0 to 1."""
         for other in _stand_ins(pattern):
             candidates = self._by.get(category(other))
@@ -97,13 +97,13 @@ class Index:
         return None
 
 
-def category(pattern: Pattern) -> tuple[str, ...]:
+def category(pattern: BenchmarkPattern) -> tuple[str, ...]:
     """What must be the same. A process that is alone shares with nobody."""
     sharing = "unique" if pattern.processes == 1 else pattern.sharing
     return (pattern.kind, pattern.operation, pattern.api, sharing, pattern.spatiality)
 
 
-def _stand_ins(pattern: Pattern) -> Iterator[Pattern]:
+def _stand_ins(pattern: BenchmarkPattern) -> Iterator[BenchmarkPattern]:
     """The pattern, then others that may stand in for it, the best first: rather another interface than another order
     of accesses.
     """
@@ -112,7 +112,7 @@ def _stand_ins(pattern: Pattern) -> Iterator[Pattern]:
             yield msgspec.structs.replace(pattern, api=api, spatiality=spatiality)
 
 
-def _differences(pattern: Pattern, other: Pattern) -> str:
+def _differences(pattern: BenchmarkPattern, other: BenchmarkPattern) -> str:
     names = ("api", "spatiality")
     return ", ".join(
         f"{getattr(other, name)} for {getattr(pattern, name)}"
@@ -121,13 +121,13 @@ def _differences(pattern: Pattern, other: Pattern) -> str:
     )
 
 
-def place(pattern: Pattern) -> Floats:
+def place(pattern: BenchmarkPattern) -> Floats:
     """(4,) where it lies among others, in doublings."""
     numbers = (pattern.request_bytes, pattern.process_bytes, pattern.processes, pattern.nodes)
     return np.array([math.log2(n) for n in numbers])
 
 
-def _interpolated(pattern: Pattern, candidates: Sequence[Benchmark], draws: Floats) -> Found | None:
+def _interpolated(pattern: BenchmarkPattern, candidates: Sequence[Benchmark], draws: Floats) -> Found | None:
     away = np.array([place(b.pattern) for b in candidates]) - place(pattern)
     distance = np.sqrt((away**2).sum(1))
     order = np.argsort(distance, kind="stable")[:NEIGHBOURS]

@@ -9,7 +9,7 @@ from tarazu.forwarding.curve import Curve
 from tarazu.trace.phases.phase import Api, Operation, Sharing, Spatiality
 
 
-class Pattern(msgspec.Struct, frozen=True):
+class BenchmarkPattern(msgspec.Struct, frozen=True):
     """How a benchmark, or a phase that wants one, accesses its files. `kind` says what its curve counts."""
 
     kind: Kind
@@ -31,7 +31,7 @@ class Pattern(msgspec.Struct, frozen=True):
 class Measurement(msgspec.Struct, frozen=True):
     """One repetition: a row of the database."""
 
-    pattern: Pattern
+    pattern: BenchmarkPattern
     resources: int
     bytes_per_s: float
     origin: str
@@ -45,5 +45,5 @@ class Measurement(msgspec.Struct, frozen=True):
 class Benchmark(msgspec.Struct, frozen=True):
     """A pattern, and its bandwidth by number of resources."""
 
-    pattern: Pattern
+    pattern: BenchmarkPattern
     curve: Curve

@@ -7,17 +7,17 @@ from typing import NamedTuple
 import msgspec
 
 from tarazu.forwarding.application import Kind
-from tarazu.forwarding.estimate.pattern import Pattern
+from tarazu.forwarding.estimate.pattern import BenchmarkPattern
 from tarazu.trace.phases.phase import Phase, Spatiality
 
 USUAL_BYTES = float(1 << 20)
 """Of a request where none were counted: a light recording."""
 
 
-class Wanted(NamedTuple):
+class WantedBenchmark(NamedTuple):
     """A benchmark with one size of requests, for so many of the phase's bytes."""
 
-    pattern: Pattern
+    pattern: BenchmarkPattern
     bytes: float
 
 
@@ -31,7 +31,7 @@ def processes_of(phase: Phase) -> int:
     return max(1, min(count, max(phase.rank_count, phase.processes_per_file)))
 
 
-def wanted(phase: Phase, nodes: int, kind: Kind) -> tuple[Wanted, ...]:
+def wanted(phase: Phase, nodes: int, kind: Kind) -> tuple[WantedBenchmark, ...]:
     """What to look for, a size of requests each; together the phase's bytes. Empty for a phase without any.
 
     nodes: of the job (rule 5); a phase of fewer processes is on as many nodes at most.
@@ -39,7 +39,7 @@ def wanted(phase: Phase, nodes: int, kind: Kind) -> tuple[Wanted, ...]:
     if phase.bytes <= 0:
         return ()
     processes = processes_of(phase)
-    first = Pattern(
+    first = BenchmarkPattern(
         kind=kind,
         operation=phase.operation,
         api=phase.api,
@@ -51,7 +51,7 @@ def wanted(phase: Phase, nodes: int, kind: Kind) -> tuple[Wanted, ...]:
         nodes=max(1, min(nodes, processes)),
     )
     return tuple(
-        Wanted(msgspec.structs.replace(first, request_bytes=max(1, round(size))), moved)
+        WantedBenchmark(msgspec.structs.replace(first, request_bytes=max(1, round(size))), moved)
         for size, moved in request_sizes(phase)
     )
 

@@ -41,7 +41,7 @@ TINY = 1e-9
 
 
 @dataclass(slots=True)
-class System:
+class CongestedSystem:
     """Applications and resources as the model needs them."""
 
     values: Table
@@ -57,11 +57,11 @@ class System:
     """(K,) share of the machine's compute nodes."""
 
 
-def system(applications: Sequence[Application], resources: Resources) -> System:
+def system(applications: Sequence[Application], resources: Resources) -> CongestedSystem:
     values = table(applications, resources)
     phases = np.array([max(1, a.phases) for a in applications], float)
     io_s = values.io_s / phases[:, None]
-    return System(
+    return CongestedSystem(
         values,
         resources.count,
         values.cpu_s / phases,
@@ -74,7 +74,7 @@ def system(applications: Sequence[Application], resources: Resources) -> System:
 class Modelled:
     """A schedule under the model. Slots are (application, resource) pairs, in the order of the applications."""
 
-    def __init__(self, of: System, placed: Sequence[Array], like: Modelled | None = None) -> None:
+    def __init__(self, of: CongestedSystem, placed: Sequence[Array], like: Modelled | None = None) -> None:
         """placed: of each application its resources. like: a schedule like it, whose times are a good start."""
         self.system = of
         self.counts = np.array([len(p) for p in placed])

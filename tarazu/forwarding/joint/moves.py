@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tarazu.forwarding.joint.congestion import SCALE, TINY, Modelled, System
+from tarazu.forwarding.joint.congestion import SCALE, TINY, CongestedSystem, Modelled
 from tarazu.forwarding.joint.objective import Objective
 from tarazu.forwarding.tables import Array
 
@@ -33,7 +33,7 @@ ONE = np.ones((1, 1), bool)
 class Search:
     """A schedule that is improved move by move."""
 
-    def __init__(self, of: System, goal: Objective, found: Modelled, placed: list[Array]) -> None:
+    def __init__(self, of: CongestedSystem, goal: Objective, found: Modelled, placed: list[Array]) -> None:
         self.of, self.goal, self.found, self.placed = of, goal, found, placed
         self.value = goal.of(found)
         self.choices = [choices(of, i) for i in range(len(placed))]
@@ -170,7 +170,7 @@ class Search:
         return cost
 
 
-def choices(of: System, i: int) -> Array:
+def choices(of: CongestedSystem, i: int) -> Array:
     """Numbers of resources that are worth a look for application i, ascending."""
     most = int(of.values.n_perf[i])
     least = int(of.values.n_sys[i])

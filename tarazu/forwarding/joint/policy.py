@@ -14,9 +14,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tarazu.forwarding.allocation import tcpu
+from tarazu.forwarding import tcpu
 from tarazu.forwarding.application import Application, Resources
-from tarazu.forwarding.joint.congestion import Modelled, System, system
+from tarazu.forwarding.joint.congestion import CongestedSystem, Modelled, system
 from tarazu.forwarding.joint.moves import Search
 from tarazu.forwarding.joint.objective import Objective
 from tarazu.forwarding.policy import Need, Schedule
@@ -38,7 +38,7 @@ class Joint:
         return Schedule(tuple(tuple(sorted(places.tolist())) for places in found))
 
 
-def starts(of: System) -> list[list[Array]]:
+def starts(of: CongestedSystem) -> list[list[Array]]:
     """The schedules to begin with: TA (which is BBA unless that saturates the resources), NSYSA, Static, each placed
     round-robin with the widest first; and TA on the least stressed where TA is not BBA.
     """
@@ -48,12 +48,12 @@ def starts(of: System) -> list[list[Array]]:
     busy = values.stress[np.arange(len(by_cpu)), by_cpu - 1] / by_cpu
     found = [_round_robin(counts, n) for counts in (by_cpu, values.n_sys, share)]
     if (by_cpu != values.n_perf).any():  # little to do is best spread evenly: GC would put it together
-        found.append(_least_stressed(by_cpu, busy, n))
+        found.append(least_stressed(by_cpu, busy, n))
     return found
 
 
-def _least_stressed(counts: Array, busy: Array, n: int) -> list[Array]:
-    """GC."""
+def least_stressed(counts: Array, busy: Array, n: int) -> list[Array]:
+    """GC: those that are most of their time in I/O (`busy`) first, each on what is stressed least so far."""
     placed: list[Array] = [np.empty(0, int)] * len(counts)
     stressed = np.zeros(n)
     for i in np.argsort(-busy, kind="stable").tolist():
@@ -72,7 +72,7 @@ def _round_robin(counts: Array, n: int) -> list[Array]:
     return placed
 
 
-def improved(of: System, from_any: Sequence[list[Array]]) -> list[Array]:
+def improved(of: CongestedSystem, from_any: Sequence[list[Array]]) -> list[Array]:
     """The best of these schedules, improved by moves: of each application its resources."""
     modelled = [(Modelled(of, placed), placed) for placed in from_any]
     goal = Objective(min(m.mean_slowdown for m, _ in modelled), min(m.idletime for m, _ in modelled))

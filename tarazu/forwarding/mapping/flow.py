@@ -1,4 +1,4 @@
-"""Which node gets which I/O node when only so many fit: min-cost flow (OR-tools' SimpleMinCostFlow)."""
+"""Which node gets which I/O node when only so many fit: min-cost flow."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tarazu.errors import InsufficientResources
+from tarazu.flows import has_ortools, min_cost_flow
 from tarazu.forwarding.traffic.traffic import Numbers
 
 LARGEST = 1_000_000
@@ -17,8 +18,6 @@ def cheapest(costs: npt.NDArray[np.float64], room: npt.NDArray[np.int64]) -> Num
 
     Raises InsufficientResources when the rooms together are too small.
     """
-    from ortools.graph.python import min_cost_flow
-
     nodes, io_nodes = costs.shape
     if int(room.sum()) < nodes:
         raise InsufficientResources(f"expected room for {nodes} nodes, found room for {int(room.sum())}")
@@ -26,21 +25,17 @@ def cheapest(costs: npt.NDArray[np.float64], room: npt.NDArray[np.int64]) -> Num
     among = costs[:, open_to]
     low, high = (float(among.min()), float(among.max())) if among.size else (0.0, 0.0)
     whole = np.rint((among - low) * (LARGEST / (high - low) if high > low else 0.0)).astype(np.int64)
-    flow = min_cost_flow.SimpleMinCostFlow()
-    sink = nodes + io_nodes
-    tails = np.repeat(np.arange(nodes), len(open_to))
+    sink, pairs = nodes + io_nodes, nodes * len(open_to)
     heads = nodes + np.tile(open_to, nodes)
-    arcs = flow.add_arcs_with_capacity_and_unit_cost(
-        tails, heads, np.ones(len(tails), np.int64), whole.ravel()
+    flows = min_cost_flow(
+        np.concatenate([np.repeat(np.arange(nodes), len(open_to)), nodes + open_to]),
+        np.concatenate([heads, np.full(len(open_to), sink)]),
+        np.concatenate([np.ones(pairs, np.int64), room[open_to]]),
+        np.concatenate([whole.ravel(), np.zeros(len(open_to), np.int64)]),
+        np.array([1] * nodes + [0] * io_nodes + [-nodes], np.int64),
+        "ortools" if has_ortools() else "networkx",
     )
-    flow.add_arcs_with_capacity_and_unit_cost(
-        nodes + open_to, np.full(len(open_to), sink), room[open_to], np.zeros(len(open_to), np.int64)
-    )
-    flow.set_nodes_supplies(np.arange(sink + 1), np.array([1] * nodes + [0] * io_nodes + [-nodes], np.int64))
-    status = flow.solve()
-    if status != flow.OPTIMAL:
-        raise InsufficientResources(f"min-cost flow: expected an optimum, found {status}")
-    found: Numbers = (heads[flow.flows(arcs) > 0] - nodes).astype(np.int32)
+    found: Numbers = (heads[flows[:pairs] > 0] - nodes).astype(np.int32)
     return found
 
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from tarazu.forwarding.mapping.history import History
+from tarazu.forwarding.mapping.history import TrafficHistory
 from tarazu.forwarding.mapping.rules import Addresses, on_a_server, rules
-from tarazu.forwarding.mapping.together import Options, Progress, elsewhere, together
-from tarazu.forwarding.routers.nids import Nid
+from tarazu.forwarding.mapping.together import MappingOptions, Progress, elsewhere, together
 from tarazu.forwarding.traffic.machine import Machine
 from tarazu.forwarding.traffic.traffic import Numbers
+from tarazu.nids import Nid
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,14 +64,14 @@ def folded(of: Units, io_nodes: int) -> Numbers:
 
 
 def together_folded(
-    history: History,
+    history: TrafficHistory,
     of: Units,
     machine: Machine,
-    options: Options | None = None,
+    options: MappingOptions | None = None,
     progress: Progress = lambda share: None,
 ) -> Numbers:
     """(nodes,): as `together`, of units instead of nodes; no present mapping is kept."""
-    options = options or Options()
+    options = options or MappingOptions()
     near = elsewhere(history, machine, options.shifted, options.seed)
     count = len(of.group)
     as_nodes = Machine(
@@ -96,11 +96,11 @@ def _in_turn(of: Units, io_nodes: int) -> Numbers:
     return ((within + begins) % io_nodes).astype(np.int32)
 
 
-def _of_units(history: History, of: Units, count: int) -> History:
+def _of_units(history: TrafficHistory, of: Units, count: int) -> TrafficHistory:
     """The history as if each unit were a node."""
     key = history.interval.astype(np.int64) * count + of.of_node[history.node]
     found, where = np.unique(key, return_inverse=True)
-    return History(
+    return TrafficHistory(
         count,
         history.intervals,
         (found // count).astype(np.int32),

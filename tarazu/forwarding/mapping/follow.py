@@ -13,11 +13,11 @@ from typing import Protocol
 import msgspec
 import numpy as np
 
-from tarazu.forwarding.mapping.history import History, learn
+from tarazu.forwarding.mapping.history import TrafficHistory, learn
 from tarazu.forwarding.mapping.judge import Judged, judge
 from tarazu.forwarding.mapping.rules import Addresses, on_a_server, rules
 from tarazu.forwarding.mapping.simple import moved
-from tarazu.forwarding.mapping.together import QUIET, Options, concentration, dealt
+from tarazu.forwarding.mapping.together import QUIET, MappingOptions, concentration, dealt
 from tarazu.forwarding.traffic.machine import Machine
 from tarazu.forwarding.traffic.traffic import Numbers, Traffic
 
@@ -46,14 +46,18 @@ class OnWindows(msgspec.Struct, frozen=True):
     """The most that a server needed; 0 where NIDs are not known."""
 
 
-def follow(history: History, machine: Machine, base: Numbers, now: Numbers, moves: int = MOVES) -> Numbers:
+def follow(
+    history: TrafficHistory, machine: Machine, base: Numbers, now: Numbers, moves: int = MOVES
+) -> Numbers:
     """(nodes,): the base with other I/O nodes for at most so many nodes; each I/O node serves as many as by the base.
 
     `now`: the mapping in force, whose changes are kept where they are as good.
     """
     if not history.intervals or moves < 2:
         return base.copy()
-    found = dealt(history, machine, now, base, Options(shifted=0, moves=moves, quiet=QUIET, price=PRICE))
+    found = dealt(
+        history, machine, now, base, MappingOptions(shifted=0, moves=moves, quiet=QUIET, price=PRICE)
+    )
     count = len(machine.io_nodes)
     numbers = [np.bincount(mapping[mapping >= 0], minlength=count) for mapping in (base, now)]
     allowed = moved(base, now) <= moves and (numbers[0] == numbers[1]).all()
@@ -65,7 +69,7 @@ def follow(history: History, machine: Machine, base: Numbers, now: Numbers, move
 
 
 def within(
-    history: History,
+    history: TrafficHistory,
     machine: Machine,
     base: Numbers,
     now: Numbers,
@@ -90,7 +94,7 @@ def judged(
     period: tuple[float, float],
     window_s: float,
     most: int,
-    change: Callable[[History, Numbers], Numbers],
+    change: Callable[[TrafficHistory, Numbers], Numbers],
     known: Addresses | None = None,
     progress: Callable[[float], None] = lambda share: None,
 ) -> OnWindows:

@@ -26,7 +26,7 @@ Shares = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
-class History:
+class TrafficHistory:
     """One row an interval and node that was busy then, ascending by interval."""
 
     nodes: int
@@ -40,10 +40,10 @@ class History:
     share: Shares
     """(rows,): of the bytes of the interval's rows; the sum of an interval is 1."""
 
-    def part(self, begin: int, end: int) -> History:
+    def part(self, begin: int, end: int) -> TrafficHistory:
         """Intervals from `begin` to before `end`."""
         first, last = np.searchsorted(self.interval, (begin, end))
-        return History(
+        return TrafficHistory(
             self.nodes,
             end - begin,
             (self.interval[first:last] - begin).astype(np.int32),
@@ -54,7 +54,7 @@ class History:
 
 def learn(
     chunks: Iterable[Traffic], machine: Machine, *, most: int = MAX_INTERVALS, seed: int = 1
-) -> History:
+) -> TrafficHistory:
     """Of at most `most` intervals, each as likely as the others (a reservoir)."""
     rng = np.random.default_rng(seed)
     kept: list[tuple[int, Numbers, Shares]] = []
@@ -74,7 +74,7 @@ def learn(
             kept.append(row)
     kept.sort(key=lambda row: row[0])
     counts = [len(node) for _, node, _ in kept]
-    return History(
+    return TrafficHistory(
         len(machine.nodes),
         len(kept),
         np.repeat(np.arange(len(kept), dtype=np.int32), counts),

@@ -6,16 +6,18 @@ Slurm's tree of switches, or a grid of boards as CS19's (spatially-bursty-io, 5.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from tarazu.batch import nodes
+from tarazu.batch.node_set import unfold
+from tarazu.batch.nodes import Switch
 from tarazu.errors import BadInput
 from tarazu.forwarding import reading
-from tarazu.forwarding.routers.hosts import MAX_FILE_BYTES, unfold
+from tarazu.forwarding.routers.hosts import MAX_FILE_BYTES
 from tarazu.forwarding.traffic.machine import Machine
 from tarazu.forwarding.traffic.traffic import Numbers
 
@@ -23,8 +25,6 @@ Hops = npt.NDArray[np.float64]
 """(cabinets, I/O nodes)."""
 MAX_HOPS = 1_000.0
 MAX_SWITCHES = 100_000
-
-_WORD = re.compile(r"(\w+)=(\S+)")
 
 
 def mean(mapping: Numbers, machine: Machine, hops: Hops) -> float:
@@ -38,14 +38,10 @@ def read(path: Path, machine: Machine) -> Hops:
     """A table of lines `CABINETS IO_NODES HOPS` (names may be folded, `*` stands for all, later lines count), or
     Slurm's topology.conf, in which I/O nodes are named as nodes. Raises BadInput.
     """
-    text = reading.text(path, MAX_FILE_BYTES)
-    lines = [
-        (number, words)
-        for number, line in enumerate(text.splitlines(), 1)
-        if (words := line.partition("#")[0].strip())
-    ]
-    if any(words.lower().startswith("switchname=") for _, words in lines):
-        return _of_tree(lines, str(path), machine)
+    lines = nodes.lines(reading.text(path, MAX_FILE_BYTES))
+    switches = nodes.topology(lines, str(path))
+    if switches is not None:
+        return _of_tree(switches, str(path), machine)
     return _of_table(lines, str(path), machine)
 
 
@@ -90,18 +86,17 @@ def _which(text: str, known: Mapping[str, int], where: str) -> list[int]:
     return [known[name] for name in names]
 
 
-def _of_tree(lines: Sequence[tuple[int, str]], where: str, machine: Machine) -> Hops:
+def _of_tree(switches: Sequence[Switch], where: str, machine: Machine) -> Hops:
     """Up to the first switch above both, and down: 2 hops for each level below it; the same leaf: 0."""
     parent: dict[str, str] = {}
     leaf: dict[str, str] = {}
-    for number, text in lines:
-        told = {name.lower(): value for name, value in _WORD.findall(text)}
-        if "switchname" not in told or len(parent) + len(leaf) > MAX_SWITCHES + MAX_FILE_BYTES:
-            raise BadInput(f"{where}:{number}", "a line such as SwitchName=leaf1 Nodes=n[1-16]", text[:60])
-        for switch in unfold(told.get("switches", "")):
-            parent[switch] = told["switchname"]
-        for node in unfold(told.get("nodes", "")):
-            leaf.setdefault(node, told["switchname"])
+    for each in switches:
+        if len(parent) + len(leaf) > MAX_SWITCHES + MAX_FILE_BYTES:
+            raise BadInput(f"{where}:{each.line}", f"at most {MAX_SWITCHES} switches", "more")
+        for switch in unfold(each.switches):
+            parent[switch] = each.name
+        for node in unfold(each.nodes):
+            leaf.setdefault(node, each.name)
     ways: dict[str, tuple[str, ...]] = {}
 
     def way(switch: str) -> tuple[str, ...]:

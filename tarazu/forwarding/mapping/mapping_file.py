@@ -1,4 +1,4 @@
-"""The mapping that is in force: a file that `tarazu bursts remap --apply` writes, and mdsd follows.
+"""The mapping that is in force: a file that `tarazu change bursts remap --apply` writes, and mdsd follows.
 
 JSON; whole or not there at all, also after a crash. mdsd takes away what it had set when the file is gone.
 """
@@ -21,7 +21,7 @@ from tarazu.forwarding.routers.udsp import Rule
 from tarazu.malformed import MALFORMED
 
 FORMAT = 1
-WHAT = "a mapping that `tarazu bursts remap --apply` has written"
+WHAT = "a mapping that `tarazu change bursts remap --apply` has written"
 MAX_BYTES = 4 << 20
 MAX_RULES = 4_096
 MAX_NODES = 200_000
@@ -106,7 +106,7 @@ def hold(path: Path, on: bool) -> None:
     try:
         if on:
             path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-            durable.replace(_held(path), b"by tarazu bursts remap --undo\n", sync_name=True)
+            durable.replace(_held(path), b"by tarazu change bursts remap --undo\n", sync_name=True)
         elif held(path):
             _held(path).unlink(missing_ok=True)
             durable.sync_directory(path.parent)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from tarazu import nids
 from tarazu.errors import BadInput
 from tarazu.forwarding.mapping.rules import Addresses
-from tarazu.forwarding.routers import nids
-from tarazu.forwarding.routers.nids import Nid
 from tarazu.forwarding.traffic.machine import Machine
 from tarazu.forwarding.traffic.traffic import Numbers
+from tarazu.nids import Nid
 
 FIRST_NET = 100
 """Of the networks that `networks` makes."""

@@ -14,11 +14,11 @@ import numpy as np
 
 from tarazu.forwarding.mapping import hops as hops_of
 from tarazu.forwarding.mapping.folded import folded, together_folded, units_in
-from tarazu.forwarding.mapping.history import History
+from tarazu.forwarding.mapping.history import TrafficHistory
 from tarazu.forwarding.mapping.judge import Judged, judge
 from tarazu.forwarding.mapping.rules import Addresses, on_a_server, rules
 from tarazu.forwarding.mapping.simple import contiguous, moved, round_robin
-from tarazu.forwarding.mapping.together import Options, together
+from tarazu.forwarding.mapping.together import MappingOptions, together
 from tarazu.forwarding.traffic.machine import Machine
 from tarazu.forwarding.traffic.traffic import Numbers, Traffic
 
@@ -57,9 +57,9 @@ class Site:
 
 def mappings(
     site: Site,
-    history: History | None,
+    history: TrafficHistory | None,
     names: Iterable[str] = NAMES,
-    options: Options | None = None,
+    options: MappingOptions | None = None,
     most_rules: int = 1,
     progress: Progress = lambda what, share: None,
 ) -> dict[str, Numbers]:

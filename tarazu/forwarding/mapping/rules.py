@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from tarazu import nids
 from tarazu.errors import BadInput
-from tarazu.forwarding.routers import hosts, nids
-from tarazu.forwarding.routers.nids import Nid
+from tarazu.forwarding.routers import hosts
 from tarazu.forwarding.routers.placing import pattern_of
 from tarazu.forwarding.routers.udsp import Rule
 from tarazu.forwarding.traffic.machine import Machine
 from tarazu.forwarding.traffic.traffic import Numbers
+from tarazu.nids import Nid
 
 Known = Mapping[str, tuple[Nid, ...]]
 """Host → its NIDs."""

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from tarazu.forwarding.bursts.measures import how_many
 from tarazu.forwarding.mapping.flow import cheapest, overlap, relabelled
-from tarazu.forwarding.mapping.history import History
+from tarazu.forwarding.mapping.history import TrafficHistory
 from tarazu.forwarding.mapping.simple import round_robin
 from tarazu.forwarding.traffic.machine import Machine
 from tarazu.forwarding.traffic.traffic import Numbers
@@ -41,7 +41,7 @@ QUIET = 0.25
 Progress = Callable[[float], None]
 
 
-class Options(msgspec.Struct, frozen=True):
+class MappingOptions(msgspec.Struct, frozen=True):
     shifted: int = 4
     """Copies of each interval, elsewhere on the machine."""
     moves: int | None = None
@@ -61,7 +61,7 @@ class _Bursts:
     """The history by node, and in `load` what lies on each I/O node in each interval."""
 
     def __init__(
-        self, history: History, weight: npt.NDArray[np.float64], mapping: Numbers, io_nodes: int
+        self, history: TrafficHistory, weight: npt.NDArray[np.float64], mapping: Numbers, io_nodes: int
     ) -> None:
         order = np.argsort(history.node, kind="stable")
         self.interval = history.interval[order]
@@ -115,10 +115,10 @@ class _Bursts:
 
 
 def together(
-    history: History,
+    history: TrafficHistory,
     machine: Machine,
     present: Numbers | None = None,
-    options: Options | None = None,
+    options: MappingOptions | None = None,
     progress: Progress = lambda share: None,
     start: Numbers | None = None,
 ) -> Numbers:
@@ -128,7 +128,7 @@ def together(
     `present`: (nodes,), -1 for a node without one; the machine's `served_by` where it is left out. `start`: what to
     better, and what comes of it where nothing is learned; round robin where it is left out.
     """
-    options = options or Options()
+    options = options or MappingOptions()
     count = len(machine.io_nodes)
     present = machine.served_by if present is None else present
     start = round_robin(len(machine.nodes), count) if start is None else start
@@ -153,14 +153,14 @@ def together(
     return relabelled(found, overlap(found, present, count))
 
 
-def concentration(history: History, mapping: Numbers, io_nodes: int) -> float:
+def concentration(history: TrafficHistory, mapping: Numbers, io_nodes: int) -> float:
     """Mean of Σ share² of the I/O nodes over the least that the interval's nodes allow; 1 where there is nothing."""
     if not history.intervals:
         return 1.0
     return _Bursts(history, _weight(history, io_nodes), mapping, io_nodes).concentration()
 
 
-def busiest(history: History, mapping: Numbers, io_nodes: int) -> float:
+def busiest(history: TrafficHistory, mapping: Numbers, io_nodes: int) -> float:
     """Share of the busiest tenth of the I/O nodes, mean of the intervals; 1 where there is nothing."""
     if not history.intervals:
         return 1.0
@@ -170,11 +170,11 @@ def busiest(history: History, mapping: Numbers, io_nodes: int) -> float:
 
 
 def dealt(
-    history: History,
+    history: TrafficHistory,
     machine: Machine,
     present: Numbers,
     start: Numbers,
-    options: Options,
+    options: MappingOptions,
     until: float | None = None,
     progress: Progress = lambda share: None,
 ) -> Numbers:
@@ -207,7 +207,7 @@ def dealt(
     return state.mapping
 
 
-def elsewhere(history: History, machine: Machine, copies: int, seed: int) -> History:
+def elsewhere(history: TrafficHistory, machine: Machine, copies: int, seed: int) -> TrafficHistory:
     """With so many copies of each interval, shifted by whole cabinets."""
     nodes = history.nodes
     copies = min(copies, max(0, MAX_ROWS // max(1, len(history.node)) - 1))
@@ -219,7 +219,7 @@ def elsewhere(history: History, machine: Machine, copies: int, seed: int) -> His
         shift = step * rng.integers(1, max(2, -(-nodes // step)), history.intervals)
         parts.append(((history.node + shift[history.interval]) % nodes).astype(np.int32))
     interval = np.concatenate([history.interval + n * history.intervals for n in range(1 + copies)])
-    return History(
+    return TrafficHistory(
         nodes,
         history.intervals * (1 + copies),
         interval.astype(np.int32),
@@ -228,7 +228,7 @@ def elsewhere(history: History, machine: Machine, copies: int, seed: int) -> His
     )
 
 
-def _weight(history: History, io_nodes: int) -> npt.NDArray[np.float64]:
+def _weight(history: TrafficHistory, io_nodes: int) -> npt.NDArray[np.float64]:
     """(intervals,): so that an interval of few nodes, which no mapping spreads, does not outweigh the others."""
     alone = np.bincount(
         history.interval, weights=np.square(history.share, dtype=np.float64), minlength=history.intervals

@@ -11,21 +11,21 @@ from tarazu.errors import BadInput
 from tarazu.forwarding.nodes import grouping
 from tarazu.forwarding.nodes.slurm_fit import FITS, Flags, Indices
 from tarazu.forwarding.nodes.span import span
-from tarazu.forwarding.nodes.wish import Choice, Left, Options, Wish
+from tarazu.forwarding.nodes.wish import Left, NodeChoice, SelectionOptions, Wish
 from tarazu.forwarding.traffic.machine import Machine
 
-__all__ = ["Choice", "Left", "Options", "Wish", "choose", "loads"]
+__all__ = ["Left", "NodeChoice", "SelectionOptions", "Wish", "choose", "loads"]
 
 Floats = npt.NDArray[np.float64]
 
-DEFAULT = Options()
+DEFAULT = SelectionOptions()
 EVENER = 0.9
 """Of the busiest I/O node's part, at most: for less, ranks are not moved away from one another."""
 
 
 def choose(
-    machine: Machine, idle: Flags, wish: Wish, options: Options = DEFAULT, load: Floats | None = None
-) -> Choice | Left:
+    machine: Machine, idle: Flags, wish: Wish, options: SelectionOptions = DEFAULT, load: Floats | None = None
+) -> NodeChoice | Left:
     """The job's nodes, or why it is better left to Slurm.
 
     `idle`: (nodes of the machine,), those that Slurm could give to this job. `load`: (I/O nodes,), traffic that is
@@ -55,7 +55,7 @@ def choose(
         return Left(f"{used} I/O nodes would be used, Slurm's own choice has {by_default}")
     if load is not None and _worst(machine, nodes, wish, load) >= _worst(machine, own, wish, load):
         return Left("the busiest of its I/O nodes would be no less busy than by Slurm's own choice")
-    return Choice(
+    return NodeChoice(
         tuple(nodes.tolist()),
         used,
         strategy,
@@ -129,7 +129,9 @@ def _groups(served: npt.NDArray[np.int32], known: Indices, picked: list[int]) ->
     return sorted(np.split(by_io_node, ends[:-1]), key=lambda group: int(group[0]))
 
 
-def _place(machine: Machine, groups: list[Indices], wish: Wish, options: Options) -> tuple[str, Indices]:
+def _place(
+    machine: Machine, groups: list[Indices], wish: Wish, options: SelectionOptions
+) -> tuple[str, Indices]:
     """The strategy and its nodes, in the order of ranks."""
     room = [len(group) for group in groups]
     by_number = "even node", _first(groups, grouping.even(wish.nodes, room))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from tarazu.forwarding.nodes.wish import Options
+from tarazu.forwarding.nodes.wish import SelectionOptions
 
 LEAST, HALF, MOST = Fraction(1, 3), Fraction(1, 2), Fraction(2, 3)
 
@@ -18,7 +18,7 @@ def kept(nodes: int, next_size: int | None) -> Fraction:
 
 
 def span(
-    nodes: int, diversity: int, by_default: int, least: int, next_size: int | None, options: Options
+    nodes: int, diversity: int, by_default: int, least: int, next_size: int | None, options: SelectionOptions
 ) -> int:
     """I/O nodes for the job; not more than `by_default`: leave it to Slurm.
 

@@ -19,7 +19,7 @@ class Wish(msgspec.Struct, frozen=True):
     """Nodes of the next optimizable job in the queue; None: there is none."""
 
 
-class Options(msgspec.Struct, frozen=True):
+class SelectionOptions(msgspec.Struct, frozen=True):
     span: bool = True
     """Keep a third to two thirds of the I/O nodes with idle nodes for the jobs to come."""
     free: bool = False
@@ -35,7 +35,7 @@ class Options(msgspec.Struct, frozen=True):
     """`traffic`: even traffic where shares are known, else even node; `node`: even node always."""
 
 
-class Choice(msgspec.Struct, frozen=True):
+class NodeChoice(msgspec.Struct, frozen=True):
     nodes: tuple[int, ...]
     """Indices of the machine's nodes in the order of ranks: ascending, except where ranks were free."""
     io_nodes: int

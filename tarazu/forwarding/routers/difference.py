@@ -1,12 +1,16 @@
-"""From the rules that are set and those that are wanted to the changes; what is not tarazu's is never among them."""
+"""From the rules that are set and those that are wanted to the changes; what is not tarazu's is never among them.
+
+Of one node there is one rule at most: Lustre applies each rule for a node in place of the one before, and forgets the
+node's routers when either is deleted (`lnet_udsp_apply_rte_list_on_lpni`, up to 2.17).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from tarazu.forwarding.routers import nids
-from tarazu.forwarding.routers.overlap import overlap
+from tarazu import nids
+from tarazu.errors import BadInput
 from tarazu.forwarding.routers.udsp import Route, Rule, Udsp
 
 
@@ -59,8 +63,8 @@ def usable(wanted: Sequence[Rule], routes: Sequence[Route], most: int) -> Usable
         if why := _refusal(rule, leads):
             refused.append((rule, why))
         elif len(rules) >= most:
-            refused.append((rule, f"expected at most {most} rules (forwarding.rules)"))
-        elif any(overlap(rule.dst, other.dst) for other in rules):
+            refused.append((rule, f"expected at most {most} rules"))
+        elif any(rule.dst.overlaps(other.dst) for other in rules):
             refused.append((rule, "another rule is for some of the same nodes"))
         else:
             rules[rule] = None
@@ -72,3 +76,26 @@ def _refusal(rule: Rule, leads: dict[tuple[nids.Nid, str], bool]) -> str:
     if not found:
         return f"no route to {rule.dst.net} by {rule.rte}"
     return "" if any(found) else f"{rule.rte} is down"
+
+
+def others(own: Collection[Rule], shown: Sequence[Udsp]) -> list[Udsp]:
+    """Somebody else's rules about routers. To be asked once for many rules: reading all that are shown takes long."""
+    ours = frozenset(own)
+    return [each for each in shown if each.rte and each.rule not in ours]
+
+
+def in_the_way(rule: Rule, of_others: Sequence[Udsp]) -> Udsp | None:
+    """One of these rules that is for some of the same nodes; the very same rule is none."""
+    for each in of_others:
+        if each.rule != rule and _covers(each.dst, rule.dst):
+            return each
+    return None
+
+
+def _covers(text: str, pattern: nids.NidPattern) -> bool:
+    """What cannot be read covers its whole network."""
+    _, at, net = text.rpartition("@")
+    try:
+        return nids.pattern(text).overlaps(pattern) if at else nids.net(net) == pattern.net
+    except BadInput:
+        return net == pattern.net

@@ -14,18 +14,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tarazu import nids
 from tarazu.forwarding.application import Application, Resources
 from tarazu.forwarding.joint.congestion import Modelled, system
 from tarazu.forwarding.policy import Scheduler
-from tarazu.forwarding.routers import nids
-from tarazu.forwarding.routers.nids import Nid, Pattern
 from tarazu.forwarding.routers.udsp import Rule
+from tarazu.nids import Nid, NidPattern
 
 Placed = Mapping[str, tuple[Nid, ...]]
 """Job → its routers, ascending."""
 
 
-class Job(NamedTuple):
+class RunningJob(NamedTuple):
     """A running job on nodes of one network."""
 
     id: str
@@ -34,7 +34,7 @@ class Job(NamedTuple):
     """None: nothing is known of its I/O."""
 
 
-class Plan(NamedTuple):
+class RouterPlan(NamedTuple):
     placed: Placed
     """Of the jobs of which something is known."""
     slowdown: Mapping[str, float]
@@ -46,14 +46,14 @@ class Plan(NamedTuple):
 
 
 def plan(
-    jobs: Sequence[Job], routers: Sequence[Nid], scheduler: Scheduler, current: Placed, gain: float
-) -> Plan:
+    jobs: Sequence[RunningJob], routers: Sequence[Nid], scheduler: Scheduler, current: Placed, gain: float
+) -> RouterPlan:
     """What `scheduler` would do now, if it lowers the mean slowdown by the share `gain` at least; else running jobs
     keep what is there of their `current` routers, and newcomers get what it says.
     """
     known = [job for job in jobs if job.application]
     if not known or not routers:
-        return Plan({}, {}, {})
+        return RouterPlan({}, {}, {})
     applications = [job.application for job in known if job.application]
     among = Resources("io-node", len(routers), sum(a.nodes for a in applications))
     schedule = scheduler.schedule(applications, among)
@@ -67,7 +67,7 @@ def plan(
     before, after, alike = (slowdowns(applications, p, among) for p in (kept, fresh, everywhere))
     chosen, expected = (fresh, after) if sum(after) < (1 - gain) * sum(before) else (kept, before)
     ids = [job.id for job in known]
-    return Plan(
+    return RouterPlan(
         {id: tuple(routers[n] for n in placed) for id, placed in zip(ids, chosen, strict=True)},
         dict(zip(ids, expected, strict=True)),
         dict(zip(ids, alike, strict=True)),
@@ -89,20 +89,20 @@ def _expressible(placed: Iterable[int], routers: Sequence[Nid]) -> tuple[int, ..
     return tuple(n for n, router in enumerate(routers) if found.has(router))
 
 
-def pattern_of(wanted: Collection[Nid], routers: Iterable[Nid]) -> Pattern:
+def pattern_of(wanted: Collection[Nid], routers: Iterable[Nid]) -> NidPattern:
     """One pattern that of `routers` has those `wanted`; where there is none, as many of them as come of it simply.
 
     It may have other addresses, which are no router's.
     """
     address = zip(*(nid.address for nid in wanted), strict=True)
     net = next(iter(wanted)).net
-    found = Pattern(tuple(frozenset(numbers) for numbers in address), net)
+    found = NidPattern(tuple(frozenset(numbers) for numbers in address), net)
     if len(str(found)) <= nids.MAX_CHARACTERS and all(r in wanted for r in routers if found.has(r)):
         return found
     return max(nids.fold(wanted), key=lambda each: each.size)
 
 
-def rules(jobs: Iterable[Job], plan: Plan, routers: Collection[Nid]) -> tuple[Rule, ...]:
+def rules(jobs: Iterable[RunningJob], plan: RouterPlan, routers: Collection[Nid]) -> tuple[Rule, ...]:
     """Few rules, of which each node has one at most, those that are worth most first: nodes of the same jobs are one
     group; a node of several jobs may use the routers of all of them. Who may use all `routers` needs no rule.
     """

@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from tarazu import nids
 from tarazu.errors import BadInput
-from tarazu.forwarding.routers import nids
-from tarazu.forwarding.routers.nids import Nid, Pattern
+from tarazu.nids import Nid, NidPattern
 
 SHOW = ("udsp", "show")
+MOST_RULES = 64
+"""That one OSS sets; Lustre looks through all of them for each peer."""
 MAX_BYTES = 4 << 20
 """Of one answer: 10,000 rules are 1 MB."""
 
@@ -23,8 +25,8 @@ _KEY = re.compile(r"\s*(-)?\s*([A-Za-z_][\w \-/]*?):(?:\s+(.*?))?\s*")
 class Rule(NamedTuple):
     """One rule as tarazu sets it. Equal rules are one rule to Lustre, however they are written."""
 
-    dst: Pattern
-    rte: Pattern
+    dst: NidPattern
+    rte: NidPattern
 
     def __str__(self) -> str:
         return f"--dst {self.dst} --rte {self.rte}"

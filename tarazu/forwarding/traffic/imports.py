@@ -8,7 +8,7 @@ go back are left out, and counted.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -21,6 +21,7 @@ from tarazu.errors import BadInput, StoreError
 from tarazu.forwarding.traffic import days
 from tarazu.forwarding.traffic.day_file import MAX_NODES
 from tarazu.forwarding.traffic.traffic import UNKNOWN, Traffic
+from tarazu.table import csv_blocks
 
 Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
@@ -33,7 +34,6 @@ NAMES = ("key", "metric", "__name__", "name")
 VALUES = ("value", "Value")
 MOST_ROWS = 4_000_000
 """Of a part."""
-BLOCK_BYTES = 8 << 20
 MOST_INTERVALS = 10_000
 """Between two rows of a node."""
 MAX_BYTES = 1 << 60
@@ -124,7 +124,7 @@ def read(
 def read_items(path: Path, columns: Columns) -> dict[str, Item]:
     """`itemid,host,key` of Zabbix's items. Raises BadInput."""
     found: dict[str, Item] = {}
-    for batch, header in _batches(path):
+    for batch, header in csv_blocks(path):
         names = [_one_of(header, (), ("itemid",), path), _one_of(header, (columns.node,), NODES[:3], path)]
         names.append(_one_of(header, (columns.metric,), ("key_", *NAMES), path))
         for id, node, key in zip(*(batch.column(n).cast("string").to_pylist() for n in names), strict=True):
@@ -160,7 +160,7 @@ class _Import:
 
     def file(self, path: Path, progress: Callable[[str], None]) -> None:
         self._last_s[:] = np.nan  # each file begins anew
-        for batch, header in _batches(path, self._malformed):
+        for batch, header in csv_blocks(path, self._malformed):
             self.told.rows += len(batch)
             self._batch(batch, header, path)
             if sum(len(held[0]) for held in self._held) > MOST_ROWS:
@@ -345,41 +345,6 @@ def _one_of(header: Sequence[str], told: Sequence[str], usual: Sequence[str], pa
     raise BadInput(
         str(path), f"a column {' or '.join(named or usual)}", f"the columns {', '.join(header)[:120]}"
     )
-
-
-def _batches(path: Path, malformed: Callable[[], None] = lambda: None) -> Iterator[tuple[Any, list[str]]]:
-    """Blocks of a CSV file (`.gz` too) with its header; all columns as text. `malformed` is called for each row with
-    more or fewer columns. Raises BadInput.
-    """
-    import pyarrow
-    from pyarrow import csv
-
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            first = "" if path.suffix == ".gz" else file.readline(1 << 16)
-        delimiter = max(",;\t|", key=first.count) if first else ","
-        reading = csv.ReadOptions(block_size=BLOCK_BYTES)
-        parsing = csv.ParseOptions(delimiter=delimiter, invalid_row_handler=lambda _: "skip")
-
-        def skip(_: object) -> str:
-            malformed()
-            return "skip"
-
-        with csv.open_csv(path, reading, parsing) as header_only:
-            names = header_only.schema.names
-        if len(set(names)) < len(names):
-            raise BadInput(str(path), "a header that names each column once", ", ".join(names)[:120])
-        types = csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pyarrow.string()), strings_can_be_null=True
-        )
-        parsing.invalid_row_handler = skip
-        with csv.open_csv(path, reading, parsing, types) as reader:
-            for batch in reader:
-                yield batch, names
-    except FileNotFoundError:
-        raise BadInput(str(path), "a readable file", "none") from None
-    except (OSError, UnicodeDecodeError, pyarrow.ArrowException) as error:
-        raise BadInput(str(path), "a CSV file with a header", str(error)[:200]) from None
 
 
 def _numbers(column: Any) -> Floats:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
+from tarazu.batch import nodes
+from tarazu.batch.node_set import unfold
 from tarazu.errors import BadInput
 from tarazu.forwarding import reading
-from tarazu.forwarding.routers.hosts import MAX_FILE_BYTES, unfold
+from tarazu.forwarding.routers.hosts import MAX_FILE_BYTES
 from tarazu.forwarding.traffic.machine import Machine
-
-_WORD = re.compile(r"(\w+)=(\S+)")
 
 
 def read(path: Path) -> Machine:
@@ -25,13 +23,11 @@ def read(path: Path) -> Machine:
 
 def parse(text: str, where: str) -> Machine:
     """Raises BadInput naming the line."""
-    lines = [
-        (number, words)
-        for number, line in enumerate(text.splitlines(), 1)
-        if (words := line.partition("#")[0].strip())
-    ]
-    if any(words.lower().startswith("switchname=") for _, words in lines):
-        return _topology(lines, where)
+    lines = nodes.lines(text)
+    if (switches := nodes.topology(lines, where)) is not None:
+        # A leaf switch is taken for a cabinet, with an I/O node of its own (spatially-bursty-io, 2.1).
+        leaves = (each for each in switches if each.leaf)
+        return _machine([(host, s.name, s.name) for s in leaves for host in unfold(s.nodes)], where)
     found: list[tuple[str, str, str]] = []
     for number, words in lines:
         hosts, *rest = words.split()
@@ -41,19 +37,6 @@ def parse(text: str, where: str) -> Machine:
                 f"{where}:{number}", "a line such as n[001-064] cabinet=c1 io_node=rtr1", words[:60]
             )
         found += [(host, told.get("cabinet", ""), told.get("io_node", "")) for host in unfold(hosts)]
-    return _machine(found, where)
-
-
-def _topology(lines: Iterable[tuple[int, str]], where: str) -> Machine:
-    """A leaf switch is taken for a cabinet, with an I/O node of its own (spatially-bursty-io, 2.1)."""
-    found: list[tuple[str, str, str]] = []
-    for number, words in lines:
-        told = {name.lower(): value for name, value in _WORD.findall(words)}
-        if "switchname" not in told:
-            raise BadInput(f"{where}:{number}", "a line such as SwitchName=leaf1 Nodes=n[1-16]", words[:60])
-        if "nodes" in told and "switches" not in told and told.get("level", "0") == "0":
-            name = told["switchname"]
-            found += [(host, name, name) for host in unfold(told["nodes"])]
     return _machine(found, where)
 
 

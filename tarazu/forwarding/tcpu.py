@@ -9,27 +9,14 @@ at again. (The listing's line 10, lost in the text at hand, is n ← n + 1.)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from heapq import heappop, heappush
 
 import numpy as np
 
-from tarazu.forwarding.application import Application, Resources
-from tarazu.forwarding.policy import Need
-from tarazu.forwarding.tables import Array, Table, table
+from tarazu.forwarding.tables import Array, Table
 
 ROUNDING = 1e-9
 """An I/O-load of 1 may come out above 1 by so much when it is added up."""
-
-
-class Tcpu:
-    """TA: from n_sys upwards, first what adds most to the compute nodes that compute, while I/O-load stays ≤ 1."""
-
-    name = "ta"
-    needs: frozenset[Need] = frozenset({"nodes", "volume", "cpu", "curve"})
-
-    def allocate(self, applications: Sequence[Application], resources: Resources) -> tuple[int, ...]:
-        return tuple(counts(table(applications, resources), resources.count).tolist())
 
 
 def counts(values: Table, available: int) -> Array:

@@ -1,1 +1,0 @@
-"""Which I/O resources each application gets (paper A, section 4.2)."""
