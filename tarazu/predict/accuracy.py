@@ -11,7 +11,7 @@ from tarazu.predict.aipa import Prediction, forecast
 from tarazu.trace.records import FileRecord, RunRecord
 
 
-class Accuracy(msgspec.Struct, frozen=True):
+class PredictionAccuracy(msgspec.Struct, frozen=True):
     """One prediction beside the run that followed. Shares are 0-1."""
 
     start_s: float
@@ -52,14 +52,14 @@ def match(files: Sequence[FileRecord], forecasts: Sequence[Forecast]) -> list[Fo
     return found
 
 
-def score(prediction: Prediction, run: RunRecord, min_size_bytes: int = 0) -> Accuracy:
+def score(prediction: Prediction, run: RunRecord, min_size_bytes: int = 0) -> PredictionAccuracy:
     """Compare a prediction with what the run really created, over files of at least `min_size_bytes`."""
     files = [f for f in run.files if f.size_bytes >= min_size_bytes]
     pairs = [(a, f) for a, f in zip(files, match(files, prediction.files), strict=True) if f is not None]
     sized = [(a.size_bytes, f.size_bytes) for a, f in pairs if a.closed and a.size_bytes > 0]
     errors = [abs(guess - real) for real, guess in sized]
     total = sum(real for real, _ in sized)
-    return Accuracy(
+    return PredictionAccuracy(
         start_s=run.start_s,
         files=len(files),
         forecast_files=sum(f.size_bytes >= min_size_bytes for f in prediction.files),
@@ -76,7 +76,7 @@ def walk_forward(
     *,
     first: int = 1,
     min_size_bytes: int = 0,
-) -> list[Accuracy]:
+) -> list[PredictionAccuracy]:
     """Predict each run from number `first` on from those before it, and score it.
 
     `model`: as for `forecast`; `last`, `mean` and `drift` are what AIPA is measured against, with its names and counts.
@@ -88,6 +88,6 @@ def walk_forward(
     return scores
 
 
-def mean_size_error(scores: Sequence[Accuracy]) -> float:
+def mean_size_error(scores: Sequence[PredictionAccuracy]) -> float:
     """Mean of the MAPE over runs; 0 for no runs."""
     return sum(s.size_error for s in scores) / len(scores) if scores else 0.0

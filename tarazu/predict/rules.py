@@ -1,4 +1,10 @@
-"""When to predict again, to retrain and to record in full (paper, sections 5.5.1 and 5.7)."""
+"""When to predict again, to retrain and to record in full (paper, sections 5.5.1 and 5.7).
+
+During a run only the first: each prediction fits its models anew, to this run too, so there is nothing to retrain; and
+how a run is recorded is settled when it starts. The other two follow between runs. The paper retrains when predictions
+are needed "more than three times, which means that cumulatively 30 % misses occur": read as the misses of the latest
+runs, each of 10 % or more, added up.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +16,8 @@ from tarazu.trace.records import KnownRun, Mode
 
 PREDICT_AGAIN = 0.10
 """Share of misses from which the files to come are predicted again."""
-RETRAIN_AFTER = 3
-"""That many predictions again, cumulatively 30 % of misses, make the model start anew."""
 RETRAIN = 0.30
+"""Misses of the latest runs, added up, from which the model forgets what was before them."""
 RECORD_AGAIN = 0.50
 """Share of files not found from which the next run is recorded in full."""
 
@@ -26,37 +31,22 @@ def miss_rate(outcomes: Mapping[str, int]) -> float:
     return outcomes.get("miss", 0) / managed if managed else 0.0
 
 
-class Action(msgspec.Struct, frozen=True):
-    """What a tracker asks for."""
-
-    predict: bool = False
-    retrain: bool = False
-    record: bool = False
-
-
 class MissTracker:
-    """The rules during a run: each 10 % of misses asks for a prediction, the third one for a retraining."""
+    """The rule during a run: each 10 % of misses asks for a prediction."""
 
     def __init__(self) -> None:
-        self.predictions = 0
-        """Predictions again since the last retraining."""
         self._seen: dict[str, int] = {}
 
-    def observe(self, outcomes: Mapping[str, int]) -> Action:
+    def predicts(self, outcomes: Mapping[str, int]) -> bool:
         """`outcomes`: counts since the start of the run. Counts from the last prediction on are judged."""
         new = {o: n - self._seen.get(o, 0) for o, n in outcomes.items()}
-        record = miss_rate(outcomes) > RECORD_AGAIN
         if miss_rate(new) < PREDICT_AGAIN:
-            return Action(record=record)
+            return False
         self._seen = dict(outcomes)
-        self.predictions += 1
-        retrain = self.predictions >= RETRAIN_AFTER
-        if retrain:
-            self.predictions = 0
-        return Action(predict=True, retrain=retrain, record=record)
+        return True
 
 
-class Decision(msgspec.Struct, frozen=True):
+class RecordingDecision(msgspec.Struct, frozen=True):
     """How the next run is recorded, and whether the past before a change is to be forgotten."""
 
     record_mode: Mode
@@ -66,10 +56,10 @@ class Decision(msgspec.Struct, frozen=True):
     """Index of the first run that a retrained model should use; 0: all of them."""
 
 
-def decide(history: Sequence[KnownRun]) -> Decision:
+def decide(history: Sequence[KnownRun]) -> RecordingDecision:
     """The rules between runs, from the history (oldest first)."""
     if not history:
-        return Decision("full", False, "first run")
+        return RecordingDecision("full", False, "first run")
     last = history[-1]
     cumulative, since = _cumulative(history)
     retrain = cumulative >= RETRAIN - 1e-9
@@ -77,15 +67,17 @@ def decide(history: Sequence[KnownRun]) -> Decision:
     missed = miss_rate(last.outcomes)
     if missed > RECORD_AGAIN:
         text = f"{missed:.0%} of the last run's files were not found"
-        return Decision("full", True, text, len(history) - 1)
+        return RecordingDecision("full", True, text, len(history) - 1)
     changed = _changed_sharing(history)
     if changed:
-        return Decision("full", retrain, changed, first)
+        return RecordingDecision("full", retrain, changed, first)
     if not any(run.mode == "full" for run in history):
-        return Decision("full", retrain, "no run in history counted its writes", first)
+        return RecordingDecision("full", retrain, "no run in history counted its writes", first)
     if retrain:
-        return Decision("light", True, f"misses add up to {cumulative:.0%} over the last runs", first)
-    return Decision("light", False, f"{missed:.0%} misses in the last run")
+        return RecordingDecision(
+            "light", True, f"misses add up to {cumulative:.0%} over the last runs", first
+        )
+    return RecordingDecision("light", False, f"{missed:.0%} misses in the last run")
 
 
 def _cumulative(history: Sequence[KnownRun]) -> tuple[float, int]:

@@ -31,7 +31,7 @@ LONGEST_FITTING_S = 5.0
 """All fits of one forecast; series that come later get models in closed form."""
 
 
-class Estimate(msgspec.Struct, frozen=True):
+class SeriesEstimate(msgspec.Struct, frozen=True):
     """The next values of a series, how they were found, and what else was considered."""
 
     values: tuple[float, ...]
@@ -63,27 +63,27 @@ class SeriesModel:
         self._fitting_s = 0.0
         self._fitted: dict[tuple[tuple[float, ...], int], tuple[_Fit, ...]] = {}
 
-    def ahead(self, series: Sequence[float], steps: int = 1) -> Estimate:
+    def ahead(self, series: Sequence[float], steps: int = 1) -> SeriesEstimate:
         """The next `steps` values. `series` is not empty; the oldest value is first."""
         y = [float(v) for v in series[-LONGEST:]]
         if self.model == "last":
-            return Estimate((y[-1],) * steps, "last", "last value")
+            return SeriesEstimate((y[-1],) * steps, "last", "last value")
         if self.model == "mean":
-            return Estimate((sum(y) / len(y),) * steps, "mean", f"mean of {len(y)}")
+            return SeriesEstimate((sum(y) / len(y),) * steps, "mean", f"mean of {len(y)}")
         if self.model == "drift":
             return _bounded(_drift(y, steps), y)
         return _bounded(self._arima(y, steps), y)
 
-    def _arima(self, y: list[float], steps: int) -> Estimate:
+    def _arima(self, y: list[float], steps: int) -> SeriesEstimate:
         differences = [b - a for a, b in pairwise(y)]
         if not any(differences):
             method = "arima" if len(y) >= SHORTEST_ARIMA else "last"
-            return Estimate((y[-1],) * steps, method, f"constant over {len(y)}")
+            return SeriesEstimate((y[-1],) * steps, method, f"constant over {len(y)}")
         if len(y) < SHORTEST_ARIMA:
             return _short(y, steps)
         if max(differences) - min(differences) <= 1e-9 * max(map(abs, y)):
             values = tuple(y[-1] + differences[0] * (k + 1) for k in range(steps))
-            return Estimate(values, "arima", "ARIMA(0,1,0) with drift, exact", (("last value", y[-1]),))
+            return SeriesEstimate(values, "arima", "ARIMA(0,1,0) with drift, exact", (("last value", y[-1]),))
         scale = max(abs(v - y[-1]) for v in y)
         shape = tuple(round((v - y[-1]) / scale, 4) for v in y)
         fits = self._fitted.get((shape, steps))
@@ -92,7 +92,7 @@ class SeriesModel:
         best = min(fits, key=lambda f: f.aicc)
         others = tuple((f"{f.label}, AICc {f.aicc:.1f}", y[-1] + scale * f.values[0]) for f in fits)
         values = tuple(y[-1] + scale * v for v in best.values)
-        return Estimate(
+        return SeriesEstimate(
             values, "arima", f"{best.label}, AICc {best.aicc:.1f}", (*others, ("last value", y[-1]))
         )
 
@@ -160,7 +160,7 @@ class SeriesModel:
             self.warnings.append(text)
 
 
-def _bounded(estimate: Estimate, y: Sequence[float]) -> Estimate:
+def _bounded(estimate: SeriesEstimate, y: Sequence[float]) -> SeriesEstimate:
     """Keep every value between bounds that history gives; growth continues over several steps."""
     low = LOWEST_SHRINK * min(y)
     values = tuple(min(max(v, low), HIGHEST_GROWTH * (1 + k) * max(y)) for k, v in enumerate(estimate.values))
@@ -169,21 +169,21 @@ def _bounded(estimate: Estimate, y: Sequence[float]) -> Estimate:
     return msgspec.structs.replace(estimate, values=values, detail=f"{estimate.detail}, kept within bounds")
 
 
-def _drift(y: Sequence[float], steps: int) -> Estimate:
+def _drift(y: Sequence[float], steps: int) -> SeriesEstimate:
     slope = (y[-1] - y[0]) / max(len(y) - 1, 1)
     values = tuple(y[-1] + slope * (k + 1) for k in range(steps))
-    return Estimate(
+    return SeriesEstimate(
         values, "drift" if len(y) > 1 else "last", f"drift over {len(y)}", (("last value", y[-1]),)
     )
 
 
-def _short(y: Sequence[float], steps: int) -> Estimate:
+def _short(y: Sequence[float], steps: int) -> SeriesEstimate:
     """Two or three values: a drift where they agree on one, else the last."""
     differences = [b - a for a, b in pairwise(y)]
     steady = all(v > 0 for v in differences) or all(v < 0 for v in differences)
     if steady and (len(y) > 2 or abs(differences[0]) <= 0.5 * max(y)):
         return _drift(y, steps)
-    return Estimate((y[-1],) * steps, "last", f"{len(y)} values without a trend")
+    return SeriesEstimate((y[-1],) * steps, "last", f"{len(y)} values without a trend")
 
 
 def _differencing(shape: Sequence[float]) -> int:

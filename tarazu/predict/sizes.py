@@ -12,7 +12,7 @@ import msgspec
 from tarazu.model import JobStep
 from tarazu.predict import regression
 from tarazu.predict.classes import ClassRun, FileClass
-from tarazu.predict.series import LONGEST, Estimate, SeriesModel
+from tarazu.predict.series import LONGEST, SeriesEstimate, SeriesModel
 from tarazu.trace.records import KnownRun
 
 MOST_SHAPES = 8
@@ -275,7 +275,7 @@ def _pooled(
     return found
 
 
-def _of(estimate: Estimate, history: tuple[float, ...]) -> SizeForecast:
+def _of(estimate: SeriesEstimate, history: tuple[float, ...]) -> SizeForecast:
     others = estimate.alternatives if len(history) > 1 else ()
     return SizeForecast(estimate.values[0], estimate.method, estimate.detail, history, others)
 

@@ -9,7 +9,7 @@ import numpy as np
 LEAST_S = 0.05
 """Times that are nearer to one another are the same: what a rank creates so, it opens together."""
 CLEAR = 3.0
-"""A pause is one if it is so many times as long as the longest that is none."""
+"""A gap is a pause between steps if it is so many times as long as the longest gap within a step."""
 
 
 def waves(at_s: Sequence[float], ranks: Sequence[int]) -> list[int]:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
 from tarazu.errors import TarazuError, TraceError
+from tarazu.table import Csv, read_parquet, write_csv, write_parquet
 from tarazu.trace.flat import (
     FILE_COLUMNS,
     RUN_COLUMNS,
-    Kept,
+    NamedRun,
     file_cells,
     rows,
     run_cells,
@@ -23,20 +23,18 @@ from tarazu.trace.flat import (
     runs,
     with_files,
 )
-from tarazu.trace.table import csv_writer
+from tarazu.trace.table import plain
 
 FORMATS = ("csv", "parquet", "json")
 RUNS, FILES = "runs", "files"
 """Base names of the two tables in a directory."""
 _OF_FILES = {"run_id": "string", **FILE_COLUMNS}
-_BATCH = 50_000
-"""Rows of a row group."""
 _LONGEST_CELL = 1 << 24
 
 Row = Mapping[str, Any]
 
 
-def write_text(kept: Iterable[Kept], format: str, out: TextIO) -> None:
+def write_text(kept: Iterable[NamedRun], format: str, out: TextIO) -> None:
     """All runs to one stream opened with `newline=""`: tidy CSV, or JSON."""
     if format == "csv":
         _write_csv((row for one in kept for row in rows(one)), {**RUN_COLUMNS, **FILE_COLUMNS}, out)
@@ -44,23 +42,22 @@ def write_text(kept: Iterable[Kept], format: str, out: TextIO) -> None:
         _write_json(kept, out)
 
 
-def write_file(kept: Iterable[Kept], format: str, path: Path) -> None:
+def write_file(kept: Iterable[NamedRun], format: str, path: Path) -> None:
     """One file, whole or not at all. Raises TarazuError where it cannot be written."""
     with _whole(path) as part:
         if format == "parquet":
-            _write_parquet((row for one in kept for row in rows(one)), {**RUN_COLUMNS, **FILE_COLUMNS}, part)
+            write_parquet(part, (row for one in kept for row in rows(one)), {**RUN_COLUMNS, **FILE_COLUMNS})
         else:
             with open(part, "w", encoding="utf-8", newline="") as out:
                 write_text(kept, format, out)
 
 
-def write_tables(kept: Iterable[Kept], format: str, directory: Path) -> None:
+def write_tables(kept: Iterable[NamedRun], format: str, directory: Path) -> None:
     """Two tables in a directory, `runs` and `files`, which `run_id` joins; JSON is one file of runs."""
     if format == "json":
         write_file(kept, format, directory / f"{RUNS}.json")
         return
-    write: Callable[[Iterable[Row], dict[str, str], Path], None]
-    write = _write_parquet if format == "parquet" else _write_csv_file
+    write = write_parquet if format == "parquet" else _write_csv_file
     of_runs: list[Row] = []
 
     def files() -> Iterator[Row]:
@@ -69,11 +66,11 @@ def write_tables(kept: Iterable[Kept], format: str, directory: Path) -> None:
             yield from ({"run_id": one.run_id, **file_cells(file)} for file in one.run.files)
 
     with _whole(directory / f"{FILES}.{format}") as part, _whole(directory / f"{RUNS}.{format}") as beside:
-        write(files(), _OF_FILES, part)
-        write(of_runs, RUN_COLUMNS, beside)
+        write(part, files(), _OF_FILES)
+        write(beside, of_runs, RUN_COLUMNS)
 
 
-def read(path: Path) -> Iterator[Kept]:
+def read(path: Path) -> Iterator[NamedRun]:
     """What any of these has written: a file, or a directory of two tables. Raises TraceError."""
     where = os.fspath(path)
     with _readable(where):
@@ -97,7 +94,7 @@ def is_exported(path: Path) -> bool:
     return path.suffix[1:] in FORMATS
 
 
-def _read_tables(directory: Path) -> Iterator[Kept]:
+def _read_tables(directory: Path) -> Iterator[NamedRun]:
     kind = next((k for k in FORMATS if (directory / f"{RUNS}.{k}").is_file()), "csv")
     if kind == "json":
         yield from _read_json(directory / f"{RUNS}.json")
@@ -113,46 +110,34 @@ def _read_tables(directory: Path) -> Iterator[Kept]:
             raise TraceError(f"{of_files}, row {number}", f"a run_id of {of_runs.name}", run_id)
         lines[run_id].append((number, cells))
     for run_id, run in bare.items():
-        yield Kept(run_id, with_files(run, lines.pop(run_id), str(of_files)))
+        yield NamedRun(run_id, with_files(run, lines.pop(run_id), str(of_files)))
 
 
 def _read_rows(path: Path) -> Iterator[Row]:
-    return _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path)
+    return (
+        read_parquet(path, "an exported history", TraceError)
+        if path.suffix == ".parquet"
+        else _read_csv(path)
+    )
 
 
 def _write_csv(table: Iterable[Row], columns: Mapping[str, str], out: TextIO) -> None:
-    write = csv_writer(out)
-    write(list(columns))
-    for row in table:
-        write([_csv_cell(row[name]) for name in columns])
+    write_csv(out, columns, (plain(row[name] for name in columns) for row in table))
 
 
-def _csv_cell(value: Any) -> object:
-    if isinstance(value, float):
-        return repr(value)
-    return "" if value is None else int(value) if isinstance(value, bool) else value
-
-
-def _write_csv_file(table: Iterable[Row], columns: Mapping[str, str], path: Path) -> None:
+def _write_csv_file(path: Path, table: Iterable[Row], columns: Mapping[str, str]) -> None:
     with open(path, "w", encoding="utf-8", newline="") as out:
         _write_csv(table, columns, out)
 
 
 def _read_csv(path: Path) -> Iterator[Row]:
-    usual = csv.field_size_limit(_LONGEST_CELL)
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            for row in csv.DictReader(file, strict=True):
-                if None in row or None in row.values():
-                    raise TraceError(
-                        str(path), "as many cells in each row as there are columns", list(row.values())[:3]
-                    )
-                yield row
-    finally:
-        csv.field_size_limit(usual)
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        table = Csv(file, str(path), error=TraceError, any_order=True, longest_cell=_LONGEST_CELL)
+        for row in table:
+            yield dict(zip(table.columns, row, strict=True))
 
 
-def _write_json(kept: Iterable[Kept], out: TextIO) -> None:
+def _write_json(kept: Iterable[NamedRun], out: TextIO) -> None:
     """One document, one run a line."""
     before = "[\n"
     for one in kept:
@@ -164,7 +149,7 @@ def _write_json(kept: Iterable[Kept], out: TextIO) -> None:
     out.write("[]\n" if before == "[\n" else "\n]\n")
 
 
-def _read_json(path: Path) -> Iterator[Kept]:
+def _read_json(path: Path) -> Iterator[NamedRun]:
     with open(path, encoding="utf-8") as file:
         document = json.load(file)
     if not isinstance(document, list):
@@ -174,50 +159,16 @@ def _read_json(path: Path) -> Iterator[Kept]:
         files = cells.get("files") if isinstance(cells, dict) else None
         if not isinstance(files, list) or not all(isinstance(row, dict) for row in files):
             raise TraceError(where, "an object with a list `files` of objects", str(cells)[:60])
-        yield Kept(
+        yield NamedRun(
             str(cells.get("run_id", "")), with_files(run_of(cells, where), list(enumerate(files, 1)), where)
         )
-
-
-def _write_parquet(table: Iterable[Row], columns: Mapping[str, str], path: Path) -> None:
-    arrow, parquet = _arrow()
-    kinds = {"string": arrow.string(), "bool": arrow.bool_(), "float64": arrow.float64()}
-    kinds |= {"int64": arrow.int64(), "uint64": arrow.uint64(), "uint32": arrow.uint32()}
-    schema = arrow.schema([(name, kinds[kind]) for name, kind in columns.items()])
-    with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
-        batch: list[Row] = []
-        for row in table:
-            batch.append(row)
-            if len(batch) == _BATCH:
-                writer.write_table(arrow.Table.from_pylist(batch, schema))
-                batch = []
-        writer.write_table(arrow.Table.from_pylist(batch, schema))
-
-
-def _read_parquet(path: Path) -> Iterator[Row]:
-    arrow, parquet = _arrow()
-    try:
-        with parquet.ParquetFile(path) as file:
-            for batch in file.iter_batches(_BATCH):
-                yield from batch.to_pylist()
-    except arrow.ArrowException as error:
-        raise TraceError(str(path), "a Parquet file", str(error)) from None
-
-
-def _arrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError as error:
-        raise TarazuError(f"Parquet: expected pyarrow to be installed (tarazu[parquet]): {error}") from None
-    return pyarrow, parquet
 
 
 @contextlib.contextmanager
 def _readable(where: str) -> Iterator[None]:
     try:
         yield
-    except (OSError, ValueError, csv.Error, RecursionError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise TraceError(where, "an exported history", str(error)) from None
 
 

@@ -17,9 +17,10 @@ import msgspec
 from tarazu.errors import TraceError
 from tarazu.model import JobStep
 from tarazu.names import from_text, to_text
-from tarazu.trace.records import FileRecord, RunRecord, fold_ranks, why_absurd
+from tarazu.trace import table
+from tarazu.trace.records import FileRecord, RunRecord, why_absurd
 from tarazu.trace.runfile import encode_run
-from tarazu.trace.table import COLUMNS, row_reader
+from tarazu.trace.table import COLUMNS, TABLE, row_reader
 
 LATEST_S = 253_402_300_799.0
 """The end of the year 9999."""
@@ -51,13 +52,7 @@ RUN_COLUMNS: dict[str, str] = {
     "source": "string",
 }
 """Column of a run → its type, as Arrow names it."""
-FILE_COLUMNS: dict[str, str] = {
-    **dict.fromkeys(COLUMNS, "int64"),
-    **dict.fromkeys(("key", "precise", "loose", "creators", "outcome", "found", "layout"), "string"),
-    **dict.fromkeys(("contiguous", "counted", "closed", "existed"), "bool"),
-    **dict.fromkeys(("nth_precise", "nth_loose", "writers", "errno", "row_id", "generation"), "uint64"),
-    "at_s": "float64",
-}
+FILE_COLUMNS = TABLE.arrow_types
 """Column of a file → its type; in the order of `table.COLUMNS`."""
 
 _OF_STEP = ("fs_name", "application", "uid", "job_id", "array_job", "array_index", "ranks", "nodes")
@@ -66,7 +61,7 @@ _NAMES = ("key", "precise", "loose")
 _ID = re.compile(r"[0-9A-Za-z.]{1,64}-([0-9a-f]{4,64})")
 
 
-class Kept(NamedTuple):
+class NamedRun(NamedTuple):
     """A run and the name of its file in a history, without the suffix."""
 
     run_id: str
@@ -79,7 +74,7 @@ class Kept(NamedTuple):
         return match[1] if match else hashlib.sha256(encode_run(self.run)).hexdigest()[:16]
 
 
-def run_cells(kept: Kept) -> dict[str, Any]:
+def run_cells(kept: NamedRun) -> dict[str, Any]:
     """A run's own columns; None for no array index."""
     run, step = kept.run, kept.run.step
     own = {name: getattr(run, name) for name in RUN_COLUMNS if name in RunRecord.__struct_fields__}
@@ -95,12 +90,10 @@ def run_cells(kept: Kept) -> dict[str, Any]:
 
 def file_cells(file: FileRecord) -> dict[str, Any]:
     """A file's columns."""
-    texts = {name: to_text(getattr(file, name)) for name in _NAMES}
-    cells = {name: getattr(file, name) for name in COLUMNS}
-    return {**cells, **texts, "creators": fold_ranks(file.creators), "layout": file.layout.hex()}
+    return table.cells(file) | {name: to_text(getattr(file, name)) for name in _NAMES}
 
 
-def rows(kept: Kept) -> Iterator[dict[str, Any]]:
+def rows(kept: NamedRun) -> Iterator[dict[str, Any]]:
     """The tidy rows of a run."""
     of_run = run_cells(kept)
     if not kept.run.files:
@@ -109,19 +102,19 @@ def rows(kept: Kept) -> Iterator[dict[str, Any]]:
         yield {**of_run, **file_cells(file)}
 
 
-def runs(table: Iterable[Mapping[str, Any]], where: str) -> Iterator[Kept]:
+def runs(of: Iterable[Mapping[str, Any]], where: str) -> Iterator[NamedRun]:
     """The inverse of `rows`: runs whose rows follow one another. Cells may be text, as of a CSV.
 
     Raises TraceError naming `where`, the row and what is wrong with it.
     """
-    numbered = enumerate(table, 1)
+    numbered = enumerate(of, 1)
     for _, group in groupby(numbered, lambda item: item[1].get("run_id")):
         lines = list(group)
         number, first = lines[0]
         run = run_of(first, f"{where}, row {number}")
         if _empty(first.get("key")):
             lines = []
-        yield Kept(str(first.get("run_id") or ""), with_files(run, lines, where))
+        yield NamedRun(str(first.get("run_id") or ""), with_files(run, lines, where))
 
 
 def run_of(cells: Mapping[str, Any], where: str) -> RunRecord:
@@ -160,21 +153,18 @@ def with_files(run: RunRecord, lines: Sequence[tuple[int, Mapping[str, Any]]], w
     for number, cells in lines:
         place = f"{where}, row {number}"
         try:
-            files.append(read([_cell(name, cells[name]) for name in COLUMNS]))
+            of_file = {name: _cell(name, cells[name]) for name in COLUMNS}
         except KeyError as error:
             raise TraceError(place, f"the column {error} of an exported run", list(cells)[:8]) from None
-        except ValueError as error:
-            raise TraceError(place, "a file of a run", str(error)) from None
+        files.append(read(of_file, place))
     return msgspec.structs.replace(run, files=tuple(files))
 
 
-def _cell(name: str, value: Any) -> str:
+def _cell(name: str, value: Any) -> Any:
     """As a run file has it."""
     if name in _NAMES:
         return from_text(str(value))
-    if FILE_COLUMNS[name] == "bool" and str(value) in ("True", "False", "true", "false"):
-        return str(int(str(value).lower() == "true"))
-    return "" if value is None else str(value)
+    return str(value or "") if FILE_COLUMNS[name] == "string" else value
 
 
 def _empty(value: object) -> bool:

@@ -34,7 +34,7 @@ _CLOSE = struct.Struct("<Q40xHH")
 _CLOSE_TEXTS = 16 + 56
 
 
-class Part(msgspec.Struct, gc=False):
+class ProcessFile(msgspec.Struct, gc=False):
     """What one process did with one file."""
 
     row_id: int = 0
@@ -57,7 +57,7 @@ class Process:
 
     def __init__(self, header: SpoolHeader) -> None:
         self.header = header
-        self.parts: dict[Name, Part] = {}
+        self.parts: dict[Name, ProcessFile] = {}
         self.ended = False
         self.touched: set[Name] = set()
         """Files of which something was read since the last look."""
@@ -94,14 +94,14 @@ class Process:
 
     def _part(
         self, data: bytes, at: int, end: int, fs_length: int, key_length: int
-    ) -> tuple[Name, Part | None]:
+    ) -> tuple[Name, ProcessFile | None]:
         middle = at + fs_length
         name = data[at : middle + key_length]
         if middle + key_length > end or name.find(b"/") != fs_length:
             return name, None
         found = self.parts.get(name)
         if found is None:
-            found = self.parts[name] = Part()
+            found = self.parts[name] = ProcessFile()
         return name, found
 
 
@@ -186,7 +186,7 @@ def from_node(spools: Iterable[Spool]) -> list[Process]:
     for one in spools:
         process = Process(one.header)
         for create in one.creates:
-            part = process.parts.setdefault(name_of(create.fs_name, create.key), Part())
+            part = process.parts.setdefault(name_of(create.fs_name, create.key), ProcessFile())
             part.row_id, part.outcome, part.existed = (
                 create.row_id or part.row_id,
                 create.outcome,
@@ -195,10 +195,10 @@ def from_node(spools: Iterable[Spool]) -> list[Process]:
             part.time_ns = create.time_ns
             part.opened_ns = max(create.time_ns, part.opened_ns)
         for again in one.opens:
-            part = process.parts.setdefault(name_of(again.fs_name, again.key), Part())
+            part = process.parts.setdefault(name_of(again.fs_name, again.key), ProcessFile())
             part.opened_ns = max(again.time_ns, part.opened_ns)
         for close in one.closes:
-            part = process.parts.setdefault(name_of(close.fs_name, close.key), Part())
+            part = process.parts.setdefault(name_of(close.fs_name, close.key), ProcessFile())
             part.closed_ns, part.size_bytes = close.time_ns, close.size_bytes
         process.touched.update(process.parts)
         found.append(process)
@@ -226,7 +226,7 @@ def header_of(data: bytes) -> SpoolHeader:
 
 
 def records(data: bytes) -> Iterator[tuple[int, int]]:
-    """Place and length of each whole record, up to the first that is none."""
+    """Place and length of each whole record, up to the first broken one."""
     at = 0
     while at + _RECORD.size <= len(data):
         length = _RECORD.unpack_from(data, at)[2]

@@ -53,8 +53,8 @@ def id_of(name: str) -> str:
     """What a run's id has in its history of the name that it had while it ran (`20261122T183000-17-abcdef-login1`): its
     process and a random number. Empty for what is no such name.
     """
-    found = _NAME.fullmatch(name)
-    return found[1] if found else ""
+    match = _NAME.fullmatch(name)
+    return match[1] if match else ""
 
 
 class History:

@@ -24,7 +24,7 @@ def dropped_name(key: str) -> bool:
     return _LOCKTEST.search(key) is not None
 
 
-class _Seen(msgspec.Struct):
+class _KeyRecords(msgspec.Struct):
     """Everything that was recorded of one key; each record with the number of its process."""
 
     creates: list[tuple[int, CreateRecord]]
@@ -38,7 +38,7 @@ def parse_files(
     exit_status: int = 0,
     problem: Callable[[TraceError], None] | None = None,
 ) -> RunRecord:
-    """Read spool files of this user's and parse them; what is none is reported to `problem`, else raised."""
+    """Read spool files of this user's and parse them; a file that is no spool goes to `problem`, or is raised."""
     return parse_all_files(paths, step, exit_status=exit_status, problem=problem)[step.fs_name]
 
 
@@ -78,7 +78,7 @@ def parse_runs(
     first_s = min((s.header.start_ns for s in timed), default=0) / 1e9
     start_s = step.start_s if 0 < step.start_s <= first_s or not timed else first_s
     last_s = max((s.last_ns for s in spools), default=0) / 1e9
-    seen: defaultdict[tuple[str, str], _Seen] = defaultdict(lambda: _Seen([], []))
+    seen: defaultdict[tuple[str, str], _KeyRecords] = defaultdict(lambda: _KeyRecords([], []))
     for process, spool in enumerate(spools):
         for create in spool.creates:
             if not dropped_name(create.key):
@@ -133,7 +133,7 @@ def _distinct(spools: Sequence[Spool]) -> list[Spool]:
     return list(best.values())
 
 
-def _file(key: str, seen: _Seen, ranks: Sequence[int], start_s: float) -> FileRecord:
+def _file(key: str, seen: _KeyRecords, ranks: Sequence[int], start_s: float) -> FileRecord:
     """Sum up one created file over its processes."""
     process, creator = _creator(seen.creates)
     creators = tuple(sorted({ranks[p] for p, _ in seen.creates if ranks[p] >= 0}))

@@ -10,8 +10,10 @@ import os
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TextIO
 
+from tarazu import ranges
 from tarazu.errors import TraceError
 from tarazu.model import ANY_RANK
+from tarazu.table import Csv
 from tarazu.trace.records import (
     CLOSED,
     CONTIGUOUS,
@@ -22,10 +24,9 @@ from tarazu.trace.records import (
     OUTCOMES,
     PastFile,
     PastRun,
-    spans,
 )
 from tarazu.trace.runfile import MAX_RUN_BYTES, TooLarge, bytes_read, check_count, read_header, reader
-from tarazu.trace.table import LONGEST_NAME, convert_rows
+from tarazu.trace.table import COLUMNS, LONGEST_NAME
 
 MAX_BYTES = 256 << 20
 """Of all histories of one forecast; the newest ones win."""
@@ -50,7 +51,7 @@ _MARKS = {
 """Columns contiguous, counted, closed → PastFile.marks."""
 
 
-class Limits(NamedTuple):
+class HistoryLimits(NamedTuple):
     """What all histories of one forecast may have together."""
 
     total_bytes: int = MAX_BYTES
@@ -62,14 +63,14 @@ class _Full(Exception):
 
 
 def read_past(
-    descriptors: Sequence[int], last: int, limits: Limits | None = None
+    descriptors: Sequence[int], last: int, limits: HistoryLimits | None = None
 ) -> tuple[list[PastRun], list[str]]:
     """The newest `last` of these runs (oldest first, so given and so returned), and what is wrong with others.
 
     The descriptors stay open and their offsets as they are. A run that cannot be used is left out; when the
     limits are reached the oldest ones are.
     """
-    reading = _Reading(limits or Limits())
+    reading = _Reading(limits or HistoryLimits())
     wanted = descriptors[max(len(descriptors) - last, 0) :]
     runs: list[PastRun] = []
     problems = []
@@ -98,7 +99,7 @@ def named(descriptor: int) -> str:
 class _Reading:
     """Reads runs, newest first."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: HistoryLimits) -> None:
         self.limits = limits
         self._left_bytes, self._left_files = limits
         self._runs = 0
@@ -131,7 +132,11 @@ class _Reading:
         if header.files > self._left_files:
             raise _Full
         counts = dict.fromkeys(OUTCOMES, 0)
-        files = tuple(convert_rows(file, where, self._converter(header.files, counts), first_line=2))
+        rows = Csv(file, where, COLUMNS, error=TraceError, first_line=2)
+        try:
+            files = tuple(map(self._converter(header.files, counts), rows))
+        except (ValueError, KeyError) as error:
+            raise TraceError(rows.place, "a file of a run", str(error)) from None
         check_count(header, len(files), where)
         self._left_files -= len(files)
         self._runs += 1
@@ -208,6 +213,6 @@ class _Reading:
 
 def _creators(text: str) -> tuple[int, int]:
     """The first rank and the number of folded ranks; they are never unfolded. Raises ValueError."""
-    found = spans(text)
+    found = ranges.spans(text)
     count = sum(last - first + 1 for first, last in found)
     return (found[0][0], count) if found else (ANY_RANK, 0)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from tarazu.errors import TraceError
-from tarazu.trace.darshan.log import Log
+from tarazu.trace.darshan.log import DarshanLog
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -29,10 +29,10 @@ class Place(msgspec.Struct, frozen=True):
         return self.below + name[len(root) :] if name.startswith(f"{root}/") else None
 
 
-class Keys:
+class PlaceKeys:
     """The keys of a log's names in some of these places; each directory is looked at once."""
 
-    def __init__(self, log: Log, places: Sequence[Place]) -> None:
+    def __init__(self, log: DarshanLog, places: Sequence[Place]) -> None:
         self._log = log
         self._places = sorted(places, key=lambda p: -len(p.directory))
         self._known: dict[str, str | None] = {}
@@ -54,7 +54,7 @@ class Keys:
         return None
 
 
-def find_places(log: Log, here: Sequence[Place], named: Sequence[tuple[str, str]]) -> list[Place]:
+def find_places(log: DarshanLog, here: Sequence[Place], named: Sequence[tuple[str, str]]) -> list[Place]:
     """Where the log's files are on Lustre; empty where the job wrote none there.
 
     `here`: the mounts of this node. `named`: what the user says, (directory or "", file system or "").
@@ -69,7 +69,7 @@ def find_places(log: Log, here: Sequence[Place], named: Sequence[tuple[str, str]
     found = [by_path.get(path, Place(path, "")) for path in mounted]
     if not mounted:
         found = list(here)
-    found = [p for p in found if any(map(Keys(log, [p]), written))]
+    found = [p for p in found if any(map(PlaceKeys(log, [p]), written))]
     if not found and not mounted and written:
         raise TraceError(log.path, "files on a Lustre mount, or --mount DIR --fs NAME", whereabouts(log))
     if fs_name and found:
@@ -87,7 +87,7 @@ def find_places(log: Log, here: Sequence[Place], named: Sequence[tuple[str, str]
     return found
 
 
-def _named(log: Log, here: Sequence[Place], directory: str, fs_name: str) -> Place:
+def _named(log: DarshanLog, here: Sequence[Place], directory: str, fs_name: str) -> Place:
     """What the user calls a mount: one of this node, a directory in one (also by links), or whatever he says."""
     if not directory.startswith("/"):
         raise TraceError("--mount", "a path from /", directory)
@@ -107,7 +107,7 @@ def _named(log: Log, here: Sequence[Place], directory: str, fs_name: str) -> Pla
     return Place(directory, fs_name)
 
 
-def whereabouts(log: Log) -> str:
+def whereabouts(log: DarshanLog) -> str:
     """Where the job wrote, in words: `32 files below /scratch/run on / (ext4)`; empty: nowhere."""
     of: dict[tuple[str, str], list[str]] = {}
     for name in _written(log):
@@ -120,7 +120,7 @@ def whereabouts(log: Log) -> str:
     return ", ".join(parts[:3])
 
 
-def _written(log: Log) -> list[str]:
+def _written(log: DarshanLog) -> list[str]:
     records = set(log.accesses["record"][log.accesses["written_bytes"] > 0].tolist())
     return sorted(posixpath.normpath(n) for r, n in log.names.items() if r in records and n.startswith("/"))
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
+from tarazu import ranges
 from tarazu.model import ANY_RANK, LONGEST_ID, JobStep
 from tarazu.trace.phases.phase import Phase
 
@@ -21,7 +22,7 @@ FOUND = ("no", "exact", "precise", "precise-any", "loose", "loose-any")
 
 VOLATILE_TOKENS = ("{job}", "{date}", "{pid}", "{host}")
 
-MOST_RANKS = 1 << 24
+MOST_RANKS = ranges.MOST
 """No step has more; what says so is damaged or made up."""
 LARGEST_INDEX = 2**31 - 1
 """Of a task of a job array."""
@@ -31,6 +32,13 @@ LARGEST_BYTES = 2**63 - 1
 LATEST_S = 1e9
 
 Mode = Literal["full", "light"]
+Unsigned = Annotated[int, Meta(ge=0, extra={"arrow": "uint64"})]
+Bytes = Annotated[int, Meta(ge=0, le=LARGEST_BYTES)]
+
+
+def _among(words: Sequence[str]) -> Meta:
+    """What msgspec accepts of a file, where Python's types say only str."""
+    return Meta(pattern=rf"^({'|'.join(words)})\Z", title=f"one of {', '.join(words)}")
 
 
 def is_volatile(precise: str) -> bool:
@@ -41,23 +49,23 @@ def is_volatile(precise: str) -> bool:
 class FileRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One file that a run created, summed up over all its processes."""
 
-    key: str
+    key: Annotated[str, Meta(pattern="^/", title="a path from /")]
     """Path below the mount; bytes that are no UTF-8 are surrogate escapes, as in `os.fsdecode`."""
     precise: str
     loose: str
-    rank: int
+    rank: Annotated[int, Meta(ge=-1, le=MOST_RANKS)]
     """Creating rank; ANY_RANK when several ranks created or wrote it, or when there are no ranks."""
     creators: tuple[int, ...]
     """Every rank that asked for its creation, sorted; empty for processes without a rank."""
-    nth_precise: int
-    nth_loose: int
-    at_s: float
+    nth_precise: Unsigned
+    nth_loose: Unsigned
+    at_s: Annotated[float, Meta(ge=0, le=LATEST_S)]
     """First creation, seconds after the start of the run."""
-    size_bytes: int
+    size_bytes: Bytes
     """Size at last close, maximum over processes."""
-    written_bytes: int = 0
+    written_bytes: Bytes = 0
     """Bytes written, summed; 0 unless `counted`."""
-    writers: int = 1
+    writers: Unsigned = 1
     """Processes that wrote it (`counted`), else that had it open for writing; two at least where its plan knew it as
     shared."""
     contiguous: bool = False
@@ -68,14 +76,14 @@ class FileRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """False when no process closed it: the size is unknown."""
     existed: bool = False
     """Every create found the file there already."""
-    outcome: str = "unmanaged"
+    outcome: Annotated[str, _among(OUTCOMES)] = "unmanaged"
     """One of OUTCOMES: that of the process that really created it."""
-    found: str = "no"
+    found: Annotated[str, _among(FOUND)] = "no"
     """One of FOUND."""
-    errno: int = 0
+    errno: Unsigned = 0
     """Of a refusal."""
-    row_id: int = 0
-    generation: int = 0
+    row_id: Unsigned = 0
+    generation: Unsigned = 0
     layout: bytes = b""
     """`lustre.lov` as read back after placing; empty when nothing was placed.
 
@@ -229,38 +237,3 @@ def why_impossible(phases: Sequence[Phase]) -> str:
         if not all(0 <= value <= LARGEST_BYTES for value in numbers):
             return f"expected phases with numbers of 0 to {LARGEST_BYTES}, found {numbers}"
     return ""
-
-
-def fold_ranks(ranks: Sequence[int]) -> str:
-    """Ranks folded as text, `(0, 1, 2, 3, 7)` → `"0-3,7"`, in as many steps as there are ranges.
-
-    They are sorted and all different.
-    """
-    parts = []
-    at = 0
-    while at < len(ranks):
-        first = ranks[at]
-        end = bisect_left(range(at, len(ranks)), 1, key=lambda i: ranks[i] - first - i + at) + at
-        parts.append(str(first) if end - at == 1 else f"{first}-{ranks[end - 1]}")
-        at = end
-    return ",".join(parts)
-
-
-def spans(text: str) -> list[tuple[int, int]]:
-    """First and last of each range of folded ranks. Raises ValueError."""
-    found = []
-    for part in text.split(",") if text else ():
-        low, dash, high = part.partition("-")
-        first, last = int(low), int(high) if dash else int(low)
-        if not 0 <= first <= last < MOST_RANKS:
-            raise ValueError(f"expected ranks such as 0-3,7, found {text[:40]!r}")
-        found.append((first, last))
-    return found
-
-
-def unfold_ranks(text: str, limit: int = MOST_RANKS) -> tuple[int, ...]:
-    """The inverse of `fold_ranks`. Raises ValueError; refuses more than `limit` ranks."""
-    found = spans(text)
-    if sum(last - first + 1 for first, last in found) > limit:
-        raise ValueError(f"expected at most {limit} ranks, found {text[:40]!r}")
-    return tuple(rank for first, last in found for rank in range(first, last + 1))

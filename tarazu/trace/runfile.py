@@ -172,11 +172,11 @@ class _Bounded(io.RawIOBase):
         self._expected = f"a file of at most {most_bytes} bytes"
         self.offset = 0
         try:
-            found = os.fstat(self._descriptor)
-            if not stat.S_ISREG(found.st_mode):
+            status = os.fstat(self._descriptor)
+            if not stat.S_ISREG(status.st_mode):
                 raise TraceError(self._where, self._expected, "no regular file")
-            if found.st_size > most_bytes:
-                raise TooLarge(self._where, self._expected, f"{found.st_size} bytes")
+            if status.st_size > most_bytes:
+                raise TooLarge(self._where, self._expected, f"{status.st_size} bytes")
         except BaseException:
             self.close()
             raise

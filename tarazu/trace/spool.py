@@ -142,7 +142,7 @@ class Spool(msgspec.Struct, frozen=True):
 
 
 def read_spools(path: str | os.PathLike[str], *, own: bool = False) -> tuple[Spool, ...]:
-    """Every spool in one file; `own`: as `trusted.open_file`. Raises TraceError when it cannot be read, or is none."""
+    """Every spool in one file; `own`: as `trusted.open_file`. Raises TraceError if it cannot be read or is no spool."""
     where = os.fspath(path)
     try:
         with open(trusted.open_file(path, own=own), "rb") as file:

@@ -2,48 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TextIO, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TextIO
 
+import msgspec
+
+from tarazu import ranges
 from tarazu.errors import TraceError
-from tarazu.trace.records import (
-    FOUND,
-    LARGEST_BYTES,
-    LATEST_S,
-    MOST_RANKS,
-    OUTCOMES,
-    FileRecord,
-    fold_ranks,
-    unfold_ranks,
-)
+from tarazu.table import Csv, Table, placed, write_csv
+from tarazu.trace.records import FileRecord
 
-Row = TypeVar("Row")
-
-COLUMNS = (
-    "key",
-    "precise",
-    "loose",
-    "rank",
-    "creators",
-    "nth_precise",
-    "nth_loose",
-    "at_s",
-    "size_bytes",
-    "written_bytes",
-    "writers",
-    "contiguous",
-    "counted",
-    "closed",
-    "existed",
-    "outcome",
-    "found",
-    "errno",
-    "row_id",
-    "generation",
-    "layout",
-)
+TABLE = Table(FileRecord, TraceError)
+COLUMNS = TABLE.columns
 """Ranks are folded (`0-3,7`), rank −1 is any rank, flags are 0 or 1, the layout is hexadecimal.
 
 In a run file of version 2 the layout is a number in the header's list, from 1; empty for none.
@@ -54,29 +25,27 @@ MOST_UNFOLDED = 1 << 21
 LONGEST_NAME = 4096
 """PATH_MAX."""
 MOST = 2**64 - 1
+_UNSIGNED = tuple(name for name, kind in TABLE.arrow_types.items() if kind == "uint64")
 
 
 def to_csv(files: Iterable[FileRecord], layout_text: Callable[[bytes], str] = bytes.hex) -> str:
     """Header line, then one row per file."""
     out = io.StringIO(newline="")
-    write = csv_writer(out)
-    write(COLUMNS)
-    for file in files:
-        write(to_row(file, layout_text))
+    write_csv(out, COLUMNS, (plain(cells(file, layout_text).values()) for file in files))
     return out.getvalue()
 
 
-def csv_writer(out: TextIO) -> Callable[[Sequence[object]], object]:
-    """Writes one row of CSV that reads back as it was, to a stream opened with `newline=""`."""
-    plain = csv.writer(out, lineterminator="\n")
-    quoting = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
+def cells(file: FileRecord, layout_text: Callable[[bytes], str] = bytes.hex) -> dict[str, Any]:
+    """The cells of one file, as COLUMNS says."""
+    found = msgspec.structs.asdict(file)
+    found["creators"] = ranges.fold(file.creators)
+    found["layout"] = layout_text(file.layout)
+    return found
 
-    def write(row: Sequence[object]) -> None:
-        # The writer quotes a line feed in a name, but not a lone carriage return.
-        odd = any("\r" in cell for cell in row if isinstance(cell, str))
-        (quoting if odd else plain).writerow(row)
 
-    return write
+def plain(row: Iterable[object]) -> list[object]:
+    """Cells of a row with flags as 0 and 1."""
+    return [int(cell) if isinstance(cell, bool) else cell for cell in row]
 
 
 def read_rows(
@@ -84,128 +53,50 @@ def read_rows(
 ) -> Iterator[FileRecord]:
     """The inverse of `to_csv`, of a stream opened with `newline=""`. `layouts`: the list that the rows number.
 
-    Raises TraceError naming `where:line`, counted from `first_line`.
+    Raises TraceError naming `where:line`, counted from `first_line`, and the column.
     """
-    return convert_rows(stream, where, row_reader(layouts), first_line)
+    rows = Csv(stream, where, COLUMNS, error=TraceError, first_line=first_line)
+    file = row_reader(layouts)
+    for row in rows:
+        yield file(dict(zip(COLUMNS, row, strict=True)), rows.place)
 
 
-def row_reader(layouts: Sequence[bytes] | None = None) -> Callable[[Sequence[str]], FileRecord]:
-    """Makes files of the rows of one run, which are as COLUMNS says. Raises ValueError."""
+def row_reader(
+    layouts: Sequence[bytes] | None = None,
+) -> Callable[[Mapping[str, Any], str], FileRecord]:
+    """Makes files of the cells of one run's rows, and where they stand. Raises TraceError naming the column."""
     creators: dict[str, tuple[int, ...]] = {"": ()}
     names: dict[str, str] = {}
     unfolded = 0
 
-    def file(row: Sequence[str]) -> FileRecord:
+    def ranks(text: str) -> tuple[int, ...]:
         nonlocal unfolded
-        if row[4] not in creators:
-            creators[row[4]] = unfold_ranks(row[4], MOST_UNFOLDED - unfolded)
-            unfolded += len(creators[row[4]])
-        return _file(row, creators[row[4]], layouts, names)
+        if text not in creators:
+            creators[text] = ranges.unfold(text, MOST_UNFOLDED - unfolded)
+            unfolded += len(creators[text])
+        return creators[text]
+
+    def layout(text: str) -> bytes:
+        if layouts is None:
+            return bytes.fromhex(text)
+        number = int(text or 0) if len(text) <= 24 else -1
+        if not 0 <= number <= len(layouts):
+            raise ValueError(f"{text[:24]} is none of {len(layouts)} layouts")
+        return layouts[number - 1] if number else b""
+
+    def file(cells: Mapping[str, Any], where: str) -> FileRecord:
+        row = dict(cells)
+        for name, decode in (("creators", ranks), ("layout", layout)):
+            try:
+                row[name] = decode(row[name])
+            except ValueError as error:
+                raise TraceError(placed(where, [name]), "a file of a run", str(error)) from None
+        for name in ("precise", "loose"):
+            row[name] = names.setdefault(row[name], row[name])
+        record = TABLE.row(row, where)
+        for name in _UNSIGNED:
+            if getattr(record, name) > MOST:
+                raise TraceError(placed(where, [name]), f"a whole number, 0 to {MOST}", row[name])
+        return record
 
     return file
-
-
-def convert_rows(
-    stream: TextIO, where: str, convert: Callable[[list[str]], Row], first_line: int = 1
-) -> Iterator[Row]:
-    """`convert` of each row; its ValueError or KeyError becomes a TraceError that names the line."""
-    reader = csv.reader(stream, strict=True)
-    columns = len(COLUMNS)
-
-    def place() -> str:
-        return f"{where}:{first_line + max(reader.line_num, 1) - 1}"
-
-    try:
-        header = next(reader, None)
-        if header is None or tuple(header) != COLUMNS:
-            raise TraceError(place(), f"the columns {','.join(COLUMNS)}", ",".join(header or ()))
-        for row in reader:
-            if len(row) != columns:
-                raise TraceError(place(), f"{columns} columns", len(row))
-            yield convert(row)
-    except csv.Error as error:
-        raise TraceError(place(), "CSV", str(error)) from None
-    except (ValueError, KeyError) as error:
-        raise TraceError(place(), "a file of a run", str(error)) from None
-
-
-def to_row(f: FileRecord, layout_text: Callable[[bytes], str] = bytes.hex) -> tuple[object, ...]:
-    """The cells of one file, as COLUMNS says."""
-    return (
-        f.key,
-        f.precise,
-        f.loose,
-        f.rank,
-        fold_ranks(f.creators),
-        f.nth_precise,
-        f.nth_loose,
-        repr(f.at_s),
-        f.size_bytes,
-        f.written_bytes,
-        f.writers,
-        int(f.contiguous),
-        int(f.counted),
-        int(f.closed),
-        int(f.existed),
-        f.outcome,
-        f.found,
-        f.errno,
-        f.row_id,
-        f.generation,
-        layout_text(f.layout),
-    )
-
-
-def _file(
-    row: Sequence[str], creators: tuple[int, ...], layouts: Sequence[bytes] | None, names: dict[str, str]
-) -> FileRecord:
-    """Raises ValueError saying what is wrong with the row."""
-    if not row[0].startswith("/"):
-        raise ValueError(f"key {row[0]!r} does not start with /")
-    at_s = float(row[7])
-    if not 0 <= at_s <= LATEST_S:
-        raise ValueError(f"at_s {row[7]!r} is no time")
-    if layouts is None:
-        layout = bytes.fromhex(row[20])
-    else:
-        layout = layouts[_integer(row[20], 1, len(layouts)) - 1] if row[20] else b""
-    return FileRecord(
-        key=row[0],
-        precise=names.setdefault(row[1], row[1]),
-        loose=names.setdefault(row[2], row[2]),
-        rank=_integer(row[3], -1, MOST_RANKS),
-        creators=creators,
-        nth_precise=_integer(row[5]),
-        nth_loose=_integer(row[6]),
-        at_s=at_s,
-        size_bytes=_integer(row[8], 0, LARGEST_BYTES),
-        written_bytes=_integer(row[9], 0, LARGEST_BYTES),
-        writers=_integer(row[10]),
-        contiguous=_flag(row[11]),
-        counted=_flag(row[12]),
-        closed=_flag(row[13]),
-        existed=_flag(row[14]),
-        outcome=_one_of(row[15], OUTCOMES),
-        found=_one_of(row[16], FOUND),
-        errno=_integer(row[17]),
-        row_id=_integer(row[18]),
-        generation=_integer(row[19]),
-        layout=layout,
-    )
-
-
-def _integer(text: str, lowest: int = 0, highest: int = MOST) -> int:
-    value = int(text) if len(text) <= 24 else highest + 1
-    if not lowest <= value <= highest:
-        raise ValueError(f"{text[:24]} is not between {lowest} and {highest}")
-    return value
-
-
-def _flag(text: str) -> bool:
-    return _one_of(text, ("0", "1")) == "1"
-
-
-def _one_of(text: str, allowed: Sequence[str]) -> str:
-    if text not in allowed:
-        raise ValueError(f"{text!r} is none of {', '.join(allowed)}")
-    return text

@@ -17,10 +17,10 @@ from tarazu.errors import TarazuError, TraceError
 from tarazu.model import JobStep
 from tarazu.trace import exchange
 from tarazu.trace.darshan.imports import run_of
-from tarazu.trace.darshan.log import Log
+from tarazu.trace.darshan.log import DarshanLog
 from tarazu.trace.darshan.read import read
 from tarazu.trace.history import History
-from tarazu.trace.places import Keys, Place, find_places, whereabouts
+from tarazu.trace.places import Place, PlaceKeys, find_places, whereabouts
 from tarazu.trace.records import RunRecord
 from tarazu.trace.runfile import MAX_RUN_BYTES, encode_run, read_header, reader
 
@@ -29,7 +29,7 @@ OUTCOMES = {
     "replaced": "imported again, as they are read otherwise now",
     "known": "there already",
     "recorded": "there already, recorded by `tarazu run` itself",
-    "older": "older than the newest runs that are kept (predict.keep_runs)",
+    "older": "older than the newest runs that are kept ",
     "empty": "without a written file on the file system",
     "foreign": "of another user's (--any-user takes them too)",
     "refused": "refused",
@@ -41,7 +41,7 @@ _SLACK_S = 2.0
 """By which the clocks of a log and of the run that `tarazu run` recorded may differ."""
 
 
-class Taken(msgspec.Struct, frozen=True, omit_defaults=True):
+class TakenRun(msgspec.Struct, frozen=True, omit_defaults=True):
     """What became of one run of one source."""
 
     source: str
@@ -58,7 +58,7 @@ class Taken(msgspec.Struct, frozen=True, omit_defaults=True):
     path: str = ""
 
 
-class Rules(msgspec.Struct, frozen=True):
+class TrainingRules(msgspec.Struct, frozen=True):
     """What the user says of all sources."""
 
     uid: int
@@ -79,7 +79,7 @@ class Importer:
     def __init__(
         self,
         history: History,
-        rules: Rules,
+        rules: TrainingRules,
         program: Callable[[Sequence[str]], tuple[str, tuple[float, ...]]],
     ) -> None:
         """`program`: words of a command line → (application, numbers)."""
@@ -88,7 +88,7 @@ class Importer:
         self._program = program
         self._written: dict[Path, tuple[str, str]] = {}
 
-    def take(self, source: Path) -> Iterator[Taken]:
+    def take(self, source: Path) -> Iterator[TakenRun]:
         """Everything of one log or one exported history. What is wrong with it becomes a refusal."""
         try:
             if exchange.is_exported(source):
@@ -97,9 +97,9 @@ class Importer:
             else:
                 yield from self._log(source)
         except TarazuError as error:
-            yield Taken(str(source), "refused", str(error))
+            yield TakenRun(str(source), "refused", str(error))
 
-    def settle(self, all_taken: Sequence[Taken]) -> list[Taken]:
+    def settle(self, all_taken: Sequence[TakenRun]) -> list[TakenRun]:
         """Keep the newest `keep_runs` of each application, and say so of those taken that are too old for that."""
         too_old = set()
         for fs_name, application in sorted(set(self._written.values())):
@@ -126,10 +126,10 @@ class Importer:
         )
         return msgspec.structs.replace(run, step=step)
 
-    def _log(self, source: Path) -> Iterator[Taken]:
+    def _log(self, source: Path) -> Iterator[TakenRun]:
         log = read(source)
         if log.uid != self.rules.uid and not self.rules.any_user:
-            yield Taken(str(source), "foreign", f"uid {log.uid}", start_s=log.start_s)
+            yield TakenRun(str(source), "foreign", f"uid {log.uid}", start_s=log.start_s)
             return
         hashed = log.gap("anonymised")
         if hashed is not None:
@@ -140,7 +140,7 @@ class Importer:
         ]
         if not runs:
             wrote = whereabouts(log)
-            yield Taken(str(source), "empty", f"it wrote {wrote}" if wrote else "", start_s=log.start_s)
+            yield TakenRun(str(source), "empty", f"it wrote {wrote}" if wrote else "", start_s=log.start_s)
         content = hashlib.sha256(source.read_bytes()).hexdigest()[:16]
         why = next((gap.text for kind in ("partial", "unended") if (gap := log.gap(kind))), "")
         for run in runs:
@@ -150,7 +150,7 @@ class Importer:
             else:
                 yield msgspec.structs.replace(self._keep(source, run, content), why=why)
 
-    def _run(self, log: Log, places: Sequence[Place], fs_name: str) -> RunRecord:
+    def _run(self, log: DarshanLog, places: Sequence[Place], fs_name: str) -> RunRecord:
         """The run of a log on one file system, keyed as `tarazu run` would."""
         application, numbers = self._program(log.command)
         step = JobStep(
@@ -163,10 +163,10 @@ class Importer:
             start_s=log.start_s,
         )
         own = [place for place in places if place.fs_name == fs_name]
-        run = run_of(log, step, Keys(log, own))
+        run = run_of(log, step, PlaceKeys(log, own))
         return msgspec.structs.replace(run, partial=run.partial or log.gap("unended") is not None)
 
-    def _keep(self, source: Path, run: RunRecord, id: str) -> Taken:
+    def _keep(self, source: Path, run: RunRecord, id: str) -> TakenRun:
         content = encode_run(run)
         if len(content) > MAX_RUN_BYTES:
             raise TraceError(
@@ -230,14 +230,14 @@ def sources(path: Path) -> Iterator[Path]:
         raise TraceError(str(path), f"a directory with logs (*{LOG_SUFFIX}) or an exported history in it")
 
 
-def tally(all_taken: Sequence[Taken]) -> Counter[str]:
+def tally(all_taken: Sequence[TakenRun]) -> Counter[str]:
     """Outcome → how many, in the order of OUTCOMES."""
     counts = Counter(taken.outcome for taken in all_taken)
     return Counter({outcome: counts[outcome] for outcome in OUTCOMES if counts[outcome]})
 
 
-def _taken(source: Path, outcome: str, run: RunRecord, path: Path) -> Taken:
-    return Taken(
+def _taken(source: Path, outcome: str, run: RunRecord, path: Path) -> TakenRun:
+    return TakenRun(
         source=str(source),
         outcome=outcome,
         fs_name=run.step.fs_name,

@@ -9,21 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarazu.model import ANY_RANK
-from tarazu.trace.darshan.log import GAPS, Gap, Log
+from tarazu.trace.darshan.log import GAPS, DarshanLog, Gap
 
 _HASH = re.compile(r"\d{1,10}")
 """How `darshan-convert --obfuscate` writes a hash of 32 bits: alone, or below the mount point."""
 _STREAMS = ("<STDIN>", "<STDOUT>", "<STDERR>")
 
 
-def find_gaps(log: Log, odd: Collection[int] = ()) -> tuple[Gap, ...]:
+def find_gaps(log: DarshanLog, odd: Collection[int] = ()) -> tuple[Gap, ...]:
     """The gaps of a log, in the order of GAPS; `odd`: records whose layout is not striped as RAID 0."""
     found = [*_of_job(log), *_of_layouts(log, odd), *_of_records(log), *_of_names(log)]
     order = list(GAPS)
     return tuple(sorted(found, key=lambda gap: order.index(gap.kind)))
 
 
-def _about(log: Log, kind: str, records: Collection[int], more: str = "") -> list[Gap]:
+def _about(log: DarshanLog, kind: str, records: Collection[int], more: str = "") -> list[Gap]:
     """A gap about some records, with how many files those are and one of their names; none for no record."""
     if not len(records):
         return []
@@ -33,7 +33,7 @@ def _about(log: Log, kind: str, records: Collection[int], more: str = "") -> lis
     return [Gap(kind, f"{files}: {GAPS[kind]}{more}", ids)]
 
 
-def _of_job(log: Log) -> list[Gap]:
+def _of_job(log: DarshanLog) -> list[Gap]:
     gaps = []
     if not {"POSIX", "STDIO"} & log.present.keys():
         gaps.append(Gap("no-io", f"{GAPS['no-io']}, only {', '.join(sorted(log.present)) or 'nothing'}"))
@@ -52,7 +52,7 @@ def _of_job(log: Log) -> list[Gap]:
     return gaps
 
 
-def _moved(log: Log) -> dict[int, int]:
+def _moved(log: DarshanLog) -> dict[int, int]:
     """Record → the end of its highest byte, for all that moved bytes."""
     rows = log.accesses[log.accesses["read_bytes"] + log.accesses["written_bytes"] > 0]
     ids, where = np.unique(rows["record"], return_inverse=True)
@@ -61,7 +61,7 @@ def _moved(log: Log) -> dict[int, int]:
     return dict(zip(ids.tolist(), ends.tolist(), strict=True))
 
 
-def _of_layouts(log: Log, odd: Collection[int]) -> list[Gap]:
+def _of_layouts(log: DarshanLog, odd: Collection[int]) -> list[Gap]:
     if "LUSTRE" not in log.present:
         return []
     moved = _moved(log)
@@ -77,7 +77,7 @@ def _of_layouts(log: Log, odd: Collection[int]) -> list[Gap]:
     ]
 
 
-def _on_lustre(log: Log) -> Callable[[str], bool]:
+def _on_lustre(log: DarshanLog) -> Callable[[str], bool]:
     """Is a file on Lustre? By the mounts of the log; where it names no Lustre, any path may be."""
     if not any(mount.kind == "lustre" for mount in log.mounts):
         return lambda name: name.startswith("/")
@@ -89,7 +89,7 @@ def _on_lustre(log: Log) -> Callable[[str], bool]:
     return on_lustre
 
 
-def _of_records(log: Log) -> list[Gap]:
+def _of_records(log: DarshanLog) -> list[Gap]:
     rows = log.accesses
     moved = rows["read_bytes"] + rows["written_bytes"] > 0
     paths = np.array([log.names.get(r, "/").startswith("/") for r in rows["record"].tolist()], np.bool_)
@@ -112,7 +112,7 @@ def _unique(records: NDArray[np.uint64]) -> set[int]:
     return set(np.unique(records).tolist())
 
 
-def _of_names(log: Log) -> list[Gap]:
+def _of_names(log: DarshanLog) -> list[Gap]:
     used = _unique(log.accesses["record"])
     gaps = _about(log, "no-name", used - log.names.keys())
     names = {r: log.names[r] for r in used if r in log.names and log.names[r] not in _STREAMS}

@@ -10,14 +10,14 @@ import msgspec
 
 from tarazu.errors import TraceError
 from tarazu.model import ANY_RANK, JobStep
-from tarazu.trace.arguments import numeric_arguments
-from tarazu.trace.darshan.log import Log
+from tarazu.trace.darshan.log import DarshanLog
 from tarazu.trace.darshan.read import read
 from tarazu.trace.parser import dropped_name
 from tarazu.trace.phases.darshan import phases
 from tarazu.trace.phases.own import kept
 from tarazu.trace.phases.phase import Phase
 from tarazu.trace.records import FileRecord, RunRecord
+from tarazu.units import numeric_arguments
 
 Template = Callable[[str, str, int], tuple[str, str]]
 """(key, job id, rank) → (precise template, loose template)."""
@@ -63,7 +63,7 @@ def import_log(
 
 
 def run_of(
-    log: Log, step: JobStep, key_of: Callable[[str], str | None], *, template: Template | None = None
+    log: DarshanLog, step: JobStep, key_of: Callable[[str], str | None], *, template: Template | None = None
 ) -> RunRecord:
     """The written files of a log to whose names `key_of` gives a key, as the run of `step`."""
     return RunRecord(
@@ -81,7 +81,7 @@ def run_of(
     )
 
 
-def _phases(log: Log, key_of: Callable[[str], str | None]) -> tuple[Phase, ...]:
+def _phases(log: DarshanLog, key_of: Callable[[str], str | None]) -> tuple[Phase, ...]:
     """None where modules that nothing else here needs cannot be read: the run is worth having without."""
     try:
         return kept(phases(log, wanted=lambda name: key_of(name) is not None))
@@ -89,7 +89,7 @@ def _phases(log: Log, key_of: Callable[[str], str | None]) -> tuple[Phase, ...]:
         return ()
 
 
-def _written(log: Log, key_of: Callable[[str], str | None]) -> dict[str, _Sum]:
+def _written(log: DarshanLog, key_of: Callable[[str], str | None]) -> dict[str, _Sum]:
     """Written files by key. A record without written bytes still shows who opened the file."""
     keys = {record: key_of(name) for record, name in log.names.items() if name.startswith("/")}
     sums: defaultdict[str, _Sum] = defaultdict(lambda: _Sum(set()))

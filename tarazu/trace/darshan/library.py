@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarazu.errors import TraceError
-from tarazu.trace.darshan.log import SEGMENT, Module, Mount
+from tarazu.trace.darshan.log import SEGMENT, DarshanMount, Module
 from tarazu.trace.darshan.regions import check_regions
 
 _CHUNK = 4096
@@ -70,12 +70,13 @@ class OpenLog:
         self._library.darshan_log_get_exe(self._handle, text)
         return self._text(text)
 
-    def mounts(self) -> tuple[Mount, ...]:
+    def mounts(self) -> tuple[DarshanMount, ...]:
         found, count = self._ffi.new("struct darshan_mnt_info **"), self._ffi.new("int *")
         if self._library.darshan_log_get_mounts(self._handle, found, count):
             return ()
         mounts = [
-            Mount(self._text(found[0][i].mnt_path), self._text(found[0][i].mnt_type)) for i in range(count[0])
+            DarshanMount(self._text(found[0][i].mnt_path), self._text(found[0][i].mnt_type))
+            for i in range(count[0])
         ]
         if count[0]:
             self._library.darshan_free(found[0])

@@ -114,7 +114,7 @@ class Heat(msgspec.Struct, frozen=True):
     read: NDArray[np.int64]
 
 
-class Mount(msgspec.Struct, frozen=True):
+class DarshanMount(msgspec.Struct, frozen=True):
     path: str
     kind: str
     """Type of file system, `lustre`."""
@@ -145,7 +145,7 @@ class LoggedLayout(msgspec.Struct, frozen=True):
         return all(len(o) == c.stripe_count for c, o in zip(self.layout, self.osts, strict=True))
 
 
-class Log(msgspec.Struct, frozen=True):
+class DarshanLog(msgspec.Struct, frozen=True):
     """One job."""
 
     path: str
@@ -160,7 +160,7 @@ class Log(msgspec.Struct, frozen=True):
     """Unix time."""
     run_time_s: float
     """0 for a job that did not end."""
-    mounts: tuple[Mount, ...]
+    mounts: tuple[DarshanMount, ...]
     """Longest path first."""
     names: dict[int, str]
     """Record id → path; bytes that are no UTF-8 are surrogate escapes."""
@@ -184,7 +184,7 @@ class Log(msgspec.Struct, frozen=True):
         """Base name of the program."""
         return self.command[0].rstrip("/").rpartition("/")[2] if self.command else ""
 
-    def mount_of(self, name: str) -> Mount | None:
+    def mount_of(self, name: str) -> DarshanMount | None:
         """The mounted file system that holds `name`."""
         for mount in self.mounts:
             root = mount.path.rstrip("/")

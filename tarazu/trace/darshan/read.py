@@ -1,4 +1,4 @@
-"""Darshan log → `Log`."""
+"""Darshan log → `DarshanLog`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tarazu.errors import TraceError
 from tarazu.trace.darshan.gaps import find_gaps
 from tarazu.trace.darshan.layouts import logged_layouts
 from tarazu.trace.darshan.library import OpenLog, open_log
-from tarazu.trace.darshan.log import ACCESS, SEGMENT, Heat, Log, Module
+from tarazu.trace.darshan.log import ACCESS, SEGMENT, DarshanLog, Heat, Module
 
 TABLES = ("POSIX", "STDIO", "MPI-IO")
 ACCESSES = ("POSIX", "STDIO")
@@ -21,7 +21,7 @@ LIBRARIES = ("H5D", "PNETCDF_VAR")
 MOST_RANKS = 2**31
 
 
-def read(path: str | os.PathLike[str]) -> Log:
+def read(path: str | os.PathLike[str]) -> DarshanLog:
     """All of a log but its trace, which `segments` reads.
 
     Raises TraceError when PyDarshan is missing, and for a file that is no Darshan log or a damaged one.
@@ -29,7 +29,7 @@ def read(path: str | os.PathLike[str]) -> Log:
     with open_log(os.fspath(path)) as opened:
         modules = {name: opened.table(name) for name in TABLES if name in opened.modules}
         layouts, odd = logged_layouts(opened.components() if "LUSTRE" in opened.modules else ())
-        log = Log(
+        log = DarshanLog(
             path=opened.where,
             version=opened.version(),
             mounts=opened.mounts(),
@@ -47,7 +47,7 @@ def read(path: str | os.PathLike[str]) -> Log:
     return msgspec.structs.replace(log, gaps=find_gaps(log, odd))
 
 
-def library_tables(log: Log) -> dict[str, Module]:
+def library_tables(log: DarshanLog) -> dict[str, Module]:
     """What the log has of LIBRARIES, which count again what they move through MPI-IO and POSIX. Raises as `read`."""
     names = [name for name in LIBRARIES if name in log.present]
     if not names:
@@ -56,7 +56,7 @@ def library_tables(log: Log) -> dict[str, Module]:
         return {name: opened.table(name) for name in names}
 
 
-def heat(log: Log) -> list[Heat]:
+def heat(log: DarshanLog) -> list[Heat]:
     """The bytes of each rank and interface by slices of time; empty where the log has no HEATMAP. Raises as `read`."""
     if "HEATMAP" not in log.present:
         return []
@@ -69,7 +69,7 @@ def heat(log: Log) -> list[Heat]:
         ]
 
 
-def segments(log: Log, module: str = "DXT_POSIX") -> NDArray[np.void]:
+def segments(log: DarshanLog, module: str = "DXT_POSIX") -> NDArray[np.void]:
     """The trace of a log (DXT_POSIX or DXT_MPIIO), of dtype SEGMENT, by rank and time; empty without one."""
     if module not in log.present:
         return np.zeros(0, SEGMENT)
@@ -97,7 +97,7 @@ def _job(opened: OpenLog) -> dict[str, Any]:
     }
 
 
-def _check(log: Log) -> None:
+def _check(log: DarshanLog) -> None:
     """Raises TraceError for what no run can have done: the regions may be whole, and what is in them may not."""
     for name in log.accesses.dtype.names or ():
         values = log.accesses[name]

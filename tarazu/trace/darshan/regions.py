@@ -51,8 +51,8 @@ def _check(where: str, content: mmap.mmap) -> None:
     job_end = min((start for start in rest[: 2 + 2 * modules : 2] if start), default=len(content))
     for start, length in [(form.size, job_end - form.size), *maps]:
         if not form.size <= start < start + length <= len(content):
-            found = f"bytes {start} to {start + length} of {len(content)}"
-            raise TraceError(where, "a Darshan log that is whole", found)
+            text = f"bytes {start} to {start + length} of {len(content)}"
+            raise TraceError(where, "a Darshan log that is whole", text)
         if compression == _ZLIB:
             _expand(where, content, start, start + length)
 

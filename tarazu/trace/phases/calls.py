@@ -8,8 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from tarazu.trace.phases.part import Part
-from tarazu.trace.phases.phase import Api, Operation
+from tarazu.trace.phases.phase import Api, Operation, PhasePart
 
 Key = tuple[int | str, Operation]
 """A file and what was done to it."""
@@ -23,7 +22,7 @@ def parts_of_calls(
     opens: Mapping[Key, int],
     collective: Mapping[Key, int],
     requests: Mapping[Key, int],
-) -> Iterator[Part]:
+) -> Iterator[PhasePart]:
     """Parts of `calls` (dtype SEGMENT), a new one after each pause of a rank of more than `distance_s`.
 
     What a trace does not have (opens, collective calls), each part gets by its part of the counted `requests`.
@@ -53,7 +52,7 @@ def parts_of_calls(
         operation: Operation = "write" if of["write"][0] else "read"
         share = number / max(requests.get((file, operation), 0), number)
         sizes, counts = np.unique(of["bytes"], return_counts=True)
-        yield Part(
+        yield PhasePart(
             file=file,
             api=api,
             operation=operation,

@@ -10,15 +10,23 @@ from typing import TypeVar
 import msgspec
 
 from tarazu.model import ANY_RANK
-from tarazu.trace.phases.part import THRESHOLD, Part, io_s, order, spatiality
-from tarazu.trace.phases.phase import Phase, Sharing, Spatiality
+from tarazu.trace.phases.phase import (
+    THRESHOLD,
+    Phase,
+    PhasePart,
+    Sharing,
+    Spatiality,
+    io_s,
+    order,
+    spatiality,
+)
 
 DISTANCE_S = 1.0
 """Phases that are alike and not further apart are one."""
 MOST_SIZES = 16
 """Sizes of requests that a phase keeps, the most frequent ones."""
 
-_Parts = list[Part]
+_Parts = list[PhasePart]
 _START = attrgetter("start_s", "end_s", "rank")
 
 
@@ -32,11 +40,11 @@ class _OfFile(msgspec.Struct):
     end_s: float
 
 
-Timed = TypeVar("Timed", Part, _OfFile)
+Timed = TypeVar("Timed", PhasePart, _OfFile)
 
 
 def combine(
-    parts: Iterable[Part],
+    parts: Iterable[PhasePart],
     ranks: int,
     threshold: float = THRESHOLD,
     distance_s: float = DISTANCE_S,
@@ -57,7 +65,7 @@ def combine(
     )
 
 
-def _by_file(parts: Iterable[Part], threshold: float, distance_s: float) -> Iterator[_OfFile]:
+def _by_file(parts: Iterable[PhasePart], threshold: float, distance_s: float) -> Iterator[_OfFile]:
     """Step 2: all ranks of a (file, API, operation) together, but where their own times show a pause."""
     files: dict[tuple[int | str, str, str], _Parts] = {}
     for part in parts:

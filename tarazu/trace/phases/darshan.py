@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 
 from tarazu.errors import TraceError
 from tarazu.model import ANY_RANK
-from tarazu.trace.darshan.log import Heat, Log, Module
+from tarazu.trace.darshan.log import DarshanLog, Heat, Module
 from tarazu.trace.darshan.read import heat, library_tables, segments
 from tarazu.trace.phases.calls import Key, parts_of_calls
 from tarazu.trace.phases.combine import DISTANCE_S, combine
 from tarazu.trace.phases.heat import split
-from tarazu.trace.phases.part import THRESHOLD, Part
-from tarazu.trace.phases.phase import Api, Phase
+from tarazu.trace.phases.phase import THRESHOLD, Api, Phase, PhasePart
 
 Choice = Literal["top", "all", "POSIX", "STDIO", "MPI-IO", "HDF5", "PNETCDF"]
 """Of which interfaces: `top`, for each file the one that the program called; `all`: the same bytes several times."""
@@ -54,7 +53,7 @@ _ENDS = (100, 1 << 10, 10 << 10, 100 << 10, 1 << 20, 4 << 20, 10 << 20, 100 << 2
 
 
 def phases(
-    log: Log,
+    log: DarshanLog,
     threshold: float = THRESHOLD,
     distance_s: float = DISTANCE_S,
     *,
@@ -69,15 +68,15 @@ def phases(
 
 
 def parts(
-    log: Log,
+    log: DarshanLog,
     distance_s: float = DISTANCE_S,
     *,
     api: Choice = "top",
     wanted: Callable[[str], bool] | None = None,
-) -> tuple[Part, ...]:
+) -> tuple[PhasePart, ...]:
     """Step 1, before anything is put together."""
     left_out = {r for r, name in log.names.items() if name in _STREAMS or (wanted and not wanted(name))}
-    found: list[Part] = []
+    found: list[PhasePart] = []
     heats: list[Heat] | None = None
     for module in {**log.modules, **library_tables(log)}.values():
         of = MODULES[module.name]
@@ -102,7 +101,7 @@ def choices() -> tuple[str, ...]:
     return get_args(Choice)
 
 
-def _top(found: Iterable[Part]) -> Iterator[Part]:
+def _top(found: Iterable[PhasePart]) -> Iterator[PhasePart]:
     """Of each file and operation, the parts of the uppermost interface that moved bytes."""
     found = list(found)
     level: dict[Key, int] = {}
@@ -112,7 +111,9 @@ def _top(found: Iterable[Part]) -> Iterator[Part]:
     return (part for part in found if _LEVEL[part.api] == level[part.file, part.operation])
 
 
-def _with_calls(counted: Sequence[Part], calls: NDArray[np.void], distance_s: float) -> Iterator[Part]:
+def _with_calls(
+    counted: Sequence[PhasePart], calls: NDArray[np.void], distance_s: float
+) -> Iterator[PhasePart]:
     """Parts by their traced calls; by the counters where the trace does not have all their bytes."""
     expected: defaultdict[Key, int] = defaultdict(int)
     opens: defaultdict[Key, int] = defaultdict(int)
@@ -124,7 +125,7 @@ def _with_calls(counted: Sequence[Part], calls: NDArray[np.void], distance_s: fl
         opens[key] += part.opens
         collective[key] += part.collective
         requests[key] += part.requests
-    traced: defaultdict[Key, list[Part]] = defaultdict(list)
+    traced: defaultdict[Key, list[PhasePart]] = defaultdict(list)
     offsets = counted[0].api == "POSIX"
     for part in parts_of_calls(calls, counted[0].api, distance_s, offsets, opens, collective, requests):
         traced[part.file, part.operation].append(part)
@@ -134,7 +135,7 @@ def _with_calls(counted: Sequence[Part], calls: NDArray[np.void], distance_s: fl
     yield from (part for part in counted if (part.file, part.operation) not in whole)
 
 
-def _counted(log: Log, module: Module, left_out: set[int]) -> list[Part]:
+def _counted(log: DarshanLog, module: Module, left_out: set[int]) -> list[PhasePart]:
     prefix = module.name.replace("-", "")
     seconds = {
         name: module.fcounters[f"{prefix}_F_{name}"]
@@ -146,7 +147,7 @@ def _counted(log: Log, module: Module, left_out: set[int]) -> list[Part]:
     for name, values in seconds.items():
         if not np.isfinite(values).all():
             raise TraceError(log.path, f"a finite number for {prefix}_F_{name} of each file", "another")
-    count = _Counters(module, prefix)
+    count = _ModuleCounters(module, prefix)
     made = []
     for operation, verb, past in (("read", "READ", "READ"), ("write", "WRITE", "WRITTEN")):
         sizes = _Sizes(module, prefix, verb)
@@ -161,7 +162,7 @@ def _counted(log: Log, module: Module, left_out: set[int]) -> list[Part]:
             start = max(float(seconds[f"{verb}_START_TIMESTAMP"][at]), 0.0)
             busy = _busy_s(at, everyone, ranks, verb, seconds)
             made.append(
-                Part(
+                PhasePart(
                     file=file,
                     api=MODULES[module.name],
                     operation="read" if operation == "read" else "write",
@@ -205,7 +206,7 @@ def _busy_s(at: int, everyone: bool, ranks: int, verb: str, seconds: dict[str, N
     return min(max(slowest * busy / whole, mean), busy) if whole > 0 and slowest > 0 else mean
 
 
-class _Counters:
+class _ModuleCounters:
     """Counters of a module by what is common to all; 0 where a module has no such counter, or does not know it."""
 
     def __init__(self, module: Module, prefix: str) -> None:
@@ -239,7 +240,7 @@ class _Sizes:
 
     def __init__(self, module: Module, prefix: str, verb: str) -> None:
         aggregated = "" if module.name == "POSIX" else "AGG_"
-        count = _Counters(module, prefix)
+        count = _ModuleCounters(module, prefix)
         self._sizes = [count[f"ACCESS{i}_ACCESS"] for i in range(1, 5)]
         self._counts = [count[f"ACCESS{i}_COUNT"] for i in range(1, 5)]
         mine = [count[f"SIZE_{verb}_{aggregated}{size}"] for size in _BINS]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tarazu.model import ANY_RANK
 from tarazu.trace.darshan.log import Heat
-from tarazu.trace.phases.part import Part
+from tarazu.trace.phases.phase import PhasePart
 
 _MISSED = 0.01
 """Share of a part's bytes that rounding to slices may lose."""
@@ -31,9 +31,9 @@ class _Stretch(msgspec.Struct):
     """Those whose time it touches."""
 
 
-def split(parts: Sequence[Part], heats: Sequence[Heat], distance_s: float) -> Iterator[Part]:
+def split(parts: Sequence[PhasePart], heats: Sequence[Heat], distance_s: float) -> Iterator[PhasePart]:
     """`parts` of one interface, those in several pieces that paused for more than `distance_s`."""
-    groups: defaultdict[tuple[int, str], list[Part]] = defaultdict(list)
+    groups: defaultdict[tuple[int, str], list[PhasePart]] = defaultdict(list)
     for part in parts:
         groups[part.rank, part.operation].append(part)
     by_rank = {heat.rank: heat for heat in heats}
@@ -53,7 +53,7 @@ def split(parts: Sequence[Part], heats: Sequence[Heat], distance_s: float) -> It
             yield from _pieces(part, _touched(part, stretches))
 
 
-def _numbers(groups: dict[tuple[int, str], list[Part]]) -> Iterator[tuple[int, str]]:
+def _numbers(groups: dict[tuple[int, str], list[PhasePart]]) -> Iterator[tuple[int, str]]:
     return ((len(of), operation) for (_, operation), of in groups.items())
 
 
@@ -77,11 +77,11 @@ def _stretches(heats: Iterable[Heat], writes: bool, distance_s: float) -> list[_
     return stretches
 
 
-def _touched(part: Part, stretches: Sequence[_Stretch]) -> list[_Stretch]:
+def _touched(part: PhasePart, stretches: Sequence[_Stretch]) -> list[_Stretch]:
     return [one for one in stretches if one.start_s < part.end_s and part.start_s < one.end_s]
 
 
-def _pieces(part: Part, stretches: Sequence[_Stretch]) -> Iterator[Part]:
+def _pieces(part: PhasePart, stretches: Sequence[_Stretch]) -> Iterator[PhasePart]:
     total = sum(one.bytes for one in stretches)
     known = len(stretches) > 1 and all(one.parts == 1 for one in stretches)
     if not known or abs(total - part.bytes) > _MISSED * part.bytes:

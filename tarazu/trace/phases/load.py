@@ -11,8 +11,7 @@ import msgspec
 from tarazu.errors import TraceError
 from tarazu.trace.phases import own
 from tarazu.trace.phases.combine import DISTANCE_S
-from tarazu.trace.phases.part import THRESHOLD
-from tarazu.trace.phases.phase import Phase
+from tarazu.trace.phases.phase import THRESHOLD, Phase
 from tarazu.trace.runfile import read_run
 from tarazu.trace.spool import MAGIC, NODE_MAGIC, read_spools
 

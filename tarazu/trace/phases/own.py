@@ -13,8 +13,7 @@ import msgspec
 
 from tarazu.model import ANY_RANK
 from tarazu.trace.phases.combine import DISTANCE_S, combine
-from tarazu.trace.phases.part import THRESHOLD, Part
-from tarazu.trace.phases.phase import Phase
+from tarazu.trace.phases.phase import THRESHOLD, Phase, PhasePart
 from tarazu.trace.records import RunRecord
 from tarazu.trace.spool import CloseRecord, Spool
 
@@ -65,7 +64,7 @@ def of_spools(
         for close in spool.closes:
             if close.time_ns:
                 closes[close.fs_name, close.key].append((rank, close))
-    parts: defaultdict[str, list[Part]] = defaultdict(list)
+    parts: defaultdict[str, list[PhasePart]] = defaultdict(list)
     for (fs_name, key), found in closes.items():
         # What was not counted is the size in the end, of whoever had it open for writing.
         counted = all(close.counted for _, close in found)
@@ -100,8 +99,8 @@ def _part(
     start_s: float,
     end_s: float,
     close: CloseRecord | None = None,
-) -> Part:
-    return Part(
+) -> PhasePart:
+    return PhasePart(
         file=key,
         api="POSIX",
         operation="write",

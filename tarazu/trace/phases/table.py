@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from tarazu import ranges
 from tarazu.trace.phases.phase import Phase
-from tarazu.trace.records import fold_ranks
 
 COLUMNS = (
     "job",
@@ -51,5 +51,5 @@ def _ranks(phase: Phase, run_ranks: int) -> str:
     if phase.rank_count >= run_ranks > 1:
         return "all"
     if phase.ranks is not None and len(phase.ranks) == 1:
-        return fold_ranks(phase.ranks)
+        return ranges.fold(phase.ranks)
     return str(phase.rank_count)
