@@ -14,13 +14,56 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from tarazu.allocate.problem import Array
-from tarazu.rebalance.best import lowest_s
+from tarazu.allocate import bounds
+from tarazu.allocate.problem import Array, build
+from tarazu.errors import InfeasibleRequest, InsufficientResources
+from tarazu.model import CreateRequest, Layout
 from tarazu.rebalance.datasets import Dataset
-from tarazu.rebalance.files import Files, Objects
-from tarazu.rebalance.moves import Load, Step
+from tarazu.rebalance.files import FileObjects, Files
+from tarazu.rebalance.moves import Load, MoveStep, Wider, wider
 from tarazu.rebalance.targets import Targets
-from tarazu.rebalance.wider import Wider, wider
+
+MOST_FILES = 5000
+"""Of more files the bound is what their bytes, and the largest object, ask for."""
+
+
+def lowest_s(
+    files: Files, sizes: Array, targets: Targets, dataset: Dataset, moved: Array, exact: bool
+) -> float:
+    """Seconds below which no placement moves the dataset, its layouts unchanged; sizes: of all files; moved: bytes of
+    each of its objects; exact: also by the layouts of the files, where they are not too many.
+
+    Space, pools and the state of OSTs are left out: each could only make it more.
+    """
+    rate = targets.speed
+    least = max(float(moved.sum() / rate.sum()), float(moved.max(initial=0.0) / rate.max()))
+    if not exact or not 0 < len(dataset.files) <= MOST_FILES:
+        return least
+    view = msgspec.structs.replace(
+        targets.view,
+        osts=tuple(
+            msgspec.structs.replace(
+                o, active=True, no_create=False, readonly=False, stale=False, health="", files_free=2**32
+            )
+            for o in targets.view.osts
+        ),
+    )
+    requests = []
+    for file, times in zip(dataset.files.tolist(), dataset.times.tolist(), strict=True):
+        shape = files.shape(file)
+        anywhere = tuple(msgspec.structs.replace(c, pool="") for c in shape.layout)
+        size = int(sizes[file] * times)
+        if size:
+            requests.append(CreateRequest(size, Layout(anywhere, shape.layout.composite)))
+    try:
+        return (
+            max(least, bounds.lowest_level(build(view, requests), rate, np.zeros(len(rate))))
+            if requests
+            else least
+        )
+    except (InfeasibleRequest, InsufficientResources):
+        return least
+
 
 MOST_EXACT = 20
 """Datasets, those that take longest a day, whose bound also knows their layouts: it costs some 0.1 s each."""
@@ -28,7 +71,7 @@ MOST_EXACT = 20
 Goal = Literal["time", "space"]
 
 
-class Options(msgspec.Struct, frozen=True):
+class RebalanceOptions(msgspec.Struct, frozen=True):
     goal: Goal = "time"
     days: float = 30.0
     """What is saved in so many days must be more than the time of moving."""
@@ -63,7 +106,7 @@ class Worth(msgspec.Struct, frozen=True):
 
     dataset: int
     """Number in `Advice.outlooks`; -1 where the goal is space."""
-    step: Step
+    step: MoveStep
     saves_s_per_day: float
     """0 where the goal is space."""
     lowers_fill: float
@@ -73,7 +116,7 @@ class Worth(msgspec.Struct, frozen=True):
 
 
 class Advice(msgspec.Struct, frozen=True):
-    options: Options
+    options: RebalanceOptions
     outlooks: tuple[Outlook, ...]
     steps: tuple[Worth, ...]
     """Those that pay, largest gain per byte first."""
@@ -101,10 +144,10 @@ class Advice(msgspec.Struct, frozen=True):
 
 
 def advise(
-    files: Files, targets: Targets, datasets: Sequence[Dataset], options: Options | None = None
+    files: Files, targets: Targets, datasets: Sequence[Dataset], options: RebalanceOptions | None = None
 ) -> Advice:
     """Raises BadInput for objects on OSTs that the view does not know."""
-    options = options or Options()
+    options = options or RebalanceOptions()
     objects = files.objects()
     objects = objects._replace(ost=targets.places(objects.ost))
     first, sizes = files.first, files.sizes
@@ -161,15 +204,15 @@ def _of(dataset: Dataset, first: Array) -> Array:
     return found
 
 
-def _part(dataset: Dataset, first: Array, objects: Objects) -> tuple[Objects, Array]:
+def _part(dataset: Dataset, first: Array, objects: FileObjects) -> tuple[FileObjects, Array]:
     """The objects of a dataset's files, and what is moved of each when the dataset is."""
     here = _of(dataset, first)
-    part = Objects(objects.file[here], objects.ost[here], objects.stored[here])
+    part = FileObjects(objects.file[here], objects.ost[here], objects.stored[here])
     return part, part.stored * np.repeat(dataset.times, first[dataset.files + 1] - first[dataset.files])
 
 
 def _loads(
-    targets: Targets, datasets: Sequence[Dataset], parts: Sequence[tuple[Objects, Array]], files: int
+    targets: Targets, datasets: Sequence[Dataset], parts: Sequence[tuple[FileObjects, Array]], files: int
 ) -> list[Load]:
     """A file that several datasets have is moved for the one that is moved most often; to the others it is fixed."""
     owner = np.full(files, -1)
@@ -179,21 +222,21 @@ def _loads(
     for number, (part, moved) in enumerate(parts):
         own = owner[part.file] == number
         base = np.bincount(part.ost[~own], moved[~own], len(targets.index))
-        mine = Objects(part.file[own], part.ost[own], part.stored[own])
+        mine = FileObjects(part.file[own], part.ost[own], part.stored[own])
         made.append(Load(targets, mine, moved[own], targets.speed, base))
     return made
 
 
-def _space(targets: Targets, objects: Objects) -> Load:
+def _space(targets: Targets, objects: FileObjects) -> Load:
     fixed = targets.used - np.bincount(objects.ost, objects.stored, len(targets.used))
     return Load(targets, objects, objects.stored.astype(float), targets.total.astype(float), fixed)
 
 
 def _by_time(
-    datasets: Sequence[Dataset], loads: Sequence[Load], room: Array, options: Options
-) -> list[tuple[int, Step]]:
+    datasets: Sequence[Dataset], loads: Sequence[Load], room: Array, options: RebalanceOptions
+) -> list[tuple[int, MoveStep]]:
     """Steps in the order in which they are taken: each time the one that saves most a day for its bytes."""
-    heap: list[tuple[float, int, Step]] = []
+    heap: list[tuple[float, int, MoveStep]] = []
 
     def offer(number: int) -> None:
         step = loads[number].step(room)
@@ -203,7 +246,7 @@ def _by_time(
     for number, dataset in enumerate(datasets):
         if dataset.per_day > 0:
             offer(number)
-    taken: list[tuple[int, Step]] = []
+    taken: list[tuple[int, MoveStep]] = []
     moves = 0
     while heap and moves < options.most_moves:
         _, number, step = heapq.heappop(heap)
@@ -215,9 +258,9 @@ def _by_time(
     return taken
 
 
-def _by_space(load: Load, targets: Targets, room: Array, options: Options) -> list[Step]:
+def _by_space(load: Load, targets: Targets, room: Array, options: RebalanceOptions) -> list[MoveStep]:
     until = options.until_fill or float(targets.used.sum() / targets.total.sum()) + 0.05
-    taken: list[Step] = []
+    taken: list[MoveStep] = []
     moves = 0
     while load.highest > until and moves < options.most_moves:
         step = load.step(room)
@@ -229,7 +272,9 @@ def _by_space(load: Load, targets: Targets, room: Array, options: Options) -> li
     return taken
 
 
-def _worth(datasets: Sequence[Dataset], taken: Sequence[tuple[int, Step]], options: Options) -> list[Worth]:
+def _worth(
+    datasets: Sequence[Dataset], taken: Sequence[tuple[int, MoveStep]], options: RebalanceOptions
+) -> list[Worth]:
     """Steps with their gains, those of one dataset in their order, all by gain per byte."""
     groups: dict[int, list[Worth]] = {}
     for number, step in taken:
@@ -237,7 +282,7 @@ def _worth(datasets: Sequence[Dataset], taken: Sequence[tuple[int, Step]], optio
         of.append(_one(datasets, number, step, options))
         while len(of) > 1 and _per_byte(of[-1]) > _per_byte(of[-2]):
             last, before = of.pop(), of.pop()
-            joined = Step(
+            joined = MoveStep(
                 before.step.moves + last.step.moves,
                 before.step.size_bytes + last.step.size_bytes,
                 before.step.before,
@@ -248,7 +293,7 @@ def _worth(datasets: Sequence[Dataset], taken: Sequence[tuple[int, Step]], optio
     return sorted(every, key=lambda w: -_per_byte(w))  # stable: those of one dataset stay in order
 
 
-def _one(datasets: Sequence[Dataset], number: int, step: Step, options: Options) -> Worth:
+def _one(datasets: Sequence[Dataset], number: int, step: MoveStep, options: RebalanceOptions) -> Worth:
     if number < 0:
         return Worth(number, step, 0.0, step.gain, True)
     saves = step.gain * datasets[number].per_day

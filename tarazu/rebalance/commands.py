@@ -22,15 +22,14 @@ from tarazu.layout.setstripe import format_layout
 from tarazu.model import Layout
 from tarazu.names import quoted
 from tarazu.rebalance.files import Files, Shape
-from tarazu.rebalance.moves import Move
-from tarazu.rebalance.wider import Wider
+from tarazu.rebalance.moves import Move, Wider
 from tarazu.units import MIB
 
 THROTTLES = (2, 16)
 """Version of Lustre from which `lfs migrate` has `-W`."""
 
 
-class Order(msgspec.Struct, frozen=True):
+class MoveOrder(msgspec.Struct, frozen=True):
     """One file to move, as text."""
 
     path: str
@@ -41,7 +40,7 @@ class Order(msgspec.Struct, frozen=True):
     new: str
 
 
-def orders(files: Files, index: Array, moves: Sequence[Move]) -> list[Order]:
+def orders(files: Files, index: Array, moves: Sequence[Move]) -> list[MoveOrder]:
     """index: OST index of each place."""
     made = []
     for move in moves:
@@ -50,7 +49,7 @@ def orders(files: Files, index: Array, moves: Sequence[Move]) -> list[Order]:
             options(files.shape(move.file), [int(index[p]) for p in places])
             for places in (move.before, move.after)
         )
-        made.append(Order(files.path(move.file), of.size_bytes, of.modified_s, old, new))
+        made.append(MoveOrder(files.path(move.file), of.size_bytes, of.modified_s, old, new))
     return made
 
 
@@ -71,13 +70,13 @@ def throttle(bytes_per_s: float, root: str | Path = "/") -> str:
         text = (Path(root) / "sys/fs/lustre/version").read_text(errors="replace")
     except OSError:
         text = ""
-    found = re.search(r"(\d+)\.(\d+)", text)
-    if found and (int(found[1]), int(found[2])) < THROTTLES:
+    match = re.search(r"(\d+)\.(\d+)", text)
+    if match and (int(match[1]), int(match[2])) < THROTTLES:
         return ""
     return f"-W {max(1, int(bytes_per_s / MIB))}M"
 
 
-def command(order: Order, limit: str) -> str:
+def command(order: MoveOrder, limit: str) -> str:
     """limit: as `throttle` has it."""
     return " ".join(filter(None, ("lfs migrate -n", limit, order.new, quoted(order.path))))
 
@@ -90,7 +89,7 @@ def widening(files: Files, wide: Wider, limit: str) -> str:
     return " ".join(filter(None, words))
 
 
-def script(all_: Sequence[Order], bytes_per_s: float, about: Sequence[str], stop_file: str) -> bytes:
+def script(all_: Sequence[MoveOrder], bytes_per_s: float, about: Sequence[str], stop_file: str) -> bytes:
     """A bash script of these moves in this order. about: lines for its head."""
     head = "".join(f"# {shlex.quote(line)[1:-1] if line.isprintable() else ''}\n" for line in about)
     rows = "".join(
@@ -117,7 +116,7 @@ def write_script(path: Path, content: bytes) -> None:
 
 
 _SCRIPT = r"""#!/bin/bash
-# Moves files to other OSTs with `lfs migrate`, one after another; made by `tarazu rebalance --advise --script`.
+# Moves files to other OSTs with `lfs migrate`, one after another; made by `tarazu change rebalance --advise --script`.
 @HEAD@#
 #   bash THIS         move; goes on where it was stopped
 #   bash THIS undo    take back what was moved, the newest first

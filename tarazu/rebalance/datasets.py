@@ -1,16 +1,18 @@
-"""What is read, or written again, together: sets of files with how much of each and how often."""
+"""Sets of files that are read or rewritten together, how much of each and how often; from Darshan logs and history."""
 
 from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 import numpy as np
 
 from tarazu.allocate.problem import Array
 from tarazu.rebalance.files import Files
+from tarazu.trace.darshan.log import DarshanLog
+from tarazu.trace.records import RunRecord
 
 DAY_S = 86400.0
 READ_LATER_S = 3600
@@ -104,4 +106,31 @@ def of_directories(
         else:
             rate, evidence = 0.0, f"not read within {recent_days:g} days"
         made.append(Dataset(directory, of, np.ones(len(of)), rate, evidence))
+    return made
+
+
+def of_log(log: DarshanLog) -> Use:
+    """What the job read of files on Lustre, by their paths of then."""
+    moved: dict[str, int] = defaultdict(int)
+    rows = log.accesses
+    for record, size in zip(rows["record"].tolist(), rows["read_bytes"].tolist(), strict=True):
+        name = log.names.get(record, "")
+        mount = log.mount_of(name) if size else None
+        if mount and mount.kind == "lustre":
+            moved[name] += size
+    return Use(log.application or log.path, log.start_s, moved)
+
+
+def of_history(runs: Iterable[RunRecord], mounts: Mapping[str, str]) -> list[Use]:
+    """Files that were there when a run opened them to write: they keep their OSTs, however often they are rewritten.
+
+    mounts: file system name → its mount point.
+    """
+    made = []
+    for run in runs:
+        mount = mounts.get(run.step.fs_name)
+        if mount is None:
+            continue
+        moved = {mount + f.key: f.written_bytes or f.size_bytes for f in run.files if f.existed}
+        made.append(Use(run.step.application, run.start_s, moved))
     return made

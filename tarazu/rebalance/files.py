@@ -49,7 +49,7 @@ class Stat(NamedTuple):
     """Unix time of the last write."""
 
 
-class Objects(NamedTuple):
+class FileObjects(NamedTuple):
     """Every object of every file, file after file in stripe order; arrays of one length."""
 
     file: Array
@@ -140,7 +140,7 @@ class Files:
         """(files + 1,) where the objects of each begin in `objects()`."""
         return np.array(self._first, np.int64)
 
-    def objects(self) -> Objects:
+    def objects(self) -> FileObjects:
         first, sizes, shape = self.first, self.sizes, np.array(self._shape, np.int64)
         stored = np.zeros(len(self._osts), np.int64)
         for number, of_shape in enumerate(self.shapes):
@@ -152,7 +152,7 @@ class Files:
                     stored[where] = many_object_bytes(component, sizes[members])
                     at = at + component.stripe_count
         file = np.repeat(np.arange(len(self), dtype=np.int64), np.diff(first))
-        return Objects(file, np.array(self._osts, np.int64), stored)
+        return FileObjects(file, np.array(self._osts, np.int64), stored)
 
 
 def why_not(stat: Stat, decoded: Decoded) -> Why | None:

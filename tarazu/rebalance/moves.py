@@ -3,18 +3,23 @@
 The level of an OST is what it holds over its rate: bytes of the dataset over bytes/s, so seconds; or used over total
 space, so fill. What is waited for is the highest level. Where several OSTs are that high it falls only when all of
 them have given something away, so what is weighed is a step: the moves until it has fallen by a part.
+
+A file of which one object alone is too large is only reported, with a stripe count that helps: its owner decides.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import ceil
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
 from tarazu.allocate.problem import Array
-from tarazu.rebalance.files import Objects
+from tarazu.lustre import LOV_MAX_STRIPE_COUNT
+from tarazu.rebalance.datasets import Dataset
+from tarazu.rebalance.files import FileObjects, Files
 from tarazu.rebalance.targets import Targets
 
 FALL = 0.02
@@ -35,7 +40,7 @@ class Move(NamedTuple):
     """What is copied: all of the file, also objects that stay."""
 
 
-class Step(msgspec.Struct, frozen=True):
+class MoveStep(msgspec.Struct, frozen=True):
     """Moves that belong together: the level falls when all are done."""
 
     moves: tuple[Move, ...]
@@ -52,7 +57,9 @@ class Step(msgspec.Struct, frozen=True):
 class Load:
     """One dataset on the OSTs."""
 
-    def __init__(self, targets: Targets, objects: Objects, moved: Array, rate: Array, base: Array) -> None:
+    def __init__(
+        self, targets: Targets, objects: FileObjects, moved: Array, rate: Array, base: Array
+    ) -> None:
         """objects: of the files that may move, `ost` as places; moved: bytes of the dataset in each object, per
         moving of it; base: what else the level is made of.
         """
@@ -75,7 +82,7 @@ class Load:
     def highest(self) -> float:
         return float((self.held / self.rate).max(initial=0.0))
 
-    def step(self, room: Array) -> Step | None:
+    def step(self, room: Array) -> MoveStep | None:
         """The next step within `room` (bytes that each OST may still take), without taking it."""
         held, room = self.held.copy(), room.copy()
         level = held / self.rate
@@ -94,15 +101,15 @@ class Load:
         after = float(level.max(initial=0.0))
         if not moves or after > start * (1 - 1e-3):
             return None
-        return Step(tuple(moves), sum(m.size_bytes for m in moves), start, after)
+        return MoveStep(tuple(moves), sum(m.size_bytes for m in moves), start, after)
 
-    def take(self, step: Step, room: Array) -> None:
+    def take(self, step: MoveStep, room: Array) -> None:
         """Do what the step says; `room` shrinks where objects come, and does not grow where they were."""
         for move in step.moves:
             self._apply(move, self.held, room)
             self._done.add(move.file)
 
-    def fits(self, step: Step, room: Array) -> bool:
+    def fits(self, step: MoveStep, room: Array) -> bool:
         """Whether there still is room for a step."""
         left = room.copy()
         for move in step.moves:
@@ -188,3 +195,48 @@ class Load:
         if stays.any():
             return None  # the copy needs its space beside the old objects for a while
         return Move(file, tuple(before.tolist()), tuple(after.tolist()), size)
+
+
+TOO_LARGE = 2.0
+"""Times what all OSTs would need together for the data set."""
+MOST = 10
+"""Files that are named, of each data set."""
+MOST_STRIPES = 160
+"""As Lustre gives without large attributes."""
+
+
+class Wider(msgspec.Struct, frozen=True):
+    """One file, and what more stripes would make of its largest object, on OSTs of the middle speed."""
+
+    file: int
+    stripe_count: int
+    before_s: float
+    after_s: float
+
+
+def wider(files: Files, targets: Targets, dataset: Dataset, part: FileObjects, moved: Array) -> list[Wider]:
+    """Plain files of which one object alone is too large, slowest first: no other OST helps, more stripes would.
+
+    part, moved: as in `Load`.
+    """
+    if not dataset.per_day or not len(moved):
+        return []
+    speed = float(np.median(targets.speed))
+    even_s = float(moved.sum() / targets.speed.sum())
+    found: dict[int, Wider] = {}
+    usable = targets.room > 0
+    for at in np.argsort(-moved, kind="stable").tolist():
+        file, before_s = int(part.file[at]), float(moved[at] / speed)
+        if before_s <= TOO_LARGE * even_s or len(found) >= MOST:
+            break
+        layout = files.shape(file).layout
+        if file in found or len(layout.components) > 1:
+            continue
+        osts = int((usable & (targets.kind == targets.kind[part.ost[at]])).sum())
+        count = layout.components[0].stripe_count
+        wanted = ceil(count * before_s / even_s)
+        most = min(osts, MOST_STRIPES, LOV_MAX_STRIPE_COUNT)
+        chosen = min(most, 1 << max(0, wanted - 1).bit_length())
+        if chosen > count:
+            found[file] = Wider(file, chosen, before_s, before_s * count / chosen)
+    return list(found.values())

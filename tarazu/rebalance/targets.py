@@ -1,19 +1,17 @@
-"""OSTs as arrays: how fast, how full, which of them may take objects of which others."""
+"""OSTs as arrays: how fast, how full, which may take objects of which others; and whether their servers are busy."""
 
 from __future__ import annotations
 
 import msgspec
 import numpy as np
 
-from tarazu.allocate.eligible import room_bytes
+from tarazu.allocate.eligible import room_bytes, speeds
 from tarazu.allocate.problem import Array
-from tarazu.allocate.speeds import speeds
 from tarazu.config import Weights
 from tarazu.errors import BadInput
 from tarazu.model import SystemView
-
-MOST_FULL = 0.9
-"""No OST is filled beyond this share by moving, unless the caller says otherwise."""
+from tarazu.ost_state import ROOMY
+from tarazu.wire.overview import Overview
 
 
 class Targets(msgspec.Struct, frozen=True):
@@ -52,7 +50,7 @@ class Targets(msgspec.Struct, frozen=True):
 def targets(
     view: SystemView,
     *,
-    most_full: float = MOST_FULL,
+    most_full: float = ROOMY,
     own_pools: frozenset[str] = frozenset(),
     pool: str = "",
     usual_bytes_per_s: float = 500e6,
@@ -96,3 +94,28 @@ def targets(
             np.int64,
         ),
     )
+
+
+MOVING_SHARE = 0.3
+"""Of what all OSTs can move: above, they are busy."""
+
+
+class ServersBusy(msgspec.Struct, frozen=True):
+    busy: bool
+    moving_bytes_per_s: float
+    can_bytes_per_s: float
+    """Of the OSTs whose speed is known; 0: of none."""
+    osts: int
+    hot: tuple[str, ...]
+    """Servers whose CPU or memory is loaded."""
+
+
+def busy(now: Overview, fs_name: str = "") -> ServersBusy:
+    """Of one file system, or of all."""
+    osts = [o for o in now.targets if not fs_name or o.fs_name == fs_name]
+    known = [o for o in osts if o.speed_bytes_per_s]
+    moving = sum((o.writing_bytes_per_s or 0) + (o.reading_bytes_per_s or 0) for o in known)
+    can = sum(o.speed_bytes_per_s or 0 for o in known)
+    serving = {o.oss for o in osts}
+    hot = tuple(s.name for s in now.servers if s.name in serving and s.hot)
+    return ServersBusy(bool(hot) or moving > MOVING_SHARE * can, moving, can, len(osts), hot)

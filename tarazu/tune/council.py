@@ -20,12 +20,12 @@ import msgspec
 
 from tarazu.errors import BadInput, TarazuError
 from tarazu.malformed import MALFORMED
-from tarazu.tune import learning
 from tarazu.tune.detect import detect as detect_pattern
 from tarazu.tune.learner import Learner
+from tarazu.tune.learning.ours import Tarazu
 from tarazu.tune.observation import Observation
 from tarazu.tune.pattern import Pattern
-from tarazu.tune.trial import PATTERNS, Before, Seen, Trial
+from tarazu.tune.trial import PATTERNS, Before, Trial, TrialRewards
 
 FORMAT = 1
 MAX_HOSTS = 8192
@@ -115,7 +115,7 @@ class Council:
     def __init__(
         self,
         levers: Mapping[str, Sequence[str]],
-        learner: str = "tarazu",
+        learner: type[Learner] = Tarazu,
         *,
         dwell_s: float = 10.0,
         worse: float = 0.2,
@@ -123,19 +123,15 @@ class Council:
         mode: Mode = "apply",
         round_s: float = ROUND_S,
         detect: Detect = detect_pattern,
-        make: Callable[[str, int, int], Learner] | None = None,
     ) -> None:
-        """`levers`: each with its values. `worse`: 1 takes nothing back. `make(learner, arms, seed)` instead of
-        `learning.named`.
-        """
-        make = make or learning.named
+        """`levers`: each with its values. `worse`: 1 takes nothing back."""
         self.dwell_s = dwell_s
         self.worse = worse
         self.mode: Mode = mode
         """`observe` and `advise` change no value; what is in force is learned."""
         self.round_s = round_s
         self.decision = Decision()
-        self.learner = learner
+        self.learner = learner.name
         self.taken_back = 0
         self.choices = 0
         self.explored = 0
@@ -143,7 +139,7 @@ class Council:
         """Observations that no node can have made."""
         self._detect = detect
         self._levers = {
-            name: _Lever(values, make(learner, len(values), seed + number))
+            name: _Lever(values, learner(len(values), seed + number))
             for number, (name, values) in enumerate(levers.items())
         }
         self._hosts: OrderedDict[str, _Host] = OrderedDict()
@@ -257,7 +253,7 @@ class Council:
         if seen is None:
             if len(known.now) >= PATTERNS:
                 known.now.pop(next(iter(known.now)))
-            seen = known.now[pattern] = Seen()
+            seen = known.now[pattern] = TrialRewards()
         seen.add(reward, demand)
 
     def _rests(self, host: str) -> None:

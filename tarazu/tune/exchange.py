@@ -92,8 +92,8 @@ class Asked(msgspec.Struct, frozen=True, tag="tune?", omit_defaults=True):
     protocol: int = PROTOCOL
 
 
-class Told(msgspec.Struct, frozen=True, tag="tune", omit_defaults=True):
-    """What `tarazu tune show --json` prints: plain values, for people."""
+class TuneStatus(msgspec.Struct, frozen=True, tag="tune", omit_defaults=True):
+    """What `tarazu change tune show --json` prints: plain values, for people."""
 
     message_id: Id
     status: dict[str, Any]
@@ -101,7 +101,7 @@ class Told(msgspec.Struct, frozen=True, tag="tune", omit_defaults=True):
 
 
 ToCouncil = Observed | Asked
-FromCouncil = Decided | Refused | Told
+FromCouncil = Decided | Refused | TuneStatus
 
 _encoder = msgspec.msgpack.Encoder()
 _to_council: msgspec.msgpack.Decoder[ToCouncil] = msgspec.msgpack.Decoder(ToCouncil)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import msgspec
 
@@ -37,6 +37,7 @@ class Learner(ABC):
     Same seed and same calls: same choices. A reward is finite and above 0; nodes without I/O are not observed.
     """
 
+    name: ClassVar[str]
     without: frozenset[int] = frozenset()
     """Values that no node takes now, never all: another one is chosen."""
 

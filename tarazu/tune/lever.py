@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 
-class Parameter(NamedTuple):
+class LeverParameter(NamedTuple):
     """One thing that a lever sets, and what is in force of it."""
 
     name: str
@@ -22,7 +22,7 @@ class Parameter(NamedTuple):
 class Before(msgspec.Struct, frozen=True):
     """What was there before anything was set: enough to restore it, after any crash."""
 
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[LeverParameter, ...]
 
 
 class Lever(ABC):
@@ -39,7 +39,7 @@ class Lever(ABC):
     """All that may be set, as people write them: `fifo`, `crrn 16`. Nothing else ever is."""
 
     @abstractmethod
-    def now(self) -> tuple[Parameter, ...]:
+    def now(self) -> tuple[LeverParameter, ...]:
         """What is in force, whatever it is; empty where there is nothing on this node that it could set.
 
         Reads files only: a tenth of a millisecond a parameter. Raises Unavailable.
@@ -62,11 +62,11 @@ class Lever(ABC):
         """Set it and read it back."""
 
     @abstractmethod
-    def foreign(self, before: Before, steps: Sequence[str]) -> tuple[Parameter, ...]:
+    def foreign(self, before: Before, steps: Sequence[str]) -> tuple[LeverParameter, ...]:
         """What somebody else has changed since, as it is now. What is gone, as a device with its file system, is
         nobody's.
         """
 
     @abstractmethod
-    def restore(self, before: Before, steps: Sequence[str]) -> tuple[Parameter, ...]:
+    def restore(self, before: Before, steps: Sequence[str]) -> tuple[LeverParameter, ...]:
         """Set what was there and read it back; what is foreign is left alone, and returned."""

@@ -20,7 +20,7 @@ WITHOUT = 2
 """Intervals before, at least: one alone says nothing of how much they differ."""
 
 
-class Seen:
+class TrialRewards:
     """Rewards of one node with one pattern since the last change."""
 
     __slots__ = ("count", "demand", "mean", "spread")
@@ -41,7 +41,7 @@ class Seen:
         self.demand += share * (demand - self.demand)
 
 
-Before = dict[Pattern, Seen]
+Before = dict[Pattern, TrialRewards]
 
 
 class Verdict(NamedTuple):
@@ -69,7 +69,7 @@ class Trial:
         self._variance = 0.0
         self._intervals = 0
 
-    def add(self, before: Seen, reward: float, demand: float) -> None:
+    def add(self, before: TrialRewards, reward: float, demand: float) -> None:
         """One interval under the new value, of a node and pattern that was seen before."""
         if before.count < WITHOUT:
             return

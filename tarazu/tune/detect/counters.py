@@ -247,7 +247,7 @@ class _Client(_Counters):
     def __init__(self, root: Path) -> None:
         super().__init__(root)
         self._amounts: dict[str, _Amounts] = {}
-        self._runs: dict[str, Counter[offset_stats.Run]] = {}
+        self._runs: dict[str, Counter[offset_stats.SequentialRun]] = {}
         self._rpcs: dict[str, rpc_stats.RpcStats] = {}
 
     def since_before(self, clock_s: float) -> _Seen:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
-from collections.abc import Iterable
 from random import Random
 from typing import ClassVar, Generic, TypeVar
 
@@ -12,8 +10,8 @@ import msgspec
 
 from tarazu.errors import BadInput
 from tarazu.malformed import MALFORMED
-from tarazu.tune.learner import Belief, Learner
-from tarazu.tune.learning.value import MOST_REWARD, UNSEEN, Value
+from tarazu.tune.learner import Learner
+from tarazu.tune.learning.value import MOST_REWARD
 from tarazu.tune.pattern import Pattern
 
 VERSION = 1
@@ -50,7 +48,6 @@ class Knowledge(msgspec.Struct, Generic[C], forbid_unknown_fields=True):
 class Remembering(Learner, Generic[C]):
     """A learner that keeps a `kind` of context for each pattern."""
 
-    name: ClassVar[str]
     kind: ClassVar[type[Context]]
 
     def __init__(self, arms: int, seed: int = 0) -> None:
@@ -135,34 +132,3 @@ class Remembering(Learner, Generic[C]):
 
     def _restored(self) -> None:
         """Forget what belongs to the time before."""
-
-
-class Values(Context, kw_only=True):
-    """One value for each arm."""
-
-    values: list[Value]
-
-
-class OfValues(Remembering[Values]):
-    """A learner that keeps nothing but values."""
-
-    kind = Values
-
-    def _new(self, pattern: Pattern) -> Values:
-        return Values(pattern=pattern, values=[Value() for _ in range(self.arms)])
-
-    def _check(self, context: Values) -> bool:
-        return len(context.values) == self.arms and all(value.fits for value in context.values)
-
-    def beliefs(self, pattern: Pattern) -> tuple[Belief, ...]:
-        known = self._contexts.get(pattern)
-        return tuple(value.belief() for value in known.values) if known else (UNSEEN,) * self.arms
-
-
-def highest(scores: Iterable[float]) -> int:
-    """The first of the highest."""
-    best, found = -math.inf, 0
-    for arm, score in enumerate(scores):
-        if score > best:
-            best, found = score, arm
-    return found

@@ -7,9 +7,7 @@ or one is surely worse, nothing is explored. What was seen fades, so that in a s
 into question again; and where the value in use gives something else than it did for a while (CUSUM), all is in doubt.
 
 Rewards are compared at equal demand (`levels`), that of the interval before: a value that lets some processes fall
-behind makes the demand low itself, which must not excuse it. With `lend` values that were not tried yet are expected
-to do as in similar patterns (`lending`), as far as that has turned out to be right; what so cannot be good is not
-tried: no gain in the simulated situations, so not the default. The nodes of one decision are one observation, their
+behind makes the demand low itself, which must not excuse it. The nodes of one decision are one observation, their
 mean: they see the same second of the same application.
 """
 
@@ -21,7 +19,6 @@ import msgspec
 
 from tarazu.errors import BadInput
 from tarazu.tune.learner import Belief, Choice
-from tarazu.tune.learning import lending
 from tarazu.tune.learning.levels import SLOWEST, Factors, Known, OfLevels, demand_class, fitted
 from tarazu.tune.learning.value import MOST_REWARD, MOST_SQUARES, UNSEEN, Value, student
 from tarazu.tune.pattern import Pattern
@@ -42,8 +39,6 @@ ALARM = 15.0
 """CUSUM of what is used, in standard deviations: what is no change, and when one is taken as certain."""
 APART = 64
 """Decisions from one such change to the next; in between another level is taken as one of all values."""
-ALONE = 256
-"""Decisions after it in which similar patterns, which may not have been seen since, are not asked."""
 LEAST_APART = 0.04
 """No values are thought to differ by less."""
 TRUSTING = 20
@@ -64,9 +59,7 @@ MOST_HOSTS = 1 << 16
 class View:
     """What is believed of a pattern now; computed from what is known, not kept."""
 
-    __slots__ = tuple(
-        "apart2 error factors fall fallen lent lent_seen mean noise2 rise risen sums usual wanted wrong".split()
-    )
+    __slots__ = tuple("apart2 error factors fall fallen mean noise2 rise risen sums usual wanted".split())
 
     def __init__(self, arms: int) -> None:
         self.factors: Factors = {}
@@ -81,24 +74,27 @@ class View:
         """Variance of observations, in units of `usual`; like for all values, whether fast or slow."""
         self.wanted = FADED
         """Observations; a value with fewer is to be tried, whatever is believed of it."""
-        self.lent: lending.Lent | None = None
-        self.lent_seen = 0.0
-        self.wrong = (0.0, 0.0)
         self.rise = self.fall = 0.0
         self.risen = self.fallen = (0.0, 0)
 
-    def judge(self, arm: int, level: float) -> None:
-        """Put together what one value gave and what is lent."""
-        value, scale = self.sums[arm], self.usual * self.usual
-        spread = self.noise2 * scale
+    def spread(self, arm: int) -> float:
+        """Variance of one value's observations."""
+        value, spread = self.sums[arm], self.noise2 * (self.usual * self.usual)
         if value.seen > 1:
             spread = (value.squares + OWN_NOISE * spread) / (value.seen - 1.0 + OWN_NOISE)
-        own, prior, expected = value.seen / spread, 1.0 / (self.apart2 * scale), self.usual
-        if self.lent is not None and level > 0 and (lent := self.lent[arm]):
-            prior, expected = self.lent_seen / spread, lent * level
-        elif value.seen < self.wanted:
+        return spread
+
+    def judge(self, arm: int) -> None:
+        """Put together what one value gave and what is expected of any."""
+        if self.sums[arm].seen < self.wanted:
             self.mean[arm], self.error[arm] = self.usual, math.inf
-            return
+        else:
+            self.believe(arm, self.spread(arm), 1.0 / (self.apart2 * (self.usual * self.usual)), self.usual)
+
+    def believe(self, arm: int, spread: float, prior: float, expected: float) -> None:
+        """From what one value gave, and what is `expected` with the precision `prior`."""
+        value = self.sums[arm]
+        own = value.seen / spread
         self.mean[arm] = (own * value.mean + prior * expected) / (own + prior)
         self.error[arm] = math.sqrt(1.0 / (own + prior))
 
@@ -116,11 +112,11 @@ def apart(values: list[Value], usual: float, noise2: float) -> float:
 
 class Tarazu(OfLevels):
     """Ours. `matters`: share by which a value must be able to be better to be tried again; `sure`: standard errors
-    that this is judged by; `half_life`: decisions of a pattern after which an observation counts half; `lend`: whether
-    patterns lend.
+    that this is judged by; `half_life`: decisions of a pattern after which an observation counts half.
     """
 
     name = "tarazu"
+    view: type[View] = View
 
     def __init__(
         self,
@@ -129,16 +125,13 @@ class Tarazu(OfLevels):
         matters: float = 0.02,
         sure: float = 1.0,
         half_life: float = 1000.0,
-        lend: bool = False,
     ) -> None:
         super().__init__(arms, seed)
         if not (0 <= matters < 1 and sure > 0 and half_life >= 1):
             raise BadInput("options of tarazu", "matters 0 to 1, sure above 0, half_life 1 or more")
-        self._bar, self._sure, self._lend = 1.0 + matters, sure, lend
+        self._bar, self._sure = 1.0 + matters, sure
         self._kept = 0.5 ** (EVERY / half_life)
         self._views: dict[Pattern, View] = {}
-        self._lenders: dict[Pattern, list[tuple[Pattern, float]]] = {}
-        self._wrong = [lending.COMPARED * lending.STRANGER**2, lending.COMPARED]
         self._round: dict[tuple[Pattern, int, int], list[float]] = {}
         self._drawn = 0.0
         self._wary = False
@@ -147,31 +140,19 @@ class Tarazu(OfLevels):
 
     def _restored(self) -> None:
         self._views.clear()
-        self._lenders.clear()
         self._round.clear()
         self._nodes.clear()
         self._before.clear()
-        self._wrong = [lending.COMPARED * lending.STRANGER**2, lending.COMPARED]
-
-    def _new(self, pattern: Pattern) -> Known:
-        self._lenders.clear()
-        return super()._new(pattern)
 
     def _forgotten(self, pattern: Pattern) -> None:
-        self._lenders.clear()
         self._nodes.pop(pattern, None)
         self._shown(pattern, None)
 
     def _shown(self, pattern: Pattern, view: View | None) -> None:
         """Take a view in place of the one before."""
-        before = self._views.pop(pattern, None)
-        if before is not None:
-            self._wrong[0] -= before.wrong[0]
-            self._wrong[1] -= before.wrong[1]
+        self._views.pop(pattern, None)
         if view is not None:
             self._views[pattern] = view
-            self._wrong[0] += view.wrong[0]
-            self._wrong[1] += view.wrong[1]
 
     def observe(
         self, host: str, pattern: Pattern, arm: int, reward: float, *, demand: float = 0.0, at_s: float = 0.0
@@ -257,7 +238,7 @@ class Tarazu(OfLevels):
             if self._views[context.pattern] is not view:
                 return
         value.add(reward, weight)
-        view.judge(arm, 0.0 if view.lent is None else lending.level(view.sums, view.lent))
+        view.judge(arm)
 
     def _watch(self, context: Known, view: View, arm: int, reward: float) -> None:
         """CUSUM of what a value gives beside what it gave."""
@@ -319,7 +300,7 @@ class Tarazu(OfLevels):
         self._shown(context.pattern, view)
 
     def _view(self, context: Known) -> View:
-        view = View(self.arms)
+        view = self.view(self.arms)
         view.factors, sums = fitted(context.cells, self.arms)
         view.sums = sums
         tried = [value for value in sums if value.seen > 0] or [Value(1.0, 1.0)]
@@ -335,34 +316,13 @@ class Tarazu(OfLevels):
         view.apart2 = apart(tried, view.usual, view.noise2)
         worth = [value.seen / (value.seen + view.noise2 / view.apart2) for value in tried]
         view.usual = sum(by * value.mean for by, value in zip(worth, tried)) / sum(worth)
-        level = 0.0
-        changed = context.changed and context.decisions - context.changed < ALONE
-        if self._lend and len(self._contexts) > 1 and not changed:
-            view.lent = self._lent(context)
-            view.wrong = lending.wrong(sums, view.lent, view.noise2)
-            seen = sum(value.seen for value in sums)
-            variance = max(lending.SURE**2, self._variance(view.wrong)) * (1.0 + 1.0 / len(tried))
-            view.lent_seen = view.noise2 / (variance + view.noise2 / max(seen, 0.1))
-            level = lending.level(sums, view.lent)
+        self._prepare(context, view)
         for arm in range(self.arms):
-            view.judge(arm, level)
+            view.judge(arm)
         return view
 
-    def _variance(self, own: tuple[float, float]) -> float:
-        """Of what is lent: as all patterns found it, and this one."""
-        squares, many = max(self._wrong[0], 0.0), max(self._wrong[1], 1.0)
-        return (lending.COMPARED * squares / many + own[0]) / (lending.COMPARED + own[1])
-
-    def _lent(self, context: Known) -> lending.Lent:
-        lenders = self._lenders.get(context.pattern)
-        if lenders is None:
-            lenders = self._lenders[context.pattern] = lending.nearest(context.pattern, self._contexts)
-        shapes = [
-            (lending.shape(view.sums), weight)
-            for pattern, weight in lenders
-            if (view := self._views.get(pattern)) is not None
-        ]
-        return lending.combined(shapes, self.arms)
+    def _prepare(self, context: Known, view: View) -> None:
+        """Before its values are judged; for those that know more."""
 
     def _together(self, nodes: dict[Pattern, int]) -> tuple[list[float], list[float]]:
         """Nodes that see different patterns: what a value gives each beside its pattern's best, on average. A value of
@@ -393,7 +353,7 @@ class Tarazu(OfLevels):
 
     @staticmethod
     def _belief(view: View, arm: int) -> Belief:
-        """Of a value's own observations; what is lent makes none more certain."""
+        """Of a value's own observations; what is expected makes none more certain."""
         value = view.sums[arm]
         if value.seen < LEAST:
             return UNSEEN

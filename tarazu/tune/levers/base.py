@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tarazu.errors import BadInput, Unavailable
-from tarazu.tune.lever import Before, Lever, Parameter
+from tarazu.tune.lever import Before, Lever, LeverParameter
 
 
 class Setter(Protocol):
@@ -68,15 +68,15 @@ class Parameters(Lever):
             raise BadInput(f"tune.levers: {self.name}", f"one of {', '.join(self.values)}", value)
         self._make({parameter.name: value for parameter in self.now()})
 
-    def foreign(self, before: Before, steps: Sequence[str]) -> tuple[Parameter, ...]:
+    def foreign(self, before: Before, steps: Sequence[str]) -> tuple[LeverParameter, ...]:
         return tuple(self._sort(before, steps)[1])
 
-    def restore(self, before: Before, steps: Sequence[str]) -> tuple[Parameter, ...]:
+    def restore(self, before: Before, steps: Sequence[str]) -> tuple[LeverParameter, ...]:
         ours, foreign = self._sort(before, steps)
         self._make(ours)
         return tuple(foreign)
 
-    def _sort(self, before: Before, steps: Sequence[str]) -> tuple[dict[str, str], list[Parameter]]:
+    def _sort(self, before: Before, steps: Sequence[str]) -> tuple[dict[str, str], list[LeverParameter]]:
         """Parameter → what is to be restored of it, and those that are foreign."""
         now = {(parameter.name, parameter.of): parameter.value for parameter in self.now()}
         ours: dict[str, str] = {}
@@ -91,7 +91,7 @@ class Parameters(Lever):
             ):
                 ours[name] = old
             else:
-                foreign.append(Parameter(name, value, of))
+                foreign.append(LeverParameter(name, value, of))
         return ours, foreign
 
     def _make(self, wanted: Mapping[str, str]) -> None:
@@ -112,6 +112,6 @@ class Parameters(Lever):
             )
 
 
-def _different(now: Sequence[Parameter], wanted: Mapping[str, str]) -> dict[str, str]:
+def _different(now: Sequence[LeverParameter], wanted: Mapping[str, str]) -> dict[str, str]:
     shown = {parameter.name: parameter.value for parameter in now}
     return {name: value for name, value in wanted.items() if name in shown and shown[name] != value}

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tarazu.errors import BadInput, Unavailable
-from tarazu.tune.lever import Before, Parameter
+from tarazu.tune.lever import Before, LeverParameter
 from tarazu.tune.levers import files
 from tarazu.tune.levers.base import Parameters, Setter
 from tarazu.units import MIB
@@ -25,7 +25,7 @@ AT_ONCE = 200
 """Parameters in one call of lctl."""
 
 
-class Kind(NamedTuple):
+class ClientParameter(NamedTuple):
     parameter: str
     device: str
     named: re.Pattern[str]
@@ -36,15 +36,15 @@ class Kind(NamedTuple):
 KINDS = {
     kind.parameter: kind
     for kind in (
-        Kind("max_rpcs_in_flight", "osc", _OSC, ("4", "8", "16", "32"), 256),
-        Kind("max_pages_per_rpc", "osc", _OSC, ("256", "1024", "4096"), 16384),
-        Kind("max_read_ahead_mb", "llite", _LLITE, ("64", "256", "1024"), 1 << 20),
+        ClientParameter("max_rpcs_in_flight", "osc", _OSC, ("4", "8", "16", "32"), 256),
+        ClientParameter("max_pages_per_rpc", "osc", _OSC, ("256", "1024", "4096"), 16384),
+        ClientParameter("max_read_ahead_mb", "llite", _LLITE, ("64", "256", "1024"), 1 << 20),
     )
 }
 
 
 class Tunable(Parameters):
-    def __init__(self, kind: Kind, lctl: Setter, root: str | Path) -> None:
+    def __init__(self, kind: ClientParameter, lctl: Setter, root: str | Path) -> None:
         super().__init__(lctl, root)
         self.kind = kind
         self.name = kind.parameter
@@ -55,13 +55,13 @@ class Tunable(Parameters):
             raise BadInput(f"tune.levers: {self.name}", f"a whole number from 1 to {self.kind.most}", value)
         return str(int(value))
 
-    def now(self) -> tuple[Parameter, ...]:
+    def now(self) -> tuple[LeverParameter, ...]:
         found = []
         for device in files.devices(self.root, self.kind.device):
             if self.kind.named.fullmatch(device):
                 name = f"{self.kind.device}.{device}.{self.name}"
                 if file := files.find(self.root, name):
-                    found.append(Parameter(name, file.text.strip()[:80], file.of))
+                    found.append(LeverParameter(name, file.text.strip()[:80], file.of))
         return tuple(found)
 
     def _read(self, device: str, parameter: str) -> str | None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tarazu.errors import BadInput, Unavailable
-from tarazu.tune.lever import Before, Parameter
+from tarazu.tune.lever import Before, LeverParameter
 from tarazu.tune.levers import files
 from tarazu.tune.levers.base import Parameters, Setter
 
@@ -37,7 +37,7 @@ UNKNOWN = "?"
 VALUES = ("fifo", "crrn 8", "crrn 32", "orr 64", "orr 256", "trr 64", "trr 256")
 
 
-class Policy(NamedTuple):
+class NrsPolicy(NamedTuple):
     """What orders one queue."""
 
     name: str
@@ -52,14 +52,14 @@ class Policy(NamedTuple):
         return " ".join(filter(None, words))
 
 
-def parse(value: str) -> Policy:
+def parse(value: str) -> NrsPolicy:
     """Raises BadInput for what is none of the policies that the lever sets."""
     name, *words = value.split() or [""]
     wanted = "fifo, or a policy and its quantum such as crrn 16, orr 256, trr 256 reads_and_writes"
     if (name == "fifo") != (not words):
         raise BadInput("tune.levers: nrs", wanted, value)
     if name == "fifo":
-        return Policy(name)
+        return NrsPolicy(name)
     quantum, *more = words
     offset_type = next((w for w in more if w in OFFSETS), OFFSETS[0])
     supported = next((w for w in more if w in SUPPORTED), SUPPORTED[0])
@@ -67,8 +67,8 @@ def parse(value: str) -> Policy:
     if not known or set(more) - {offset_type, supported} or (more and name == "crrn"):
         raise BadInput("tune.levers: nrs", wanted, value)
     if name == "crrn":
-        return Policy(name, str(int(quantum)))
-    return Policy(name, str(int(quantum)), offset_type, supported)
+        return NrsPolicy(name, str(int(quantum)))
+    return NrsPolicy(name, str(int(quantum)), offset_type, supported)
 
 
 def read_policies(text: str) -> dict[str, str]:
@@ -112,7 +112,7 @@ class Nrs(Parameters):
     def canonical(self, value: str) -> str:
         return str(parse(value))
 
-    def now(self) -> tuple[Parameter, ...]:
+    def now(self) -> tuple[LeverParameter, ...]:
         policies = files.find(self.root, POLICIES)
         if policies is None:
             return ()
@@ -121,17 +121,17 @@ class Nrs(Parameters):
         except BadInput as error:
             raise Unavailable(str(error)) from None
         return tuple(
-            Parameter(f"{POLICIES} {queue}", str(self._policy(queue, name)), policies.of)
+            LeverParameter(f"{POLICIES} {queue}", str(self._policy(queue, name)), policies.of)
             for queue, name in found.items()
         )
 
-    def _policy(self, queue: str, name: str) -> Policy:
+    def _policy(self, queue: str, name: str) -> NrsPolicy:
         if name not in QUANTA:
-            return Policy(name)
+            return NrsPolicy(name)
         quantum = self._shown(name, "quantum", queue)
         if name == "crrn":
-            return Policy(name, quantum)
-        return Policy(
+            return NrsPolicy(name, quantum)
+        return NrsPolicy(
             name, quantum, self._shown(name, "offset_type", queue), self._shown(name, "supported", queue)
         )
 
@@ -150,9 +150,9 @@ class Nrs(Parameters):
 
     def between(self, value: str, steps: Sequence[str]) -> bool:
         """Of the same policy: with what it starts with, what cannot be read, or part of what was to be set."""
-        found, ends = Policy(*_words(value)), [Policy(*_words(step)) for step in steps]
+        found, ends = NrsPolicy(*_words(value)), [NrsPolicy(*_words(step)) for step in steps]
         ends = [end for end in ends if end.name == found.name]
-        start = Policy(found.name, str(QUANTA.get(found.name, "")), OFFSETS[0], SUPPORTED[0])
+        start = NrsPolicy(found.name, str(QUANTA.get(found.name, "")), OFFSETS[0], SUPPORTED[0])
         return bool(ends) and all(
             each in (UNKNOWN, begun, *said)
             for each, begun, *said in zip(found[1:], start[1:], *(end[1:] for end in ends), strict=True)
@@ -175,7 +175,7 @@ class Nrs(Parameters):
             for queue, policy in policies.items():
                 self._write(queue, policy)
 
-    def _write(self, queue: str, policy: Policy) -> None:
+    def _write(self, queue: str, policy: NrsPolicy) -> None:
         """`queue` empty: all that there are."""
         in_force = read_policies(files.read(self.root, POLICIES) or "")
         if any(in_force.get(each) != policy.name for each in ([queue] if queue else in_force)):

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tarazu.errors import BadInput, Unavailable
-from tarazu.tune.lever import Before, Parameter
+from tarazu.tune.lever import Before, LeverParameter
 from tarazu.tune.levers import files
 from tarazu.tune.levers.base import Parameters, Setter
 from tarazu.tune.levers.nrs import POLICIES, SECTIONS, SERVICE, read_policies
@@ -65,7 +65,7 @@ class TbfRule(Parameters):
             )
         return value
 
-    def now(self) -> tuple[Parameter, ...]:
+    def now(self) -> tuple[LeverParameter, ...]:
         policies = files.find(self.root, POLICIES)
         if policies is None:
             return ()
@@ -75,7 +75,7 @@ class TbfRule(Parameters):
             raise Unavailable(str(error)) from None
         rules = read_rules(files.read(self.root, RULES) or "")
         return tuple(
-            Parameter(f"{RULES} {queue}", self._rule(policy, rules.get(queue, set())), policies.of)
+            LeverParameter(f"{RULES} {queue}", self._rule(policy, rules.get(queue, set())), policies.of)
             for queue, policy in in_force.items()
         )
 
