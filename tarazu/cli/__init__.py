@@ -1,7 +1,7 @@
 """The `tarazu` command: parsing and printing only; the work is done in the rooms below.
 
-A subcommand is a module here with `configure(parser)` and `execute(options) -> exit status`; it is imported
-only when it is called, so that `tarazu run` starts quickly.
+A subcommand is a module with `configure(parser)` and `execute(options) -> exit status`; it is imported only when it
+is called, so that `tarazu run` starts quickly. Those of the simulator lie with it, in `tarazu.sim.cli`.
 """
 
 from __future__ import annotations
@@ -12,75 +12,177 @@ import importlib
 import io
 import os
 import sys
-from collections.abc import Callable, Sequence
-from typing import NoReturn
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 from tarazu.cli.output import Terminal, common_options
-from tarazu.errors import TarazuError
+from tarazu.errors import BadInput, TarazuError
 from tarazu.names import shown
 
 COMMANDS = {
     "run": ("tarazu.cli.run", "run a program or a parallel job; record it, and place its files"),
-    "predict": ("tarazu.cli.predict", "forecast the files of an application's next run"),
-    "phases": ("tarazu.cli.phases", "print the I/O phases of Darshan logs and of recorded runs"),
-    "db": ("tarazu.cli.db", "show the interaction database"),
-    "explain": ("tarazu.cli.explain", "say why a file lies where it lies"),
-    "drain": ("tarazu.cli.drain", "keep new files off hot and sick OSTs with Lustre's own parameters"),
-    "prepare": (
-        "tarazu.cli.prepare",
-        "default layouts of a job's directories, for programs without the library; run it, take them back",
+    "job": ("tarazu.cli.job", "what becomes of one job, file or program, and why"),
+    "job show": ("tarazu.cli.job.show", "steps, plans, promises, files, routers of one job, and what is off"),
+    "job explain": ("tarazu.cli.explain", "say why a file lies where it lies"),
+    "job map": ("tarazu.cli.map", "print a placement map"),
+    "job check-app": ("tarazu.cli.check_app", "say what of a program the placement library would not see"),
+    "history": (
+        "tarazu.cli.history",
+        "remembered runs: what they did, what comes next, what could be gained",
     ),
-    "rebalance": (
-        "tarazu.cli.rebalance",
-        "which existing files are worth moving to other OSTs, and the commands",
-    ),
-    "pool": ("tarazu.cli.pool", "keep an OST pool of good OSTs, for programs without the library"),
-    "routers": ("tarazu.cli.routers", "say which LNet routers running jobs' data take, and why; undo it"),
-    "tune": ("tarazu.cli.tune", "parameters that learn: what is set, what was learned; apply it, undo it"),
-    "bursts": (
-        "tarazu.cli.bursts",
-        "which compute nodes' I/O meets on which I/O nodes: see it, map it anew, choose jobs' nodes",
-    ),
-    "top": ("tarazu.cli.top", "OSSs and OSTs live: fill, rate, promises, what is amiss"),
-    "job": ("tarazu.cli.job", "what became of one job: steps, plans, promises, files, routers, what is off"),
-    "status": ("tarazu.cli.status", "ask the daemons how they are"),
-    "whatif": (
-        "tarazu.cli.whatif",
-        "say what other placements of a job's files would have given, from Darshan logs",
-    ),
-    "report": (
+    "history list": ("tarazu.cli.history.list_", "list applications, or the runs of one"),
+    "history show": ("tarazu.cli.history.show", "what one run created"),
+    "history phases": ("tarazu.cli.phases", "print the I/O phases of Darshan logs and of recorded runs"),
+    "history predict": ("tarazu.cli.predict", "forecast the files of an application's next run"),
+    "history report": (
         "tarazu.cli.report",
         "say which remembered runs would have gained by placement, and why not the others",
     ),
-    "history": ("tarazu.cli.history", "list the remembered runs of your applications"),
-    "benchmarks": (
-        "tarazu.cli.benchmarks",
-        "which IOR runs tell how applications' bandwidth depends on OSTs or I/O nodes, and what came of them",
+    "history whatif": (
+        "tarazu.sim.cli.whatif",
+        "say what other placements of a job's files would have given, from Darshan logs",
     ),
-    "disable": ("tarazu.cli.disable", "switch tarazu off: one job, all of yours, or the whole site"),
-    "enable": ("tarazu.cli.enable", "undo `disable`"),
-    "ledger": (
-        "tarazu.cli.ledger",
-        "look at mdsd's ledger on disk: what is promised, and whether it can be read",
+    "history db": ("tarazu.cli.db", "show the interaction database"),
+    "history import": (
+        "tarazu.cli.history.import_",
+        "learn from Darshan logs, or take in an exported history",
     ),
-    "map": ("tarazu.cli.map", "print a placement map"),
-    "check-app": ("tarazu.cli.check_app", "say what of a program the placement library would not see"),
+    "history export": ("tarazu.cli.history.export", "write runs as CSV, JSON or Parquet"),
+    "history gather": (
+        "tarazu.cli.history.gather",
+        "remember steps that the site recorded without `tarazu run`",
+    ),
+    "history forget": ("tarazu.cli.history.forget", "remove runs"),
+    "status": ("tarazu.cli.status", "ask the daemons how they are"),
+    "top": ("tarazu.cli.top", "OSSs and OSTs live: fill, rate, promises, what is amiss"),
     "doctor": (
         "tarazu.cli.doctor",
         "say whether this node is as tarazu needs it, and how to mend what is not",
     ),
-    "collect": ("tarazu.cli.collect", "say which statistics this node gives, and from where"),
-    "keys": ("tarazu.cli.keys", "create, list and revoke the keys that authenticate the daemons"),
-    "config": ("tarazu.cli.config", "print the settings in force, or check a file"),
-    "testbed": ("tarazu.sim.testbed.cli", "an emulated Lustre on this machine, for trying and testing"),
-    "demo": ("tarazu.cli.demo", "record, predict, allocate and place on the testbed, and show the balance"),
-    "sim": ("tarazu.cli.sim", "simulate clusters: one case, whole studies with a report, validation"),
-    "forward": (
-        "tarazu.cli.forward",
+    "doctor collect": ("tarazu.cli.collect", "say which statistics this node gives, and from where"),
+    "doctor ledger": (
+        "tarazu.cli.ledger",
+        "look at mdsd's ledger on disk: what is promised, and whether it can be read",
+    ),
+    "config": ("tarazu.cli.config", "the settings in force, a file to start from, mistakes in one; keys"),
+    "config keys": ("tarazu.cli.keys", "create, list and revoke the keys that authenticate the daemons"),
+    "change": ("", "what tarazu can change on a system: each says what it would do, does it, takes it back"),
+    "change drain": ("tarazu.cli.drain", "keep new files off hot and sick OSTs with Lustre's own parameters"),
+    "change pool": ("tarazu.cli.pool", "keep an OST pool of good OSTs, for programs without the library"),
+    "change prepare": (
+        "tarazu.cli.prepare",
+        "default layouts of a job's directories, for programs without the library; run it, take them back",
+    ),
+    "change rebalance": (
+        "tarazu.cli.rebalance",
+        "which existing files are worth moving to other OSTs, and the commands",
+    ),
+    "change routers": (
+        "tarazu.cli.routers",
+        "say which LNet routers running jobs' data take, and why; undo it",
+    ),
+    "change tune": (
+        "tarazu.cli.tune",
+        "parameters that learn: what is set, what was learned; apply it, undo it",
+    ),
+    "change bursts": (
+        "tarazu.cli.bursts",
+        "which compute nodes' I/O meets on which I/O nodes: see it, map it anew, choose jobs' nodes",
+    ),
+    "change bursts report": (
+        "tarazu.cli.bursts.report",
+        "how bursty in space the site's I/O has been, as tables and pictures",
+    ),
+    "change bursts nodes": (
+        "tarazu.cli.bursts.nodes",
+        "which nodes are asked of Slurm for which application's jobs",
+    ),
+    "change bursts plugin": ("tarazu.cli.bursts.plugin", "print a plugin for Slurm that asks tarazu-burstd"),
+    "change bursts remap": (
+        "tarazu.cli.bursts.remap",
+        "which router serves which compute nodes: what other mappings give, and set one",
+    ),
+    "change bursts sbatch": (
+        "tarazu.cli.bursts.sbatch",
+        "sbatch, with the nodes that tarazu-burstd would ask for",
+    ),
+    "change bursts import": (
+        "tarazu.cli.bursts.import_",
+        "take over traffic out of CSV files (Zabbix, Prometheus), and jobs out of Slurm's lists",
+    ),
+    "disable": ("tarazu.cli.disable", "switch tarazu off: one job, all of yours, or the whole site"),
+    "enable": ("tarazu.cli.enable", "undo `disable`"),
+    "demo": (
+        "tarazu.sim.cli.demo",
+        "record, predict, allocate and place on the testbed, and show the balance",
+    ),
+    "sim": (
+        "tarazu.sim.cli.sim",
+        "simulate clusters: one case, whole studies with a report, validation; a testbed",
+    ),
+    "sim forward": (
+        "tarazu.sim.cli.forward",
         "how many and which LNet routers or OSTs applications get: compare policies",
     ),
-    "scenarios": ("tarazu.cli.scenarios", "the paper's scenarios under every policy, beside their bounds"),
+    "sim forward allocate": (
+        "tarazu.sim.cli.forward.allocate",
+        "say what each policy would do with given jobs",
+    ),
+    "sim forward study": (
+        "tarazu.sim.cli.forward.study",
+        "compare policies over many sets of applications, and write a report",
+    ),
+    "sim scenarios": (
+        "tarazu.sim.cli.scenarios",
+        "the paper's scenarios under every policy, beside their bounds",
+    ),
+    "sim benchmarks": (
+        "tarazu.sim.cli.benchmarks",
+        "which IOR runs tell how applications' bandwidth depends on OSTs or I/O nodes, and what came of them",
+    ),
+    "sim testbed": ("tarazu.sim.cli.testbed", "an emulated Lustre on this machine, for trying and testing"),
 }
+"""A command's words → (its module, one line of help). A group that does nothing has a module for its text, or none."""
+ANALYSIS = ("tarazu.sim.", "tarazu.cli.bursts")
+"""Commands whose modules, or what they need, are a part that not every node has: the package tarazu-analysis."""
+GROUPS = {
+    "your jobs": ("run", "job", "history"),
+    "the system": ("status", "top", "doctor", "config"),
+    "what can be changed": ("change", "disable", "enable"),
+    "studies": ("demo", "sim"),
+}
+"""Heading of `--help` → commands below it."""
+FORMER = {
+    name.rpartition(" ")[2]: name
+    for name in (
+        "job explain",
+        "job map",
+        "job check-app",
+        "history phases",
+        "history predict",
+        "history report",
+        "history whatif",
+        "history db",
+        "doctor collect",
+        "doctor ledger",
+        "config keys",
+        "change drain",
+        "change pool",
+        "change prepare",
+        "change rebalance",
+        "change routers",
+        "change tune",
+        "change bursts",
+        "sim forward",
+        "sim scenarios",
+        "sim benchmarks",
+        "sim testbed",
+    )
+}
+"""Names of 0.1.0, which go on for one version → what they are now."""
+
+
+ABOUT = "balance I/O on Lustre, from the application's open() to the disk"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -112,34 +214,82 @@ def _leave(status: int) -> NoReturn:
 
 def _dispatch(words: list[str]) -> int:
     if not words or words[0] in ("-h", "--help"):
-        top_parser().print_help()
+        print(top_help(), end="")
         return 0 if words else 2
     if words[0] == "--version":
         from importlib.metadata import version
 
         print(f"tarazu {version('tarazu')}")
         return 0
+    if words[0] in FORMER:
+        if sys.stderr.isatty():
+            print(f"tarazu: `{words[0]}` is now `{FORMER[words[0]]}`", file=sys.stderr)
+        words = [*FORMER[words[0]].split(), *words[1:]]
     if words[0] not in COMMANDS:
-        print(f"tarazu: expected a command among {', '.join(COMMANDS)}, found {words[0]!r}", file=sys.stderr)
+        names = ", ".join(below(""))
+        print(f"tarazu: expected a command among {names}, found {words[0]!r}", file=sys.stderr)
         return 2
-    parser, execute = command(words[0])
-    options = parser.parse_args(words[1:])
-    return guarded(lambda: execute(options), f"tarazu {words[0]}", debug=options.debug)
+    try:
+        parser = command(words[0], words[1:])
+        options = parser.parse_args(words[1:])
+        return guarded(lambda: int(options.execute(options)), options.says, debug=options.debug)
+    except ModuleNotFoundError as error:
+        called = max((name for name in COMMANDS if words[: len(name.split())] == name.split()), key=len)
+        if not COMMANDS[called][0].startswith(ANALYSIS):
+            raise
+        part = "the package tarazu-analysis, or pip install 'tarazu[sim,bursts]'"
+        print(f"tarazu {called}: expected {part}; found no {error.name}", file=sys.stderr)
+        return BadInput.exit_status
 
 
-def command(name: str) -> tuple[argparse.ArgumentParser, Callable[[argparse.Namespace], int]]:
-    """A command's parser, and what does its work; only its module is imported."""
-    module_name, help_text = COMMANDS[name]
-    module = importlib.import_module(module_name)
+def command(name: str, words: Sequence[str] | None = None) -> argparse.ArgumentParser:
+    """A command's parser with its verbs', of the empty one that of all; `words`: only these verbs are wanted whole.
+
+    Only modules of what is wanted are imported.
+    """
     parser = argparse.ArgumentParser(
-        prog=f"tarazu {name}",
-        description=(module.__doc__ or help_text).strip(),
+        prog=f"tarazu {name}".strip(),
+        description=description(name),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         parents=[common_options()],
     )
     parser.set_defaults(config=None, debug=False)
-    module.configure(parser)
-    return parser, lambda options: int(module.execute(options))
+    _fill(parser, name, words)
+    return parser
+
+
+def _fill(parser: argparse.ArgumentParser, name: str, words: Sequence[str] | None) -> None:
+    module_name = COMMANDS[name][0] if name else ""
+    module: Any = importlib.import_module(module_name) if module_name else None
+    if hasattr(module, "configure"):
+        module.configure(parser)
+        parser.set_defaults(execute=module.execute, says=parser.prog)
+    verbs = below(name)
+    if not verbs:
+        return
+    own = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    sub = own[0] if own else parser.add_subparsers(required=not hasattr(module, "execute"), metavar="VERB")
+    for verb in verbs:
+        words_of = f"{name} {verb}".strip()
+        if words is not None and verb not in words:
+            sub.add_parser(verb, help=COMMANDS[words_of][1])
+            continue
+        one = sub.add_parser(
+            verb,
+            help=COMMANDS[words_of][1],
+            description=description(words_of),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            parents=[common_options()],
+        )
+        _fill(one, words_of, words)
+
+
+def description(name: str) -> str:
+    """What a command says of itself; imports its module."""
+    module, text = COMMANDS[name] if name else ("", ABOUT)
+    return (
+        (importlib.import_module(module).__doc__ if module else "") or f"{text[:1].upper()}{text[1:]}."
+    ).strip()
 
 
 def guarded(work: object, program: str, *, debug: bool = False) -> int:
@@ -153,13 +303,24 @@ def guarded(work: object, program: str, *, debug: bool = False) -> int:
         return error.exit_status
 
 
-def top_parser() -> argparse.ArgumentParser:
+def below(name: str) -> list[str]:
+    """The verbs of a command; of the empty one, the commands."""
+    start = f"{name} " if name else ""
+    return [
+        words.removeprefix(start)
+        for words in COMMANDS
+        if words.startswith(start) and " " not in words[len(start) :]
+    ]
+
+
+def top_help() -> str:
     """What `tarazu --help` prints."""
-    listing = "\n".join(f"  {name:<10} {text}" for name, (_, text) in COMMANDS.items())
-    return argparse.ArgumentParser(
-        prog="tarazu",
-        usage="tarazu COMMAND [OPTIONS]",
-        description="Balance I/O on Lustre, from the application's open() to the disk.",
-        epilog=f"commands:\n{listing}\n\n`tarazu COMMAND --help` says more. First steps: docs/quickstart.md.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parts = [f"usage: tarazu COMMAND [OPTIONS]\n\n{description('')}\n"]
+    for heading, names in GROUPS.items():
+        parts.append(f"\n{heading}:\n")
+        for name in names:
+            parts.append(f"  {name:<8} {COMMANDS[name][1]}\n")
+            verbs = ", ".join(below(name))
+            parts.append(f"           ({verbs})\n" if verbs else "")
+    parts.append("\n`tarazu COMMAND --help` says more. First steps: docs/quickstart.md.\n")
+    return "".join(parts)

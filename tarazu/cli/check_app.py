@@ -3,7 +3,7 @@
 Reads the program's files and those of its libraries; runs nothing. Exit status: 0 when nothing escapes, 1 when
 something may, 2 when the program cannot be examined. docs/limitations.md says more about each case.
 
-tarazu check-app ./ior
+tarazu job check-app ./ior
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import os
 import msgspec
 
 from tarazu.cli.output import print_json
-from tarazu.escapes import ESCAPES, MAY, NOTE, check
+from tarazu.errors import Unavailable
 
 UNKNOWABLE = (
     "System calls made by the program's own assembly cannot be found out: compare with a recorded run."
@@ -27,6 +27,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(options: argparse.Namespace) -> int:
+    try:
+        from tarazu.escapes import ESCAPES, MAY, NOTE, check
+    except ModuleNotFoundError as error:
+        raise Unavailable(
+            f"expected pyelftools (pip install 'tarazu[client]'), found no {error.name}"
+        ) from None
     report = check(options.program, os.environ)
     status = 1 if report.escapes else 0
     if options.json:

@@ -3,9 +3,9 @@ read, which version's form it has, and what was parsed from it.
 
 debugfs is readable by root only: an ordinary user sees what is missing, and why. Nothing is sent to anyone.
 
-  tarazu collect                what ossd would report, and mdsd see, one line a target (reads twice, a second apart)
-  tarazu collect --dump         source by source
-  tarazu collect --dump --root DIR    the same for a copy of another node's /proc and /sys
+  tarazu doctor collect                what ossd would report, and mdsd see, one line a target (reads for a second)
+  tarazu doctor collect --dump         source by source
+  tarazu doctor collect --dump --root DIR    the same for a copy of another node's /proc and /sys
 
 exit status: 0 all that this node's role has could be read; 1 some of it could not; 3 this is no node of Lustre.
 """
@@ -88,7 +88,7 @@ def _line(source: Source) -> str:
 
 def _report(root: str, found: Survey, as_json: bool) -> None:
     """What ossd would publish, and mdsd see, each where its role is here."""
-    from tarazu.daemons.ossd import as_text
+    from tarazu.daemons.ossd.service import as_text
 
     of_oss = Collector(root, "this node") if "oss" in found.roles else None
     of_mds = MdsCollector(root) if "mds" in found.roles else None
@@ -114,7 +114,7 @@ def _report(root: str, found: Survey, as_json: bool) -> None:
 
 def _amiss(root: str) -> dict[str, str]:
     """OST → what the MDS's parameters say against it."""
-    from tarazu.daemons.health import of_connections, text_of
+    from tarazu.daemons.mdsd.health import of_connections, text_of
 
     found = of_connections(Osps(root).look())
     return {target_name(*target): text_of(verdict) for target, verdict in sorted(found.items())}

@@ -1,4 +1,4 @@
-"""Print the settings in force, print a file to start from, or check one:
+"""Print the settings in force, print a file to start from, or check one; keys of the daemons:
 
     tarazu config                           the settings in force on this node
     tarazu config --config site.toml        those that this file gives
@@ -15,28 +15,32 @@ import argparse
 import dataclasses
 
 from tarazu import config
-from tarazu.cli.output import print_json
-from tarazu.errors import BadInput
+from tarazu.cli.output import common_options, print_json
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "what", nargs="?", choices=["default", "check"], help="a file to start from; or look for mistakes"
-    )
-    parser.add_argument("file", nargs="?", metavar="FILE", help="with check: this one (default: as --config)")
     parser.add_argument("--json", action="store_true", help="as JSON")
+    verbs = parser.add_subparsers(metavar="VERB")
+    default = verbs.add_parser("default", help="a file to start from", parents=[common_options()])
+    default.set_defaults(execute=_default)
+    check = verbs.add_parser("check", help="look for mistakes", parents=[common_options()])
+    check.add_argument("file", nargs="?", metavar="FILE", help="in this one (default: as --config)")
+    check.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="as JSON")
+    check.set_defaults(execute=_check)
+
+
+def _default(_: argparse.Namespace) -> int:
+    print(config.commented(), end="")
+    return 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    from tarazu.cli.config_check import check
+
+    return check(options.file, options.config, as_json=options.json)
 
 
 def execute(options: argparse.Namespace) -> int:
-    if options.file and options.what != "check":
-        raise BadInput("tarazu config", "a file with check only", options.file)
-    if options.what == "default":
-        print(config.commented(), end="")
-        return 0
-    if options.what == "check":
-        from tarazu.cli.config_check import check
-
-        return check(options.file, options.config, as_json=options.json)
     settings = dataclasses.asdict(config.load(options.config))
     settings["clientd"]["database"] = config.without_password(settings["clientd"]["database"])
     if options.json:

@@ -22,8 +22,7 @@ def check(file: str | None, in_force: str | None, *, as_json: bool) -> int:
     wrong = problems(found)
     now = _settings_in_force(in_force) if file else config.Settings()
     changes = {} if now is None else _changes(now, found.settings)
-    notes = [f"{where}: no setting any more, passed over" for where in found.former]
-    notes += _unknown_variables()
+    notes = [*found.former, *_unknown_variables()]
     if as_json:
         told = [{"where": p.where, "expected": p.expected, "found": p.found} for p in wrong]
         print_json({"problems": told, "notes": notes, "changes": changes})
@@ -57,10 +56,8 @@ def problems(found: config.Examined) -> list[ConfigError]:
 
 def _attempts(s: config.Settings) -> Iterator[tuple[str, Callable[[], object]]]:
     """What daemons do with settings when they start. Files that are not on this node are other nodes' business."""
-    yield "mdsd.exclude", lambda: _of("tarazu.daemons.exclusions", "Exclusions")(s.mdsd.exclude)
+    yield "mdsd.exclude", lambda: _of("tarazu.daemons.mdsd.exclusions", "Exclusions")(s.mdsd.exclude)
     yield "tune.levers", lambda: _of("tarazu.daemons.council.levers", "values_of")(s.tune.levers)
-    yield "tune.learner", lambda: _of("tarazu.tune.learning", "named")(s.tune.learner, 2)
-    yield "forwarding.policy", lambda: _of("tarazu.forwarding.policies", "named")(s.forwarding.policy)
     for name, path, reader in (
         ("layout.pfl_file", s.layout.pfl_file, ("tarazu.layout.pfl", "read")),
         ("forwarding.curves", s.forwarding.curves, ("tarazu.forwarding.curve_csv", "read")),
@@ -72,7 +69,7 @@ def _attempts(s: config.Settings) -> Iterator[tuple[str, Callable[[], object]]]:
     if not s.forwarding.nids.startswith("/") or os.path.lexists(s.forwarding.nids):
         yield (
             "forwarding.nids",
-            lambda: _of("tarazu.daemons.router_plan.confirmed", "Hosts")(s.forwarding.nids),
+            lambda: _of("tarazu.daemons.mdsd.router_plan.confirmed", "Hosts")(s.forwarding.nids),
         )
 
 

@@ -1,9 +1,9 @@
 """Show the interaction database: what was expected, where it was placed, what became of it.
 
-    tarazu db show                      the newest plan
-    tarazu db show --app ior --plan 12
-    tarazu db show --app ior --fs scratch   where it writes to several file systems
-    tarazu db show --paper              as the tables 1, 2, 4 and 5 of the paper print it
+    tarazu history db show                      the newest plan
+    tarazu history db show --app ior --plan 12
+    tarazu history db show --app ior --fs scratch   where it writes to several file systems
+    tarazu history db show --paper              as the tables 1, 2, 4 and 5 of the paper print it
 
 The paper's stripe sizes (its equations 2 and 3) are a view: what Lustre is given always ends at EOF and has
 stripe sizes that it accepts; `db show` without --paper shows that.
@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import time
 
 import msgspec
 
@@ -27,7 +26,7 @@ from tarazu.stats import client
 from tarazu.store.database import open_database
 from tarazu.store.paper_view import paper_rows, paper_tables
 from tarazu.store.rows import FileRow, PlanRow, from_builtins, shown
-from tarazu.units import human_bytes
+from tarazu.units import human_bytes, human_time
 from tarazu.wire import local
 
 TIMEOUT_S = 10.0
@@ -65,7 +64,8 @@ def from_clientd(options: argparse.Namespace, query: local.PlansQuery) -> tuple[
         raise TarazuError("clientd: expected a plan of yours in the interaction database, found none")
     if answer.more:
         print(
-            f"tarazu db: {answer.more} further files are not shown; with --database all are", file=sys.stderr
+            f"tarazu history db: {answer.more} further files are not shown; with --database all are",
+            file=sys.stderr,
         )
     return msgspec.convert(answer.plan, PlanRow), [from_builtins(f) for f in answer.files]
 
@@ -84,7 +84,7 @@ def from_file(path: str, query: local.PlansQuery) -> tuple[PlanRow, list[FileRow
 
 
 def _print(plan: PlanRow, files: list[FileRow]) -> None:
-    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(plan.created_s))
+    when = human_time(plan.created_s)
     print(
         f"plan {plan.id}: {plan.step.application} on {plan.step.fs_name}, {when}, {plan.status}"
         + (f" ({plan.reason})" if plan.reason else "")

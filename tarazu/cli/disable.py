@@ -4,7 +4,7 @@ tarazu disable                         your running job steps, all of them
 tarazu disable --job RUN               one of them, as `tarazu status` and jobs.log name it, or the first part of that
 tarazu disable --site --reason TEXT    every job of the site, new ones too: writes run.stop_file, which must be root's
 
-Nodes that see run.stop_file also restore the parameters that tarazu has set there (`tarazu tune`).
+Nodes that see run.stop_file also restore the parameters that tarazu has set there (`tarazu change tune`).
 `tarazu enable`, with the same options, undoes it: files are recorded and placed again. What lies where stays there.
 """
 
@@ -24,7 +24,7 @@ from tarazu.run.directories import here, place
 from tarazu.store import control, stop
 
 
-class Step(msgspec.Struct, frozen=True):
+class RunningStep(msgspec.Struct, frozen=True):
     """One running job step; the reasons are None where nobody has stopped it."""
 
     run: str
@@ -65,7 +65,7 @@ def execute(options: argparse.Namespace) -> int:
     return 0
 
 
-def running(run: config.Run, directory: str | None = None) -> dict[str, Path]:
+def running(run: config.RunSettings, directory: str | None = None) -> dict[str, Path]:
     """Running step → directory of its control page: in `run.map_dir`, or beside the spools of this node."""
     maps = Path(directory or run.map_dir).expanduser()
     found = {path.parent.name: path.parent for path in sorted(maps.glob("*/control"))}
@@ -88,7 +88,7 @@ def select(running: dict[str, Path], wanted: str | None) -> dict[str, Path]:
     return {found[0]: running[found[0]]}
 
 
-def steps(chosen: dict[str, Path]) -> list[Step]:
+def steps(chosen: dict[str, Path]) -> list[RunningStep]:
     """Those of the steps whose control page can be read."""
     found = []
     for name, directory in chosen.items():
@@ -96,7 +96,7 @@ def steps(chosen: dict[str, Path]) -> list[Step]:
             page = control.read_control(directory)
         except StoreError:
             continue  # it has just ended
-        found.append(Step(name, page.stopped, page.site_stopped))
+        found.append(RunningStep(name, page.stopped, page.site_stopped))
     return found
 
 

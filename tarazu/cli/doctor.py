@@ -18,8 +18,7 @@ from pathlib import Path
 
 from tarazu import config
 from tarazu.cli.output import print_json, say
-from tarazu.doctor.finding import AS_ROOT, Finding
-from tarazu.doctor.node import ROLES, Node
+from tarazu.doctor.node import AS_ROOT, ROLES, Finding, Node
 from tarazu.errors import TarazuError
 
 WORDS = {"ok": "ok   ", "warn": "WARN ", "fail": "FAIL ", "skip": "  -  "}
@@ -57,7 +56,7 @@ def node_of(file: str | None, root: Path | None = None, roles: list[str] | None 
     from tarazu.cli.config_check import problems
     from tarazu.config import files
     from tarazu.daemons.asking import status_of
-    from tarazu.doctor.roles import roles_of
+    from tarazu.doctor.node import roles_of
 
     found = config.examine(file)
     try:

@@ -1,9 +1,9 @@
 """Keep new files off hot and sick OSTs, for all clients, with Lustre's own parameters.
 
-tarazu drain --advise                  which OSTs, why, and the lctl commands; changes nothing
-tarazu drain --apply                   on an OSS or the MDS, as root: set them there, and note what was there
-tarazu drain --apply --ost 5,7         there: drain these, whatever they are like; --undo --ost 5 restores one
-tarazu drain --undo                    restore what --apply changed on this node, and nothing else
+tarazu change drain --advise                  which OSTs, why, and the lctl commands; changes nothing
+tarazu change drain --apply                   on an OSS or the MDS, as root: set them there, and note what was there
+tarazu change drain --apply --ost 5,7         there: drain these, whatever they are like; --undo --ost 5 restores one
+tarazu change drain --undo                    restore what --apply changed on this node, and nothing else
 
 --apply sets obdfilter.*.degraded on an OSS and osp.*.max_create_count on the MDS; --set chooses. Where no new
 objects are allowed (no_create, max_create_count=0), a progressive file that was created with an explicit OST
@@ -18,7 +18,7 @@ import argparse
 import os
 
 from tarazu import config
-from tarazu.cli.output import action_options, print_json, print_table, say
+from tarazu.cli.output import action_options, number, print_json, print_table, say
 from tarazu.cli.stopped import refuse_while_stopped
 from tarazu.daemons.asking import view_of
 from tarazu.daemons.levers import drained
@@ -40,7 +40,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fs", default="", help="which file system, where there are several")
     parser.add_argument("--ost", type=_osts, default=(), metavar="LIST", help="these OSTs: 0-3,7")
     parser.add_argument(
-        "--share", type=_share, default=0.1, metavar="S", help="OSTs that may be out at a time (default 0.1)"
+        "--share",
+        type=number(0, 1),
+        default=0.1,
+        metavar="S",
+        help="OSTs that may be out at a time (default 0.1)",
     )
     parser.add_argument(
         "--set",
@@ -64,16 +68,6 @@ def _osts(text: str) -> tuple[int, ...]:
         return unfold(text)
     except LayoutError as error:
         raise argparse.ArgumentTypeError(f"expected {error.expected}, found {text!r}") from None
-
-
-def _share(text: str) -> float:
-    try:
-        share = float(text)
-    except ValueError:
-        share = -1.0
-    if not 0 <= share <= 1:
-        raise argparse.ArgumentTypeError(f"expected a share between 0 and 1, found {text!r}")
-    return share
 
 
 def execute(options: argparse.Namespace) -> int:

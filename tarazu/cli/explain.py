@@ -1,7 +1,7 @@
 """Say why a file lies where it lies: what was forecast for it, how, what was planned, and its actual layout.
 
-tarazu explain /mnt/lustre/ior/test.0
-tarazu explain --costs                  what an OST costs the allocator at this moment, term by term
+tarazu job explain /mnt/lustre/ior/test.0
+tarazu job explain --costs                  what an OST costs the allocator at this moment, term by term
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import errno
 import os
-import time
 from dataclasses import asdict
 from typing import Any
 
@@ -23,7 +22,7 @@ from tarazu.lustre import XATTR_LUSTRE_LOV
 from tarazu.model import ANY_RANK
 from tarazu.stats import client
 from tarazu.store.rows import FileRow, PlanRow, shown
-from tarazu.units import human_bytes
+from tarazu.units import human_bytes, human_time
 from tarazu.wire import local
 
 
@@ -44,7 +43,7 @@ def execute(options: argparse.Namespace) -> int:
     if options.costs:
         return _costs(options)
     if options.path is None:
-        raise BadInput("tarazu explain", "a path, or --costs", "neither")
+        raise BadInput("tarazu job explain", "a path, or --costs", "neither")
     fs_name, key = key_of(options.path)
     plan: PlanRow | None = None
     files: list[FileRow] = []
@@ -106,7 +105,7 @@ def actual_layout(path: str) -> dict[str, Any]:
 
 def _print_plan(plan: PlanRow, row: FileRow) -> None:
     forecast, name = row.forecast, row.forecast.name
-    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(plan.created_s))
+    when = human_time(plan.created_s)
     rank = "any rank" if name.rank == ANY_RANK else f"rank {name.rank}"
     print(f"  plan {plan.id} of {when} for {plan.step.application}, {plan.step.ranks} ranks: {plan.status}")
     print(f"  forecast: {human_bytes(forecast.size_bytes)} by {forecast.method}, {rank}, name {name.key}")
@@ -117,7 +116,7 @@ def _print_plan(plan: PlanRow, row: FileRow) -> None:
     if row.left_because:
         print(f"  left to Lustre: {row.left_because}")
     elif plan.policy:
-        print(f"  policy {plan.policy}: OST cost {plan.ost_cost:.3f}, lower bound {plan.ost_cost_bound:.3f}")
+        print(f"  policy {plan.policy}: OST cost {plan.ost_cost:.3f}, bound {plan.ost_cost_bound:.3f}")
         if plan.reason:
             print(f"  stripes: {plan.reason}")
     elif plan.reason:
@@ -128,13 +127,14 @@ def _print_plan(plan: PlanRow, row: FileRow) -> None:
 
 
 def _costs(options: argparse.Namespace) -> int:
-    from tarazu.allocate.explain import costs
+    from tarazu.allocate.explain import costs, fill_cost
 
     view, reply = view_of(config.load(options.config), options.fs)
     weights = asdict(reply.weights)
     rows = costs(view, reply.weights, options.bytes)
+    filling = fill_cost(view, reply.weights, options.bytes)
     if options.json:
-        print_json({"fs": view.fs_name, "weights": weights, "osts": rows})
+        print_json({"fs": view.fs_name, "weights": weights, "osts": rows, "fill_cost": filling})
         return 0
     print(f"{view.fs_name}: level = fill + promise + degraded; rate = speed x latency x OSS load;")
     print(
@@ -158,5 +158,6 @@ def _costs(options: argparse.Namespace) -> int:
         ],
         left=2,
     )  # fmt: skip
+    print(f"evening out the fill costs an even job {filling:.1%} of its time")
     print("weights ([allocate]): " + ", ".join(f"{name} {value:g}" for name, value in weights.items()))
     return 0

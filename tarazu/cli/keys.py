@@ -1,12 +1,12 @@
 """Create, list and revoke the CURVE keys with which the daemons know one another:
 
-    tarazu keys create                     all three pairs into keys.directory of the configuration
-    tarazu keys create --directory DIR oss
-    tarazu keys create client --name login1 --uids 1000-1999,2500
+    tarazu config keys create                     all three pairs into keys.directory of the configuration
+    tarazu config keys create --directory DIR oss
+    tarazu config keys create client --name login1 --uids 1000-1999,2500
                                            a further key, which may ask for these users only
-    tarazu keys create oss --name rack2 --targets 'scratch-OST00*'
-    tarazu keys list                       who is admitted, and for whom
-    tarazu keys revoke client-login1       shut out within seconds, without a restart
+    tarazu config keys create oss --name rack2 --targets 'scratch-OST00*'
+    tarazu config keys list                       who is admitted, and for whom
+    tarazu config keys revoke client-login1       shut out within seconds, without a restart
 
 mdsd needs server.key and all public keys (.pub) with their lists (.uids, .targets); an OSS oss.key and server.pub; a
 client client.key and server.pub. A further key's secret, say client-login1.key, goes to its node as client.key.
@@ -53,7 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     found = sub.add_parser("list", help="who is admitted, and for whom", parents=[common_options()])
     revoke = sub.add_parser("revoke", help="remove a key and its lists", parents=[common_options()])
-    revoke.add_argument("name", help="as `tarazu keys list` prints it: client-login1")
+    revoke.add_argument("name", help="as `tarazu config keys list` prints it: client-login1")
     for each in (create, found, revoke):
         each.add_argument("--directory", help="of the keys (default: keys.directory)")
         each.add_argument("--json", action="store_true", help="as JSON")
@@ -103,7 +103,7 @@ def _create(directory: Path, options: argparse.Namespace) -> list[Path]:
 def _list(directory: Path, as_json: bool) -> int:
     """One line for each key, a malformed one with what is wrong; exit status 1 then."""
     if not directory.is_dir():
-        raise WireError(str(directory), "a directory of keys (`tarazu keys create`)", "none")
+        raise WireError(str(directory), "a directory of keys (`tarazu config keys create`)", "none")
     rows = [_row(directory, path.stem) for path in sorted(directory.glob("*.pub"))]
     rows = [row for row in rows if row.role in keys.ROLES]
     if as_json:
@@ -138,7 +138,7 @@ def _may(row: _Row, end: str) -> str:
 def _revoke(directory: Path, name: str) -> list[Path]:
     """Raises WireError for a name that no key has."""
     if not keys.NAME.fullmatch(name) or not (directory / f"{name}.pub").exists():
-        raise WireError(str(directory), "a key that `tarazu keys list` shows", name)
+        raise WireError(str(directory), "a key that `tarazu config keys list` shows", name)
     gone = []
     # The key first: without its list it would speak for all users.
     for end in ("pub", *LISTS, "key"):

@@ -1,8 +1,8 @@
 """Look at mdsd's ledger on disk, without mdsd: what it promised, and whether all of it can be read.
 
-    tarazu ledger show                      what is promised, by file system, user and OST
-    tarazu ledger show --promises DIR       each allocation, of the ledger in DIR
-    tarazu ledger check DIR                 read all of it: exit status 1 when a place is damaged
+    tarazu doctor ledger show                      what is promised, by file system, user and OST
+    tarazu doctor ledger show --promises DIR       each allocation, of the ledger in DIR
+    tarazu doctor ledger check DIR                 read all of it: exit status 1 when a place is damaged
 
 DIR is `mdsd.state` unless given. Nothing is changed, and a running mdsd is not disturbed: what it writes just now may
 be missing. Times are as of the last record.
@@ -58,8 +58,8 @@ def execute(options: argparse.Namespace) -> int:
 
 def read(directory: Path) -> dict[str, Any]:
     """All of a ledger in plain values. Raises StoreError for a directory that holds none."""
-    from tarazu.daemons.book import Book
-    from tarazu.daemons.ledger_clock import LedgerClock
+    from tarazu.daemons.mdsd.book import Book
+    from tarazu.daemons.mdsd.ledger_clock import LedgerClock
 
     book = Book(LedgerClock())
     try:

@@ -1,17 +1,16 @@
 """Print a placement map: its header and its rows. Names are kept as keyed hashes only.
 
-tarazu map show FILE
+tarazu job map show FILE
 """
 
 from __future__ import annotations
 
 import argparse
-import time
 
 from tarazu.cli.output import common_options, print_json, print_table
 from tarazu.layout.setstripe import format_layout
 from tarazu.store.placement_map import read_map
-from tarazu.units import human_bytes
+from tarazu.units import human_bytes, human_time
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -27,8 +26,8 @@ def execute(options: argparse.Namespace) -> int:
         print_json(placement_map)
         return 0
     m = placement_map
-    expires = _when(m.expires_s) if m.expires_s else "never"
-    print(f"generation {m.generation}, created {_when(m.created_s)}, expires {expires}")
+    expires = human_time(m.expires_s) if m.expires_s else "never"
+    print(f"generation {m.generation}, created {human_time(m.created_s)}, expires {expires}")
     print(f"{m.ost_count} OSTs, {len(m.entries)} rows, {human_bytes(m.size_bytes)}")
     print_table(
         ("row", "name", "loose", "layout and OSTs"),
@@ -39,7 +38,3 @@ def execute(options: argparse.Namespace) -> int:
         left=4,
     )
     return 0
-
-
-def _when(seconds: int) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))

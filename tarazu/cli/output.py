@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import math
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -40,6 +41,32 @@ def size(text: str) -> int:
         return parse_bytes(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def whole(least: int, most: int = 10**9) -> Callable[[str], int]:
+    """The type of an option that is a whole number."""
+
+    def value(text: str) -> int:
+        if not (text.isascii() and text.isdecimal() and len(text) < 19 and least <= int(text) <= most):
+            raise argparse.ArgumentTypeError(f"expected a whole number, {least} to {most}, found {text!r}")
+        return int(text)
+
+    return value
+
+
+def number(least: float, most: float) -> Callable[[str], float]:
+    """The type of an option that is a number."""
+
+    def value(text: str) -> float:
+        try:
+            found = float(text)
+        except ValueError:
+            found = math.nan
+        if not least <= found <= most:
+            raise argparse.ArgumentTypeError(f"expected a number, {least:g} to {most:g}, found {text!r}")
+        return found
+
+    return value
 
 
 class Terminal(io.TextIOBase):

@@ -1,8 +1,8 @@
 """The I/O phases of a run: when it read or wrote what, how, and with how many processes.
 
-tarazu phases ~/darshan/*.darshan          of Darshan logs; with DXT in them by the calls' own times
-tarazu phases ~/.local/state/tarazu/history/lustre/ior/*    of recorded runs
-tarazu phases LOG --csv > phases.csv       for pandas, DuckDB, a spreadsheet
+tarazu history phases ~/darshan/*.darshan          of Darshan logs; with DXT in them by the calls' own times
+tarazu history phases ~/.local/state/tarazu/history/lustre/ior/*    of recorded runs
+tarazu history phases LOG --csv > phases.csv       for pandas, DuckDB, a spreadsheet
 
 LOG is a Darshan log, a run of the history or a spool of the recorder. A phase is what ranks did at the same time to one
 shared file, or each to its own: what is alike and less than a second apart (--distance) is one phase. Requests are
@@ -23,11 +23,11 @@ import msgspec
 
 from tarazu.cli.output import Progress, print_json, print_table
 from tarazu.errors import BadInput
+from tarazu.table import write_csv
 from tarazu.trace.phases.combine import DISTANCE_S
 from tarazu.trace.phases.load import Loaded, load
-from tarazu.trace.phases.part import THRESHOLD
+from tarazu.trace.phases.phase import THRESHOLD
 from tarazu.trace.phases.table import COLUMNS, rows
-from tarazu.trace.table import csv_writer
 
 APIS = ("top", "all", "POSIX", "STDIO", "MPI-IO", "HDF5", "PNETCDF")
 
@@ -78,11 +78,7 @@ def execute(options: argparse.Namespace) -> int:
     if options.json:
         print_json([msgspec.structs.asdict(one) for one in found])
     elif options.csv:
-        write = csv_writer(sys.stdout)
-        write(COLUMNS)
-        for one in found:
-            for row in _rows(one):
-                write(row)
+        write_csv(sys.stdout, COLUMNS, [row for one in found for row in _rows(one)])
     else:
         print_table(COLUMNS, [row for one in found for row in _rows(one)], left=1)
     if not options.json:

@@ -1,9 +1,9 @@
 """Keep an OST pool of good OSTs, so that directories whose default names it follow: for programs without the library.
 
-tarazu pool                            which OSTs are in it, which should come or go, why, and the lctl commands
-tarazu pool --apply                    on the MGS's node only, as root: make it so once
-tarazu pool --keep                     there: keep it so (as tarazu-pool.service does; pool.mode must be apply)
-tarazu pool --undo                     there: the pool is what it was before; what keeps it pauses until --apply
+tarazu change pool                            which OSTs are in it, which should come or go, why, and the lctl commands
+tarazu change pool --apply                    on the MGS's node only, as root: make it so once
+tarazu change pool --keep                     there: keep it so (as tarazu-pool.service does; pool.mode must be apply)
+tarazu change pool --undo                     there: the pool is what it was before; what keeps it pauses until --apply
 
 An OST leaves that is dead, refuses objects, is full, sick, degraded (drained) or excluded; it comes back once it was
 well for ten minutes and left an hour ago. A user names the pool in a directory of his:
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from tarazu import config
 from tarazu.cli.output import action_options, print_json, print_table
-from tarazu.daemons.asking import overview_of
+from tarazu.daemons.asking import whole_of
 
 if TYPE_CHECKING:
     from tarazu.daemons.pool.keeper import Done
@@ -49,7 +49,7 @@ def execute(options: argparse.Namespace) -> int:
     if options.undo:
         keeper.notes.hold(True)
         return _undone(keeper.undo(), options.json)
-    seen = overview_of(settings)
+    seen = whole_of(settings)
     if options.apply:
         if keeper.notes.held:
             keeper.notes.hold(False)
@@ -73,7 +73,7 @@ def _undone(undone: Sequence[tuple[str, str, bool]], as_json: bool) -> int:
         print(f"{pool}: {text}" if done else f"{pool}: failed: {text}")
     if not undone:
         print("nothing to undo: this node has changed no pool")
-    print("tarazu-pool changes nothing on this node until tarazu pool --apply")
+    print("tarazu-pool changes nothing on this node until tarazu change pool --apply")
     return int(failed)
 
 
@@ -101,6 +101,6 @@ def _print(done: Done, applied: bool) -> None:
     elif done.exists and not done.members:
         print("  it has no OSTs: files of its directories go to any")
     elif done.theirs:
-        print("  what somebody else has changed stays so until tarazu pool --apply")
+        print("  what somebody else has changed stays so until tarazu change pool --apply")
     elif not rows and not done.round.nothing and not done.held:
         print("  as it should be" if done.exists else "  no OST is well: it is not made")

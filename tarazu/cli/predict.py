@@ -1,15 +1,14 @@
 """Forecast the files of an application's next run from your history. Nothing is sent or placed.
 
-tarazu predict ior                       the files, sizes and names that are expected
-tarazu predict ior --explain             why: the series, the model chosen, the alternatives
-tarazu predict ior -- mpirun -np 64 ./ior -b 4g     for this command line
+tarazu history predict ior                       the files, sizes and names that are expected
+tarazu history predict ior --explain             why: the series, the model chosen, the alternatives
+tarazu history predict ior -- mpirun -np 64 ./ior -b 4g     for this command line
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import time
 from pathlib import Path
 
 import msgspec
@@ -18,13 +17,13 @@ from tarazu import config
 from tarazu.cli.output import print_json, print_table
 from tarazu.errors import TarazuError
 from tarazu.model import ANY_RANK, JobStep
-from tarazu.predict import aipa
+from tarazu.predict import RUNS, aipa
 from tarazu.predict.accuracy import mean_size_error, walk_forward
-from tarazu.predict.explain import explain_prediction
+from tarazu.predict.aipa import explain_prediction
 from tarazu.store.rows import flat
 from tarazu.trace.history import History
 from tarazu.trace.records import RunRecord
-from tarazu.units import human_bytes
+from tarazu.units import human_bytes, human_time
 
 MOST_LINES = 60
 
@@ -35,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "command", nargs="*", help="the command line that will be run (default: the last one)"
     )
     parser.add_argument("--fs", help="file system (default: the only one with a history)")
-    parser.add_argument("--model", choices=["arima", "last", "mean", "drift"], help="default: predict.model")
+    parser.add_argument("--model", choices=["arima", "last", "mean", "drift"], help="default: arima")
     parser.add_argument("--explain", action="store_true", help="say how each forecast was made")
     parser.add_argument("--accuracy", action="store_true", help="score the forecasts of past runs")
     parser.add_argument("--json", action="store_true", help="as JSON")
@@ -44,11 +43,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     settings = config.load(options.config)
     history = History(Path(settings.run.history_dir).expanduser())
-    runs = _runs(history, options)[-settings.predict.runs :]
+    runs = _runs(history, options)[-RUNS:]
     if options.accuracy:
         return _accuracy(runs, options)
     step = _next_step(runs[-1], options.command)
-    prediction = aipa.forecast(runs, step, model=options.model or settings.predict.model)
+    prediction = aipa.forecast(runs, step, model=options.model or "arima")
     if options.explain and not options.json:
         print("\n".join(explain_prediction(prediction, runs, step)))
     elif options.json:
@@ -87,7 +86,7 @@ def _accuracy(runs: list[RunRecord], options: argparse.Namespace) -> int:
         ("run", "files", "forecast", "found", "size error", "last value's"),
         [
             (
-                time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(a.start_s)),
+                human_time(a.start_s),
                 a.files,
                 a.forecast_files,
                 f"{a.hit_rate:.0%}",

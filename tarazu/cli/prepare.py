@@ -3,13 +3,13 @@
 For programs that the library does not reach (static ones, say). The directories are those of the application's
 history, or those that you name; new files there then avoid OSTs that are sick, full, drained or away:
 
-tarazu prepare solver -- srun ./solver             which directories, which layouts, why; the program is not run
-tarazu prepare solver --apply -- srun ./solver     set them, run it, take them back; its exit status is handed on
-tarazu prepare solver --directory /scratch/me/out --apply -- srun ./solver
-tarazu prepare --undo                              take back what jobs that were killed have left
+tarazu change prepare solver -- srun ./solver             which directories, which layouts, why; the program is not run
+tarazu change prepare solver --apply -- srun ./solver     set them, run it, take them back; its exit status is handed on
+tarazu change prepare solver --directory /scratch/me/out --apply -- srun ./solver
+tarazu change prepare --undo                              take back what jobs that were killed have left
 
 A directory with a default layout of its own is left alone. The application's history may come from a Darshan log
-(`tarazu history import`). Where the site keeps a pool of good OSTs (`tarazu pool`) directories get that.
+(`tarazu history import`). Where the site keeps a pool of good OSTs (`tarazu change pool`) directories get that.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ import msgspec
 
 from tarazu import config, native
 from tarazu.cli.output import Progress, action_options, print_json
-from tarazu.daemons.asking import overview_of
+from tarazu.daemons.asking import Whole, whole_of
 from tarazu.errors import BadInput, TarazuError
 from tarazu.lustre import EOF
 from tarazu.model import Component, Layout
 from tarazu.names import one_line, quoted, shown
+from tarazu.predict import RUNS
 from tarazu.prepare import directories
-from tarazu.prepare.choosing import Choice, Expected, choose
+from tarazu.prepare.choosing import DirectoryChoice, Expected, choose
 from tarazu.prepare.notes import Note, Notes, mine
 from tarazu.stats import client
 from tarazu.units import MIB
-from tarazu.wire.overview import Overview
 
 
 class Prepared(msgspec.Struct, frozen=True):
@@ -44,13 +44,13 @@ class Prepared(msgspec.Struct, frozen=True):
     directory: str
     fs_name: str
     expected: Expected
-    choice: Choice
+    choice: DirectoryChoice
     words: str
     """Options of `lfs setstripe`; empty: nothing is done."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "tarazu prepare [OPTIONS] [APP] [OPTIONS] [-- PROGRAM [ARGS…]]"
+    parser.usage = "tarazu change prepare [OPTIONS] [APP] [OPTIONS] [-- PROGRAM [ARGS…]]"
     parser.set_defaults(application="", command=[])
     action_options(
         parser,
@@ -113,10 +113,10 @@ def execute(options: argparse.Namespace) -> int:
         # The application comes first: it runs as it would have, whatever this is.
         why, settings, prepared = _text(error), config.Settings(), []
     if why:
-        print(f"tarazu prepare: nothing is set: {why}", file=sys.stderr)
+        print(f"tarazu change prepare: nothing is set: {why}", file=sys.stderr)
         from tarazu.run import program
 
-        return program.become(argv, "tarazu prepare")
+        return program.become(argv, "tarazu change prepare")
     return _around(settings, options.application, prepared, argv)
 
 
@@ -147,22 +147,25 @@ def _around(
         note, left = directories.set_all(notes, mine(application), own, wanted)
         _say(note, left)
     except Exception as error:  # what was set until then is noted
-        print(f"tarazu prepare: {_text(error)}", file=sys.stderr)
+        print(f"tarazu change prepare: {_text(error)}", file=sys.stderr)
     program.restore_environment()
     try:
-        running = program.Program(argv, os.environ)
+        running = program.StartedProgram(argv, os.environ)
         with notes.renewed(own):
             status = running.wait()
     except OSError as error:
-        print(f"tarazu prepare: {argv[0]}: {error.strerror}", file=sys.stderr)
+        print(f"tarazu change prepare: {argv[0]}: {error.strerror}", file=sys.stderr)
         status = program.status_of_error(error)
     finally:
         try:
             _, left = directories.take_back(notes, lambda path, _: path == own)
             for directory, why in left:
-                print(f"tarazu prepare: {one_line(directory)}: {why}", file=sys.stderr)
+                print(f"tarazu change prepare: {one_line(directory)}: {why}", file=sys.stderr)
         except Exception as error:
-            print(f"tarazu prepare: {_text(error)}; `tarazu prepare --undo` takes it back", file=sys.stderr)
+            print(
+                f"tarazu change prepare: {_text(error)}; `tarazu change prepare --undo` takes it back",
+                file=sys.stderr,
+            )
     return program.end_like(status)
 
 
@@ -172,9 +175,9 @@ def _text(error: Exception) -> str:
 
 def _say(note: Note, left: Iterable[tuple[str, str]]) -> None:
     for its in note.directories:
-        print(f"tarazu prepare: lfs setstripe {its.words} {quoted(its.path)}", file=sys.stderr)
+        print(f"tarazu change prepare: lfs setstripe {its.words} {quoted(its.path)}", file=sys.stderr)
     for directory, why in left:
-        print(f"tarazu prepare: {one_line(directory)}: left alone: {why}", file=sys.stderr)
+        print(f"tarazu change prepare: {one_line(directory)}: left alone: {why}", file=sys.stderr)
 
 
 def _undo(notes: Notes, as_json: bool) -> int:
@@ -219,12 +222,12 @@ def _prepared(settings: config.Settings, options: argparse.Namespace) -> list[Pr
     expected = _expected(settings, options, mounts)
     if not expected:
         return []
-    overview = overview_of(settings)
-    if options.apply and overview.site_stopped:
-        raise TarazuError(f"the whole site is {overview.site_stopped}")
+    system = whole_of(settings)
+    if options.apply and system.stopped:
+        raise TarazuError(f"the whole site is {system.stopped}")
     found: list[Prepared] = []
     for (fs_name, directory), of in sorted(expected.items()):
-        found.append(_one(settings, fs_name, directory, of, overview, mounts, root, lists=options.lists))
+        found.append(_one(settings, fs_name, directory, of, system, mounts, root, lists=options.lists))
     return found
 
 
@@ -272,10 +275,10 @@ def _forecasts(settings: config.Settings, application: str) -> list[tuple[str, l
         raise TarazuError(f"{where}, found none")
     found = []
     for fs_name in named:
-        runs = history.runs(fs_name, application)[-settings.predict.runs :]
+        runs = history.runs(fs_name, application)[-RUNS:]
         if runs:
             step = msgspec.structs.replace(runs[-1].step, job_id="")
-            prediction = aipa.forecast(runs, step, model=settings.predict.model)
+            prediction = aipa.forecast(runs, step)
             found.append((fs_name, [(f.name.key, f.size_bytes) for f in prediction.files]))
     return found
 
@@ -285,14 +288,14 @@ def _one(
     fs_name: str,
     directory: str,
     expected: Expected,
-    overview: Overview,
+    system: Whole,
     mounts: Sequence[client.Mount],
     root: str,
     *,
     lists: bool,
 ) -> Prepared:
     def nothing(why: str) -> Prepared:
-        return Prepared(directory, fs_name, expected, Choice(None, why), "")
+        return Prepared(directory, fs_name, expected, DirectoryChoice(None, why), "")
 
     mount = next(m for m in mounts if m.fs_name == fs_name and Path(directory).is_relative_to(m.path))
     key = mount.subdirectory + directory.removeprefix(mount.path)
@@ -302,10 +305,10 @@ def _one(
     if directories.own_default(directory):
         return nothing("has a default layout of its own")
     fs = client.file_system(fs_name, root)
-    targets = [t for t in overview.targets if t.fs_name == fs_name]
+    osts = [ost for view in system.views if view.fs_name == fs_name for ost in view.osts]
     pool = settings.pool.name
     base = _base([m for m in mounts if m.fs_name == fs_name], fs)
-    chosen = choose(base, expected, targets, pool, sorted(fs.pools.get(pool, ())), lists=lists)
+    chosen = choose(base, expected, osts, pool, sorted(fs.pools.get(pool, ())), lists=lists)
     words = ""
     if chosen.layout:
         words = directories.words_of(chosen.layout, chosen.osts, start=chosen.method == "start")

@@ -1,10 +1,10 @@
 """Which existing files are worth moving to other OSTs: `lfs migrate` commands, the largest gain per byte first.
 
-tarazu rebalance --advise /scratch/project            what directories' files would gain, read as a whole
-tarazu rebalance --advise /scratch/sets --darshan *.darshan       what was really read, and how often
-tarazu rebalance --advise /scratch --goal space       until the fullest OST is near the mean
-tarazu rebalance --advise /scratch --script move.sh   the same as a script: throttled, resumable, with its way back
-tarazu rebalance --load                               how busy the servers are now; exit status 0: busy
+tarazu change rebalance --advise /scratch/project            what directories' files would gain, read as a whole
+tarazu change rebalance --advise /scratch/sets --darshan *.darshan       what was really read, and how often
+tarazu change rebalance --advise /scratch --goal space       until the fullest OST is near the mean
+tarazu change rebalance --advise /scratch --script move.sh   as a script: throttled, resumable, with its way back
+tarazu change rebalance --load                               how busy the servers are now; exit status 0: busy
 
 Changes nothing. What is read together waits for its slowest OST: the model is the bytes on each OST over the speed
 that mdsd measured there. Moving pays while what it saves in --days is more than the time that it takes at --rate.
@@ -21,19 +21,20 @@ from pathlib import Path
 
 from tarazu import config
 from tarazu.cli.explain import key_of
-from tarazu.cli.output import Progress, action_options, print_json, print_table, size
+from tarazu.cli.output import Progress, action_options, number, print_json, print_table, size
 from tarazu.config import Settings
-from tarazu.daemons.asking import status_of, view_of
+from tarazu.daemons.asking import status_of, view_in, view_of
 from tarazu.errors import BadInput, TarazuError
 from tarazu.model import SystemView
 from tarazu.names import shown as shown_name
+from tarazu.ost_state import ROOMY
 from tarazu.rebalance import commands
-from tarazu.rebalance.advice import Advice, Options, Worth, advise
+from tarazu.rebalance.advice import Advice, RebalanceOptions, Worth, advise
 from tarazu.rebalance.datasets import Dataset, Use, of_directories, of_runs
 from tarazu.rebalance.files import Files
 from tarazu.rebalance.scan import scan
-from tarazu.rebalance.targets import MOST_FULL, Targets, targets
-from tarazu.units import MIB, human_bytes
+from tarazu.rebalance.targets import Targets, targets
+from tarazu.units import MIB, human_bytes, human_duration, human_rate
 
 MOST_LINES = 20
 """Datasets that are listed."""
@@ -68,12 +69,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--reads-per-day",
-        type=_positive,
+        type=number(0, 1e12),
         metavar="N",
         help="how often each directory is read (default: 1 where it was read within 30 days, else 0)",
     )
     parser.add_argument(
-        "--days", type=_positive, default=30.0, metavar="N", help="moving must pay within (default 30)"
+        "--days", type=number(0, 1e12), default=30.0, metavar="N", help="moving must pay within (default 30)"
     )
     parser.add_argument(
         "--rate", type=size, default=200 * MIB, metavar="SIZE", help="bytes/s to move at (default 200M)"
@@ -83,7 +84,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--idle",
-        type=_positive,
+        type=number(0, 1e12),
         default=1.0,
         metavar="HOURS",
         help="leave files that were written within so long (default 1)",
@@ -98,14 +99,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pool", default="", metavar="NAME", help="move to OSTs of this pool only")
     parser.add_argument(
         "--max-fill",
-        type=_share,
-        default=MOST_FULL,
+        type=number(0, 1),
+        default=ROOMY,
         metavar="S",
-        help=f"fill no OST beyond this share (default {MOST_FULL})",
+        help=f"fill no OST beyond this share (default {ROOMY})",
     )
     parser.add_argument(
         "--until",
-        type=_share,
+        type=number(0, 1),
         default=0.0,
         metavar="S",
         help="goal space: fullest OST to reach (default: the mean and 0.05)",
@@ -114,34 +115,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--script", type=Path, metavar="FILE", help="write the commands as a script")
 
 
-def _positive(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1e12:
-        raise argparse.ArgumentTypeError(f"expected a number of 0 or more, found {text!r}")
-    return value
-
-
-def _share(text: str) -> float:
-    value = _positive(text)
-    if value > 1:
-        raise argparse.ArgumentTypeError(f"expected a share between 0 and 1, found {text!r}")
-    return value
-
-
 def execute(options: argparse.Namespace) -> int:
     settings = config.load(options.config)
     if options.load:
         return _load(settings, options)
     if not options.directories:
-        raise BadInput("tarazu rebalance", "a directory to look at", "none")
+        raise BadInput("tarazu change rebalance", "a directory to look at", "none")
     if options.rate < MIB:
         raise BadInput("--rate", "1M or more", options.rate)
     roots = {key_of(f"{directory.rstrip('/')}/.")[0] for directory in options.directories}
     if len(roots) > 1 or (options.fs and roots != {options.fs}):
-        raise BadInput("tarazu rebalance", f"directories of {options.fs or 'one file system'}", sorted(roots))
+        raise BadInput(
+            "tarazu change rebalance", f"directories of {options.fs or 'one file system'}", sorted(roots)
+        )
     view = _view(settings, options.view, roots.pop())
     to = targets(
         view,
@@ -167,7 +153,7 @@ def execute(options: argparse.Namespace) -> int:
             files,
             to,
             datasets,
-            Options(options.goal, options.days, float(options.rate), options.until, options.most),
+            RebalanceOptions(options.goal, options.days, float(options.rate), options.until, options.most),
         )
     if options.script:
         every = commands.orders(files, to.index, [m for w in advice.steps for m in w.step.moves])
@@ -184,12 +170,7 @@ def _view(settings: Settings, path: str | None, fs_name: str) -> SystemView:
     """Raises BadInput, Unavailable."""
     if path is None:
         return view_of(settings, fs_name)[0]
-    from tarazu.sim.whatif.system import read_view
-
-    try:
-        found = read_view(path, Path(path).read_bytes())
-    except OSError as error:
-        raise BadInput(path, "a file", error.strerror) from None
+    found = view_in(path)
     if found.fs_name != fs_name:
         raise BadInput(path, f"file system {fs_name}", found.fs_name)
     return found
@@ -216,7 +197,7 @@ def _datasets(
     notes: list[str] = []
     uses: list[Use] = []
     if options.darshan:
-        from tarazu.rebalance.uses import of_log
+        from tarazu.rebalance.datasets import of_log
         from tarazu.trace.darshan.read import read
 
         for path in options.darshan:
@@ -225,7 +206,7 @@ def _datasets(
             except TarazuError as error:
                 notes.append(str(error))
     if options.history:
-        from tarazu.rebalance.uses import of_history
+        from tarazu.rebalance.datasets import of_history
         from tarazu.stats import client
         from tarazu.trace.history import History
 
@@ -251,22 +232,15 @@ def _sum(advice: Advice) -> list[str]:
     if not moves:
         return ["no file is worth moving"]
     line = (
-        f"{moves} files, {human_bytes(advice.size_bytes)}, {_duration(advice.moving_s)} at "
-        f"{human_bytes(advice.options.bytes_per_s)}/s; fullest OST {advice.fill_before:.1%} -> "
+        f"{moves} files, {human_bytes(advice.size_bytes)}, {human_duration(advice.moving_s)} at "
+        f"{human_rate(advice.options.bytes_per_s)}; fullest OST {advice.fill_before:.1%} -> "
         f"{advice.fill_after:.1%} (mean {advice.fill_mean:.1%})"
     )
     if advice.options.goal == "space":
         return [line]
     saved = advice.saves_s_per_day
-    paid = f"saves {_duration(saved)} a day: paid back after {advice.moving_s / saved:.3g} days"
+    paid = f"saves {human_duration(saved)} a day: paid back after {advice.moving_s / saved:.3g} days"
     return [line, paid] if saved else [line]
-
-
-def _duration(seconds: float) -> str:
-    for unit, length in (("days", 86400.0), ("h", 3600.0), ("min", 60.0)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.3g} {unit}"
-    return f"{seconds:.3g} s"
 
 
 def _print(
@@ -278,7 +252,7 @@ def _print(
     for note in notes:
         print(f"# {note}")
     if not to.known_speed.all():
-        usual = "the middle one's" if to.known_speed.any() else f"{human_bytes(options.speed)}/s"
+        usual = "the middle one's" if to.known_speed.any() else human_rate(options.speed)
         print(f"# speed of {int((~to.known_speed).sum())} OSTs is not known: {usual} is taken")
     shown = sorted(advice.outlooks, key=lambda o: -(o.before_s - o.after_s) * o.dataset.per_day)
     print_table(
@@ -310,7 +284,7 @@ def _print(
         copied = saved = 0.0
         for worth in advice.steps:
             copied, saved = copied + worth.step.size_bytes, saved + worth.saves_s_per_day
-            print(f"# {_gain(worth, advice)}; so far {human_bytes(copied)}, {_duration(saved)} a day")
+            print(f"# {_gain(worth, advice)}; so far {human_bytes(copied)}, {human_duration(saved)} a day")
             for order in commands.orders(files, to.index, worth.step.moves):
                 print(commands.command(order, limit))
     for line in _sum(advice):
@@ -320,7 +294,7 @@ def _print(
         saves = sum(w.saves_s_per_day for w in advice.unpaid)
         print(
             f"# from here on moving takes longer than it saves in {advice.options.days:g} days: "
-            f"{human_bytes(more)} more would save {_duration(saves)} a day"
+            f"{human_bytes(more)} more would save {human_duration(saves)} a day"
         )
 
 
@@ -334,9 +308,8 @@ def _gain(worth: Worth, advice: Advice) -> str:
     if worth.dataset < 0:
         return f"{files}: fullest OST {step.before:.2%} -> {step.after:.2%}"
     name = advice.outlooks[worth.dataset].dataset.name
-    return (
-        f"{files}: {name} {step.before:.3g} s -> {step.after:.3g} s, {_duration(worth.saves_s_per_day)} a day"
-    )
+    saves = human_duration(worth.saves_s_per_day)
+    return f"{files}: {name} {step.before:.3g} s -> {step.after:.3g} s, {saves} a day"
 
 
 def _document(advice: Advice, files: Files, to: Targets, notes: Sequence[str]) -> dict[str, object]:
@@ -400,12 +373,12 @@ def _document(advice: Advice, files: Files, to: Targets, notes: Sequence[str]) -
     }
 
 
-def _fields(order: commands.Order) -> dict[str, object]:
+def _fields(order: commands.MoveOrder) -> dict[str, object]:
     return {"path": order.path, "bytes": order.size_bytes, "old": order.old, "new": order.new}
 
 
 def _load(settings: Settings, options: argparse.Namespace) -> int:
-    from tarazu.rebalance.busy import busy
+    from tarazu.rebalance.targets import busy
     from tarazu.wire.overview import overview
 
     found = busy(overview(status_of(settings)["mdsd"]), options.fs)
@@ -415,7 +388,7 @@ def _load(settings: Settings, options: argparse.Namespace) -> int:
         moving, can = found.moving_bytes_per_s, found.can_bytes_per_s
         share = f"{moving / can:.0%} of what they can" if can else "their speeds are not known yet"
         word = "busy" if found.busy else "not busy"
-        print(f"{found.osts} OSTs move {human_bytes(moving)}/s: {share}; {word}")
+        print(f"{found.osts} OSTs move {human_rate(moving)}: {share}; {word}")
         if found.hot:
             print(f"loaded: {', '.join(found.hot)}")
     return 0 if found.busy else NOT_BUSY

@@ -1,8 +1,8 @@
 """Say which of the remembered runs would have gained by placement, how much, and why not the others.
 
-tarazu report --since 7d
-tarazu report --since 2026-11-01 --until 2026-11-08 --application ior
-tarazu report --since 24h --user alice --audit /var/log/tarazu/audit.log     as root
+tarazu history report --since 7d
+tarazu history report --since 2026-11-01 --until 2026-11-08 --application ior
+tarazu history report --since 24h --user alice --audit /var/log/tarazu/audit.log     as root
 
 Every run that `tarazu run` remembers, in whatever mode it was, is forecast again from the runs before it, placed by
 tarazu and by the model of Lustre's allocator on the OSTs as they are now, and measured at the sizes that its files
@@ -23,13 +23,12 @@ from pathlib import Path
 
 from tarazu import config
 from tarazu.cli.output import Progress, print_json, print_table
-from tarazu.cli.whatif import read_view_file
-from tarazu.daemons.asking import view_of
+from tarazu.daemons.asking import view_in, view_of
 from tarazu.errors import BadInput
-from tarazu.sim.whatif import report as reports
-from tarazu.sim.whatif.job_log import Audit, Steps
-from tarazu.sim.whatif.report import Report, Wanted
-from tarazu.units import human_bytes
+from tarazu.report import report as reports
+from tarazu.report.report import Report, ReportScope
+from tarazu.run.job_log import Audit, Steps
+from tarazu.units import figure, human_bytes, human_time
 
 UNITS_S = {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
 MOST_REASONS = 15
@@ -52,7 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     settings = config.load(options.config)
     now_s = time.time()
-    wanted = Wanted(
+    wanted = ReportScope(
         moment("--since", options.since, now_s),
         moment("--until", options.until, now_s) if options.until else now_s,
         options.application,
@@ -61,7 +60,7 @@ def execute(options: argparse.Namespace) -> int:
     user = _user(options.user)
     audit = options.audit or settings.mdsd.audit_log
     if options.view:
-        view = read_view_file(options.view)
+        view = view_in(options.view)
         views = reports.asked(lambda _fs: view)
     else:
         views = reports.asked(lambda fs_name: view_of(settings, fs_name)[0])
@@ -78,9 +77,9 @@ def execute(options: argparse.Namespace) -> int:
             progress=progress,
         )
     if options.picture:
-        from tarazu.sim.whatif import picture
+        from tarazu.report import picture
 
-        picture.draw_report(found, Path(options.picture))
+        picture.draw(found, Path(options.picture))
     if options.json:
         print_json(found)
     else:
@@ -118,20 +117,21 @@ def _home(directory: str, user: pwd.struct_passwd | None) -> Path:
 
 def _print(found: Report) -> None:
     wanted = found.wanted
-    print(f"{_when(wanted.since_s)} to {_when(wanted.until_s)}: {len(found.runs)} runs")
+    begin, end = (human_time(at_s, "%Y-%m-%d %H:%M") for at_s in (wanted.since_s, wanted.until_s))
+    print(f"{begin} to {end}: {len(found.runs)} runs")
     if found.applications:
         print()
         print_table(
             (
                 "application", "fs", "runs", "gain", "files", "bytes", "placed",
-                "cost: seen", "Lustre", "tarazu", "bound", "time: Lustre", "tarazu", "bound",
+                "OST cost: as it was", "Lustre", "tarazu", "bound", "OST time: Lustre", "tarazu", "bound",
             ),
             [
                 (
                     of.application, of.fs_name, of.runs, of.gaining, of.files, human_bytes(of.bytes),
                     f"{of.placed_bytes / of.bytes:.0%}" if of.bytes else "-",
-                    *map(_figure, (of.seen_cost, of.lustre_cost, of.tarazu_cost, of.bound_cost)),
-                    *map(_figure, (of.lustre_time, of.tarazu_time, of.bound_time)),
+                    *map(figure, (of.seen_cost, of.lustre_cost, of.tarazu_cost, of.bound_cost)),
+                    *map(figure, (of.lustre_time, of.tarazu_time, of.bound_time)),
                 )
                 for of in found.applications
             ],
@@ -196,11 +196,3 @@ def _damaged(numbers: list[int]) -> str:
         return ""
     shown = ", ".join(map(str, numbers[:5])) + (" ..." if len(numbers) > 5 else "")
     return f"; {len(numbers)} lines that cannot be read: {shown}"
-
-
-def _figure(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
-
-
-def _when(seconds: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))

@@ -1,9 +1,9 @@
 """Which LNet routers running jobs' data take, and why.
 
-    tarazu routers               what is planned for which job, what OSSs have set; on an OSS also what is set there
-    tarazu routers --advise      also the rules of every OSS, as lnetctl commands; changes nothing
-    tarazu routers --apply       on an OSS, as root: let tarazu-ossd --routers set rules (again, after --undo)
-    tarazu routers --undo        on an OSS, as root: take back every rule of tarazu's now, and set none until --apply
+    tarazu change routers               what is planned for which job, what OSSs have set; on an OSS also what is there
+    tarazu change routers --advise      also the rules of every OSS, as lnetctl commands; changes nothing
+    tarazu change routers --apply       on an OSS, as root: let tarazu-ossd --routers set rules (again, after --undo)
+    tarazu change routers --undo        on an OSS, as root: take back every rule of tarazu's, and set none until --apply
 
 Rules are set where `forwarding.routers` is `apply`, on the OSS and at mdsd. --undo needs neither mdsd nor a daemon;
 `tarazu disable --site` does it on all OSSs, through mdsd. `slowdown` is the time that a job's I/O is expected to take,
@@ -21,6 +21,7 @@ from tarazu import config
 from tarazu.cli.output import action_options, print_json, print_table, say
 from tarazu.daemons.asking import status_of
 from tarazu.errors import BadInput, TarazuError, Unavailable
+from tarazu.units import figure
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -110,7 +111,7 @@ def _undo(settings: config.Settings, *, as_json: bool) -> int:
     if done.not_held:
         say(f"the daemon may set rules again: {done.not_held}; stop it: systemctl stop tarazu-ossd-routers")
     else:
-        print("none is set again until `tarazu routers --apply`")
+        print("none is set again until `tarazu change routers --apply`")
     return 1 if done.left or done.not_held else 0
 
 
@@ -135,7 +136,7 @@ def _apply(settings: config.Settings, *, as_json: bool) -> int:
 
 
 def _print_here(here: Mapping[str, Any]) -> None:
-    held = "; held back since --undo (again: tarazu routers --apply)" if here["held"] else ""
+    held = "; held back since --undo (again: tarazu change routers --apply)" if here["held"] else ""
     print(f"this server has {len(here['rules'])} rules of tarazu's{held}")
     for rule in here["rules"]:
         print(f"  {rule}")
@@ -161,8 +162,8 @@ def _print_planned(found: Mapping[str, Any], rules: bool) -> None:
                     job["nodes"],
                     job["count"] or "all",
                     job["routers"] or "-",
-                    _number(job["slowdown"]),
-                    _number(job["alike"]),
+                    figure(job["slowdown"], ".2f"),
+                    figure(job["alike"], ".2f"),
                     job["why"] or ("" if job["known"] else "nothing is known of its I/O"),
                 )
                 for job in found["jobs"]
@@ -223,7 +224,3 @@ def mapping_line(mapping: Mapping[str, Any]) -> str:
     )
     rules = rules or "no router is up"
     return f"mapping of nodes to routers: {mapping['how']} of {mapping['made']}, {mapping['nodes']} nodes; {rules}"
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"

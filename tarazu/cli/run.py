@@ -62,13 +62,13 @@ def _tell_why_nobody_leads(argv: list[str], error: Exception, options: argparse.
     why = one_line(f"the settings cannot be read: {error}")
     if options.debug:
         print(f"tarazu run: {why}", file=sys.stderr)
-    state_dir = os.environ.get("TARAZU_RUN_STATE_DIR") or config.Run().state_dir
+    state_dir = os.environ.get("TARAZU_RUN_STATE_DIR") or config.RunSettings().state_dir
     nobody_leads(state_dir, options.app or os.path.basename(argv[0]), why)
 
 
 def _stopped(path: str) -> bool:
     """By the site; False where its file cannot be reached."""
-    from tarazu.store.stop_watch import SiteWatch
+    from tarazu.store.stop import SiteWatch
 
     watch = SiteWatch(path)
     watch.start()
@@ -76,15 +76,15 @@ def _stopped(path: str) -> bool:
     return watch.stop is not None
 
 
-def left_alone(run: config.Run) -> str:
+def left_alone(run: config.RunSettings) -> str:
     """Why, by the site's lists of users, projects and partitions; empty: this job is not."""
     if not (run.exclude_users or run.only_users or run.only_projects or run.only_partitions):
         return ""
+    from tarazu.batch import environment
     from tarazu.config.taking_part import Who, user_of, why_not
-    from tarazu.run.command_line import batch_system
 
     uid = os.getuid()
-    project, partition = batch_system.project(os.environ), batch_system.partition(os.environ)
+    project, partition = environment.project(os.environ), environment.partition(os.environ)
     return why_not(run, Who(uid, user_of(run, uid), project, partition))
 
 

@@ -8,8 +8,7 @@ compares it with OSTs of its pools and kind that were measured alike. `-`: nothi
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tarazu import config
@@ -19,11 +18,10 @@ from tarazu.cli.output import print_json, print_table, say
 from tarazu.cli.routers import line_of
 from tarazu.cli.tune import here_lines
 from tarazu.daemons.asking import status_of
-from tarazu.daemons.bursts.kept import Kept
+from tarazu.daemons.burstd.kept import Kept
 from tarazu.store.stop import site_stop
-from tarazu.units import human_bytes
-
-FLAGS = ("stale", "degraded", "no_create", "readonly")
+from tarazu.units import human_bytes, human_rate, human_speed, human_time
+from tarazu.wire.overview import Target, overview
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +45,7 @@ def execute(options: argparse.Namespace) -> int:
     return 0
 
 
-def _print_stops(site: str, jobs: list[disable.Step]) -> None:
+def _print_stops(site: str, jobs: list[disable.RunningStep]) -> None:
     if site:
         print(f"the whole site is {site} (undo: tarazu enable --site)")
     for job in jobs:
@@ -85,8 +83,9 @@ def _print(status: Mapping[str, Any]) -> None:
         say(f"  {line_of(routing)}")
     _print_mds(mdsd.get("mds") or {})
     _print_servers(mdsd["osses"])
+    targets = overview(mdsd).targets
     for fs_name, known in mdsd["file_systems"].items():
-        _print_targets(fs_name, known["osts"], known.get("health") or {})
+        _print_targets(fs_name, known["osts"], [t for t in targets if t.fs_name == fs_name])
         for device, qos in (known.get("qos") or {}).items():
             say(f"  {device} chooses by itself: " + ", ".join(f"{k} {v}" for k, v in sorted(qos.items())))
 
@@ -165,7 +164,7 @@ def _print_servers(osses: Mapping[str, Any]) -> None:
     )
 
 
-def _print_targets(fs_name: str, osts: list[dict[str, Any]], health: Mapping[str, Any]) -> None:
+def _print_targets(fs_name: str, osts: list[dict[str, Any]], targets: Sequence[Target]) -> None:
     print()
     print_table(
         (f"{fs_name} OST", "OSS", "size", "used", "promised", "MB/s", "of peers", "by", "state"),
@@ -177,11 +176,11 @@ def _print_targets(fs_name: str, osts: list[dict[str, Any]], health: Mapping[str
                 f"{1 - o['free_bytes'] / o['total_bytes']:.1%}" if o["total_bytes"] else "-",
                 human_bytes(o["promised_bytes"]),
                 "-" if o["write_bytes_per_s"] is None else f"{o['write_bytes_per_s'] / 1e6:.0f}",
-                _share(o.get("relative_speed")),
+                human_speed(o.get("relative_speed")),
                 _source(o),
-                _health(health.get(str(o["index"]))) or _state(o),
+                _state(target, o.get("also_reported_by") or ()),
             )
-            for o in osts
+            for o, target in zip(osts, targets, strict=True)
         ],
         left=2,
     )
@@ -196,27 +195,13 @@ def _source(ost: Mapping[str, Any]) -> str:
     return f"({known})" if known else "-"
 
 
-def _health(amiss: Mapping[str, Any] | None) -> str:
-    """What running steps were told of it."""
-    if not amiss:
-        return ""
-    since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(amiss["since_s"]))
-    return f"{amiss['health'].upper()} ({amiss['why']}) since {since}"
-
-
-def _state(ost: Mapping[str, Any]) -> str:
-    words = [flag for flag in FLAGS if ost[flag]]
-    if health := ost.get("health"):
-        words.append(health)
-    if also := ost.get("also_reported_by"):
-        words.append(f"also reported by {','.join(also)}")
-    return " ".join(words) or ("ok" if ost["usable"] else "unusable")
-
-
-def _share(relative: float | None) -> str:
-    if relative is None:
-        return "-"
-    return f"1/{1 / relative:.1f}" if relative < 1 else "1"
+def _state(target: Target, also: Sequence[str]) -> str:
+    words = str(target.verdict)
+    if target.verdict.amiss:
+        words = f"{words.upper()} ({target.why})" if target.why else words.upper()
+    if target.since_s:
+        words += f" since {human_time(target.since_s)}"
+    return f"{words} also reported by {','.join(also)}" if also else words
 
 
 def _notes(oss: Mapping[str, Any]) -> str:
@@ -225,5 +210,5 @@ def _notes(oss: Mapping[str, Any]) -> str:
         + [f"unreadable: {parameter}" for parameter in oss["unreadable"]]
         + [f"impossible values: {target}" for target in oss.get("impossible", ())]
         + [f"{late} late report{'s' * (late != 1)}" for late in [oss.get("late")] if late]
-        + [f"routes {human_bytes(r['bytes_per_s'])}/s" for r in [oss.get("router")] if r]
+        + [f"routes {human_rate(r['bytes_per_s'])}" for r in [oss.get("router")] if r]
     )

@@ -1,15 +1,15 @@
 """Parameters that learn: what is set on this node, what its council has decided and learned, and why.
 
-    tarazu tune                  what is in force here, what the council has decided, what its nodes have
-    tarazu tune show             what was learned: pattern by pattern the rate of each value, how sure, how often
-    tarazu tune --observe        on the council's node, as root: learn only; all nodes restore what was there
-    tarazu tune --advise         likewise; and say what would be set
-    tarazu tune --apply          on the council's node: have it set, on nodes whose tune.mode says so too
+    tarazu change tune                  what is in force here, what the council has decided, what its nodes have
+    tarazu change tune show             what was learned: pattern by pattern the rate of each value, how sure, how often
+    tarazu change tune --observe        on the council's node, as root: learn only; all nodes restore what was there
+    tarazu change tune --advise         likewise; and say what would be set
+    tarazu change tune --apply          on the council's node: have it set, on nodes whose tune.mode says so too
                                  on such a node: let it be set there again, after --undo
-    tarazu tune --undo           on a node: restore what was there, now, and set nothing until --apply there;
+    tarazu change tune --undo           on a node: restore what was there, now, and set nothing until --apply there;
                                  needs neither daemon nor council. On the council's node: as --observe
 
-When one OSS behaves oddly: `tarazu tune --undo` there. When all do: the same on the council's node, or
+When one OSS behaves oddly: `tarazu change tune --undo` there. When all do: the same on the council's node, or
 `tarazu disable --site`. The council's mode is kept over restarts, and counts instead of its tune.mode.
 """
 
@@ -49,7 +49,7 @@ def execute(options: argparse.Namespace) -> int:
     settings = config.load(options.config)
     mode = next((mode for mode in MODES if getattr(options, mode)), "")
     if options.what and (mode or options.undo):
-        raise BadInput("tarazu tune show", "no option that changes something", "one")
+        raise BadInput("tarazu change tune show", "no option that changes something", "one")
     if options.undo:
         return _undo(settings, as_json=options.json)
     if mode:
@@ -108,7 +108,7 @@ def _show(settings: config.Settings, *, learned: bool, as_json: bool) -> int:
     except (LookupError, TypeError, AttributeError, ValueError) as error:
         raise Unavailable(
             f"what the council tells: expected it as this version of tarazu does, found another: "
-            f"{type(error).__name__} {error}; tarazu tune --json shows it"
+            f"{type(error).__name__} {error}; tarazu change tune --json shows it"
         ) from None
     return 0
 
@@ -153,7 +153,7 @@ def _undo(settings: config.Settings, *, as_json: bool) -> int:
     if council:
         # First: what is restored here it would else have set again.
         try:
-            before = here.set_mode(settings, "observe", "tarazu tune --undo")
+            before = here.set_mode(settings, "observe", "tarazu change tune --undo")
         except TarazuError as error:
             problem = error
     if node:
@@ -184,7 +184,7 @@ def _print_undone(done: Undone) -> None:
     if done.not_held:
         say(f"the daemon may set values again: {done.not_held}; stop it: systemctl stop tarazu-announcer")
     else:
-        print("nothing is set here until `tarazu tune --apply` on this node")
+        print("nothing is set here until `tarazu change tune --apply` on this node")
 
 
 def _order(settings: config.Settings, mode: str, *, as_json: bool) -> int:
@@ -198,7 +198,7 @@ def _order(settings: config.Settings, mode: str, *, as_json: bool) -> int:
         raise _nothing_here(settings)
     if not council and settings.tune.mode != "apply":
         raise BadInput("tune.mode", "apply on this node, before anything can be set here", settings.tune.mode)
-    before = here.set_mode(settings, mode, f"tarazu tune --{mode}") if council else None  # type: ignore[arg-type]
+    before = here.set_mode(settings, mode, f"tarazu change tune --{mode}") if council else None  # type: ignore[arg-type]
     was_held = keeper.resume(settings) if node else None
     if as_json:
         print_json({"council_was": before, "was_held": was_held})
@@ -206,7 +206,7 @@ def _order(settings: config.Settings, mode: str, *, as_json: bool) -> int:
     if before is not None:
         print(
             f"the council's mode is {mode} (it was {before}), within a second and after restarts\n"
-            f"undo: tarazu tune --{before}"
+            f"undo: tarazu change tune --{before}"
         )
     if was_held is not None:
         held = (
@@ -287,7 +287,7 @@ def here_lines(settings: config.Settings) -> list[str]:
         if _is_node(settings) and os.access(settings.tune.state, os.W_OK):
             here = _set_here(settings)
             lines += [
-                f"{one.name} is {one.set_to} here, set by tarazu (undo: tarazu tune --undo)"
+                f"{one.name} is {one.set_to} here, set by tarazu (undo: tarazu change tune --undo)"
                 for one in here.levers
                 if one.set_to
             ]

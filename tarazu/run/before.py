@@ -3,13 +3,34 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from tarazu import native
-from tarazu.errors import TarazuError
-from tarazu.run.nodes import openmpi
-from tarazu.run.plan.lately import used_lately
+from tarazu.errors import TarazuError, TraceError
+from tarazu.run.command_line import launchers
 from tarazu.run.step import Step
-from tarazu.store import about, control
+from tarazu.store import control
+from tarazu.trace.history import History
+
+RECENT_STEPS = 3
+"""A file system on which none of so many newest steps of an application created a file is not planned for."""
+
+
+def used_lately(history: History, fs_names: Sequence[str], application: str) -> list[str]:
+    """Those of the file systems on which the application's newest steps created files; empty without any history.
+
+    The runs of one step on several file systems have one start, which their names tell.
+    """
+    starts: dict[str, list[str]] = {}
+    for fs_name in fs_names:
+        try:
+            paths = history.paths(fs_name, application)[-RECENT_STEPS:]
+        except TraceError:
+            continue  # named when it is planned from
+        starts[fs_name] = [path.name.partition("-")[0] for path in paths]
+    newest = sorted({start for of in starts.values() for start in of})[-RECENT_STEPS:]
+    return [fs_name for fs_name in fs_names if set(starts.get(fs_name, ())) & set(newest)]
+
 
 DECIDING_RUNS = 5
 """How the next run is recorded follows from this many; reading more would take longer than it tells."""
@@ -25,7 +46,7 @@ def prepare(step: Step) -> None:
     problems.guard(step.others.find, have_spool=bool(directories.spool))
     _log(step, directories.make_map(beside_spools=step.others.sends))
     control.write_control(directories.map_here)
-    problems.guard(about.write, directories.map_here, step.about())
+    problems.guard(control.write_about, directories.map_here, step.about())
     step.site.start()
     directories.sweep()
     step.used = used_lately(step.history, step.fs_names, step.job.application)
@@ -89,4 +110,4 @@ def environment(step: Step) -> dict[str, str]:
     ours = {k: v for k, v in ours.items() if v}
     environ = {**step.environ, **ours}
     set_names = [name for name in [*ours, "TARAZU_MOUNTS"] if name in environ]
-    return environ | openmpi.forwarded(step.argv, step.environ, set_names)
+    return environ | launchers.open_mpi_forwarded(step.argv, step.environ, set_names)

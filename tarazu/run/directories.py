@@ -1,13 +1,14 @@
-"""The directories of one job step on its leader's node: one of spools, one of maps, both removed at its end."""
+"""The directories of one job step on its leader's node: spools and maps, removed at its end; who else sees them."""
 
 from __future__ import annotations
 
 import os
+import re
 import socket
 from pathlib import Path
 
 from tarazu import trusted
-from tarazu.config import Run
+from tarazu.config import RunSettings
 from tarazu.errors import TarazuError
 from tarazu.run import leftovers
 
@@ -15,7 +16,7 @@ from tarazu.run import leftovers
 class Directories:
     """Named when the step is, made before its program starts; what is done there goes by their descriptors."""
 
-    def __init__(self, run: Run, run_id: str) -> None:
+    def __init__(self, run: RunSettings, run_id: str) -> None:
         self.spool = f"{place(run)}/{run_id}"
         """As every node has its own, with `%h` for the host; empty when nothing can be recorded."""
         self.spool_here: Path | None = None
@@ -86,7 +87,7 @@ class Directories:
         return made
 
 
-def place(run: Run) -> str:
+def place(run: RunSettings) -> str:
     """Where steps of this user have their spools, each in a directory; `%h` stands for the host."""
     return os.path.join(os.getcwd(), run.spool_dir.replace("{uid}", str(os.getuid()))).rstrip("/")
 
@@ -94,3 +95,40 @@ def place(run: Run) -> str:
 def here(path: str) -> str:
     """The same on this node."""
     return path.replace("%h", socket.gethostname())
+
+
+LOCAL_FILE_SYSTEMS = frozenset(
+    "tmpfs ramfs devtmpfs ext2 ext3 ext4 xfs btrfs zfs f2fs bcachefs jfs reiserfs overlay aufs rootfs squashfs vfat "
+    "ntfs3 fuseblk".split()
+)
+
+
+def file_system_type(path: Path, mountinfo: Path = Path("/proc/self/mountinfo")) -> str:
+    """Type of the file system of the deepest part of `path` that exists; empty when it cannot be told."""
+    path = path.resolve()
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    try:
+        device = os.stat(path).st_dev
+        lines = mountinfo.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:
+        return ""
+    numbers = f"{os.major(device)}:{os.minor(device)}"
+    best, found = "", ""
+    for line in lines:
+        mount, _, source = line.partition(" - ")
+        fields, described = mount.split(), source.split()
+        if len(fields) < 5 or not described:
+            continue
+        if fields[2] == numbers:
+            return described[0]
+        # Some (btrfs, overlay) have other device numbers for their files: there the deepest mount point tells.
+        point = re.sub(r"\\([0-7]{3})", lambda m: chr(int(m[1], 8)), fields[4])
+        if len(point) >= len(best) and (path == Path(point) or Path(point) in path.parents):
+            best, found = point, described[0]
+    return found
+
+
+def on_this_node_alone(path: Path) -> bool:
+    """True for a directory that no other node sees, unless this node exports it."""
+    return file_system_type(path) in LOCAL_FILE_SYSTEMS

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from tarazu.batch.environment import RECORDED
 from tarazu.config import Settings
 from tarazu.errors import TarazuError, TraceError
 from tarazu.model import JobStep
 from tarazu.past import changed_s
-from tarazu.run.command_line.batch_system import RECORDED
 from tarazu.trace.history import History
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class StepName(NamedTuple):
 
 
 @dataclass
-class Gathered:
+class HandedRuns:
     """What came of all steps that were there."""
 
     runs: list[RunRecord] = field(default_factory=list)
@@ -65,10 +65,10 @@ class Gathered:
 
 def read_name(text: str) -> StepName | None:
     """None for what is no such name."""
-    found = _STEP.fullmatch(text)
-    if not found:
+    match = _STEP.fullmatch(text)
+    if not match:
         return None
-    job, step, restart, nodes, array_job, index = found.groups()
+    job, step, restart, nodes, array_job, index = match.groups()
     return StepName(job, step, int(restart), int(nodes), array_job or "", int(index) if index else None)
 
 
@@ -77,12 +77,12 @@ def directory(settings: Settings) -> Path:
     return Path(settings.run.state_dir).expanduser() / "steps"
 
 
-def gather(settings: Settings, *, wait_s: float = WAIT_S) -> Gathered:
+def gather(settings: Settings, *, wait_s: float = WAIT_S) -> HandedRuns:
     """Remember the steps that are complete, or whose nodes came `wait_s` ago at the latest; one at a time does it.
 
     Raises TarazuError when another one does it now, or the directory cannot be used.
     """
-    gathered = Gathered()
+    gathered = HandedRuns()
     top = directory(settings)
     if not top.is_dir():
         return gathered
@@ -147,7 +147,7 @@ def _runs(path: Path, name: StepName, wait_s: float) -> list[RunRecord] | None:
 
 
 def _read(files: Sequence[Path]) -> tuple[list[Spool], int]:
-    """(all spools, what is lost of them: at least a byte of each file that is none)."""
+    """(all spools, bytes lost: at least one for each file that is no spool)."""
     from tarazu.trace.spool import read_spools
 
     spools: list[Spool] = []

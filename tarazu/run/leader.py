@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from tarazu.errors import TarazuError
 from tarazu.run import before
-from tarazu.run.program import Program
+from tarazu.run.program import StartedProgram
 from tarazu.run.step import Step
 
 PLAN_AFTER_S = 0.2
@@ -85,14 +85,14 @@ def _gather_later(step: Step) -> None:
             handed.gather(step.settings)
 
 
-def _start(step: Step, environ: Mapping[str, str]) -> Program:
+def _start(step: Step, environ: Mapping[str, str]) -> StartedProgram:
     """The program; as it would be without tarazu where its command line leaves no room for our variables."""
     try:
-        return Program(step.argv, environ)
+        return StartedProgram(step.argv, environ)
     except OSError as error:
         if error.errno != errno.E2BIG or environ == step.environ:
             raise
         step.problems.note(
             "the command line leaves no room for more variables: nothing is recorded or placed"
         )
-        return Program(step.argv, step.environ)
+        return StartedProgram(step.argv, step.environ)

@@ -57,7 +57,7 @@ def become(argv: Sequence[str], by: str = "tarazu run") -> int:
         return status_of_error(error)
 
 
-class Program:
+class StartedProgram:
     """A started program. Signals that reach the leader go to it.
 
     The leader stays until the program has ended and its own work is done: signals that come after the end reach

@@ -13,25 +13,25 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from tarazu.batch import environment
 from tarazu.config import Settings
 from tarazu.errors import TarazuError
-from tarazu.run.command_line import batch_system, job_step
+from tarazu.run.command_line import job_step
 from tarazu.run.directories import Directories
 from tarazu.run.nodes.others import OtherNodes
 from tarazu.run.problems import Problems
 from tarazu.stats import client
 from tarazu.store import control
-from tarazu.store.about import About
-from tarazu.store.stop import SiteStop
-from tarazu.store.stop_watch import SiteWatch
+from tarazu.store.control import RunningStep
+from tarazu.store.stop import SiteStop, SiteWatch
 from tarazu.trace.history import History
 
 if TYPE_CHECKING:
     from tarazu.run.nodes.telling import NodeTelling
     from tarazu.run.plan.accepted import Plans
     from tarazu.run.plan.map_writer import MapWriter
-    from tarazu.run.plan.reports import Reports
-    from tarazu.run.plan.schedule import Schedule
+    from tarazu.run.plan.reports import StepReports
+    from tarazu.run.plan.schedule import PlanSchedule
 
 
 class Step:
@@ -79,7 +79,7 @@ class Step:
         self.used: list[str] = []
         """File systems that the application wrote to lately."""
         self.maps: MapWriter | None = None
-        self.schedules: Mapping[str, Schedule] = {}
+        self.schedules: Mapping[str, PlanSchedule] = {}
         """Of each file system that is planned for; empty before the step plans."""
 
     def plan(self) -> None:
@@ -93,16 +93,16 @@ class Step:
                 schedule.leave_out()
             self.problems.in_background(schedule.keep)
 
-    def _schedule(self, fs_name: str, maps: MapWriter) -> Schedule:
+    def _schedule(self, fs_name: str, maps: MapWriter) -> PlanSchedule:
         from tarazu.run.plan.accepted import Plans
-        from tarazu.run.plan.asking import Asking
-        from tarazu.run.plan.schedule import Schedule
+        from tarazu.run.plan.asking import PlanQuestion
+        from tarazu.run.plan.schedule import PlanSchedule
 
         job = msgspec.structs.replace(self.job, fs_name=fs_name)
         its = [mount for mount in self.mounts if mount.fs_name == fs_name]
-        asking = Asking(self.settings, job, its, self.root, place=self.mode != "observe")
+        asking = PlanQuestion(self.settings, job, its, self.root, place=self.mode != "observe")
         plans = Plans(asking, maps)
-        return Schedule(
+        return PlanSchedule(
             plans, self.history, self.over, self.problems, self.reports, self.site, self.elapsed_s
         )
 
@@ -120,17 +120,17 @@ class Step:
         from tarazu.run.nodes.telling import NodeTelling
         from tarazu.wire.messages import MAX_ID_CHARACTERS
 
-        batch_id = (batch_system.job_id(self.environ) or self.job.job_id)[:MAX_ID_CHARACTERS]
+        batch_id = (environment.job_id(self.environ) or self.job.job_id)[:MAX_ID_CHARACTERS]
         self.nodes = NodeTelling(self.settings, batch_id, self.over, self.site, self.problems)
         hosts = reach.hosts(self.argv, self.environ)
         self.nodes.keep(
             hosts, self.root, lambda: {fs: s.plans.router_profile for fs, s in self.schedules.items()}
         )
 
-    def about(self) -> About:
+    def about(self) -> RunningStep:
         """For `tarazu job show`."""
         job = self.job
-        return About(
+        return RunningStep(
             self.run_id,
             job.application,
             job.job_id,
@@ -145,11 +145,11 @@ class Step:
         )
 
     @functools.cached_property
-    def reports(self) -> Reports:
+    def reports(self) -> StepReports:
         """What clientd is told at the end, or by a later step."""
-        from tarazu.run.plan.reports import Reports
+        from tarazu.run.plan.reports import StepReports
 
-        return Reports(self.state_dir / "reports", self.settings.clientd.socket, self.run_id)
+        return StepReports(self.state_dir / "reports", self.settings.clientd.socket, self.run_id)
 
     @property
     def generation(self) -> int:

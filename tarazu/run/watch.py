@@ -22,7 +22,7 @@ import msgspec
 from tarazu import trusted
 from tarazu.errors import TarazuError, TraceError
 from tarazu.model import JobStep
-from tarazu.trace.follow import EndedSpools, LiveSpool, Name, Part, Process, from_node, split
+from tarazu.trace.follow import EndedSpools, LiveSpool, Name, Process, ProcessFile, from_node, split
 from tarazu.trace.parser import dropped_name, parse_runs
 from tarazu.trace.records import OUTCOMES, RunRecord
 from tarazu.trace.spool import Spool, read_spools
@@ -42,14 +42,14 @@ _HEADER = struct.Struct("<16xQ176xQ40xQ")
 _RACED = OUTCOMES.index("raced")
 
 
-class _File(msgspec.Struct, gc=False):
+class _WatchedFile(msgspec.Struct, gc=False):
     """One file over all processes that were looked at."""
 
     processes: tuple[Process, ...] = ()
     outcome: int = -1
     """Index in OUTCOMES; −1: nobody created it."""
 
-    def parts(self, name: Name) -> list[Part]:
+    def parts(self, name: Name) -> list[ProcessFile]:
         return [part for process in self.processes if (part := process.parts.get(name))]
 
     def is_open(self, name: Name) -> bool:
@@ -57,7 +57,7 @@ class _File(msgspec.Struct, gc=False):
 
 
 @dataclass
-class Seen:
+class SpoolNews:
     """What one look showed."""
 
     files: dict[int, int | None] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class Seen:
     """All nodes of the step were looked at."""
 
 
-class Watch:
+class SpoolWatch:
     """Looks at the spools of one step, from one thread."""
 
     def __init__(self, spool: str, here: Path, step: JobStep, over: threading.Event) -> None:
@@ -83,7 +83,7 @@ class Watch:
         self._live: dict[str, LiveSpool] = {}
         self._ended: dict[str, EndedSpools] = {}
         self._processes: dict[tuple[object, ...], Process] = {}
-        self._files: dict[Name, _File] = {}
+        self._files: dict[Name, _WatchedFile] = {}
         self._closed: dict[Name, int] = {}
         """Size of those that the last look found closed, and that were not a look before."""
         self._outcomes: dict[str, Counter[int]] = {}
@@ -99,7 +99,7 @@ class Watch:
         """No more files are taken in."""
         return len(self._files) > MOST_FILES
 
-    def look(self) -> Seen:
+    def look(self) -> SpoolNews:
         """What has changed since the last look."""
         started = time.monotonic()
         used = self._headers()
@@ -107,13 +107,13 @@ class Watch:
         whole = True
         for path in used:
             if self._over.is_set():
-                return Seen()
+                return SpoolNews()
             if self._used.get(path) != used[path]:
                 whole = self._read(path, used, changed) and whole
         whole = whole and not any(self._left_out(path, of) for path, of in used.items())
         news = used != self._used or bool(changed)
         self._used = used
-        seen = Seen(everywhere=self._is_everywhere(whole))
+        seen = SpoolNews(everywhere=self._is_everywhere(whole))
         if seen.everywhere and not self._everywhere:
             changed = set(self._files)  # shared files can be told of from now on
         self._everywhere = seen.everywhere
@@ -205,13 +205,13 @@ class Watch:
         for name in process.touched:
             known = self._files.get(name)
             if known is None:
-                self._files[name] = _File(alone)
+                self._files[name] = _WatchedFile(alone)
             elif process not in known.processes:
                 known.processes = (*known.processes, process)
         changed |= process.touched
         process.touched = set()
 
-    def _settle(self, changed: set[Name], seen: Seen) -> None:
+    def _settle(self, changed: set[Name], seen: SpoolNews) -> None:
         before, self._closed = self._closed, {}
         for name in (*changed, *(before.keys() - changed)):
             file = self._files[name]
@@ -229,7 +229,7 @@ class Watch:
             elif size_bytes:
                 self._closed[name] = size_bytes
 
-    def _count(self, name: Name, file: _File, parts: list[Part]) -> None:
+    def _count(self, name: Name, file: _WatchedFile, parts: list[ProcessFile]) -> None:
         """Under the outcome of the process that made the file, as the parser has it."""
         outcome = _outcome(parts)
         if outcome != file.outcome:
@@ -250,7 +250,7 @@ class Watch:
         return whole and len(self._hosts) >= self._step.nodes and seen_ranks >= self._told_ranks
 
 
-def _outcome(parts: list[Part]) -> int:
+def _outcome(parts: list[ProcessFile]) -> int:
     created = [p for p in parts if p.outcome >= 0]
     made = [p for p in created if not p.existed and p.outcome != _RACED]
     if made:

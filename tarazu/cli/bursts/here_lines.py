@@ -13,7 +13,7 @@ OLD_S = 30.0
 
 
 def lines(status: Mapping[str, Any], now_s: float | None = None) -> list[str]:
-    """Of `tarazu.daemons.bursts.here.status`; none where there is no daemon."""
+    """Of `tarazu.daemons.burstd.here.status`; none where there is no daemon."""
     if not status:
         return []
     age_s = (time.time() if now_s is None else now_s) - status["written_s"]

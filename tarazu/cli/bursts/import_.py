@@ -1,8 +1,8 @@
 """Take over what was counted before, or elsewhere: traffic out of CSV files, jobs out of Slurm's lists.
 
-  tarazu bursts import --jobs sacct.txt
-  tarazu bursts import range.csv --time timestamp --node instance --read read_bytes --written write_bytes
-  tarazu bursts import history.csv --items items.csv --read lustre.read --written lustre.write
+  tarazu change bursts import --jobs sacct.txt
+  tarazu change bursts import range.csv --time timestamp --node instance --read read_bytes --written write_bytes
+  tarazu change bursts import history.csv --items items.csv --read lustre.read --written lustre.write
 
 A file has a header, and a row for each node and time: with a column for each of read, written and network (of the
 second command), or with a column of values and one that says of what (`key`, `metric`), or with Zabbix's itemid and a
@@ -35,7 +35,7 @@ from tarazu.errors import BadInput, Unavailable
 from tarazu.units import human_bytes
 
 if TYPE_CHECKING:
-    from tarazu.daemons.bursts.jobs import Jobs
+    from tarazu.daemons.burstd.jobs import Jobs
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -67,10 +67,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     if not options.files and not options.jobs:
-        raise BadInput("tarazu bursts import", "files of traffic, or --jobs FILE", "neither")
+        raise BadInput("tarazu change bursts import", "files of traffic, or --jobs FILE", "neither")
     missing = [name for name in ("numpy", "pyarrow") if importlib.util.find_spec(name) is None]
     if missing:
-        raise Unavailable(f"tarazu bursts import: {' and '.join(missing)} not installed (tarazu[bursts])")
+        raise Unavailable(
+            f"tarazu change bursts import: {' and '.join(missing)} not installed (tarazu[bursts])"
+        )
     settings = config.load(options.config)
     settings = config.override(
         settings, "bursts", directory=str(options.directory) if options.directory else None
@@ -97,9 +99,9 @@ def _become_owner(directory: Path) -> None:
 
 
 def _jobs(settings: config.Settings, path: Path) -> dict[str, Any]:
-    from tarazu.forwarding.traffic import slurm
+    from tarazu.batch.jobs import read
 
-    listed = slurm.read(path)
+    listed = read(path)
     # When those ended that ran then, nobody will tell.
     ended = [job for job in listed.jobs if not math.isinf(job.end_s)]
     with _kept_jobs(settings) as jobs:
@@ -114,7 +116,7 @@ def _jobs(settings: config.Settings, path: Path) -> dict[str, Any]:
 
 
 def _traffic(settings: config.Settings, options: argparse.Namespace) -> dict[str, Any]:
-    from tarazu.daemons.bursts import here
+    from tarazu.daemons.burstd import here
     from tarazu.forwarding.traffic import imports
 
     columns = imports.Columns(
@@ -151,8 +153,8 @@ def _traffic(settings: config.Settings, options: argparse.Namespace) -> dict[str
 
 @contextlib.contextmanager
 def _kept_jobs(settings: config.Settings) -> Iterator[Jobs]:
-    from tarazu.daemons.bursts.jobs import Jobs
-    from tarazu.daemons.bursts.kept import Kept
+    from tarazu.daemons.burstd.jobs import Jobs
+    from tarazu.daemons.burstd.kept import Kept
 
     kept = Kept(settings.bursts.directory)
     kept.make()

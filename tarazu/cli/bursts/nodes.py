@@ -1,11 +1,11 @@
 """Which nodes are asked of Slurm for which application's jobs, what became of it, and why.
 
-    tarazu bursts nodes                 what it would do, or did; users see their own applications
-    tarazu bursts nodes --features      features that let Slurm spread jobs that wait, for slurm.conf
-    tarazu bursts nodes --observe       on tarazu-burstd's node, as root: only note what would be asked
-    tarazu bursts nodes --advise        likewise; and tell the user at submission
-    tarazu bursts nodes --apply         ask Slurm
-    tarazu bursts nodes --undo          take back now what was asked for jobs that wait, and ask for nothing until
+    tarazu change bursts nodes                 what it would do, or did; users see their own applications
+    tarazu change bursts nodes --features      features that let Slurm spread jobs that wait, for slurm.conf
+    tarazu change bursts nodes --observe       on tarazu-burstd's node, as root: only note what would be asked
+    tarazu change bursts nodes --advise        likewise; and tell the user at submission
+    tarazu change bursts nodes --apply         ask Slurm
+    tarazu change bursts nodes --undo          take back now what was asked for waiting jobs, and ask for nothing until
                                         --apply; needs no daemon
 
 What was ordered counts instead of `bursts.nodes`, over restarts. While the site's stop file is there the mode is
@@ -53,8 +53,8 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def _show(settings: config.Settings, *, as_json: bool) -> int:
-    from tarazu.daemons.bursts.asked import VERSION, AboutAll, Told
-    from tarazu.daemons.bursts.asking import ask
+    from tarazu.daemons.burstd.asked import VERSION, AboutAll, Told
+    from tarazu.daemons.burstd.asking import ask
 
     status = ask(settings.bursts.socket, AboutAll(VERSION), Told, ANSWER_S).status
     if as_json:
@@ -84,10 +84,10 @@ def _row(row: dict[str, Any]) -> list[object]:
 
 
 def _order(settings: config.Settings, mode: str, *, as_json: bool) -> int:
-    from tarazu.daemons.bursts.node_part import set_mode
+    from tarazu.daemons.burstd.node_part import set_mode
 
     _here(settings)
-    before = set_mode(settings, mode, f"tarazu bursts nodes --{mode}")  # type: ignore[arg-type]
+    before = set_mode(settings, mode, f"tarazu change bursts nodes --{mode}")  # type: ignore[arg-type]
     if as_json:
         print_json({"mode": mode, "was": before})
     else:
@@ -96,15 +96,15 @@ def _order(settings: config.Settings, mode: str, *, as_json: bool) -> int:
 
 
 def _undo(settings: config.Settings, *, as_json: bool) -> int:
-    from tarazu.daemons.bursts.keeping import take_back_all
-    from tarazu.daemons.bursts.node_part import set_mode
-    from tarazu.daemons.bursts.pins import Pins
-    from tarazu.daemons.bursts.slurm_view import Slurm
+    from tarazu.batch.slurm import Slurm
+    from tarazu.daemons.burstd.keeping import take_back_all
+    from tarazu.daemons.burstd.node_part import set_mode
+    from tarazu.daemons.burstd.pins import Pins
 
     _here(settings)
     # First: what is taken back here it would else ask for again.
-    before = set_mode(settings, "observe", "tarazu bursts nodes --undo")
-    done = take_back_all(Pins(settings.bursts.directory), Slurm(), "tarazu bursts nodes --undo")
+    before = set_mode(settings, "observe", "tarazu change bursts nodes --undo")
+    done = take_back_all(Pins(settings.bursts.directory), Slurm(), "tarazu change bursts nodes --undo")
     left = [each for each in done if each.outcome == "not taken back"]
     back = [each for each in done if each.outcome == "taken back"]
     if as_json:
@@ -116,7 +116,7 @@ def _undo(settings: config.Settings, *, as_json: bool) -> int:
         say(f"still asked for: {each.pin.user} {each.pin.name}: {each.why}")
     if not back and not left:
         print("nothing to take back: no job waits for nodes that tarazu asked for")
-    print("nothing is asked for until `tarazu bursts nodes --apply`")
+    print("nothing is asked for until `tarazu change bursts nodes --apply`")
     return int(bool(left))
 
 
@@ -126,14 +126,14 @@ def _here(settings: config.Settings) -> None:
 
 
 def _features(settings: config.Settings, *, as_json: bool) -> int:
-    from tarazu.daemons.bursts import here
-    from tarazu.daemons.bursts.deciding import slots
-    from tarazu.forwarding.routers import hosts
+    from tarazu.batch.node_set import fold
+    from tarazu.daemons.burstd import here
+    from tarazu.daemons.burstd.deciding import slots
 
     machine = here.machine(settings)
     if machine is None:
         raise BadInput("bursts.machine", "a file, or leaf switches that Slurm knows", "neither")
-    found = {feature: hosts.fold(nodes) for feature, nodes in slots(machine).items()}
+    found = {feature: fold(nodes) for feature, nodes in slots(machine).items()}
     if as_json:
         print_json(found)
         return 0

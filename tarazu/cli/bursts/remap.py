@@ -1,18 +1,18 @@
 """Which router (I/O node) serves which compute nodes: what other mappings would give, and set one.
 
-    tarazu bursts remap --advise                      what each mapping gives on the site's own traffic; sets nothing
-    tarazu bursts remap --advise --mapping together --moves 500
-    tarazu bursts remap --apply --mapping folded      on mdsd's node, as root: let mdsd plan this one
-    tarazu bursts remap --follow                      there, from a timer each hour: the mapping for jobs that run now
-    tarazu bursts remap --undo                        there: no mapping any more, and none until --apply
-    tarazu bursts remap --mapping folded --routes nodes     instead: options of the module lnet, or its networks
+    tarazu change bursts remap --advise                      what each mapping gives on the site's traffic; sets nothing
+    tarazu change bursts remap --advise --mapping together --moves 500
+    tarazu change bursts remap --apply --mapping folded      on mdsd's node, as root: let mdsd plan this one
+    tarazu change bursts remap --follow                      there, from a timer each hour: one for the jobs that run
+    tarazu change bursts remap --undo                        there: no mapping any more, and none until --apply
+    tarazu change bursts remap --mapping folded --routes nodes     instead: options of the module lnet, or its networks
 
 Mappings: contiguous (neighbours share a router), round-robin (node i has router i % n), folded (neighbours have
 different routers, in few rules), together (learned: nodes that burst together have different routers; together-folded
-in few rules); best: the most even one of those with rules for `forwarding.rules` at most. What learns is given the
+in few rules); best: the most even one of those with rules for MOST_RULES at most. What learns is given the
 earlier days, and all are judged on the later ones. Nodes and routers come from `bursts.machine`, their NIDs from
 `forwarding.nids`. mdsd and the OSSs set rules where `forwarding.routers` is `apply`; nodes of jobs with routers of
-their own (`tarazu routers`) keep those. With two mdsds, --apply and --undo are for both nodes.
+their own (`tarazu change routers`) keep those. With two mdsds, --apply and --undo are for both nodes.
 
 moved: nodes that get another router. busiest 10 %: share of an interval's bytes that the busiest tenth of the routers
 carries, mean of the intervals. of busiest 1 %: routers that serve the busiest 1 % of the nodes.
@@ -22,18 +22,19 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tarazu import config
 from tarazu.cli.bursts import remap_follow
-from tarazu.cli.bursts.remap_input import Period, Progress, period_of, read, site_of, traffic
-from tarazu.cli.output import action_options, print_json, print_table, say
+from tarazu.cli.bursts.remap_input import Period, RemapProgress, period_of, read, site_of, traffic
+from tarazu.cli.output import action_options, number, print_json, print_table, say, whole
 from tarazu.cli.stopped import refuse_while_stopped
 from tarazu.errors import BadInput, InfeasibleRequest, StoreError, Unavailable
 from tarazu.forwarding.mapping import mapping_file
+from tarazu.forwarding.routers import udsp
+from tarazu.units import figure, percent
 
 if TYPE_CHECKING:
     from tarazu.forwarding.mapping.follow import OnWindows
@@ -57,19 +58,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--mapping", choices=NAMES, help="this one alone (with --apply and --routes: default best)"
     )
-    parser.add_argument("--days", type=_days, default=14.0, metavar="N", help="of traffic (default: 14)")
     parser.add_argument(
-        "--held-out", type=_days, metavar="N", help="of these the last ones judge (default: a third)"
+        "--days", type=number(0.001, 36_500), default=14.0, metavar="N", help="of traffic (default: 14)"
+    )
+    parser.add_argument(
+        "--held-out",
+        type=number(0.001, 36_500),
+        metavar="N",
+        help="of these the last ones judge (default: a third)",
     )
     parser.add_argument(
         "--moves",
-        type=_count,
+        type=whole(0),
         metavar="N",
         help="nodes that `together` may move at most; with --follow, nodes off `folded` (default: 200)",
     )
     parser.add_argument(
         "--windows",
-        type=_count,
+        type=whole(0),
         default=6,
         metavar="N",
         help="hours on which --follow is judged (default: 6)",
@@ -95,35 +101,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _days(text: str) -> float:
-    try:
-        found = float(text)
-    except ValueError:
-        found = -1.0
-    if not 0 < found <= 36_500:
-        raise argparse.ArgumentTypeError(f"expected a number of days, found {text!r}")
-    return found
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or len(text) > 9:
-        raise argparse.ArgumentTypeError(f"expected a whole number, found {text!r}")
-    return int(text)
-
-
 def execute(options: argparse.Namespace) -> int:
     settings = config.load(options.config)
     if options.undo:
         return _undo(settings, as_json=options.json)
-    try:
-        if options.follow:
-            _may_apply(settings)
-            return remap_follow.execute(options, settings, _path(settings))
-        return _execute(options, settings)
-    except ModuleNotFoundError as error:
-        raise Unavailable(
-            f"expected the extras `bursts` and `mds` (pip install 'tarazu[bursts,mds]'), found no {error.name}"
-        ) from None
+    if options.follow:
+        _may_apply(settings)
+        return remap_follow.execute(options, settings, _path(settings))
+    return _execute(options, settings)
 
 
 def _execute(options: argparse.Namespace, settings: config.Settings) -> int:
@@ -133,7 +118,7 @@ def _execute(options: argparse.Namespace, settings: config.Settings) -> int:
         _may_apply(settings)
     site = site_of(options, settings)
     name = options.mapping or (BEST if options.apply or options.routes else "")
-    most = settings.forwarding.rules
+    most = udsp.MOST_RULES
     period = period_of(options, settings)
     if period is None and name in (BEST, *offers.LEARN):
         raise Unavailable(
@@ -145,7 +130,7 @@ def _execute(options: argparse.Namespace, settings: config.Settings) -> int:
         chosen = offers.best(made, most)
         if chosen is None and (options.apply or options.routes):
             raise InfeasibleRequest(
-                f"expected a mapping that is better than the present one, in {most} rules (forwarding.rules)"
+                f"expected a mapping that is better than the present one, in {most} rules"
             )
     else:
         chosen = next((offer for offer in made if offer.name == name), None)
@@ -163,7 +148,7 @@ def _execute(options: argparse.Namespace, settings: config.Settings) -> int:
     if chosen.rules is None or not 0 < chosen.rules <= most:
         raise BadInput(
             f"mapping {chosen.name}",
-            f"rules, at most {most} on a server (forwarding.rules; fewer: --mapping folded)",
+            f"rules, at most {most} on a server ( fewer: --mapping folded)",
             f"{chosen.rules}",
         )
     path = _path(settings)
@@ -213,7 +198,7 @@ def _undo(settings: config.Settings, *, as_json: bool) -> int:
         return 1 if not_held else 0
     if was:
         within = "mdsd sees it within 5 s, OSSs take its rules back forwarding.interval_s later"
-        say(f"removed: {path}; {within} (`tarazu routers`)")
+        say(f"removed: {path}; {within} (`tarazu change routers`)")
     else:
         say(f"nothing to undo: there is no {path}")
     if not_held:
@@ -225,15 +210,15 @@ def _mappings(
     options: argparse.Namespace, site: Site, period: Period | None, names: tuple[str, ...], most: int
 ) -> dict[str, Numbers]:
     from tarazu.forwarding.mapping import history, offers
-    from tarazu.forwarding.mapping.together import Options
+    from tarazu.forwarding.mapping.together import MappingOptions
 
     learned = None
     if period is not None and {*names} & {*offers.LEARN}:
         learned = history.learn(
             read(period.directory, period.begin_s, period.split_s, "reading"), site.machine
         )
-    say_so = Progress()
-    found = offers.mappings(site, learned, names, Options(moves=options.moves), most, say_so)
+    say_so = RemapProgress()
+    found = offers.mappings(site, learned, names, MappingOptions(moves=options.moves), most, say_so)
     say_so.end()
     return found
 
@@ -264,7 +249,7 @@ def _print_offers(
                 "best": chosen.name if chosen and best else None,
                 "learned_s": period.split_s - period.begin_s if period else 0.0,
                 "judged_s": period.end_s - period.split_s if period else 0.0,
-                "rules": settings.forwarding.rules,
+                "rules": udsp.MOST_RULES,
                 "nodes_without_nid": unknown,
                 "follow": hours,
             }
@@ -277,19 +262,19 @@ def _print_offers(
             (
                 offer.name,
                 offer.moved,
-                _percent(offer.judged.busiest_share) if offer.judged else "-",
-                _percent(offer.judged.busiest_share_of_bytes) if offer.judged else "-",
+                percent(offer.judged.busiest_share) if offer.judged else "-",
+                percent(offer.judged.busiest_share_of_bytes) if offer.judged else "-",
                 f"{offer.judged.io_nodes_of_busiest:.1f}" if offer.judged else "-",
                 offer.most_nodes,
                 "-" if offer.rules is None else offer.rules,
-                "-" if offer.hops is None else f"{offer.hops:.3f}",
+                figure(offer.hops),
             )
             for offer in made
         ],
     )
-    most = settings.forwarding.rules
+    most = udsp.MOST_RULES
     if any(offer.rules is not None and offer.rules > most for offer in made):
-        print(f"a server sets {most} rules at most (forwarding.rules)")
+        print(f"a server sets {most} rules at most")
     if unknown:
         print(
             f"{unknown} of {len(site.machine.nodes)} nodes have no NID (forwarding.nids): no rule will be for them, "
@@ -309,10 +294,6 @@ def _print_offers(
         )
     if hours:
         remap_follow.show(hours, most)
-
-
-def _percent(share: float) -> str:
-    return "-" if math.isnan(share) else f"{100 * share:.1f} %"
 
 
 def _print_routes(what: str, site: Site, mapping: Numbers) -> int:

@@ -1,4 +1,4 @@
-"""`tarazu bursts remap --follow`, which a timer runs each hour; and what it would have given."""
+"""`tarazu change bursts remap --follow`, which a timer runs each hour; and what it would have given."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tarazu import config
-from tarazu.cli.bursts.remap_input import Period, Progress, read, site_of, traffic
+from tarazu.cli.bursts.remap_input import Period, RemapProgress, read, site_of, traffic
 from tarazu.cli.output import print_json, print_table, say
 from tarazu.errors import BadInput, StoreError
 from tarazu.forwarding.mapping import mapping_file
+from tarazu.forwarding.routers import udsp
 from tarazu.past import no_later
+from tarazu.units import percent
 
 if TYPE_CHECKING:
     from tarazu.forwarding.mapping.follow import OnWindows
@@ -39,7 +41,7 @@ def execute(options: argparse.Namespace, settings: config.Settings, path: Path) 
     site = site_of(options, settings)
     if site.addresses is None:
         raise BadInput("forwarding.nids", "a file with the NIDs of nodes and routers, for rules", "none")
-    most = settings.forwarding.rules
+    most = udsp.MOST_RULES
     base = base_of(site, most)
     directory = traffic(options, settings)
     span = days.span(directory) if directory.is_dir() else None
@@ -53,7 +55,7 @@ def execute(options: argparse.Namespace, settings: config.Settings, path: Path) 
         why = f"{moved(base, new)} nodes off folded"
     its = rules.rules(new, site.addresses)
     if rules.on_a_server(its) > most:
-        raise BadInput("forwarding.rules", f"{rules.on_a_server(its)} at least, for these routers", most)
+        raise BadInput("rules", f"at most {most} on a server", rules.on_a_server(its))
     changed = moved(site.present, new)
     with mapping_file.locked(path):
         if mapping_file.held(path):
@@ -94,23 +96,23 @@ def judged(
 ) -> OnWindows | None:
     """On hours of the days that judge; None where there are not two of them."""
     from tarazu.forwarding.mapping import follow
-    from tarazu.forwarding.mapping.history import History
+    from tarazu.forwarding.mapping.history import TrafficHistory
     from tarazu.forwarding.mapping.offers import PRESENT
     from tarazu.forwarding.mapping.simple import round_robin
 
-    most = settings.forwarding.rules
+    most = udsp.MOST_RULES
     base = base_of(site, most)
     moves = follow.MOVES if options.moves is None else options.moves
     others = {"round-robin": round_robin(len(site.machine.nodes), len(site.machine.io_nodes)), "folded": base}
     if (site.present >= 0).any():
         others = {PRESENT: site.present, **others}
 
-    def change(learned: History, now: Numbers) -> Numbers:
+    def change(learned: TrafficHistory, now: Numbers) -> Numbers:
         if site.addresses is None:
             return follow.follow(learned, site.machine, base, now, moves)
         return follow.within(learned, site.machine, base, now, site.addresses, most, moves)
 
-    say_so = Progress()
+    say_so = RemapProgress()
     found = follow.judged(
         lambda begin_s, end_s: read(period.directory, begin_s, end_s, ""),
         site.machine,
@@ -135,8 +137,8 @@ def show(found: OnWindows, most_rules: int) -> None:
         [
             (
                 name,
-                f"{100 * its.busiest_share:.1f} %",
-                f"{100 * its.busiest_share_of_bytes:.1f} %",
+                percent(its.busiest_share),
+                percent(its.busiest_share_of_bytes),
                 f"{its.io_nodes_of_busiest:.1f}",
             )
             for name, its in found.judged.items()
@@ -145,4 +147,4 @@ def show(found: OnWindows, most_rules: int) -> None:
     needs = f", {found.rules} rules of {most_rules}" if found.rules else ""
     print(f"follow has {found.off:.0f} nodes off folded{needs} (`--follow`, run hourly)")
     if found.rules and not found.off:
-        print("either nothing was better, or forwarding.rules leaves no rules for it")
+        print("either nothing was better, or a server may have no more rules")

@@ -1,4 +1,4 @@
-"""What `tarazu bursts remap` looks at: the machine, its NIDs and the mapping in force, days of traffic."""
+"""What `tarazu change bursts remap` looks at: the machine, its NIDs and the mapping in force, days of traffic."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ SAY_EVERY_S = 2.0
 
 
 def site_of(options: argparse.Namespace, settings: config.Settings) -> Site:
-    from tarazu.daemons.bursts import here
+    from tarazu.batch.node_set import unfold
+    from tarazu.daemons.burstd import here
     from tarazu.forwarding.mapping import hops, offers, rules
-    from tarazu.forwarding.routers import hosts
     from tarazu.forwarding.traffic import machine_file
 
     machine = machine_file.read(options.machine) if options.machine else here.machine(settings)
     if machine is None:
         raise BadInput("bursts.machine", "a file of nodes and routers (or --machine FILE)", "nothing")
     if options.routers:
-        machine = _among(machine, hosts.unfold(options.routers))
+        machine = _among(machine, unfold(options.routers))
     if not machine.nodes or not machine.io_nodes:
         raise BadInput(
             str(options.machine or "bursts.machine"),
@@ -80,7 +80,7 @@ def _present(settings: config.Settings, machine: Machine, addresses: Addresses) 
             mapping_file.read(Path(settings.forwarding.mapping)) if settings.forwarding.mapping else None
         )
     except TarazuError as error:
-        print(shown(f"tarazu bursts remap: what is in force is not known: {error}"), file=sys.stderr)
+        print(shown(f"tarazu change bursts remap: what is in force is not known: {error}"), file=sys.stderr)
         return machine.served_by
     return rules.served_by(in_force.rules, addresses, machine.served_by) if in_force else machine.served_by
 
@@ -99,7 +99,7 @@ class Period:
 
 
 def traffic(options: argparse.Namespace, settings: config.Settings) -> Path:
-    from tarazu.daemons.bursts import here
+    from tarazu.daemons.burstd import here
 
     return options.traffic or here.traffic(settings)
 
@@ -120,7 +120,7 @@ def period_of(options: argparse.Namespace, settings: config.Settings) -> Period 
 def read(directory: Path, begin_s: float, end_s: float, what: str) -> Iterator[Traffic]:
     from tarazu.forwarding.traffic import days
 
-    say_so = Progress()
+    say_so = RemapProgress()
     for chunk in days.read(directory, begin_s, end_s):
         yield chunk
         if len(chunk) and end_s > begin_s:
@@ -128,7 +128,7 @@ def read(directory: Path, begin_s: float, end_s: float, what: str) -> Iterator[T
     say_so.end()
 
 
-class Progress:
+class RemapProgress:
     """A line on a terminal's standard error, once it takes long."""
 
     def __init__(self) -> None:

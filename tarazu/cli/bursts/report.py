@@ -1,9 +1,9 @@
 """How bursty in space the site's I/O has been: which nodes, cabinets and I/O nodes carried it, and whose jobs it was.
 
-    tarazu bursts report                        the last seven days of what tarazu-burstd keeps
-    tarazu bursts report --days 1 --json        one day, as JSON
-    tarazu bursts report --out DIR              also a page with pictures (by tarazu[viz]), JSON, CSV
-    tarazu bursts report --from 2026-11-15 --to 2026-11-18 --traffic DIR --jobs sacct.txt --machine machine.txt
+    tarazu change bursts report                        the last seven days of what tarazu-burstd keeps
+    tarazu change bursts report --days 1 --json        one day, as JSON
+    tarazu change bursts report --out DIR              also a page with pictures (by tarazu[viz]), JSON, CSV
+    tarazu change bursts report --from 2026-11-15 --to 2026-11-18 --traffic DIR --jobs sacct.txt --machine machine.txt
                                                 of files, wherever they come from
 
 Beside the site's own figures stand those that are published of two machines, Tianhe-1A and CS19. `round-robin` is what
@@ -18,7 +18,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from tarazu import config
-from tarazu.cli.output import print_json
+from tarazu.cli.output import print_json, whole
 from tarazu.errors import Unavailable
 
 DAYS = 7
@@ -26,7 +26,7 @@ DAYS = 7
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--days", type=_count, metavar="N", help=f"the last N days of traffic (default {DAYS})"
+        "--days", type=whole(1, 100_000), metavar="N", help=f"the last N days of traffic (default {DAYS})"
     )
     parser.add_argument("--from", dest="first", type=_day, metavar="DAY", help="from this day on, 2026-11-15")
     parser.add_argument("--to", dest="last", type=_day, metavar="DAY", help="up to the end of this day")
@@ -43,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--machine", type=Path, metavar="FILE", help="where nodes stand (default: bursts.machine)"
     )
     parser.add_argument(
-        "--applications", type=_count, default=15, metavar="N", help="so many lines of them (15)"
+        "--applications", type=whole(1, 100_000), default=15, metavar="N", help="so many lines of them (15)"
     )
     parser.add_argument(
         "--out",
@@ -66,7 +66,7 @@ def execute(options: argparse.Namespace) -> int:
     settings = config.load(options.config)
     period = report_files.measured(
         settings,
-        report_files.Wanted(
+        report_files.ReportOptions(
             options.traffic, options.jobs, options.machine, options.days, DAYS, options.first, options.last
         ),
     )
@@ -81,12 +81,6 @@ def execute(options: argparse.Namespace) -> int:
         if options.out:
             print(f"\n{options.out / 'report.html'}")
     return 0
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not 0 < int(text) <= 100_000:
-        raise argparse.ArgumentTypeError(f"expected a number from 1 on, found {text!r}")
-    return int(text)
 
 
 def _day(text: str) -> float:

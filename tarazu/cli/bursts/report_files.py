@@ -1,4 +1,4 @@
-"""From a site's files to what is said of them: the work of `tarazu bursts report`."""
+"""From a site's files to what is said of them: the work of `tarazu change bursts report`."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ import msgspec
 import numpy as np
 
 from tarazu import config, durable
+from tarazu.batch.jobs import Job
+from tarazu.batch.jobs import read as read_jobs
 from tarazu.cli.bursts import report_text
 from tarazu.cli.output import Progress
-from tarazu.daemons.bursts import here
+from tarazu.daemons.burstd import here
 from tarazu.errors import BadInput, StoreError, Unavailable
 from tarazu.forwarding.bursts import tables
 from tarazu.forwarding.bursts.characteristics import Thresholds
 from tarazu.forwarding.bursts.day import Period, analyse
 from tarazu.forwarding.bursts.report import Report
 from tarazu.forwarding.mapping.simple import round_robin
-from tarazu.forwarding.traffic import days, machine_file, slurm
-from tarazu.forwarding.traffic.batch_job import BatchJob
+from tarazu.forwarding.traffic import days, machine_file
 from tarazu.forwarding.traffic.machine import Machine
 from tarazu.forwarding.traffic.traffic import Numbers, Traffic
 from tarazu.names import shown
@@ -34,7 +35,7 @@ QUIET_S = 600.0
 """For so long after the last traffic it is believed that nobody moved anything."""
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class ReportOptions(msgspec.Struct, frozen=True):
     """As the options say; None: the settings', and the last days of what is there."""
 
     traffic: Path | None = None
@@ -49,12 +50,12 @@ class Wanted(msgspec.Struct, frozen=True):
     """The last day's beginning."""
 
 
-def measured(settings: config.Settings, wanted: Wanted) -> Period:
+def measured(settings: config.Settings, wanted: ReportOptions) -> Period:
     """What the options ask for. Raises TarazuError."""
     traffic = wanted.traffic or here.traffic(settings)
     span = days.span(traffic)
     if span is None:
-        expected = "expected traffic, which tarazu-burstd or `tarazu bursts import` puts there"
+        expected = "expected traffic, which tarazu-burstd or `tarazu change bursts import` puts there"
         raise Unavailable(f"{traffic}: {expected}; found none")
     start_s, end_s = _period(wanted, span)
     chunks = days.read(traffic, start_s, end_s)
@@ -90,8 +91,8 @@ def mappings(machine: Machine) -> Mapping[str, Numbers]:
 
 def write(found: Report, period: Period, folder: Path, limits: Thresholds) -> None:
     """As a page with pictures (none without matplotlib, which the page says), as JSON and CSV. Raises StoreError."""
-    from tarazu.sim.bursts.pictures import pictures
-    from tarazu.sim.study.report import document, figure
+    from tarazu.drawing import document, figure
+    from tarazu.forwarding.bursts.pictures import pictures
 
     drawn, note = [], ""
     try:
@@ -118,7 +119,7 @@ def limits(settings: config.Settings) -> Thresholds:
     return Thresholds(intensive=settings.bursts.intensive)
 
 
-def _period(wanted: Wanted, span: tuple[float, float]) -> tuple[float, float]:
+def _period(wanted: ReportOptions, span: tuple[float, float]) -> tuple[float, float]:
     """Whole days, as far as there is traffic: jobs before its first interval, and long after its last, would look as if
     they had moved nothing. What is still to come is no part of it.
     """
@@ -138,7 +139,7 @@ def _period(wanted: Wanted, span: tuple[float, float]) -> tuple[float, float]:
     return max(start_s, span[0]), min(end_s, quiet_until_s)
 
 
-def _machine(settings: config.Settings, wanted: Wanted, traffic: Traffic) -> Machine:
+def _machine(settings: config.Settings, wanted: ReportOptions, traffic: Traffic) -> Machine:
     """Where nobody knows it, all that there is are the nodes' names."""
     found = machine_file.read(wanted.machine) if wanted.machine else here.machine(settings)
     if found is not None:
@@ -148,17 +149,17 @@ def _machine(settings: config.Settings, wanted: Wanted, traffic: Traffic) -> Mac
 
 
 def _jobs(
-    settings: config.Settings, wanted: Wanted, start_s: float, end_s: float
-) -> tuple[Sequence[BatchJob], Sequence[tuple[float, float]]]:
+    settings: config.Settings, wanted: ReportOptions, start_s: float, end_s: float
+) -> tuple[Sequence[Job], Sequence[tuple[float, float]]]:
     """Jobs, and times in which nobody counted. Traffic says much without them."""
     try:
         gaps = () if wanted.traffic else here.gaps(settings)
         if wanted.jobs is None:
             return here.jobs(settings, start_s, end_s), gaps
     except BadInput as error:
-        print(shown(f"tarazu bursts report: without jobs: {error}"), file=sys.stderr)
+        print(shown(f"tarazu change bursts report: without jobs: {error}"), file=sys.stderr)
         return (), ()
-    return slurm.read(wanted.jobs).jobs, gaps
+    return read_jobs(wanted.jobs).jobs, gaps
 
 
 def _text(time_s: float) -> str:

@@ -10,7 +10,7 @@ from tarazu.cli.output import table_lines
 from tarazu.forwarding.bursts.applications import Trait
 from tarazu.forwarding.bursts.report import ApplicationReport, Report
 from tarazu.forwarding.bursts.statistics import ApplicationStatistics, Share
-from tarazu.units import human_bytes
+from tarazu.units import figure, human_bytes, percent
 
 
 def lines(found: Report, applications: int) -> Iterator[str]:
@@ -21,7 +21,7 @@ def lines(found: Report, applications: int) -> Iterator[str]:
     yield from table_lines(
         ("at a moment", "mean", "by bytes", "Tianhe-1A", "CS19"),
         (
-            (what, *map(_percent, (moments.mean, moments.of_bytes)), *_published(key))
+            (what, *map(percent, (moments.mean, moments.of_bytes)), *_published(key))
             for what, moments, key in (
                 ("bytes of the busiest 1 % of nodes", found.busiest_nodes, "top nodes"),
                 ("bytes of the busiest 20 % of cabinets", found.busiest_cabinets, "top cabinets"),
@@ -35,10 +35,10 @@ def lines(found: Report, applications: int) -> Iterator[str]:
             (
                 (
                     name,
-                    _percent(each.busiest.mean),
-                    _percent(each.busiest.of_bytes),
-                    _number(each.of_busiest),
-                    _number(each.most_over_mean),
+                    percent(each.busiest.mean),
+                    percent(each.busiest.of_bytes),
+                    figure(each.of_busiest, ".1f"),
+                    figure(each.most_over_mean, ".1f"),
                     f"{each.unevenness:.3f}",
                 )
                 for name, each in found.mappings.items()
@@ -82,7 +82,7 @@ def _jobs(found: Report) -> Iterator[str]:
     yield from table_lines(
         (f"{jobs.jobs} jobs, {jobs.multi_node} on several nodes", "share", "known", "Tianhe-1A", "CS19"),
         (
-            (what, _percent(share.share), "-" if key == "their traffic" else str(share.of), *_published(key))
+            (what, percent(share.share), "-" if key == "their traffic" else str(share.of), *_published(key))
             for what, share, key in rows
         ),
     )
@@ -94,7 +94,7 @@ def _consistency(found: ApplicationStatistics) -> str:
         "all ranks": found.consistency_all_rank,
         "low communication": found.consistency_low_communication,
     }
-    means = (f"{name} {_percent(mean(its)) if its else 'unknown'}" for name, its in degrees.items())
+    means = (f"{name} {percent(mean(its)) if its else 'unknown'}" for name, its in degrees.items())
     return f"mean degree of consistency of {found.applications} applications: {', '.join(means)}"
 
 
@@ -142,18 +142,10 @@ def _published(key: str) -> tuple[str, str]:
     """Of Tianhe-1A and CS19, in percent; a dash where nothing is."""
     if not key:
         return "-", "-"
-    from tarazu.sim.bursts.published import STATISTICS
+    from tarazu.forwarding.bursts.published import STATISTICS
 
     values = next(each.values for each in STATISTICS if each.key == key)
     return f"{values['tianhe-1a']:.1f} %", f"{values['cs19']:.1f} %"
-
-
-def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:.1f} %"
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1f}"
 
 
 def _time(time_s: float) -> str:

@@ -1,7 +1,7 @@
 """sbatch, with the nodes that tarazu-burstd would ask for: for sites without a plugin of Slurm.
 
-    tarazu bursts sbatch -- -N 64 -p batch job.sh       everything after `--` is sbatch's own
-    tarazu bursts sbatch -- -N 64 --wrap ./a.out
+    tarazu change bursts sbatch -- -N 64 -p batch job.sh       everything after `--` is sbatch's own
+    tarazu change bursts sbatch -- -N 64 --wrap ./a.out
 
 sbatch itself reads the options, also those in the script and the environment (`sbatch -v --test-only`). Where they say
 anything of nodes but how many, nothing is added; nor where the service is silent. What is added is printed. A script
@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -47,9 +45,7 @@ ALONE = set(
     "propagate quiet reboot requeue spread-job use-min-nodes verbose wait H O Q W k s v".split()
 )
 """Options whose next word is not their value."""
-READ_S = 10.0
 ANSWER_S = 0.5
-_OPTION = re.compile(r"sbatch: ([\w-]+)\s*: (.*)")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -72,10 +68,11 @@ def execute(options: argparse.Namespace) -> int:
 
 def advice(words: Sequence[str], settings: config.Settings) -> list[str]:
     """Options to add, which are also printed. Raises TarazuError."""
-    from tarazu.daemons.bursts.asked import VERSION, AboutJob, Answer
-    from tarazu.daemons.bursts.asking import ask
+    from tarazu.batch.slurm import sbatch_options
+    from tarazu.daemons.burstd.asked import VERSION, AboutJob, Answer
+    from tarazu.daemons.burstd.asking import ask
 
-    read = understood(words)
+    read = sbatch_options(words)
     nodes = read.get("nodes", "")
     if set(read) & OWN or not nodes.isdecimal() or int(nodes) < 2:
         return []
@@ -101,27 +98,6 @@ def advice(words: Sequence[str], settings: config.Settings) -> list[str]:
 def _say(text: str) -> None:
     """Beside what sbatch prints."""
     print(shown(text), file=sys.stderr)
-
-
-def understood(words: Sequence[str]) -> dict[str, str]:
-    """Options as sbatch reads them; none of a job of several parts. Raises Unavailable."""
-    try:
-        done = subprocess.run(
-            ["sbatch", "-v", "--test-only", *words],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            errors="surrogateescape",
-            timeout=READ_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise Unavailable(f"sbatch --test-only: expected an answer within {READ_S:g} s") from None
-    except OSError as error:
-        raise Unavailable(f"sbatch: {error.strerror}") from None
-    if done.stderr.count("sbatch: defined options") != 1:
-        return {}
-    return {found[1]: found[2] for line in done.stderr.splitlines() if (found := _OPTION.fullmatch(line))}
 
 
 def script(words: Sequence[str]) -> str:

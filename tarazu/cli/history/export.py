@@ -22,7 +22,7 @@ from tarazu.cli.history.chosen import chosen, history_of
 from tarazu.cli.output import Progress
 from tarazu.errors import TarazuError, TraceError
 from tarazu.trace import exchange
-from tarazu.trace.flat import Kept
+from tarazu.trace.flat import NamedRun
 from tarazu.trace.history import History
 
 
@@ -41,7 +41,7 @@ def execute(options: argparse.Namespace) -> int:
     problems: list[TraceError] = []
     count = 0
 
-    def runs() -> Iterator[Kept]:
+    def runs() -> Iterator[NamedRun]:
         nonlocal count
         total = sum(len(history.paths(*pair)) for pair in pairs)
         with Progress() as progress:
@@ -75,7 +75,7 @@ def execute(options: argparse.Namespace) -> int:
     return 1 if problems else 0
 
 
-def _each(history: History, pairs: list[tuple[str, str]], problems: list[TraceError]) -> Iterator[Kept]:
+def _each(history: History, pairs: list[tuple[str, str]], problems: list[TraceError]) -> Iterator[NamedRun]:
     for pair in pairs:
         for path, run in history.each(*pair, problems.append):
-            yield Kept(path.stem, run)
+            yield NamedRun(path.stem, run)

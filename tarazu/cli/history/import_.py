@@ -1,4 +1,4 @@
-"""Learn from Darshan logs of earlier runs: `tarazu predict` and the next `tarazu run` forecast from them at once.
+"""Learn from Darshan logs of earlier runs: `tarazu history predict` and the next run forecast from them at once.
 
 tarazu history import ~/darshan/*.darshan            logs
 tarazu history import /darshan/2026/11 --dry-run     all logs below a directory: say what would be learned
@@ -25,17 +25,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tarazu import config
-from tarazu.cli.history.list_ import when
 from tarazu.cli.output import Progress, print_json, print_table
 from tarazu.errors import TarazuError
 from tarazu.run.command_line import job_step
 from tarazu.stats.client import mounts
 from tarazu.trace.history import History
 from tarazu.trace.places import Place
-from tarazu.units import human_bytes
+from tarazu.units import human_bytes, human_time
 
 if TYPE_CHECKING:
-    from tarazu.trace.training import Taken
+    from tarazu.trace.training import TakenRun
 
 MOST_NAMED = 20
 """Logs that are named of each kind that nothing was learned from; --json names all."""
@@ -70,12 +69,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(options: argparse.Namespace) -> int:
-    from tarazu.trace.training import Importer, Rules, Taken, tally  # numpy: not for the other verbs
+    from tarazu.trace.training import (  # numpy: not for the other verbs
+        Importer,
+        TakenRun,
+        TrainingRules,
+        tally,
+    )
 
     settings = config.load(options.config)
     importer = Importer(
         History(Path(settings.run.history_dir).expanduser()),
-        Rules(
+        TrainingRules(
             uid=os.getuid(),
             keep_runs=settings.predict.keep_runs,
             here=tuple(Place(m.path, m.fs_name, m.subdirectory) for m in mounts()),
@@ -87,7 +91,7 @@ def execute(options: argparse.Namespace) -> int:
         job_step.logged,
     )
     paths, refused = _sources(options.source)
-    found = [Taken(source, "refused", why) for source, why in refused]
+    found = [TakenRun(source, "refused", why) for source, why in refused]
     with Progress() as progress:
         for number, path in enumerate(paths, 1):
             progress(f"{number} of {len(paths)} logs")
@@ -138,10 +142,10 @@ def _expanded(text: str) -> Iterator[Path]:
         yield Path(text)
 
 
-def _print(found: list[Taken], dry_run: bool) -> None:
+def _print(found: list[TakenRun], dry_run: bool) -> None:
     from tarazu.trace.training import OUTCOMES, tally
 
-    of: dict[tuple[str, str], list[Taken]] = {}
+    of: dict[tuple[str, str], list[TakenRun]] = {}
     for taken in found:
         if taken.outcome in ("imported", "replaced"):
             of.setdefault((taken.application, taken.fs_name), []).append(taken)
@@ -153,8 +157,8 @@ def _print(found: list[Taken], dry_run: bool) -> None:
                     *pair,
                     len(runs),
                     sum(taken.partial for taken in runs),
-                    when(min(taken.start_s for taken in runs)),
-                    when(max(taken.start_s for taken in runs)),
+                    human_time(min(taken.start_s for taken in runs)),
+                    human_time(max(taken.start_s for taken in runs)),
                     sum(taken.files for taken in runs),
                     human_bytes(sum(taken.size_bytes for taken in runs)),
                 )

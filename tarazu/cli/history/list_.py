@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 
 from tarazu.cli.history.chosen import history_of
 from tarazu.cli.output import print_json, print_table
 from tarazu.errors import TraceError
 from tarazu.trace.records import RunRecord
-from tarazu.units import human_bytes
+from tarazu.units import human_bytes, human_time
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +54,7 @@ def execute(options: argparse.Namespace) -> int:
         print_table(
             ("application", "fs", "runs", "last run", "files", "bytes"),
             [
-                (app, fs, len(runs), when(last.start_s), len(last.files), human_bytes(_bytes(last)))
+                (app, fs, len(runs), human_time(last.start_s), len(last.files), human_bytes(_bytes(last)))
                 for fs, app, runs in found
                 for _, last in runs[-1:]
             ],
@@ -69,7 +68,7 @@ def execute(options: argparse.Namespace) -> int:
 def _line(fs: str, run_id: str, run: RunRecord) -> tuple[object, ...]:
     outcomes = run.outcomes
     return (
-        when(run.start_s),
+        human_time(run.start_s),
         fs,
         run.step.ranks,
         len(run.files),
@@ -104,8 +103,3 @@ def _summary(fs: str, app: str, run_id: str, run: RunRecord) -> dict[str, object
 
 def _bytes(run: RunRecord) -> int:
     return sum(f.size_bytes for f in run.files)
-
-
-def when(unix_s: float) -> str:
-    """A time of the local clock."""
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(unix_s))

@@ -14,14 +14,12 @@ import msgspec
 
 from tarazu.allocate.quality import ost_cost
 from tarazu.cli.history.chosen import by_id, chosen, history_of
-from tarazu.cli.history.list_ import when
 from tarazu.cli.output import print_json, print_table
 from tarazu.errors import TarazuError
-from tarazu.store.placed import ost_bytes
+from tarazu.store.placed import FileGroup, file_groups, ost_bytes
 from tarazu.trace.records import RunRecord
 from tarazu.trace.runfile import read_run
-from tarazu.trace.summary import Group, groups
-from tarazu.units import human_bytes
+from tarazu.units import human_bytes, human_time
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +42,7 @@ def execute(options: argparse.Namespace) -> int:
             )
         path = max(paths, key=lambda p: p.name)
     run = read_run(path)
-    folded = groups(run)
+    folded = file_groups(run)
     placed, known = ost_bytes(run.files)
     if options.json:
         document = msgspec.to_builtins(msgspec.structs.replace(run, files=()))
@@ -64,7 +62,8 @@ def _head(path: Path, run: RunRecord, placed: dict[int, int], known: int) -> lis
     step = run.step
     job = f", job {step.job_id}" if step.job_id else ""
     lines = [
-        f"{step.application} on {step.fs_name}, {when(run.start_s)}, {run.duration_s:.1f} s, {step.ranks} ranks{job}",
+        f"{step.application} on {step.fs_name}, {human_time(run.start_s)}, {run.duration_s:.1f} s, "
+        f"{step.ranks} ranks{job}",
         f"run {path.stem}, {len(run.files)} files, {human_bytes(_bytes(run))}, from {run.source}, {run.mode}"
         f", exit status {run.exit_status}{'' if run.complete else ', files may be missing'}",
     ]
@@ -78,7 +77,7 @@ def _head(path: Path, run: RunRecord, placed: dict[int, int], known: int) -> lis
     return lines
 
 
-def _line(group: Group) -> tuple[Any, ...]:
+def _line(group: FileGroup) -> tuple[Any, ...]:
     size = human_bytes(group.most_bytes)
     if group.least_bytes != group.most_bytes:
         size = f"{human_bytes(group.least_bytes)} - {size}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -12,16 +12,15 @@ from typing import Any
 
 import msgspec
 
-from tarazu import trusted
 from tarazu.allocate.quality import ost_cost
 from tarazu.cli import disable
 from tarazu.config import Settings
 from tarazu.errors import StoreError, TarazuError, TraceError
+from tarazu.run import job_log
 from tarazu.run.problems import before
-from tarazu.sim.whatif.job_log import fields
 from tarazu.stats import client
-from tarazu.store import about, control
-from tarazu.store.about import of_job
+from tarazu.store import control
+from tarazu.store.control import of_job
 from tarazu.store.placed import ost_bytes
 from tarazu.trace.history import History, id_of
 from tarazu.trace.records import RunRecord
@@ -29,7 +28,6 @@ from tarazu.trace.runfile import MAX_RUN_BYTES, read_header, read_run, reader
 
 MOST_RUNS = 2_000
 """Newest runs of each application among which a job's are looked for."""
-MOST_LOG_BYTES = 32 << 20
 _LINE = re.compile(r"(\S+) (\S+) app=(.*) mode=(\w+) (.*)")
 
 
@@ -86,7 +84,7 @@ def running(settings: Settings, wanted: str) -> list[Running]:
     """Steps of this user that run, and whose maps this node sees."""
     found = []
     for name, directory in disable.running(settings.run).items():
-        of = about.read(directory)
+        of = control.read_about(directory)
         mine = _names(wanted, name) or (of and of_job(wanted, of.job_id, of.array_job, of.array_index))
         if not mine or of is None:
             continue
@@ -177,22 +175,11 @@ def lines(settings: Settings, wanted: str) -> list[Line]:
     """Lines of the job's steps in jobs.log, oldest first."""
     found = []
     log = Path(settings.run.state_dir).expanduser() / "jobs.log"
-    for text in chain(_log(before(log)), _log(log)):
+    for _, text in chain(*(job_log.numbered(path, job_log.Lines(str(path))) for path in (before(log), log))):
         if (match := _LINE.fullmatch(text)) is None:
             continue
         at, run, application, mode, rest = match.groups()
-        said: dict[str, Any] = dict(fields(rest))
+        said: dict[str, Any] = dict(job_log.fields(rest))
         if _names(wanted, run) or of_job(wanted, said.get("job", "")):
             found.append(Line(run, application, mode, at, said))
     return found
-
-
-def _log(path: Path) -> Iterator[str]:
-    try:
-        with open(trusted.open_file(path, own=False), "rb") as file:
-            size = file.seek(0, 2)
-            file.seek(max(0, size - MOST_LOG_BYTES))
-            for line in file:
-                yield line.decode("utf-8", "replace").rstrip("\n")
-    except OSError:
-        return

@@ -15,15 +15,14 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tarazu import config
+from tarazu import config, ranges
 from tarazu.cli.job import own
 from tarazu.cli.output import print_json, say, table_lines
 from tarazu.config import Settings
 from tarazu.daemons.asking import TIMEOUT_S
 from tarazu.errors import TarazuError, Unavailable
-from tarazu.layout.setstripe import fold
 from tarazu.store.stop import site_stop
-from tarazu.units import human_bytes
+from tarazu.units import figure, human_bytes, human_time
 from tarazu.wire import local
 
 
@@ -120,13 +119,13 @@ def _ended(runs: Sequence[own.Ended], log: Mapping[str, own.Line]) -> Iterator[s
                 (
                     run.application,
                     run.fs_name,
-                    time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(run.start_s)),
+                    human_time(run.start_s),
                     f"{run.duration_s:.1f}",
                     run.ranks,
                     run.exit_status,
                     f"{run.files}{'' if run.complete else ' (some may be missing)'}",
                     human_bytes(run.size_bytes),
-                    "-" if run.ost_cost is None else f"{run.ost_cost:.3f}",
+                    figure(run.ost_cost),
                     " ".join(f"{name}={count}" for name, count in run.outcomes.items()),
                 )
                 for run in runs
@@ -137,7 +136,7 @@ def _ended(runs: Sequence[own.Ended], log: Mapping[str, own.Line]) -> Iterator[s
             if run.ost_bytes:
                 most = max(run.ost_bytes.values())
                 yield (
-                    f"  {run.application} on {run.fs_name}: OSTs {fold(run.ost_bytes)}, "
+                    f"  {run.application} on {run.fs_name}: OSTs {ranges.fold(sorted(run.ost_bytes))}, "
                     f"{human_bytes(most)} at most on one"
                 )
     for line in log.values():
@@ -160,7 +159,7 @@ def _plans(plans: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             "plan",
             "application",
             "fs",
-            "made",
+            "planned",
             "status",
             "files",
             "placed",
@@ -174,7 +173,7 @@ def _plans(plans: Sequence[Mapping[str, Any]]) -> Iterator[str]:
                 plan["id"],
                 plan["step"]["application"],
                 plan["step"]["fs_name"],
-                time.strftime("%H:%M:%S", time.localtime(plan["created_s"])),
+                human_time(plan["created_s"], "%Y-%m-%d %H:%M:%S"),
                 plan["status"],
                 plan["files"],
                 plan["placed"],
@@ -198,6 +197,7 @@ def _promises(promises: Mapping[str, Mapping[str, Any]] | None) -> Iterator[str]
     for of in (promises or {}).values():
         osts = {int(index): size for index, size in of["osts"].items()}
         dead = "; its step is silent" if of["dead"] else ""
-        yield f"promised on {of['fs_name']}: {human_bytes(sum(osts.values()))} on OSTs {fold(osts)}{dead}"
+        where = f"on OSTs {ranges.fold(sorted(osts))}{dead}"
+        yield f"promised on {of['fs_name']}: {human_bytes(sum(osts.values()))} {where}"
     if promises is not None and not promises:
         yield "nothing is promised to it any more"

@@ -40,7 +40,7 @@ age     seconds since its server's last report"""
 
 
 @dataclass(frozen=True)
-class Choice:
+class TopChoice:
     sort: Sort = "verdict"
     backwards: bool = False
     fold: Fold = "ost"
@@ -57,7 +57,9 @@ class Choice:
     paused: bool = False
 
 
-def press(choice: Choice, key: str, rows: int, page: int, fs_names: tuple[str, ...] = ()) -> Choice | None:
+def press(
+    choice: TopChoice, key: str, rows: int, page: int, fs_names: tuple[str, ...] = ()
+) -> TopChoice | None:
     """What is shown after a key; None: nothing more. `rows`: of all, `page`: of them on the screen.
 
     `key`: a character, or a name such as `down`, `page-up`, `enter`; unknown ones change nothing.
@@ -104,7 +106,7 @@ def press(choice: Choice, key: str, rows: int, page: int, fs_names: tuple[str, .
     return None if key in ("q", "Q", "\x03") else choice
 
 
-def _typed(choice: Choice, text: str, key: str) -> Choice:
+def _typed(choice: TopChoice, text: str, key: str) -> TopChoice:
     if key == "enter":
         return dataclasses.replace(choice, filter=text.strip(), typing=None, first=0)
     if key in ("escape", "\x03"):

@@ -8,15 +8,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from tarazu.cli.top.choice import Choice, Fold, Sort
+from tarazu.cli.top.choice import Fold, Sort, TopChoice
 from tarazu.errors import BadInput
-from tarazu.wire.overview import WEIGHT, Imbalance, Overview, Server, Target, imbalance
+from tarazu.ost_state import WEIGHT, Verdict
+from tarazu.wire.overview import Imbalance, Overview, Server, Target, imbalance
 
-BUSY = WEIGHT["busy"]
 MANY_ALIKE = 4
 
 
-class Row(NamedTuple):
+class TargetRow(NamedTuple):
     """An OST, or several as one: sums, and of what cannot be summed the worst."""
 
     name: str
@@ -31,12 +31,12 @@ class Row(NamedTuple):
     speed: float | None
     """Over its peers'; of several the slowest."""
     age_s: float | None
-    verdict: str
+    verdict: Verdict
     note: str
     """Why; of several, how many are what, and how uneven they are."""
 
 
-def chosen(overview: Overview, choice: Choice) -> list[Target]:
+def chosen(overview: Overview, choice: TopChoice) -> list[Target]:
     """The OSTs that the file system and the filter leave. Raises BadInput for a filter that is none."""
     targets = [t for t in overview.targets if choice.fs_name in ("", t.fs_name)]
     if not choice.filter:
@@ -45,12 +45,12 @@ def chosen(overview: Overview, choice: Choice) -> list[Target]:
     return list(filter(wanted, targets))
 
 
-class Table:
+class TargetTable:
     """The lines in order; a line's text is made when it is asked for, since few of thousands are on the screen."""
 
-    def __init__(self, overview: Overview, targets: Iterable[Target], choice: Choice) -> None:
+    def __init__(self, overview: Overview, targets: Iterable[Target], choice: TopChoice) -> None:
         self._ages = {server.name: server.age_s for server in overview.servers}
-        self._lines: list[Target | Row]
+        self._lines: list[Target | TargetRow]
         if choice.fold == "ost":
             alone, together = _alike(targets) if choice.sort == "verdict" else (targets, {})
             self._lines = [*alone, *(_of_alike(of, self._ages) for of in together.values())]
@@ -62,21 +62,21 @@ class Table:
                 folded = [_with_server(row, servers.get(row.name)) for row in folded]
             self._lines = [*folded]
         if choice.amiss:
-            self._lines = [line for line in self._lines if WEIGHT[line.verdict] > BUSY]
+            self._lines = [line for line in self._lines if line.verdict.amiss]
         of_target, of_row, descending = _ORDER[choice.sort]
         ages = self._ages
 
-        def key(line: Target | Row) -> tuple[object, ...]:
-            return of_row(line) if isinstance(line, Row) else of_target(line, ages)
+        def key(line: Target | TargetRow) -> tuple[object, ...]:
+            return of_row(line) if isinstance(line, TargetRow) else of_target(line, ages)
 
         self._lines.sort(key=key, reverse=descending != choice.backwards)
 
     def __len__(self) -> int:
         return len(self._lines)
 
-    def rows(self, first: int, end: int) -> list[Row]:
+    def rows(self, first: int, end: int) -> list[TargetRow]:
         return [
-            line if isinstance(line, Row) else _of_one(line, self._ages.get(line.oss))
+            line if isinstance(line, TargetRow) else _of_one(line, self._ages.get(line.oss))
             for line in self._lines[first:end]
         ]
 
@@ -86,7 +86,7 @@ def _alike(targets: Iterable[Target]) -> tuple[list[Target], dict[object, list[T
     alone: list[Target] = []
     amiss: dict[object, list[Target]] = {}
     for t in targets:
-        if WEIGHT[t.verdict] > BUSY:
+        if t.verdict.amiss:
             amiss.setdefault((t.fs_name, t.oss, t.verdict, t.why), []).append(t)
         else:
             alone.append(t)
@@ -96,12 +96,12 @@ def _alike(targets: Iterable[Target]) -> tuple[list[Target], dict[object, list[T
     return alone, {key: of for key, of in amiss.items() if len(of) >= MANY_ALIKE}
 
 
-def _of_alike(of: Sequence[Target], ages: Mapping[str, float]) -> Row:
+def _of_alike(of: Sequence[Target], ages: Mapping[str, float]) -> TargetRow:
     row, first = _of_group(f"{of[0].fs_name}: {len(of)} OSTs", of, ages), _of_one(of[0], None)
     return row._replace(where=of[0].oss, verdict=first.verdict, note=first.note)
 
 
-def _with_server(row: Row, server: Server | None) -> Row:
+def _with_server(row: TargetRow, server: Server | None) -> TargetRow:
     """What the server itself reports goes before what is said of its OSTs."""
     if server is None:
         return row
@@ -115,11 +115,8 @@ def _with_server(row: Row, server: Server | None) -> Row:
     return row._replace(note="  ".join([*words, row.note]))
 
 
-def _of_one(t: Target, age_s: float | None) -> Row:
-    note = t.why
-    if t.stale and not note:
-        note = f"no report from {t.oss}"
-    return Row(
+def _of_one(t: Target, age_s: float | None) -> TargetRow:
+    return TargetRow(
         t.name,
         t.oss,
         t.fill,
@@ -130,16 +127,16 @@ def _of_one(t: Target, age_s: float | None) -> Row:
         t.relative_speed,
         age_s,
         t.verdict,
-        note,
+        t.why,
     )
 
 
-def _of_group(name: str, of: Sequence[Target], ages: Mapping[str, float]) -> Row:
+def _of_group(name: str, of: Sequence[Target], ages: Mapping[str, float]) -> TargetRow:
     total = sum(t.total_bytes for t in of)
     servers = {t.oss for t in of}
     words = Counter(t.verdict for t in of)
     counts = [f"{n} {word}" for word, n in sorted(words.items(), key=lambda i: -WEIGHT[i[0]]) if word != "ok"]
-    return Row(
+    return TargetRow(
         name,
         f"{len(of)} OSTs" + (f" {len(servers)} OSSs" if len(servers) > 1 else ""),
         sum(t.total_bytes - t.free_bytes for t in of) / total if total else 0.0,
@@ -187,10 +184,12 @@ def _slowest(speed: float | None) -> tuple[bool, float]:
 
 
 _Key = tuple[object, ...]
-_ORDER: dict[Sort, tuple[Callable[[Target, Mapping[str, float]], _Key], Callable[[Row], _Key], bool]] = {
+_ORDER: dict[
+    Sort, tuple[Callable[[Target, Mapping[str, float]], _Key], Callable[[TargetRow], _Key], bool]
+] = {
     "verdict": (
-        lambda t, _: (-WEIGHT[t.verdict], -(t.moving_bytes_per_s or 0.0), t.name),
-        lambda r: (-WEIGHT[r.verdict], -(r.read_bytes_per_s or 0.0) - (r.write_bytes_per_s or 0.0), r.name),
+        lambda t, _: (-t.verdict.weight, -(t.moving_bytes_per_s or 0.0), t.name),
+        lambda r: (-r.verdict.weight, -(r.read_bytes_per_s or 0.0) - (r.write_bytes_per_s or 0.0), r.name),
         False,
     ),
     "target": (lambda t, _: (t.name,), lambda r: (r.name,), False),

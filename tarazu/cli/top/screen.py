@@ -6,24 +6,25 @@ OSTs, so that thousands are seen at once; the table, worst first. What a colour 
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from tarazu.cli.top.choice import HELP, Choice
-from tarazu.cli.top.rows import Row, Table, chosen, uneven
+from tarazu.cli.top.choice import HELP, TopChoice
+from tarazu.cli.top.rows import TargetRow, TargetTable, chosen, uneven
 from tarazu.errors import BadInput
 from tarazu.names import shown
-from tarazu.units import human_bytes
-from tarazu.wire.overview import LETTER, WEIGHT, Imbalance, Overview, Target, over_mean
+from tarazu.ost_state import LETTER, WEIGHT
+from tarazu.units import human_bytes, human_speed, human_time
+from tarazu.wire.overview import Imbalance, Overview, Target, over_mean
 
 BARS, PLAIN_BARS = " ▁▂▃▄▅▆▇█", " .:-=+*%#"
 STYLE = {
     "ok": "good",
     "busy": "busy",
-    "degraded": "warn",
     "slow": "warn",
+    "nearly-full": "warn",
+    "degraded": "warn",
     "sick": "bad",
     "excluded": "dim",
     "full": "bad",
@@ -56,7 +57,7 @@ class Screen(NamedTuple):
 
 def screen(
     overview: Overview,
-    choice: Choice,
+    choice: TopChoice,
     columns: int,
     lines: int | None = None,
     *,
@@ -79,7 +80,7 @@ def screen(
         targets = chosen(overview, choice)
     except BadInput as error:
         targets, notice = [], str(error)
-    found = Table(overview, targets, choice)
+    found = TargetTable(overview, targets, choice)
     moving = [t.moving_bytes_per_s for t in targets]
     head = _head(overview, targets, moving, choice, columns, every_s)
     head += [[Span(text, "bad")] for text in (notice, *_stops(overview)) if text]
@@ -101,11 +102,16 @@ def text_of(line: Iterable[Span]) -> str:
     return "".join(span.text for span in line).rstrip()
 
 
+def fs_names(overview: Overview) -> tuple[str, ...]:
+    """In the order of the OSTs."""
+    return tuple(dict.fromkeys(t.fs_name for t in overview.targets))
+
+
 def _head(
     overview: Overview,
     targets: Sequence[Target],
     moving: Sequence[float | None],
-    choice: Choice,
+    choice: TopChoice,
     columns: int,
     every_s: float | None,
 ) -> list[Line]:
@@ -113,7 +119,7 @@ def _head(
     servers = {t.oss for t in targets}
     what = f"{', '.join(names)}: {len(servers)} OSSs, {len(targets)} OSTs"
     filtered = f"  filter: {choice.filter}" if choice.filter else ""
-    clock = time.strftime("%H:%M:%S", time.localtime(overview.taken_s))
+    clock = human_time(overview.taken_s, "%H:%M:%S")
     right = clock + (" paused" if choice.paused else f"  {every_s:g} s" if every_s else "")
     left = f"tarazu top  {what}{filtered}"[: max(0, columns - len(right) - 2)]
     total, free = sum([t.total_bytes for t in targets]), sum([t.free_bytes for t in targets])
@@ -199,7 +205,7 @@ def _strip(letters: Sequence[str], words: Sequence[str]) -> Line:
 _COLUMNS: tuple[tuple[str, str, int], ...] = (
     ("target", "", 0),
     ("oss", "OSS", 0),
-    ("verdict", "verdict", -10),
+    ("verdict", "verdict", -11),
     ("used", "%used", 5),
     ("promised", "prom.", 5),
     ("write", "wMB/s", 6),
@@ -212,7 +218,7 @@ _COLUMNS: tuple[tuple[str, str, int], ...] = (
 _NAMES = {"ost": "OST", "oss": "OSS", "fs": "file system", "pool": "pool"}
 
 
-def _table(visible: Sequence[Row], choice: Choice) -> list[Line]:
+def _table(visible: Sequence[TargetRow], choice: TopChoice) -> list[Line]:
     first, second = _NAMES[choice.fold], "OSS" if choice.fold == "ost" else "of"
     names = [shown(row.name) for row in visible]
     where = [shown(row.where) for row in visible]
@@ -229,26 +235,26 @@ def _table(visible: Sequence[Row], choice: Choice) -> list[Line]:
     return [head, *body]
 
 
-def _line(row: Row, name: str, where: str) -> Line:
+def _line(row: TargetRow, name: str, where: str) -> Line:
     numbers = (
         f"{100 * row.used:.1f}",
         _size(row.promised_bytes),
         _number(row.write_bytes_per_s, 1e-6),
         _number(row.read_bytes_per_s, 1e-6),
         _number(row.latency_s, 1e3),
-        _speed(row.speed),
+        human_speed(row.speed),
         _number(row.age_s, 1),
     )
     widths = (width for _, _, width in _COLUMNS if width > 0)
     cells = " ".join(number.rjust(width) for number, width in zip(numbers, widths, strict=True))
     return [
         Span(f"{name} {where} "),
-        Span(row.verdict.ljust(10), STYLE[row.verdict]),
+        Span(row.verdict.ljust(11), STYLE[row.verdict]),
         Span(f" {cells}  {row.note}"),
     ]
 
 
-def _foot(choice: Choice, first: int, visible: int, found: int) -> Line:
+def _foot(choice: TopChoice, first: int, visible: int, found: int) -> Line:
     if choice.typing is not None:
         return [Span(f"filter: {choice.typing}_", "title"), Span("  Enter: take it   Esc: as before", "dim")]
     here = f"{first + 1}-{first + visible} of {found}" if visible else f"0 of {found}"
@@ -271,12 +277,6 @@ def _size(size_bytes: float) -> str:
     number, unit = human_bytes(size_bytes).split()
     value = float(number)
     return f"{value:.0f}{unit[0]}" if value >= 100 else f"{number}{unit[0]}"
-
-
-def _speed(relative: float | None) -> str:
-    if relative is None:
-        return "-"
-    return f"1/{1 / relative:.1f}" if 0 < relative < 1 else "1"
 
 
 def _rate(bytes_per_s: float) -> str:

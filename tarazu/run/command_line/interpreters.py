@@ -88,7 +88,7 @@ _REDIRECTION = r"(?:[012]?>>?|&>>?|<)"
 _TARGET = r"(?:&[12]|[\w./+-]+)"
 
 
-class Program(msgspec.Struct, frozen=True):
+class ProgramCall(msgspec.Struct, frozen=True):
     """What a command runs."""
 
     name: str
@@ -98,7 +98,7 @@ class Program(msgspec.Struct, frozen=True):
     """The words of `sh -c '…'` where they are one plain command, to be read as a command line of its own."""
 
 
-def read(words: Sequence[str]) -> Program:
+def read(words: Sequence[str]) -> ProgramCall:
     """The program of a command without launchers: `python3 -u train.py 5` → `train.py` with `5`."""
     name = PurePath(words[0]).name or words[0]
     if name in _RUNNERS:
@@ -106,10 +106,10 @@ def read(words: Sequence[str]) -> Program:
     for interpreter in _INTERPRETERS:
         if re.fullmatch(interpreter.names, name):
             return _read(words, name, interpreter)
-    return Program(name, tuple(words[1:]))
+    return ProgramCall(name, tuple(words[1:]))
 
 
-def _read(words: Sequence[str], name: str, how: _Interpreter) -> Program:
+def _read(words: Sequence[str], name: str, how: _Interpreter) -> ProgramCall:
     """`words` begin with the interpreter, or with the module that runs another."""
     position, inline = 1, False
     while position < len(words):
@@ -133,10 +133,10 @@ def _read(words: Sequence[str], name: str, how: _Interpreter) -> Program:
         if option in how.module.split():
             return _named(value or name, words[position - 1 :])
     if position >= len(words) or words[position] == "-":
-        return Program(name, ())
+        return ProgramCall(name, ())
     if inline:
         return _command(name, words[position], words[position + 1 :])
-    return Program(PurePath(words[position]).name or name, tuple(words[position + 1 :]))
+    return ProgramCall(PurePath(words[position]).name or name, tuple(words[position + 1 :]))
 
 
 def _option(words: Sequence[str], position: int, how: _Interpreter) -> tuple[str, str, int]:
@@ -158,22 +158,22 @@ def _option(words: Sequence[str], position: int, how: _Interpreter) -> tuple[str
     return "", "", position + 1
 
 
-def _named(name: str, words: Sequence[str]) -> Program:
+def _named(name: str, words: Sequence[str]) -> ProgramCall:
     """A module or archive by name; one that runs another script is read on. `words` begin with it."""
     if name in _RUNNERS and len(words) > 1:
         how = _TORCH if re.fullmatch(_TORCH.names, name) else _PYTHON_RUNNER
         if name.startswith("mpi4py"):
             how = _MPI4PY
         return _read([name, *words[1:]], name, how)
-    return Program(PurePath(name).name or name, tuple(words[1:]))
+    return ProgramCall(PurePath(name).name or name, tuple(words[1:]))
 
 
-def _statement(name: str, code: str, rest: Sequence[str]) -> Program:
+def _statement(name: str, code: str, rest: Sequence[str]) -> ProgramCall:
     """A program on the command line itself: the interpreter's name, but `matlab -batch "model(3)"` is `model`."""
     call = re.fullmatch(r"\s*([A-Za-z]\w*)\s*(?:\(([^()]*)\))?\s*;?\s*", code)
     if name == "matlab" and call:
-        return Program(call.group(1), tuple((call.group(2) or "").replace(",", " ").split()))
-    return Program(name, tuple(rest))
+        return ProgramCall(call.group(1), tuple((call.group(2) or "").replace(",", " ").split()))
+    return ProgramCall(name, tuple(rest))
 
 
 def _without_redirections(text: str) -> str:
@@ -191,7 +191,7 @@ def _without_redirections(text: str) -> str:
     return text[: words[count - 1].end()] if words else text
 
 
-def _command(name: str, text: str, rest: Sequence[str]) -> Program:
+def _command(name: str, text: str, rest: Sequence[str]) -> ProgramCall:
     """`sh -c TEXT`: one plain command is read as if it were typed; of anything else the shell is the program."""
     text = _without_redirections(text)
     try:
@@ -205,5 +205,5 @@ def _command(name: str, text: str, rest: Sequence[str]) -> Program:
         or re.search(r"[;&|<>()$`\n*?{}]", text)
         or words[0] in ("cd", "source", ".", "for", "while", "if")
     ):
-        return Program(name, tuple(rest))
-    return Program(name, tuple(rest), tuple(words))
+        return ProgramCall(name, tuple(rest))
+    return ProgramCall(name, tuple(rest), tuple(words))

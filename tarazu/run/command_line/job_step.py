@@ -12,10 +12,11 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
+from tarazu.batch import environment
 from tarazu.model import JobStep
-from tarazu.run.command_line import batch_system, interpreters, launchers
+from tarazu.run.command_line import interpreters, launchers
 from tarazu.run.command_line.launchers import CommandLine
-from tarazu.trace.arguments import numeric_arguments
+from tarazu.units import numeric_arguments
 
 SUBMITTERS = frozenset("sbatch qsub bsub msub yhbatch".split())
 """They end at once, and what they submit has a job, and a `tarazu run`, of its own."""
@@ -28,9 +29,9 @@ def inside_job_step(argv: Sequence[str], environ: Mapping[str, str]) -> bool:
 
     A command that begins with a launcher is a step of its own, wherever it was typed.
     """
-    if not batch_system.is_led(environ) and _resolve(argv)[0].launcher:
+    if not environment.is_led(environ) and _resolve(argv)[0].launcher:
         return False
-    return batch_system.inside_job_step(environ)
+    return environment.inside_job_step(environ)
 
 
 def is_submission(argv: Sequence[str]) -> bool:
@@ -44,12 +45,12 @@ def identify(
     """The job step that `argv` will be."""
     line, programs = _resolve(argv)
     size, nodes = _size(line, environ)
-    array_job, index = batch_system.job_array(environ)
+    array_job, index = environment.job_array(environ)
     return JobStep(
         fs_name=fs_name,
         uid=os.getuid() if uid is None else uid,
         application=app or programs[0].name,
-        job_id=environ.get("TARAZU_JOB") or batch_system.job_id(environ),
+        job_id=environ.get("TARAZU_JOB") or environment.job_id(environ),
         ranks=size,
         nodes=nodes,
         numbers=_numbers(programs),
@@ -67,11 +68,11 @@ def logged(words: Sequence[str]) -> tuple[str, tuple[float, ...]]:
     return programs[0].name, _numbers(programs)
 
 
-def _numbers(programs: Sequence[interpreters.Program]) -> tuple[float, ...]:
+def _numbers(programs: Sequence[interpreters.ProgramCall]) -> tuple[float, ...]:
     return numeric_arguments([word for program in programs for word in program.arguments])
 
 
-def _resolve(argv: Sequence[str]) -> tuple[CommandLine, list[interpreters.Program]]:
+def _resolve(argv: Sequence[str]) -> tuple[CommandLine, list[interpreters.ProgramCall]]:
     """The launcher's part of a command line, and what it runs: one program at least."""
     line = launchers.parse(argv)
     commands: Sequence[Sequence[str]] = line.programs
@@ -91,13 +92,13 @@ def _resolve(argv: Sequence[str]) -> tuple[CommandLine, list[interpreters.Progra
 
 def _listed_programs(path: str) -> list[list[str]]:
     """The programs that a file for `srun --multi-prog` names: lines of ranks, program, arguments."""
-    lines = [line.split() for line in batch_system.small_text(path).splitlines()]
+    lines = [line.split() for line in environment.small_text(path).splitlines()]
     return [words[1:] for words in lines if len(words) > 1 and re.match(r"[\d*]", words[0])]
 
 
 def _size(line: CommandLine, environ: Mapping[str, str]) -> tuple[int, int]:
     """(ranks, nodes): what the launcher's options say, else its host file, else the allocation."""
-    allocated = batch_system.nodes(environ)
+    allocated = environment.nodes(environ)
     if not line.launcher:
         return 1, allocated or 1
     size, nodes, per_node = line.ranks, line.nodes, line.ranks_per_node
@@ -108,11 +109,11 @@ def _size(line: CommandLine, environ: Mapping[str, str]) -> tuple[int, int]:
     if not size and slots > len(hosts):
         size = slots
     if not size:
-        size = batch_system.tasks(environ)
+        size = environment.tasks(environ)
     if not size and nodes:
-        size = (batch_system.tasks_per_node(environ) or 1) * nodes  # one task per node, as srun has it
+        size = (environment.tasks_per_node(environ) or 1) * nodes  # one task per node, as srun has it
     if not size:
-        size = batch_system.tasks_per_node(environ) * allocated
+        size = environment.tasks_per_node(environ) * allocated
     size = size or 1
     if not nodes and per_node:
         nodes = min(-(-size // per_node), len(hosts) or allocated or size)
@@ -126,5 +127,5 @@ def _hosts(line: CommandLine) -> dict[str, int]:
     hosts: dict[str, int] = {}
     for option in (option for part in line.host_options for option in part):
         if option.name in ("hostfile", "machinefile", "machine", "f", "default-hostfile"):
-            hosts |= batch_system.hosts_in_file(option.value)
+            hosts |= environment.hosts_in_file(option.value)
     return hosts

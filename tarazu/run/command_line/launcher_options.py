@@ -14,7 +14,7 @@ from pathlib import PurePath
 import msgspec
 
 
-class Dialect(msgspec.Struct, frozen=True):
+class LauncherSyntax(msgspec.Struct, frozen=True):
     """How one launcher reads its command line. Names of options are without their dashes."""
 
     values: Mapping[str, int] = {}
@@ -55,10 +55,10 @@ def _set(names: str) -> frozenset[str]:
     return frozenset(names.split())
 
 
-def _dialect(values: str = "", flags: str = "", twice: str = "", **others: object) -> Dialect:
+def _dialect(values: str = "", flags: str = "", twice: str = "", **others: object) -> LauncherSyntax:
     counts = dict.fromkeys(values.split(), 1) | dict.fromkeys(twice.split(), 2)
     fields = {k: _set(v) if isinstance(v, str) else v for k, v in others.items()}
-    return msgspec.convert({"values": counts, "flags": _set(flags), **fields}, Dialect)
+    return msgspec.convert({"values": counts, "flags": _set(flags), **fields}, LauncherSyntax)
 
 
 MPI = _dialect(
@@ -108,7 +108,7 @@ MPI = _dialect(
     """,
 )
 
-_DIALECTS: dict[str, Dialect] = {
+_DIALECTS: dict[str, LauncherSyntax] = {
     "srun yhrun": _dialect(
         values="""
         A account accel-bind acctg-freq bb bbf bcast-exclude b begin D chdir cluster-constraint M clusters comment C
@@ -240,7 +240,7 @@ _DIALECTS: dict[str, Dialect] = {
         assignments=True,
     ),
     "nice": _dialect(values="n adjustment", flags="0 1 2 3 4 5 6 7 8 9"),
-    "nohup": Dialect(),
+    "nohup": LauncherSyntax(),
     "setsid": _dialect(flags="c ctty f fork w wait"),
     "time": _dialect(values="f format o output", flags="a append p portability q quiet v verbose"),
     "timeout": _dialect(
@@ -270,7 +270,7 @@ _DIALECTS: dict[str, Dialect] = {
     ),
     "likwid-pin": _dialect(values="c C s d V", flags="S L q i p m v"),
     "unbuffer": _dialect(flags="p"),
-    "catchsegv tacc_affinity task_affinity": Dialect(),
+    "catchsegv tacc_affinity task_affinity": LauncherSyntax(),
     "chpst sudo": _dialect(
         values="u user g group U p C T D R h host r role t type", flags="E n H b k S A i s preserve-env"
     ),
@@ -289,7 +289,7 @@ _DIALECTS: dict[str, Dialect] = {
         values="o output e l library n indent p s u x a align A D debug F config w where",
         flags="f S c C demangle i L no-signals r t tt ttt T b",
     ),
-    "valgrind": Dialect(flags=_set("v q d h verbose quiet")),
+    "valgrind": LauncherSyntax(flags=_set("v q d h verbose quiet")),
     "gdb cuda-gdb": _dialect(
         values="""
         ex eval-command x command ix init-command iex init-eval-command d directory s symbols se e exec c core p
@@ -387,14 +387,14 @@ _DIALECTS: dict[str, Dialect] = {
     ),
 }
 
-DIALECTS: Mapping[str, Dialect] = {
+DIALECTS: Mapping[str, LauncherSyntax] = {
     name: dialect for names, dialect in _DIALECTS.items() for name in names.split()
 }
 
 _VERSIONED = re.compile(r"(mpirun|mpiexec|orterun|prterun)[._-][\w.+-]+$")
 
 
-def dialect(command: str) -> Dialect | None:
+def dialect(command: str) -> LauncherSyntax | None:
     """How a program reads its command line; None for one that starts no other.
 
     `mpiexec.hydra` and `mpirun.openmpi` read it as `mpiexec` and `mpirun` do. What is typed with a relative path is the

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Sequence
-from pathlib import PurePath
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path, PurePath
 
 import msgspec
 
-from tarazu.run.command_line.launcher_options import MPI, Dialect, dialect
+from tarazu.run.command_line.launcher_options import MPI, LauncherSyntax, dialect
 
 _NUMBER = re.compile(r"\d+")
 _ATTACHED = re.compile(r"([A-Za-z]+)(\d+)$")
@@ -50,7 +50,7 @@ class CommandLine(msgspec.Struct, frozen=True):
     """Options of the launcher that are given, without dashes."""
 
 
-class _Part(msgspec.Struct, frozen=True):
+class _CommandPart(msgspec.Struct, frozen=True):
     """A launcher's own words before one program."""
 
     options: tuple[Option, ...]
@@ -80,13 +80,15 @@ def is_mpi(name: str) -> bool:
     return dialect(name) is MPI
 
 
-def _spans(argv: Sequence[str], start: int, end: int, reads: Dialect) -> list[tuple[int, int]]:
+def _spans(argv: Sequence[str], start: int, end: int, reads: LauncherSyntax) -> list[tuple[int, int]]:
     """(first word, behind the last) of each of several programs with its options."""
     colons = [i for i in range(start, end) if argv[i] == ":"] if reads.colon else []
     return list(zip([start, *(i + 1 for i in colons)], [*colons, end], strict=True))
 
 
-def _parallel(argv: Sequence[str], index: int, parts: Sequence[_Part], reads: Dialect) -> CommandLine:
+def _parallel(
+    argv: Sequence[str], index: int, parts: Sequence[_CommandPart], reads: LauncherSyntax
+) -> CommandLine:
     """What a launcher says of the ranks of all its programs."""
     sizes = [_size(part.options, reads, PurePath(argv[index]).name) for part in parts]
     return CommandLine(
@@ -102,7 +104,7 @@ def _parallel(argv: Sequence[str], index: int, parts: Sequence[_Part], reads: Di
     )
 
 
-def _read(argv: Sequence[str], start: int, end: int, reads: Dialect) -> _Part:
+def _read(argv: Sequence[str], start: int, end: int, reads: LauncherSyntax) -> _CommandPart:
     """A launcher's options from `start` on, up to the program."""
     options: list[Option] = []
     operands, subcommands = reads.operands, reads.subcommands
@@ -122,7 +124,7 @@ def _read(argv: Sequence[str], start: int, end: int, reads: Dialect) -> _Part:
         elif subcommands is not None:
             if word != "mini":
                 if word not in subcommands:
-                    return _Part(tuple(options), end)
+                    return _CommandPart(tuple(options), end)
                 operands, subcommands = subcommands[word], None
             position += 1
         elif operands:
@@ -132,10 +134,10 @@ def _read(argv: Sequence[str], start: int, end: int, reads: Dialect) -> _Part:
             position += 1
         else:
             break
-    return _Part(tuple(options), min(position, end))
+    return _CommandPart(tuple(options), min(position, end))
 
 
-def _option(argv: Sequence[str], position: int, end: int, reads: Dialect) -> tuple[list[Option], int]:
+def _option(argv: Sequence[str], position: int, end: int, reads: LauncherSyntax) -> tuple[list[Option], int]:
     """One option that is a whole word, and where what follows it begins."""
     word = argv[position]
     name, equals, value = word.lstrip("-").partition("=")
@@ -157,7 +159,9 @@ def _option(argv: Sequence[str], position: int, end: int, reads: Dialect) -> tup
     return [Option(full or name, value if equals else " ".join(words[1:]), words)], after
 
 
-def _short_options(argv: Sequence[str], position: int, end: int, reads: Dialect) -> tuple[list[Option], int]:
+def _short_options(
+    argv: Sequence[str], position: int, end: int, reads: LauncherSyntax
+) -> tuple[list[Option], int]:
     """A word of options of one letter (`-vn4`), and where what follows it begins."""
     word = argv[position]
     found: list[Option] = []
@@ -182,12 +186,12 @@ def _guess(argv: Sequence[str], position: int, end: int) -> int:
     return int(not word.startswith("-") and shutil.which(word) is None)
 
 
-def _is_host_option(option: Option, reads: Dialect) -> bool:
+def _is_host_option(option: Option, reads: LauncherSyntax) -> bool:
     reaching = not option.name.endswith("mca") or _REACHING_MCA.match(option.value)
     return option.name in reads.hosts or bool(option.name in reads.reach and reaching)
 
 
-def _size(options: Sequence[Option], reads: Dialect, launcher: str) -> tuple[int, int, int]:
+def _size(options: Sequence[Option], reads: LauncherSyntax, launcher: str) -> tuple[int, int, int]:
     """(ranks, nodes, ranks per node) that the options say; 0 for each of which they say nothing."""
 
     def number(names: frozenset[str]) -> int:
@@ -222,7 +226,7 @@ def _size(options: Sequence[Option], reads: Dialect, launcher: str) -> tuple[int
     return ranks, nodes, per_node
 
 
-def _named_hosts(options: Sequence[Option], reads: Dialect) -> dict[str, int]:
+def _named_hosts(options: Sequence[Option], reads: LauncherSyntax) -> dict[str, int]:
     """Hosts that are named on the command line itself (`--host a:2,b:2`) → slots."""
     hosts: dict[str, int] = {}
     for option in options:
@@ -240,3 +244,52 @@ def filled(slots: Sequence[int], ranks: int) -> int:
         if ranks <= 0:
             return used
     return len(slots)
+
+
+OPEN_MPI_LIST = "OMPI_MCA_mca_base_env_list"
+SECOND_LIST = f"{OPEN_MPI_LIST}_internal"
+_TUNED = "mca_base_envar_file_prefix"
+"""Files with the user's own `-x`: the parameter that `--tune` sets."""
+_SET = re.compile(rf"^\s*(mca_base_env_list|{_TUNED})\s*=\s*(.*?)\s*$", re.MULTILINE)
+
+
+def open_mpi_forwarded(
+    argv: Sequence[str], environ: Mapping[str, str], names: Iterable[str]
+) -> dict[str, str]:
+    """What the environment of `argv` needs so that Open MPI hands `names`, which have values, to other nodes.
+
+    Open MPI hands only its own variables to other nodes, unless `mca_base_env_list` names more. It prints a warning of
+    many lines for each name without a value, and refuses to start with `-x` beside the list. A user's own list is kept,
+    with ours behind it: a list in the environment would hide one in a file. Beside `-x` ours go into a second list,
+    which Open MPI 2 to 4 have for the files of `--tune`; beside such a file no list is ours to set.
+    """
+    line = parse(argv)
+    if not is_mpi(PurePath(line.launcher).name):
+        return {}
+    parameters = _in_files(line.launcher, environ)
+    words = argv[line.launcher_index : line.program_index]
+    if "tune" in line.names or _TUNED in words or f"OMPI_MCA_{_TUNED}" in environ or _TUNED in parameters:
+        return {}
+    delimiter = environ.get(f"{OPEN_MPI_LIST}_delimiter") or ";"
+    his = environ.get(OPEN_MPI_LIST) or parameters.get("mca_base_env_list", "")
+    if "x" in line.names:
+        return {} if his or SECOND_LIST in environ else {SECOND_LIST: delimiter.join(names)}
+    return {OPEN_MPI_LIST: delimiter.join([his, *names] if his else names)}
+
+
+def _in_files(launcher: str, environ: Mapping[str, str]) -> dict[str, str]:
+    """What the user's or the site's parameter file says of variables; the first that says anything counts."""
+    found = Path(shutil.which(launcher, path=environ.get("PATH")) or "/usr/bin/mpirun")
+    prefix = Path(environ.get("OPAL_PREFIX") or found.resolve().parent.parent)
+    files = [
+        Path(environ.get("HOME", "/")) / ".openmpi" / "mca-params.conf",
+        prefix / "etc" / "openmpi-mca-params.conf",
+        Path("/etc/openmpi/openmpi-mca-params.conf"),
+    ]
+    said: dict[str, str] = {}
+    for path in files:
+        try:
+            said = dict(_SET.findall(path.read_text(encoding="utf-8", errors="surrogateescape"))) | said
+        except OSError:
+            continue
+    return said

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 import socket
-import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from tarazu import nids
+from tarazu.batch.node_set import unfold
 from tarazu.errors import BadInput, TarazuError
 from tarazu.forwarding.routers import hosts as host_names
-from tarazu.forwarding.routers import nids
-from tarazu.forwarding.routers.nids import Nid
+from tarazu.nids import Nid
+from tarazu.program import Program
 from tarazu.stats.params import find
 from tarazu.stats.routing import parse_nis
 
@@ -26,7 +26,7 @@ def folded(hosts: Sequence[str], setting: str, root: str = "/") -> str:
 
     Raises TarazuError where they are not known, with the reason.
     """
-    names = [socket.gethostname() if name in _HERE else name for name in host_names.unfold(",".join(hosts))]
+    names = [socket.gethostname() if name in _HERE else name for name in unfold(",".join(hosts))]
     if setting.startswith("/"):
         known = host_names.read(Path(setting))
         each = {name: host_names.of(name, known) for name in names}
@@ -37,14 +37,14 @@ def folded(hosts: Sequence[str], setting: str, root: str = "/") -> str:
         found = {nid for its in each.values() for nid in its}
     else:
         net = nids.net(setting[1:]) if setting else _own_net(root)
-        found = {Nid(_address(name), net) for name in names[:MOST_RESOLVED]}
+        found = {Nid(host_names.address(name), net) for name in names[:MOST_RESOLVED]}
     return nids.text(nids.fold(found))
 
 
 def _own_net(root: str) -> str:
     """The network of this node on which its own name's address is. Raises TarazuError."""
     own = _parsed(own_nids(root))
-    here = _address(socket.gethostname())
+    here = host_names.address(socket.gethostname())
     found = next((nid.net for nid in own if nid.address == here), None)
     if found is None:
         address = ".".join(map(str, here))
@@ -62,16 +62,11 @@ def own_nids(root: str = "/") -> tuple[str, ...]:
             return parse_nis(path.read_text(errors="replace"))
     except (OSError, ValueError):
         pass
-    lctl = shutil.which("lctl", path="/usr/sbin:/sbin:/usr/bin:/bin")
-    if not lctl or root != "/":
-        return ()
     try:
-        done = subprocess.run(
-            [lctl, "list_nids"], capture_output=True, stdin=subprocess.DEVNULL, timeout=LIST_S, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ()
-    return tuple(done.stdout.decode(errors="replace").split())
+        listed = Program("lctl", "lctl", LIST_S).call(("list_nids",)) if root == "/" else None
+    except TarazuError:
+        listed = None
+    return tuple(listed.out.split()) if listed else ()
 
 
 def _parsed(texts: Iterable[str]) -> list[Nid]:
@@ -82,14 +77,3 @@ def _parsed(texts: Iterable[str]) -> list[Nid]:
         except BadInput:
             continue
     return found
-
-
-def _address(name: str) -> tuple[int, ...]:
-    """IPv4 address of a host. Raises TarazuError."""
-    try:
-        text = str(socket.getaddrinfo(name, None, socket.AF_INET, socket.SOCK_STREAM)[0][4][0])
-    except (OSError, UnicodeError) as error:
-        raise TarazuError(
-            f"forwarding.nids: expected an address of host {name[:80]}, found {error}"
-        ) from None
-    return tuple(map(int, text.split(".")))

@@ -50,7 +50,7 @@ class EachNode(msgspec.Struct, frozen=True):
         return PurePath(self.prefix[0]).name
 
 
-class Limits(NamedTuple):
+class CommandLimits(NamedTuple):
     """What the command may take."""
 
     seconds: float
@@ -73,7 +73,7 @@ def run(
     command: Sequence[str],
     environ: Mapping[str, str],
     take: Callable[[bytes], None],
-    limits: Limits,
+    limits: CommandLimits,
     feed: BinaryIO | None = None,
 ) -> str:
     """Run `command` once on each node; `take` gets the lines of standard output, none longer than 8 KiB.
@@ -119,7 +119,7 @@ def run(
 
 
 def _read(
-    process: subprocess.Popen[bytes], take: Callable[[bytes], None], ends_at: float, limits: Limits
+    process: subprocess.Popen[bytes], take: Callable[[bytes], None], ends_at: float, limits: CommandLimits
 ) -> tuple[str, bytes]:
     """(what went wrong, the beginning of standard error) of a process that is read to its end."""
     assert process.stdout and process.stderr

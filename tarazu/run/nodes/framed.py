@@ -47,7 +47,7 @@ send() {{ # send FILE KIND ANSWER; pads the file
 """
 
 
-class Answer(msgspec.Struct, frozen=True):
+class NodeAnswer(msgspec.Struct, frozen=True):
     """What one process on a node said at its end."""
 
     node: str
@@ -68,7 +68,7 @@ class Frames:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.answers: list[Answer] = []
+        self.answers: list[NodeAnswer] = []
         self.damaged: list[str] = []
         """Nodes whose data did not come whole."""
         self._senders: dict[bytes, _Sender] = {}
@@ -103,7 +103,7 @@ class Frames:
             file = self._whole(sender.encode(), int(lines), int(size), digest, kind)
             if file is None:
                 self.damaged.append(node)
-        self.answers.append(Answer(node, kind, answer, file))
+        self.answers.append(NodeAnswer(node, kind, answer, file))
 
     def _whole(self, sender: bytes, lines: int, size: int, digest: str, kind: str) -> Path | None:
         """The file that a sender has sent; None when a part of it is missing or differs."""

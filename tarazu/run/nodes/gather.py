@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from tarazu import trusted
 from tarazu.run.nodes import each_node
-from tarazu.run.nodes.each_node import EachNode, Limits
-from tarazu.run.nodes.enter import ENTER
-from tarazu.run.nodes.framed import SHELL, Answer, Frames
-from tarazu.run.program import Program
+from tarazu.run.nodes.each_node import CommandLimits, EachNode
+from tarazu.run.nodes.framed import SHELL, Frames, NodeAnswer
+from tarazu.run.program import StartedProgram
+from tarazu.trusted import ENTER
 
 TIMEOUT_S = 30.0
 """The job step is over, and its allocation is paid for: what does not come soon is lost."""
@@ -77,12 +77,12 @@ themselves, or where temporary files go when that is full. They may lie beside t
 where both are somebody else's there are none."""
 
 
-class Gathered(NamedTuple):
+class FromNodes(NamedTuple):
     """What came from other nodes."""
 
     problem: str = ""
     """What went wrong; empty: nothing."""
-    answers: Sequence[Answer] = ()
+    answers: Sequence[NodeAnswer] = ()
     """One of each other node."""
 
     def recorded(self, *, with_map: bool) -> list[str]:
@@ -102,8 +102,8 @@ def gather(
     map_dir: Path,
     dest: Path,
     environ: Mapping[str, str],
-    program: Program | None = None,
-) -> Gathered:
+    program: StartedProgram | None = None,
+) -> FromNodes:
     """Bring the spools of the other nodes into `dest`, as `*.tzs`; it lies in `map_dir`. `program` has ended."""
     frames = Frames(dest)
     command = collect_command(spool, map_dir, None if each.answers else map_dir / dest.name)
@@ -122,16 +122,18 @@ def gather(
         problem = f"damaged on their way from {folded(frames.damaged)}"
     if not problem and (failed := [a.node for a in frames.answers if a.kind == "failed"]):
         problem = f"no room to pack them, or their place is somebody else's, on {folded(failed)}"
-    return Gathered(problem, [a for a in heard.values() if a.kind != "here"])
+    return FromNodes(problem, [a for a in heard.values() if a.kind != "here"])
 
 
-def _limits(program: Program | None) -> Limits:
+def _limits(program: StartedProgram | None) -> CommandLimits:
     hurried = program is not None and program.hurried
-    return Limits(HURRIED_S if hurried else TIMEOUT_S, MOST_BYTES, lambda: bool(program and program.unwanted))
+    return CommandLimits(
+        HURRIED_S if hurried else TIMEOUT_S, MOST_BYTES, lambda: bool(program and program.unwanted)
+    )
 
 
 def run_site_command(
-    setting: str, spool: str, dest: Path, environ: Mapping[str, str], program: Program | None
+    setting: str, spool: str, dest: Path, environ: Mapping[str, str], program: StartedProgram | None
 ) -> str:
     """What went wrong with the site's own `run.gather`, which has {spool} and {dest}; empty: nothing."""
     words = [word.replace("{spool}", spool).replace("{dest}", str(dest)) for word in shlex.split(setting)]

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tarazu.config import Run
+from tarazu.config import RunSettings
 from tarazu.errors import TarazuError
 from tarazu.model import JobStep
-from tarazu.run.nodes import reach, shared
+from tarazu.run import directories
+from tarazu.run.nodes import reach
 from tarazu.run.nodes.each_node import EachNode
-from tarazu.run.program import Program
+from tarazu.run.program import StartedProgram
 
 if TYPE_CHECKING:
     from tarazu.run.nodes import gather
-    from tarazu.run.nodes.framed import Answer
+    from tarazu.run.nodes.framed import NodeAnswer
 
 EASILY_READ = 4 << 20
 """Bytes of this node's spools that may be read twice, to find that no other node has any."""
@@ -28,7 +29,7 @@ SHORTEST_S = 0.1
 class OtherNodes:
     """Of one step. Without any, or when nobody knows how to reach them, nothing is started."""
 
-    run: Run
+    run: RunSettings
     mode: str
     argv: Sequence[str]
     environ: Mapping[str, str]
@@ -36,7 +37,7 @@ class OtherNodes:
     """`run.map_dir`."""
     sends: bool = False
     """The map is to be sent, and lies beside the spools."""
-    program: Program | None = None
+    program: StartedProgram | None = None
     """Whose end is waited for; signals to it shorten what is done then."""
     _each: EachNode | None = None
     _sent: int = 0
@@ -45,7 +46,7 @@ class OtherNodes:
     """Why it was not."""
     _tried: bool = False
     """Nodes may have something of it."""
-    _asked: gather.Gathered | None = None
+    _asked: gather.FromNodes | None = None
     """None: nobody was asked."""
 
     def find(self, *, have_spool: bool) -> None:
@@ -59,7 +60,7 @@ class OtherNodes:
             and self.run.send_map == "auto"
             and self.mode != "observe"
             and "%h" not in self.run.spool_dir
-            and shared.on_this_node_alone(self.maps)
+            and directories.on_this_node_alone(self.maps)
         )
 
     def send(self, spool: str, map_dir: Path, maps_here: Path, generation: int, seconds: float) -> None:
@@ -124,7 +125,7 @@ class OtherNodes:
         if without:
             why = f", {self._unsent}" if self._unsent else ""
             said.append(f"{where} {gather.folded(without)} (run.map_dir){why}")
-        elif lost_ranks and not self._answers and shared.on_this_node_alone(self.maps):
+        elif lost_ranks and not self._answers and directories.on_this_node_alone(self.maps):
             hosts = reach.elsewhere(self._each.hosts) if self._each else ()
             whom = (
                 gather.folded(hosts) if hosts else f"the nodes of {lost_ranks} rank{'s' * (lost_ranks > 1)}"
@@ -135,7 +136,7 @@ class OtherNodes:
         return said
 
     @property
-    def _answers(self) -> Sequence[Answer]:
+    def _answers(self) -> Sequence[NodeAnswer]:
         return self._asked.answers if self._asked else ()
 
     def lost(self, ranks: int) -> str:

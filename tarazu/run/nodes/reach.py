@@ -12,7 +12,8 @@ import socket
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 
-from tarazu.run.command_line import batch_system, launchers
+from tarazu.batch import environment
+from tarazu.run.command_line import launchers
 from tarazu.run.command_line.launchers import Option
 from tarazu.run.nodes.each_node import EachNode, quiet
 
@@ -28,10 +29,9 @@ _OTHER_HOST_FILES = ("HYDRA_HOST_FILE", "OMPI_MCA_orte_default_hostfile", "PE_HO
 
 def each_node(argv: Sequence[str], environ: Mapping[str, str]) -> EachNode | None:
     """How other nodes of the step that `argv` is can be reached; None: it has none, or nobody knows how."""
-    count = next((environ[n] for n in ("SLURM_JOB_NUM_NODES", "SLURM_NNODES") if environ.get(n)), "")
-    if environ.get("SLURM_JOB_ID") and count.isdecimal() and int(count) > 1 and shutil.which("srun"):
+    count, names = environment.slurm_nodes(environ)
+    if count > 1 and shutil.which("srun"):
         size = (f"--nodes={count}", f"--ntasks={count}", "--ntasks-per-node=1")
-        names = environ.get("SLURM_JOB_NODELIST", "")
         # --overlap: beside a step that holds all CPUs; before Slurm 20.11 that needed no option.
         return EachNode(
             ("srun", "--overlap", *size, "--mem=0", "--kill-on-bad-exit=0", "--cpu-bind=none"),
@@ -69,8 +69,8 @@ def hosts(argv: Sequence[str], environ: Mapping[str, str]) -> tuple[str, ...]:
     """The hosts of the step that `argv` is, as the launcher or the batch system names them, maybe folded; this one
     where neither names any. Starts nothing.
     """
-    if environ.get("SLURM_JOB_ID") and environ.get("SLURM_JOB_NODELIST"):
-        return (environ["SLURM_JOB_NODELIST"],)
+    if names := environment.slurm_nodes(environ)[1]:
+        return (names,)
     line = launchers.parse(argv)
     named = _named_hosts([option for part in line.host_options for option in part])
     return named or _batch_hosts(environ)[0] or (socket.gethostname(),)
@@ -99,7 +99,7 @@ def flavor(launcher: str) -> str:
 
 def hosts_of_file(path: str) -> tuple[str, ...]:
     """Hosts of a host file, each once."""
-    return tuple(dict.fromkeys(_bare(host) for host in batch_system.hosts_in_file(path))) if path else ()
+    return tuple(dict.fromkeys(_bare(host) for host in environment.hosts_in_file(path))) if path else ()
 
 
 def _batch_hosts(environ: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
@@ -130,7 +130,7 @@ def _named_hosts(options: Iterable[Option]) -> tuple[str, ...]:
 
 def _hosts_of_rank_file(path: str) -> list[str]:
     """Lines of `rank 0=host slot=1`; `+n0` counts in a list of hosts that is elsewhere."""
-    text = batch_system.small_text(path)
+    text = environment.small_text(path)
     return [_bare(host) for host in re.findall(r"^\s*rank\s+\d+\s*=\s*([^\s+]\S*)", text, re.MULTILINE)]
 
 

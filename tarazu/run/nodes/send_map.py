@@ -14,9 +14,9 @@ from typing import BinaryIO
 from tarazu.errors import TarazuError
 from tarazu.run.nodes import each_node
 from tarazu.run.nodes.each_node import EachNode
-from tarazu.run.nodes.enter import ENTER
 from tarazu.run.nodes.framed import SHELL, Frames
 from tarazu.store import control
+from tarazu.trusted import ENTER
 
 MOST_IN_ARGUMENTS = 512 << 10
 """Bytes of a map that goes through a command line, which the kernel limits to 2 MiB with the environment."""
@@ -74,7 +74,7 @@ def send(
             else:
                 text = base64.b64encode(file.read()).decode()
                 command += [text[i : i + _ARGUMENT] for i in range(0, len(text), _ARGUMENT)]
-            limits = each_node.Limits(seconds, _MOST_ANSWERED, wait_for_stop=False)
+            limits = each_node.CommandLimits(seconds, _MOST_ANSWERED, wait_for_stop=False)
             problem = each_node.run(each, command, environ, frames.take, limits, feed)
     finally:
         frames.close()

@@ -16,7 +16,7 @@ from tarazu.errors import TarazuError
 from tarazu.run.nodes import addresses
 from tarazu.run.plan.reports import TELL_S
 from tarazu.run.problems import Problems
-from tarazu.store.stop_watch import SiteWatch
+from tarazu.store.stop import SiteWatch
 from tarazu.wire import local
 from tarazu.wire.messages import StepProfile
 

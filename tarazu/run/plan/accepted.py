@@ -17,11 +17,11 @@ from typing import NamedTuple
 import msgspec
 
 from tarazu.errors import TarazuError
-from tarazu.layout.explicit import explicit_components
+from tarazu.layout.objects import explicit_components
 from tarazu.run.plan import llapi
-from tarazu.run.plan.asking import Asking
+from tarazu.run.plan.asking import PlanQuestion
 from tarazu.run.plan.map_writer import MapWriter
-from tarazu.run.plan.promises import Promises
+from tarazu.run.plan.promises import StepPromises
 from tarazu.stats import client
 from tarazu.store import placement_map
 from tarazu.trace.history import History
@@ -40,7 +40,7 @@ SLOW_ONLY = "sick"
 """Files planned on such an OST keep their places until a better plan comes."""
 
 
-class Left(NamedTuple):
+class LeftOsts(NamedTuple):
     """What came of leaving OSTs."""
 
     files: int
@@ -53,7 +53,7 @@ class Left(NamedTuple):
 class Plans:
     """What was planned for one job step on one file system."""
 
-    def __init__(self, asking: Asking, maps: MapWriter) -> None:
+    def __init__(self, asking: PlanQuestion, maps: MapWriter) -> None:
         self.step = asking.step
         self.maps = maps
         self._asking = asking
@@ -73,7 +73,7 @@ class Plans:
         """Of the map that brought the newest rows; 0 while there are none."""
         self.next_s: float | None = 0.0
         """When the next plan should be asked for, seconds after the start of the step; None: never."""
-        self.promises = Promises(asking.settings)
+        self.promises = StepPromises(asking.settings)
         self._until_s = 0.0
         self._in_vain = 0
         """Id of the last plan that was stored, when nothing was placed and it is asked for again."""
@@ -198,14 +198,14 @@ class Plans:
         self._rows = [kept] if kept else []
         return there, replaced
 
-    def leave(self, osts: Mapping[int, str]) -> Left:
+    def leave(self, osts: Mapping[int, str]) -> LeftOsts:
         """The health of these OSTs (index → kind, empty: well) has changed. A map without what is no longer usable
         comes at once; where files to come were planned on any that is not well, a new plan is to be asked for.
         """
         with self._lock:
             return self._leave({ost: kind for ost, kind in osts.items() if kind})
 
-    def _leave(self, osts: Mapping[int, str]) -> Left:
+    def _leave(self, osts: Mapping[int, str]) -> LeftOsts:
         now = time.monotonic()
         gone = {ost for ost, kind in osts.items() if kind != SLOW_ONLY}
         self._gone |= {ost: (osts[ost], now) for ost in gone}
@@ -223,7 +223,7 @@ class Plans:
             self.left_osts |= osts
         if history:
             self._anew, self.next_s = True, 0.0
-        return Left(len(awaited), history, guess)
+        return LeftOsts(len(awaited), history, guess)
 
     @property
     def left(self) -> Counter[str]:

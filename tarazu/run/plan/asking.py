@@ -12,10 +12,11 @@ import tempfile
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from tarazu.batch import environment
 from tarazu.config import Settings
 from tarazu.errors import TarazuError
 from tarazu.model import JobStep
-from tarazu.run.command_line import batch_system
+from tarazu.predict import RUNS
 from tarazu.run.plan import default_layouts
 from tarazu.stats import client
 from tarazu.trace.history import History, opened
@@ -27,7 +28,7 @@ ANSWER_S = 60.0
 """Longest wait for one answer of clientd; it declines by itself long before."""
 
 
-class Asking(NamedTuple):
+class PlanQuestion(NamedTuple):
     """About one step on one file system. Answers come with the file system as this node sees it then."""
 
     settings: Settings
@@ -45,7 +46,7 @@ class Asking(NamedTuple):
         """The plan of what comes `from_s` after the start on; `details`: more of `PlanRequest`. Raises TarazuError."""
         paths = history.paths(self.step.fs_name, self.step.application)
         with contextlib.ExitStack() as stack:
-            files = (opened(path) for path in paths[-self.settings.predict.runs :])
+            files = (opened(path) for path in paths[-RUNS:])
             runs = [stack.enter_context(file).fileno() for file in files if file]
             return self._converse(runs, from_s=from_s, **details)
 
@@ -69,8 +70,8 @@ class Asking(NamedTuple):
             pools={name: tuple(sorted(members)) for name, members in fs.pools.items()},
             place=self.place,
             alive_s=self.settings.run.alive_s,
-            project=batch_system.project(os.environ),
-            partition=batch_system.partition(os.environ),
+            project=environment.project(os.environ),
+            partition=environment.partition(os.environ),
             **details,
         )
         with local.connect(self.settings.clientd.socket, ANSWER_S) as channel:

@@ -23,7 +23,7 @@ MAPS_KEPT = 2
 """The current map and the one before: a process that is about to open it must find it."""
 
 
-class _Part(NamedTuple):
+class _MapPart(NamedTuple):
     ost_count: int
     rows: Sequence[placement_map.MapRow]
 
@@ -35,7 +35,7 @@ class MapWriter:
         self.directory = directory
         self.generation = 0
         """Of the map that was announced last; 0 while there is none."""
-        self._parts: dict[str, _Part] = {}
+        self._parts: dict[str, _MapPart] = {}
         """File system → what the current map holds of it."""
         self._hash_key = secrets.token_bytes(16)
         self._shared: set[tuple[str, str]] = set()
@@ -48,7 +48,7 @@ class MapWriter:
         `ost_count`: every index in the rows is below it, and was checked to exist. Raises StoreError.
         """
         with self._lock:
-            parts = {**self._parts, fs_name: _Part(ost_count, rows)}
+            parts = {**self._parts, fs_name: _MapPart(ost_count, rows)}
             generation = self.generation + 1
             placement_map.write_map(
                 self.directory / f"map.{generation}",

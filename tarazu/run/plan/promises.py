@@ -19,7 +19,7 @@ UNSEEN, OPEN = -2, -1
 """Instead of a size: not created yet; created, and not told as closed."""
 
 
-class Promise:
+class StepPromise:
     """The files of one allocation."""
 
     def __init__(self, plan: local.PlanReply, expires_at: float, *, guess: bool) -> None:
@@ -73,11 +73,11 @@ class Promise:
         return place if place < len(self._rows) and self._rows[place] == row_id else None
 
 
-class Promises:
+class StepPromises:
     """Of all plans of one job step on one file system. Its planning thread and the one that looks share them."""
 
     def __init__(self, settings: Settings) -> None:
-        self.standing: list[Promise] = []
+        self.standing: list[StepPromise] = []
         """Of the allocations that still stand."""
         self._settings = settings
         self._closes: dict[str, dict[int, int]] = {}
@@ -96,7 +96,7 @@ class Promises:
 
         `replaced`: nor for these rows of older plans; `there`: rows of this one whose files were created already.
         """
-        promise = Promise(plan, time.monotonic() + 2 * self._settings.predict.horizon_s, guess=guess)
+        promise = StepPromise(plan, time.monotonic() + 2 * self._settings.predict.horizon_s, guess=guess)
         with self._lock:
             for older in self.standing if guess or replaced else ():
                 self._close(older.request_id, older.superseded(None if guess and older.guess else replaced))

@@ -14,7 +14,7 @@ import msgspec
 from tarazu.errors import TarazuError
 from tarazu.malformed import MALFORMED
 from tarazu.run.plan.accepted import Plans
-from tarazu.run.plan.promises import Promises
+from tarazu.run.plan.promises import StepPromises
 from tarazu.trace.history import file_name
 from tarazu.wire import local
 
@@ -28,14 +28,14 @@ AT_ONCE = 10
 """So many are delivered by one later step, the oldest first."""
 
 
-class Kept(msgspec.Struct, frozen=True):
+class KeptReport(msgspec.Struct, frozen=True):
     """One report, and the file of its run."""
 
     report: local.StepReport
     run: str
 
 
-class Reports:
+class StepReports:
     """Of one step."""
 
     def __init__(self, kept: Path, socket: str, run_id: str) -> None:
@@ -61,7 +61,7 @@ class Reports:
             _keep(self._kept, f"{self._run_id}.{file_name(plans.step.fs_name)}", report, run)
             raise
 
-    def give_back(self, promises: Promises) -> None:
+    def give_back(self, promises: StepPromises) -> None:
         """The step has ended and made nothing of what was promised. Raises TarazuError."""
         if progress := promises.progress():
             with self._to_clientd() as channel:
@@ -106,14 +106,14 @@ def _keep(directory: Path, name: str, report: local.StepReport, run: Path) -> No
     if sum(1 for _ in directory.iterdir()) >= MAX_KEPT:
         return
     part = directory / f".{name}.part"
-    part.write_bytes(msgspec.json.encode(Kept(report, str(run))))
+    part.write_bytes(msgspec.json.encode(KeptReport(report, str(run))))
     part.rename(directory / f"{name}.report")
 
 
 def _deliver(path: Path, socket: str) -> None:
     """One that cannot be delivered any more (damaged, or its run was forgotten) is passed over."""
     try:
-        kept = msgspec.json.decode(path.read_bytes(), type=Kept)
+        kept = msgspec.json.decode(path.read_bytes(), type=KeptReport)
         descriptor = os.open(kept.run, os.O_RDONLY | os.O_CLOEXEC)
     except (OSError, *MALFORMED):
         return

@@ -5,6 +5,7 @@ up no other.
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -13,16 +14,33 @@ from dataclasses import dataclass, field
 from tarazu.errors import Busy
 from tarazu.predict import rules
 from tarazu.run.plan.accepted import LayoutRefused, Plans
-from tarazu.run.plan.backoff import Backoff
-from tarazu.run.plan.reports import Reports
+from tarazu.run.plan.reports import StepReports
 from tarazu.run.problems import Problems
-from tarazu.run.watch import SHARE, Watch
-from tarazu.store.stop_watch import SiteWatch
+from tarazu.run.watch import SHARE, SpoolWatch
+from tarazu.store.stop import SiteWatch
 from tarazu.trace.history import History
 
 
+class Backoff:
+    """How long to wait before clientd is asked again: each time twice as long, with jitter, up to the longest."""
+
+    def __init__(self, first_s: float = 0.25, longest_s: float = 60.0) -> None:
+        self.first_s = first_s
+        self.longest_s = longest_s
+        self.attempts = 0
+
+    def failed(self, at_least_s: float = 0.0) -> float:
+        """Seconds until the next attempt."""
+        wait_s = max(at_least_s, self.first_s * 2.0 ** min(self.attempts, 30))
+        self.attempts += 1
+        return min(wait_s, self.longest_s) * random.uniform(0.5, 1.0)
+
+    def succeeded(self) -> None:
+        self.attempts = 0
+
+
 @dataclass(eq=False)
-class Schedule:
+class PlanSchedule:
     """One file system's plans, and the thread that asks for them."""
 
     plans: Plans
@@ -30,7 +48,7 @@ class Schedule:
     over: threading.Event
     """The program has ended."""
     problems: Problems
-    reports: Reports
+    reports: StepReports
     site: SiteWatch
     """While it sees the site's stop nothing is asked."""
     elapsed_s: Callable[[], float]
@@ -43,9 +61,9 @@ class Schedule:
     """clientd had no room a moment ago: a plan may still come in time."""
     _to_plan: threading.Event = field(default_factory=threading.Event)
     """Ends the thread's sleep."""
-    _wish: Watch | None = None
+    _wish: SpoolWatch | None = None
     """Reads the run so far, from which the next steps are to be planned."""
-    _watch: Watch | None = None
+    _watch: SpoolWatch | None = None
     _tracker: rules.MissTracker = field(default_factory=rules.MissTracker)
 
     def leave_out(self) -> None:
@@ -53,13 +71,13 @@ class Schedule:
         self.plans.next_s = None
         self.first.set()
 
-    def observe(self, outcomes: Mapping[str, int], watch: Watch) -> None:
+    def observe(self, outcomes: Mapping[str, int], watch: SpoolWatch) -> None:
         """Outcomes of the run so far: when the plans so far miss its files, the next steps are planned from it."""
         outcomes = dict(outcomes)
         self._watch = watch
         if not self.plans.planned_files:
             outcomes["miss"] = outcomes.pop("late", 0) + outcomes.get("miss", 0)
-        if self._tracker.observe(outcomes).predict:
+        if self._tracker.predicts(outcomes):
             self._wish = watch
             self._to_plan.set()
 
@@ -117,7 +135,7 @@ class Schedule:
             self.problems.guard(self.reports.deliver_kept)  # for clientd answers now
         return wait_s
 
-    def _ask_from(self, watch: Watch, backoff: Backoff) -> float:
+    def _ask_from(self, watch: SpoolWatch, backoff: Backoff) -> float:
         """The next steps from the run so far; as `_ask`. Reading it takes at most a twentieth of a core."""
         self._wish = None
         started = time.monotonic()
