@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
 
 from tarazu.config import Settings
-from tarazu.errors import Unavailable, WireError
+from tarazu.errors import BadInput, Unavailable, WireError
+from tarazu.malformed import MALFORMED
 from tarazu.model import SystemView
 from tarazu.wire import local
 from tarazu.wire.messages import ViewReply
@@ -16,6 +20,19 @@ if TYPE_CHECKING:
     from tarazu.daemons.questions import Questions
 
 TIMEOUT_S = 5.0
+
+
+class Whole(NamedTuple):
+    """All file systems as mdsd's allocator sees them, for programs that change something by it."""
+
+    views: tuple[SystemView, ...]
+    """By name."""
+    stopped: str = ""
+    """Why, where the site has switched tarazu off."""
+
+    @property
+    def fs_names(self) -> tuple[str, ...]:
+        return tuple(view.fs_name for view in self.views)
 
 
 def status_of(settings: Settings) -> Mapping[str, Any]:
@@ -49,6 +66,29 @@ def view_of(settings: Settings, fs_name: str) -> tuple[SystemView, ViewReply]:
 
     Raises Unavailable when neither clientd nor mdsd answers, and when no OSS has reported that file system.
     """
+    answer = _view(settings, fs_name)
+    if answer.view is None:
+        wanted = f"a file system that an OSS reports ({', '.join(answer.fs_names) or 'none yet'})"
+        raise Unavailable(f"mdsd: expected {wanted}, found {fs_name or 'no choice of one'}")
+    return answer.view, answer
+
+
+def whole_of(settings: Settings) -> Whole:
+    """All file systems. Raises Unavailable when neither clientd nor mdsd answers."""
+    return whole(lambda fs_name: _view(settings, fs_name), lambda: status_of(settings)["mdsd"])
+
+
+def whole(ask: Callable[[str], ViewReply], status: Callable[[], Mapping[str, Any]]) -> Whole:
+    """By asking for one view after the other. `status`: of an earlier mdsd or clientd, whose views do not say whether
+    the site is stopped.
+    """
+    first = ask("")
+    replies = [ask(name) for name in first.fs_names] if first.view is None else [first]
+    stopped = first.stopped if first.stopped is not None else str(status().get("stopped") or "")
+    return Whole(tuple(reply.view for reply in replies if reply.view is not None), stopped)
+
+
+def _view(settings: Settings, fs_name: str) -> ViewReply:
     try:
         channel = local.connect(settings.clientd.socket, TIMEOUT_S)
     except Unavailable:
@@ -58,10 +98,34 @@ def view_of(settings: Settings, fs_name: str) -> tuple[SystemView, ViewReply]:
             answer = channel.ask(local.ViewQuery(fs_name))
     if not isinstance(answer, ViewReply):
         raise Unavailable(f"mdsd: expected its view, found {type(answer).__name__}")
-    if answer.view is None:
-        wanted = f"a file system that an OSS reports ({', '.join(answer.fs_names) or 'none yet'})"
-        raise Unavailable(f"mdsd: expected {wanted}, found {fs_name or 'no choice of one'}")
-    return answer.view, answer
+    return answer
+
+
+def view_in(path: str) -> SystemView:
+    """The view that a file has as JSON: one itself, or what `tarazu job explain --costs --json` or `tarazu status
+    --json` printed. Raises BadInput.
+    """
+    expected = "a SystemView in JSON, or the output of `tarazu status --json`"
+    try:
+        value = msgspec.json.decode(Path(path).read_bytes())
+    except OSError as error:
+        raise BadInput(path, "a readable file with a SystemView", error.strerror) from None
+    except MALFORMED as error:
+        raise BadInput(path, expected, str(error)) from None
+    if isinstance(value, dict) and "mdsd" in value:
+        systems = value["mdsd"].get("file_systems", {}) if isinstance(value["mdsd"], dict) else {}
+        if len(systems) != 1:
+            raise BadInput(path, "the status of one file system", ", ".join(systems) or "none")
+        ((name, known),) = systems.items()
+        value = {"fs_name": name, "taken_s": 0.0, "osts": known.get("osts")}
+    try:
+        view = msgspec.convert(value, SystemView)
+    except msgspec.ValidationError as error:
+        raise BadInput(path, expected, str(error)) from None
+    indices = [o.index for o in view.osts]
+    if not indices or indices != sorted(set(indices)) or indices[0] < 0:
+        raise BadInput(path, "OSTs sorted by index, each once", f"{len(indices)} OSTs")
+    return view
 
 
 def _directly(settings: Settings, fs_name: str) -> object:

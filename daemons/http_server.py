@@ -25,7 +25,7 @@ class Handler(BaseHTTPRequestHandler):
         """Requests are no news."""
 
 
-class Server(ThreadingHTTPServer):
+class HttpServer(ThreadingHTTPServer):
     """`handler` answers in threads. Raises OSError for an address that cannot be bound."""
 
     daemon_threads = True

@@ -6,6 +6,7 @@ for it.
 
 from __future__ import annotations
 
+import os
 import time
 import uuid
 from collections.abc import Iterator, Sequence
@@ -13,14 +14,18 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from tarazu.config import Settings
-from tarazu.daemons.client_pools import ClientPools
 from tarazu.errors import TarazuError, Unavailable, WireError
+from tarazu.stats import client
 from tarazu.wire.messages import (
+    MAX_ID_CHARACTERS,
+    MAX_MOUNTED,
+    MAX_POOLS,
     MAX_TOLD_IDS,
     AllocationReply,
     AllocationRequest,
     CountReply,
     CountRequest,
+    Pools,
     StatusReply,
     StatusRequest,
     StepEnded,
@@ -39,8 +44,45 @@ COUNT_S = 1.0
 """And for a number of stripes: whoever has none gets on without."""
 SILENT_S = 2.0
 """For so long after it did not answer nobody waits for it."""
+KEEP_POOLS_S = 30.0
+"""Pools are read again after this long."""
 
 Answer = TypeVar("Answer")
+
+
+class ClientPools:
+    """The pools of the mounted file systems, below $TARAZU_ROOT, for an mdsd that does not run on the MDS.
+
+    It is clientd who reads them, not its users.
+    """
+
+    def __init__(self, root: str | None = None) -> None:
+        self.root = root or os.environ.get("TARAZU_ROOT", "/")
+        self._kept: tuple[float, dict[str, Pools]] = (-KEEP_POOLS_S, {})
+
+    def __call__(self) -> dict[str, Pools]:
+        """File system → pool → OST indices; those without pools are left out. Never raises."""
+        now = time.monotonic()
+        if now - self._kept[0] >= KEEP_POOLS_S:
+            self._kept = (now, _read_pools(self.root))
+        return self._kept[1]
+
+
+def _read_pools(root: str) -> dict[str, Pools]:
+    try:
+        names = sorted({mount.fs_name for mount in client.mounts(root)})[:MAX_MOUNTED]
+        pools = {name: client.file_system(name, root).pools for name in names}
+    except (TarazuError, OSError):
+        return {}
+    return {
+        fs_name: {
+            pool: tuple(sorted(members))
+            for pool, members in sorted(of_fs.items())[:MAX_POOLS]
+            if len(pool) <= MAX_ID_CHARACTERS
+        }
+        for fs_name, of_fs in pools.items()
+        if of_fs and len(fs_name) <= MAX_ID_CHARACTERS
+    }
 
 
 class Questions:

@@ -4,37 +4,33 @@ Publishes: while there is I/O, once in `tune.interval_s` what was read and writt
 at `tune.council`; without I/O a sign of life now and then. Follows: one council of its own group. Sets a lever of
 `tune.levers` only with `tune.mode` apply, here and at the council, and never without a note of what was there. It
 restores that when the council says so or is silent for `tune.silent_s`, while the site is stopped or this node is held
-(`tarazu tune --undo`), when this program starts (after a crash) or ends. What fails is said once and tried again later.
-A process of its own, with rights of its own: nothing waits for it. Of two on one node the second one waits.
+(`tarazu change tune --undo`), when this program starts (after a crash) or ends. What fails is said once and tried again
+later. A process of its own, with rights of its own: nothing waits for it. Of two on one node the second one waits.
 """
 
 from __future__ import annotations
 
 import logging
-import os
 import secrets
 import socket
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from tarazu import config
 from tarazu.daemons.announcer.following import Following, least
 from tarazu.daemons.announcer.kind import kind_of
 from tarazu.daemons.levers.keeper import Done, keeper_of
-from tarazu.daemons.metrics.exporter import Ask, Exporter
+from tarazu.daemons.metrics.exporter import Ask
 from tarazu.daemons.metrics.histogram import Histogram
-from tarazu.daemons.process import Reread, Wakeup
-from tarazu.daemons.service_manager import ServiceManager
+from tarazu.daemons.service import Service, Wakeup
 from tarazu.errors import ConfigError, TarazuError
-from tarazu.store.stop_watch import SiteWatch
+from tarazu.store.stop import SiteWatch
 from tarazu.tune.detect.counters import Sampler
 from tarazu.tune.exchange import AnnouncerEnd, Decided, Kind, Mode, Observed, Refused
 from tarazu.tune.observation import Observation
 from tarazu.wire.said import SaidOnce
-from tarazu.wire.security import curve_for
-from tarazu.wire.sockets import ZmqTransport
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
@@ -56,23 +52,17 @@ SECONDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0
 PROBLEM_CHARACTERS = 500
 
 
-class Announcer:
+class Announcer(Service):
     """All state of the daemon."""
 
-    def __init__(
-        self,
-        settings: config.Settings,
-        wakeup: Wakeup,
-        reread: Reread | None = None,
-        kind: Kind | None = None,
-    ) -> None:
+    USED = ("keys.", "ossd.root", "ossd.name", "tune.", "run.stop_file", "metrics.announcer")
+
+    def __init__(self, settings: config.Settings, wakeup: Wakeup, kind: Kind | None = None) -> None:
         """`kind`: what this node is, where Lustre does not show it (yet). Raises ConfigError, BadInput, WireError."""
+        super().__init__(settings, wakeup, settings.metrics.announcer)
         self.options = settings.tune
         if not self.options.council:
             raise ConfigError("tune.council", "the address of the council, tcp://mds1:5774", "")
-        self.wakeup = wakeup
-        self.reread = reread
-        self.manager = ServiceManager()
         self.host = settings.ossd.name or socket.gethostname()
         self.kind: Kind = kind or kind_of(settings.ossd.root)
         self.start = secrets.randbits(62)
@@ -85,8 +75,6 @@ class Announcer:
         self.site = SiteWatch(settings.run.stop_file, every_s=STOP_S)
         self.keeper = keeper_of(settings, self.manager.alive, stopped=lambda: self.site.why)
         self.problem = ""
-        self._claim: int | None = None
-        """Held: there is no other announcer on this node."""
         self._trusted = False
         """What a former run left has been restored."""
         self._held = ""
@@ -104,13 +92,7 @@ class Announcer:
         self._advised: dict[str, str] = {}
         self._said = SaidOnce(log)
         self.following = Following(self.options.group, self.options.silent_s, time.monotonic())
-        self.transport = ZmqTransport(
-            curve_for(
-                "client" if self.kind == "client" else "oss", settings.keys.directory, settings.keys.insecure
-            ),
-            insecure=settings.keys.insecure,
-            wake_fd=wakeup.fd,
-        )
+        self.transport = self.connect("client" if self.kind == "client" else "oss")
         self.end = AnnouncerEnd(self.transport, self.options.council)
         log.info(
             "%s (%s) tells the council at %s every %g s; %s; levers: %s",
@@ -122,47 +104,34 @@ class Announcer:
             ", ".join(self.keeper.levers) or "none",
         )
         self.site.start()
-        self.metrics = Exporter(settings.metrics.announcer, wakeup.wake, self._families)
+        first_s = self.options.interval_s * secrets.randbelow(1000) / 1000  # not all nodes at once
+        self.every(lambda: self.options.interval_s, self._tick, first_s)
 
     @property
     def mode(self) -> Mode:
         """What this node allows."""
-        if self._claim is None or not self._trusted or self._held:
+        if self.claimed is None or not self._trusted or self._held:
             return "observe"
         mode: Mode = self.options.mode  # type: ignore[assignment]
         return mode
 
-    def loop(self) -> None:
-        """Until told to stop; then what was there before is restored."""
-        due = time.monotonic() + self.options.interval_s * secrets.randbelow(1000) / 1000
-        self.manager.ready()
-        while not self.wakeup.stopping:
-            now = time.monotonic()
-            if now >= due:
-                self._tick(now)
-                missed = int((time.monotonic() - due) / self.options.interval_s)
-                due += (missed + 1) * self.options.interval_s
-            if self.end.sleep(self.manager.longest_wait_s(due - time.monotonic()), self.wakeup.fd):
-                self.wakeup.drain()
-            self.manager.alive()
-            self.metrics.answer_one()
-            while (said := self.end.receive()) is not None:
-                self._heard(said, time.monotonic())
-            if self.wakeup.reload and self.reread:
-                self.wakeup.reload = False
-                self.reread(self.manager, self._take_over)
-                self._follow(time.monotonic(), anew=True)
-        self.manager.stopping()
-        if self._claim is not None:
-            self._try(self._end_all, whatever=True)
+    def wait(self, timeout_s: float) -> Sequence[Callable[[], None]]:
+        self.end.sleep(timeout_s, self.wakeup.fd)
+        return ()
 
-    def _end_all(self) -> Done:
-        return self.keeper.take_back("tarazu-announcer ends", 5.0, anew=True)
+    def turn(self, now: float) -> None:
+        while (said := self.end.receive()) is not None:
+            self._heard(said, time.monotonic())
+
+    def finish(self) -> None:
+        """What was there before is restored."""
+        if self.claimed is not None:
+            self._try(lambda: self.keeper.take_back("tarazu-announcer ends", 5.0, anew=True), whatever=True)
 
     def _tick(self, now: float) -> None:
         """Every interval: silence is noticed, what is due is set or restored; then the council is told."""
         self._held = self.keeper.held
-        if self._alone():
+        if self.alone(self.keeper.kept.claim, "sets nothing", self._said):
             if not self._trusted:
                 self._trusted = self._try(lambda: self.keeper.take_back("left by a former run", LOCK_S))
             followed = self.following.council
@@ -182,18 +151,8 @@ class Announcer:
         if observation is not None or now - self._sent_at >= self.options.silent_s / SIGNS:
             self._tell(observation, now)
 
-    def _alone(self) -> bool:
-        if self._claim is None:
-            try:
-                self._claim = self.keeper.kept.claim()
-            except TarazuError as error:
-                self._said.warning(f"{error}: this one sets nothing, and looks again", "claim")
-                self.manager.status("sets nothing: its state cannot be had")
-                return False
-        return True
-
     def _tell(self, observation: Observation | None, now: float) -> None:
-        if self._claim is None:
+        if self.claimed is None:
             return  # the other one speaks for this node
         self.sequence += 1
         message = Observed(
@@ -313,21 +272,16 @@ class Announcer:
             self._mixed = False
         return True
 
-    def _take_over(self, settings: config.Settings) -> None:
+    def take_over(self, settings: config.Settings) -> None:
         if settings.tune.mode != self.options.mode:
             log.info("mode: %s", settings.tune.mode)
         self.options = settings.tune
+        self._follow(time.monotonic(), anew=True)
 
-    def _families(self, ask: Ask) -> Iterable[Metric]:
-        from tarazu.daemons.metrics.announcer import families
+    def families(self, ask: Ask) -> Iterable[Metric]:
+        from tarazu.daemons.announcer.metrics import families
 
         return families(self, ask)
 
-    def close(self) -> None:
-        self.metrics.close()
+    def release(self) -> None:
         self.site.end()
-        if self._claim is not None:
-            os.close(self._claim)
-            self._claim = None
-        self.transport.close()
-        self.manager.close()

@@ -6,19 +6,18 @@ Its unit may use a fifth of a processor: on a slow node all that it loads takes 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import logging
 import sys
+from typing import TYPE_CHECKING
 
 from tarazu import config
 from tarazu.daemons.levers.keeper import restore_left
-from tarazu.daemons.process import Reread, Wakeup, parser, run
+from tarazu.daemons.service import Wakeup, parser, serve
 from tarazu.errors import TarazuError
 
-log = logging.getLogger("tarazu.announcer")
+if TYPE_CHECKING:
+    from tarazu.daemons.announcer.service import Announcer
 
 NAME = "tarazu-announcer"
-USED = ("keys.", "ossd.root", "ossd.name", "tune.", "run.stop_file", "metrics.announcer")
 
 
 def command_line() -> argparse.ArgumentParser:
@@ -40,23 +39,17 @@ def main(argv: list[str] | None = None) -> int:
         settings = config.override(settings, "tune", council=chosen.council)
         return config.override(settings, "keys", directory=chosen.keys)
 
-    def body() -> int:
-        settings = read()
+    def make(settings: config.Settings, wakeup: Wakeup) -> Announcer:
         restore_left(settings, "left by a former run")
         from tarazu.daemons.announcer.service import Announcer
 
-        with Wakeup() as wakeup:
-            try:
-                announcer = Announcer(settings, wakeup, Reread(settings, read, USED), chosen.kind)
-            except TarazuError as error:
-                restore_left(settings, f"tarazu-announcer cannot begin: {error}")
-                raise
-            with contextlib.closing(announcer):
-                announcer.loop()
-        log.info("stopped")
-        return 0
+        try:
+            return Announcer(settings, wakeup, chosen.kind)
+        except TarazuError as error:
+            restore_left(settings, f"tarazu-announcer cannot begin: {error}")
+            raise
 
-    return run(NAME, chosen, body)
+    return serve(NAME, chosen, read, make)
 
 
 if __name__ == "__main__":

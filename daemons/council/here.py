@@ -1,4 +1,4 @@
-"""The council on this node as its files tell, for `tarazu tune`: with a daemon or without one."""
+"""The council on this node as its files tell, for `tarazu change tune`: with a daemon or without one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tarazu.daemons.council.levers import values_of
 from tarazu.errors import TarazuError, Unavailable
 from tarazu.malformed import MALFORMED
 from tarazu.tune.council import Council
-from tarazu.tune.exchange import AnnouncerEnd, Asked, Mode, Told
+from tarazu.tune.exchange import AnnouncerEnd, Asked, Mode, TuneStatus
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
 
@@ -65,7 +65,7 @@ def _learned(settings: config.Settings, kept: Kept) -> list[dict[str, Any]]:
     found = kept.knowledge()
     if found is None:
         return []
-    council = Council(values_of(settings.tune.levers), settings.tune.learner)
+    council = Council(values_of(settings.tune.levers))
     council.restore(found[0])
     return council.explain()
 
@@ -110,7 +110,7 @@ def ask(settings: config.Settings, timeout_s: float = 5.0) -> dict[str, Any]:
             if not end.wait(min(deadline - now, 0.1)):
                 continue
             told = end.receive()
-            if isinstance(told, Told) and told.message_id == wanted:
+            if isinstance(told, TuneStatus) and told.message_id == wanted:
                 return told.status
     finally:
         transport.close()

@@ -2,7 +2,7 @@
 
 knowledge.json   what it has learned, and what is decided; of bounded size
 unreadable.json  knowledge that could not be read, set aside
-mode             what `tarazu tune` ordered last: it counts instead of `tune.mode`
+mode             what `tarazu change tune` ordered last: it counts instead of `tune.mode`
 status.json      how the daemon was a few seconds ago
 daemon           locked by the daemon for as long as it runs: a second one ends
 """
@@ -11,14 +11,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from tarazu import durable
 from tarazu.daemons import ordered
-from tarazu.daemons.claim import claim
 from tarazu.errors import StoreError
 from tarazu.tune.exchange import Mode
 
@@ -29,10 +26,6 @@ MAX_BYTES = 64 << 20
 class Kept:
     def __init__(self, directory: str | Path) -> None:
         self.directory = Path(directory)
-
-    def claim(self) -> int:
-        """For the one daemon: a descriptor that locks out others until it is closed. Raises StoreError, Unavailable."""
-        return claim(self.directory, "another tarazu-council has its knowledge here")
 
     def knowledge(self) -> tuple[bytes, float] | None:
         """What was written last, and how old it is (s). Raises StoreError."""
@@ -80,48 +73,3 @@ class Kept:
             durable.replace(self.directory / name, data)
         except OSError as error:
             raise StoreError(str(self.directory), "a directory that can be written", error.strerror) from None
-
-
-class Writer:
-    """Writes beside the loop, which no disk must hold up. Of what waits, the newest of each kind is written."""
-
-    def __init__(self) -> None:
-        self._troubles: dict[Callable[[bytes], None], str] = {}
-        self._waiting: dict[Callable[[bytes], None], Callable[[], bytes]] = {}
-        self._changed = threading.Condition()
-        self._over = False
-        self._thread = threading.Thread(target=self._write, name="tarazu-council-writer", daemon=True)
-        self._thread.start()
-
-    @property
-    def trouble(self) -> str:
-        """Why what was to be written last is not."""
-        return "; ".join(dict.fromkeys(list(self._troubles.values())))
-
-    def write(self, how: Callable[[bytes], None], what: Callable[[], bytes]) -> None:
-        """Soon `how(what())`; both in the writer's thread."""
-        with self._changed:
-            self._waiting[how] = what
-            self._changed.notify()
-
-    def _write(self) -> None:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: bool(self._waiting) or self._over)
-                waiting, self._waiting = self._waiting, {}
-            if not waiting:
-                return
-            for how, what in waiting.items():
-                try:
-                    how(what())
-                except Exception as error:  # whatever it is, what comes next is written
-                    self._troubles[how] = str(error) or type(error).__name__
-                else:
-                    self._troubles.pop(how, None)
-
-    def close(self) -> None:
-        """What waits is written first."""
-        with self._changed:
-            self._over = True
-            self._changed.notify()
-        self._thread.join(10.0)

@@ -23,7 +23,7 @@ ROLES: dict[Kind, str] = {"oss": "oss", "router": "oss", "client": "client"}
 """Kind of node → whose key it has."""
 
 
-class Node:
+class CouncilNode:
     """What is known of one announcer."""
 
     __slots__ = ("address", "allowance", "heard_at", "observed", "peer", "problem", "route")
@@ -42,13 +42,13 @@ class Node:
         return self.observed.mode if self.observed else "observe"
 
 
-class Nodes:
+class CouncilNodes:
     def __init__(self, group: str, interval_s: float, silent_s: float) -> None:
         """A node that is silent for `silent_s` is forgotten."""
         self.group = group
         self.interval_s = interval_s
         self.silent_s = silent_s
-        self.of: dict[str, Node] = {}
+        self.of: dict[str, CouncilNode] = {}
         """By host."""
         self.stale = 0
         self.too_often = 0
@@ -87,7 +87,7 @@ class Nodes:
             return f"expected at most {NODES_PER_ADDRESS} nodes at one address"
         if len(self.of) >= MAX_HOSTS:
             return f"expected at most {MAX_HOSTS} nodes in a group"
-        self.of[message.host] = Node(peer, address, now)
+        self.of[message.host] = CouncilNode(peer, address, now)
         self._hosts[peer.route] = message.host
         self._per_address[address] += 1
         return ""

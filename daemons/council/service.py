@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import os
 import secrets
 import socket
 import sys
@@ -24,21 +23,19 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tarazu import config
-from tarazu.daemons.council.kept import Kept, Writer
+from tarazu.daemons.council.kept import Kept
 from tarazu.daemons.council.levers import values_of
-from tarazu.daemons.council.nodes import Nodes
+from tarazu.daemons.council.nodes import CouncilNodes
 from tarazu.daemons.council.status import status_of
-from tarazu.daemons.metrics.exporter import Ask, Exporter
+from tarazu.daemons.metrics.exporter import Ask
 from tarazu.daemons.metrics.histogram import Histogram
-from tarazu.daemons.process import Reread, Wakeup, parser, serve
-from tarazu.daemons.service_manager import ServiceManager
+from tarazu.daemons.service import Service, Wakeup, claim, parser, serve
+from tarazu.daemons.writer import Writer
 from tarazu.errors import ConfigError, TarazuError
-from tarazu.store.stop_watch import SiteWatch
+from tarazu.store.stop import SiteWatch
 from tarazu.tune.council import ROUND_S, Council, Decision
-from tarazu.tune.exchange import Asked, CouncilEnd, Decided, Mode, Observed, Refused, Told, encode
+from tarazu.tune.exchange import Asked, CouncilEnd, Decided, Mode, Observed, Refused, TuneStatus, encode
 from tarazu.wire.said import SaidOnce
-from tarazu.wire.security import curve_for
-from tarazu.wire.sockets import ZmqTransport
 from tarazu.wire.transport import Peer
 
 if TYPE_CHECKING:
@@ -47,7 +44,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("tarazu.council")
 
 NAME = "tarazu-council"
-USED = ("keys.", "tune.", "run.stop_file", "metrics.council")
 AT_ONCE, BATCH_S = 1024, 0.02
 """So many messages, or so long, then those are answered: of a crowd that speaks at once most get one answer."""
 LOOK_S = 1.0
@@ -64,32 +60,32 @@ TELL_AGAIN_S, SHARE = 0.2, 0.02
 SECONDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 
-class CouncilService:
+class CouncilService(Service):
     """All state of the daemon."""
 
-    def __init__(self, settings: config.Settings, wakeup: Wakeup, reread: Reread | None = None) -> None:
+    USED = ("keys.", "tune.", "run.stop_file", "metrics.council")
+
+    def __init__(self, settings: config.Settings, wakeup: Wakeup) -> None:
         """Raises ConfigError, BadInput, StoreError, WireError; Unavailable where there is another one."""
+        super().__init__(settings, wakeup, settings.metrics.council)
         self.options = settings.tune
         if not self.options.council:
             raise ConfigError(
                 "tune.council", "the address at which this council listens, tcp://mds1:5774", ""
             )
-        self.wakeup = wakeup
-        self.reread = reread
-        self.manager = ServiceManager()
         self.started = time.monotonic()
         self.start = secrets.randbits(62)
         self.name = socket.gethostname()
         self.levers = values_of(self.options.levers)
         self.kept = Kept(self.options.knowledge)
-        self._claim = self.kept.claim()
+        self.claimed = claim(self.kept.directory, "another tarazu-council has its knowledge here")
         self.writer = Writer()
         self.refused = 0
         self.answers = Histogram(SECONDS)
         """From the receipt of a message to the answers of all that were there with it."""
         self.changed_at = self.started
         self._said = SaidOnce(log)
-        self._looked_at = self._status_at = self.started - STATUS_S
+        self._status_at = self.started - STATUS_S
         self._save_at = self._save_free_at = self.started
         """When what was learned is written next; before when it is not, because to put it together takes a while."""
         self._asked_at = self.started
@@ -101,7 +97,6 @@ class CouncilService:
         self.why_mode = ""
         self.council = Council(
             self.levers,
-            self.options.learner,
             dwell_s=self.options.dwell_s,
             worse=self.options.worse,
             seed=secrets.randbits(32),
@@ -109,14 +104,10 @@ class CouncilService:
             round_s=ROUND_S * self.options.interval_s,
         )
         self._remember()
-        self.nodes = Nodes(self.options.group, self.options.interval_s, self.options.silent_s)
+        self.nodes = CouncilNodes(self.options.group, self.options.interval_s, self.options.silent_s)
         self._decision = self.council.decision
         self._advised: dict[str, str] = {}
-        self.transport = ZmqTransport(
-            curve_for("server", settings.keys.directory, settings.keys.insecure),
-            insecure=settings.keys.insecure,
-            wake_fd=wakeup.fd,
-        )
+        self.transport = self.connect("server")
         self.end = CouncilEnd(self.transport, self.options.council)
         log.info(
             "council of group %s at %s (%s): %s (%s); levers: %s",
@@ -127,7 +118,7 @@ class CouncilService:
             self.why_mode,
             ", ".join(self.levers) or "none",
         )
-        self.metrics = Exporter(settings.metrics.council, wakeup.wake, self._families)
+        self._looks = self.every(lambda: LOOK_S, self._look)
 
     def _remember(self) -> None:
         """Go on from what was learned. Knowledge that is none is set aside: it costs learning, never the daemon."""
@@ -157,32 +148,24 @@ class CouncilService:
             self.why_mode = str(error)
             return "observe"
         if ordered is not None:
-            self.why_mode = ordered.reason or "ordered by tarazu tune"
+            self.why_mode = ordered.reason or "ordered by tarazu change tune"
             return ordered.mode
         self.why_mode = "tune.mode"
         mode: Mode = self.options.mode  # type: ignore[assignment]
         return mode
 
-    def loop(self) -> None:
-        """Until told to stop; what was learned is written then."""
+    def begin(self) -> None:
         self._audit("mode", mode=self.council.mode, why=self.why_mode)
-        self.manager.ready()
-        while not self.wakeup.stopping:
-            now = time.monotonic()
-            wait_s = min(self._looked_at + LOOK_S - now, self.options.interval_s / 2)  # a round may be over
-            if self.transport.wait(max(0.0, self.manager.longest_wait_s(wait_s))):
-                self.wakeup.drain()
-            self.manager.alive()
-            self.metrics.answer_one()
-            self._hear()
-            self._decide(time.monotonic())
-            if time.monotonic() >= self._looked_at + LOOK_S:
-                self._look()
-            if self.wakeup.reload and self.reread:
-                self.wakeup.reload = False
-                self.reread(self.manager, self._take_over)
-                self._look()
-        self.manager.stopping()
+
+    def may_wait_s(self, now: float) -> float:
+        return self.options.interval_s / 2  # a round may be over
+
+    def turn(self, now: float) -> None:
+        self._hear()
+        self._decide(time.monotonic())
+
+    def finish(self) -> None:
+        """What was learned is written."""
         self._save()
 
     def _hear(self) -> None:
@@ -272,9 +255,8 @@ class CouncilService:
             )
         )
 
-    def _look(self) -> None:
+    def _look(self, now: float) -> None:
         """Once a second: orders, silence, what is to be written."""
-        now = self._looked_at = time.monotonic()
         mode = self._mode()
         if mode != self.council.mode:
             self._audit("mode", mode=mode, was=self.council.mode, why=self.why_mode)
@@ -310,11 +292,12 @@ class CouncilService:
             told = msgspec.msgpack.encode({**status, "learned": self.council.explain()})
             took_s = time.monotonic() - now
             self._told = now + max(TELL_AGAIN_S, took_s / SHARE), told
-        return encode(Told(asked.message_id, msgspec.Raw(told)))  # type: ignore[arg-type]
+        return encode(TuneStatus(asked.message_id, msgspec.Raw(told)))  # type: ignore[arg-type]
 
-    def _take_over(self, settings: config.Settings) -> None:
+    def take_over(self, settings: config.Settings) -> None:
         self.options = settings.tune
         self.council.dwell_s, self.council.worse = self.options.dwell_s, self.options.worse
+        self._looks.at_once()
 
     def _audit(self, what: str, **fields: object) -> None:
         """A line of `name=value`, as mdsd's."""
@@ -324,28 +307,14 @@ class CouncilService:
         )
         log.info("time=%s tune=%s %s", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), what, shown)
 
-    def _families(self, ask: Ask) -> Iterable[Metric]:
-        from tarazu.daemons.metrics.council import families
+    def families(self, ask: Ask) -> Iterable[Metric]:
+        from tarazu.daemons.council.metrics import families
 
         return families(self, ask)
 
-    def close(self) -> None:
-        self.metrics.close()
+    def release(self) -> None:
         self.site.end()
-        self.transport.close()
         self.writer.close()
-        os.close(self._claim)
-        self.manager.close()
-
-
-def settings_from(
-    file: str | None, root: str | None, keys: str | None, address: str | None
-) -> config.Settings:
-    """The configuration with the command line's options on top. Raises ConfigError."""
-    settings = config.load(file)
-    settings = config.override(settings, "ossd", root=root)
-    settings = config.override(settings, "tune", council=address)
-    return config.override(settings, "keys", directory=keys)
 
 
 def command_line() -> argparse.ArgumentParser:
@@ -361,9 +330,12 @@ def main(argv: list[str] | None = None) -> int:
     chosen = command_line().parse_args(argv)
 
     def read() -> config.Settings:
-        return settings_from(chosen.config, chosen.root, chosen.keys, chosen.listen)
+        """The configuration with the command line's options on top. Raises ConfigError."""
+        settings = config.override(config.load(chosen.config), "ossd", root=chosen.root)
+        settings = config.override(settings, "tune", council=chosen.listen)
+        return config.override(settings, "keys", directory=chosen.keys)
 
-    return serve(NAME, chosen, read, CouncilService, USED)
+    return serve(NAME, chosen, read, CouncilService)
 
 
 if __name__ == "__main__":

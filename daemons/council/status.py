@@ -1,4 +1,4 @@
-"""How a council is, for people: `tarazu tune show`, of which a few seconds old is good enough."""
+"""How a council is, for people: `tarazu change tune show`, of which a few seconds old is good enough."""
 
 from __future__ import annotations
 

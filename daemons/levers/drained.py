@@ -1,4 +1,4 @@
-"""Parameters that keep new files off an OST (`tarazu drain`): each one of each OST is a lever of the common keeper.
+"""Parameters that keep new files off an OST (`tarazu change drain`): each of each OST is a lever of the common keeper.
 
 So what was there is noted before anything is set, one command at a time changes something, and one parameter that
 cannot be restored keeps no other. A note only names a parameter: it is looked up anew among those that this node has,
@@ -17,9 +17,9 @@ from tarazu.daemons.levers.keeper import Keeper
 from tarazu.daemons.levers.kept import Kept, Note
 from tarazu.daemons.noted import LOCK_S
 from tarazu.errors import BadInput, Unavailable
-from tarazu.stats.drain import DEFAULT, PARAMETERS, Kind
+from tarazu.stats.drain import DEFAULT, PARAMETERS, DrainParameter
 from tarazu.stats.params import find, ost_target
-from tarazu.tune.lever import Before, Parameter
+from tarazu.tune.lever import Before, LeverParameter
 from tarazu.tune.levers import files
 from tarazu.tune.levers.base import Parameters
 
@@ -45,15 +45,15 @@ class Changes(NamedTuple):
 
 
 class Drains(Kept):
-    """One node's directory: what was there before `tarazu drain --apply`."""
+    """One node's directory: what was there before `tarazu change drain --apply`."""
 
-    command = "tarazu drain"
+    command = "tarazu change drain"
 
 
 class Drain(Parameters):
     """One parameter of one OST."""
 
-    def __init__(self, parameter: str, kind: Kind, path: Path, root: str | Path) -> None:
+    def __init__(self, parameter: str, kind: DrainParameter, path: Path, root: str | Path) -> None:
         super().__init__(_Files({parameter: path}), root)
         self.name = parameter
         self.kind = kind
@@ -64,16 +64,16 @@ class Drain(Parameters):
             raise BadInput(self.name, self.values[0], value)
         return value
 
-    def now(self) -> tuple[Parameter, ...]:
+    def now(self) -> tuple[LeverParameter, ...]:
         found = files.find(self.root, self.name)
-        return (Parameter(self.name, found.text.strip()[:80], found.of),) if found else ()
+        return (LeverParameter(self.name, found.text.strip()[:80], found.of),) if found else ()
 
     def before(self) -> Before:
         found = super().before()
         self._check(found)
         return found
 
-    def restore(self, before: Before, steps: Sequence[str]) -> tuple[Parameter, ...]:
+    def restore(self, before: Before, steps: Sequence[str]) -> tuple[LeverParameter, ...]:
         self._check(before)
         if strange := [step for step in steps if step not in ("", *self.values)]:
             raise BadInput(f"{self.name} as it was noted", f"set to {self.values[0]}", strange)

@@ -2,7 +2,7 @@
 
 What was there is noted on disk (`kept`) before anything is set; to restore needs no space there. A lever that fails
 midway is put back at once. Whoever changes a lever beside us has it: the rest of it is restored, and it is left to him
-until `tarazu tune --apply` or the next boot. A value that Lustre refuses is tried again later, and later each time.
+until `tarazu change tune --apply` or the next boot. A value that Lustre refuses is tried again later, later each time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tarazu.daemons.levers.lctl import Lctl, LctlSilent
 from tarazu.daemons.noted import LOCK_S
 from tarazu.errors import BadInput, StoreError, TarazuError, Unavailable
 from tarazu.store import stop
-from tarazu.tune.lever import Before, Lever, Parameter
+from tarazu.tune.lever import Before, Lever, LeverParameter
 from tarazu.tune.levers import known, levers_of
 from tarazu.tune.levers.base import TakenOtherwise
 from tarazu.wire.said import SaidOnce
@@ -243,12 +243,12 @@ class Keeper:
         _audit("restored", name, _text(note.before.parameters), note, why)
         return Done(restored=(name,), failed=self._say_note(name, "", None))
 
-    def _leave(self, name: str, note: Note, foreign: Sequence[Parameter]) -> Done:
+    def _leave(self, name: str, note: Note, foreign: Sequence[LeverParameter]) -> Done:
         """What is still ours is restored."""
         self.levers[name].restore(note.before, note.steps)
         return self._left(name, note, foreign)
 
-    def _left(self, name: str, note: Note, foreign: Sequence[Parameter]) -> Done:
+    def _left(self, name: str, note: Note, foreign: Sequence[LeverParameter]) -> Done:
         text = _text(foreign)
         _audit("left", name, text, note, f"somebody else has set it: his until {self.kept.command} --apply")
         failed = self._say_note(name, note.steps[-1], msgspec.structs.replace(note, left_to=text))
@@ -286,7 +286,7 @@ def _with_new(note: Note, lever: Lever) -> tuple[Note, bool]:
     return msgspec.structs.replace(note, before=Before((*kept, *new))), True
 
 
-def _text(parameters: Sequence[Parameter]) -> str:
+def _text(parameters: Sequence[LeverParameter]) -> str:
     """Of hundreds of OSTs: what they have in common."""
     by_value: dict[str, list[str]] = {}
     for parameter in parameters:
@@ -349,7 +349,7 @@ def restore_left(settings: config.Settings, why: str) -> None:
 
 
 class Undone(NamedTuple):
-    """What `tarazu tune --undo` did on this node."""
+    """What `tarazu change tune --undo` did on this node."""
 
     restored: tuple[str, ...]
     """Levers."""
@@ -371,7 +371,7 @@ def undo(settings: config.Settings) -> Undone:
         keeper.kept.hold(True)
     except StoreError as error:
         not_held = str(error)
-    done = keeper.take_back("tarazu tune --undo", LOCK_S)
+    done = keeper.take_back("tarazu change tune --undo", LOCK_S)
     with keeper.kept.locked():
         left = tuple((name, note.left_to) for name, note in keeper.kept.levers.items() if note.left_to)
     return Undone(done.restored, left, done.failed, not_held)

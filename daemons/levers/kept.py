@@ -39,7 +39,7 @@ class Kept(Noted):
     """One node's directory, `tune.state`."""
 
     daemon = "tarazu-announcer keeps the levers here"
-    command = "tarazu tune"
+    command = "tarazu change tune"
 
     def __init__(self, directory: str | Path) -> None:
         super().__init__(directory)

@@ -1,4 +1,4 @@
-"""Calls of `lctl set_param` (`tarazu.daemons.program`). Never with `-P`: a value is gone with the next boot."""
+"""Calls of `lctl set_param` (`tarazu.program`). Never with `-P`: a value is gone with the next boot."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import errno
 import os
 from collections.abc import Callable, Sequence
 
-from tarazu.daemons.program import TIMEOUT_S, CannotRun, Program, Silent
 from tarazu.errors import BadInput, Unavailable
+from tarazu.program import TIMEOUT_S, CannotRun, Program, Silent
 
 WRONG = (errno.EINVAL, errno.ERANGE, errno.ENOENT)
 """By these Lustre says that it will never be so; others may pass: a policy that is just stopping (EAGAIN, EBUSY), a

@@ -19,7 +19,7 @@ from tarazu.errors import Unavailable
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
-    from tarazu.daemons.metrics.server import Server
+    from tarazu.daemons.metrics.server import MetricsServer
 
 log = logging.getLogger("tarazu.daemons")
 
@@ -71,19 +71,24 @@ class Exporter:
     ) -> None:
         """`families`: called for each text, in a thread that is not the loop's."""
         self._ask = Ask(wake)
-        self._server: Server | None = None
-        at = listening(address) if address else None
+        self._address = address
+        self._families = families
+        self._server: MetricsServer | None = None
+
+    def start(self) -> None:
+        """Answer from now on."""
+        at = listening(self._address) if self._address else None
         if at is None:
             return
         try:
-            from tarazu.daemons.metrics.server import Server, Text
+            from tarazu.daemons.metrics.server import MetricsServer, Text
 
-            self._server = Server(at, Text(lambda: families(self._ask)))
+            self._server = MetricsServer(at, Text(lambda: self._families(self._ask)))
         except ImportError:
-            log.error("no metrics at %s: prometheus_client is not installed (tarazu[metrics])", address)
+            log.error("no metrics at %s: prometheus_client is not installed (tarazu[metrics])", self._address)
             return
         except OSError as error:
-            log.error("no metrics at %s: %s", address, error.strerror or error)
+            log.error("no metrics at %s: %s", self._address, error.strerror or error)
             return
         threading.Thread(target=self._server.serve_forever, name="tarazu-metrics", daemon=True).start()
         log.info("metrics at http://%s:%d/metrics", *self._server.server_address[:2])

@@ -60,7 +60,7 @@ class Text:
             return self._text
 
 
-class Server(http_server.Server):
+class MetricsServer(http_server.HttpServer):
     """Serves `text` at `/metrics`. Raises OSError for an address that cannot be bound."""
 
     def __init__(self, at: tuple[str, int], text: Text) -> None:
@@ -69,7 +69,7 @@ class Server(http_server.Server):
 
 
 class _Handler(http_server.Handler):
-    server: Server
+    server: MetricsServer
 
     def do_GET(self) -> None:
         if self.path.partition("?")[0] not in ("/", "/metrics"):

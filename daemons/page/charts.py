@@ -17,7 +17,7 @@ GAP = 3.5
 """A curve is broken where nothing was noted for so many steps."""
 
 
-class Period(NamedTuple):
+class ChartPeriod(NamedTuple):
     title: str
     span_s: int
     """Of one point."""
@@ -27,19 +27,19 @@ class Period(NamedTuple):
 
 
 PERIODS = (
-    Period("the last day", 60, 86400, 4 * 3600, "%H:%M"),
-    Period("the last 30 days", 3600, 30 * 86400, 5 * 86400, "%b %d"),
+    ChartPeriod("the last day", 60, 86400, 4 * 3600, "%H:%M"),
+    ChartPeriod("the last 30 days", 3600, 30 * 86400, 5 * 86400, "%b %d"),
 )
 CURVES = (("fill", "fill_imbalance", "c-fill"), ("load", "load_imbalance", "c-load"))
 
 
-def imbalance(of: Mapping[Period, Sequence[Moment]], at: str, now_s: float) -> Markup:
+def imbalance(of: Mapping[ChartPeriod, Sequence[Moment]], at: str, now_s: float) -> Markup:
     """Fill and load of one file system, over each period. `at` makes ids unique."""
     figures = [_figure(period, moments, f"{at}-{n}", now_s) for n, (period, moments) in enumerate(of.items())]
     return element("div", *figures, class_="charts")
 
 
-def _figure(period: Period, moments: Sequence[Moment], at: str, now_s: float) -> Markup:
+def _figure(period: ChartPeriod, moments: Sequence[Moment], at: str, now_s: float) -> Markup:
     begin_s = now_s - period.length_s
     points = [m for m in moments if begin_s <= m.at_s <= now_s]
     lines = {
@@ -128,7 +128,7 @@ def _grid(low: float, high: float, y: object) -> list[Markup]:
     return found
 
 
-def _ticks(period: Period, begin_s: float, now_s: float, x: object) -> list[Markup]:
+def _ticks(period: ChartPeriod, begin_s: float, now_s: float, x: object) -> list[Markup]:
     """On whole hours or days of the server's own zone."""
     shift = time.localtime(now_s).tm_gmtoff or 0
     first = -(-(begin_s + shift) // period.ticks_s) * period.ticks_s - shift

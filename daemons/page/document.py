@@ -9,19 +9,19 @@ from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 
-from tarazu.daemons.page import charts, heat, outcomes, state, work
-from tarazu.daemons.page.charts import Period
+from tarazu.daemons.page import charts, heat, outcomes, state
+from tarazu.daemons.page.charts import ChartPeriod
 from tarazu.daemons.page.markup import Markup, element, join
-from tarazu.daemons.page.results import Result
+from tarazu.daemons.page.results import SavedResult
 from tarazu.daemons.page.ring import Moment
-from tarazu.daemons.page.seen import Seen, file_systems
+from tarazu.daemons.page.seen import SystemState, file_systems
 
 STYLE = Markup(Path(__file__).with_name("page.css").read_text())
 SCRIPT = Markup(Path(__file__).with_name("page.js").read_text())
 WITHOUT_SCRIPT_S = 60
 """So often a browser without scripts loads the page again."""
 
-History = Mapping[str, Mapping[Period, Sequence[Moment]]]
+History = Mapping[str, Mapping[ChartPeriod, Sequence[Moment]]]
 """By file system."""
 
 
@@ -90,7 +90,13 @@ def _whole(title: str, body: Markup, *, every_s: float, top: str = "", class_: s
 
 
 def overview(
-    seen: Seen, history: History, found: Sequence[Result], directory: str, *, now_s: float, every_s: float
+    seen: SystemState,
+    history: History,
+    found: Sequence[SavedResult],
+    directory: str,
+    *,
+    now_s: float,
+    every_s: float,
 ) -> str:
     """The first page."""
     parts = [
@@ -101,7 +107,7 @@ def overview(
     ]
     if seen.overview:
         parts += [heat.heat_map(of, at) for at, of in enumerate(file_systems(seen.overview))]
-    parts += [_over_time(history, now_s), work.allocations(seen), outcomes.results(found, directory)]
+    parts += [_over_time(history, now_s), state.allocations(seen), outcomes.results(found, directory)]
     return _whole("tarazu", join(*parts), every_s=every_s)
 
 
@@ -116,7 +122,7 @@ def _over_time(history: History, now_s: float) -> Markup:
     return element("section", *parts, aria_labelledby="time")
 
 
-def osts(seen: Seen, *, now_s: float, every_s: float) -> str:
+def osts(seen: SystemState, *, now_s: float, every_s: float) -> str:
     """Every OST as text."""
     parts = [state.banners(seen, now_s), state.headline(seen, now_s)]
     if seen.overview:
@@ -124,6 +130,6 @@ def osts(seen: Seen, *, now_s: float, every_s: float) -> str:
     return _whole("tarazu: all OSTs", join(*parts), every_s=every_s, top="./", class_="whole")
 
 
-def result(found: Result) -> str:
+def result(found: SavedResult) -> str:
     """One result."""
     return _whole(f"tarazu: {found.name}", outcomes.one(found), every_s=0, top="../", class_="whole")

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tarazu.daemons.page.markup import Markup, element, join, table
-from tarazu.daemons.page.seen import AMISS_FROM, FileSystem, amiss
-from tarazu.daemons.page.state import rate
-from tarazu.units import human_bytes
-from tarazu.wire.overview import LETTER, WEIGHT, Target
+from tarazu.daemons.page.seen import FileSystemOverview, amiss
+from tarazu.ost_state import LETTER, Verdict
+from tarazu.units import human_bytes, human_rate
+from tarazu.wire.overview import Target
 
 STEPS = 10
 FIGURES_UP_TO = 400
@@ -29,7 +29,7 @@ def step(share: float | None) -> int | None:
     return None if share is None else min(STEPS - 1, int(min(1.0, max(0.0, share)) * STEPS))
 
 
-def heat_map(of: FileSystem, at: int) -> Markup:
+def heat_map(of: FileSystemOverview, at: int) -> Markup:
     """`at`: which file system of the page this is."""
     busiest = max((t.moving_bytes_per_s or 0.0 for t in of.targets), default=0.0)
     small = len(of.targets) > FIGURES_UP_TO
@@ -93,7 +93,7 @@ def _said(targets: Sequence[Target], *, short: bool = False) -> str:
     if short:
         return ", ".join(named + words)
     moving = [m for t in targets if (m := t.moving_bytes_per_s) is not None]
-    return ", ".join(words + ([rate(sum(moving))] if moving else []) + named)
+    return ", ".join(words + ([human_rate(sum(moving))] if moving else []) + named)
 
 
 def _cell(t: Target, busiest: float, *, small: bool) -> Markup:
@@ -101,7 +101,7 @@ def _cell(t: Target, busiest: float, *, small: bool) -> Markup:
     load = moving / busiest if moving is not None and busiest else None
     steps = (("f", step(t.fill)), ("l", step(load)), ("p", step(t.relative_speed)))
     classes = " ".join(f"{letter}{'n' if found is None else found}" for letter, found in steps)
-    bad = WEIGHT[t.verdict] >= AMISS_FROM
+    bad = t.verdict.amiss
     if bad:
         classes += f" v-{t.verdict}"
     # Of thousands only those that are amiss say more: the table has all.
@@ -113,7 +113,7 @@ def _cell(t: Target, busiest: float, *, small: bool) -> Markup:
 def _title(t: Target) -> str:
     words = [f"{t.name} on {t.oss}: {t.verdict}, {t.fill:.0%} full"]
     if t.moving_bytes_per_s is not None:
-        words.append(f"moves {rate(t.moving_bytes_per_s)}")
+        words.append(f"moves {human_rate(t.moving_bytes_per_s)}")
     if t.relative_speed is not None:
         words.append(f"{t.relative_speed:.0%} of its peers' speed")
     if t.why:
@@ -136,11 +136,11 @@ def _letters(targets: Sequence[Target]) -> Markup:
     there = {t.verdict for t in amiss(targets)}
     if not there:
         return join()
-    words = [join(element("b", LETTER[v], class_=f"word v-{v}"), f" {v} ") for v in WEIGHT if v in there]
+    words = [join(element("b", LETTER[v], class_=f"word v-{v}"), f" {v} ") for v in Verdict if v in there]
     return element("p", "In a cell: ", *words, class_="note")
 
 
-def all_of(of: FileSystem) -> Markup:
+def all_of(of: FileSystemOverview) -> Markup:
     """Every OST with its figures: what the heat map shows, as text."""
     rows: list[tuple[object, ...]] = [
         (
@@ -149,8 +149,8 @@ def all_of(of: FileSystem) -> Markup:
             t.verdict,
             f"{t.fill:.1%}",
             human_bytes(t.avail_bytes),
-            rate(t.writing_bytes_per_s),
-            rate(t.reading_bytes_per_s),
+            human_rate(t.writing_bytes_per_s),
+            human_rate(t.reading_bytes_per_s),
             "-" if t.latency_s is None else f"{t.latency_s * 1e3:.1f}",
             "-" if t.relative_speed is None else f"{t.relative_speed:.0%}",
             human_bytes(t.promised_bytes),

@@ -1,18 +1,25 @@
-"""What `tarazu report` and `tarazu whatif` found, as the files of a directory have it."""
+"""What `tarazu history report` and `tarazu history whatif` found, as the files of a directory have it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from tarazu.daemons.page.markup import Markup, element, join, table
-from tarazu.daemons.page.results import Job, Log, Placed, Report, Result, Spread
+from tarazu.daemons.page.results import (
+    SavedJob,
+    SavedLog,
+    SavedPlacement,
+    SavedReport,
+    SavedResult,
+    SavedSpread,
+)
 from tarazu.daemons.page.state import moment
-from tarazu.units import human_bytes
+from tarazu.units import figure, human_bytes
 
 MOST_ROWS = 200
 
 
-def results(found: Sequence[Result], directory: str) -> Markup:
+def results(found: Sequence[SavedResult], directory: str) -> Markup:
     """All of them, a line each."""
     parts: list[object] = [element("h2", "Results of report and whatif", id="results")]
     if found:
@@ -21,15 +28,13 @@ def results(found: Sequence[Result], directory: str) -> Markup:
             for of in found
         ]
         parts.append(table(("name", "what", "in short", "of"), rows, caption="The newest first", left=4))
-    elif directory:
-        command = element("code", f"tarazu report --json > {directory}/week.json")
-        parts.append(element("p", "None yet: ", command, " shows one here."))
     else:
-        parts.append(element("p", "None: page.results is empty."))
+        command = element("code", f"tarazu history report --json > {directory}/week.json")
+        parts.append(element("p", "None yet: ", command, " shows one here."))
     return element("section", *parts, aria_labelledby="results")
 
 
-def one(of: Result) -> Markup:
+def one(of: SavedResult) -> Markup:
     """One of them, whole."""
     head = element("p", "Of ", moment(of.at_s), ", ", element("a", "as JSON", href=f"{of.name}.json"), ".")
     if of.problem:
@@ -37,11 +42,11 @@ def one(of: Result) -> Markup:
     return join(head, _report(of.report) if of.report else join(*map(_log, of.whatif)))
 
 
-def _kind(of: Result) -> str:
+def _kind(of: SavedResult) -> str:
     return "?" if of.problem else "report" if of.report else "whatif"
 
 
-def _in_short(of: Result) -> str:
+def _in_short(of: SavedResult) -> str:
     if of.problem:
         return of.problem
     if of.report:
@@ -57,13 +62,13 @@ def _in_short(of: Result) -> str:
     return f"{len(jobs):,} jobs; {sum(gains):,.1f} s to gain at most, in {len(gains):,} of them"
 
 
-def _report(of: Report) -> Markup:
+def _report(of: SavedReport) -> Markup:
     rows: list[tuple[object, ...]] = [
         (
             a.application, a.fs_name, a.runs, a.gaining, human_bytes(a.bytes),
             f"{a.placed_bytes / a.bytes:.0%}" if a.bytes else "-",
-            *map(_figure, (a.lustre_cost, a.tarazu_cost, a.bound_cost)),
-            *map(_figure, (a.lustre_time, a.tarazu_time, a.bound_time)),
+            *map(figure, (a.lustre_cost, a.tarazu_cost, a.bound_cost)),
+            *map(figure, (a.lustre_time, a.tarazu_time, a.bound_time)),
         )
         for a in of.applications[:MOST_ROWS]
     ]  # fmt: skip
@@ -82,36 +87,32 @@ def _report(of: Report) -> Markup:
     )
 
 
-def _log(of: Log) -> Markup:
+def _log(of: SavedLog) -> Markup:
     return element("section", element("h2", of.log), *map(_job, of.file_systems))
 
 
-def _job(of: Job) -> Markup:
+def _job(of: SavedJob) -> Markup:
     what = (
         f"{of.application}: {of.ranks:,} ranks wrote {human_bytes(of.written_bytes)} to {of.files:,} files "
         f"on {of.osts:,} OSTs."
     )
     gain = "" if of.gain_s is None else f" To gain: {of.gain_s:,.1f} s at most."
-    placed: list[tuple[str, Placed]] = [("as it was", of.actual)] if of.actual else []
+    placed: list[tuple[str, SavedPlacement]] = [("as it was", of.actual)] if of.actual else []
     placed += [(p.policy, p) for p in (of.compared.placed if of.compared else ())]
     rows: list[tuple[object, ...]] = [
         (name, p.why_not or "", _spread(p.ost_cost), _spread(p.time_s)) for name, p in placed
     ]
     if of.compared:
-        rows.append(("bound", "", _figure(of.compared.ost_cost_bound), _figure(of.compared.time_bound_s)))
+        rows.append(("bound", "", figure(of.compared.ost_cost_bound), figure(of.compared.time_bound_s)))
     return join(
         element("p", what, gain),
         table(("placed by", "why not", "OST cost", "seconds"), rows, caption="Placements", left=2),
     )
 
 
-def _spread(of: Spread | None) -> str:
+def _spread(of: SavedSpread | None) -> str:
     if of is None:
         return "-"
     if of.lowest == of.highest:
-        return _figure(of.median)
-    return f"{_figure(of.median)} ({_figure(of.lowest)}–{_figure(of.highest)})"
-
-
-def _figure(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
+        return figure(of.median)
+    return f"{figure(of.median)} ({figure(of.lowest)}–{figure(of.highest)})"

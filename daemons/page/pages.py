@@ -14,7 +14,7 @@ import msgspec
 from tarazu.daemons.page import document
 from tarazu.daemons.page.document import History
 from tarazu.daemons.page.results import Results
-from tarazu.daemons.page.seen import Seen
+from tarazu.daemons.page.seen import SystemState
 
 HTML = "text/html; charset=utf-8"
 JSON = "application/json"
@@ -44,19 +44,19 @@ class Pages:
         self._results = results
         self._every_s = every_s
         self._looked = looked
-        self._seen = Seen()
+        self._seen = SystemState()
         self._history: History = {}
         self._made: dict[str, Body | None] = {}
         self._lock = threading.Lock()
 
-    def show(self, seen: Seen, history: History) -> None:
+    def show(self, seen: SystemState, history: History) -> None:
         """From now on this is shown."""
         with self._lock:
             self._seen, self._history, self._made = seen, history, {}
 
-    def take_over(self, results: Results, every_s: float) -> None:
+    def every(self, every_s: float) -> None:
         with self._lock:
-            self._results, self._every_s, self._made = results, every_s, {}
+            self._every_s, self._made = every_s, {}
 
     def get(self, path: str) -> Body | None:
         """The document at `path` (without its query); None: there is none."""
@@ -79,8 +79,8 @@ class Pages:
             return lambda: _html(document.osts(self._seen, now_s=self._clock(), every_s=self._every_s))
         if path == "/status.json":
             return self._json
-        if found := re.fullmatch(r"/results/([A-Za-z0-9._-]{1,105}?)(\.json)?", path):
-            name, raw = found[1], bool(found[2])
+        if match := re.fullmatch(r"/results/([A-Za-z0-9._-]{1,105}?)(\.json)?", path):
+            name, raw = match[1], bool(match[2])
             return lambda: self._raw(name) if raw else self._result(name)
         return None
 

@@ -1,4 +1,4 @@
-"""Results that somebody put into a directory: `tarazu whatif --json`, `tarazu report --json`, a file each.
+"""Results that somebody put into a directory: of `tarazu history whatif --json` and `report --json`, a file each.
 
 Only regular files named `NAME.json` of at most `BYTES`, the newest `FILES` of them. Whatever else they hold, only what
 is named here is looked at.
@@ -21,7 +21,7 @@ FILES = 50
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\.json")
 
 
-class Application(msgspec.Struct, frozen=True):
+class SavedApplication(msgspec.Struct, frozen=True):
     """Of a report: all runs of one application on one file system."""
 
     application: str
@@ -38,43 +38,43 @@ class Application(msgspec.Struct, frozen=True):
     bound_time: float | None = None
 
 
-class Reason(msgspec.Struct, frozen=True):
+class SavedReason(msgspec.Struct, frozen=True):
     why: str
     runs: int
     bytes: int
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class SavedSpan(msgspec.Struct, frozen=True):
     since_s: float
     until_s: float
 
 
-class Report(msgspec.Struct, frozen=True):
-    wanted: Wanted
-    applications: tuple[Application, ...]
-    reasons: tuple[Reason, ...]
+class SavedReport(msgspec.Struct, frozen=True):
+    wanted: SavedSpan
+    applications: tuple[SavedApplication, ...]
+    reasons: tuple[SavedReason, ...]
 
 
-class Spread(msgspec.Struct, frozen=True):
+class SavedSpread(msgspec.Struct, frozen=True):
     median: float
     lowest: float
     highest: float
 
 
-class Placed(msgspec.Struct, frozen=True):
+class SavedPlacement(msgspec.Struct, frozen=True):
     policy: str
-    ost_cost: Spread | None = None
-    time_s: Spread | None = None
+    ost_cost: SavedSpread | None = None
+    time_s: SavedSpread | None = None
     why_not: str = ""
 
 
-class Compared(msgspec.Struct, frozen=True):
-    placed: tuple[Placed, ...]
+class SavedComparison(msgspec.Struct, frozen=True):
+    placed: tuple[SavedPlacement, ...]
     ost_cost_bound: float | None = None
     time_bound_s: float | None = None
 
 
-class Job(msgspec.Struct, frozen=True):
+class SavedJob(msgspec.Struct, frozen=True):
     """Of a whatif: one job on one file system."""
 
     log: str
@@ -83,8 +83,8 @@ class Job(msgspec.Struct, frozen=True):
     files: int
     written_bytes: int
     osts: int
-    actual: Placed | None = None
-    compared: Compared | None = None
+    actual: SavedPlacement | None = None
+    compared: SavedComparison | None = None
 
     @property
     def gain_s(self) -> float | None:
@@ -95,19 +95,19 @@ class Job(msgspec.Struct, frozen=True):
         return max(0.0, self.actual.time_s.median - ours[0].median)
 
 
-class Log(msgspec.Struct, frozen=True):
+class SavedLog(msgspec.Struct, frozen=True):
     log: str
-    file_systems: tuple[Job, ...]
+    file_systems: tuple[SavedJob, ...]
 
 
-class Result(msgspec.Struct, frozen=True):
+class SavedResult(msgspec.Struct, frozen=True):
     name: str
     """Without `.json`."""
     at_s: float
     """When it was written, Unix time."""
     bytes: int
-    report: Report | None = None
-    whatif: tuple[Log, ...] = ()
+    report: SavedReport | None = None
+    whatif: tuple[SavedLog, ...] = ()
     problem: str = ""
     """Why neither can be shown."""
 
@@ -118,9 +118,9 @@ class Results:
     def __init__(self, directory: str) -> None:
         """Empty: there are none."""
         self.directory = directory
-        self._known: dict[str, tuple[tuple[int, int, int], Result]] = {}
+        self._known: dict[str, tuple[tuple[int, int, int], SavedResult]] = {}
 
-    def all(self) -> list[Result]:
+    def all(self) -> list[SavedResult]:
         """The newest first; a directory that is not there holds none."""
         try:
             names = [e.name for e in os.scandir(self.directory)] if self.directory else []
@@ -140,18 +140,18 @@ class Results:
 
     def _stat(self, name: str) -> os.stat_result | None:
         try:
-            found = (Path(self.directory) / name).lstat()
+            status = (Path(self.directory) / name).lstat()
         except OSError:
             return None
-        return found if stat.S_ISREG(found.st_mode) else None
+        return status if stat.S_ISREG(status.st_mode) else None
 
-    def _read(self, name: str, st: os.stat_result) -> tuple[tuple[int, int, int], Result]:
+    def _read(self, name: str, st: os.stat_result) -> tuple[tuple[int, int, int], SavedResult]:
         mark = st.st_mtime_ns, st.st_size, st.st_ino
         known = self._known.get(name)
         if known and known[0] == mark:
             return known
         short = name.removesuffix(".json")
-        result = Result(short, st.st_mtime, st.st_size)
+        result = SavedResult(short, st.st_mtime, st.st_size)
         if st.st_size > BYTES:
             return mark, msgspec.structs.replace(result, problem=f"larger than {BYTES >> 20} MiB")
         data = self._bytes(name)
@@ -160,7 +160,7 @@ class Results:
         try:
             return mark, msgspec.structs.replace(result, **_content(data))
         except MALFORMED as error:
-            problem = f"expected what `tarazu report --json` or `tarazu whatif --json` prints: {error}"
+            problem = f"expected what `tarazu history report --json` or `tarazu history whatif --json` prints: {error}"
             return mark, msgspec.structs.replace(result, problem=problem[:300])
 
     def _bytes(self, name: str) -> bytes | None:
@@ -177,5 +177,5 @@ class Results:
 
 def _content(data: bytes) -> dict[str, Any]:
     if data.lstrip()[:1] == b"[":
-        return {"whatif": msgspec.json.decode(data, type=tuple[Log, ...])}
-    return {"report": msgspec.json.decode(data, type=Report)}
+        return {"whatif": msgspec.json.decode(data, type=tuple[SavedLog, ...])}
+    return {"report": msgspec.json.decode(data, type=SavedReport)}

@@ -8,10 +8,7 @@ from typing import Any
 
 import msgspec
 
-from tarazu.wire.overview import WEIGHT, Imbalance, Overview, Server, Target
-
-AMISS_FROM = WEIGHT["slow"]
-"""A verdict that weighs as much is worth a look; what weighs less goes on everywhere, all the time."""
+from tarazu.wire.overview import Imbalance, Overview, Server, Target
 
 
 class Work(msgspec.Struct, frozen=True):
@@ -31,7 +28,7 @@ class Work(msgspec.Struct, frozen=True):
     """By file system."""
 
 
-class Seen(msgspec.Struct, frozen=True):
+class SystemState(msgspec.Struct, frozen=True):
     """`overview` and `work` are None until mdsd has answered once; then they are what it said last."""
 
     overview: Overview | None = None
@@ -42,7 +39,7 @@ class Seen(msgspec.Struct, frozen=True):
     """Unix time of the first of the answers that did not come."""
 
 
-class FileSystem(msgspec.Struct, frozen=True):
+class FileSystemOverview(msgspec.Struct, frozen=True):
     """One file system's part of an overview."""
 
     name: str
@@ -100,19 +97,20 @@ def work_of(mdsd: Mapping[str, Any]) -> Work:
     )
 
 
-def file_systems(overview: Overview) -> list[FileSystem]:
+def file_systems(overview: Overview) -> list[FileSystemOverview]:
     """By name."""
     imbalances = {of.fs_name: of for of in overview.imbalances}
     return [
-        FileSystem(name, tuple(of), imbalances.get(name, Imbalance(name, 1.0, None)))
+        FileSystemOverview(name, tuple(of), imbalances.get(name, Imbalance(name, 1.0, None)))
         for name, of in groupby(overview.targets, key=lambda t: t.fs_name)
     ]
 
 
 def amiss(targets: Iterable[Target]) -> list[Target]:
     """The gravest first."""
-    found = [t for t in targets if WEIGHT[t.verdict] >= AMISS_FROM]
-    return sorted(found, key=lambda t: (-WEIGHT[t.verdict], t.fs_name, t.index))
+    return sorted(
+        (t for t in targets if t.verdict.amiss), key=lambda t: (-t.verdict.weight, t.fs_name, t.index)
+    )
 
 
 def deaf(servers: Iterable[Server]) -> list[Server]:

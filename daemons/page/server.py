@@ -25,12 +25,12 @@ HEADERS = {
 }
 
 
-class Server(http_server.Server):
+class PageServer(http_server.HttpServer):
     """Raises OSError for an address that cannot be bound."""
 
     def __init__(self, at: tuple[str, int], pages: Pages) -> None:
         self.pages = pages
-        super().__init__(at, _Handler, CONVERSATIONS)
+        super().__init__(at, _PageHandler, CONVERSATIONS)
         host = str(self.server_address[0])
         self.names: tuple[str, ...] = ()
         """By which it may be asked; empty: any."""
@@ -38,8 +38,8 @@ class Server(http_server.Server):
             self.names = (*LOOPBACK, host)
 
 
-class _Handler(http_server.Handler):
-    server: Server
+class _PageHandler(http_server.Handler):
+    server: PageServer
 
     def do_GET(self) -> None:
         self._answer(whole=True)

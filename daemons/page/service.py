@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
-import select
 import sys
 import threading
 import time
@@ -22,16 +20,14 @@ import msgspec
 from tarazu import config
 from tarazu.config import listening
 from tarazu.daemons.asking import status_of
-from tarazu.daemons.claim import claim
 from tarazu.daemons.page.charts import PERIODS
 from tarazu.daemons.page.document import History
 from tarazu.daemons.page.pages import Pages
 from tarazu.daemons.page.results import Results
 from tarazu.daemons.page.ring import Moment, Ring
-from tarazu.daemons.page.seen import Seen, amiss, file_systems, work_of
-from tarazu.daemons.page.server import Server
-from tarazu.daemons.process import Reread, Wakeup, parser, serve
-from tarazu.daemons.service_manager import ServiceManager
+from tarazu.daemons.page.seen import SystemState, amiss, file_systems, work_of
+from tarazu.daemons.page.server import PageServer
+from tarazu.daemons.service import Service, Wakeup, claim, parser, serve
 from tarazu.errors import ConfigError, TarazuError, Unavailable
 from tarazu.wire.overview import overview
 from tarazu.wire.said import SaidOnce
@@ -39,7 +35,6 @@ from tarazu.wire.said import SaidOnce
 log = logging.getLogger("tarazu.page")
 
 NAME = "tarazu-page"
-USED = ("page.", "keys.", "clientd.socket", "mdsd.requests", "standby.requests")
 NOTED_S = 60.0
 """So often the imbalance is noted."""
 LOOK_S = 1.0
@@ -48,16 +43,15 @@ LOOKED_S = 60.0
 """Somebody looks who has asked for a page so long ago at most."""
 
 
-class Page:
+class Page(Service):
     """All state of the daemon."""
 
-    def __init__(self, settings: config.Settings, wakeup: Wakeup, reread: Reread | None = None) -> None:
+    USED = ("page.", "keys.", "clientd.socket", "mdsd.requests", "standby.requests")
+
+    def __init__(self, settings: config.Settings, wakeup: Wakeup) -> None:
         """Raises ConfigError, StoreError; Unavailable where there is another one, or the address is taken."""
-        self.settings = settings
-        self.wakeup = wakeup
-        self.reread = reread
-        self.manager = ServiceManager()
-        self.seen = Seen()
+        super().__init__(settings, wakeup)
+        self.seen = SystemState()
         self.history: History = {}
         self._asked_at = self._noted_at = self._looked_at = float("-inf")
         self._asker: threading.Thread | None = None
@@ -67,12 +61,12 @@ class Page:
         if at is None:
             raise ConfigError("page.listen", "host:port, or a port (of loopback)", own.listen)
         directory = Path(own.state)
-        self._claim = claim(directory, "another tarazu-page has its files here")
+        self.claimed = claim(directory, "another tarazu-page has its files here")
         self.ring = Ring(directory / "imbalance.db")
         self.history = self._read(time.time())
-        self.pages = Pages(Results(own.results), own.interval_s, self._looked)
+        self.pages = Pages(Results(str(Path(own.state) / "results")), own.interval_s, self._looked)
         try:
-            self.server = Server(at, self.pages)
+            self.server = PageServer(at, self.pages)
         except OSError as error:
             raise Unavailable(f"{own.listen}: {error.strerror or error}") from None
         threading.Thread(target=self.server.serve_forever, name="tarazu-page", daemon=True).start()
@@ -80,30 +74,19 @@ class Page:
         self.address = f"http://{f'[{host!s}]' if ':' in str(host) else host!s}:{port}/"
         log.info("the page is at %s", self.address)
 
-    def loop(self) -> None:
-        """Until told to stop."""
-        self.manager.ready()
-        while not self.wakeup.stopping:
-            now = time.monotonic()
-            if self._asker is None and now >= self._due(now):
-                self._asked_at = now
-                self._asker = threading.Thread(
-                    target=self._ask, args=(self.seen, self._asking()), daemon=True
-                )
-                self._asker.start()
-            wait_s = LOOK_S if self._asker else max(0.0, self._due(now) - now)
-            if select.select([self.wakeup.fd], [], [], self.manager.longest_wait_s(wait_s))[0]:
-                self.wakeup.drain()
-            self.manager.alive()
-            if self._asker is not None and not self._asker.is_alive():
-                self._asker = None
-                self._show(time.monotonic())
-            if self.wakeup.reload and self.reread:
-                self.wakeup.reload = False
-                self.reread(self.manager, self._take_over)
-        self.manager.stopping()
+    def may_wait_s(self, now: float) -> float:
+        return LOOK_S if self._asker else self._next_at(now) - now
 
-    def _due(self, now: float) -> float:
+    def turn(self, now: float) -> None:
+        if self._asker is not None and not self._asker.is_alive():
+            self._asker = None
+            self._show(now)
+        if self._asker is None and now >= self._next_at(now):
+            self._asked_at = now
+            self._asker = threading.Thread(target=self._ask, args=(self.seen, self._asking()), daemon=True)
+            self._asker.start()
+
+    def _next_at(self, now: float) -> float:
         """When mdsd is to be asked next."""
         every_s = self.settings.page.interval_s
         if now - self._looked_at > LOOKED_S:
@@ -117,14 +100,14 @@ class Page:
         if idle:
             self.wakeup.wake()
 
-    def _ask(self, before: Seen, settings: config.Settings) -> None:
+    def _ask(self, before: SystemState, settings: config.Settings) -> None:
         """In a thread: mdsd may take long to answer, or not answer at all."""
         at_s = time.time()
         try:
             mdsd = status_of(settings)["mdsd"]
             if "unavailable" in mdsd:
                 raise Unavailable(str(mdsd["unavailable"]))
-            self.seen = Seen(overview(mdsd, at_s), work_of(mdsd))
+            self.seen = SystemState(overview(mdsd, at_s), work_of(mdsd))
         except Exception as error:
             if not isinstance(error, (TarazuError, TypeError, ValueError)):
                 log.exception("asking mdsd failed")
@@ -177,16 +160,13 @@ class Page:
             for fs_name in self.ring.names()
         }
 
-    def _take_over(self, settings: config.Settings) -> None:
-        self.settings = settings
-        self.pages.take_over(Results(settings.page.results), settings.page.interval_s)
+    def take_over(self, settings: config.Settings) -> None:
+        self.pages.every(settings.page.interval_s)
 
-    def close(self) -> None:
+    def release(self) -> None:
         self.server.shutdown()
         self.server.server_close()
         self.ring.close()
-        self.manager.close()
-        os.close(self._claim)
 
 
 def command_line() -> argparse.ArgumentParser:
@@ -205,7 +185,7 @@ def main(argv: list[str] | None = None) -> int:
         )
         return config.override(settings, "ossd", root=chosen.root)
 
-    return serve(NAME, chosen, read, Page, USED)
+    return serve(NAME, chosen, read, Page)
 
 
 if __name__ == "__main__":

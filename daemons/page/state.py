@@ -1,12 +1,12 @@
-"""The page's head and what is amiss: one sentence first, then tables."""
+"""The page's head, what is amiss, and what mdsd has given away: allocations and promises, no jobs, users or paths."""
 
 from __future__ import annotations
 
 import time
 
 from tarazu.daemons.page.markup import Markup, element, join, table
-from tarazu.daemons.page.seen import FileSystem, Seen, amiss, deaf, file_systems
-from tarazu.units import human_bytes
+from tarazu.daemons.page.seen import FileSystemOverview, SystemState, amiss, deaf, file_systems
+from tarazu.units import human_bytes, human_rate
 
 MOST_ROWS = 200
 OLD_S = 180.0
@@ -33,11 +33,7 @@ def span(seconds: float) -> str:
     return f"{max(0.0, seconds):.0f} s"
 
 
-def rate(bytes_per_s: float | None) -> str:
-    return "-" if bytes_per_s is None else f"{human_bytes(bytes_per_s)}/s"
-
-
-def banners(seen: Seen, now_s: float) -> Markup:
+def banners(seen: SystemState, now_s: float) -> Markup:
     """What must be known before anything else is read."""
     found = []
     if seen.problem:
@@ -53,7 +49,7 @@ def banners(seen: Seen, now_s: float) -> Markup:
     return join(*(element("p", line, class_="banner") for line in found))
 
 
-def headline(seen: Seen, now_s: float) -> Markup:
+def headline(seen: SystemState, now_s: float) -> Markup:
     if seen.overview is None:
         return element("p", "No server has been heard.", class_="headline")
     targets = seen.overview.targets
@@ -69,7 +65,7 @@ def headline(seen: Seen, now_s: float) -> Markup:
     )
 
 
-def figures(of: FileSystem) -> Markup:
+def figures(of: FileSystemOverview) -> Markup:
     """A file system in a few figures."""
     load = of.imbalance.load
     rows: tuple[tuple[str, str, str], ...] = (
@@ -81,7 +77,7 @@ def figures(of: FileSystem) -> Markup:
             "-" if load is None else f"{load:.2f}",
             "nothing is moved" if load is None else "busiest over mean; 1 is even",
         ),
-        ("writing", rate(of.writing_bytes_per_s), f"reading {rate(of.reading_bytes_per_s)}"),
+        ("writing", human_rate(of.writing_bytes_per_s), f"reading {human_rate(of.reading_bytes_per_s)}"),
         ("promised", human_bytes(of.promised_bytes), "to running steps, not written yet"),
     )
     return element(
@@ -94,7 +90,7 @@ def figures(of: FileSystem) -> Markup:
     )
 
 
-def problems(seen: Seen) -> Markup:
+def problems(seen: SystemState) -> Markup:
     """OSTs and servers that are amiss, with why and since when."""
     overview = seen.overview
     if overview is None:
@@ -107,7 +103,7 @@ def problems(seen: Seen) -> Markup:
                 t.name,
                 t.oss,
                 element("span", t.verdict, class_=f"word v-{t.verdict}"),
-                t.why or _why(t.verdict),
+                t.why,
                 moment(t.since_s) if t.since_s else "-",
             )
             for t in bad[:MOST_ROWS]
@@ -136,18 +132,7 @@ def problems(seen: Seen) -> Markup:
     return element("section", *parts, aria_labelledby="amiss")
 
 
-def _why(verdict: str) -> str:
-    return {
-        "slow": "slower than its peers beyond what chance explains",
-        "excluded": "mdsd.exclude names it",
-        "silent": "its server has not reported for too long",
-        "refusing": "Lustre makes no objects there",
-        "full": "no space, or no inodes",
-        "impossible": "its server reports values that cannot be",
-    }.get(verdict, "")
-
-
-def summary(seen: Seen) -> Markup:
+def summary(seen: SystemState) -> Markup:
     """Each file system's figures."""
     if seen.overview is None:
         return join()
@@ -157,3 +142,39 @@ def summary(seen: Seen) -> Markup:
             for at, of in enumerate(file_systems(seen.overview))
         )
     )
+
+
+MOST_PROMISED = 10
+
+
+def allocations(seen: SystemState) -> Markup:
+    work, overview = seen.work, seen.overview
+    if work is None or overview is None:
+        return element("section")
+    gate = "open" if work.gate_open else f"closed: {work.why_closed}"
+    answers = ", ".join(f"{count:,} {status}" for status, count in sorted(work.answers.items())) or "none"
+    lines = (
+        ("answered", f"{answers}, in the {span(work.uptime_s)} since mdsd started"),
+        ("waiting", f"{work.waiting:,}"),
+        ("standing", f"{work.promises:,} allocations with promises, of {work.promised_stripes:,} stripes"),
+        ("promised", ", ".join(f"{fs} {human_bytes(b)}" for fs, b in sorted(work.promised_bytes.items()))),
+        ("policy", f"{work.policy}; its gate is {gate}"),
+    )
+    most = sorted(overview.targets, key=lambda t: (-t.promised_bytes, t.name))[:MOST_PROMISED]
+    rows: list[tuple[object, ...]] = [
+        (t.name, t.oss, t.verdict, human_bytes(t.promised_bytes), human_bytes(t.avail_bytes))
+        for t in most
+        if t.promised_bytes
+    ]
+    parts: list[object] = [
+        element("h2", "Allocations", id="work"),
+        element(
+            "dl",
+            *(element("div", element("dt", name), element("dd", text or "nothing")) for name, text in lines),
+            class_="lines",
+        ),
+    ]
+    if rows:
+        head = ("OST", "OSS", "verdict", "promised", "free")
+        parts.append(table(head, rows, caption="OSTs with the most promised", left=3))
+    return element("section", *parts, aria_labelledby="work")

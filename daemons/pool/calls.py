@@ -6,8 +6,8 @@ import re
 import shlex
 from collections.abc import Callable, Sequence
 
-from tarazu.daemons.program import CannotRun, Program, Silent
 from tarazu.errors import Unavailable
+from tarazu.program import Program
 
 CALL_S = 60.0
 MOST_OSTS = 128
@@ -92,10 +92,7 @@ class Pools:
 
     def _call(self, arguments: Sequence[str]) -> tuple[int, str, str]:
         self._turn()
-        try:
-            answer = self.program.call(tuple(arguments))
-        except (CannotRun, Silent) as error:
-            raise Unavailable(str(error)) from None
+        answer = self.program.call(tuple(arguments))
         lines = [line for line in (answer.err or answer.out).splitlines() if line]
         telling = [line for line in lines if _NO_MGS in line] or lines or ["no reason given"]
         return answer.status, answer.out, telling[0][:200]

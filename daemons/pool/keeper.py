@@ -19,20 +19,21 @@ from typing import Literal
 import msgspec
 
 from tarazu import config
+from tarazu.daemons.asking import Whole
 from tarazu.daemons.audit_file import AuditFile
 from tarazu.daemons.noted import LOCK_S
 from tarazu.daemons.pool.calls import NotTheMgs, Pools, shown
 from tarazu.daemons.pool.notes import Note, Notes, is_gone, theirs_of, without_us
 from tarazu.errors import TarazuError, Unavailable
+from tarazu.model import Ost
 from tarazu.pools.choosing import LEAVE_S, Change, Memory, Round, changed, choose
 from tarazu.store.stop import site_stop
-from tarazu.wire.overview import Overview, Target
 
 log = logging.getLogger("tarazu.pool")
 
-GONE = "somebody else has removed it: tarazu pool --apply makes it"
-NOT_KEPT = "noted, and not kept any more: tarazu pool --undo makes it what it was"
-HIS = "somebody else has changed it: his until tarazu pool --apply"
+GONE = "somebody else has removed it: tarazu change pool --apply makes it"
+NOT_KEPT = "noted, and not kept any more: tarazu change pool --undo makes it what it was"
+HIS = "somebody else has changed it: his until tarazu change pool --apply"
 
 
 class Done(msgspec.Struct, frozen=True):
@@ -77,21 +78,20 @@ class Keeper:
         self._elsewhere: set[str] = set()
         """Pools of which it was said that their MGS is on another node."""
 
-    def held(self, overview: Overview) -> str:
+    def held(self, system: Whole) -> str:
         """Why nothing may be changed; empty: it may."""
         if self.notes.held:
             return self.notes.why_held
-        return self._stopped() or overview.site_stopped
+        return self._stopped() or system.stopped
 
-    def look(self, overview: Overview) -> list[Done]:
+    def look(self, system: Whole) -> list[Done]:
         """What a round would do; changes nothing. Where no lctl answers, pools are as mdsd sees them."""
         self.notes.load()
-        held, by_fs = self.held(overview), _by_fs(overview)
+        held = self.held(system)
         done = []
-        for fs_name, targets in by_fs.items():
-            seen = {
-                i: {t.index for t in targets if i in t.pools} for i in (self.options.name, self.options.of)
-            }
+        for view in system.views:
+            fs_name, osts = view.fs_name, view.osts
+            seen = {i: {o.index for o in osts if i in o.pools} for i in (self.options.name, self.options.of)}
             try:
                 found = self.pools.members(fs_name, self.options.name)
                 of = self._of(fs_name)
@@ -101,14 +101,14 @@ class Keeper:
             if is_gone(self.notes.pools.get(self._name(fs_name)), found):
                 done.append(Done(self._name(fs_name), (), False, Round(nothing=GONE), held=held))
                 continue
-            round_ = self._round(fs_name, targets, found, of, self._clock(), 0.0)
+            round_ = self._round(fs_name, osts, found, of, self._clock(), 0.0)
             done.append(msgspec.structs.replace(round_, held=held))
         for pool, note in self.notes.pools.items():
-            if pool not in {self._name(fs_name) for fs_name in by_fs}:
+            if pool not in {self._name(fs_name) for fs_name in system.fs_names}:
                 done.append(Done(pool, note.members, True, Round(nothing=NOT_KEPT), held=held))
         return done
 
-    def apply(self, overview: Overview, wait_s: float = LOCK_S, *, anew: bool = False) -> list[Done]:
+    def apply(self, system: Whole, wait_s: float = LOCK_S, *, anew: bool = False) -> list[Done]:
         """One round. `anew`: what somebody else has changed is ours again, and nothing waits: what is amiss
         leaves at once, and what is well comes back.
 
@@ -117,11 +117,11 @@ class Keeper:
         with self.notes.locked(wait_s) as lock:
             self.pools.program.lock = lock
             try:
-                held = self.held(overview)
+                held = self.held(system)
                 done = []
-                for fs_name, targets in _by_fs(overview).items():
-                    done.append(self._keep(fs_name, targets, held, anew))
-                    self._noted[self._name(fs_name)] = self.notes.pools.get(self._name(fs_name))
+                for view in system.views:
+                    done.append(self._keep(view.fs_name, view.osts, held, anew))
+                    self._noted[self._name(view.fs_name)] = self.notes.pools.get(self._name(view.fs_name))
                 return done
             finally:
                 self.pools.program.lock = None
@@ -161,10 +161,10 @@ class Keeper:
         return f"{fs_name}.{self.options.name}"
 
     def _candidates(
-        self, targets: Sequence[Target], note: Note | None, found: list[int] | None, of: set[int] | None
+        self, osts: Sequence[Ost], note: Note | None, found: list[int] | None, of: set[int] | None
     ) -> set[int]:
         """Of a pool that the site made: the OSTs that the site put there; of ours: those of `pool.of`, or all."""
-        here = {t.index for t in targets}
+        here = {o.index for o in osts}
         if of is not None:
             return of & here
         if before := (note.before if note else found):
@@ -174,7 +174,7 @@ class Keeper:
     def _round(
         self,
         fs_name: str,
-        targets: Sequence[Target],
+        osts: Sequence[Ost],
         found: list[int] | None,
         of: set[int] | None,
         now_s: float,
@@ -185,21 +185,21 @@ class Keeper:
         if note and found is not None:
             theirs |= theirs_of(note, found)
         members = set(found or ())
-        candidates = self._candidates(targets, note, found, of) - set(theirs)
+        candidates = self._candidates(osts, note, found, of) - set(theirs)
         memory = self._memory.get(self._name(fs_name)) or (note.memory if note else {})
         options = self.options
         if not (note.members if note else found):
             # To begin with, all that are well; also where a beginning failed half-way.
             first = choose(
-                now_s, targets, candidates, candidates, {},
-                floor=options.floor, full=options.full, leave_s=0.0, most=len(targets),
+                now_s, osts, candidates, candidates, {},
+                floor=options.floor, full=options.full, leave_s=0.0, most=len(osts),
             )  # fmt: skip
             start = candidates - {change.ost for change in first.remove} - members
             adds = tuple(Change(index, "made") for index in sorted(start))
             round_ = Round(() if first.nothing else adds, (), first.remove, first.nothing, first.memory)
         else:
             round_ = choose(
-                now_s, targets, members, candidates, memory,
+                now_s, osts, members, candidates, memory,
                 floor=options.floor, full=options.full, leave_s=leave_s,
             )  # fmt: skip
         name = self._name(fs_name)
@@ -208,7 +208,7 @@ class Keeper:
             name, tuple(sorted(members)), found is not None, round_, tuple(commands), False, "", theirs
         )
 
-    def _keep(self, fs_name: str, targets: Sequence[Target], held: str, anew: bool) -> Done:
+    def _keep(self, fs_name: str, osts: Sequence[Ost], held: str, anew: bool) -> Done:
         pool, now_s = self._name(fs_name), self._clock()
         try:
             found, of = self.pools.members(fs_name, self.options.name), self._of(fs_name)
@@ -230,8 +230,8 @@ class Keeper:
         elif gone:
             return Done(pool, (), False, Round(nothing=GONE), held=held)
         if held:
-            return self._neutral(fs_name, targets, found, of, held)
-        done = self._round(fs_name, targets, found, of, now_s, 0.0 if anew else LEAVE_S)
+            return self._neutral(fs_name, osts, found, of, held)
+        done = self._round(fs_name, osts, found, of, now_s, 0.0 if anew else LEAVE_S)
         self._memory[pool] = done.round.memory
         if done.theirs and note and done.theirs != note.theirs:
             self._audit(pool, "left", sorted(done.theirs), HIS)
@@ -239,7 +239,7 @@ class Keeper:
             if note is not None and (note.theirs != done.theirs or _matters(note, done.round)):
                 self._write(pool, note, done, tuple(sorted(found or ())))
             return done
-        return self._make(pool, found, self._candidates(targets, note, found, of), done, now_s)
+        return self._make(pool, found, self._candidates(osts, note, found, of), done, now_s)
 
     def _write(self, pool: str, note: Note, done: Done, members: tuple[int, ...]) -> None:
         self.notes.note(
@@ -311,7 +311,7 @@ class Keeper:
     def _neutral(
         self,
         fs_name: str,
-        targets: Sequence[Target],
+        osts: Sequence[Ost],
         found: list[int] | None,
         of: set[int] | None,
         held: str,
@@ -324,12 +324,12 @@ class Keeper:
         nothing = Done(pool, members, found is not None, Round(nothing=held), theirs=theirs, held=held)
         if note is None or found is None or held == self.notes.why_held:
             return nothing
-        wanted = set(note.before) if note.existed else self._candidates(targets, note, found, of)
+        wanted = set(note.before) if note.existed else self._candidates(osts, note, found, of)
         add = [Change(index, held) for index in sorted(wanted - set(found) - set(theirs))]
         if not add:
             return nothing
-        osts = [change.ost for change in add]
-        becoming = tuple(sorted({*found, *osts}))
+        added = [change.ost for change in add]
+        becoming = tuple(sorted({*found, *added}))
         note = msgspec.structs.replace(note, members=members, becoming=becoming, theirs=theirs)
         self.notes.note(pool, note)
         try:
@@ -337,7 +337,7 @@ class Keeper:
         except TarazuError as error:
             return msgspec.structs.replace(nothing, failed=str(error))
         self.notes.note(pool, msgspec.structs.replace(note, members=becoming))
-        commands = tuple(shown(fs_name, self.options.name, "pool_add", osts))
+        commands = tuple(shown(fs_name, self.options.name, "pool_add", added))
         return msgspec.structs.replace(nothing, commands=commands, done=True)
 
     def _undo(self, pool: str, note: Note) -> str:
@@ -360,13 +360,6 @@ class Keeper:
             text += f"; it has {len(wanted)} OSTs: {why}"
         self.notes.note(pool, None)
         return text
-
-
-def _by_fs(overview: Overview) -> dict[str, list[Target]]:
-    found: dict[str, list[Target]] = {}
-    for target in overview.targets:
-        found.setdefault(target.fs_name, []).append(target)
-    return found
 
 
 def _matters(note: Note, round_: Round) -> bool:

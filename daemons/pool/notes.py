@@ -11,9 +11,9 @@ from typing import Literal
 
 import msgspec
 
+from tarazu import ranges
 from tarazu.daemons.noted import Noted
 from tarazu.errors import StoreError
-from tarazu.layout.setstripe import fold
 from tarazu.pools.choosing import Memory
 
 FORMAT = 1
@@ -32,7 +32,7 @@ class Note(msgspec.Struct, frozen=True):
     becoming: tuple[int, ...]
     """What is being made of it; `members` when nothing is."""
     theirs: dict[int, Literal["in", "out"]] = {}
-    """OSTs that somebody else has put in or out since: left so until `tarazu pool --apply`."""
+    """OSTs that somebody else has put in or out since: left so until `tarazu change pool --apply`."""
     memory: dict[int, Memory] = {}
     candidates: tuple[int, ...] = ()
     """Who may be in it: all of these are, where it has to stay though it was not there before."""
@@ -47,7 +47,7 @@ class Notes(Noted):
     """One node's directory, `pool.state`."""
 
     daemon = "tarazu-pool keeps the pools here"
-    command = "tarazu pool"
+    command = "tarazu change pool"
 
     def __init__(self, directory: str | Path) -> None:
         super().__init__(directory)
@@ -91,13 +91,15 @@ def without_us(note: Note, theirs: Mapping[int, str], found: set[int]) -> tuple[
         if not inside:
             return set(), ""
         others = {*known, *note.candidates} - set(theirs)
-        return others | inside, f"it stays, for somebody else has put {fold(inside)} into it"
+        return others | inside, f"it stays, for somebody else has put {ranges.fold(sorted(inside))} into it"
     wanted = (set(note.before) - set(theirs)) | inside
     if not wanted and found and note.before:
         return found, "somebody else has taken out what it had before, and a pool without OSTs limits nothing"
     out = {index for index, way in theirs.items() if way == "out"} & set(note.before)
     changed_by = ", ".join(
-        f"{way} {fold(osts)}" for way, osts in (("in", inside - set(note.before)), ("out", out)) if osts
+        f"{way} {ranges.fold(sorted(osts))}"
+        for way, osts in (("in", inside - set(note.before)), ("out", out))
+        if osts
     )
     return wanted, f"somebody else has put {changed_by}" if changed_by else ""
 

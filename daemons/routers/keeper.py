@@ -19,8 +19,7 @@ from tarazu.daemons.noted import LOCK_S
 from tarazu.daemons.routers.kept import Kept
 from tarazu.daemons.routers.lnetctl import Lnetctl, LnetctlError, LnetctlSilent
 from tarazu.errors import StoreError
-from tarazu.forwarding.routers.difference import Difference, difference, index_of
-from tarazu.forwarding.routers.overlap import in_the_way, others
+from tarazu.forwarding.routers.difference import Difference, difference, in_the_way, index_of, others
 from tarazu.forwarding.routers.udsp import Rule, Udsp
 from tarazu.wire.said import SaidOnce
 
@@ -90,7 +89,7 @@ class Keeper:
         """
         with self.kept.locked(wait_s) as lock:
             if self.kept.held:
-                wanted, why, why_this = (), "held by tarazu routers --undo", {}
+                wanted, why, why_this = (), "held by tarazu change routers --undo", {}
             as_wanted = {*wanted} == {*self.kept.rules}
             if as_wanted and (not wanted or time.monotonic() < self._look_at):
                 return Done()
@@ -221,7 +220,7 @@ def keeper_of(settings: config.Settings, turn: Callable[[], None] = lambda: None
 
 
 class Undone(NamedTuple):
-    """What `tarazu routers --undo` did on this server."""
+    """What `tarazu change routers --undo` did on this server."""
 
     deleted: tuple[Rule, ...]
     left: tuple[Rule, ...]
@@ -245,7 +244,7 @@ def undo(settings: config.Settings) -> Undone:
     with keeper.kept.locked():
         before = keeper.kept.rules
     try:
-        done = keeper.take_back("tarazu routers --undo", LOCK_S)
+        done = keeper.take_back("tarazu change routers --undo", LOCK_S)
     except LnetctlError as error:
         left = keeper.kept.rules
         return Undone(tuple(rule for rule in before if rule not in left), left, str(error), not_held)

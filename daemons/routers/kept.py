@@ -32,7 +32,7 @@ class Kept(Noted):
     """One server's directory, `ossd.state`."""
 
     daemon = "tarazu-ossd --routers keeps the rules here"
-    command = "tarazu routers"
+    command = "tarazu change routers"
 
     def __init__(self, directory: str | Path) -> None:
         super().__init__(directory)

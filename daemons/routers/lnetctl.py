@@ -1,14 +1,14 @@
-"""Calls of `lnetctl` (`tarazu.daemons.program`)."""
+"""Calls of `lnetctl` (`tarazu.program`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TypeVar
 
-from tarazu.daemons.program import TIMEOUT_S, CannotRun, Program, Silent
 from tarazu.errors import BadInput, TarazuError
 from tarazu.forwarding.routers import udsp
 from tarazu.forwarding.routers.udsp import Rule, Udsp
+from tarazu.program import TIMEOUT_S, CannotRun, Program, Silent
 
 T = TypeVar("T")
 

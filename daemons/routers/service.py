@@ -3,8 +3,8 @@
 Follows: mdsd, asked every `forwarding.interval_s` with the OSS's key for the rules of the jobs that run now. Publishes
 nothing. Sets rules only where `forwarding.routers` is `apply`, here and at mdsd; with `advise` it says what it would
 set. A rule is taken back when mdsd names it no more (its job has ended), when its routers are down, when mdsd is silent
-for `SILENT_INTERVALS`, when this program starts (after a crash) or ends, and by `tarazu routers --undo`. When lnetctl
-fails it says so once and tries again later, and later each time. Of two on one server the second one waits. A process
+for `SILENT_INTERVALS`, when this program starts (after a crash) or ends, and by `tarazu change routers --undo`. When
+lnetctl fails it says so once and tries again, later each time. Of two on one server the second one waits. A process
 of its own, with rights of its own: the statistics, which `tarazu-ossd` publishes, wait for nothing here.
 """
 
@@ -12,27 +12,24 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
+import math
 import secrets
 import socket
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tarazu import config
-from tarazu.daemons.process import Reread, Wakeup
+from tarazu import config, nids
 from tarazu.daemons.routers.keeper import LONGEST_PAUSE_S, Done, keeper_of
-from tarazu.daemons.service_manager import ServiceManager
+from tarazu.daemons.service import Service, Wakeup
 from tarazu.errors import BadInput, TarazuError
-from tarazu.forwarding.routers import nids, udsp
+from tarazu.forwarding.routers import udsp
 from tarazu.forwarding.routers.difference import usable
 from tarazu.forwarding.routers.udsp import Route, Rule
 from tarazu.stats import reading, routing
 from tarazu.stats.params import find, ost_target
 from tarazu.wire.messages import MAX_MOUNTED, MAX_ROUTERS, RouterRule, RouterRules, RouterState, RulesRequest
 from tarazu.wire.said import SaidOnce
-from tarazu.wire.security import curve_for
-from tarazu.wire.sockets import ZmqTransport
 from tarazu.wire.transport import Servers
 
 log = logging.getLogger("tarazu.routers")
@@ -42,22 +39,21 @@ SILENT_INTERVALS = 6
 RESEND_S = 0.2
 """While there is no answer, a look at what is to be sent again."""
 RULES_TIMES, MAX_NUMBERS = 4, 400_000
-"""Of one answer so many times `forwarding.rules` are looked at, with so many numbers: mdsd sends those first that are
+"""Of one answer so many times `udsp.MOST_RULES` are looked at, with so many numbers: mdsd sends those first that are
 worth most, and twelve characters may name 65,536 nodes.
 """
-USED = ("keys.", "ossd.", "mdsd.requests", "standby.requests", "forwarding.")
 
 
-class RulesService:
+class RulesService(Service):
     """All state of the daemon."""
 
-    def __init__(self, settings: config.Settings, wakeup: Wakeup, reread: Reread | None = None) -> None:
+    USED = ("keys.", "ossd.", "mdsd.requests", "standby.requests", "forwarding.")
+
+    def __init__(self, settings: config.Settings, wakeup: Wakeup) -> None:
+        super().__init__(settings, wakeup)
         self.options = settings.forwarding
         self.root = Path(settings.ossd.root)
         self.oss = settings.ossd.name or socket.gethostname()
-        self.wakeup = wakeup
-        self.reread = reread
-        self.manager = ServiceManager()
         self.keeper = keeper_of(settings, self.manager.alive)
         self.wanted: tuple[Rule, ...] = ()
         """What mdsd said last."""
@@ -69,20 +65,14 @@ class RulesService:
         """Id of the question that has no answer yet."""
         self._why = "mdsd names it no more"
         """Why a rule goes that is wanted no more."""
-        self._claim: int | None = None
-        """Held: there is no other daemon on this server."""
         self._trusted = False
         """What a former run left has been taken back."""
         self._failures = 0
         self._pause_until = 0.0
         self._said = SaidOnce(log)
         self._advised: tuple[Rule, ...] = ()
-        self.transport = ZmqTransport(
-            curve_for("oss", settings.keys.directory, settings.keys.insecure),
-            insecure=settings.keys.insecure,
-            wake_fd=wakeup.fd,
-        )
-        self.requester = self.transport.requester(Servers(settings.requests()))
+        self.requester = self.connect("oss").requester(Servers(settings.requests()))
+        self._ticks = self.every(lambda: self.options.interval_s, self._tick)
         asks = f"asks {self.requester.servers} every {self.options.interval_s:g} s"
         log.info(
             "%s, routers: %s; %s", self.oss, self.mode, "asks nobody" if self.mode == "observe" else asks
@@ -92,37 +82,26 @@ class RulesService:
     def mode(self) -> str:
         return self.options.routers
 
-    def loop(self) -> None:
-        """Until told to stop; then everything of ours is taken back."""
-        due = time.monotonic()
-        self.manager.ready()
-        while not self.wakeup.stopping:
-            if time.monotonic() >= due:
-                self._turn()
-                due = max(due + self.options.interval_s, time.monotonic())
-            wait_s = due - time.monotonic()
-            wait_s = min(wait_s, RESEND_S) if self.asked else wait_s
-            self.transport.wait(max(0.0, self.manager.longest_wait_s(wait_s)))
-            self.wakeup.drain()
-            self.manager.alive()
-            while (reply := self.requester.receive(0.0)) is not None:
-                if isinstance(reply, RouterRules) and reply.message_id == self.asked:
-                    self._take(reply)
-            if self.wakeup.reload and self.reread:
-                self.wakeup.reload = False
-                self.reread(self.manager, self._take_over)
-                due = time.monotonic()
-        self.manager.stopping()
-        if self._claim is not None:
+    def may_wait_s(self, now: float) -> float:
+        return RESEND_S if self.asked else math.inf
+
+    def turn(self, now: float) -> None:
+        while (reply := self.requester.receive(0.0)) is not None:
+            if isinstance(reply, RouterRules) and reply.message_id == self.asked:
+                self._take(reply)
+
+    def finish(self) -> None:
+        """Everything of ours is taken back."""
+        if self.claimed is not None:
             self._try(lambda: self.keeper.take_back("tarazu-ossd --routers ends", wait_s=5.0), whatever=True)
 
-    def _turn(self) -> None:
+    def _tick(self, now: float) -> None:
         """Every interval: what a former run left goes, dead routers' rules go; then mdsd is asked."""
-        if not self._alone():
+        if not self.alone(self.keeper.kept.claim, "does nothing", self._said):
             return
         if not self._trusted:
             self._trusted = self._try(lambda: self.keeper.take_back("left by a former run"))
-        silent_s = time.monotonic() - self.heard_at
+        silent_s = now - self.heard_at
         if self.mode != "apply":
             self.wanted, self._why = (), f"forwarding.routers is {self.mode}"
         elif silent_s > SILENT_INTERVALS * self.options.interval_s and self.wanted:
@@ -132,16 +111,6 @@ class RulesService:
             self.routes = self._routes()
             self._ask()
         self._follow()
-
-    def _alone(self) -> bool:
-        if self._claim is None:
-            try:
-                self._claim = self.keeper.kept.claim()
-            except TarazuError as error:
-                self._said.warning(f"{error}: this one does nothing, and looks again", "claim")
-                self.manager.status("waits: its state cannot be had")
-                return False
-        return True
 
     def _ask(self) -> None:
         if self.asked:
@@ -180,7 +149,7 @@ class RulesService:
         """Set what is wanted, as far as it can be now."""
         if self.wanted and self.routes is None:
             return
-        found = usable(self.wanted, self.routes or (), self.options.rules)
+        found = usable(self.wanted, self.routes or (), udsp.MOST_RULES)
         for rule, reason in found.refused:
             self._said.warning(f"{rule} is not set: {reason}")
         if self._trusted and (found.rules or self.keeper.kept.rules):
@@ -191,7 +160,7 @@ class RulesService:
     def _understood(self, rules: Sequence[RouterRule]) -> tuple[Rule, ...]:
         found: list[Rule] = []
         left = MAX_NUMBERS
-        for each in rules[: RULES_TIMES * self.options.rules]:
+        for each in rules[: RULES_TIMES * udsp.MOST_RULES]:
             try:
                 rule = udsp.rule(each.dst, each.rte)
             except BadInput as error:
@@ -208,7 +177,7 @@ class RulesService:
 
     def _advise(self, rules: tuple[Rule, ...]) -> None:
         if rules != self._advised:
-            shown = "; ".join(map(str, rules[: self.options.rules])) or "no rule"
+            shown = "; ".join(map(str, rules[: udsp.MOST_RULES])) or "no rule"
             log.info("with apply would be set: %s", shown)
         self._advised = rules
 
@@ -252,17 +221,11 @@ class RulesService:
             self._said.warning(f"{said}; this rule is tried again later, and later each time")
         return True
 
-    def _take_over(self, settings: config.Settings) -> None:
+    def take_over(self, settings: config.Settings) -> None:
         if settings.forwarding.routers != self.mode:
             log.info("routers: %s", settings.forwarding.routers)
         self.options = settings.forwarding
-
-    def close(self) -> None:
-        if self._claim is not None:
-            os.close(self._claim)
-            self._claim = None
-        self.transport.close()
-        self.manager.close()
+        self._ticks.at_once()
 
 
 def _known(states: Sequence[RouterState]) -> tuple[Route, ...]:

@@ -1,5 +1,5 @@
-"""What goes into Slurm: plugins in Lua that ask tarazu-burstd, which `tarazu bursts plugin` prints, and scripts for the
-tasks' prolog and the nodes' epilog, which `tarazu history gather --print` does.
+"""What goes into Slurm: plugins in Lua that ask tarazu-burstd (`tarazu change bursts plugin` prints them), scripts for
+the tasks' prolog and the nodes' epilog, which `tarazu history gather --print` does.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Literal
 
 from tarazu import config, native
 from tarazu.errors import TarazuError
-from tarazu.run.nodes.enter import ENTER
 from tarazu.run.nodes.gather import EMIT
+from tarazu.trusted import ENTER
 
 Kind = Literal["job_submit", "cli_filter", "library"]
 KINDS: dict[Kind, str] = {
@@ -20,6 +20,8 @@ KINDS: dict[Kind, str] = {
     "library": "what both are made of, for a site that has such a file: local tarazu = dofile(…)",
 }
 
+ANSWER_S = 0.02
+"""Longest time that the plugin waits for an answer: slurmctld's other users wait with it."""
 SCRIPTS = ("task_prolog", "node_epilog")
 EPILOG_S = 15
 """An Epilog may take so long: until it has ended its node runs no other job."""
@@ -29,16 +31,16 @@ KEPT_KIB, KEPT_STEPS, KEPT_DAYS = 256 << 10, 500, 30
 """Of a user, in his own directory, until `tarazu history gather` takes it: what is beyond goes, the oldest first."""
 
 
-def plugin(kind: Kind, settings: config.Bursts) -> str:
+def plugin(kind: Kind, settings: config.Bursts, answer_s: float = ANSWER_S) -> str:
     """Its text, with the site's settings. Raises OSError where tarazu is not whole."""
     here = Path(__file__).parent
     text = (here / "bursts.lua").read_text()
     rest = "\nreturn tarazu\n" if kind == "library" else (here / f"{kind}.lua").read_text()
-    settled = f"\ntarazu.socket = {_quoted(settings.socket)}\ntarazu.answer_s = {settings.answer_s:.6f}\n"
+    settled = f"\ntarazu.socket = {_quoted(settings.socket)}\ntarazu.answer_s = {answer_s:.6f}\n"
     return text + settled + rest
 
 
-def script(kind: str, run: config.Run) -> str:
+def script(kind: str, run: config.RunSettings) -> str:
     """One of SCRIPTS with the site's settings. Raises TarazuError where there is no library that can be preloaded."""
     library = str(native.library_path("libtarazu.so"))
     if " " in library or ":" in library:

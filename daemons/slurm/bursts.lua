@@ -102,18 +102,22 @@ local function unfold(text, limit)
     local found, count = {}, 0
     local function add(before, first, last, behind)
         if libraries.socket.gettime() > limit then error("too long a list of nodes", 0) end
-        local width = first:sub(1, 1) == "0" and #first or 0
-        local key = before .. "\n" .. width .. "\n" .. behind
-        local low, high = tonumber(first), tonumber(last)
+        local low, high, digits = tonumber(first), tonumber(last), #first
         if not low or not high or low > high then error("no range", 0) end
-        local its = found[key] or {}
-        found[key] = its
-        if its[#its] and its[#its][2] + 1 == low then
-            its[#its][2] = high
-        else
-            its[#its + 1] = { low, high }
-        end
         count = count + high - low + 1
+        -- By digits: n[100-128] is in n[001-128] and in n[1-128], n[01-09] in neither.
+        repeat
+            local upto = math.min(high, 10 ^ digits - 1)
+            local key = before .. "\n" .. digits .. "\n" .. behind
+            local its = found[key] or {}
+            found[key] = its
+            if its[#its] and its[#its][2] + 1 == low then
+                its[#its][2] = upto
+            else
+                its[#its + 1] = { low, upto }
+            end
+            low, digits = upto + 1, digits + 1
+        until upto == high
     end
     local at = 1
     while at <= #text do

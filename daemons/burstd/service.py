@@ -1,0 +1,276 @@
+"""tarazu-burstd: keeps what each compute node moved, whose job ran there, and what is known of applications.
+
+Follows: `OssReport`s of OSSs with `ossd.exports` (bound at `bursts.statistics`), and Slurm (sacct, scontrol), which is
+asked in a thread. Publishes nothing; Slurm's plugin and `tarazu change bursts` ask it. When an OSS is silent its
+clients' traffic is missing; when Slurm is, jobs are learned once it answers. Kept are a file a day of traffic, jobs,
+and applications' history, below `bursts.directory`, written beside the loop: a kill loses what came since the last
+writing (`service.SAVE_S`). SIGTERM and SIGINT end it, SIGHUP makes it read its settings again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import socket
+import sys
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from tarazu import config
+from tarazu.batch.jobs import Application
+from tarazu.daemons.burstd.batch import Batch, machine_of
+from tarazu.daemons.burstd.gathering import Gathering
+from tarazu.daemons.burstd.history import BurstHistory, Saved
+from tarazu.daemons.burstd.kept import Kept
+from tarazu.daemons.burstd.names import Names
+from tarazu.daemons.burstd.node_part import NodeSelection
+from tarazu.daemons.burstd.reports import Reports
+from tarazu.daemons.metrics.exporter import Ask
+from tarazu.daemons.service import Service, Wakeup, claim, parser, serve
+from tarazu.daemons.writer import Writer
+from tarazu.errors import TarazuError
+from tarazu.forwarding.bursts.applications import ApplicationCharacter
+from tarazu.forwarding.bursts.characteristics import Thresholds
+from tarazu.forwarding.traffic.machine import Machine, regular
+from tarazu.wire.messages import OssReport
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
+
+log = logging.getLogger("tarazu.bursts")
+
+NAME = "tarazu-burstd"
+TURN_S = 0.1
+"""So long reports are taken, then all else has its turn."""
+TOPOLOGY_S = 3600.0
+"""So often Slurm is asked where nodes stand."""
+LOOK_S = 0.5
+"""So often at least each part has its turn."""
+STATUS_S = 5.0
+SAVE_S = 60.0
+"""A kill loses what came since the last writing, and intervals of which OSSs had not told yet."""
+
+
+class LoopPart(Protocol):
+    """What shares the loop: it is called often, and returns at once."""
+
+    def look(self, now: float) -> None:
+        """Once a turn; `now` is on the monotonic clock."""
+
+    def take_over(self, settings: config.Settings) -> None:
+        """Settings were read again."""
+
+    def status(self) -> dict[str, Any]:
+        """How it is, as plain values."""
+
+    def close(self) -> None: ...
+
+
+class BurstService(Service):
+    """All state of the daemon."""
+
+    USED = (
+        "keys.",
+        "bursts.",
+        "forwarding.nids",
+        "run.stop_file",
+        "run.exclude_",
+        "run.only_",
+        "metrics.bursts",
+    )
+
+    def __init__(self, settings: config.Settings, wakeup: Wakeup) -> None:
+        """Raises ConfigError, BadInput, StoreError, WireError; Unavailable where there is another one."""
+        super().__init__(settings, wakeup, settings.metrics.bursts)
+        self.started = time.monotonic()
+        self.name = socket.gethostname()
+        self.writer = Writer()
+        self.kept = Kept(settings.bursts.directory)
+        self.kept.make()
+        self.claimed = claim(self.kept.directory, "another tarazu-burstd has its files here")
+        own = settings.bursts
+        self.names = Names(settings.forwarding.nids)
+        self.gathering = Gathering(own.interval_s)
+        self.reports = Reports(self.gathering, self.names, own.job_ids)
+        self.machine = machine_of(own.machine) if own.machine else None
+        """Where nodes stand; None: nobody knows (yet: Slurm is asked beside the loop)."""
+        self._topology_at = 0.0
+        self.history = BurstHistory(
+            self.kept.traffic,
+            self.kept.jobs,
+            interval_s=own.interval_s,
+            limits=Thresholds(intensive=own.intensive),
+            limit_bytes=own.limit,
+            machine=self.machine,
+        )
+        self.batch = Batch(own.jobs, self.kept.ended, self.history.answer, each=self._look_around)
+        self.parts: dict[str, LoopPart] = {}
+        """In the order of their turns."""
+        self.transport = self.connect("server")
+        address = settings.bursts.statistics
+        self.subscriber = self.transport.traffic(address) if address else None
+        log.info(
+            "traffic at %s (%s)",
+            self.subscriber.address if self.subscriber else "none: no bursts.statistics",
+            "with keys" if self.transport.curve else "without keys",
+        )
+        self.every(lambda: SAVE_S, lambda _: self.save(time.time()), first_s=SAVE_S)
+        self.every(lambda: STATUS_S, self._tell)
+
+    def begin(self) -> None:
+        self.history.start()
+        self.batch.start()
+        self.start_nodes()
+
+    def may_wait_s(self, now: float) -> float:
+        return LOOK_S
+
+    def turn(self, now: float) -> None:
+        """What is there now."""
+        self._receive(time.time())
+        for part in self.parts.values():
+            part.look(now)
+
+    def finish(self) -> None:
+        """What was gathered is written."""
+        self.save(time.time(), all_of_it=True)
+
+    def _tell(self, now: float) -> None:
+        history = self.history
+        self.manager.status(
+            f"{len(self.reports)} senders, {self.gathering.nodes} nodes, {len(history.running)} jobs run, "
+            f"{len(history.applications)} applications known"
+        )
+        status = self.status(now)
+        self.writer.write(self.kept.write_status, lambda: msgspec.json.encode(status) + b"\n")
+
+    def _receive(self, now_s: float) -> None:
+        if self.subscriber is None:
+            return
+        until = time.monotonic() + TURN_S
+        while time.monotonic() < until:
+            if (report := self.subscriber.receive(0)) is None:
+                return
+            if isinstance(report, OssReport):
+                self.reports.take(report, now_s)
+            else:
+                self.reports.take_node(report, now_s)
+
+    def save(self, now_s: float, *, all_of_it: bool = False) -> None:
+        """Hand over what is complete; all_of_it: also what is not, for nobody will hear the rest."""
+        complete_s = now_s + self.gathering.interval_s if all_of_it else self.reports.complete_s(now_s)
+        self.gathering.no_later(now_s)
+        traffic = self.gathering.close(complete_s)
+        self.history.save(Saved(traffic, min(complete_s, now_s), now_s if len(self.reports) else None))
+
+    def _look_around(self) -> None:
+        """In the batch's thread: what may take long."""
+        if not self.settings.bursts.machine and time.monotonic() >= self._topology_at:
+            self._topology_at = time.monotonic() + TOPOLOGY_S
+            self._take_machine(machine_of(""))
+        nodes = {name for job in self.history.running for name in job.nodes}
+        self.names.look([*(self.machine.nodes if self.machine else ()), *sorted(nodes)])
+
+    def start_nodes(self) -> None:
+        """Answer Slurm, where there is one. What is wrong with that costs nobody the traffic."""
+        own = self.settings.bursts
+        if not own.socket or own.jobs != "slurm":
+            return
+        try:
+            self.parts["nodes"] = NodeSelection(
+                self.settings, self._known, running=lambda: self.history.running
+            )
+        except TarazuError as error:
+            log.error("Slurm is not answered: %s", error)
+
+    def _known(self, application: Application) -> ApplicationCharacter | None:
+        return self.history.applications.get(application)
+
+    def status(self, now: float) -> dict[str, Any]:
+        """Plain values only."""
+        return {
+            "daemon": "burstd",
+            "name": self.name,
+            "written_s": time.time(),
+            "uptime_s": now - self.started,
+            "keys": self.transport.curve is not None,
+            "statistics": self.subscriber.counts.summary() if self.subscriber else {},
+            "traffic": {
+                "interval_s": self.gathering.interval_s,
+                "nodes": self.gathering.nodes,
+                "unknown_nids": self.names.unknown,
+                "open_intervals": len(self.gathering),
+                "late_bytes": self.gathering.late_bytes,
+                "senders": len(self.reports),
+                "taken": self.reports.taken,
+                "again": self.reports.again,
+                "missed": self.reports.missed,
+            },
+            "slurm": {
+                "source": self.batch.source,
+                "answered": self.batch.answered,
+                "problem": self.batch.problem,
+            },
+            "machine": {
+                "nodes": len(self.machine.nodes) if self.machine else 0,
+                "cabinets": len(self.machine.cabinets) if self.machine else 0,
+                "io_nodes": len(self.machine.io_nodes) if self.machine else 0,
+            },
+            "history": self.history.status(),
+            **{name: part.status() for name, part in self.parts.items()},
+        }
+
+    def take_over(self, settings: config.Settings) -> None:
+        own = settings.bursts
+        if own.machine:
+            self._take_machine(machine_of(own.machine))
+        self.history.limits = Thresholds(intensive=own.intensive)
+        self.history.limit_bytes = own.limit
+        for part in self.parts.values():
+            part.take_over(settings)
+
+    def _take_machine(self, machine: Machine | None) -> None:
+        self.machine = machine
+        self.history.machine = machine or regular(0, 1)
+
+    def families(self, ask: Ask) -> Iterable[Metric]:
+        from tarazu.daemons.burstd.metrics import families
+
+        return families(self, ask)
+
+    def release(self) -> None:
+        for part in self.parts.values():
+            part.close()
+        self.batch.close()
+        self.history.close()
+        self.writer.close()
+
+
+def command_line() -> argparse.ArgumentParser:
+    """Its options."""
+    options = parser(
+        NAME, "Keep what each compute node moved, and answer Slurm which nodes a job should get."
+    )
+    options.add_argument(
+        "--listen", metavar="ADDRESS", help="instead of bursts.statistics: tcp://slurm1:5775"
+    )
+    return options
+
+
+def main(argv: list[str] | None = None) -> int:
+    chosen = command_line().parse_args(argv)
+
+    def read() -> config.Settings:
+        """The configuration with the command line's options on top. Raises ConfigError."""
+        settings = config.override(config.load(chosen.config), "ossd", root=chosen.root)
+        settings = config.override(settings, "bursts", statistics=chosen.listen)
+        return config.override(settings, "keys", directory=chosen.keys)
+
+    return serve(NAME, chosen, read, BurstService)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

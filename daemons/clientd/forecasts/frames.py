@@ -1,0 +1,148 @@
+"""What clientd and the process of a forecast say to one another, over a socket pair.
+
+clientd ──Job, with the histories as descriptors──► process ──Found──► clientd
+clientd ──Choose──► process ──Chosen, several──► clientd
+
+What comes back is checked like any message of a stranger: the process has read a user's file.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+
+from tarazu import names
+from tarazu.errors import WireError
+from tarazu.layout.manager import LayoutPolicy, UsableOsts
+from tarazu.malformed import MALFORMED
+from tarazu.model import JobStep
+from tarazu.predict.aipa import MOST_FILES
+from tarazu.store.rows import NewFile
+from tarazu.wire import local
+from tarazu.wire.messages import StepProfile
+
+MOST_TEXTS = 100
+MOST_CHARACTERS = 500
+FILES_AT_ONCE = 1_000
+"""Decoding more of them holds up clientd's other threads."""
+MAX_FRAME_BYTES = 64 << 20
+
+
+class Begin(NamedTuple):
+    """To the server, with one end of a socket pair: a process for one plan."""
+
+    number: int
+    uid: int
+    nice: int
+    cpu_s: int
+    memory_bytes: int
+
+
+BEGIN = struct.Struct("<QQIIQ")
+END = struct.Struct("<Q")
+"""To the server: the process of that number is to end."""
+READY = b"ready"
+"""From the server, once: all is imported."""
+
+
+class ForecastTask(msgspec.Struct, frozen=True, tag="job"):
+    """Read the histories that come along, and forecast."""
+
+    step: JobStep
+    from_s: float
+    until_s: float
+    in_run: bool
+    horizon_s: float
+    """`predict.horizon_s`"""
+    curves: str = ""
+    """Files from which the application's bandwidth curve comes (`forwarding.curves`, `forwarding.benchmarks`)."""
+    benchmarks: str = ""
+    router_curves: str = ""
+    """The same over LNet routers (`forwarding.router_curves`, `forwarding.benchmarks`)."""
+    router_benchmarks: str = ""
+    seconds: float = 60.0
+    """In which `ForecastSummary` has to be told."""
+
+
+class ForecastSummary(msgspec.Struct, frozen=True, tag="found"):
+    """What is expected in [from_s, until_s)."""
+
+    files: Annotated[int, msgspec.Meta(ge=0, le=MOST_FILES)]
+    size_bytes: Annotated[int, msgspec.Meta(ge=0)]
+    nothing: bool
+    """No files are expected at all, whenever."""
+    later: bool
+    """More files are expected after `until_s`."""
+    parents: tuple[str, ...]
+    """Directories of the files."""
+    problems: Annotated[tuple[str, ...], msgspec.Meta(max_length=MOST_TEXTS)] = ()
+    """Of reading the histories."""
+    warnings: Annotated[tuple[str, ...], msgspec.Meta(max_length=MOST_TEXTS)] = ()
+    """Of the forecast."""
+    profile: StepProfile | None = None
+    """Of its I/O, where it has a bandwidth curve."""
+    curve: Annotated[str, msgspec.Meta(max_length=MOST_CHARACTERS)] = ""
+    """Where the curve comes from, or why there is none."""
+    router_profile: StepProfile | None = None
+
+
+class Choose(msgspec.Struct, frozen=True, tag="choose"):
+    """Choose the layouts of the files found."""
+
+    targets: UsableOsts
+    directories: local.DirectoryLayouts
+    policy: LayoutPolicy
+    foreign_defaults: bool
+
+
+class ChosenLayouts(msgspec.Struct, frozen=True, tag="chosen"):
+    """The next files with their layouts, FILES_AT_ONCE at most."""
+
+    files: Annotated[tuple[NewFile, ...], msgspec.Meta(max_length=FILES_AT_ONCE)]
+
+
+class ForecastRefused(msgspec.Struct, frozen=True, tag="refused"):
+    """It cannot be done."""
+
+    reason: str
+
+
+Frame = ForecastTask | ForecastSummary | Choose | ChosenLayouts | ForecastRefused
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(Frame | local.Escaped)
+
+
+def encode(frame: Frame) -> bytes:
+    """With names that are not UTF-8 as in the local conversation."""
+    try:
+        return _encoder.encode(frame)
+    except UnicodeEncodeError:
+        plain = msgspec.to_builtins(frame, builtin_types=(bytes,))
+        return _encoder.encode(local.Escaped(msgspec.Raw(_encoder.encode(local.texts(plain, names.to_text)))))
+
+
+def decode(body: bytes) -> Frame:
+    """The inverse of `encode`. Raises WireError."""
+    try:
+        found: Any = _decoder.decode(body)
+        if isinstance(found, local.Escaped):
+            plain = local.texts(msgspec.msgpack.decode(found.message), names.from_text)
+            found = msgspec.convert(plain, Frame)
+        frame: Frame = found
+        return frame
+    except MALFORMED as error:
+        raise WireError("forecast", "an answer of its process", str(error)) from None
+
+
+class Pipe(local.Channel):
+    """One end of the conversation."""
+
+    def put(self, frame: Frame, descriptors: list[int] | None = None) -> None:
+        """Raises Unavailable when the other end is gone."""
+        self.send_body(encode(frame), descriptors)
+
+    def take(self) -> Frame:
+        """Raises Unavailable at the end or at the deadline, WireError for nonsense."""
+        return decode(self.receive_body())

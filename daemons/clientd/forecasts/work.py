@@ -1,0 +1,178 @@
+"""The process of one forecast: it gives up what it does not need, then reads, forecasts and chooses layouts."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import signal
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from tarazu.daemons.clientd.forecasts.curves import profile_of
+from tarazu.daemons.clientd.forecasts.frames import (
+    FILES_AT_ONCE,
+    MOST_TEXTS,
+    Begin,
+    Choose,
+    ChosenLayouts,
+    ForecastRefused,
+    ForecastSummary,
+    ForecastTask,
+    Pipe,
+)
+from tarazu.errors import TarazuError, WireError
+from tarazu.model import Forecast, JobStep
+from tarazu.plan.configure import configure, parents_of
+from tarazu.predict import RUNS, aipa, rules
+from tarazu.trace.past import read_past
+from tarazu.trace.records import KnownRun
+from tarazu.wire import local
+from tarazu.wire.messages import StepProfile
+
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 1, 4, 38
+CURVE_S = 5.0
+"""For an application's curve: benchmarks that take longer to read are no reason to delay a job."""
+MOST_DESCRIPTORS = local.MAX_DESCRIPTORS + 16
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def give_up(begin: Begin, server: int) -> None:
+    """Rights, memory and time beyond what this forecast may have. Where clientd is root's it becomes the user's."""
+    os.nice(begin.nice)
+    if os.geteuid() == 0 and begin.uid != 0:
+        os.setgroups([])
+        os.setresgid(65534, 65534, 65534)
+        os.setresuid(begin.uid, begin.uid, begin.uid)
+    for option, value in ((PR_SET_NO_NEW_PRIVS, 1), (PR_SET_DUMPABLE, 0), (PR_SET_PDEATHSIG, signal.SIGKILL)):
+        _libc.prctl(option, value, 0, 0, 0)
+    if os.getppid() != server:
+        os._exit(0)  # the server ended before we asked to end with it
+    with open("/proc/self/statm") as file:
+        mapped = int(file.read().split()[0]) * resource.getpagesize()
+    limits = {
+        resource.RLIMIT_AS: mapped + begin.memory_bytes,
+        resource.RLIMIT_CPU: begin.cpu_s,
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_FSIZE: 0,
+        resource.RLIMIT_NOFILE: MOST_DESCRIPTORS,
+    }
+    for what, most in limits.items():
+        resource.setrlimit(what, (most, most))
+
+
+def serve(pipe: Pipe) -> None:
+    """One conversation."""
+    try:
+        job = pipe.take()
+        if not isinstance(job, ForecastTask):
+            raise WireError("forecast", "a job", type(job).__name__)
+        wanted = _forecast(pipe, job)
+        if not wanted:
+            return
+        choose = pipe.take()
+        if not isinstance(choose, Choose):
+            raise WireError("forecast", "what layouts are chosen by", type(choose).__name__)
+        chosen = configure(
+            wanted,
+            choose.targets,
+            lambda _: choose.directories,
+            choose.policy,
+            foreign_defaults=choose.foreign_defaults,
+        )
+        for first in range(0, len(chosen), FILES_AT_ONCE):
+            pipe.put(ChosenLayouts(tuple(chosen[first : first + FILES_AT_ONCE])))
+    except MemoryError:
+        pipe.put(ForecastRefused("the forecast needs more memory than it may have"))
+    except TarazuError as error:
+        pipe.put(ForecastRefused(_line(str(error))))
+    except Exception as error:
+        pipe.put(ForecastRefused(f"the forecast failed: {_line(f'{type(error).__name__}: {error}')}"))
+
+
+def _forecast(pipe: Pipe, job: ForecastTask) -> list[Forecast]:
+    """Tell what was found; the files expected in the job's time."""
+    until = time.monotonic() + job.seconds
+    history, problems = read_past(pipe.descriptors, RUNS)
+    pipe.close_descriptors()
+    prediction = predicted(history, job.step, job.horizon_s, in_run=job.in_run)
+    profile, curve, router_profile = None, "", None
+    earlier = history[:-1] if job.in_run else history
+    if wants_curve(job):
+        profile, curve = limited(
+            partial(profile_of, earlier, job.step, job.curves, job.benchmarks), until - time.monotonic()
+        )
+    if job.router_curves or job.router_benchmarks:
+        router_profile, _ = limited(
+            partial(profile_of, earlier, job.step, job.router_curves, job.router_benchmarks, "io-node"),
+            until - time.monotonic(),
+        )
+    del earlier, history
+    wanted = [f for f in prediction.files if job.from_s <= f.at_s < job.until_s or job.in_run]
+    pipe.put(
+        ForecastSummary(
+            files=len(wanted),
+            size_bytes=sum(f.size_bytes for f in wanted),
+            nothing=not prediction.files,
+            later=any(f.at_s >= job.until_s for f in prediction.files),
+            parents=parents_of(wanted),
+            problems=_lines(problems),
+            warnings=_lines(prediction.warnings),
+            profile=profile,
+            curve=_line(curve),
+            router_profile=router_profile,
+        )
+    )
+    return wanted
+
+
+def limited(
+    look: Callable[[], tuple[StepProfile | None, str]], left_s: float
+) -> tuple[StepProfile | None, str]:
+    """What `look` finds, or why it does not: the forecast goes on in any case, and with time enough to be told."""
+
+    def too_long(number: int, frame: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, too_long)
+    most_s = min(CURVE_S, max(left_s, 0.0) / 2)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, max(most_s, 1e-3))
+        try:
+            return look()
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    except TimeoutError:
+        return None, f"looking for its curve took longer than {most_s:.1f} s"
+    except MemoryError:
+        return (
+            None,
+            "looking for its curve takes more memory than a forecast may have",
+        )
+    except Exception as error:
+        return None, f"looking for its curve failed: {type(error).__name__}: {error}"
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def wants_curve(job: ForecastTask) -> bool:
+    return bool(job.curves or job.benchmarks)
+
+
+def predicted(
+    history: Sequence[KnownRun], step: JobStep, horizon_s: float, *, in_run: bool = False
+) -> aipa.Prediction:
+    """The files of the next run, from those before; `in_run`: of the rest of this one, the last of the history."""
+    if in_run and history:
+        return aipa.extend(history[-1], step, horizon_s=horizon_s)
+    decision = rules.decide(history)
+    return aipa.forecast(history[decision.since :], step)
+
+
+def _lines(texts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(map(_line, texts[:MOST_TEXTS]))
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())[:500]

@@ -1,0 +1,376 @@
+"""Phases 2a and 3 of a job step: forecast, configure, store, have the OSTs allocated (paper, 5.5 to 5.7).
+
+A Planner belongs to clientd. Each call serves one conversation, in its own thread, with its own connections
+to the interaction database and to mdsd.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from tarazu.allocate.eligible import unfit
+from tarazu.config import Settings
+from tarazu.daemons import questions
+from tarazu.daemons.clientd.forecasts.frames import Choose, ForecastSummary, ForecastTask
+from tarazu.daemons.clientd.forecasts.pool import ForecastFailed, Forecasts
+from tarazu.daemons.metrics.histogram import Histogram
+from tarazu.daemons.questions import Questions
+from tarazu.errors import TarazuError, Unavailable
+from tarazu.layout.manager import LayoutPolicy, UsableOsts
+from tarazu.model import AS_GOOD, LEFT_TO_LUSTRE, FilePlacement, Forecast, JobStep, Layout
+from tarazu.plan.configure import Directories, layout_policy
+from tarazu.plan.left_to_lustre import as_the_site_wants, checked, commonest
+from tarazu.predict.waves import waves
+from tarazu.store.database import open_database
+from tarazu.store.rows import NewFile
+from tarazu.units import MIB
+from tarazu.wire import local, messages
+from tarazu.wire.messages import CountRequest
+from tarazu.wire.transport import Requester
+
+log = logging.getLogger("tarazu.clientd")
+
+KEEP_PLANS = 1000
+"""Of one user's application on one file system; USER_PLAN_BYTES bounds all of a user's."""
+USER_PLAN_BYTES = 512 * MIB
+"""What one user's plans may take in the interaction database; beyond, his oldest ones go."""
+MOST_WARNINGS = 20
+"""Told to the leader with one plan."""
+"""Status of a plan without a file that is placed."""
+EARLY_S = 120.0
+"""A new plan is asked for this long before the horizon of the last one is reached."""
+LONGEST_ALIVE_S = 86_400.0
+
+Wish = tuple[Forecast, Layout, Layout | None]
+"""A file, the layout that it is to get, and the one that Lustre would give it (None: the same)."""
+
+
+class Planner:
+    """The pipeline from a history to a plan. `ready` is set once forecasts can be made."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Raises a TarazuError when the PFL file or the keys cannot be used."""
+        self.settings = settings
+        self.policy = layout_policy(settings.layout)
+        self.forecasts = Forecasts()
+        self.forecast_seconds = Histogram()
+        self.mdsd = Questions(settings)
+
+    def take_over(self, settings: Settings) -> None:
+        """Plan by these settings from now on. Raises a TarazuError, and changes nothing, for an unusable PFL file."""
+        self.policy = layout_policy(settings.layout)
+        self.settings = settings
+
+    def warm_up(self) -> None:
+        """Start what the first forecast would otherwise wait for."""
+        try:
+            self.forecasts.start()
+        except TarazuError as error:
+            log.error("%s", error)
+
+    @property
+    def ready(self) -> threading.Event:
+        return self.forecasts.ready
+
+    def close(self) -> None:
+        self.forecasts.close()
+
+    def plan(
+        self,
+        request: local.PlanRequest,
+        descriptors: Sequence[int],
+        uid: int,
+        directories: Directories,
+        note: Callable[[Sequence[str]], None] = lambda _problems: None,
+        *,
+        large: bool = False,
+    ) -> local.PlanReply:
+        """Forecast the step's files, store them, have them placed. Never raises for want of a peer or a forecast.
+
+        `descriptors`: of the histories, oldest first; `note` is told of problems with them; `large`: they are.
+        """
+        step = msgspec.structs.replace(request.step, uid=uid)
+        if request.attempt and request.place:
+            # A plan that is asked for again and again while mdsd is away or busy costs and stores nothing.
+            try:
+                with self.mdsd.connection() as mdsd:
+                    known = self.mdsd.view(mdsd, step.fs_name)
+                usable_targets(known, request)
+            except Unavailable as error:
+                return local.PlanReply("unavailable", str(error))
+            if known.why_closed:
+                return local.PlanReply("declined", known.why_closed)
+        until_s = request.from_s + self.settings.predict.horizon_s
+        own = self.settings.forwarding
+        forwarding = own if self.policy.stripe_count == "curve" else None
+        routing = own if own.routers != "observe" else None
+        job = ForecastTask(
+            step,
+            request.from_s,
+            until_s,
+            request.in_run,
+            self.settings.predict.horizon_s,
+            forwarding.curves if forwarding else "",
+            forwarding.benchmarks if forwarding else "",
+            routing.router_curves if routing else "",
+            routing.benchmarks if routing else "",
+            self.forecasts.seconds,
+        )
+        request_id = uuid.uuid4().hex
+        with ExitStack() as stack:
+            try:
+                # Its process has no more to do once the layouts are known.
+                with self.forecasts.process(uid, large) as forecast:
+                    begin = time.monotonic()
+                    found = forecast.find(job, descriptors)
+                    self.forecast_seconds.observe(time.monotonic() - begin)
+                    note(found.problems)
+                    outline = outline_of(request, found, until_s)
+                    if not found.files:
+                        return outline
+                    mdsd = stack.enter_context(self.mdsd.connection())
+                    targets, counts, problem = self._targets(mdsd, request, outline.forecast_bytes)
+                    policy, stripes = self._policy(mdsd, request, found, counts, request_id, uid)
+                    outline = msgspec.structs.replace(outline, stripes=stripes)
+                    layouts = directories(found.parents)
+                    foreign = self.settings.layout.foreign_defaults
+                    chosen = forecast.choose(Choose(targets, layouts, policy, foreign), found.files)
+                    expected = as_the_site_wants(self.settings.run, chosen)
+            except ForecastFailed as error:
+                return local.PlanReply("nothing", str(error))
+            return self._store_and_place(step, request, expected, outline, mdsd, problem, request_id)
+
+    def _targets(
+        self, mdsd: Requester, request: local.PlanRequest, forecast_bytes: int
+    ) -> tuple[UsableOsts, bool, str]:
+        """By what layouts are chosen; does mdsd count stripes; and why it need not be asked for OSTs."""
+        try:
+            known = self.mdsd.view(mdsd, request.step.fs_name)
+            return usable_targets(known, request, forecast_bytes), known.counts, ""
+        except TarazuError as error:
+            pools = {name: len({*members} & {*request.active}) for name, members in request.pools.items()}
+            return UsableOsts(len(request.active), pools), False, str(error)
+
+    def _policy(
+        self,
+        mdsd: Requester,
+        request: local.PlanRequest,
+        found: ForecastSummary,
+        counts: bool,
+        request_id: str,
+        uid: int,
+    ) -> tuple[LayoutPolicy, str]:
+        """The site's choices for this step; with `layout.stripe_count = curve`, how many stripes and why."""
+        policy = self.policy
+        if policy.stripe_count != "curve":
+            return policy, ""
+        if found.profile is None:
+            return (
+                policy,
+                f"as auto: {found.curve or 'neither forwarding.benchmarks nor forwarding.curves is set'}",
+            )
+        if not counts:
+            return policy, "as auto: mdsd does not answer, or is of a version that counts no stripes"
+        wanted = CountRequest(
+            uuid.uuid4().hex,
+            request_id,
+            request.step.fs_name,
+            uid,
+            request.step.job_id,
+            found.profile,
+            silent_after_s(request.alive_s) if request.place else 0.0,
+        )
+        reply = questions.count(mdsd, wanted)
+        if reply.count < 1:
+            return policy, f"as auto: {reply.why}"
+        return replace(policy, curve_count=reply.count), f"{reply.count} {reply.why}; {found.curve}"
+
+    def _store_and_place(
+        self,
+        step: JobStep,
+        request: local.PlanRequest,
+        expected: Sequence[NewFile],
+        outline: local.PlanReply,
+        mdsd: Requester,
+        problem: str,
+        request_id: str,
+    ) -> local.PlanReply:
+        answers: list[messages.AllocationReply] = []
+        wishes = [(e.forecast, e.layout, e.own) for e in expected if e.layout]
+        if request.attempt and request.place and wishes:
+            # Only what comes of it is stored: attempts in vain would push out plans that were in force.
+            answer = self._allocate(step, wishes, mdsd, problem, request.alive_s, request_id)
+            if answer.status != "allocated":
+                return msgspec.structs.replace(outline, status=answer.status, reason=answer.reason)
+            answers.append(answer)
+        with given_back(mdsd, answers), open_database(self.settings.clientd.database) as database:
+            database.prune(
+                step,
+                keep=KEEP_PLANS,
+                user_bytes=USER_PLAN_BYTES,
+                in_vain=request.instead_of,
+            )
+            plan_id = database.new_plan(step)
+            row_ids = database.add_files(plan_id, expected)
+            placeable = [
+                (r, e.forecast, e.layout) for r, e in zip(row_ids, expected, strict=True) if e.layout
+            ]
+            left = Counter(e.left_because for e in expected if not e.layout)
+            reply = msgspec.structs.replace(outline, plan_id=plan_id, left=commonest(left))
+            if not request.place or not placeable:
+                status = "forecast" if not request.place else LEFT_TO_LUSTRE
+                database.set_allocation(plan_id, status=status)
+                return msgspec.structs.replace(reply, status=status)
+            if not answers:
+                answers.append(self._allocate(step, wishes, mdsd, problem, request.alive_s, request_id))
+            answer, ost_count = answers[0], max(request.osts, default=0) + 1
+            status = LEFT_TO_LUSTRE if answer.reason == AS_GOOD else answer.status
+            allocated, refused = checked(placeable, answer.osts, ost_count, answer.left)
+            left.update(refused.values())
+            reply = msgspec.structs.replace(reply, left=commonest(left))
+            database.set_allocation(
+                plan_id,
+                status=status,
+                request_id=answer.id,
+                reason=answer.reason or outline.stripes,
+                policy=answer.policy,
+                ost_cost=answer.ost_cost,
+                ost_cost_bound=answer.ost_cost_bound,
+                elapsed_s=answer.elapsed_s,
+                placements=allocated,
+                left=refused,
+            )
+        return msgspec.structs.replace(
+            reply,
+            status="planned" if answer.status == "allocated" else status,
+            reason=answer.reason,
+            request_id=answer.id if answer.status == "allocated" else "",
+            ost_cost=answer.ost_cost,
+            ost_cost_bound=answer.ost_cost_bound,
+            elapsed_s=answer.elapsed_s,
+            **planned_files(placeable, allocated),
+        )
+
+    def _allocate(
+        self,
+        step: JobStep,
+        wishes: Sequence[Wish],
+        mdsd: Requester,
+        problem: str,
+        alive_s: float,
+        request_id: str,
+    ) -> messages.AllocationReply:
+        """mdsd's answer; `unavailable` when there is a problem with asking it."""
+        if problem:
+            return messages.AllocationReply(request_id, "unavailable", problem)
+        request = allocation_request(request_id, step, wishes, self.settings.predict.horizon_s, alive_s)
+        return questions.allocate(mdsd, request)
+
+
+def outline_of(request: local.PlanRequest, found: ForecastSummary, until_s: float) -> local.PlanReply:
+    """The answer as far as the forecast goes."""
+    warnings = (*found.problems, *found.warnings)[:MOST_WARNINGS]
+    return local.PlanReply(
+        status="nothing",
+        reason=warnings[0] if warnings and found.nothing else "",
+        warnings=warnings,
+        forecast_files=found.files,
+        forecast_bytes=found.size_bytes,
+        until_s=until_s,
+        next_s=max(request.from_s, until_s - EARLY_S) if found.later else None,
+        router_profile=found.router_profile,
+    )
+
+
+def allocation_request(
+    id: str, step: JobStep, wishes: Sequence[Wish], horizon_s: float, alive_s: float
+) -> messages.AllocationRequest:
+    """What mdsd is asked for these files of a step."""
+    kinds: dict[tuple[Layout, Layout], int] = {}
+    of_wave = waves([f.at_s for f, *_ in wishes], [f.name.rank for f, *_ in wishes])
+    files = tuple(
+        messages.FileSpec(
+            f.size_bytes, kinds.setdefault((layout, own or layout), len(kinds)), wave, f.writers
+        )
+        for (f, layout, own), wave in zip(wishes, of_wave, strict=True)
+    )
+    for _, own in list(kinds):
+        kinds.setdefault((own, own), len(kinds))
+    layouts = tuple(layout for layout, _ in kinds)
+    return messages.AllocationRequest(
+        id=id,
+        fs_name=step.fs_name,
+        uid=step.uid,
+        job_id=step.job_id,
+        layouts=layouts,
+        own=tuple(kinds[own, own] for _, own in kinds) if len({*layouts}) > 1 else (),
+        files=files,
+        deadline_s=questions.ALLOCATION_S - questions.ANSWER_S,
+        expires_s=2 * horizon_s,
+        alive_s=silent_after_s(alive_s),
+    )
+
+
+def silent_after_s(alive_s: float) -> float:
+    """So long without a sign of life a step counts as dead, which gives one that often; 0: never."""
+    return 2 * alive_s if 0 < alive_s < LONGEST_ALIVE_S else 0.0
+
+
+@contextmanager
+def given_back(mdsd: Requester, answers: Sequence[messages.AllocationReply]) -> Iterator[None]:
+    """What was allocated is promised no longer when it cannot be stored: nobody will create these files."""
+    try:
+        yield
+    except BaseException:
+        for answer in answers:
+            if answer.status == "allocated":
+                with suppress(TarazuError):
+                    questions.give_back(mdsd, answer.id)
+        raise
+
+
+def usable_targets(
+    known: messages.ViewReply, request: local.PlanRequest, forecast_bytes: int = 0
+) -> UsableOsts:
+    """OSTs that both mdsd and the client can use, in all and per pool; those unfit for a share of the forecast.
+
+    Raises Unavailable when mdsd knows none of the file system.
+    """
+    if known.view is None:
+        raise Unavailable(f"mdsd: no OSS has reported {request.step.fs_name} yet")
+    active = set(request.active)
+    osts = [o for o in known.view.osts if o.usable and o.index in active]
+    pools = Counter(pool for ost in osts for pool in ost.pools)
+    share_bytes = forecast_bytes / max(1, len(osts))
+    return UsableOsts(len(osts), pools, unfit(osts, known.weights, share_bytes))
+
+
+def planned_files(
+    placeable: Sequence[tuple[int, Forecast, Layout]], allocated: Mapping[int, FilePlacement]
+) -> dict[str, Any]:
+    """The `layouts` and `files` of a PlanReply: those that got OSTs."""
+    layouts: dict[Layout, int] = {}
+    files = tuple(
+        local.PlannedFile(
+            row_id=row_id,
+            name=f.name,
+            size_bytes=f.size_bytes,
+            layout=layouts.setdefault(layout, len(layouts)),
+            osts=allocated[row_id].osts,
+            request_index=index,
+            shared=f.writers > 1,
+        )
+        for index, (row_id, f, layout) in enumerate(placeable)
+        if row_id in allocated and allocated[row_id].osts
+    )
+    return {"layouts": tuple(layouts), "files": files}

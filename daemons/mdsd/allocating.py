@@ -1,0 +1,364 @@
+"""Requests for allocations in mdsd: from the queue to a process, from there to an answer that is kept.
+
+What waits is allocated together (`batch.py`), one batch at a time in a process of its own (`placing.py`), so that all
+else is answered meanwhile; users take turns. While the gate is closed requests wait; one whose deadline comes is
+`declined`, and the job runs unplaced. An answer leaves when its record is safe.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+from tarazu.allocate.records import Ended, Promised, Replied, Revoked
+from tarazu.config import Settings
+from tarazu.daemons.mdsd.allocation_requests import (
+    MAX_DEADLINE_S,
+    MAX_EXPIRES_S,
+    alive_s,
+    memory_bytes,
+    why_malformed,
+)
+from tarazu.daemons.mdsd.audit import Audit
+from tarazu.daemons.mdsd.batch import MOST_FILES, MOST_REQUESTS, BatchPart, Outcome, Placed, Refused
+from tarazu.daemons.mdsd.book import Book
+from tarazu.daemons.mdsd.limits import PromiseLimits
+from tarazu.daemons.mdsd.outbox import Outbox
+from tarazu.daemons.mdsd.per_user import QUEUE_LIMITS, PerUser
+from tarazu.daemons.mdsd.placing import Placing
+from tarazu.daemons.mdsd.request_rate import RequestRate
+from tarazu.daemons.mdsd.system import System
+from tarazu.daemons.mdsd.user_lists import UserLists
+from tarazu.daemons.metrics.histogram import NUMBERS, Histogram
+from tarazu.flows import solver_of
+from tarazu.model import AS_GOOD, LEFT_TO_LUSTRE
+from tarazu.stats.gate import Gate
+from tarazu.wire import messages
+from tarazu.wire.messages import AllocationReply, AllocationRequest
+from tarazu.wire.transport import Peer
+
+log = logging.getLogger("tarazu.mdsd")
+
+KEEP_REPLY_S = 600.0
+"""A reply is kept at least this long for a request that is resent."""
+KEEP_REPLY_MOST_S = 86_400.0
+BUSY_S = 1.0
+"""Computing for longer is told to who asks how mdsd is: a job need not wait for its turn."""
+
+
+@dataclass
+class Pending:
+    """A request without an answer yet."""
+
+    request: AllocationRequest
+    peer: Peer
+    """Who asked last: a resent request may come over another connection."""
+    arrived: float
+    due: float
+    """When it is declined, on the monotonic clock."""
+    ended: bool = False
+    """Its job step ended before the answer: nothing is to be promised."""
+
+
+@dataclass
+class Running:
+    parts: dict[str, Pending]
+    """By request id, in their order."""
+    future: Future[list[Outcome]]
+    since: float
+
+
+class Allocating:
+    """Times without other notice are on the monotonic clock."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        book: Book,
+        system: System,
+        gate: Gate,
+        outbox: Outbox,
+        audit: Audit,
+        wake: Callable[[], None],
+    ) -> None:
+        """Raises ConfigError for a solver that is not installed."""
+        solver_of(settings.allocate.solver)
+        self.settings = settings.allocate
+        self.waiting: PerUser[Pending] = PerUser(QUEUE_LIMITS)
+        self.running: Running | None = None
+        self.answers: Counter[str] = Counter()
+        self.promised: list[tuple[str, str]] = []
+        """(id, file system) of what was promised since somebody looked."""
+        self._book, self._system, self._gate, self._outbox, self.audit, self._wake = (
+            book,
+            system,
+            gate,
+            outbox,
+            audit,
+            wake,
+        )
+        self._rate = RequestRate()
+        self._limits = PromiseLimits(settings.mdsd.user_share, book.ledger)
+        self.users = UserLists(settings.run)
+        self.seconds = Histogram()
+        """Of the policy, for each batch."""
+        self.batches = Histogram(NUMBERS)
+        """Requests in each."""
+        self._placing = Placing()
+        self._worker = ThreadPoolExecutor(1, "tarazu-allocate")
+        """Waits for the process."""
+        self._worker.submit(self._placing.start)
+
+    def close(self) -> None:
+        self._placing.close()
+        self._worker.shutdown(wait=False, cancel_futures=True)
+
+    def take_over(self, settings: Settings) -> None:
+        """Settings that were read again; raises ConfigError, and changes nothing, for an audit log that cannot be
+        written or a solver that is not installed. What is being allocated goes on by the former ones."""
+        solver_of(settings.allocate.solver)
+        self.audit = Audit(settings.mdsd.audit_log)
+        self._limits.share = settings.mdsd.user_share
+        self.users = UserLists(settings.run)
+        self.settings = settings.allocate
+
+    def owner(self, id: str) -> int | None:
+        """The user whose allocation this is, asked for or answered; None for an id that nobody has."""
+        if running := self._running(id):
+            return running.request.uid
+        for known in (self.waiting.owner(id), self._book.answered.owner(id), self._book.ledger.owner(id)):
+            if known is not None:
+                return known
+        return None
+
+    def turn_down(self, peer: Peer, request: AllocationRequest, reason: str) -> AllocationReply:
+        """Of a request that this peer may not make: nothing is kept of it but a line."""
+        reply = AllocationReply(request.id, "declined", reason)
+        self.answers[reply.status] += 1
+        self.audit.write(request, reply, 0.0, peer.key)
+        return reply
+
+    def ask(self, peer: Peer, request: AllocationRequest, now: float) -> None:
+        """Answer a request that was answered before or cannot be; put any other in the queue."""
+        if self._outbox.again(peer, request.id):
+            return
+        if kept := self._book.answered.get(request.id):
+            self._outbox.add(peer, request.id, kept.data, 0)
+        elif waiting := self.waiting.get(request.id):
+            waiting.peer = peer
+        elif running := self._running(request.id):
+            running.peer = peer
+        elif too_often := self._rate.refusal(request.uid, now):
+            log_it = self._rate.to_be_logged(request.uid, now)
+            self._refuse(Pending(request, peer, now, now), "declined", too_often, keep=False, audited=log_it)
+        elif wrong := why_malformed(request):
+            # Nothing to keep: sent again it is as wrong as before.
+            self._refuse(Pending(request, peer, now, now), "never", wrong, keep=False)
+        elif unwanted := self.users.why_not(request.uid):
+            self._refuse(Pending(request, peer, now, now), "never", unwanted, keep=False)
+        elif request.id in self._book.ledger:
+            why = "its job step ended, or it was answered so long ago that the answer is forgotten"
+            self._refuse(Pending(request, peer, now, now), "declined", why, keep=False)
+        elif self._book.trouble:
+            self._refuse(Pending(request, peer, now, now), "declined", self._book.trouble, keep=False)
+        else:
+            pending = Pending(request, peer, now, now + min(request.deadline_s, MAX_DEADLINE_S))
+            self.waiting.add(request.id, request.uid, pending, memory_bytes(request))
+            while excess := self.waiting.excess(request.uid):
+                last = self.waiting.pop(self.waiting.newest(excess.uid))
+                assert last is not None
+                self._refuse(last, "declined", f"mdsd is busy: waiting requests: expected {excess.why}")
+
+    def step_ended(self, id: str, now_s: float) -> None:
+        """Nothing is promised any more, but for closed files whose bytes no report can show yet."""
+        self._book.note(Ended(id, now_s))
+        if pending := self.waiting.pop(id):
+            self._refuse(pending, "declined", "the job step ended")
+        elif running := self._running(id):
+            running.ended = True
+
+    def _running(self, id: str) -> Pending | None:
+        return self.running.parts.get(id) if self.running else None
+
+    def withdraw(self) -> None:
+        """The ledger cannot be written: what was promised and not told yet is declined, and so is what waits."""
+        for id in self._outbox.withdraw():
+            self._book.note(Revoked(id))
+            log.warning("allocation %s: declined: %s", id, self._book.trouble)
+        while pending := self.waiting.take():
+            self._refuse(pending, "declined", self._book.trouble, keep=False)
+
+    def begin_again(self) -> None:
+        """What was promised but not told was taken back, and what is being allocated may be too much now."""
+        self._outbox.clear()
+        if self.running:
+            parts, self.running = self.running.parts, None
+            for id, pending in parts.items():
+                self.waiting.add(id, pending.request.uid, pending, memory_bytes(pending.request))
+
+    def leave_to_other(self) -> None:
+        """Another mdsd answers: who waits here may ask it."""
+        self.begin_again()
+        while pending := self.waiting.take():
+            self._outbox.add(pending.peer, pending.request.id, not_active(pending.request.id), 0)
+
+    def look(self, now: float) -> None:
+        """What is done is answered, what is overdue declined, what comes next started."""
+        self._finish()
+        self._decline_overdue(now)
+        self._start_next()
+
+    def why_busy(self, now: float) -> str:
+        """Empty where a request need not wait for long, else what it waits for."""
+        if self.running is None or now - self.running.since < BUSY_S:
+            return ""
+        others = f" and {len(self.waiting)} more wait" if self.waiting else ""
+        return f"mdsd has computed an allocation for {now - self.running.since:.0f} s{others}"
+
+    def next_due(self) -> float:
+        """When the next waiting request is overdue; infinite when none waits."""
+        return min((pending.due for _, pending in self.waiting), default=float("inf"))
+
+    def _start_next(self) -> None:
+        """Give what waits to the worker, if gate and worker are free."""
+        while (first := self.waiting.first()) and self.running is None and not self._gate.why_closed():
+            fs_name = first[1].request.fs_name
+            if self._system.settling(fs_name):
+                return
+            now = time.monotonic()
+            self._system.health.looker.fresh()
+            view = self._system.view(fs_name, now)
+            waited = self._take(fs_name)
+            if not view.osts:
+                known = ", ".join(self._system.views.fs_names()) or "none yet"
+                for pending in waited:
+                    reason = f"expected a file system that an OSS reports ({known}), found {fs_name}"
+                    self._refuse(pending, "unknown-fs", reason)
+                continue
+            limits = self._limits.of_batch(view)
+            parts: list[BatchPart] = []
+            may: dict[str, Pending] = {}
+            for pending in waited:
+                if refusal := limits.refusal(pending.request):
+                    self._refuse(pending, "declined", refusal)
+                else:
+                    parts.append(BatchPart(pending.request, limits.take(pending.request)))
+                    may[pending.request.id] = pending
+            if parts:
+                age_s = self._system.views.age_s(fs_name, now)
+                future = self._worker.submit(self._placing.place, self.settings, view, parts, age_s)
+                self.running = Running(may, future, now)
+                future.add_done_callback(lambda _future: self._wake())
+
+    def _take(self, fs_name: str) -> list[Pending]:
+        """Those whose turn it is, one user after the other, as many as make one batch."""
+        taken: list[Pending] = []
+        files = 0
+        while (first := self.waiting.first()) and len(taken) < MOST_REQUESTS:
+            request = first[1].request
+            files += len(request.files)
+            if request.fs_name != fs_name or (taken and files > MOST_FILES):
+                break
+            pending = self.waiting.take()
+            assert pending is not None
+            taken.append(pending)
+        return taken
+
+    def _finish(self) -> None:
+        """Answer the requests whose allocation is done."""
+        if self.running is None or not self.running.future.done():
+            return
+        done, self.running = self.running, None
+        outcomes = done.future.result()
+        self.batches.observe(len(outcomes))
+        if placed := [outcome.reply.elapsed_s for outcome in outcomes if isinstance(outcome, Placed)]:
+            self.seconds.observe(max(placed))
+        for pending, outcome in zip(done.parts.values(), outcomes, strict=True):
+            if self._answered_meanwhile(pending):
+                continue
+            if isinstance(outcome, Refused):
+                # Servers may be missing still: what cannot be on those that have reported may be on all of them.
+                as_good = outcome.reason == AS_GOOD
+                unsure = outcome.status == "never" and not as_good and self._system.young()
+                self._refuse(pending, "later" if unsure else outcome.status, outcome.reason)
+            elif self._book.trouble:
+                self._refuse(pending, "declined", self._book.trouble, keep=False)
+            else:
+                self._promise(pending, outcome)
+
+    def _answered_meanwhile(self, pending: Pending) -> bool:
+        """Whether the other mdsd had answered it, and its answer came in while the request waited here: that stays."""
+        if kept := self._book.answered.get(pending.request.id):
+            self._outbox.add(pending.peer, pending.request.id, kept.data, 0)
+        return kept is not None
+
+    def _promise(self, pending: Pending, placed: Placed) -> None:
+        request = pending.request
+        now_s = self._book.clock.now()
+        keep_until_s = now_s + _keep_s(request)
+        if pending.ended:
+            self._book.note(Replied(request.id, request.uid, placed.data, keep_until_s))
+        else:
+            self._book.note(
+                Promised(
+                    request.id,
+                    request.fs_name,
+                    request.uid,
+                    now_s,
+                    now_s + min(request.expires_s, self._book.alone.longest_s(MAX_EXPIRES_S)),
+                    alive_s(request),
+                    *placed.stripes,
+                    placed.data,
+                    keep_until_s,
+                )
+            )
+            self.promised.append((request.id, request.fs_name))
+        why = "the ledger cannot be written: this promise would not outlive a restart"
+        otherwise = messages.encode(AllocationReply(request.id, "declined", why))
+        self._tell(pending, placed.reply, placed.data, self._book.sequence, otherwise)
+
+    def _decline_overdue(self, now: float) -> None:
+        for id, pending in [(id, pending) for id, pending in self.waiting if pending.due <= now]:
+            self.waiting.pop(id)
+            why = self._gate.why_closed() or "mdsd had no time for it before its deadline"
+            self._refuse(pending, "declined", why)
+
+    def _refuse(
+        self, pending: Pending, status: messages.Status, reason: str, keep: bool = True, audited: bool = True
+    ) -> None:
+        if self._answered_meanwhile(pending):
+            return
+        request = pending.request
+        reply = AllocationReply(request.id, status, reason)
+        data = messages.encode(reply)
+        if keep and not self._book.trouble:
+            self._book.note(Replied(request.id, request.uid, data, self._book.clock.now() + _keep_s(request)))
+            self._tell(pending, reply, data, self._book.sequence, data)
+        else:
+            self._tell(pending, reply, data, 0, data, audited)
+
+    def _tell(
+        self,
+        pending: Pending,
+        reply: AllocationReply,
+        data: bytes,
+        sequence: int,
+        otherwise: bytes,
+        audited: bool = True,
+    ) -> None:
+        self.answers[LEFT_TO_LUSTRE if reply.reason == AS_GOOD else reply.status] += 1
+        if audited:
+            self.audit.write(pending.request, reply, time.monotonic() - pending.arrived)
+        self._outbox.add(pending.peer, reply.id, data, sequence, otherwise)
+
+
+def not_active(id: str) -> bytes:
+    return messages.encode(messages.NotActive(id))
+
+
+def _keep_s(request: AllocationRequest) -> float:
+    return max(KEEP_REPLY_S, min(request.expires_s, KEEP_REPLY_MOST_S))

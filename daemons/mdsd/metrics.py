@@ -1,0 +1,178 @@
+"""mdsd's families. Those of targets carry the labels that exporters of Lustre's own statistics use."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+
+from tarazu.daemons.metrics.exporter import Ask
+from tarazu.daemons.metrics.families import build, counter, counters, gauge, histogram, of_sockets
+from tarazu.model import Oss, Ost, SystemView
+from tarazu.stats.moved import UNKNOWN, Moved
+from tarazu.stats.params import target_name
+from tarazu.stats.view import Details
+from tarazu.wire.messages import STATISTICS, OssReport
+
+if TYPE_CHECKING:
+    from tarazu.daemons.mdsd.service import Mdsd
+
+TARGET = ("component", "target", "fs")
+SERVER = ("component", "target")
+
+_OF_OST = (
+    ("size_bytes", "Capacity of the OST."),
+    ("used_ratio", "Share of its space that is used."),
+    ("available_bytes", "Space that users may still take, as the OST reports it."),
+    ("promised_bytes", "Promised to running job steps, and not yet seen in what is available."),
+    ("usable", "1 while new objects may be made here, 0 while not: see tarazu_target_unusable."),
+    ("relative_speed_ratio", "Speed over that of its peers, 1 at most; absent while nothing is known."),
+    ("write_speed_bytes_per_second", "Bytes per second of I/O time; absent while nothing is known."),
+    ("writing_bytes_per_second", "Written to it in its server's last interval; absent while not known."),
+    ("reading_bytes_per_second", "Read from it in its server's last interval; absent while not known."),
+    ("io_seconds", "Mean time of one I/O in that interval; absent without any."),
+)
+_OF_OSS = (
+    ("report_age_seconds", "Age of the newest report."),
+    ("lnet_load_ratio", "LNet bytes per second over the highest rate seen."),
+    ("unreadable_sources", "Statistics that the server could not read."),
+    ("routed_bytes_per_second", "What an LNet router forwards; absent for a server that is none."),
+    *((of.metric, of.text) for of in STATISTICS.values()),
+)
+
+
+def families(mdsd: Mdsd, ask: Ask) -> Iterator[Metric]:
+    yield from build()
+    yield from ask(lambda: list(_own(mdsd)))
+    fs_names = ask(mdsd.system.views.fs_names)
+    views = [ask(partial(mdsd.system.view, fs_name, time.monotonic())) for fs_name in fs_names]
+    details = [ask(partial(mdsd.system.views.details, fs_name, time.monotonic())) for fs_name in fs_names]
+    yield from _targets(views, details)
+    now = time.monotonic()
+    servers = ask(mdsd.system.views.servers)
+    loads = {oss.name: oss for view in views for oss in view.osses}
+    rows = [(now - received_s, loads.get(report.oss), report) for report, received_s in servers.values()]
+    yield from _servers(rows)
+
+
+def _own(mdsd: Mdsd) -> Iterator[Metric]:
+    allocating, book, gate = mdsd.allocating, mdsd.book, mdsd.gate
+    promises, stripes = book.ledger.numbers()
+    yield counters("mdsd_answers", "Answered allocation requests.", "status", dict(allocating.answers))
+    yield gauge("mdsd_requests_waiting", "Allocation requests in the queue.", len(allocating.waiting))
+    yield gauge("mdsd_requests_waiting_bytes", "Memory that they take.", allocating.waiting.bytes)
+    yield histogram(
+        "mdsd_allocation_seconds", "Time of the allocation policy for a batch.", allocating.seconds
+    )
+    yield histogram("mdsd_batch_requests", "Requests that are allocated together.", allocating.batches)
+    routers = mdsd.routers
+    yield gauge("mdsd_router_steps", "Job steps of which nodes are known.", len(routers.nodes))
+    yield gauge("mdsd_router_steps_placed", "Of them, those with LNet routers of their own.", routers.placed)
+    yield counter("mdsd_router_plans", "Plans of LNet routers made.", routers.plans)
+    yield gauge("mdsd_router_servers", "OSSs that ask for rules.", routers.servers)
+    yield gauge("mdsd_stopped", "1 while the site's stop file is there.", bool(mdsd.site.why))
+    yield gauge("mdsd_gate_open", "1 while allocations may run.", not gate.why_closed())
+    yield gauge("mdsd_cpu_load_ratio", "Busy share of this node's processors.", gate.cpu_load)
+    yield gauge(
+        "mdsd_memory_load_ratio", "Share of this node's memory in use, page cache apart.", gate.memory_load
+    )
+    yield gauge("mdsd_promises", "Allocations with promises in the ledger.", promises)
+    yield gauge("mdsd_promised_stripes", "Stripes promised by them.", stripes)
+    yield counter("mdsd_dead_steps", "Job steps whose signs of life stopped.", mdsd.dead_steps)
+    yield counter("mdsd_ledger_records", "Changes of the ledger so far.", book.sequence)
+    yield gauge(
+        "mdsd_ledger_writable",
+        "0 while the ledger cannot be written, and nothing is promised.",
+        not book.trouble,
+    )
+    yield histogram("mdsd_commit_seconds", "Time to make the changes of a turn durable.", mdsd.commit_seconds)
+    yield gauge("mdsd_kept_replies", "Answers kept for requests that are sent again.", len(book.answered))
+    yield gauge("mdsd_kept_reply_bytes", "Memory that they take.", book.answered.bytes)
+    if mdsd.pair is not None:
+        pair = mdsd.pair.status()
+        yield gauge("mdsd_active", "1 on the one of two mdsds that answers.", mdsd.pair.active)
+        yield gauge("mdsd_alone", "1 while it answers and the other does not follow.", pair["alone"])
+        yield gauge("mdsd_term", "Counts takeovers.", pair["term"])
+        yield gauge(
+            "mdsd_standby_lag_records", "Changes that the other one has not acknowledged.", pair["lag"]
+        )
+    sockets = {"statistics": mdsd.subscriber.counts, "requests": mdsd.replier.counts}
+    yield from of_sockets("mdsd", sockets)
+
+
+def _targets(views: Sequence[SystemView], details: Sequence[Mapping[int, Details]]) -> Iterator[Metric]:
+    of_ost = {name: GaugeMetricFamily(f"tarazu_target_{name}", text, labels=TARGET) for name, text in _OF_OST}
+    unusable = GaugeMetricFamily(
+        "tarazu_target_unusable",
+        "1 for each reason why no new object is made here.",
+        labels=(*TARGET, "reason"),
+    )
+    unwell = GaugeMetricFamily(
+        "tarazu_target_unwell",
+        "1 for a target that is neither well nor busy, with the one word for it, as top has it.",
+        labels=(*TARGET, "health"),
+    )
+    for view, of_fs in zip(views, details, strict=True):
+        for ost in view.osts:
+            labels = ("ost", target_name(view.fs_name, ost.index), view.fs_name)
+            found = of_fs.get(ost.index)
+            for name, value in _values(ost, found.moved if found else UNKNOWN):
+                of_ost[name].add_metric(labels, value)
+            for reason in _reasons(ost):
+                unusable.add_metric((*labels, reason), 1)
+            if ost.verdict.amiss:
+                unwell.add_metric((*labels, ost.verdict), 1)
+    yield from of_ost.values()
+    yield unusable
+    yield unwell
+
+
+def _values(ost: Ost, moved: Moved) -> Iterator[tuple[str, float]]:
+    yield "size_bytes", ost.total_bytes
+    if ost.total_bytes:
+        yield "used_ratio", 1 - ost.free_bytes / ost.total_bytes
+    yield "available_bytes", ost.avail_bytes
+    yield "promised_bytes", ost.promised_bytes
+    yield "usable", ost.usable
+    if ost.relative_speed is not None:
+        yield "relative_speed_ratio", ost.relative_speed
+    if ost.write_bytes_per_s is not None:
+        yield "write_speed_bytes_per_second", ost.write_bytes_per_s
+    if moved.writing_bytes_per_s is not None:
+        yield "writing_bytes_per_second", moved.writing_bytes_per_s
+    if moved.reading_bytes_per_s is not None:
+        yield "reading_bytes_per_second", moved.reading_bytes_per_s
+    if moved.latency_s is not None:
+        yield "io_seconds", moved.latency_s
+
+
+def _reasons(ost: Ost) -> Iterator[str]:
+    if not ost.active:
+        yield "inactive"
+    for reason in ("stale", "no_create", "readonly"):
+        if getattr(ost, reason):
+            yield reason
+    if ost.health:
+        yield ost.health.partition(":")[0]
+
+
+def _servers(rows: Sequence[tuple[float, Oss | None, OssReport]]) -> Iterator[Metric]:
+    """(age of its newest report, how the view has it, that report): loads are the view's, a mean of several reports."""
+    of_oss = {name: GaugeMetricFamily(f"tarazu_server_{name}", text, labels=SERVER) for name, text in _OF_OSS}
+    for age_s, oss, report in rows:
+        labels = ("oss", report.oss)
+        if report.router is not None:
+            of_oss["routed_bytes_per_second"].add_metric(labels, report.router.bytes_per_s)
+        of_oss["report_age_seconds"].add_metric(labels, age_s)
+        of_oss["unreadable_sources"].add_metric(labels, len(report.unreadable))
+        if oss is not None:
+            of_oss["lnet_load_ratio"].add_metric(labels, oss.lnet_load)
+        for name, declared in STATISTICS.items():
+            by_view = name in Oss.__struct_fields__
+            if oss is not None or not by_view:
+                of_oss[declared.metric].add_metric(labels, getattr(oss if by_view else report, name))
+    yield from of_oss.values()

@@ -1,0 +1,123 @@
+"""What a peer may say by its key: for which users a client speaks, which targets a server reports.
+
+The lists lie beside the keys (`tarazu.wire.admission`). Without keys everybody may say everything. Besides, whoever
+it comes from: an id belongs to the user who asked with it first.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+import msgspec
+
+from tarazu.daemons.mdsd.limits import MAX_TARGETS
+from tarazu.wire.admission import Admission
+from tarazu.wire.messages import (
+    AllocationRequest,
+    CountRequest,
+    FileClosed,
+    OssReport,
+    OstReport,
+    StepAlive,
+    StepEnded,
+    StepNodes,
+    TargetsTold,
+)
+from tarazu.wire.said import SaidOnce
+from tarazu.wire.transport import Peer
+
+log = logging.getLogger("tarazu.mdsd")
+
+Notice = FileClosed | StepEnded | StepAlive | TargetsTold
+
+
+class Rights:
+    """`owner`: the uid whose allocation an id is; None for an id that nobody has."""
+
+    def __init__(self, uids_required: bool, owner: Callable[[str], int | None]) -> None:
+        self.uids_required = uids_required
+        self.refused = 0
+        self._owner = owner
+        self._said = SaidOnce(log)
+        self._reporters: dict[tuple[str, int], _Reporter] = {}
+
+    def refusal(self, peer: Peer, message: AllocationRequest | CountRequest) -> str:
+        """Why this peer may not ask this; empty when it may."""
+        if not self._may_ask_for(peer, message.uid):
+            return self._refuse(
+                peer, f"expected a uid that the key {peer.key} may ask for, found {message.uid}"
+            )
+        owner = self._owner(message.id)
+        if owner not in (None, message.uid):
+            return self._refuse(peer, "expected an id of this request's own, found one of another user's")
+        return ""
+
+    def may_tell(self, peer: Peer, message: StepNodes) -> bool:
+        """Whether this peer may say where this user's steps run."""
+        if self._may_ask_for(peer, message.uid):
+            return True
+        self._refuse(
+            peer, f"the key {peer.key} told of nodes of uid {message.uid}, for whom it may not speak"
+        )
+        return False
+
+    def heeded(self, peer: Peer, notice: Notice) -> Notice | None:
+        """The notice, as far as this peer may give it; None for one that is none of its business."""
+        ids = notice.ids if isinstance(notice, StepAlive | TargetsTold) else (notice.id,)
+        if peer.admission is None or (peer.admission.uids is None and not self.uids_required):
+            return notice
+        own = tuple(id for id in ids if self._is_own(peer, id))
+        if len(own) == len(ids):
+            return notice
+        self._refuse(peer, f"the key {peer.key} told of an allocation whose user it may not speak for")
+        if not isinstance(notice, StepAlive | TargetsTold) or not own:
+            return None
+        return msgspec.structs.replace(notice, ids=own)
+
+    def permitted(self, peer: Peer, report: OssReport, now: float) -> OssReport:
+        """The report, without targets that this peer may not report. What two keys report at a time is noticed."""
+        if peer.admission is None:
+            return report
+        osts = tuple(ost for ost in report.osts if peer.admission.may_report(_target(ost)))
+        if len(osts) < len(report.osts):
+            foreign = next(_target(o) for o in report.osts if not peer.admission.may_report(_target(o)))
+            self._refuse(peer, f"the key {peer.key} reported {foreign}, which is not in {peer.key}.targets")
+            report = msgspec.structs.replace(report, osts=osts)
+        for ost in osts:
+            self._notice(peer.admission, ost, report, now)
+        return report
+
+    def _notice(self, admission: Admission, ost: OstReport, report: OssReport, now: float) -> None:
+        known = self._reporters.get((ost.fs_name, ost.index))
+        if known and known.key != admission.name and now < known.until:
+            two = f"{known.key} ({known.oss}) and {admission.name} ({report.oss})"
+            self._said.warning(f"{_target(ost)} is reported with two keys: {two}")
+        if known or len(self._reporters) < MAX_TARGETS:
+            until = now + 2 * max(report.interval_s, 1.0)
+            self._reporters[ost.fs_name, ost.index] = _Reporter(admission.name, report.oss, until)
+
+    def _may_ask_for(self, peer: Peer, uid: int) -> bool:
+        return peer.admission is None or peer.admission.may_ask_for(uid, self.uids_required)
+
+    def _is_own(self, peer: Peer, id: str) -> bool:
+        owner = self._owner(id)
+        return owner is None or self._may_ask_for(peer, owner)
+
+    def _refuse(self, peer: Peer, reason: str) -> str:
+        self.refused += 1
+        self._said.warning(f"{peer.name}: {reason}", f"{peer.name} {peer.key} {reason[:20]}")
+        return reason
+
+
+class _Reporter(msgspec.Struct, frozen=True):
+    """Who reported a target last."""
+
+    key: str
+    oss: str
+    until: float
+    """Two intervals later: until then another's report is odd."""
+
+
+def _target(ost: OstReport) -> str:
+    return f"{ost.fs_name}-OST{ost.index:04x}"

@@ -1,0 +1,73 @@
+"""Which of the nodes that leaders tell of count.
+
+With a scheduler: those of the step's job, if the job is the step's user's. Without one there is only the leaders' word;
+then nodes that steps of several users claim are nobody's, and keep all routes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from tarazu.batch.jobs import JobNodes
+from tarazu.batch.node_set import unfold
+from tarazu.daemons.hosts import Hosts
+from tarazu.daemons.mdsd.router_plan.nodes import RoutedStep
+from tarazu.errors import BadInput
+from tarazu.nids import Nid
+
+
+class Confirmed(NamedTuple):
+    step: RoutedStep
+    nodes: frozenset[Nid]
+    why: str
+    """Why not all that its leader told of counts; empty where it does."""
+
+
+def by_scheduler(steps: Sequence[RoutedStep], jobs: Mapping[str, JobNodes], known: Hosts) -> list[Confirmed]:
+    """The leader's word as far as the scheduler agrees; where it told of no nodes, the scheduler's."""
+    known.look()
+    found = []
+    unfolded: dict[str, tuple[frozenset[Nid] | None, frozenset[tuple[int, ...]]]] = {}
+    for step in steps:
+        job = jobs.get(step.job_id)
+        if job is None or job.uid != step.uid:
+            why = f"the scheduler knows no running job {step.job_id or 'without an id'} of uid {step.uid}"
+            found.append(Confirmed(step, frozenset(), why))
+            continue
+        if job.hosts not in unfolded:
+            unfolded[job.hosts] = _of(job.hosts, known)
+        its, addresses = unfolded[job.hosts]
+        if its is not None:
+            nodes = step.told & its if step.told else its
+        else:
+            nodes = frozenset(nid for nid in step.told if nid.address in addresses)
+        strange = len(step.told - nodes)
+        why = f"{strange} of {len(step.told)} nodes are not those of its job" if strange else ""
+        found.append(Confirmed(step, nodes, why))
+    return found
+
+
+def _of(text: str, known: Hosts) -> tuple[frozenset[Nid] | None, frozenset[tuple[int, ...]]]:
+    try:
+        names = unfold(text)
+    except BadInput:
+        return frozenset(), frozenset()
+    its = known.all_of(names)
+    return its, frozenset() if its is not None else known.addresses(names)
+
+
+def by_leaders(steps: Sequence[RoutedStep]) -> list[Confirmed]:
+    """All that leaders say, without what users dispute."""
+    users: dict[Nid, int] = {}
+    disputed: set[Nid] = set()
+    for step in steps:
+        for nid in step.told:
+            if users.setdefault(nid, step.uid) != step.uid:
+                disputed.add(nid)
+    found = []
+    for step in steps:
+        strange = len(step.told & disputed)
+        why = f"{strange} of {len(step.told)} nodes are another user's too" if strange else ""
+        found.append(Confirmed(step, step.told - disputed, why))
+    return found

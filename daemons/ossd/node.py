@@ -1,0 +1,72 @@
+"""tarazu-ossd --node: tells tarazu-burstd what a compute node moved, as it counts itself.
+
+Publishes: a `NodeReport` every `bursts.interval_s` to `bursts.statistics`, with a client's key: what programs here
+read and wrote on Lustre (`llite`), and bytes of the network besides LNet's, by which a job's communication is known.
+Follows: nothing. What cannot be read is left out. When burstd is silent its reports are dropped, not queued.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import socket
+import time
+from pathlib import Path
+
+from tarazu import config
+from tarazu.daemons.service import Service, Wakeup
+from tarazu.errors import ConfigError
+from tarazu.stats import node
+from tarazu.wire.messages import NodeReport
+
+log = logging.getLogger("tarazu.node")
+
+
+class NodeService(Service):
+    """All state of the daemon."""
+
+    USED = ("keys.", "ossd.root", "ossd.name", "bursts.statistics", "bursts.interval_s")
+
+    def __init__(self, settings: config.Settings, wakeup: Wakeup) -> None:
+        """Raises ConfigError, WireError."""
+        super().__init__(settings, wakeup)
+        address = settings.bursts.statistics
+        if not address:
+            raise ConfigError("bursts.statistics", "the address of tarazu-burstd, tcp://slurm1:5775", "")
+        self.root = Path(settings.ossd.root)
+        self.host = settings.ossd.name or socket.gethostname().partition(".")[0]
+        self.interval_s = settings.bursts.interval_s
+        self.incarnation = secrets.randbits(62) + 1
+        self.sequence = 0
+        self._before: tuple[float, node.NodeCounters] | None = None
+        self.publisher = self.connect("client").publisher(address)
+        self.every(lambda: self.interval_s, self._publish)
+        log.info("%s tells %s every %g s", self.host, address, self.interval_s)
+
+    def turn(self, now: float) -> None:
+        self.publisher.wait(0.0)  # who comes gets the next report
+
+    def _publish(self, now: float) -> None:
+        if (report := self.report(now)) is not None:
+            self.publisher.publish(report)
+
+    def report(self, now: float) -> NodeReport | None:
+        """What was moved since the last one; None at first, and where nothing can be read."""
+        found = node.read(self.root)
+        before, self._before = self._before, (now, found)
+        if before is None or now <= before[0]:
+            return None
+        read, written, network = node.since(found, before[1])
+        if read is None and network is None:
+            return None
+        self.sequence += 1
+        return NodeReport(
+            self.host,
+            self.sequence,
+            time.time(),
+            now - before[0],
+            self.incarnation,
+            read,
+            written,
+            network,
+        )

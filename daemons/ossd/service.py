@@ -1,0 +1,187 @@
+"""tarazu-ossd: tells mdsd how one OSS and its OSTs are.
+
+Publishes: an `OssReport` every `ossd.interval_s` (60 s in the paper) to `mdsd.statistics`, and the last one
+again as soon as mdsd comes (back), so that a restarted mdsd need not wait for an interval. Follows:
+nothing; it reads Lustre's and the node's statistics below `ossd.root`. When mdsd is silent: goes on
+sampling; reports are dropped, not queued; ZeroMQ reconnects, and after a refused key tries again. A source
+that cannot be read is left out and said once. SIGTERM and SIGINT end it, SIGHUP makes it read its settings again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import socket
+import sys
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tarazu import config
+from tarazu.daemons.metrics.exporter import Ask
+from tarazu.daemons.metrics.histogram import Histogram
+from tarazu.daemons.service import Service, Wakeup, parser, run, serve
+from tarazu.errors import ConfigError
+from tarazu.stats.collector import Collector
+from tarazu.wire.messages import OssReport
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
+
+log = logging.getLogger("tarazu.ossd")
+
+NAME = "tarazu-ossd"
+
+
+class Ossd(Service):
+    """All state of the daemon."""
+
+    USED = ("keys.", "ossd.", "mdsd.statistics", "standby.statistics", "metrics.ossd")
+
+    def __init__(self, settings: config.Settings, wakeup: Wakeup) -> None:
+        super().__init__(settings, wakeup, settings.metrics.ossd)
+        self.interval_s = settings.ossd.interval_s
+        self.collections = Histogram()
+        self.sent = 0
+        self.collector = collector_of(settings)
+        self.read_at = 0.0
+        """When `last` was read, on the monotonic clock."""
+        self.last: OssReport | None = None
+        self.transport = self.connect("oss")
+        self.publisher = self.transport.publisher(*settings.statistics())
+        keyed = "with keys" if self.transport.curve else "without keys"
+        log.info(
+            "%s publishes to %s (%s) every %g s",
+            self.collector.oss_name,
+            " and ".join(settings.statistics()),
+            keyed,
+            self.interval_s,
+        )
+        self.every(lambda: self.interval_s, self._report)
+
+    def turn(self, now: float) -> None:
+        if self.publisher.wait(0.0) and self.last:
+            log.info("mdsd is there")
+            self._publish(msgspec.structs.replace(self.last, age_s=now - self.read_at), again=True)
+
+    def _report(self, begin: float) -> None:
+        self.last, self.read_at = self.collector.collect(time.time(), begin), begin
+        self.collections.observe(time.monotonic() - begin)
+        self._publish(self.last)
+        osts = len(self.last.osts)
+        self.manager.status(f"{osts} OSTs reported every {self.interval_s:g} s")
+
+    def _publish(self, report: OssReport, again: bool = False) -> None:
+        (self.publisher.repeat if again else self.publisher.publish)(report)
+        self.sent += 1
+
+    def take_over(self, settings: config.Settings) -> None:
+        self.interval_s = settings.ossd.interval_s
+        self.collector.exports = settings.ossd.exports
+
+    def families(self, ask: Ask) -> Iterable[Metric]:
+        from tarazu.daemons.ossd.metrics import families
+
+        return families(self, ask)
+
+
+def collector_of(settings: config.Settings) -> Collector:
+    own = settings.ossd
+    return Collector(own.root, own.name or socket.gethostname(), exports=own.exports)
+
+
+def once(settings: config.Settings, as_json: bool) -> int:
+    """Print one report, over an interval of at most a second."""
+    collector = collector_of(settings)
+    collector.collect(time.time(), time.monotonic())
+    time.sleep(min(1.0, settings.ossd.interval_s))
+    report = collector.collect(time.time(), time.monotonic())
+    print(msgspec.json.encode(report).decode() if as_json else as_text(report))
+    return 0
+
+
+def as_text(report: OssReport) -> str:
+    """One line for the server, one per OST, one per source that could not be read."""
+    lines = [
+        f"{report.oss}: CPU {report.cpu_load:.0%}, memory {report.memory_load:.0%}, "
+        f"LNet {report.lnet_bytes_per_s / 1e6:.1f} MB/s, {len(report.osts)} OSTs"
+    ]
+    if report.router:
+        lines.append(
+            f"routes {report.router.bytes_per_s / 1e6:.1f} MB/s as {', '.join(report.router.nids) or 'unknown'}"
+        )
+    lines += [f"router {r.nid} to {r.net} is down" for r in report.routes if not r.up]
+    counted = "obdfilter.*.stats" not in report.unreadable
+    for ost in report.osts:
+        flags = [name for name in ("degraded", "no_create", "readonly") if getattr(ost, name)]
+        used = 1 - ost.free_bytes / ost.total_bytes if ost.total_bytes else 0.0
+        lines.append(
+            f"{ost.fs_name}-OST{ost.index:04x}: {used:.1%} of {ost.total_bytes / 1e9:.1f} GB used, "
+            + (
+                f"written {ost.write_bytes / 1e9:.3f} GB, read {ost.read_bytes / 1e9:.3f} GB"
+                if counted
+                else "written and read: unknown"
+            )
+            + (f", timed by {ost.writes.source}" if ost.writes else "")
+            + "".join(f", {flag}" for flag in flags)
+        )
+    lines += [f"left out: {parameter}" for parameter in report.unreadable]
+    return "\n".join(lines)
+
+
+def settings_from(options: argparse.Namespace) -> config.Settings:
+    """The configuration with the command line's options on top. Raises ConfigError."""
+    if options.interval is not None and not options.interval > 0:
+        raise ConfigError("--interval", "a number of seconds above 0", options.interval)
+    settings = config.load(options.config)
+    own = {"name": options.name, "interval_s": options.interval, "root": options.root}
+    settings = config.override(settings, "ossd", **own)
+    settings = config.override(settings, "mdsd", statistics=options.mdsd)
+    return config.override(settings, "keys", directory=options.keys)
+
+
+def part_of(options: argparse.Namespace) -> type[Service]:
+    """What of this program was asked for: each is a process of its own, with rights of its own."""
+    if options.node:
+        from tarazu.daemons.ossd.node import NodeService
+
+        return NodeService
+    if options.routers:
+        from tarazu.daemons.routers.service import RulesService
+
+        return RulesService
+    return Ossd
+
+
+def command_line() -> argparse.ArgumentParser:
+    """Its options."""
+    options = parser(NAME, "Publish the statistics of this OSS to tarazu-mdsd.")
+    options.add_argument("--name", help="name of this OSS (default: host name)")
+    options.add_argument("--interval", type=float, metavar="SECONDS", help="time between two reports")
+    options.add_argument("--mdsd", metavar="ADDRESS", help="statistics address of mdsd, tcp://mds1:5770")
+    options.add_argument(
+        "--routers",
+        action="store_true",
+        help="publish nothing: set which LNet routers running jobs' data take (forwarding.routers)",
+    )
+    options.add_argument(
+        "--node",
+        action="store_true",
+        help="on a compute node: tell tarazu-burstd what it moves (bursts.statistics)",
+    )
+    options.add_argument("--once", action="store_true", help="print one report and end")
+    options.add_argument("--json", action="store_true", help="with --once: as JSON")
+    return options
+
+
+def main(argv: list[str] | None = None) -> int:
+    chosen = command_line().parse_args(argv)
+    if chosen.once:
+        return run(NAME, chosen, lambda: once(settings_from(chosen), chosen.json))
+    return serve(NAME, chosen, lambda: settings_from(chosen), part_of(chosen))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
